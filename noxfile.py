@@ -5,8 +5,9 @@ nox                                               all tests with all of them, th
 nox -s "tests(0.30.2, CUDA 12, Python 3.11)"      all tests with one of them; nox --list lists them
 nox -s corners                                    what .ci/run runs: parts of the tests in the corners of the matrix
 nox -s page                                       the page alone, from the results in build/compatibility
-nox -s mlir                                       the tests of numba-cuda-mlir, with CUDA 12 and 13
+nox -s mlir                                       the tests of numba-cuda-mlir, the oldest and the newest
 nox -s engines                                    build_many on Dask, Ray and MPI, and the shared cache on S3
+nox -s emulated_numba_cuda                        numba-cuda's own tests in the emulator, and a table by file
 
 ``tests`` runs the long trials too. Pythons that are not installed are skipped. Arguments after ``--`` go to pytest; the
 page does not count such a run.
@@ -61,6 +62,22 @@ def engines(session: nox.Session) -> None:
 
 
 @nox.session
+def emulated_numba_cuda(session: nox.Session) -> None:
+    """Run the tests in numba-cuda's wheel without a GPU, in the emulator. It passes if pytest does not break off."""
+    session.install(".[cu13,test]", "cffi", "filecheck", "ml_dtypes", "pytest-benchmark", "pytest-timeout")
+    support = Path("numba_cuda/numba/cuda/tests/autolink/support").resolve()
+    session.chdir(session.create_tmp())  # where numba.cuda is the installed one
+    command = ["python", "-m", "pytest", "-q", "-n", "2", "--dist", "loadscope", "--timeout=300", "--tb=short"]
+    command += ["-p", "numba_cuda_tests", "--benchmark-disable", "-o", "consider_namespace_packages=true"]
+    session.run(
+        *command,
+        *(session.posargs or ["--pyargs", "numba.cuda.tests"]),
+        env={"NUMBA_CUDA_AUTOLINK_EMULATE": "1", "PYTHONPATH": str(support)},
+        success_codes=[0, 1],
+    )
+
+
+@nox.session
 @nox.parametrize("python, combination", [nox.param(c.python, c, id=str(c)) for c in compatibility.SECOND_FRONT_END])
 def mlir(session: nox.Session, combination: Combination) -> None:
     """Run the tests of the second front end."""
@@ -97,7 +114,7 @@ def _run_and_keep(session: nox.Session, combination: Combination) -> None:
 
 
 def _install(session: nox.Session, combination: Combination) -> None:
-    extra = "mlir-cu" if combination.second_front_end else "cu"
+    extra = "mlir-cu" if combination.mlir else "cu"
     session.install(f".[{extra}{combination.cuda_major},test]", *combination.requirements())
 
 

@@ -310,7 +310,8 @@ from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction, prototype_of_llvm
 from numba.cuda.cudadrv.external_code.compile.prototype_assertions import with_assertions
-from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
+from numba.cuda.cudadrv.external_code.compile.programs import compile_unit
+from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
 from numba.cuda.cudadrv.external_code.link import trial
 
@@ -358,10 +359,10 @@ def build(code, number):
 target = autolink.Target((9, 0), lto=True)
 codes = [compile_unit(TranslationUnit.of(from_item(autolink.CUDASource(text)), target)).code for text in (SMALL, CUB)]
 build(codes[0], 0)  # what a process does once, such as importing the linker
-trial._helper.close()
+trial.helpers.close()
 started = []
 start = trial.ChildProcess
-trial.ChildProcess = lambda script: started.append(script) or start(script)
+trial.ChildProcess = lambda script, **how: started.append(script) or start(script, **how)
 first = build(codes[1], 1)
 here = min(build(codes[1], number) for number in range(2, 7))
 measured["helper"] = [first, here, len(started)]

@@ -38,7 +38,7 @@ from typing import Any
 
 from numba import types
 from numba.cuda import autolink
-from numba.cuda.autolink.many_kernels.pickling import pickled_jobs
+from numba.cuda.autolink.many_kernels.pickling import pickle_jobs
 from numba.cuda.autolink.many_kernels.stages import run_all
 from numba.cuda.cudadrv.external_code.cache.entry import pack
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
@@ -149,7 +149,7 @@ def build(options: argparse.Namespace) -> None:
             counts = store.statistics.counts
             built, unwritten = {kind: counts[kind, "built"] for kind in ("program", "link")}, autolink.cache.flush()
         else:
-            linked, built, unwritten = run_all(pickled_jobs(many), used)
+            linked, built, unwritten = run_all(pickle_jobs(many), used)
         seconds = time.perf_counter() - start
     errors = [str(each) for each in linked if isinstance(each, BaseException)]
     if errors:

@@ -22,11 +22,14 @@ TESTS = PAGE.parents[1] / "numba_cuda" / "numba" / "cuda" / "tests" / "autolink"
 NEWEST = "newest"
 NUMBA_CUDA = ("0.30.2", NEWEST)
 CUDA = ("12", "13")
-PYTHON = ("3.10", "3.11", "3.12", "3.13")
+PYTHON = ("3.10", "3.11", "3.12", "3.13", "3.14")
 #: With one Python only: the versions of numba-cuda in between, and older CUDA libraries.
 BETWEEN = ("0.30.3",)
 OLD_CUDA = ("12.8", "13.0", "13.4")
 ONE_PYTHON = "3.12"
+
+#: The oldest and the newest numba-cuda-mlir.
+MLIR = ("0.5.2", NEWEST)
 
 #: Constraints that the packages' own metadata lack.
 REQUIREMENTS = {
@@ -57,15 +60,15 @@ LISTED = (
 @dataclass(frozen=True)
 class Combination:
     """One set of versions. ``cuda`` is a major version, of which the newest libraries are taken, or a minor one. With
-    the *second_front_end*, numba-cuda-mlir, its tests alone are run."""
+    a version of numba-cuda-mlir, ``mlir``, the tests of that front end alone are run."""
 
     numba_cuda: str
     cuda: str
     python: str
-    second_front_end: bool = False
+    mlir: str = ""
 
     def __str__(self) -> str:
-        name = "numba-cuda-mlir" if self.second_front_end else self.numba_cuda
+        name = f"numba-cuda-mlir {self.mlir}" if self.mlir else self.numba_cuda
         return f"{name}, CUDA {self.cuda}, Python {self.python}"
 
     @property
@@ -75,6 +78,8 @@ class Combination:
     def requirements(self) -> list[str]:
         """Return what pip installs besides the package itself and its extra for this CUDA."""
         found = [*REQUIREMENTS.get(self.numba_cuda, ()), *WRAPPED[self.cuda_major]]
+        if self.mlir not in ("", NEWEST):
+            found.append(f"numba-cuda-mlir=={self.mlir}")
         if self.numba_cuda != NEWEST:
             found.append(f"numba-cuda=={self.numba_cuda}")
         if self.cuda == NVMATH_CUDA:
@@ -91,7 +96,12 @@ COMBINATIONS = [
     *(Combination(numba_cuda, cuda, ONE_PYTHON) for numba_cuda in BETWEEN for cuda in CUDA),
     *(Combination(NEWEST, cuda, ONE_PYTHON) for cuda in OLD_CUDA),
 ]
-SECOND_FRONT_END = [Combination(NEWEST, cuda, ONE_PYTHON, second_front_end=True) for cuda in CUDA]
+#: Of numba-cuda-mlir: the newest with both CUDAs and the two newest Pythons, and the oldest.
+SECOND_FRONT_END = [
+    *(Combination(NEWEST, cuda, ONE_PYTHON, mlir=MLIR[-1]) for cuda in CUDA),
+    *(Combination(NEWEST, CUDA[-1], python, mlir=MLIR[-1]) for python in PYTHON[-2:]),
+    Combination(NEWEST, CUDA[-1], ONE_PYTHON, mlir=MLIR[0]),
+]
 #: Any two ends of different axes (numba-cuda, CUDA, Python) meet in one of these.
 CORNERS = [
     Combination(NUMBA_CUDA[0], CUDA[0], PYTHON[-1]),
@@ -100,7 +110,7 @@ CORNERS = [
     Combination(NUMBA_CUDA[-1], CUDA[-1], PYTHON[-1]),
 ]
 #: The combinations that continuous integration tests, each with the part of the tests that `part_of` names.
-CHECKED = [*CORNERS, Combination(NEWEST, NVMATH_CUDA, ONE_PYTHON)]
+CHECKED = [*CORNERS, Combination(NEWEST, NVMATH_CUDA, ONE_PYTHON), *SECOND_FRONT_END[-2:]]
 
 #: What the front end can break: its seams, typing, lowering, and kernels that it caches.
 FRONT_END_TESTS = (
@@ -132,8 +142,10 @@ def part_of(combination: Combination) -> list[str]:
 
     The oldest numba-cuda runs what a front end can break, with one CUDA all of it, with the other the seams; the newest
     runs what CUDA can break, and the combination that has nvmath-python the tests of what wraps it. Python's versions
-    meet both parts.
+    meet both parts. The oldest and the newest numba-cuda-mlir run the tests of its seams.
     """
+    if combination.mlir:
+        return ["-k", "mlir", str(TESTS / "frontends")]
     if combination.cuda == NVMATH_CUDA:
         return ["-k", "nvmath", str(TESTS / "examples"), str(TESTS / "conformance")]
     names: tuple[str, ...]
@@ -148,7 +160,7 @@ def part_of(combination: Combination) -> list[str]:
 
 def tests_of(combination: Combination) -> list[str]:
     """Return the arguments for pytest that choose all tests of a combination."""
-    if not combination.second_front_end:
+    if not combination.mlir:
         return []
     page = "documentation/test_docs.py::test_blocks_run_and_print_what_the_page_says[second_front_end]"
     finished = "finished_kernels/test_memrefs.py", "finished_kernels/test_c_header.py"
@@ -195,7 +207,7 @@ class Result:
         listed = [(re.sub("[-_.]+", "-", entry["name"]).lower(), entry["version"]) for entry in json.loads(pip_list)]
         found = {name.removesuffix("-cu12"): version for name, version in listed}
         self.versions = {name: found[name] for name in LISTED}
-        if self.combination.second_front_end:
+        if self.combination.mlir:
             self.versions["numba-cuda-mlir"] = found["numba-cuda-mlir"]
 
     def add_tests(self, junit: Path) -> None:
@@ -251,7 +263,7 @@ def write_page() -> None:
 
 def page(results: list[Result]) -> str:
     """Return the text of compatibility.md."""
-    second = [result for result in results if result.combination.second_front_end]
+    second = [result for result in results if result.combination.mlir]
     results = [result for result in results if result not in second]
     by_combination = {result.combination: result for result in results}
     rows = []
@@ -298,13 +310,14 @@ def _gpus(results: list[Result]) -> str:
 
 
 def _second_front_end(results: list[Result]) -> str:
-    head = ["numba-cuda-mlir", "numba-cuda", "CUDA", f"Python {ONE_PYTHON}", "skipped", "this project's commit"]
+    head = ["numba-cuda-mlir", "numba-cuda", "CUDA", "Python", "passed", "skipped", "this project's commit"]
     rows = []
     for result in results:
         versions = [result.versions.get(name, "") for name in ("numba-cuda-mlir", "numba-cuda")]
         skipped = str(sum(result.skipped.values()))
         marked = result.summary() + (" (GPU)" if result.gpu else "")
-        rows.append([*versions, result.combination.cuda, marked, skipped, result.commit])
+        with_versions = [*versions, result.combination.cuda, result.combination.python]
+        rows.append([*with_versions, marked, skipped, result.commit])
     introduction = "The tests that run with numba-cuda-mlir: `nox -s mlir`."
     return f"## The second front end\n\n{introduction}\n\n{_table(head, rows)}"
 

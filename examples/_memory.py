@@ -19,13 +19,13 @@ class Memory(autolink.DeviceCallable):
         return autolink.Extern(f"load_{x.dtype}_{i}", returns=x.dtype)
 
     @load.link
-    def load(self, x, i):
+    def _(self, x, i):
         T, index = autolink.cxx_type(x.dtype), autolink.cxx_type(i)
         code = f'extern "C" __device__ {T} load_{x.dtype}_{i}(const {T}* x, {index} i) {{ return x[i]; }}'
         return autolink.CUDASource(code, name="load.cu", unit="memory")
 
     @load.python
-    def load(self, x, i):
+    def _(self, x, i):
         return x[i]
 
     @autolink.device_method
@@ -33,13 +33,13 @@ class Memory(autolink.DeviceCallable):
         return autolink.Extern(f"store_{x.dtype}_{i}", args={"x": None, "i": None, "value": x.dtype})
 
     @store.link
-    def store(self, x, i, value):
+    def _(self, x, i, value):
         T, index = autolink.cxx_type(x.dtype), autolink.cxx_type(i)
         code = f'extern "C" __device__ void store_{x.dtype}_{i}({T}* x, {index} i, {T} value) {{ x[i] = value; }}'
         return autolink.CUDASource(code, name="store.cu", unit="memory")
 
     @store.python
-    def store(self, x, i, value):
+    def _(self, x, i, value):
         x[i] = value
 
 

@@ -42,11 +42,11 @@ class CuFFTDx(autolink.DeviceCallable):
         return autolink.Extern(f"fft_{self.key}")
 
     @execute.link_key
-    def execute(self, thread_data, shared_mem):  # the LTO-IR is generated once per machine
+    def _(self, thread_data, shared_mem):  # the LTO-IR is generated once per machine
         return self.key
 
     @execute.link
-    def execute(self, thread_data, shared_mem):
+    def _(self, thread_data, shared_mem):
         code, symbol = compile_fft_execute(self.fft, code_type(autolink.current_target()), "register_memory")
         yield cuda.LTOIR(code.data)
         yield autolink.CUDASource(f"""

@@ -51,11 +51,11 @@ class Tile(autolink.DeviceCallable):
         return autolink.Extern(f"gemm_{self.key}", args=args)
 
     @execute.link_key
-    def execute(self, alpha, a, b, beta, c):  # the LTO-IR is generated once per machine
+    def _(self, alpha, a, b, beta, c):  # the LTO-IR is generated once per machine
         return self.key
 
     @execute.link
-    def execute(self, alpha, a, b, beta, c):
+    def _(self, alpha, a, b, beta, c):
         target = code_type(autolink.current_target())
         code, symbol = compile_blas_execute(self.matmul, target, "static_leading_dimensions")
         yield cuda.LTOIR(code.data)

@@ -8,6 +8,7 @@
 
 ====================  ============================================================================
 ``import_hook``       installed when Python starts: importing ``numba.cuda`` activates the project
+``__main__``          ``python -m numba_cuda_autolink``
 ``command_entry``     the script ``numba-cuda-autolink``
 ``errors``            the errors of finished kernels
 ``emulator``          linked PTX on the CPU

@@ -10,11 +10,14 @@ import sys
 import threading
 import time
 
-from .package_versions import package_versions
-
 
 def main():
     """Run the command line and return the exit code."""
+    if sys.argv[1:] == ["--version"]:  # without the second that importing Numba takes
+        from . import __version__
+
+        print(f"numba-cuda-autolink {__version__}")
+        return 0
     with interruptible():
         try:
             from numba.cuda.autolink.commands.main_command import main as run
@@ -28,9 +31,6 @@ def _without_numba(arguments, error):
     doctor = _doctor()
     if arguments[:1] == ["doctor"] and doctor is not None:
         return doctor.main(arguments[1:])
-    if arguments[:1] == ["--version"]:
-        print(f"numba-cuda-autolink {package_versions()['numba-cuda-autolink']}")
-        return 0
     print(f"numba-cuda-autolink: numba.cuda cannot be imported: {type(error).__name__}: {error}", file=sys.stderr)
     print("  what to do: numba-cuda-autolink doctor", file=sys.stderr)
     return 1
@@ -101,5 +101,6 @@ def end():
             removing.start()
             removing.join(_GRACE)
     with contextlib.suppress(OSError):
-        os.write(2, b"numba-cuda-autolink: interrupted\n")
+        # A bar may have hidden the cursor, and stands in the line.
+        os.write(2, (b"\r\x1b[2K\x1b[?25h" if os.isatty(2) else b"") + b"numba-cuda-autolink: interrupted\n")
     os._exit(EXIT_CODE)

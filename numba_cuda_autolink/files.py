@@ -14,7 +14,7 @@ from typing import IO
 
 
 @contextlib.contextmanager
-def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def replace_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Give the file that replaces the one at *path* when the ``with`` block ends, unless it raises. What is not a file,
     such as ``/dev/stdout``, is written as it is. Raises `OSError`, which names *path*."""
     target = os.path.realpath(path)

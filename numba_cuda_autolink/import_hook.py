@@ -1,22 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The import hook, which ``numba_cuda_autolink.pth`` installs when Python starts.
+"""The import hook: `install` is all that Python's start runs of this project.
 
-- It finds this project's packages (``numba.cuda.autolink`` and ``numba.cuda.cudadrv.external_code``) where they are in
-  another ``sys.path`` entry than numba-cuda: in an editable install, or a layered virtual environment.
+- `Finder` finds ``numba.cuda.autolink`` and ``numba.cuda.cudadrv.external_code``, this project's packages, where they
+  are in another ``sys.path`` entry than numba-cuda: in an editable install, or a layered virtual environment.
 - It starts the emulated driver before ``numba.cuda`` looks for one, if ``NUMBA_CUDA_AUTOLINK_EMULATE`` asks for it.
 - It imports ``numba.cuda.autolink`` after ``numba.cuda``, which activates the project, unless
   ``NUMBA_CUDA_AUTOLINK=0``. If that fails, it warns once, and numba-cuda works without this project.
-- It activates the project in numba-cuda-mlir after that imports its compiler, which it does when it first compiles a
-  kernel. Only then are Numba and numba-cuda imported, which the rest of the project needs.
+- In numba-cuda-mlir it activates the project when a kernel uses the first object or type with a hook (`Watch`), or when
+  ``numba.cuda.autolink`` is imported. Until then, Numba and numba-cuda, which the rest of the project needs, are not.
 """
 
 import os
 import sys
-import warnings
 
 AUTOLINK = "numba.cuda.autolink"
 _DOTTED = (f"{AUTOLINK}.", "numba.cuda.cudadrv.external_code.")  # the packages that this project adds
 _MLIR_COMPILER = "numba_cuda_mlir.mlir_compiler"
+
+
+def install():
+    """Put `Finder` into ``sys.meta_path``, if it is not there."""
+    if Finder not in sys.meta_path:
+        sys.meta_path.insert(0, Finder)
 
 
 class Finder:
@@ -26,7 +31,7 @@ class Finder:
     def find_spec(cls, name, path=None, target=None):
         if name == "numba.cuda":
             return cls._find(name, path, target, Activator)
-        if name == _MLIR_COMPILER and os.environ.get("NUMBA_CUDA_AUTOLINK") != "0":
+        if name == _MLIR_COMPILER and _is_on():
             return cls._find(name, path, target, MLIRActivator)
         if not f"{name}.".startswith(_DOTTED):
             return None
@@ -76,13 +81,12 @@ class Activator:
 
     def exec_module(self, module):
         module.__loader__ = module.__spec__.loader = self._loader
-        is_on = os.environ.get("NUMBA_CUDA_AUTOLINK") != "0"
-        if is_on and os.environ.get("NUMBA_CUDA_AUTOLINK_EMULATE"):
+        if _is_on() and os.environ.get("NUMBA_CUDA_AUTOLINK_EMULATE"):
             from .emulated_driver import activation
 
             activation.start_if_wanted()
         self._loader.exec_module(module)
-        if not is_on:
+        if not _is_on():
             return
         try:
             import numba.cuda.autolink  # noqa: F401
@@ -91,26 +95,121 @@ class Activator:
 
 
 class MLIRActivator(Activator):
-    """Loads the compiler of numba-cuda-mlir, and activates the project there."""
+    """Loads the compiler of numba-cuda-mlir, and activates the project there as soon as it is needed."""
 
     def exec_module(self, module):
         module.__loader__ = module.__spec__.loader = self._loader
         self._loader.exec_module(module)
+        if AUTOLINK in sys.modules:
+            activate_in_mlir()
+            return
         try:
-            from numba.cuda.autolink.frontends.mlir import activation
-
-            activation.activate()
+            Watch.start(module)
         except Exception as error:
             _warn(error, "numba_cuda_mlir")
 
 
+def activate_in_mlir():
+    """Activate the project in numba-cuda-mlir, if it has imported its compiler. If that fails, warn."""
+    if _MLIR_COMPILER not in sys.modules:
+        return
+    Watch.stop()
+    try:
+        from numba.cuda.autolink.frontends.mlir import activation
+
+        activation.activate()
+    except Exception as error:
+        _warn(error, "numba_cuda_mlir")
+
+
+class HookFound(BaseException):
+    """The kernel that is being compiled uses an object or type with a hook, and is compiled again from the start."""
+
+
+class Watch:
+    """Looks for hooks in the kernels that numba-cuda-mlir compiles, and otherwise changes nothing there."""
+
+    stop = staticmethod(lambda: None)
+    is_on = False
+
+    @classmethod
+    def start(cls, compiler):
+        """Look from now on at all values and called types of which the module *compiler* infers types."""
+        context = sys.modules["numba_cuda_mlir.descriptor"].MLIRTypingContext
+        compile_mlir, lock = compiler.compile_mlir, compiler.global_compiler_lock
+        resolve_value, resolve_function = context.resolve_value_type, context.resolve_function_type
+        is_own = "resolve_function_type" in vars(context)
+        watched: list = []  # the outermost compilation in progress: its function, while the lock is held
+
+        def compile_watched(pyfunc, return_type, args, targetoptions):
+            with lock:
+                if watched:
+                    return compile_mlir(pyfunc, return_type, args, targetoptions)
+                given = dict(targetoptions)  # which a compilation changes
+                watched.append(pyfunc)
+                try:
+                    compiled = compile_mlir(pyfunc, return_type, args, targetoptions)
+                    if cls.is_on:
+                        return compiled
+                except HookFound:
+                    activate_in_mlir()
+                finally:
+                    watched.clear()
+                targetoptions.clear()
+                targetoptions.update(given)
+                return compiler.compile_mlir(pyfunc, return_type, args, targetoptions)
+
+        def look_at(*values):
+            if watched and cls.is_on and any(map(_has_hook, values)):
+                raise HookFound
+
+        def value_type(context, value):
+            look_at(value)
+            numba_type = resolve_value(context, value)
+            look_at(numba_type)
+            return numba_type
+
+        def function_type(context, called, args, kws):
+            look_at(called, getattr(called, "this", None), getattr(called, "typing_key", None))
+            return resolve_function(context, called, args, kws)
+
+        def stop():
+            cls.is_on, cls.stop = False, staticmethod(lambda: None)
+            compiler.compile_mlir, context.resolve_value_type = compile_mlir, resolve_value
+            if is_own:
+                context.resolve_function_type = resolve_function
+            else:
+                del context.resolve_function_type
+
+        compiler.compile_mlir = compile_watched
+        context.resolve_value_type, context.resolve_function_type = value_type, function_type
+        cls.is_on, cls.stop = True, staticmethod(stop)
+
+
+def _has_hook(value):
+    """Whether calls of *value*, an object or a Numba type, may link code: also one that raises when it is asked."""
+    if isinstance(value, tuple):
+        return any(map(_has_hook, value))
+    try:
+        return any(
+            hasattr(each, "__numba_cuda_link__") or hasattr(each, "numba_cuda_link_object")
+            for each in (value, getattr(value, "__self__", None), getattr(value, "py_func", None))
+            if not isinstance(each, type(sys))
+        )
+    except Exception:
+        return True
+
+
+def _is_on():
+    return os.environ.get("NUMBA_CUDA_AUTOLINK") != "0"
+
+
 def _warn(error, front_end):
+    import warnings
+
     warnings.warn(
         f"numba-cuda-autolink is not active: {type(error).__name__}: {error}\n"
         f"{front_end} works without it; NUMBA_CUDA_AUTOLINK=0 turns this warning off.",
         RuntimeWarning,
         stacklevel=3,
     )
-
-
-sys.meta_path.insert(0, Finder)

@@ -104,12 +104,7 @@ def read_ptx(code: bytes) -> Ptx:
 def ptx_symbols(code: bytes) -> Iterator[PtxSymbol]:
     """Yield the functions and variables of PTX in order; one that is declared and defined comes twice. Raises
     `FormatError` if a comment or a body does not end."""
-    text = _without_comments(code).decode("utf-8", "replace")
-    start = 0
-    while end := _STATEMENT_END.search(text, start):
-        if symbol := _declared(text, start, end.start()):
-            yield symbol
-        start = _end_of_body(text, end.end()) if end[0] == "{" else end.end()
+    yield from (symbol for symbol, _ in _statements(code))
 
 
 def ptx_references(code: bytes) -> dict[str, frozenset[str]]:
@@ -123,16 +118,19 @@ def ptx_references(code: bytes) -> dict[str, frozenset[str]]:
 def ptx_bodies(code: bytes) -> dict[str, str]:
     """Return the text of each function and variable that PTX defines, from its first directive to its end, by name.
     Raises `FormatError` as `ptx_symbols` does."""
+    return {symbol.name: text for symbol, text in _statements(code) if symbol.is_defined}
+
+
+def _statements(code: bytes) -> Iterator[tuple[PtxSymbol, str]]:
+    """Yield what each statement declares or defines, and the statement, with the body of a function."""
     text = _without_comments(code).decode("utf-8", "replace")
-    bodies: dict[str, str] = {}
     start = 0
     while end := _STATEMENT_END.search(text, start):
         symbol = _declared(text, start, end.start())
         after = _end_of_body(text, end.end()) if end[0] == "{" else end.end()
-        if symbol is not None and symbol.is_defined:
-            bodies[symbol.name] = text[start:after]
+        if symbol is not None:
+            yield symbol, text[start:after]
         start = after
-    return bodies
 
 
 def _without_comments(code: bytes) -> bytes:

@@ -19,7 +19,7 @@ class _Exchange(Primitive):
         return self._exchange("StripedToBlocked", items, out)
 
     @striped_to_blocked.python
-    def striped_to_blocked(self, items, out=None):
+    def _(self, items, out=None):
         self._simulated(items, out, self._striped(), self._blocked())
 
     @kernel_method
@@ -27,7 +27,7 @@ class _Exchange(Primitive):
         return self._exchange("BlockedToStriped", items, out)
 
     @blocked_to_striped.python
-    def blocked_to_striped(self, items, out=None):
+    def _(self, items, out=None):
         self._simulated(items, out, self._blocked(), self._striped())
 
     @kernel_method
@@ -35,7 +35,7 @@ class _Exchange(Primitive):
         return self._exchange("ScatterToStriped", items, out, ranks)
 
     @scatter_to_striped.python
-    def scatter_to_striped(self, items, ranks, out=None):
+    def _(self, items, ranks, out=None):
         self._simulated(items, out, None, self._striped(), ranks)
 
     def _exchange(self, method, items, out, ranks=None):
@@ -145,7 +145,7 @@ class BlockExchange(_Exchange):
         return self._exchange("WarpStripedToBlocked", items, out)
 
     @warp_striped_to_blocked.python
-    def warp_striped_to_blocked(self, items, out=None):
+    def _(self, items, out=None):
         self._simulated(items, out, self._warp_striped(), self._blocked())
 
     @kernel_method
@@ -153,7 +153,7 @@ class BlockExchange(_Exchange):
         return self._exchange("BlockedToWarpStriped", items, out)
 
     @blocked_to_warp_striped.python
-    def blocked_to_warp_striped(self, items, out=None):
+    def _(self, items, out=None):
         self._simulated(items, out, self._blocked(), self._warp_striped())
 
     @kernel_method
@@ -161,7 +161,7 @@ class BlockExchange(_Exchange):
         return self._exchange("ScatterToBlocked", items, out, ranks)
 
     @scatter_to_blocked.python
-    def scatter_to_blocked(self, items, ranks, out=None):
+    def _(self, items, ranks, out=None):
         self._simulated(items, out, None, self._blocked(), ranks)
 
     def _cub_class(self, T):

@@ -123,7 +123,7 @@ class BlockLoad(_Tiles):
         return "loaded.copy_to(items_);"
 
     @load.python
-    def load(self, source, items, offset=0, valid=None, default=None):
+    def _(self, source, items, offset=0, valid=None, default=None):
         arguments.check_length("items", items, self.items_per_thread)
         flat = source.reshape(-1)
         places, inside = self._own(offset, flat.size, valid)
@@ -159,7 +159,7 @@ class BlockStore(_Tiles):
         return ""
 
     @store.python
-    def store(self, target, items, offset=0, valid=None):
+    def _(self, target, items, offset=0, valid=None):
         arguments.check_length("items", items, self.items_per_thread)
         flat = target.reshape(-1)
         places, inside = self._own(offset, flat.size, valid)

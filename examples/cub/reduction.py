@@ -25,7 +25,7 @@ class _Reduction(Primitive):
         return self._reduction("sum", x, valid, lambda dtype: known(operator.add, dtype))
 
     @sum.python
-    def sum(self, x, valid=None):
+    def _(self, x, valid=None):
         return self._simulated(x, operator.add, valid)
 
     @kernel_method
@@ -33,7 +33,7 @@ class _Reduction(Primitive):
         return self._reduction("min", x, valid, lambda dtype: known(min, dtype))
 
     @min.python
-    def min(self, x, valid=None):
+    def _(self, x, valid=None):
         return self._simulated(x, min, valid)
 
     @kernel_method
@@ -41,7 +41,7 @@ class _Reduction(Primitive):
         return self._reduction("max", x, valid, lambda dtype: known(max, dtype))
 
     @max.python
-    def max(self, x, valid=None):
+    def _(self, x, valid=None):
         return self._simulated(x, max, valid)
 
     @kernel_method
@@ -49,7 +49,7 @@ class _Reduction(Primitive):
         return self._reduction("reduce", x, valid, lambda dtype: operator_of(op, dtype, state))
 
     @reduce.python
-    def reduce(self, x, op, valid=None, state=None):
+    def _(self, x, op, valid=None, state=None):
         return self._simulated(x, with_state(op, state), valid)
 
     def _reduction(self, name, x, valid, operator_for):

@@ -54,7 +54,7 @@ class BlockScan(Primitive):
         return self._scan("inclusive_sum", x, out, None, lambda dtype: known(operator.add, dtype))
 
     @inclusive_sum.python
-    def inclusive_sum(self, x, out=None):
+    def _(self, x, out=None):
         return self._simulated(x, out, operator.add)
 
     @kernel_method
@@ -62,7 +62,7 @@ class BlockScan(Primitive):
         return self._scan("exclusive_sum", x, out, "T{}", lambda dtype: known(operator.add, dtype))
 
     @exclusive_sum.python
-    def exclusive_sum(self, x, out=None):
+    def _(self, x, out=None):
         return self._simulated(x, out, operator.add, 0)
 
     @kernel_method
@@ -70,7 +70,7 @@ class BlockScan(Primitive):
         return self._scan("inclusive_scan", x, out, None, lambda dtype: operator_of(op, dtype, state))
 
     @inclusive_scan.python
-    def inclusive_scan(self, x, op, out=None, state=None):
+    def _(self, x, op, out=None, state=None):
         return self._simulated(x, out, with_state(op, state))
 
     @kernel_method
@@ -79,7 +79,7 @@ class BlockScan(Primitive):
         return self._scan("exclusive_scan", x, out, "initial", lambda dtype: operator_of(op, dtype, state))
 
     @exclusive_scan.python
-    def exclusive_scan(self, x, op, initial, out=None, state=None):
+    def _(self, x, op, initial, out=None, state=None):
         return self._simulated(x, out, with_state(op, state), initial)
 
     def _scan(self, name, x, out, initial, operator_for):

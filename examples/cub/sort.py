@@ -121,7 +121,7 @@ class BlockRadixSort(_Sort):
         return self._sort("Sort", keys, values, begin_bit, end_bit)
 
     @sort.python
-    def sort(self, keys, values=None, begin_bit=None, end_bit=None):
+    def _(self, keys, values=None, begin_bit=None, end_bit=None):
         self._simulated(keys, values, False, (begin_bit, end_bit))
 
     @kernel_method
@@ -129,7 +129,7 @@ class BlockRadixSort(_Sort):
         return self._sort("SortDescending", keys, values, begin_bit, end_bit)
 
     @sort_descending.python
-    def sort_descending(self, keys, values=None, begin_bit=None, end_bit=None):
+    def _(self, keys, values=None, begin_bit=None, end_bit=None):
         self._simulated(keys, values, True, (begin_bit, end_bit))
 
     @kernel_method
@@ -137,7 +137,7 @@ class BlockRadixSort(_Sort):
         return self._sort("SortBlockedToStriped", keys, values, begin_bit, end_bit)
 
     @sort_blocked_to_striped.python
-    def sort_blocked_to_striped(self, keys, values=None, begin_bit=None, end_bit=None):
+    def _(self, keys, values=None, begin_bit=None, end_bit=None):
         self._simulated(keys, values, False, (begin_bit, end_bit), striped=True)
 
     @kernel_method
@@ -145,7 +145,7 @@ class BlockRadixSort(_Sort):
         return self._sort("SortDescendingBlockedToStriped", keys, values, begin_bit, end_bit)
 
     @sort_descending_blocked_to_striped.python
-    def sort_descending_blocked_to_striped(self, keys, values=None, begin_bit=None, end_bit=None):
+    def _(self, keys, values=None, begin_bit=None, end_bit=None):
         self._simulated(keys, values, True, (begin_bit, end_bit), striped=True)
 
     def _sort(self, method, keys, values, begin_bit, end_bit):
@@ -179,7 +179,7 @@ class _MergeSort(_Sort):
         return self._sort("sort", keys, values, "less", before, state)
 
     @sort.python
-    def sort(self, keys, values=None, before=None, state=None):
+    def _(self, keys, values=None, before=None, state=None):
         self._simulated(keys, values, False, before=with_state(before, state))
 
     @kernel_method
@@ -187,7 +187,7 @@ class _MergeSort(_Sort):
         return self._sort("sort_descending", keys, values, "greater")
 
     @sort_descending.python
-    def sort_descending(self, keys, values=None):
+    def _(self, keys, values=None):
         self._simulated(keys, values, True)
 
     def _sort(self, name, keys, values, order, before=None, state=None):

@@ -39,7 +39,7 @@ class Philox(Generator):
         return lambda state, seed, subsequence, offset: start(state, seed, subsequence, offset)
 
     @init.python
-    def init(self, state, seed, subsequence, offset=0):
+    def _(self, state, seed, subsequence, offset=0):
         record = state[0]
         state[0] = np.zeros((), self.state_type)
         record["key"] = int(seed) & _MASK, int(seed) >> 32 & _MASK
@@ -50,7 +50,7 @@ class Philox(Generator):
     skipahead = draws("skipahead(count, state)", "unsigned long long count")
 
     @skipahead.python
-    def skipahead(self, state, count):
+    def _(self, state, count):
         record = state[0]
         position = int(record["position"]) + int(count)
         record["position"] = position % 4
@@ -69,7 +69,7 @@ class Philox(Generator):
     normal4 = draws_into(4, "curand_normal4(state)", types.float32)
 
     @bits.python
-    def bits(self, state):
+    def _(self, state):
         record = state[0]
         drawn = record["output"][record["position"]]
         record["position"] += 1
@@ -80,15 +80,15 @@ class Philox(Generator):
         return drawn
 
     @uniform.python
-    def uniform(self, state):
+    def _(self, state):
         return distributions.uniform(self.bits(state))
 
     @uniform_double.python
-    def uniform_double(self, state):
+    def _(self, state):
         return distributions.uniform_double(self.bits(state))
 
     @normal.python
-    def normal(self, state):
+    def _(self, state):
         record = state[0]
         if record["has_normal"]:
             record["has_normal"] = 0
@@ -98,20 +98,20 @@ class Philox(Generator):
         return first
 
     @bits4.python
-    def bits4(self, state, out):
+    def _(self, state, out):
         out[:4] = [self.bits(state) for _ in range(4)]
 
     @uniform4.python
-    def uniform4(self, state, out):
+    def _(self, state, out):
         out[:4] = [self.uniform(state) for _ in range(4)]
 
     @uniform2_double.python
-    def uniform2_double(self, state, out):
+    def _(self, state, out):
         x = [self.bits(state) for _ in range(4)]
         out[:2] = distributions.uniform_double_of_two(*x[:2]), distributions.uniform_double_of_two(*x[2:])
 
     @normal4.python
-    def normal4(self, state, out):
+    def _(self, state, out):
         x = [self.bits(state) for _ in range(4)]
         out[:4] = *distributions.normal_pair(*x[:2]), *distributions.normal_pair(*x[2:])
 

@@ -32,13 +32,13 @@ class Sobol(Generator):
         return lambda state, directions, offset: start(state, directions, offset)
 
     @init.python
-    def init(self, state, directions, offset=0):
+    def _(self, state, directions, offset=0):
         _set(state[0], directions, 0, offset)
 
     skipahead = draws("skipahead<decltype(state)>(count, state)", "unsigned count")
 
     @skipahead.python
-    def skipahead(self, state, count):
+    def _(self, state, count):
         record = state[0]
         _set(record, record["directions"].copy(), record["scramble"], int(record["index"]) + int(count))
 
@@ -48,7 +48,7 @@ class Sobol(Generator):
     normal = draws("curand_normal(state)")
 
     @bits.python
-    def bits(self, state):
+    def _(self, state):
         record = state[0]
         drawn = record["x"]
         index = int(record["index"])
@@ -58,11 +58,11 @@ class Sobol(Generator):
         return drawn
 
     @uniform.python
-    def uniform(self, state):
+    def _(self, state):
         return distributions.uniform(self.bits(state))
 
     @uniform_double.python
-    def uniform_double(self, state):
+    def _(self, state):
         return distributions.uniform_double(self.bits(state))
 
 
@@ -81,7 +81,7 @@ class ScrambledSobol(Sobol):
         return lambda state, directions, constant, offset: start(state, directions, offset, constant)
 
     @init.python
-    def init(self, state, directions, constant, offset=0):
+    def _(self, state, directions, constant, offset=0):
         _set(state[0], directions, constant, offset)
 
 

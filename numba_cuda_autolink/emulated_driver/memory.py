@@ -44,7 +44,7 @@ def _allocate(nbytes: int, what: str, kind: int = _DEVICE, *, is_managed: bool =
     if nbytes > _LARGEST:
         raise Refused(OUT_OF_MEMORY)
     try:
-        address = memory.allocate(nbytes, label=f"{what} of {nbytes} bytes")
+        address = memory.allocate(nbytes, label=what)
     except MemoryError:
         raise Refused(OUT_OF_MEMORY) from None
     _regions[address] = _Region(nbytes, kind, is_managed)

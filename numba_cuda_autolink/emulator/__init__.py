@@ -13,6 +13,7 @@ its callees; with stacks, recursion and calls need nothing special, and a switch
 ``launcher``               launches: the records of a grid, and workers that share its blocks
 ``host_services``          printing, allocation and assertions of kernels
 ``diagnosis``              errors of kernels in words
+``packed_arrays``          Numba's arrays among parameters
 ``checks``                 what is checked
 ``memory``                 what kernels may access
 ``compiler``               LLVM IR to native code
@@ -54,16 +55,15 @@ its callees; with stacks, recursion and calls need nothing special, and a switch
 """
 
 from .checks import Checks
-from .errors import EmulationError, PTXSyntaxError, UnsupportedInstruction
-from .launcher import ArgumentName
+from .errors import EmulationError, LaunchSizeError, PTXSyntaxError, UnsupportedInstruction
 from .module import Kernel, KernelAttributes, Module, Variable
 
 __all__ = [
-    "ArgumentName",
     "Checks",
     "EmulationError",
     "Kernel",
     "KernelAttributes",
+    "LaunchSizeError",
     "Module",
     "PTXSyntaxError",
     "UnsupportedInstruction",

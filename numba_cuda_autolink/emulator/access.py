@@ -2,9 +2,7 @@
 """Checks of memory accesses: native functions for where the quick test in the code does not decide.
 
 Each place in the code that reads or writes remembers the memory that it met last, as an address and a number of valid
-offsets, so that the next access there is a subtraction and a comparison. A frame with local memory whose address is
-taken is a record on the stack: the frame below, its address, its size, and, where reads of unwritten memory are
-checked, a shadow.
+offsets, so that the next access there is a subtraction and a comparison.
 """
 # ruff: noqa: F821
 # mypy: disable-error-code="name-defined"
@@ -13,9 +11,17 @@ from __future__ import annotations
 
 from .native import native, u8, u16, u32, u64
 from .scheduler import fail
-from .state import FIRST_SHARED_ADDRESS, Block, Error, Launch, Thread
-
-FRAME_BELOW, FRAME_ADDRESS, FRAME_SIZE, FRAME_SHADOW = 0, 8, 16, 24
+from .state import (
+    FIRST_SHARED_ADDRESS,
+    FRAME_ADDRESS,
+    FRAME_BELOW,
+    FRAME_SHADOW,
+    FRAME_SIZE,
+    Block,
+    Error,
+    Launch,
+    Thread,
+)
 
 
 @native
@@ -101,46 +107,100 @@ def check_local(thread: u64, address: u64, nbytes: u32, align: u32, site: u32):
 
 # What was written, and who accessed it
 
+# The record of a byte of shared memory: its last writer, and its last two readers that differ. Each is a thread (u16),
+# the epoch of its warp (u16), the epoch of the block (u32), and the instruction (u32).
+ACCESS_BYTES = 48
+_WARP_EPOCH, _EPOCH, _SITE, _FIRST_READER, _SECOND_READER = 2, 4, 8, 16, 32
+_ATOMIC, _SEVERAL = 0x8000, 0xFFFF  # an atomic access, by a thread or by threads of several warps
+
+
+@native
+def conflicts(access: u64, me: u16, warp_epoch: u16, epoch: u32, atomic: bool) -> bool:
+    """Return whether nothing orders the *access* of another thread before this one, and not both are *atomic*."""
+    other = load_u16(access, 0)
+    if load_u32(access, _EPOCH) != epoch or other & ~u16(_ATOMIC) == me:
+        return False
+    in_order = (other & ~u16(_ATOMIC)) >> 5 == me >> 5 and load_u16(access, _WARP_EPOCH) != warp_epoch
+    return not in_order and not (atomic and other >= _ATOMIC)
+
+
+@native
+def note_access(access: u64, who: u16, warp_epoch: u16, epoch: u32, site: u32):
+    store_u16(access, 0, who)
+    store_u16(access, _WARP_EPOCH, warp_epoch)
+    store_u32(access, _EPOCH, epoch)
+    store_u32(access, _SITE, site)
+
+
+@native(inline=False)
+def fail_race(thread: u64, access: u64, address: u64, nbytes: u32, site: u32):
+    """Fail for what *access* conflicts with."""
+    detail = u64(load_u16(access, 0)) | u64(load_u32(access, _SITE)) << 32
+    store_u64(load_u64(thread, Thread.BLOCK), Block.ERROR_DETAIL, detail)
+    fail(thread, Error.RACE, site, address, nbytes)
+
+
+@native(inline=False)
+def check_race(thread: u64, record: u64, address: u64, nbytes: u32, writes: bool, atomic: bool, site: u32):
+    """Fail if the access of the byte with *record* conflicts with an earlier one, and note it."""
+    me = u16(load_u32(thread, Thread.INDEX))
+    warp_epoch = u16(load_u32(thread, Thread.WARP_EPOCH))
+    epoch = load_u32(load_u64(thread, Thread.BLOCK), Block.EPOCH)
+    if conflicts(record, me, warp_epoch, epoch, atomic):
+        fail_race(thread, record, address, nbytes, site)
+    first = record + _FIRST_READER
+    second = record + _SECOND_READER
+    first_differs = conflicts(first, me, warp_epoch, epoch, False)
+    second_differs = conflicts(second, me, warp_epoch, epoch, False)
+    if not writes:
+        if not first_differs:
+            note_access(first, me, warp_epoch, epoch, site)
+        elif not second_differs:
+            note_access(second, me, warp_epoch, epoch, site)
+        return
+    if first_differs:
+        fail_race(thread, first, address, nbytes, site)
+    if second_differs:
+        fail_race(thread, second, address, nbytes, site)
+    who = me
+    if atomic:
+        who = me | u16(_ATOMIC)
+        before = load_u16(record, 0)
+        if load_u32(record, _EPOCH) == epoch and (before & ~u16(_ATOMIC)) >> 5 != me >> 5:
+            who = u16(_SEVERAL)
+    note_access(record, who, warp_epoch, epoch, site)
+
+
+@native(inline=False)
+def note_unwritten(thread: u64, address: u64, nbytes: u32, site: u32):
+    """Fail for a read of unwritten shared memory: at once, or where races are found, if no thread writes it until the
+    next barrier."""
+    block = load_u64(thread, Thread.BLOCK)
+    if load_u64(block, Block.SHARED_ACCESSES) == 0:
+        fail(thread, Error.UNINITIALISED, site, address, nbytes)
+    if load_u32(block, Block.UNWRITTEN_BYTES) == 0:
+        store_u32(block, Block.UNWRITTEN_THREAD, load_u32(thread, Thread.INDEX))
+        store_u64(block, Block.UNWRITTEN_ADDRESS, address)
+        store_u32(block, Block.UNWRITTEN_SITE, site)
+        store_u32(block, Block.UNWRITTEN_BYTES, nbytes)
+
 
 @native(inline=False)
 def check_shared_access(thread: u64, offset: u64, nbytes: u32, writes: bool, atomic: bool, site: u32):
-    """Notice an access of shared memory at the shared address *offset*: reads of unwritten bytes, and races.
-
-    The record of a byte: the last writer and the last reader, each as thread (u16), epoch of its warp (u16) and epoch
-    of the block (u32). An atomic access counts as a write by nobody (thread 0xFFFF).
-    """
+    """Notice an access of shared memory at the shared address *offset*: reads of unwritten bytes, and races."""
     block = load_u64(thread, Thread.BLOCK)
     shadow = load_u64(block, Block.SHARED_WRITTEN)
     accesses = load_u64(block, Block.SHARED_ACCESSES)
-    me = u16(load_u32(thread, Thread.INDEX))
-    warp_epoch = u16(load_u32(thread, Thread.WARP_EPOCH))
-    epoch = load_u32(block, Block.EPOCH)
+    address = load_u64(block, Block.SHARED) + offset
     for k in range(u64(nbytes)):
         at = offset + k - FIRST_SHARED_ADDRESS
+        if accesses != 0:
+            check_race(thread, accesses + at * ACCESS_BYTES, address + k, nbytes, writes, atomic, site)
         if shadow != 0:
+            if (not writes or atomic) and load_u8(shadow, at) == 0:
+                note_unwritten(thread, address + k, nbytes, site)
             if writes:
                 store_u8(shadow, at, 1)
-            if (not writes or atomic) and load_u8(shadow, at) == 0:
-                fail(thread, Error.UNINITIALISED, site, load_u64(block, Block.SHARED) + offset + k, nbytes)
-        if accesses != 0:
-            record = accesses + at * 16
-            for reader in range(u32(2)):
-                other = load_u16(record, reader * 8)
-                same_epoch = load_u32(record, reader * 8 + 4) == epoch
-                same_warp = other >> 5 == me >> 5 and load_u16(record, reader * 8 + 2) != warp_epoch
-                both_atomic = atomic and other == 0xFFFF
-                if same_epoch and other != me and not same_warp and not both_atomic and (writes or reader == 0):
-                    store_u64(block, Block.ERROR_DETAIL, u64(other))
-                    fail(thread, Error.RACE, site, load_u64(block, Block.SHARED) + offset + k, nbytes)
-            who = me
-            if atomic:
-                who = u16(0xFFFF)
-            column = u32(8)
-            if writes:
-                column = u32(0)
-            store_u16(record, column, who)
-            store_u16(record, column + 2, warp_epoch)
-            store_u32(record, column + 4, epoch)
 
 
 @native(inline=False)

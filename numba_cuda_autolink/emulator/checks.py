@@ -18,6 +18,7 @@ class Checks:
       between; atomic accesses do not race with each other.
     - *barriers*: threads that wait for each other wait in the same barrier instruction.
     - *exited*: no thread has returned when the others wait at a barrier of the whole block. GPUs allow this.
+    - *most_back_edges*: how often a thread may go back in its loops; 0 is as often as it likes.
     """
 
     bounds: bool = True
@@ -26,11 +27,12 @@ class Checks:
     races: bool = False
     barriers: bool = True
     exited: bool = False
+    most_back_edges: int = 0
 
     @classmethod
     def all(cls) -> Checks:
         """Return every check; kernels run slower."""
-        return cls(**{field.name: True for field in fields(cls)})
+        return cls(**{field.name: True for field in fields(cls) if isinstance(field.default, bool)})
 
     @property
     def flags(self) -> int:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 from .forms import Modifiers, form
 from .host_calls import HOST_FUNCTIONS
 from .parser import split_operands
-from .state import FIRST_FUNCTION_ADDRESS, Error
+from .state import (
+    FIRST_FUNCTION_ADDRESS,
+    FRAME_ADDRESS,
+    FRAME_BELOW,
+    FRAME_BYTES,
+    FRAME_SHADOW,
+    FRAME_SIZE,
+    Error,
+    Thread,
+)
 
 if TYPE_CHECKING:
     from .function_builder import FunctionBuilder
@@ -24,6 +33,8 @@ def branch(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     target = f.function.labels.get(i.operands[0])
     if target is None:
         raise f.refuse(f"the label {i.operands[0]} is not defined")
+    if target <= f.index and f.program.checks.most_back_edges:
+        f.call("count_back_edge", f.thread, str(f.program.checks.most_back_edges), f.site)
     if target <= f.index and any(_may_wait(one.opcode) for one in f.function.code[target : f.index]):
         f.mark_waiting()
         f.program.spins = True
@@ -88,15 +99,28 @@ def call(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         pointers.append(pointer)
     typed = ", ".join(["ptr %thread", *(f"ptr {p}" for p in pointers)])
     if f.register(name) is not None:
-        f.emit(f"call void {_indirect_target(f, name)}({typed})")
+        _call_in_frame(f, _indirect_target(f, name), typed)
         return
     function = f.program.find_function(f.function, name)
     if function is not None:
-        f.emit(f"call void {f.program.function_symbol(function)}({typed})")
+        _call_in_frame(f, f.program.function_symbol(function), typed)
     elif name in HOST_FUNCTIONS:
         _call_host(f, name, pointers[: len(arguments)], pointers[len(arguments) :])
     else:
         raise f.refuse(f"the function {name} is not defined, and is not one of CUDA's own")
+
+
+def _call_in_frame(f: FunctionBuilder, symbol: str, arguments: str) -> None:
+    """Call *symbol*, with a record of the instruction among the thread's frames, for messages."""
+    newest = f.temporary(f"getelementptr i8, ptr %thread, i64 {Thread.LOCALS}")
+    below = f.temporary(f"load i64, ptr {newest}")
+    frame = f.scratch(FRAME_BYTES)
+    for offset, value in ((FRAME_BELOW, below), (FRAME_ADDRESS, f.site), (FRAME_SIZE, 0), (FRAME_SHADOW, 0)):
+        field = f.temporary(f"getelementptr i8, ptr {frame}, i64 {offset}")
+        f.emit(f"store i64 {value}, ptr {field}")
+    f.emit(f"store ptr {frame}, ptr {newest}")
+    f.emit(f"call void {symbol}({arguments})")
+    f.emit(f"store i64 {below}, ptr {newest}")
 
 
 def _indirect_target(f: FunctionBuilder, name: str) -> str:
@@ -137,8 +161,8 @@ def _call_host(f: FunctionBuilder, name: str, arguments: list[str], results: lis
         values.append(value if type == "i64" else f.temporary(f"zext {type} {value} to i64"))
     values += ["0"] * (2 - len(values))
     if name == "__assertfail":
-        record = f.scratch(24)
-        for k in range(3):
+        record = f.scratch(8 * len(values))
+        for k in range(len(values)):
             slot = f.temporary(f"getelementptr i64, ptr {record}, i64 {k}")
             f.emit(f"store i64 {values[k]}, ptr {slot}")
         values = [f.temporary(f"ptrtoint ptr {record} to i64"), "0"]

@@ -3,35 +3,43 @@
 
 from __future__ import annotations
 
+import ctypes
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from . import memory
 from .errors import EmulationError
+from .packed_arrays import find_array
 from .source_lines import describe_lines, source_lines
-from .state import FIRST_SHARED_ADDRESS, Error
+from .state import FRAME_ADDRESS, FRAME_BELOW, FRAME_SIZE, Error
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from .linked_texts import LinkedTexts
     from .parser import Function, Instruction
 
+_ACCESSES = {"ld": "read", "ldu": "read", "st": "write", "atom": "atomic access", "red": "atomic access"}
+_OF_ACCESSES = (Error.OUT_OF_BOUNDS, Error.MISALIGNED, Error.UNINITIALISED, Error.RACE)
+_ATOMIC, _SEVERAL = 0x8000, 0xFFFF
+_FAR = 1 << 20
+_NO_LINES = "\n  what to do: compile it with lineinfo=True, to see the lines of Python and C++"
 
-class NamedMemory(Protocol):
-    """The label of the memory that begins at an address."""
 
-    @property
-    def address(self) -> int: ...
-    @property
-    def label(self) -> str: ...
-    @property
-    def itemsize(self) -> int: ...
+@dataclass(frozen=True)
+class Region:
+    """The *nbytes* at *address*."""
+
+    address: int
+    nbytes: int
+
+    def is_near(self, address: int, distance: int = 0) -> bool:
+        """Return whether *address* is in it, or within *distance* bytes of it."""
+        return -distance <= address - self.address < self.nbytes + distance
 
 
 @dataclass(frozen=True)
 class Failure:
-    """What a worker recorded: an `Error`, and the place."""
+    """What a worker recorded: an `Error`, and the place; *frames* are those of the thread, the newest first."""
 
     code: int
     block: int
@@ -40,8 +48,21 @@ class Failure:
     address: int
     nbytes: int
     detail: int
-    shared: int
-    shared_bytes: int
+    shared: Region
+    stack: Region
+    frames: tuple[Region, ...]
+
+
+def list_frames(frame: int) -> tuple[Region, ...]:
+    """Return the records of a thread's frames, from that at the address *frame* on: calls have no size."""
+    frames: list[Region] = []
+    while frame and len(frames) < 1000:
+        address, nbytes, below = (
+            ctypes.c_uint64.from_address(frame + offset).value for offset in (FRAME_ADDRESS, FRAME_SIZE, FRAME_BELOW)
+        )
+        frames.append(Region(address, nbytes))
+        frame = below
+    return tuple(frames)
 
 
 def describe_failure(
@@ -50,18 +71,23 @@ def describe_failure(
     linked: LinkedTexts,
     grid: tuple[int, int, int],
     block: tuple[int, int, int],
-    names: Sequence[NamedMemory],
+    arguments: bytes,
 ) -> EmulationError:
-    """Return the error to raise for *failure*."""
-    function, instruction = _find(linked, failure.site)
-    lines = source_lines(linked.texts[function.text], instruction.location)
-    is_access = failure.code in (Error.OUT_OF_BOUNDS, Error.MISALIGNED, Error.UNINITIALISED, Error.RACE)
-    first = _diagnosis(failure, instruction, linked, block)
+    """Return the error to raise for *failure* of the *kernel*, which was launched with the packed *arguments*."""
+    _, instruction, lines = _locate(linked, failure.site)
+    is_access = failure.code in _OF_ACCESSES
     block_index, thread_index = _index(failure.block, grid), _index(failure.thread, block)
-    message = f"{first}\n  in kernel {kernel}, block {block_index}, thread {thread_index}"
+    message = _diagnosis(failure, instruction, linked, block)
+    message += f"\n  in kernel {readable_name(kernel)}, block {block_index}, thread {thread_index}"
     if is_access:
-        message += f"\n  address {failure.address:#x}: {_describe_address(failure, names)}"
-    message += f"\n  instruction {instruction.text}{describe_lines(lines)}"
+        message += f"\n  address {failure.address:#x}: {_describe_address(failure, arguments)}"
+    message += f"\n  instruction {instruction.text}{describe_lines(lines) or _NO_LINES}"
+    for call in _list_calls(failure, linked):
+        message += describe_lines(call, "called at")
+        lines += call
+    if failure.code == Error.RACE:
+        _, other, there = _locate(linked, failure.detail >> 32)
+        message += f"\n  the other access: {other.text}{describe_lines(there)}"
     return EmulationError(
         message,
         kernel=kernel,
@@ -72,12 +98,35 @@ def describe_failure(
     )
 
 
-def _find(linked: LinkedTexts, site: int) -> tuple[Function, Instruction]:
+def readable_name(symbol: str) -> str:
+    """Return the name of a function of C++ or Numba without its types: ``m.f`` for ``_ZN1m1f…``; or *symbol* itself."""
+    found = re.match(r"_ZN?(?=\d)", symbol)
+    rest, parts = symbol[found.end() :] if found else "", []
+    while length := re.match(r"\d+", rest):
+        end = length.end() + int(length[0])
+        parts.append(re.sub(r"_(3[ce])", lambda code: chr(int(code[1], 16)), rest[length.end() : end]))
+        rest = rest[end:]
+        if symbol[:3] != "_ZN":
+            break
+    return ".".join(parts) or symbol
+
+
+def _locate(linked: LinkedTexts, site: int) -> tuple[Function, Instruction, tuple[str, ...]]:
+    """Return the instruction of *site*, its function, and its source lines."""
     text, number = linked.texts[site >> 24], site & 0xFFFFFF
     for function in text.functions.values():
         if function.code and function.code[0].number <= number <= function.code[-1].number:
-            return function, function.code[number - function.code[0].number]
+            instruction = function.code[number - function.code[0].number]
+            return function, instruction, source_lines(text, instruction.location)
     raise AssertionError(f"no instruction {number}")
+
+
+def _list_calls(failure: Failure, linked: LinkedTexts) -> list[tuple[str, ...]]:
+    """Return the source lines of the calls that the thread is in, the newest first; of a deep recursion, few."""
+    if failure.code == Error.UNINITIALISED and failure.shared.is_near(failure.address):
+        return []  # the thread has gone on
+    calls = [frame.address for frame in failure.frames if not frame.nbytes]
+    return [_locate(linked, site)[2] for site in calls[:8]]
 
 
 def _index(number: int, sizes: tuple[int, int, int]) -> tuple[int, int, int]:
@@ -85,27 +134,23 @@ def _index(number: int, sizes: tuple[int, int, int]) -> tuple[int, int, int]:
 
 
 def _diagnosis(failure: Failure, instruction: Instruction, linked: LinkedTexts, block: tuple[int, int, int]) -> str:
-    name = instruction.opcode.partition(".")[0]
-    access = {"ld": "read", "ldu": "read", "st": "write", "atom": "atomic access", "red": "atomic access"}.get(
-        name, "access"
-    )
+    access = _ACCESSES.get(instruction.opcode.partition(".")[0], "access")
     size = f"{failure.nbytes} byte" + "s" * (failure.nbytes != 1)
     code = failure.code
     if code == Error.OUT_OF_BOUNDS:
         allocation = memory.find(failure.address)
-        if allocation is not None and allocation.freed:
-            return f"A {access} of {size} after the memory was freed"
-        return f"A {access} of {size} out of bounds"
+        where = "after the memory was freed" if allocation is not None and allocation.freed else "out of bounds"
+        return f"{'An' if access[0] == 'a' else 'A'} {access} of {size} {where}"
     if code == Error.MISALIGNED:
         return f"A misaligned {access} of {size}"
     if code == Error.UNINITIALISED:
         return f"A {access} of {size} that were never written"
     if code == Error.RACE:
-        other = "an atomic access" if failure.detail == 0xFFFF else f"thread {_index(failure.detail, block)}"
-        return f"A race: this {access} of {size} and {other} have no barrier between them"
+        other = failure.detail & _SEVERAL
+        who = "atomic accesses" if other == _SEVERAL else f"thread {_index(other & ~_ATOMIC, block)}"
+        return f"A race: this {access} of {size} and {who} have no barrier between them"
     if code == Error.DIVERGED_BARRIER:
-        text, at = _find(linked, failure.detail)
-        lines = source_lines(linked.texts[text.text], at.location)
+        _, at, lines = _locate(linked, failure.detail)
         return f"Threads of a block wait at different barriers: some at {lines[0] if lines else at.text}"
     return {
         Error.STUCK: "Threads wait for others that wait elsewhere or have returned: not all reach the barrier",
@@ -115,29 +160,33 @@ def _diagnosis(failure: Failure, instruction: Instruction, linked: LinkedTexts, 
         Error.STACK_OVERFLOW: "The stack is full: the recursion is too deep",
         Error.EXITED_BARRIER: "Threads wait at a barrier that others left out: they have returned",
         Error.BAD_BARRIER: f"There is no barrier {failure.address}: the numbers are 0 to 15",
+        Error.ENDLESS: f"A thread goes back in loops more than {failure.address} times",
         Error.READ_FROM_ABSENT_LANE: "A shuffle reads from a lane that does not take part",
     }[code]
 
 
-def _describe_address(failure: Failure, names: Sequence[NamedMemory]) -> str:
+def _describe_address(failure: Failure, arguments: bytes) -> str:
     address = failure.address
-    offset = address - failure.shared - FIRST_SHARED_ADDRESS
-    if -4096 <= offset < failure.shared_bytes + 4096:
-        return f"byte {offset} of {failure.shared_bytes} bytes of shared memory"
+    if failure.stack.is_near(address):
+        return _describe_local(failure)
+    if failure.shared.is_near(address, 4096):
+        return f"byte {address - failure.shared.address} of {failure.shared.nbytes} bytes of shared memory"
     allocation = memory.find(address) or memory.find_nearest(address)
-    if allocation is None:
-        return "there is no memory that kernels may access"
-    named = next(
-        (n for n in names if allocation.address <= n.address < max(allocation.end, allocation.address + 1)), None
-    )
-    label = (named.label if named else allocation.label) or "an array"
-    base, itemsize = (named.address, named.itemsize) if named else (allocation.address, 1)
-    distance, nbytes = address - base, allocation.end - base
-    where = f"{label} at {base:#x}, of {nbytes} bytes"
-    if itemsize > 1:
-        return f"element {distance // itemsize} of {nbytes // itemsize} of {where}"
-    if distance < 0:
-        return f"{-distance} bytes before {where}"
+    if allocation is None or min(abs(address - allocation.address), abs(address - allocation.end)) > _FAR:
+        return "not near any memory that kernels may access"
+    array = find_array(arguments, allocation.address, allocation.end)
+    where = f"{allocation.label or 'an array'} at {allocation.address:#x}, of {allocation.nbytes} bytes"
+    index = f"; index {array.index_of(address)} of the shape {array.shape}" if array is not None else ""
+    if address < allocation.address:
+        return f"{allocation.address - address} bytes before {where}{index}"
     if address >= allocation.end:
-        return f"{address - allocation.end} bytes after the end of {where}"
-    return f"byte {distance} of {where}"
+        return f"{address - allocation.end} bytes after the end of {where}{index}"
+    return f"byte {address - allocation.address} of {where}{index}"
+
+
+def _describe_local(failure: Failure) -> str:
+    frames = [frame for frame in failure.frames if frame.nbytes]
+    if not frames:
+        return "local memory"
+    frame = min(frames, key=lambda f: max(f.address - failure.address, failure.address - f.address - f.nbytes))
+    return f"byte {failure.address - frame.address} of {frame.nbytes} bytes of local memory"

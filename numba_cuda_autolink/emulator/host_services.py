@@ -14,7 +14,7 @@ import numpy as np
 from . import memory
 from .errors import EmulationError
 from .host_calls import ALLOCATE, ASSERT, FREE, PRINT
-from .state import Launch, Thread
+from .state import Block, Launch, Thread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,14 +43,14 @@ class HostServices:
             operation = ctypes.c_uint32.from_address(thread + Thread.OPERATION).value
             a, b = (ctypes.c_uint64.from_address(thread + offset).value for offset in (Thread.A, Thread.B))
             with _lock:
-                result = self._do(operation, a, b)
+                result = self._do(operation, a, b, thread)
             ctypes.c_uint64.from_address(thread + Thread.RESULT).value = result
         except BaseException as error:
             self.error = error
             return 1
         return 0
 
-    def _do(self, operation: int, a: int, b: int) -> int:
+    def _do(self, operation: int, a: int, b: int, thread: int) -> int:
         if operation == PRINT:
             sys.stdout.write(format_text(a, b))
             self.has_printed = True
@@ -65,9 +65,7 @@ class HostServices:
                 self._change_table()
             return 0
         assert operation == ASSERT
-        message, file, line = (ctypes.c_uint64.from_address(a + 8 * k).value for k in range(3))
-        where = f"{read_text(file)}:{line & 0xFFFFFFFF}"
-        raise EmulationError(f"An assertion of a kernel failed: {read_text(message)}\n  at {where}", lines=(where,))
+        raise _failed_assertion(a, thread)
 
     def _change_table(self) -> None:
         """Give the launch the new table; what workers remember of the old one is forgotten."""
@@ -79,6 +77,23 @@ class HostServices:
         self._record[Launch.ALLOCATION_COUNT : Launch.ALLOCATION_COUNT + 8].view(np.uint64)[0] = len(table)
         for cache in self._caches:
             cache[1::2] = 0
+
+
+def _failed_assertion(record: int, thread: int) -> EmulationError:
+    """Return the error for the assertion whose operands are at *record*, with a GPU's words."""
+    message, file, line, function = (_word(record + 8 * k) for k in range(4))
+    where = f"{read_text(file)}:{line & 0xFFFFFFFF}"
+    block_index, thread_index = (
+        tuple((ctypes.c_uint32 * 3).from_address(address))
+        for address in (_word(thread + Thread.BLOCK) + Block.CTAID, thread + Thread.TID)
+    )
+    place = f"block: [{','.join(map(str, block_index))}], thread: [{','.join(map(str, thread_index))}]"
+    text = f"{where}: {read_text(function)}: {place} Assertion `{read_text(message)}` failed."
+    return EmulationError(text, block=block_index, thread=thread_index, lines=(where,))
+
+
+def _word(address: int) -> int:
+    return ctypes.c_uint64.from_address(address).value
 
 
 def read_text(address: int) -> str:

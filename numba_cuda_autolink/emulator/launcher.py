@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import memory
-from .diagnosis import Failure, describe_failure
-from .errors import EmulationError
+from .access import ACCESS_BYTES
+from .diagnosis import Failure, Region, describe_failure, list_frames, readable_name
+from .errors import LaunchSizeError
 from .host_services import HostServices
 from .state import FIRST_SHARED_ADDRESS, Block, Launch, Thread
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from .checks import Checks
     from .compiler import NativeCode
     from .linked_texts import LinkedTexts
@@ -31,17 +30,9 @@ if TYPE_CHECKING:
 _FEW_THREADS = 2048
 _RESIDENT_BLOCKS, _RESIDENT_THREADS = 256, 32768
 _DIRECT_STACK_BYTES = 1 << 20
+_WORKSPACE_BYTES = 32  # behind the parameters
 _grid_ids = itertools.count(1)
 _HOST_CALL = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)
-
-
-@dataclass(frozen=True)
-class ArgumentName:
-    """The *label* of the memory that begins at *address*, with the size and name of its elements if they are known."""
-
-    address: int
-    label: str
-    itemsize: int = 1
 
 
 @dataclass(frozen=True)
@@ -93,7 +84,7 @@ class _Worker:
         stack_bytes = facts.stack_bytes if facts.suspends else max(_DIRECT_STACK_BYTES, facts.stack_bytes)
         stacks = threads if facts.suspends else 1
         shadow_written = shared if facts.checks.initialised else 0
-        shadow_races = shared * 16 if facts.checks.races else 0
+        shadow_races = shared * ACCESS_BYTES if facts.checks.races else 0
         per_block = (
             ("threads", threads * Thread.BYTES),
             ("status", threads + 32),
@@ -126,12 +117,26 @@ class _Worker:
             _put32(record, Block.STACK_BYTES, stack_bytes)
             _put64(record, Block.SHARED_WRITTEN, at["written"] if shadow_written else 0)
             _put64(record, Block.SHARED_ACCESSES, at["races"] if shadow_races else 0)
+            ctypes.memset(at["races"], 0, shadow_races)
             free = np.ctypeslib.as_array((ctypes.c_uint64 * stacks).from_address(at["free"]))
             free[:] = np.arange(stacks - 1, -1, -1, dtype=np.uint64) * np.uint64(stack_bytes) + np.uint64(at["stacks"])
 
     @property
     def address(self) -> int:
         return int(self.blocks.ctypes.data)
+
+    def prepare(
+        self, launch: np.ndarray, number: int, count: int, grid: tuple[int, int, int], block: tuple[int, int, int]
+    ) -> None:
+        """Fill the records of its blocks for a *launch*, as the worker *number* of *count*."""
+        for k, start in enumerate(range(0, len(self.blocks), Block.BYTES)):
+            one = self.blocks[start : start + Block.BYTES]
+            _put64(one, Block.LAUNCH, launch.ctypes.data)
+            _put32(one, Block.COUNT, block[0] * block[1] * block[2])
+            _put32(one, Block.INDEX, number + k * count)
+            for axis in range(3):
+                _put32(one, Block.NTID + 4 * axis, block[axis])
+                _put32(one, Block.NCTAID + 4 * axis, grid[axis])
 
 
 def _put64(record: np.ndarray, offset: int, value: int) -> None:
@@ -148,6 +153,10 @@ def _get32(record: np.ndarray, offset: int) -> int:
 
 def _get64(record: np.ndarray, offset: int) -> int:
     return int(record[offset : offset + 8].view(np.uint64)[0])
+
+
+def _get_at(address: int) -> int:
+    return ctypes.c_uint64.from_address(address).value
 
 
 def _core_count() -> int:
@@ -182,7 +191,6 @@ def launch(
     arguments: bytes,
     shared: int,
     cooperative: bool,
-    names: Sequence[ArgumentName],
 ) -> None:
     """Run a kernel; raise `EmulationError` for the first error of any of its threads."""
     _check_sizes(facts, grid, block, arguments)
@@ -196,32 +204,33 @@ def launch(
     count = 1 if few else min(_core_count(), blocks)
     resident = [-(-(blocks - k) // count) for k in range(count)] if cooperative else [1] * count
     workers = [_Worker(threads, shared_bytes, facts, number) for number in resident]
-    record = np.zeros(Launch.BYTES, np.uint8)
-    parameters = np.frombuffer(arguments + bytes(16), np.uint8).copy()
+    parameters = np.zeros(-(-len(arguments) // 16) * 16 + _WORKSPACE_BYTES, np.uint8)
+    parameters[: len(arguments)] = np.frombuffer(arguments, np.uint8)
     table = memory.pack_table()
     services = HostServices()
     host_call = _HOST_CALL(services.serve)
-    _put64(record, Launch.PARAMETERS, parameters.ctypes.data)
-    _put64(record, Launch.PARAMETER_BYTES, parameters.nbytes)
-    _put64(record, Launch.ALLOCATIONS, table.ctypes.data)
-    _put64(record, Launch.ALLOCATION_COUNT, len(table))
-    _put32(record, Launch.BLOCKS, blocks)
-    _put64(record, Launch.VARIABLES, variables.ctypes.data)
-    _put64(record, Launch.HOST_CALL, ctypes.cast(host_call, ctypes.c_void_p).value or 0)
-    _put64(record, Launch.KERNEL, code.addresses["kernel"])
-    _put32(record, Launch.DYNAMIC_SHARED, shared)
-    _put32(record, Launch.GRID_ID, next(_grid_ids) & 0xFFFFFFFF)
-    _put32(record, Launch.CHECKS, facts.checks.flags)
+    record = np.zeros(Launch.BYTES, np.uint8)
+    for field, value in (
+        (Launch.PARAMETERS, parameters.ctypes.data),
+        (Launch.PARAMETER_BYTES, parameters.nbytes),
+        (Launch.ALLOCATIONS, table.ctypes.data),
+        (Launch.ALLOCATION_COUNT, len(table)),
+        (Launch.VARIABLES, variables.ctypes.data),
+        (Launch.HOST_CALL, ctypes.cast(host_call, ctypes.c_void_p).value or 0),
+        (Launch.KERNEL, code.addresses["kernel"]),
+        (Launch.WORKSPACE, parameters.ctypes.data + parameters.nbytes - _WORKSPACE_BYTES),
+    ):
+        _put64(record, field, value)
+    for field, value in (
+        (Launch.BLOCKS, blocks),
+        (Launch.DYNAMIC_SHARED, shared),
+        (Launch.GRID_ID, next(_grid_ids) & 0xFFFFFFFF),
+        (Launch.CHECKS, facts.checks.flags),
+    ):
+        _put32(record, field, value)
     services.attach(record, [worker.caches for worker in workers])
     for number, worker in enumerate(workers):
-        for k in range(resident[number]):
-            one = worker.blocks[k * Block.BYTES : (k + 1) * Block.BYTES]
-            _put64(one, Block.LAUNCH, record.ctypes.data)
-            _put32(one, Block.COUNT, threads)
-            _put32(one, Block.INDEX, number + k * count)
-            for axis in range(3):
-                _put32(one, Block.NTID + 4 * axis, block[axis])
-                _put32(one, Block.NCTAID + 4 * axis, grid[axis])
+        worker.prepare(record, number, count, grid, block)
     jobs = [_job(code, facts, worker, number, cooperative) for worker, number in zip(workers, resident, strict=True)]
     _run(jobs, record, interruptible=facts.spins)
     for worker in workers:
@@ -229,7 +238,7 @@ def launch(
     sys.stdout.flush() if services.has_printed else None
     if services.error is not None:
         raise services.error
-    _raise_first_error(facts, workers, grid, block, names, services)
+    _raise_first_error(facts, workers, grid, block, arguments)
 
 
 def _job(code: NativeCode, facts: KernelFacts, worker: _Worker, resident: int, cooperative: bool):
@@ -259,30 +268,21 @@ def _run(jobs: list, record: np.ndarray, *, interruptible: bool) -> None:
 def _check_sizes(facts: KernelFacts, grid: tuple[int, int, int], block: tuple[int, int, int], arguments: bytes) -> None:
     threads = block[0] * block[1] * block[2]
     limits = facts.function.directives
-    where = f"; the block is {block}"
+    name, where = readable_name(facts.name), f"; the block is {block}"
+    cluster, most, exact = (limits.get(word) for word in ("reqnctapercluster", "maxntid", "reqntid"))
+    why = ""
     if min(block) < 1 or min(grid) < 0 or threads > 1024 or block[2] > 64:
-        raise EmulationError(f"A block of {threads} threads cannot be launched: at most 1024{where}", kernel=facts.name)
-    cluster = limits.get("reqnctapercluster", (1, 1, 1))
-    if cluster != (1, 1, 1):
-        raise EmulationError(
-            f"{facts.name} runs in clusters of {cluster} blocks; the emulator has no clusters",
-            kernel=facts.name,
-        )
-    if "maxntid" in limits and threads > limits["maxntid"][0] * limits["maxntid"][1] * limits["maxntid"][2]:
-        raise EmulationError(
-            f"{facts.name} is compiled for blocks of at most {limits['maxntid']} threads (.maxntid){where}",
-            kernel=facts.name,
-        )
-    if "reqntid" in limits and tuple(block) != limits["reqntid"]:
-        raise EmulationError(
-            f"{facts.name} is compiled for blocks of exactly {limits['reqntid']} threads (.reqntid){where}",
-            kernel=facts.name,
-        )
-    if len(arguments) != facts.parameter_bytes:
-        raise EmulationError(
-            f"{facts.name} takes {facts.parameter_bytes} bytes of parameters; {len(arguments)} were passed",
-            kernel=facts.name,
-        )
+        why = f"A block of {threads} threads cannot be launched: at most 1024{where}"
+    elif cluster not in (None, (1, 1, 1)):
+        why = f"{name} runs in clusters of {cluster} blocks; the emulator has no clusters"
+    elif most is not None and threads > most[0] * most[1] * most[2]:
+        why = f"{name} is compiled for blocks of at most {most} threads (.maxntid){where}"
+    elif exact is not None and tuple(block) != exact:
+        why = f"{name} is compiled for blocks of exactly {exact} threads (.reqntid){where}"
+    elif len(arguments) != facts.parameter_bytes:
+        why = f"{name} takes {facts.parameter_bytes} bytes of parameters; {len(arguments)} were passed"
+    if why:
+        raise LaunchSizeError(why, kernel=facts.name)
 
 
 def _raise_first_error(
@@ -290,23 +290,25 @@ def _raise_first_error(
     workers: list[_Worker],
     grid: tuple[int, int, int],
     block: tuple[int, int, int],
-    names: Sequence[ArgumentName],
-    services: HostServices,
+    arguments: bytes,
 ) -> None:
     for worker in workers:
         for start in range(0, len(worker.blocks), Block.BYTES):
             one = worker.blocks[start : start + Block.BYTES]
             code = _get32(one, Block.ERROR)
             if code:
+                number = _get32(one, Block.ERROR_THREAD)
+                thread = _get64(one, Block.THREADS) + Thread.BYTES * number * facts.suspends
                 failure = Failure(
                     code,
                     _get32(one, Block.INDEX),
-                    _get32(one, Block.ERROR_THREAD),
+                    number,
                     _get32(one, Block.ERROR_SITE),
                     _get64(one, Block.ERROR_ADDRESS),
                     _get32(one, Block.ERROR_BYTES),
                     _get64(one, Block.ERROR_DETAIL),
-                    _get64(one, Block.SHARED),
-                    _get64(one, Block.SHARED_BYTES),
+                    Region(_get64(one, Block.SHARED) + FIRST_SHARED_ADDRESS, _get64(one, Block.SHARED_BYTES)),
+                    Region(_get_at(thread + Thread.STACK), _get32(one, Block.STACK_BYTES)),
+                    list_frames(_get_at(thread + Thread.LOCALS)),
                 )
-                raise describe_failure(failure, facts.name, facts.linked, grid, block, names)
+                raise describe_failure(failure, facts.name, facts.linked, grid, block, arguments)

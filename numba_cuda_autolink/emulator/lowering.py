@@ -7,13 +7,12 @@ kernel takes the thread alone.
 
 from __future__ import annotations
 
-from .access import FRAME_ADDRESS, FRAME_SHADOW, FRAME_SIZE
 from .forms import find_form
 from .function_builder import FunctionBuilder
 from .parser import Instruction
 from .ptx_types import ptx_type
 from .special_registers import special_register
-from .state import Block, Error, Thread
+from .state import FRAME_ADDRESS, FRAME_BELOW, FRAME_BYTES, FRAME_SHADOW, FRAME_SIZE, Block, Error, Thread
 
 _STACK_RESERVE = 16384  # for what a function calls besides itself
 _ENDS = ("bra", "ret", "exit", "trap", "brx")
@@ -84,10 +83,10 @@ class FunctionLowering(FunctionBuilder):
                 lines.append(f" %shadow{k}.a = ptrtoint ptr %shadow{k} to i64")
                 self.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
                 shadow = f"%shadow{k}.a"
-            lines.append(f" %frame{k} = alloca [32 x i8], align 8")
+            lines.append(f" %frame{k} = alloca [{FRAME_BYTES} x i8], align 8")
             lines.append(f" %frame{k}.address = ptrtoint ptr {pointer} to i64")
             fields = (
-                (0, previous),
+                (FRAME_BELOW, previous),
                 (FRAME_ADDRESS, f"%frame{k}.address"),
                 (FRAME_SIZE, nbytes),
                 (FRAME_SHADOW, shadow),

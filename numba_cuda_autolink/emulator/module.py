@@ -20,7 +20,7 @@ from .cache import fetch_object, store_object
 from .checks import Checks
 from .compiler import NativeCode, compile_text, describe_machine
 from .errors import PTXSyntaxError
-from .launcher import ArgumentName, KernelFacts, launch
+from .launcher import KernelFacts, launch
 from .linked_texts import LinkedTexts
 from .parser import parse_integer
 from .program import Program, parameter_offsets
@@ -48,6 +48,7 @@ class KernelAttributes:
     shared_bytes: int
     local_bytes: int
     max_threads: int
+    constant_bytes: int = 0
     registers: int = 0
 
 
@@ -177,6 +178,7 @@ class Kernel:
             self._program.static_shared_bytes,
             self._program.local_bytes,
             min(1024, threads[0] * threads[1] * threads[2]),
+            sum(variable.nbytes for _, variable in module.linked.variables if variable.space == "const"),
         )
 
     @property
@@ -223,12 +225,10 @@ class Kernel:
         *,
         shared: int = 0,
         cooperative: bool = False,
-        names: Sequence[ArgumentName] = (),
     ) -> None:
         """Run the kernel to its end on *grid* blocks of *block* threads; *arguments* is the packed parameter buffer.
 
         *shared* are the bytes of dynamic shared memory. The blocks of a *cooperative* grid run at the same time.
-        *names* label the memory that arguments point to, for messages.
         """
         code, facts = self._compile()
-        launch(code, facts, self._module._addresses, grid, block, arguments, shared, cooperative, names)
+        launch(code, facts, self._module._addresses, grid, block, arguments, shared, cooperative)

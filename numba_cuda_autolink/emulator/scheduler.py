@@ -38,14 +38,32 @@ def suspend(thread: u64):
 
 @native(inline=False)
 def fail(thread: u64, error: u32, site: u32, address: u64, nbytes: u32):
-    """Record the first error of the launch; this does not return."""
+    """Record the first error of the block; this does not return."""
     block = load_u64(thread, Thread.BLOCK)
-    store_u32(block, Block.ERROR, error)
-    store_u32(block, Block.ERROR_THREAD, load_u32(thread, Thread.INDEX))
-    store_u32(block, Block.ERROR_SITE, site)
-    store_u64(block, Block.ERROR_ADDRESS, address)
-    store_u32(block, Block.ERROR_BYTES, nbytes)
+    if error != Error.RACE:
+        report_unwritten(block)
+    record_error(block, error, load_u32(thread, Thread.INDEX), site, address, nbytes)
     suspend(thread)
+
+
+@native
+def record_error(block: u64, error: u32, thread: u32, site: u32, address: u64, nbytes: u32):
+    if load_u32(block, Block.ERROR) == 0:
+        store_u32(block, Block.ERROR, error)
+        store_u32(block, Block.ERROR_THREAD, thread)
+        store_u32(block, Block.ERROR_SITE, site)
+        store_u64(block, Block.ERROR_ADDRESS, address)
+        store_u32(block, Block.ERROR_BYTES, nbytes)
+
+
+@native
+def report_unwritten(block: u64):
+    """Record the read of unwritten shared memory, if there is one."""
+    nbytes = load_u32(block, Block.UNWRITTEN_BYTES)
+    if nbytes != 0:
+        site = load_u32(block, Block.UNWRITTEN_SITE)
+        address = load_u64(block, Block.UNWRITTEN_ADDRESS)
+        record_error(block, Error.UNINITIALISED, load_u32(block, Block.UNWRITTEN_THREAD), site, address, nbytes)
 
 
 @native(inline=False)
@@ -64,6 +82,15 @@ def burn_fuel(thread: u64):
         fuel = u32(FUEL)
         yield_thread(thread)
     store_u32(thread, Thread.FUEL, fuel)
+
+
+@native
+def count_back_edge(thread: u64, most: u64, site: u32):
+    """Fail where a thread went back in its loops more than *most* times."""
+    count = load_u64(thread, Thread.BACK_EDGES) + 1
+    store_u64(thread, Thread.BACK_EDGES, count)
+    if count > most:
+        fail(thread, Error.ENDLESS, site, most, 0)
 
 
 @native(inline=False)
@@ -107,6 +134,7 @@ def prepare_thread(block: u64, thread: u64, index: u32):
     store_u64(thread, Thread.CACHES, load_u64(block, Block.CACHES))
     store_u64(thread, Thread.SHARED, load_u64(block, Block.SHARED))
     store_u64(thread, Thread.LOCALS, 0)
+    store_u64(thread, Thread.BACK_EDGES, 0)
     store_u32(thread, Thread.FUEL, FUEL)
     store_u32(thread, Thread.WARP_EPOCH, 0)
 
@@ -187,6 +215,7 @@ def release_barrier(block: u64, barrier: u32):
                 set_status(block, index, Status.READY)
     store_u32(record, 0, 0)
     store_u32(record, 12, 0)
+    report_unwritten(block)
     store_u32(block, Block.EPOCH, load_u32(block, Block.EPOCH) + 1)
 
 
@@ -255,7 +284,8 @@ def start_block(block: u64, index: u32):
     store_u32(block, Block.CTAID + 8, rest // ny)
     count = load_u32(block, Block.COUNT)
     store_u32(block, Block.ALIVE, count)
-    store_u32(block, Block.EPOCH, 1)
+    store_u32(block, Block.EPOCH, load_u32(block, Block.EPOCH) + 1)
+    store_u32(block, Block.UNWRITTEN_BYTES, 0)
     store_u32(block, Block.DONE, 0)
     for thread in range(count):
         set_status(block, thread, Status.NEW)
@@ -272,10 +302,6 @@ def start_block(block: u64, index: u32):
     if shadow != 0:
         for byte in range(load_u64(block, Block.SHARED_BYTES)):
             store_u8(shadow, byte, 0)
-    accesses = load_u64(block, Block.SHARED_ACCESSES)
-    if accesses != 0:
-        for word in range(load_u64(block, Block.SHARED_BYTES) * 2):
-            store_u64(accesses, word * 8, 0)
 
 
 @native(inline=False)
@@ -318,9 +344,7 @@ def run_warp(block: u64, first: u32, last: u32) -> bool:
                         load_u64(load_u64(block, Block.LAUNCH), Launch.HOST_CALL), block, thread_at(block, index)
                     )
                     if failed != 0:
-                        store_u32(block, Block.ERROR, Error.HOST)
-                        store_u32(block, Block.ERROR_THREAD, index)
-                        store_u32(block, Block.ERROR_SITE, load_u32(thread_at(block, index), Thread.SITE))
+                        record_error(block, Error.HOST, index, load_u32(thread_at(block, index), Thread.SITE), 0, 0)
                         return True
                     set_status(block, index, Status.READY)
         if not again:
@@ -342,6 +366,7 @@ def step_block(block: u64):
         if load_u32(block, Block.ERROR) != 0:
             return
     if load_u32(block, Block.ALIVE) == 0:
+        report_unwritten(block)
         store_u32(block, Block.DONE, 1)
     elif not ran:
         report_waiting(block, Error.STUCK)
@@ -352,9 +377,7 @@ def report_waiting(block: u64, error: u32):
     """Record *error* for the first thread that has not returned."""
     for index in range(load_u32(block, Block.COUNT)):
         if status_of(block, index) != Status.DONE:
-            store_u32(block, Block.ERROR, error)
-            store_u32(block, Block.ERROR_THREAD, index)
-            store_u32(block, Block.ERROR_SITE, load_u32(thread_at(block, index), Thread.SITE))
+            record_error(block, error, index, load_u32(thread_at(block, index), Thread.SITE), 0, 0)
             return
 
 
@@ -430,8 +453,12 @@ def run_direct_blocks(block: u64):
                 for x in range(nx):
                     store_u32(thread, Thread.TID, x)
                     store_u32(thread, Thread.INDEX, number)
+                    store_u64(thread, Thread.BACK_EDGES, 0)
                     number += 1
                     call_address(kernel, thread)
+        report_unwritten(block)
+        if load_u32(block, Block.ERROR) != 0:
+            suspend(thread)
         index = next_block(launch)
     suspend(thread)
 

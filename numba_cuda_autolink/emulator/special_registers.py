@@ -20,6 +20,7 @@ _RECORDS = {
     "%nclusterid": ("%block", Block.NCTAID),
 }
 _CONSTANTS = {"%nsmid": 1, "%smid": 0, "%is_explicit_cluster": 0, "%cluster_ctarank": 0, "%cluster_nctarank": 1}
+_WORKSPACE = {"%envreg1": 4, "%envreg2": 0}  # the high and the low half of an address
 _LANE_MASKS = ("%lanemask_eq", "%lanemask_lt", "%lanemask_le", "%lanemask_gt", "%lanemask_ge")
 
 
@@ -45,6 +46,8 @@ def special_register(f: FunctionBuilder, name: str) -> tuple[str, int] | None:
         if name in ("%clock64", "%globaltimer"):
             return value, 64
         return f.temporary(f"trunc i64 {value} to i32"), 32
+    if name in _WORKSPACE:
+        return _load(f, "%launch", Launch.WORKSPACE + _WORKSPACE[name]), 32
     if name == "%dynamic_smem_size":
         return _load(f, "%launch", Launch.DYNAMIC_SHARED), 32
     if name in ("%total_smem_size", "%aggr_smem_size"):

@@ -24,11 +24,12 @@ class Thread:
     RESULT_2 = 88
     SITE = 96  # u32: the instruction that it waits in
     FUEL = 100  # u32: back edges until it yields
-    LOCALS = 104  # the newest of its frames with local memory
+    LOCALS = 104  # the newest of its frames: local memory of functions, and calls
     STACK = 112  # the lower end of its stack
     BARRIER = 120  # u32
     WARP_EPOCH = 124  # u32
-    BYTES = 128
+    BACK_EDGES = 128
+    BYTES = 136
 
 
 class Block:
@@ -55,13 +56,17 @@ class Block:
     ERROR_SITE = 144  # u32
     ERROR_BYTES = 148  # u32
     ERROR_DETAIL = 152
-    EPOCH = 160  # u32: barriers passed
+    EPOCH = 160  # u32: barriers passed and blocks begun
     SHARED_WRITTEN = 168  # a byte per byte of shared memory: whether it was written
-    SHARED_ACCESSES = 176  # for races: 16 bytes per byte of shared memory
+    SHARED_ACCESSES = 176  # for races: a record per byte of shared memory
     RESIDENT = 184  # the next block of the worker in a cooperative grid
     DONE = 188  # u32
     BARRIERS = 192  # 16 x 32 bytes: arrived, expected, site, reduction (u32 each)
-    BYTES = 704
+    UNWRITTEN_THREAD = 704  # u32: the first read of unwritten shared memory since the last barrier
+    UNWRITTEN_SITE = 708  # u32
+    UNWRITTEN_ADDRESS = 712
+    UNWRITTEN_BYTES = 720  # u32: 0 if there is none
+    BYTES = 728
 
 
 class Launch:
@@ -81,7 +86,8 @@ class Launch:
     DYNAMIC_SHARED = 80  # u32
     GRID_ID = 84  # u32
     CHECKS = 88  # u32
-    BYTES = 96
+    WORKSPACE = 96  # where cooperative groups of C++ count the blocks that wait for each other
+    BYTES = 104
 
 
 class Status:
@@ -110,6 +116,7 @@ class Error:
     HOST = 12
     BAD_BARRIER = 13
     READ_FROM_ABSENT_LANE = 14
+    ENDLESS = 15
 
 
 class Operation:
@@ -140,6 +147,9 @@ class Operation:
     MULTIPLY = 32
 
 
+# A frame is a record on a thread's stack: the frame below; the address of local memory whose address is taken, its
+# size, and, where reads of unwritten memory are checked, its shadow; or, of a call, the instruction, and no size.
+FRAME_BELOW, FRAME_ADDRESS, FRAME_SIZE, FRAME_SHADOW, FRAME_BYTES = 0, 8, 16, 24, 32
 FIRST_SHARED_ADDRESS = 1024
 FIRST_FUNCTION_ADDRESS = 1 << 56
 FUEL = 32

@@ -14,20 +14,18 @@ import itertools
 import json
 import os
 import re
-import stat
 import struct
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import KernelFileError
-from ..files import written_whole
+from ..files import open_regular, replace_whole
 from ..launch.views import shown
-from ..types.parameters import Parameter, field, from_json, placed, to_json
+from ..types.parameters import Parameter, field, from_json, place_leaves, to_json
 from ..types.variable_types import VariableType, variable_from_json, variable_to_json
 from .architecture import CodeFor
 
-SUFFIX = ".kernels"
 _MAGIC = b"\x93CUDA-KERNELS\r\n\x1a"
 _VERSION = 1  # raised when a reader of the previous version would misread
 _HEADER = struct.Struct("<16sIIQ32s")  # magic, version, number of blocks, size of the index, SHA-256
@@ -117,7 +115,7 @@ def write(
     target = os.path.realpath(shown)
     if os.path.lexists(target) and not os.path.isfile(target):
         raise KernelFileError(f"{shown} is not a file\n  what to do: write the kernels to another path")
-    with written_whole(shown) as file:
+    with replace_whole(shown) as file:
         file.writelines([header, index, bytes(table), *blocks])
 
 
@@ -155,7 +153,7 @@ class KernelFile:
     KernelFileError
         If *path* is not a file of finished kernels, is damaged or truncated, or was written by a later version.
     OSError
-        If it cannot be opened.
+        If it cannot be opened, or is not a regular file.
     """
 
     def __init__(self, path: str | bytes | os.PathLike[Any]):
@@ -163,12 +161,9 @@ class KernelFile:
             raise TypeError(f"load() takes the path of a file of finished kernels, got {shown(path)}")
         self.path = os.fsdecode(path)
         self._lock = threading.Lock()
-        self._file = open(self.path, "rb", opener=_without_waiting)  # noqa: SIM115
+        self._file = open(self.path, "rb", opener=open_regular)  # noqa: SIM115
         try:
-            status = os.fstat(self._file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise KernelFileError(f"{self.path} is not a regular file")
-            self._size = status.st_size
+            self._size = os.fstat(self._file.fileno()).st_size
             self._read_index()
         except BaseException:
             self._file.close()
@@ -274,7 +269,7 @@ class KernelFile:
         layout = tuple((offset, size) for offset, size in pairs)
         in_order = all(a + size <= b for (a, size), (b, _) in itertools.pairwise([(0, 0), *layout]))
         largest = max((offset + size for offset, size in layout), default=0)
-        if placed(parameters, layout) is None or not in_order or largest > 1 << 16:
+        if place_leaves(parameters, layout) is None or not in_order or largest > 1 << 16:
             raise KernelFileError("the layout of the parameters does not fit them")
         runs_on = field(data, "runs_on", list)
         known = [type(part) for part in runs_on] == [int, int, str, str] and runs_on[3] in ("cubin", "ptx")
@@ -306,7 +301,3 @@ class KernelFile:
         if value is not None and value.size != described.nbytes:
             raise KernelFileError(f"the value of {described.name!r} has {value.size} bytes, not {described.nbytes}")
         return described, value
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # of a FIFO, whose opening would wait for a writer

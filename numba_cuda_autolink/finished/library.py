@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..emulated_driver.activation import is_active
 from ..errors import KernelFileError, LaunchError, called_at
-from ..launch.driver import Device, bindings, called
+from ..launch.driver import Device, bindings, call_driver
 from ..launch.kernel import Kernel
 from ..launch.loaded_kernel import Loaded, set_attribute
-from ..types.parameters import placed
+from ..types.parameters import place_leaves
 from ..types.variable_types import VariableType
 from .architecture import best
 from .kernel_file import Block, Image, KernelFile, Signature
@@ -168,7 +168,7 @@ class KernelLibrary:
 
         # A cubin has the same parameters. It is an error when it is launched.
         image = max(signature.images, key=lambda each: (each.runs_on.kind == "ptx", each.runs_on.preference))
-        own = placed(signature.parameters, image.layout)
+        own = place_leaves(signature.parameters, image.layout)
         assert own is not None  # what is read from a file is checked there
 
         def texts() -> list[str]:
@@ -185,8 +185,8 @@ class KernelLibrary:
             (image.runs_on.major, image.runs_on.minor),
             image.cooperative,
             texts,
-            [imported(each, name) for each in image.setup],
-            [imported(each, name) for each in image.teardown],
+            [import_callback(each, name) for each in image.setup],
+            [import_callback(each, name) for each in image.teardown],
             [self._variable(described, value) for described, value in image.variables],
         )
 
@@ -232,13 +232,13 @@ class _SavedCode:
         finalizer = weakref.finalize(module, _unload, bindings(), module.handle, image, module.object_code)
         self._library._unload.append(finalizer)
         for name in image.setup:
-            imported(name, self._kernel)(module.object_code)
+            import_callback(name, self._kernel)(module.object_code)
         api = bindings()
-        kernel = called(api.cuLibraryGetKernel, module.handle, image.entry.encode())
-        function = called(api.cuKernelGetFunction, kernel)
+        kernel = call_driver(api.cuLibraryGetKernel, module.handle, image.entry.encode())
+        function = call_driver(api.cuKernelGetFunction, kernel)
         for described, value in image.variables:
             self._library._variable(described, value).load(module)
-        own = placed(self.parameters, image.layout)
+        own = place_leaves(self.parameters, image.layout)
         assert own is not None  # what is read from a file is checked there
         if image.carveout is not None:
             set_attribute(function, "PREFERRED_SHARED_MEMORY_CARVEOUT", image.carveout)
@@ -268,17 +268,17 @@ class _Module:
             self.handle = self.object_code.handle
         else:
             text = code + b"\0" if image.runs_on.kind == "ptx" else code
-            self.handle = called(bindings().cuLibraryLoadData, text, [], [], 0, [], [], 0)
+            self.handle = call_driver(bindings().cuLibraryLoadData, text, [], [], 0, [], [], 0)
 
 
 def _unload(api: Any, handle: Any, image: Image, object_code: Any) -> None:
     for name in image.teardown:
-        imported(name, image.entry)(object_code)
+        import_callback(name, image.entry)(object_code)
     if object_code is None:  # cuda.core unloads its own
         api.cuLibraryUnload(handle)
 
 
-def imported(name: str, kernel: str) -> Callable[[Any], None]:
+def import_callback(name: str, kernel: str) -> Callable[[Any], None]:
     """Return the callback that ``module:function`` names. Raise `KernelFileError` if it cannot be imported."""
     module, _, function = name.partition(":")
     try:

@@ -7,14 +7,15 @@ loaded later, and where it is in those that are loaded already, without keeping 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ..errors import LaunchError
-from ..launch.driver import DriverError, bindings, called, current_context, device_of
+from ..launch.driver import DriverError, bindings, call_driver, current_context, device_of
 from ..types.parameters import type_name
 from ..types.variable_types import VariableType
 
@@ -185,7 +186,7 @@ class Variable:
         """Raise `LaunchError` if accessing *copies* would take part in the capture of a stream, or end it."""
         for context in {copy.context for _, copy in copies if copy.context != _EMULATED}:
             api = bindings()
-            with _Current(context) as is_there:
+            with _current(context) as is_there:
                 error, *status = api.cuStreamIsCapturing(api.CUstream(_LEGACY)) if is_there else (0, 0)
             if int(error) in _CAPTURES or (int(error) == 0 and int(status[0]) != 0):
                 raise LaunchError(
@@ -201,30 +202,30 @@ class Variable:
             return
         api = bindings()
         host = ctypes.create_string_buffer(data, len(data))
-        with _Current(copy.context) as is_there:
+        with _current(copy.context) as is_there:
             if not is_there or (address := self._address(copy)) is None:
                 return
             if stream is not None:
-                called(api.cuMemcpyHtoDAsync, address, ctypes.addressof(host), len(data), stream)
-                called(api.cuStreamSynchronize, stream)
+                call_driver(api.cuMemcpyHtoDAsync, address, ctypes.addressof(host), len(data), stream)
+                call_driver(api.cuStreamSynchronize, stream)
                 return
-            own = called(api.cuStreamCreate, api.CUstream_flags.CU_STREAM_NON_BLOCKING)
+            own = call_driver(api.cuStreamCreate, api.CUstream_flags.CU_STREAM_NON_BLOCKING)
             try:
-                called(api.cuMemcpyHtoDAsync, address, ctypes.addressof(host), len(data), own)
-                called(api.cuStreamSynchronize, own)
+                call_driver(api.cuMemcpyHtoDAsync, address, ctypes.addressof(host), len(data), own)
+                call_driver(api.cuStreamSynchronize, own)
             finally:
-                called(api.cuStreamDestroy, own)
+                call_driver(api.cuStreamDestroy, own)
 
     def _read(self, copy: _Copy) -> bytes | None:
         if copy.context == _EMULATED:
             place = self._place(copy)
             return None if place is None else ctypes.string_at(place, self.type.nbytes)
         host = ctypes.create_string_buffer(self.type.nbytes)
-        with _Current(copy.context) as is_there:
+        with _current(copy.context) as is_there:
             if not is_there or (address := self._address(copy)) is None:
                 return None
-            called(bindings().cuMemcpyDtoHAsync, ctypes.addressof(host), address, self.type.nbytes, _LEGACY)
-            called(bindings().cuStreamSynchronize, _LEGACY)
+            call_driver(bindings().cuMemcpyDtoHAsync, ctypes.addressof(host), address, self.type.nbytes, _LEGACY)
+            call_driver(bindings().cuStreamSynchronize, _LEGACY)
         return host.raw
 
     def _address(self, copy: _Copy) -> Any:
@@ -232,7 +233,7 @@ class Variable:
         api = bindings()
         look_up = api.cuLibraryGetManaged if self.space == "managed" else api.cuLibraryGetGlobal
         try:
-            address, size = called(look_up, copy.library, self.name.encode())
+            address, size = call_driver(look_up, copy.library, self.name.encode())
         except DriverError as error:
             if error.code == _NOT_FOUND:
                 return None
@@ -302,25 +303,20 @@ class Variable:
         return f"<variable {self.name}: {self.type}>"
 
 
-class _Current:
-    """Makes a context current. Gives whether that worked: a context may have been destroyed."""
-
-    def __init__(self, context: int):
-        self._context = context
-
-    def __enter__(self) -> bool:
-        api = bindings()
-        self._pushed = current_context()[0] != self._context
-        if self._pushed:
-            try:
-                called(api.cuCtxPushCurrent, api.CUcontext(self._context))
-            except DriverError as error:
-                self._pushed = False
-                if error.is_of_context:
-                    return False
-                raise
-        return True
-
-    def __exit__(self, *_: Any) -> None:
-        if self._pushed:
-            called(bindings().cuCtxPopCurrent)
+@contextlib.contextmanager
+def _current(context: int) -> Iterator[bool]:
+    """Make *context* current. Gives whether that worked: a context may have been destroyed."""
+    if current_context()[0] == context:
+        yield True
+        return
+    try:
+        call_driver(bindings().cuCtxPushCurrent, bindings().CUcontext(context))
+    except DriverError as error:
+        if not error.is_of_context:
+            raise
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        call_driver(bindings().cuCtxPopCurrent)

@@ -2,7 +2,7 @@
 """Python values as the bytes of a kernel's parameters: checked, and written in place.
 
 The driver takes all parameters as one buffer. Each writer below checks a value and writes it at its offsets; the module
-`run_source` generates the function that does the common cases without calling them.
+`launch_codegen` generates the function that does the common cases without calling them.
 """
 
 from __future__ import annotations

@@ -8,21 +8,19 @@ with a stream (``__cuda_array_interface__``, DLPack) is waited for.
 
 from __future__ import annotations
 
-import ctypes
 import operator
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import LaunchError
 from ..types.parameters import ElementType, RecordType, element_type, item_size
-from .driver import Device, bindings, called, ordinal_of
+from .driver import Device, bindings, call_driver, ordinal_of
 from .views import Misfit, View, shown
 
 _TORCH = {"uint8": "|u1", "int8": "|i1", "bool": "|b1", "float16": "<f2", "float32": "<f4", "float64": "<f8"}
 _TORCH |= {f"{sign}int{8 * size}": f"<{sign or 'i'}{size}" for sign in ("", "u") for size in (2, 4, 8)}
 _TORCH |= {"complex64": "<c8", "complex128": "<c16"}
-_DLPACK = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
-_ON_DEVICE = (2, 13)  # DLPack's CUDA and managed memory
+_CUDA, _MANAGED = 2, 13  # DLPack's kinds of memory
 _LEGACY = (0, 1)  # two handles of one stream
 
 
@@ -119,27 +117,25 @@ def _wait(stream: int | None, producer: int | None) -> None:
     if stream is None or producer is None or producer == stream or (producer in _LEGACY and stream in _LEGACY):
         return
     api = bindings()
-    event = called(api.cuEventCreate, api.CUevent_flags.CU_EVENT_DISABLE_TIMING)
+    event = call_driver(api.cuEventCreate, api.CUevent_flags.CU_EVENT_DISABLE_TIMING)
     try:
-        called(api.cuEventRecord, event, producer)
-        called(api.cuStreamWaitEvent, stream, event, 0)
+        call_driver(api.cuEventRecord, event, producer)
+        call_driver(api.cuStreamWaitEvent, stream, event, 0)
     finally:
-        called(api.cuEventDestroy, event)
+        call_driver(api.cuEventDestroy, event)
 
 
 def _dlpack(value: Any, stream: int | None) -> View:
     kind, number = value.__dlpack_device__()
-    if int(kind) not in _ON_DEVICE:
+    if int(kind) not in (_CUDA, _MANAGED):
         raise _on_host(value, "a copy on the device")
+    from cuda.core.utils import StridedMemoryView  # which no other array needs
+
     # There, 1 is the default stream, and -1 asks for no order.
-    capsule = value.__dlpack__(stream=-1 if stream is None else stream or 1)
-    tensor = read_capsule(capsule)
-    if tensor.lanes != 1 or tensor.code not in _DLPACK:
-        raise Misfit(f"a DLPack array of type {tensor.code}, {tensor.bits} bits, {tensor.lanes} lanes")
-    size = tensor.bits // 8
-    dtype = f"{'|' if size == 1 else '<'}{_DLPACK[tensor.code]}{size}"
-    strides = tensor.strides and tuple(size * stride for stride in tensor.strides)
-    return View(tensor.pointer, tensor.shape, strides, dtype, False, None if int(kind) == 13 else int(number))
+    found = StridedMemoryView.from_dlpack(value, stream_ptr=-1 if stream is None else stream or 1)
+    dtype, device = found.dtype, None if int(kind) == _MANAGED else int(number)
+    strides = found.strides and tuple(dtype.itemsize * stride for stride in found.strides)
+    return View(found.ptr, found.shape, strides, element_type(dtype), found.readonly, device)
 
 
 def _device_of(view: View, device: Device) -> int:
@@ -239,42 +235,3 @@ def _described_type(typestr: str, descr: Any = None) -> ElementType:
             fields.append((name[1] if isinstance(name, tuple) else name, at, kind, dims))
         at += size
     return RecordType(int(typestr[2:]) or at, tuple(fields))
-
-
-class Tensor(NamedTuple):
-    """A tensor of a capsule. Strides count elements; ``None`` for C-contiguous ones."""
-
-    pointer: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...] | None
-    code: int
-    bits: int
-    lanes: int
-
-
-class _DLTensor(ctypes.Structure):
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    )
-
-
-_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_pointer.restype = ctypes.c_void_p
-_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-
-
-def read_capsule(capsule: Any) -> Tensor:
-    """Return the tensor of an unversioned *capsule*, which its producer frees when the capsule goes."""
-    tensor = _DLTensor.from_address(_pointer(capsule, b"dltensor"))
-    strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else None
-    address = (tensor.data or 0) + tensor.byte_offset
-    return Tensor(address, tuple(tensor.shape[: tensor.ndim]), strides, tensor.code, tensor.bits, tensor.lanes)

@@ -67,7 +67,7 @@ def bindings() -> Any:
             "\n  what to do: pip install cuda-bindings, of the CUDA version of the driver or an earlier one"
         ) from error
     try:
-        called(driver.cuInit, 0, api=driver)
+        call_driver(driver.cuInit, 0, api=driver)
     except RuntimeError as error:
         if isinstance(error, DriverError):
             raise
@@ -75,15 +75,15 @@ def bindings() -> Any:
     return driver
 
 
-def called(function: Any, *args: Any, api: Any = None) -> Any:
+def call_driver(function: Any, *args: Any, api: Any = None) -> Any:
     """Return what a *function* of the driver returns for *args* besides its error code. Raise `DriverError` for one."""
     error, *results = function(*args)
     if int(error) != 0:
-        raise refused(api or bindings(), function.__name__, int(error))
+        raise driver_error(api or bindings(), function.__name__, int(error))
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def refused(api: Any, what: str, code: int) -> BaseException:
+def driver_error(api: Any, what: str, code: int) -> BaseException:
     """Return the error for *what*, which failed with *code*: of the emulated driver, what failed in it."""
     emulated = sys.modules.get(f"{_PACKAGE}.emulated_driver.c_functions")
     if emulated is not None and (failure := emulated.take_failure()) is not None:
@@ -98,11 +98,11 @@ def current_context() -> tuple[int, bool]:
     """Return the current context, and whether it became current here: without one, the primary context of device 0
     becomes current, as in CUDA's runtime."""
     api = bindings()
-    context = int(called(api.cuCtxGetCurrent))
+    context = int(call_driver(api.cuCtxGetCurrent))
     if context:
         return context, False
-    created = called(api.cuDevicePrimaryCtxRetain, called(api.cuDeviceGet, 0))
-    called(api.cuCtxSetCurrent, created)
+    created = call_driver(api.cuDevicePrimaryCtxRetain, call_driver(api.cuDeviceGet, 0))
+    call_driver(api.cuCtxSetCurrent, created)
     return int(created), True
 
 
@@ -110,10 +110,10 @@ def current_context() -> tuple[int, bool]:
 def device_of(context: int) -> Device:
     """Return the device of *context*, which is current."""
     api = bindings()
-    handle = called(api.cuCtxGetDevice)
+    handle = call_driver(api.cuCtxGetDevice)
     names = ("COMPUTE_CAPABILITY_MAJOR", "COMPUTE_CAPABILITY_MINOR", "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
     major, minor, shared, reads = (
-        called(api.cuDeviceGetAttribute, getattr(api.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}"), handle)
+        call_driver(api.cuDeviceGetAttribute, getattr(api.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}"), handle)
         for name in (*names, "PAGEABLE_MEMORY_ACCESS")
     )
     return Device(int(handle), (major, minor), shared, bool(reads))
@@ -140,7 +140,7 @@ def on_device(emulated: Device) -> Iterator[None]:
 @functools.cache
 def device_count() -> int:
     """Return how many GPUs there are."""
-    return int(called(bindings().cuDeviceGetCount))
+    return int(call_driver(bindings().cuDeviceGetCount))
 
 
 def ordinal_of(pointer: int) -> int | None:
@@ -153,7 +153,7 @@ def ordinal_of(pointer: int) -> int | None:
 @functools.cache
 def _pointer_attribute() -> Any:
     """Return the driver's ``cuPointerGetAttribute``: that of some versions of cuda.bindings says 0 for every device."""
-    address, _ = called(bindings().cuGetProcAddress, b"cuPointerGetAttribute", 12000, 0)
+    address, _ = call_driver(bindings().cuGetProcAddress, b"cuPointerGetAttribute", 12000, 0)
     return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64)(int(address))
 
 

@@ -8,7 +8,7 @@ import functools
 import numbers
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..emulator import Checks, Module, memory
@@ -92,7 +92,14 @@ class EmulatedKernel(Kernel):
 
     def with_checks(self) -> EmulatedKernel:
         """Return the kernel with all checks: also of reads of uninitialised memory, and of races in shared memory."""
-        return EmulatedKernel(self.name, self._describe, Checks.all())  # type: ignore[arg-type]
+        return self._with(Checks.all())
+
+    def with_limit(self, most_back_edges: int) -> EmulatedKernel:
+        """Return the kernel with an error for threads that go back in loops more than *most_back_edges* times."""
+        return self._with(replace(self._checks, most_back_edges=most_back_edges))
+
+    def _with(self, checks: Checks) -> EmulatedKernel:
+        return EmulatedKernel(self.name, self._describe, checks)  # type: ignore[arg-type]
 
     def configure(
         self,

@@ -2,7 +2,7 @@
 """The function that packs the arguments of one launch and launches it, generated for the parameters of a kernel.
 
 It writes only what differs from the launch before: for an array that is the same object, nothing; for another array of
-the same type, its address and, if it differs, its size. Everything else goes to the writers of `packing`.
+the same type, its address and, if it differs, its size. Everything else goes to the writers of `argument_packing`.
 
 An array's own object is remembered by a weak reference, so that no memory is kept alive. What can change in place is
 looked at in each launch: the shape of CuPy's arrays, everything of PyTorch's.
@@ -20,7 +20,7 @@ from ..errors import LAUNCH, ArgumentError, called_at
 from ..types.parameters import Leaf, Parameter, end_of
 from .argument_packing import Buffer, limits, writers
 from .arrays import library_of
-from .driver import Device, bindings, device_count, refused
+from .driver import Device, bindings, device_count, driver_error
 
 _RUN = """\
 def new_run(buffer, put, device, function):
@@ -35,7 +35,7 @@ def new_run(buffer, put, device, function):
         {body}
         error = launch(config, function, 0, extra)[0]
         if error is not success:
-            raise refused(int(error))
+            raise driver_error(int(error))
     run.buffer = buffer  # which extra is an address of
     return run
 """
@@ -80,7 +80,7 @@ def run_maker(kernel: str, parameters: Sequence[Parameter], leaves: Sequence[Lea
     names = {
         "launch": api.cuLaunchKernelEx,
         "success": api.CUresult.CUDA_SUCCESS,
-        "refused": lambda code: refused(api, f"the launch of {kernel}", code),
+        "driver_error": lambda code: driver_error(api, f"the launch of {kernel}", code),
         "wrong_count": lambda count: wrong_count(kernel, parameters, count),
         "ref": weakref.ref,
         "nobody": object,  # a call returns what is not an argument

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ..errors import LaunchError, called_at
 from ..types.parameters import Leaf, Parameter
-from .driver import SHARED_WITHOUT_ASKING, Device, bindings, called
+from .driver import SHARED_WITHOUT_ASKING, Device, bindings, call_driver
 from .launch_codegen import run_maker
 
 
@@ -86,23 +87,22 @@ class ReadyCode:
 def _attribute(function: Any, name: str) -> int:
     api = bindings()
     attribute = getattr(api.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
-    return int(called(api.cuFuncGetAttribute, attribute, function))
+    return int(call_driver(api.cuFuncGetAttribute, attribute, function))
 
 
 def set_attribute(function: Any, name: str, value: int) -> None:
     """Set the driver's attribute *name* of *function*."""
     api = bindings()
     attribute = getattr(api.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
-    called(api.cuFuncSetAttribute, function, attribute, value)
+    call_driver(api.cuFuncSetAttribute, function, attribute, value)
 
 
-class relaxed_capture:
+@contextlib.contextmanager
+def relaxed_capture() -> Iterator[None]:
     """While it lasts, this thread may load code although a stream is captured into a graph."""
-
-    def __enter__(self) -> None:
-        api = bindings()
-        relaxed = api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-        self._mode = called(api.cuThreadExchangeStreamCaptureMode, relaxed)
-
-    def __exit__(self, *_: Any) -> None:
-        called(bindings().cuThreadExchangeStreamCaptureMode, self._mode)
+    api = bindings()
+    mode = call_driver(api.cuThreadExchangeStreamCaptureMode, api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
+    try:
+        yield
+    finally:
+        call_driver(api.cuThreadExchangeStreamCaptureMode, mode)

@@ -136,7 +136,7 @@ def end_of(leaves: Iterable[Leaf]) -> int:
     return max((leaf.offset + leaf.size for leaf in leaves), default=0)
 
 
-def placed(parameters: Iterable[Parameter], layout: Sequence[tuple[int, int]]) -> tuple[Leaf, ...] | None:
+def place_leaves(parameters: Iterable[Parameter], layout: Sequence[tuple[int, int]]) -> tuple[Leaf, ...] | None:
     """Return the values that *parameters* are passed as, at the offsets of *layout*, which has offset and size of each;
     ``None`` if their sizes are others. Both parts of a complex number may be one entry of *layout*."""
     found: list[Leaf] = []
@@ -188,10 +188,6 @@ def element_type(dtype: Any) -> ElementType:
 
 def item_size(dtype: ElementType) -> int:
     """Return the size of an element in bytes."""
-    return dtype.itemsize if isinstance(dtype, RecordType) else _size_of(dtype)
-
-
-def _size_of(dtype: ElementType) -> int:
     if isinstance(dtype, RecordType):
         return dtype.itemsize
     digits = dtype[2:].partition("[")[0]

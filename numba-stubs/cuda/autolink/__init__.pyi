@@ -6,10 +6,11 @@ from contextlib import ContextDecorator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, Protocol, SupportsIndex, TextIO, TypeAlias, overload, runtime_checkable
+from typing import Any, Literal, Protocol, SupportsIndex, TextIO, TypeAlias, TypedDict, overload, runtime_checkable
 
 from numba.cuda import CUSource, _LinkableCode
 from numpy import dtype, ndarray
+from typing_extensions import Unpack
 
 from numba_cuda_autolink import EmulatedKernel, Kernel
 
@@ -264,7 +265,13 @@ class CUDASource(CUSource):
 
 class Variable(CUDASource):
     def __init__(
-        self, name: str, dtype: Any, shape: int | tuple[int, ...] = (), *, space: str = "device", value: Any = None
+        self,
+        name: str,
+        dtype: Any,
+        shape: int | tuple[int, ...] = (),
+        *,
+        space: Literal["device", "constant", "managed"] = "device",
+        value: Any = None,
     ) -> None: ...
     @property
     def dtype(self) -> dtype[Any]: ...
@@ -393,6 +400,21 @@ class emulated(ContextDecorator):
     def __enter__(self) -> None: ...
     def __exit__(self, *_: Any) -> None: ...
 
+class _JitOptions(TypedDict, total=False):
+    link: Any
+    debug: bool
+    opt: bool
+    lineinfo: bool
+    inline: Any
+    forceinline: bool
+    fastmath: bool
+    extensions: Any
+    max_registers: int | None
+    lto: bool | None
+    launch_bounds: Any
+    shared_memory_carveout: Any
+    cache: bool
+
 @overload
 def build(
     kernel: Any,
@@ -401,7 +423,7 @@ def build(
     cc: list[Any],
     output: Literal["cubin", "ptx", "ltoir"] = "cubin",
     entry_name: str | None = None,
-    **jit_options: Any,
+    **jit_options: Unpack[_JitOptions],
 ) -> list[LinkedKernel]: ...
 @overload
 def build(
@@ -411,7 +433,7 @@ def build(
     cc: _ComputeCapabilityLike | None = None,
     output: Literal["cubin", "ptx", "ltoir"] = "cubin",
     entry_name: str | None = None,
-    **jit_options: Any,
+    **jit_options: Unpack[_JitOptions],
 ) -> LinkedKernel: ...
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__"})
+    return sorted({*(name for name in globals() if name.startswith("__")), *__all__, "__version__"})
 
 
 def _start() -> None:
@@ -148,6 +148,9 @@ def _start() -> None:
         importlib.import_module(f"{__name__}.frontends.numba_cuda.emulated_driver").activate()
     if os.environ.get("NUMBA_CUDA_AUTOLINK_CAPTURE"):
         importlib.import_module(f"{__name__}.many_kernels.capture").start()
+    hook = importlib.import_module("numba_cuda_autolink.import_hook")
+    hook.install()  # where Python's start did not
+    hook.activate_in_mlir()
 
 
 _start()

@@ -9,6 +9,7 @@ from typing import Any, overload
 
 from numba.cuda.core import config
 from numba.cuda.core.compiler_lock import global_compiler_lock
+from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import short_traceback
 from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
 
@@ -80,14 +81,15 @@ def build(
         If the kernel does not compile for the signature, or a called object rejects its arguments; if the link fails.
     """
     how = output, entry_name, jit_options
-    if isinstance(cc, list):
-        if not cc:
-            raise ValueError(
-                "cc is an empty list, so that there is nothing to build"
-                "\n  what to do: pass compute capabilities, as in cc=[(8, 0), (9, 0)]; without cc=, the current GPU's"
-            )
-        return [prepare(kernel, signature, each, *how).link() for each in cc]
-    return prepare(kernel, signature, cc, *how).link()
+    if isinstance(cc, list) and not cc:
+        raise ValueError(
+            "cc is an empty list, so that there is nothing to build"
+            "\n  what to do: pass compute capabilities, as in cc=[(8, 0), (9, 0)]; without cc=, the current GPU's"
+        )
+    with short_traceback():
+        if isinstance(cc, list):
+            return [prepare(kernel, signature, each, *how).link() for each in cc]
+        return prepare(kernel, signature, cc, *how).link()
 
 
 @dataclass(frozen=True)

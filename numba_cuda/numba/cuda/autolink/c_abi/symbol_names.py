@@ -29,7 +29,7 @@ def symbol(name: str, *parts: Any) -> str:
 
         autolink.symbol("reduce", 128, types.float32[::1])  # reduce_128_array_float32_1d_C_...
 
-    Functions, and objects without a link key, are deprecated as parts.
+    Functions, and objects without a link key, are deprecated as parts, and refused from 0.3.0 on.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def _content(part: Any, argtypes: Sequence[Any]) -> Any:
     if not is_plain(part) and not isinstance(part, type) and not is_numba_type(part):
         value_digest(part)  # raises before it warns
         warnings.warn(
-            f"symbol() names a {type(part).__qualname__} by its content, which is deprecated\n"
+            f"symbol() names a {type(part).__qualname__} by its content, which is deprecated and ends with 0.3.0\n"
             f"  got: {safe_repr(part)}\n  what to do: {_REMEDY}",
             DeprecationWarning,
             stacklevel=3,

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import difflib
+import os
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
+from numba.core.errors import NumbaError
+from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
 SIGNATURE_EXAMPLE = "'void(float32[::1], int32)'"
@@ -21,6 +24,14 @@ class CommandError(Exception):
     def __init__(self, message: str, code: int = 1):
         self.code = code
         super().__init__(message)
+
+
+def show_error(message: str, program: str = "numba-cuda-autolink") -> None:
+    """Write a *message* to stderr; on a terminal its first line, the diagnosis, is red."""
+    first, *others = f"{program}: {message}".split("\n")
+    if sys.stderr is not None and sys.stderr.isatty() and not os.environ.get("NO_COLOR"):
+        first = f"\x1b[1;31m{first}\x1b[0m"
+    print("\n".join([first, *others]), file=sys.stderr)
 
 
 class Parser(argparse.ArgumentParser):
@@ -40,11 +51,12 @@ class Parser(argparse.ArgumentParser):
         """Print *message*, what may be meant, and where the arguments are explained, and exit with 2."""
         choices = ""
         if wrong := re.fullmatch(r"argument (\S+): invalid choice: '(.*)' \(choose from (.*)\)", message):
-            message = f"argument {wrong[1]}: invalid choice: {wrong[2]!r}{_meant(wrong[2], self._names())}"
+            message = f"argument {wrong[1]}: invalid choice: {wrong[2]!r}{did_you_mean(wrong[2], self._names())}"
             choices = f"  choose from: {wrong[3]}\n".replace("'", "")
         elif wrong := re.match(r"unrecognized arguments: (-[^\s=]*)", message):
-            message += _meant(wrong[1], self._names())
-        self.exit(2, f"{self.prog}: {message}\n{choices}  what to do: {self.prog} --help lists the arguments\n")
+            message += did_you_mean(wrong[1], self._names())
+        show_error(f"{message}\n{choices}  what to do: {self.prog} --help lists the arguments", self.prog)
+        self.exit(2)
 
     def _names(self) -> list[str]:
         """Return the options of this parser, and the choices of its arguments."""
@@ -53,18 +65,14 @@ class Parser(argparse.ArgumentParser):
         ]
 
 
-def _meant(wrong: str, names: list[str]) -> str:
-    near = difflib.get_close_matches(wrong, names, 1)
-    return f"; did you mean {near[0]}?" if near else ""
-
-
 class _Formatter(argparse.RawDescriptionHelpFormatter):
     """Fills descriptions to the terminal's width, and leaves examples as they are."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        if text.startswith("examples:"):
-            return super()._fill_text(text, width, indent)
-        return argparse.HelpFormatter._fill_text(self, text, width, indent)
+        if not text.startswith("examples:"):
+            return argparse.HelpFormatter._fill_text(self, text, width, indent)
+        examples, _, more = text.partition("\n\n")
+        return f"{examples}\n\n{argparse.HelpFormatter._fill_text(self, more, width, indent)}".rstrip()
 
 
 def add_kernel(parser: argparse.ArgumentParser, *, listed: bool = False) -> None:
@@ -109,7 +117,7 @@ def compute_capabilities(text: str) -> list[ComputeCapability]:
         except ValueError:
             expected = "9.0, 9.0a or sm_90; several: 8.0,9.0,10.0"
             raise argparse.ArgumentTypeError(f"{part!r} is not a compute capability, such as {expected}") from None
-    return found
+    return list(dict.fromkeys(found))
 
 
 def check_known(capabilities: list[ComputeCapability]) -> None:
@@ -144,11 +152,13 @@ def check_signature(text: str, function: Any) -> None:
 @contextlib.contextmanager
 def explained_errors() -> Iterator[None]:
     """Turn the errors of compiling and linking into a `CommandError` with the whole message and no traceback."""
+    from ..protocol.typing_diagnosis import placed_error
+
     try:
         yield
     except (CommandError, ImportError, MemoryError):
         raise
     except Exception as error:
-        # Numba's messages, of several lines, name the place in the kernel; other messages need the type of the error.
-        text = str(error)
+        # Messages of several lines name the place in the kernel; other messages need the type of the error.
+        text = placed_error(error) if isinstance(error, NumbaError) else str(error)
         raise CommandError(text if "\n" in text else f"{type(error).__name__}: {text}") from error

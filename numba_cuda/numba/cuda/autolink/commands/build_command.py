@@ -61,10 +61,11 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--name", metavar="ENTRY", help="the kernel's name in the code (default: the Python function's name)"
     )
-    parser.set_defaults(run=_run)
+    parser.set_defaults(run=run)
 
 
-def _run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
+    """Run the command with the parsed *options*, and return the exit code."""
     from numba.cuda import autolink
 
     output = _output(options)

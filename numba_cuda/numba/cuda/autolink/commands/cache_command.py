@@ -22,6 +22,7 @@ _TRANSFERS: dict[str, Callable[[argparse.Namespace], int]] = {
 }
 
 INFO_FORMAT = 1
+_MOST_LINES = 40
 
 
 def add_to(commands: Any) -> None:
@@ -47,7 +48,15 @@ def add_to(commands: Any) -> None:
     imported.add_argument("--trust", action="store_true", help="trust whoever made the file: no key is needed")
     why = actions.add_parser("why", help="list entries and what changed from one to the next")
     why.add_argument("name", nargs="?", default="", help="a part of the entries' names (default: all entries)")
+    why.add_argument("--all", action="store_true", help=f"all lines, not only the first {_MOST_LINES}")
     why.add_argument("--kind", metavar="KIND", help="only entries of one kind, such as program, link or kernel")
+
+
+def _print_history(lines: list[str], whole: bool) -> None:
+    shown = lines if whole else lines[:_MOST_LINES]
+    print("\n".join(shown))
+    if len(shown) < len(lines):
+        print(f"... {len(lines) - len(shown)} more lines: --all shows them, and a NAME only those of its entries")
 
 
 def _size(text: str) -> int:
@@ -63,7 +72,7 @@ def _run(options: argparse.Namespace) -> int:
         print(json.dumps({"format": INFO_FORMAT, **dataclasses.asdict(found)}, indent=2) if options.json else found)
     elif options.action == "why":
         history = cache.why(options.name, options.kind)
-        print(history)
+        _print_history(str(history).splitlines(), options.all)
         return 0 if history.entries else 1
     elif options.action in ("export", "import"):
         if options.action != "import":

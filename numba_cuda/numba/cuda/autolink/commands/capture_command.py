@@ -33,18 +33,22 @@ def add_to(commands: Any) -> None:
         "-o", dest="out", metavar="JOBS.json", type=pathlib.Path, required=True, help="the list to write"
     )
     parser.add_argument("command", nargs="+", metavar="COMMAND", help="what to run, after --")
-    parser.set_defaults(run=_run)
+    parser.set_defaults(run=run)
 
 
-def _run(options: argparse.Namespace) -> int:
-    from ..many_kernels.capture import VARIABLE, captured
+def run(options: argparse.Namespace) -> int:
+    """Run the command with the parsed *options*, and return the exit code."""
+    from ..many_kernels.capture import VARIABLE, read_captured
 
     if (program := shutil.which(options.command[0])) is None:
         raise CommandError(f"{options.command[0]}: there is no such program")
     check_folder(options.out)
     with tempfile.TemporaryDirectory(prefix="numba-cuda-autolink-capture-") as folder:
         code = subprocess.run([program, *options.command[1:]], env={**os.environ, VARIABLE: folder}).returncode
-        jobs = captured(folder)
+        jobs = read_captured(folder)
+    code = code if code >= 0 else 128 - code
+    if not jobs.jobs:
+        raise CommandError(f"{options.command[0]} compiled no kernels: {options.out} is not written", code or 1)
     jobs.write(options.out)
     print(f"{options.out}: {len(jobs.jobs)} jobs")
-    return code if code >= 0 else 128 - code
+    return code

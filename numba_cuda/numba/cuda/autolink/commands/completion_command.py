@@ -10,9 +10,10 @@ from typing import Any
 _EXAMPLES = """examples:
   bash:  numba-cuda-autolink completion bash > ~/.local/share/bash-completion/completions/numba-cuda-autolink
   zsh:   numba-cuda-autolink completion zsh > ~/.zfunc/_numba-cuda-autolink     (a folder in $fpath)
+  fish:  numba-cuda-autolink completion fish > ~/.config/fish/completions/numba-cuda-autolink.fish
   tcsh:  numba-cuda-autolink completion tcsh > ~/.numba-cuda-autolink.tcsh      (sourced by ~/.tcshrc)
 """
-_SHELLS = ("bash", "zsh", "tcsh")
+_SHELLS = ("bash", "zsh", "fish", "tcsh")
 _FILES = ("FILE", "OUT")  # how the metavars of arguments that are files begin
 
 

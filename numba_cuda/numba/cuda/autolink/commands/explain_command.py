@@ -61,10 +61,11 @@ def add_to(commands: Any) -> None:
         type=pathlib.Path,
         help="write what changed since the report in this JSON file, as text, JSON or HTML",
     )
-    parser.set_defaults(run=_run)
+    parser.set_defaults(run=run)
 
 
-def _run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
+    """Run the command with the parsed *options*, and return the exit code."""
     from numba.cuda import autolink
 
     form, lists = _form(options.form, options.out), os.path.isfile(options.kernel)

@@ -179,14 +179,25 @@ def _why_not_run(path: str, file: pathlib.Path, error: Exception) -> str:
 
 
 def check_name(text: str) -> tuple[str, str]:
-    """Return the file and the kernel that *text*, FILE.py:KERNEL, names. Raise `CommandError` if it names none."""
+    """Return the file and the kernel that *text*, FILE.py:KERNEL or MODULE:KERNEL, names. Raise `CommandError` if it
+    names none."""
     path, _, name = text.rpartition(":")
     if text.endswith(".py") and not pathlib.Path(text).is_file():
         raise CommandError(f"{text}: no such file")
     if not path or not name:
         hint = f"; numba-cuda-autolink explain {text} lists its kernels" if pathlib.Path(text).is_file() else ""
         raise CommandError(f"{text!r} does not name a kernel: write FILE.py:KERNEL{hint}", 2)
-    return path, name
+    return (path if os.path.exists(path) else _file_of_module(path) or path), name
+
+
+def _file_of_module(name: str) -> str | None:
+    """Return the file of the module *name* in the working directory or on Python's path, without importing it."""
+    if all(part.isidentifier() for part in name.split(".")):
+        for folder in ("", *sys.path):
+            for end in (".py", f"{os.sep}__init__.py"):
+                if os.path.isfile(file := os.path.join(folder, *name.split(".")) + end):
+                    return file
+    return None
 
 
 def load_kernel(text: str, capabilities: list[ComputeCapability] | None = None) -> NamedKernel:

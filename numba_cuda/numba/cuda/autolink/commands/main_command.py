@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import argparse
+import codecs
+import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import numba_cuda_autolink
 
@@ -19,7 +22,7 @@ from . import (
     explain_command,
     prebuild_command,
 )
-from .argument_parsing import CommandError, Parser
+from .argument_parsing import CommandError, Parser, show_error
 
 _COMMANDS = (
     explain_command,
@@ -30,6 +33,21 @@ _COMMANDS = (
     doctor_command,
     completion_command,
 )
+
+
+_COMPILING = (explain_command.run, build_command.run, capture_command.run, prebuild_command.run)
+
+# What terminals without Unicode show.
+_PLAIN = "numba_cuda_autolink.plain"
+_PLAIN_LETTERS = {"µ": "u", "→": "->", "…": "..."}
+
+
+def _in_plain_letters(error: Any) -> tuple[str, int]:
+    unknown = error.object[error.start : error.end]
+    return "".join(_PLAIN_LETTERS.get(letter, "?") for letter in unknown), error.end
+
+
+codecs.register_error(_PLAIN, _in_plain_letters)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -51,8 +69,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not (sys.argv[1:] if arguments is None else arguments):
         used.print_help(sys.stderr)
         return 2
+    if sys.stdout is None:
+        show_error("standard output is closed")
+        return 1
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=_PLAIN)
     options = used.parse_args(arguments)
     options.parser = used
+    if os.environ.get("NUMBA_CUDA_AUTOLINK") == "0" and options.run in _COMPILING:
+        show_error("autolink is off: NUMBA_CUDA_AUTOLINK=0\n  what to do: unset it")
+        return 1
     try:
         code: int = options.run(options)
         sys.stdout.flush()
@@ -60,9 +87,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except CommandError as error:
-        print(f"numba-cuda-autolink: {error}", file=sys.stderr)
+        show_error(str(error))
         return error.code
     except OSError as error:
-        print(f"numba-cuda-autolink: {error.filename or 'standard output'}: {error.strerror}", file=sys.stderr)
+        show_error(f"{error.filename or 'standard output'}: {error.strerror}")
         return 1
     return code

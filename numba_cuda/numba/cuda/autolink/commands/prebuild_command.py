@@ -50,16 +50,17 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("--executor", default="processes", help=f"where to build: {_EXECUTORS} (default: processes)")
     parser.add_argument("--save", metavar="OUT.kernels", type=pathlib.Path, help="also write the kernels to a file")
-    parser.set_defaults(run=_run)
+    parser.set_defaults(run=run)
 
 
-def _run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
+    """Run the command with the parsed *options*, and return the exit code."""
     from numba.cuda import autolink
     from numba.cuda.cudadrv.external_code.cache.settings import lacks_writable_store
 
     from ..many_kernels.job_list import JobList, JobListError
     from ..many_kernels.jobs import error_text
-    from ..many_kernels.pickling import pickled_jobs
+    from ..many_kernels.pickling import pickle_jobs
     from ..many_kernels.stages import run_all
 
     start = time.monotonic()
@@ -70,6 +71,8 @@ def _run(options: argparse.Namespace) -> int:
         loaded = (listed.for_any_architecture() if options.cc else listed).loaded()
     except JobListError as error:
         raise CommandError(str(error)) from error
+    if not loaded:
+        raise CommandError(f"{options.jobs} lists no kernels")
     unloadable = [each for each in loaded if isinstance(each, JobListError)]
     for unloaded in unloadable:
         print(f"numba-cuda-autolink: {unloaded}", file=sys.stderr)
@@ -77,7 +80,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.cc:
         jobs = [dataclasses.replace(job, cc=cc) for job in jobs for cc in options.cc]
     with explained_errors(), _executor(options.executor) as executor:
-        results, built, unstored = run_all(pickled_jobs(jobs), executor)
+        results, built, unstored = run_all(pickle_jobs(jobs), executor)
     is_stored = not unstored and not lacks_writable_store()
     if not is_stored:
         what = f"{unstored} entries" if unstored else "what was built"

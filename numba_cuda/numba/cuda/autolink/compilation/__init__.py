@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The compilation in progress.
 
-====================  ==========================================================
-``context``           the compilation in progress on this thread, and its target
-``capability``        the compute capability that a build is asked for
-``kernel_events``     which kernels an application compiles, for whoever listens
-``source_locations``  the names of notebook cells
-====================  ==========================================================
+=================  ==========================================================
+``context``        the compilation in progress on this thread, and its target
+``capability``     the compute capability that a build is asked for
+``kernel_events``  which kernels an application compiles, for whoever listens
+=================  ==========================================================
 """

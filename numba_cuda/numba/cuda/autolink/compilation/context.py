@@ -65,6 +65,8 @@ class _State:
         What is being answered, outermost first.
     put_off:
         The calls that type inference has put off, by what resolves them; ``None`` outside of type inference.
+    guesses:
+        What type inference notes while it guesses results; ``None`` where all types are true.
     call:
         The Numba type of the callee and the place of the call that is being lowered.
     """
@@ -77,10 +79,13 @@ class _State:
     isolated: dict[int, tuple[Any, Any]] | None = None
     questions: tuple[Any, ...] = ()
     put_off: dict[Any, list[Any]] | None = None
+    guesses: Any = None
     call: tuple[Any, Any] | None = None
 
 
 _NOTHING = _State()
+# What type inference has in progress is no matter of the compilations inside it.
+_NO_INFERENCE: dict[str, Any] = {"put_off": None, "guesses": None}
 _state: ContextVar[_State] = ContextVar("numba_cuda_autolink", default=_NOTHING)
 
 
@@ -119,6 +124,16 @@ def putting_off(calls: dict[Any, list[Any]] | None) -> contextlib.AbstractContex
     return _inside(put_off=calls)
 
 
+def guesses_in_progress() -> Any:
+    """Return what type inference notes while it guesses results; ``None`` where all types are true."""
+    return _state.get().guesses
+
+
+def guessing(guesses: Any) -> contextlib.AbstractContextManager[None]:
+    """Let type inference guess results inside the ``with`` block, and note calls in *guesses*."""
+    return _inside(guesses=guesses, put_off=None)
+
+
 def lowered_call() -> tuple[Any, Any] | None:
     """Return the Numba type of the callee and the place of the call that is being lowered, or ``None``."""
     return _state.get().call
@@ -145,7 +160,7 @@ def is_asking() -> bool:
 @contextlib.contextmanager
 def asking(target: Target) -> Iterator[None]:
     """Let hooks see *target* inside the ``with`` block; what a hook compiles is a compilation of its own."""
-    with _inside(compilation=None, hook_target=target):
+    with _inside(compilation=None, hook_target=target, **_NO_INFERENCE):
         yield
 
 
@@ -153,7 +168,7 @@ def asking(target: Target) -> Iterator[None]:
 def compiling_apart(target: Target) -> Iterator[None]:
     """Compile for *target* inside the ``with`` block, whatever is compiled outside it, with or without a GPU."""
     apart = contextlib.nullcontext() if _state.get().cc == target.cc else without_device(target.cc)
-    with _inside(compilation=Compilation(target)), apart:
+    with _inside(compilation=Compilation(target), **_NO_INFERENCE), apart:
         yield
 
 

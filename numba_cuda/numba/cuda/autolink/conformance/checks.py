@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The checks, in their order; the last is whether the code links."""
+"""The checks, in their order; the last are whether the code links, and whether it runs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLi
 
 from ..compilation.capability import compute_capability
 from .comparison import check_link_key, check_other_process, check_own_symbols, check_repetition
+from .emulated_run import check_run
 from .records import FailedError, Linkable, LinkedCode
 from .subject import PythonSubject, Subject, describe_linking, find_python_subject, find_subject
 from .symbol_checks import check_symbols
@@ -27,6 +28,7 @@ def run_checks(
     targets = tuple(Target(compute_capability(cc), lto=each) for each in lto)
     if (python := find_python_subject(obj, argtypes, targets)) is not None:
         _check_links(python)
+        check_run(python.findings, obj, python.args, targets[0])
         python.findings.raise_failed()
         code = dict.fromkeys(LinkedCode.of(planned.input) for planned in python.built.inputs)
         types = tuple(arg.type for arg in python.args if arg.type is not None)
@@ -42,6 +44,7 @@ def run_checks(
         check_link_key(subject, compared)
     if defined:
         _check_links(subject)
+        check_run(subject.findings, obj, subject.args, targets[0])
     subject.findings.raise_failed()
     code = dict.fromkeys(LinkedCode.of(item) for inputs in subject.answers.values() for item in inputs)
     checks = tuple(subject.findings.checks)

@@ -18,8 +18,6 @@ def answer(content: dict[str, Any], blobs: Sequence[bytes]) -> tuple[dict[str, A
     from numba.cuda.autolink.protocol.callee import HOOK, find_callee
     from numba.cuda.autolink.protocol.errors import HookError
 
-    import numba_cuda_autolink.import_hook  # noqa: F401  # where Python's start does not import it
-
     # The object's own module may be in the working directory, which is searched last, and only now: a module there
     # would be found before a namespace package such as "cuda".
     sys.path += [entry for entry in content["path"] if entry not in sys.path]

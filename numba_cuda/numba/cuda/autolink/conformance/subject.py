@@ -3,14 +3,10 @@
 
 from __future__ import annotations
 
-import itertools
-import linecache
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numba.cuda import types
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.formats.symbols import symbols_of_ptx
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
@@ -20,28 +16,13 @@ from numba.cuda.cudadrv.external_code.platform.target import Target
 
 from numba_cuda_autolink.ptx import Prototype, ptx_symbols
 
-from ..builds.ahead_of_time import build
 from ..builds.result import LinkedKernel
-from ..c_abi.c_types import numba_type_named, numba_type_of
-from ..frontend_api.front_end import core_type
 from ..protocol.call_sites import CallSite
 from ..protocol.callee import HOOK, find_callee
 from ..protocol.errors import CallError, HookError
 from . import reproducibility
+from .probes import Argument, build_calls
 from .records import FailedError, Findings
-
-_numbers = itertools.count(1)
-
-
-@dataclass(frozen=True)
-class Argument:
-    """An argument of the call: a parameter of the kernel with its Numba ``type``, or a constant."""
-
-    type: Any = None
-    constant: Any = None
-
-    def __str__(self) -> str:
-        return repr(self.constant) if self.type is None else str(self.type)
 
 
 @dataclass(frozen=True)
@@ -90,7 +71,7 @@ def describe_linking(target: Target) -> str:
 def find_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target, ...]) -> Subject:
     """Return the subject of the other checks. Raise `NotLinkableError` if *obj* cannot be called, or does not return
     code for each target."""
-    args = tuple(map(_argument, argtypes))
+    args = tuple(map(Argument.of, argtypes))
     findings = Findings(f"{safe_repr(obj)}({', '.join(map(str, args))})")
     callee = find_callee(obj)
     with findings.check(f"has a {HOOK}"):
@@ -124,7 +105,7 @@ def find_python_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target
     `NotLinkableError` if a kernel cannot call it."""
     if find_callee(obj) is not None or not hasattr(obj, "__numba_cuda_call__"):
         return None
-    args = tuple(map(_argument, argtypes))
+    args = tuple(map(Argument.of, argtypes))
     findings = Findings(f"{safe_repr(obj)}({', '.join(map(str, args))})")
     with findings.check("can be called in a kernel"):
         built = _built(obj, args, targets[0])
@@ -136,7 +117,7 @@ def find_python_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target
 
 def _build_error(obj: Any, args: tuple[Argument, ...], target: Target, calls: int) -> str:
     try:
-        _build(obj, args, target, calls, lto=target.lto)
+        build_calls(obj, args, target, calls, lto=target.lto)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return ""
@@ -145,7 +126,7 @@ def _build_error(obj: Any, args: tuple[Argument, ...], target: Target, calls: in
 def _built(obj: Any, args: tuple[Argument, ...], target: Target) -> LinkedKernel:
     """Return a kernel that calls *obj*, compiled and not linked."""
     try:
-        return _build(obj, args, target, output="ltoir")
+        return build_calls(obj, args, target, output="ltoir")
     except CallError:
         raise
     except Exception as error:
@@ -196,29 +177,3 @@ def _hook_failed(error: HookError, target: Target | None, targets: tuple[Target,
         todo += "; for code that requires LTO, pass lto=True to check_linkable"
     got = f"{HOOK}({', '.join(map(str, error.argtypes))}) {error}{where}{asked}"
     return FailedError(got, "a LinkableCode, a cuda.core.ObjectCode, a path, or several of these", todo)
-
-
-def _argument(given: Any) -> Argument:
-    """Return the argument that *given* stands for. Raise `TypeError` if a string is not the name of a type."""
-    if isinstance(given, str):
-        given = numba_type_named(given)
-    given = core_type(given)
-    if isinstance(given, types.Literal):
-        return Argument(constant=given.literal_value)
-    if isinstance(given, (types.Type, np.dtype)) or (isinstance(given, type) and issubclass(given, np.generic)):
-        return Argument() if isinstance(given, types.NoneType) else Argument(numba_type_of(given))
-    return Argument(constant=given)
-
-
-def _build(obj: Any, args: Sequence[Argument], target: Target, calls: int = 1, **options: Any) -> LinkedKernel:
-    """Build a kernel that makes that many *calls* of *obj* with *args*, and whose parameters are those with a type."""
-    named = {f"{'a' if arg.type is not None else 'constant'}{number}": arg for number, arg in enumerate(args)}
-    parameters = {name: arg.type for name, arg in named.items() if arg.type is not None}
-    source = f"def probe({', '.join(parameters)}):\n" + f"    obj({', '.join(named)})\n" * calls
-    file = f"<a kernel of check_linkable, {next(_numbers)}>"
-    # Error messages read the line from here.
-    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    constants = {name: arg.constant for name, arg in named.items() if name not in parameters}
-    namespace: dict[str, Any] = {"obj": obj, "__name__": __name__, **constants}
-    exec(compile(source, file, "exec"), namespace)
-    return build(namespace["probe"], tuple(parameters.values()), cc=target.cc, **options)

@@ -12,7 +12,8 @@ passes the arguments on as C++ variables; and a declaration whose lowered name s
 ``constants``          constant expressions
 ``questions``          asks C++ about types and constants, outside of a kernel's compilation
 ``library_source``     the source of a library, with its options, structs and objects
-``resolving``          resolves calls: several by one run of NVRTC, remembered in the cache of programs
+``resolving``          resolves calls: those of a kernel by one run of NVRTC, remembered in the cache of programs
+``guesses``            guesses what calls return, to find the calls that follow
 ``results``            the C function of a call, from the lowered name that describes its C++ types
 ``call_text``          the C++ text of one call
 ``calls``              calls, as records: patterns, and arguments as C++ sees them

@@ -17,8 +17,9 @@ _PREFIX = "nca_call"
 _ANY_MODE, _CHOSEN_MODE = "nca_mode", f"{_PREFIX}_mode"
 
 
-def write_call(call: Call) -> str:
-    """Return the text of *call*, which follows that of its head in a translation unit."""
+def write_call(call: Call, *, is_asked_only: bool = False) -> str:
+    """Return the text of *call*, which follows that of its head in a translation unit; for a call that *is asked only*,
+    about its types, without code."""
     namespace, parameters = call.head.namespace, call.parameters
     lines = [
         *dict.fromkeys(f"#include <{header}>" for each in parameters for header in each.headers),
@@ -37,7 +38,7 @@ def write_call(call: Call) -> str:
         _written(call),
         *_within(namespace, [_expression(call)]),
         *_result(call),
-        *_c_function(call),
+        *(() if is_asked_only else _c_function(call)),
     ]
     return "\n".join(lines).replace(_PREFIX, call.symbol) + "\n"
 

@@ -18,6 +18,7 @@ from ..c_abi.extern import Extern
 from ..compilation.context import current_target
 from ..device_callable.base_class import DeviceCallable, simulated
 from ..device_functions.definition import DeviceFunction
+from ..frontend_api.typing_rounds import Use
 from .calls import CALLEE, WAYS, Call, CallPattern, Parameter, make_parameter
 from .library_source import LibrarySource
 from .python_arguments import PythonArgument, PythonArguments, is_python_function, name_python_function
@@ -188,6 +189,11 @@ class CxxFunction(DeviceCallable):
     def __numba_cuda_call__(self, *args: types.Type) -> Extern:
         """Return the C function for arguments of these types. Raise `CxxError` if C++ refuses the call."""
         return self._source.resolver.resolve(self.call(args), current_target())
+
+    def guess_result(self, args: Sequence[types.Type], use: Use) -> types.Type:
+        """Return what a call with arguments of these types probably returns, and note the call, while types are
+        guessed. Raise `DeferredCallError` if nothing is likely."""
+        return self._source.resolver.guess(self.call(args), use, current_target())
 
     def __numba_cuda_link__(self, *args: types.Type) -> list[CUDASource | DeviceFunction]:
         """Return the source of the call, with those of the calls that were declared together with it; and the code of

@@ -9,8 +9,11 @@ changed header is noticed.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
+from typing import Any, NamedTuple
 
+from numba.cuda.cudadrv.external_code.cache.key import CacheKey
+from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
@@ -18,23 +21,33 @@ from numba.cuda.cudadrv.external_code.platform.target import Target
 
 from ..c_abi.extern import Extern, prototype
 from ..compilation.context import asking, compilation, current_target
-from ..frontend_api.typing_rounds import put_off
-from ..linkables.compiled_source import CompiledSource, compiled, unit_of_sources
+from ..frontend_api.typing_rounds import DeferredCallError, Use, note_guessed, put_off
+from ..linkables.compiled_source import CompiledSource, compiled_with, unit_of_sources
+from .call_text import write_call
 from .calls import Call, Records
+from .guesses import KnownResults
 from .refusals import CxxError, explain_refusal, find_called_kernel, is_named_in
-from .results import make_extern
+from .results import WrittenArgumentError, make_extern
 
-Unit = tuple[Call, ...]
+
+class Unit(NamedTuple):
+    """Calls that are resolved together: those whose code a translation unit has, and *others*, whose types alone are
+    asked. What these add makes no code: the unit compiles to the same bytes with and without it."""
+
+    calls: tuple[Call, ...]
+    others: tuple[Call, ...] = ()
 
 
 class _Notes:
     """What is known in one compilation: the calls of the kernel so far and, by symbol, their C functions or why C++
-    refuses them; and the units that were looked up, with their lowered names."""
+    refuses them; the units that were looked up, with their lowered names; and the symbols of calls that were guessed
+    and that C++ refuses."""
 
     def __init__(self) -> None:
         self.calls: dict[str, Call] = {}
         self.externs: dict[str, Extern | CxxError] = {}
         self.compiled: dict[Unit, CompiledSource] = {}
+        self.unlikely: set[str] = set()
 
 
 class Resolver:
@@ -45,8 +58,9 @@ class Resolver:
         self._make_source = make_source
         self._sources: dict[str, CUDASource] = {}
         self._records = records
+        self._results = KnownResults()
         self._resolved: dict[tuple[str, Target], Unit] = {}  # with which others a call was resolved
-        self._declared: dict[tuple[str, Target], Unit] = {}  # with which others a call was declared
+        self._declared: dict[tuple[str, Target], tuple[Call, ...]] = {}  # with which others a call was declared
 
     def resolve(self, call: Call, target: Target) -> Extern:
         """Return the C function of a call. Raise `CxxError` if C++ refuses the call; within type inference,
@@ -63,9 +77,28 @@ class Resolver:
             notes.calls.setdefault(each.symbol, each)
         return extern
 
-    def resolve_together(self, calls: Sequence[Call]) -> None:
-        """Resolve calls that were put off."""
-        self._resolve(calls, current_target(), self._notes())
+    def guess(self, call: Call, use: Use, target: Target) -> Any:
+        """Return what a call probably returns, and note it to be resolved. Raise `DeferredCallError` if nothing is
+        likely, or a compiler has refused a call that was guessed so."""
+        notes = self._notes()
+        found = notes.externs.get(call.symbol)
+        if isinstance(found, CxxError) or (found is None and self._is_unlikely(call, target)):
+            raise DeferredCallError
+        note_guessed(self.resolve_together, call)
+        returns = self._results.guess(call, use, self._records()) if found is None else found.returns
+        if returns is None:
+            raise DeferredCallError
+        return returns
+
+    def resolve_together(self, calls: Sequence[Call], others: Sequence[Call], certain: Set[Call]) -> None:
+        """Resolve the *calls* of a kernel, and *others* that led to their types. Only those that are *certain* need be
+        possible."""
+        target = current_target()
+        # What reads further headers is part of the program, which knows its headers.
+        reading = (call for call in others if any(each.headers or each.as_array for each in call.parameters))
+        linked = {each.symbol: each for call in (*calls, *reading) for each in self._linked_with(call, target)}
+        only_asked = {call.symbol: call for call in others if call.symbol not in linked}
+        self._resolve_unit(Unit(tuple(linked.values()), tuple(only_asked.values())), target, self._notes(), certain)
 
     def resolve_linked(self, calls: Sequence[Call]) -> None:
         """Resolve the calls of a kernel in the translation unit that its link compiles: with those that were declared
@@ -105,7 +138,7 @@ class Resolver:
         found = self._notes().externs.get(call.symbol)
         return found if isinstance(found, CxxError) else None
 
-    def _linked_with(self, call: Call, target: Target) -> Unit:
+    def _linked_with(self, call: Call, target: Target) -> tuple[Call, ...]:
         return self._declared.get((call.symbol, target), (call,))
 
     def _source_of(self, call: Call) -> CUDASource:
@@ -122,33 +155,60 @@ class Resolver:
 
     def _resolve(self, calls: Sequence[Call], target: Target, notes: _Notes) -> None:
         """Note the C functions of *calls*, or why C++ refuses them."""
-        before = tuple(each for each in notes.calls.values() if each not in calls)
-        unit = (*before, *calls)
-        if len(calls) == 1:
-            unit = self._resolved.get((calls[0].symbol, target), unit)
+        known = self._resolved.get((calls[0].symbol, target)) if len(calls) == 1 else None
+        before = (each for each in notes.calls.values() if each not in calls)
+        self._resolve_unit(known or Unit((*before, *calls)), target, notes, {*calls})
+
+    def _resolve_unit(self, unit: Unit, target: Target, notes: _Notes, certain: Set[Call]) -> None:
+        """Note the C functions of the calls of *unit*, or why C++ refuses those that are *certain*."""
         try:
             found = self._compiled(unit, target, notes)
         except CompileError as error:
-            self._resolve_apart(calls, unit, error, target, notes)
+            likely = self._without_unlikely(unit, error, target, notes, certain)
+            if likely == unit:
+                self._resolve_apart(unit, error, target, notes, certain)
+            elif any(likely):
+                self._resolve_unit(likely, target, notes, certain)
             return
-        for call in calls:
-            notes.externs[call.symbol] = self._extern(call, found)
+        for call in itertools.chain(*unit):
+            notes.externs[call.symbol] = extern = self._extern(call, found)
             self._resolved[call.symbol, target] = unit
+            if isinstance(extern, (Extern, WrittenArgumentError)):
+                self._results.note(call, extern.returns)
+
+    def _without_unlikely(
+        self, unit: Unit, error: CompileError, target: Target, notes: _Notes, certain: Set[Call]
+    ) -> Unit:
+        """Return *unit* without the calls that were only guessed and that C++ refuses with this *error*, which are not
+        guessed again."""
+        known = {*notes.calls, *(call.symbol for call in certain)}
+        guessed = [call for call in itertools.chain(*unit) if call.symbol not in known]
+        at_fault = [call for call in itertools.chain(*unit) if is_named_in(error.log, call.label)]
+        refused = {call.symbol: call for call in guessed if call in at_fault or not at_fault}
+        notes.unlikely.update(refused)
+        for call in refused.values():
+            current_store().put(_unlikely(call, target), b"")
+        return Unit(*(tuple(call for call in calls if call.symbol not in refused) for calls in unit))
+
+    def _is_unlikely(self, call: Call, target: Target) -> bool:
+        if (call.symbol, target) in self._resolved:
+            return False
+        return call.symbol in self._notes().unlikely or current_store().has(_unlikely(call, target))
 
     def _resolve_apart(
-        self, calls: Sequence[Call], unit: Unit, error: CompileError, target: Target, notes: _Notes
+        self, unit: Unit, error: CompileError, target: Target, notes: _Notes, certain: Set[Call]
     ) -> None:
-        """Resolve *calls* whose *unit* does not compile: those that are not at fault together, or each alone."""
-        at_fault = [call for call in calls if is_named_in(error.log, call.label)] or (calls if len(unit) == 1 else [])
+        """Resolve the calls of a *unit* that does not compile: those that are not at fault together, or each alone."""
+        calls = tuple(itertools.chain(*unit))
+        at_fault = [each for each in calls if is_named_in(error.log, each.label)] or (calls if len(calls) == 1 else ())
         for call in at_fault:
             notes.externs[call.symbol] = explain_refusal(call.label, error, self._source_of(call), target)
-        others = [call for call in calls if call not in at_fault]
-        if at_fault and others:
-            self._resolve(others, target, notes)
-        elif others:  # none is at fault by itself: two need different definitions of one name, for example
-            for call in others:
-                self._resolved[call.symbol, target] = (call,)
-                self._resolve([call], target, notes)
+        if at_fault and len(at_fault) < len(calls):
+            others = Unit(*(tuple(call for call in each if call not in at_fault) for each in unit))
+            self._resolve_unit(others, target, notes, certain)
+        elif not at_fault:  # none is at fault by itself: two need different definitions of one name, for example
+            for call in calls:
+                self._resolve_unit(Unit((call,)), target, notes, certain)
 
     def _extern(self, call: Call, unit: CompiledSource) -> Extern | CxxError:
         if refused := find_called_kernel(call.label, unit.log):
@@ -161,21 +221,30 @@ class Resolver:
     def _compiled(self, unit: Unit, target: Target, notes: _Notes) -> CompiledSource:
         """Return a unit with the lowered names of what it is asked, which is looked up once for each compilation."""
         if unit not in notes.compiled:
+            calls = unit.calls or unit.others  # something must be compiled
+            asked = "".join(write_call(each, is_asked_only=True) for each in unit.others if unit.calls)
+            questions = [each.question for each in itertools.chain(*unit)]
             with asking(target):
-                found = compiled([self._source_of(each) for each in unit], [each.question for each in unit])
+                found = compiled_with([self._source_of(each) for each in calls], questions, asked)
             notes.compiled[unit] = found
             if not found.was_cached:
-                self._note_checked(unit, found, target)
+                self._note_checked(calls, found, target)
         return notes.compiled[unit]
 
-    def _note_checked(self, unit: Unit, found: CompiledSource, target: Target) -> None:
+    def _note_checked(self, calls: Sequence[Call], found: CompiledSource, target: Target) -> None:
         """Note that the C functions have the types of the calls, which follow from their lowered names: a link need not
         check them."""
         from numba.cuda.cudadrv.external_code.compile import programs
 
         called = []
-        for call in unit:
+        for call in calls:
             if isinstance(extern := self._extern(call, found), Extern):
                 named = {f"args_{number}": each for number, each in enumerate(call.argtypes)}
                 called.append(CalledFunction(call.symbol, prototype(extern, named, None).c_prototype))
-        programs.note_checked(unit_of_sources([self._source_of(each) for each in unit]), target, called)
+        programs.note_checked(unit_of_sources([self._source_of(each) for each in calls]), target, called)
+
+
+def _unlikely(call: Call, target: Target) -> CacheKey:
+    """Return the key under which it is noted that C++ refused a call that was guessed: also for later processes, which
+    else would ask NVRTC again."""
+    return CacheKey("guesses", call.label, (("refused", call.symbol), ("target", repr(target))))

@@ -18,7 +18,7 @@ from .calls import Call, Records
 from .prelude import ARRAY, COMPLEX, OBJECT, PLAIN, POINTER, RECORD, STRUCT, TUPLE
 from .refusals import CxxError
 
-_TYPES = {
+NUMBA_TYPES = {
     "void": types.none,
     "bool": types.boolean,
     "signed char": types.int8,
@@ -34,7 +34,7 @@ _TYPES = {
     "float": types.float32,
     "double": types.float64,
 }
-_PLAIN = {PLAIN[name]: numba_type for name, numba_type in _TYPES.items()}
+_PLAIN = {PLAIN[name]: numba_type for name, numba_type in NUMBA_TYPES.items()}
 # By what C++ calls them.
 PLAIN_TYPES = {name: _PLAIN[code] for name, code in PLAIN.items()}
 COMPLEX_OF = {types.float32: types.complex64, types.float64: types.complex128}
@@ -78,12 +78,12 @@ def read_type(code: Iterator[int], records: Sequence[Any]) -> Any:
 
 
 class WrittenArgumentError(CxxError):
-    """A call writes to arguments: those at the positions ``written``. ``is_void``: it returns nothing."""
+    """A call writes to arguments: those at the positions ``written``. It ``returns`` this Numba type."""
 
-    def __init__(self, message: str, written: tuple[int, ...], is_void: bool):
+    def __init__(self, message: str, written: tuple[int, ...], returns: Any):
         super().__init__(message)
         self.written = written
-        self.is_void = is_void
+        self.returns = returns
 
 
 class CxxExtern(Extern):
@@ -132,7 +132,7 @@ def make_extern(call: Call, answer: str, records: Records) -> Extern:
             f"{call.label} writes to argument {positions}, which is not a variable or an element of an array\n"
             "  what to do: pass a variable of the type that C++ declares; or an array, with .passing(..., 'element')",
             written,
-            returns == types.none,
+            returns,
         )
     passed = {
         f"args_{number}": state if parameter.is_state else view or (types.voidptr if parameter.by_address else None)

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from numba.cuda import types
+
 from ..frontend_api.front_end import Vocabulary
 from ..frontend_api.type_inference import register_rewrite
 from ..protocol.call_sites import constant_of
@@ -45,7 +47,7 @@ def rewrite_written(state: Any, vocabulary: Vocabulary) -> bool:
             if None not in stores:
                 place = block.body.index(statement)
                 call = _WritingCall(ir, state.func_ir, block.scope, statement, callee.return_written(refused.written))
-                block.body[place : place + 1] = call.build_statements(stores, refused.is_void)
+                block.body[place : place + 1] = call.build_statements(stores, refused.returns == types.none)
                 rewritten = True
     return rewritten
 

@@ -194,12 +194,12 @@ def device_method(function: Callable[..., Extern | Callable[..., Any]]) -> Devic
                 return autolink.Extern("steps_up", returns=x)
 
             @up.link
-            def up(self, x):
+            def _(self, x):
                 T = autolink.cxx_type(x)
                 return autolink.CUDASource(f'extern "C" __device__ {T} steps_up({T} x) {{ return x + {self.size}; }}')
 
             @up.python
-            def up(self, x):
+            def _(self, x):
                 return x + self.size
     """
     return DeviceMethod({_CALL_HOOK: function})

@@ -21,7 +21,7 @@ from ..c_abi.c_types import CABIError
 from ..c_abi.extern import Extern, Prototype, check_values, prototype
 from ..c_abi.record_values import result_type
 from ..compilation.context import compilation, current_target
-from ..frontend_api.typing_rounds import DeferredCallError
+from ..frontend_api.typing_rounds import DeferredCallError, is_guessing, use_of
 from ..protocol.callee import Identity, identity
 from ..protocol.errors import raised_by_user_code, typing_error
 from .arguments import ArgumentError, CallArguments
@@ -90,7 +90,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Signature:
         """Return the signature of a call, or raise `TypingError` if the object cannot be called so."""
-        return self._typed(context, args, kws)[0]
+        return self._guess(args, kws) if is_guessing() else self._typed(context, args, kws)[0]
 
     def get_call_signatures(self) -> tuple[list[Any], bool]:
         """Return no signatures: none are known before a call."""
@@ -112,6 +112,22 @@ class DeviceCallableType(types.Callable, types.Opaque):
     def body_of(self, arguments: CallArguments, returned: Any) -> PythonBody | None:
         """Return the body in Python that the object *returned* for a call; None if it is not a function."""
         return PythonBody.of(self.numba_cuda_link_object, arguments, returned)
+
+    def _guess(self, args: Any, kws: Any) -> Signature:
+        """Return a call's signature while types are guessed. The object is not asked: only what it has said is known,
+        and what a function of C++ probably returns."""
+        obj = self.numba_cuda_link_object
+        if (guess := getattr(type(obj), "guess_result", None)) is None:
+            as_written = tuple(args), tuple(dict(kws).items()), _target()
+            if (known := self._remembered(self._as_written).get(as_written)) is None:
+                raise DeferredCallError
+            return known[0]
+        try:
+            arguments = CallArguments.bind(obj.__numba_cuda_call__, args, dict(kws))
+            returns = guess(obj, arguments.types, use_of(obj))
+        except (ArgumentError, CABIError):
+            raise DeferredCallError from None
+        return Signature(result_type(returns), arguments.types, recvr=self, pysig=arguments.pysig)
 
     def _typed(self, context: Any, args: Any, kws: Any) -> tuple[Signature, Prototype | PythonBody]:
         as_written = tuple(args), tuple(dict(kws).items()), _target()

@@ -18,7 +18,7 @@ from numba.cuda.cudadrv.external_code.diagnostics import messages
 
 from numba_cuda_autolink.errors import FinishedKernelError
 from numba_cuda_autolink.finished.kernel_file import Image
-from numba_cuda_autolink.types.parameters import ArrayForm, Leaf, Parameter, end_of, item_size, placed, type_name
+from numba_cuda_autolink.types.parameters import ArrayForm, Leaf, Parameter, end_of, item_size, place_leaves, type_name
 
 from ..c_abi import c_types
 from .saving import as_built, image_of
@@ -213,7 +213,7 @@ def _header(name: str, kernels: Sequence[BuildRecord]) -> str:
             raise FinishedKernelError(f"kernel {name!r} cannot be in a header: {error}") from error.__cause__
     if len({linked.cc for linked in kernels}) < len(kernels):
         raise FinishedKernelError("a header has one cubin for each architecture, and two are for the same")
-    places = placed(parameters, images[0].layout)
+    places = place_leaves(parameters, images[0].layout)
     if places is None or any(image.layout != images[0].layout for image in images):
         raise FinishedKernelError(f"the architectures of kernel {name!r} take their parameters at different offsets")
     return _text(name, first.signature, parameters, places, images)

@@ -19,7 +19,7 @@ from numba_cuda_autolink.errors import FinishedKernelError, FormatError
 from numba_cuda_autolink.finished.architecture import CodeFor
 from numba_cuda_autolink.finished.kernel_file import Image, Signature, write
 from numba_cuda_autolink.package_versions import package_versions
-from numba_cuda_autolink.types.parameters import leaves, placed
+from numba_cuda_autolink.types.parameters import leaves, place_leaves
 
 from ..function_code.build_record import BuildRecord, LaunchFacts
 
@@ -147,7 +147,7 @@ def layout_of(linked: BuildRecord, parameters: Any) -> tuple[tuple[tuple[int, in
         layout = read(linked.code, linked.entry_name)
     except FormatError as error:
         raise FinishedKernelError(f"the parameters cannot be read from its code: {error}") from error
-    found = placed(parameters, layout)
+    found = place_leaves(parameters, layout)
     if found is None:
         expected = (leaf.size for leaf in leaves(parameters))
         raise FinishedKernelError(

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..compilation.context import compilation
 from .front_end import NUMBA_CUDA, Vocabulary
+from .typing_rounds import GuessedFunction, is_guessing
 
 Rewrite = Callable[[Any, Vocabulary], bool]
 _rewrites: list[Rewrite] = []
@@ -28,10 +29,17 @@ def inferred(
     vocabulary: Vocabulary = NUMBA_CUDA,
 ) -> Any:
     """Return what *infer*, with the pass *inference*, makes of the compiler's *state*, in the IR of *vocabulary*. It
-    runs again as long as it is *refused* and a rewrite changes calls of the function."""
+    runs again as long as it is *refused* and a rewrite changes calls of the function. Raise `GuessedFunction` for a
+    function that is typed under guesses."""
     while True:
         try:
-            return infer(inference, state)
+            inferred_types = infer(inference, state)
         except refused:
-            if compilation() is None or not any([rewrite(state, vocabulary) for rewrite in _rewrites]):
+            if is_guessing() or compilation() is None:
                 raise
+            if not any([rewrite(state, vocabulary) for rewrite in _rewrites]):
+                raise
+        else:
+            if is_guessing() and inference._raise_errors:  # where it does not, a part of a function is typed
+                raise GuessedFunction(state.return_type)
+            return inferred_types

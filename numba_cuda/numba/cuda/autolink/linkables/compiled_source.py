@@ -74,23 +74,28 @@ def compiled(source: CUDASource | Iterable[CUDASource], names: Iterable[str] = (
     RuntimeError
         If no kernel is being compiled.
     """
-    from numba.cuda.cudadrv.external_code.compile import programs
-
     if isinstance(names, str):
         raise TypeError(f"compiled() takes several names, got the str {names!r}")
+    return compiled_with([source] if isinstance(source, CUDASource) else list(source), names)
+
+
+def compiled_with(sources: Sequence[CUDASource], names: Iterable[str], asked: str = "") -> CompiledSource:
+    """Compile *sources* as `compiled` does, with further text for the names that are *asked*, which makes no code."""
+    from numba.cuda.cudadrv.external_code.compile import programs
+
     target = current_target()
-    unit = unit_of_sources([source] if isinstance(source, CUDASource) else list(source))
-    lowered = programs.lowered_names(unit, target, tuple(names))
+    unit = unit_of_sources(sources)
+    lowered = programs.lowered_names(unit, target, tuple(names), asked)
     return CompiledSource(lowered.names, unit, target, lowered.was_cached, lowered.log)
 
 
 def unit_of_sources(sources: Sequence[Any]) -> LinkInput:
     """Return the translation unit that a link makes of *sources*. Raise `TypeError` or `ValueError` if none is made."""
-    from numba.cuda.cudadrv.external_code.plan.link_plan import joined
+    from numba.cuda.cudadrv.external_code.plan.link_plan import join_sources
 
     inputs = [from_item(source) for source in sources]
     if not inputs or any(each.kind is not kinds.CUDA for each in inputs):
         raise TypeError("compiled() takes CUDA C++: a CUDASource, or several")
     if len(inputs) > 1 and (not inputs[0].options.unit or len({each.options for each in inputs}) > 1):
         raise ValueError("compiled() takes several sources only of the same unit, with equal options")
-    return joined(inputs)
+    return join_sources(inputs)

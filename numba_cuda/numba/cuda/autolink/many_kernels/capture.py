@@ -16,7 +16,7 @@ from numba.cuda.cudadrv.external_code.platform.child_process import fork_lock
 
 from ..compilation.capability import compute_capability
 from ..compilation.kernel_events import KernelEvent, listeners
-from .job_list import JobList, described
+from .job_list import JobList, describe_job
 from .jobs import Job, kernel_name
 
 VARIABLE = "NUMBA_CUDA_AUTOLINK_CAPTURE"
@@ -35,7 +35,7 @@ def _note(event: KernelEvent) -> None:
         return
     try:
         job = Job(**{**vars(event), "cc": compute_capability(event.cc)})
-        line = json.dumps([sys.path[0], described(job)])
+        line = json.dumps([sys.path[0], describe_job(job)])
         with _lock, open(os.path.join(folder, f"{os.getpid()}.jsonl"), "a", encoding="utf-8") as file:
             file.write(line + "\n")
     except Exception as error:  # the application runs on
@@ -46,7 +46,7 @@ def _note(event: KernelEvent) -> None:
         )
 
 
-def captured(folder: str | os.PathLike[str]) -> JobList:
+def read_captured(folder: str | os.PathLike[str]) -> JobList:
     """Return the list of what processes noted in *folder*."""
     lines = [line for file in sorted(Path(folder).glob("*.jsonl")) for line in file.read_text("utf-8").splitlines()]
     noted = list(map(json.loads, lines))

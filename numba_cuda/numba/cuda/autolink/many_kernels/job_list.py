@@ -21,15 +21,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import cloudpickle
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
-from numba_cuda_autolink.files import written_whole
+from numba_cuda_autolink.files import replace_whole
 
 from ..frontend_api.front_end import Vocabulary, vocabulary_of_kernel
 from ..protocol.kernel_signatures import normalized
 from .jobs import Job, kernel_name
+from .pickling import pickle_value
 
 FORMAT = 1
 _OTHERS = ("output", "entry_name", "options", "for_launch")
@@ -49,7 +49,7 @@ class JobList:
 
     @classmethod
     def of(cls, jobs: Iterable[dict[str, Any]], path: Iterable[str]) -> JobList:
-        """Return the list of *jobs*, as `described` gives them, without repetitions."""
+        """Return the list of *jobs*, as `describe_job` gives them, without repetitions."""
         distinct = {json.dumps(job, sort_keys=True): job for job in jobs}
         return cls(tuple(distinct.values()), tuple(dict.fromkeys(path)))
 
@@ -60,7 +60,7 @@ class JobList:
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the list to a file. Raises `OSError` if it cannot be written."""
         content = {"format": FORMAT, "path": self.path, "jobs": self.jobs}
-        with written_whole(path) as file:
+        with replace_whole(path) as file:
             file.write((json.dumps(content, indent=1) + "\n").encode())
 
     @classmethod
@@ -92,7 +92,7 @@ class JobList:
         return loaded
 
 
-def described(job: Job) -> dict[str, Any]:
+def describe_job(job: Job) -> dict[str, Any]:
     """Return *job* as data for JSON. Raises what pickling it raises, if it has no name and cannot be pickled."""
     kernel = _importable_name(job.kernel)
     signature = _signature_text(job.signature, vocabulary_of_kernel(job.kernel))
@@ -103,8 +103,7 @@ def described(job: Job) -> dict[str, Any]:
     }
     changed = {each: getattr(job, each) for each in _OTHERS if getattr(job, each) != getattr(_DEFAULTS, each)}
     if kernel is None or signature is None or not _is_plain(changed):
-        pickled = cloudpickle.dumps(dataclasses.replace(job, cc=None))
-        return {**data, "pickle": base64.b64encode(pickled).decode()}
+        return {**data, "pickle": base64.b64encode(pickle_value(dataclasses.replace(job, cc=None))).decode()}
     return {**data, **changed}
 
 

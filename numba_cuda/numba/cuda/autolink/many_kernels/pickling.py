@@ -5,23 +5,27 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import io
 import pickle
 import sys
 import threading
+from collections import ChainMap
 from collections.abc import Iterable, Iterator
-from types import ModuleType
-from typing import Any
+from types import CodeType, ModuleType
+from typing import Any, ClassVar
 
 import cloudpickle
 
 from ..compilation.capability import compute_capability
 from .jobs import Job
 
+_NO_FILE = "<dynamic-code>"  # in place of the name
+
 # cloudpickle has one table of such modules for all threads. What is pickled may begin to pickle jobs of its own.
 _registering = threading.RLock()
 
 
-def pickled_jobs(jobs: Iterable[Job]) -> list[bytes]:
+def pickle_jobs(jobs: Iterable[Job]) -> list[bytes]:
     """Return *jobs* for `run_all`, with the compute capabilities that they are for. Raises as `build_many` does."""
     with _run_time_modules_by_value():
         return [_pickled_job(number, job) for number, job in enumerate(jobs)]
@@ -33,7 +37,7 @@ def _pickled_job(number: int, job: Job) -> bytes:
     except ValueError as error:
         raise ValueError(f"job {number}, {job}: {error}") from error
     try:
-        return pickled(dataclasses.replace(job, cc=capability))
+        return pickle_value(dataclasses.replace(job, cc=capability))
     except Exception as error:
         raise TypeError(
             f"job {number} cannot be pickled: {type(error).__name__}: {error}\n  job: {job}\n"
@@ -65,16 +69,29 @@ def _run_time_modules() -> list[ModuleType]:
     ]
 
 
-def pickled(given: Any) -> bytes:
+def _reduce_code(code: CodeType) -> tuple[Any, ...]:
+    function, arguments = cloudpickle.Pickler.dispatch_table[CodeType](code)
+    return function, tuple(code.co_filename if each == _NO_FILE else each for each in arguments)
+
+
+class _Pickler(cloudpickle.Pickler):
+    """Keeps the names of source files, which errors and line information show. cloudpickle 3.1.3 drops them."""
+
+    dispatch_table: ClassVar[Any] = ChainMap({CodeType: _reduce_code}, cloudpickle.Pickler.dispatch_table)
+
+
+def pickle_value(given: object) -> bytes:
     """Return *given* pickled, functions and classes of scripts too. Raises what pickling it raises."""
-    return bytes(cloudpickle.dumps(given))
+    file = io.BytesIO()
+    _Pickler(file).dump(given)
+    return file.getvalue()
 
 
-def pickled_error(error: BaseException) -> bytes:
+def pickle_error(error: BaseException) -> bytes:
     """Return *error* pickled; one that cannot be, as a `RuntimeError` with its text."""
     try:
-        data = pickled(error)
+        data = pickle_value(error)
         pickle.loads(data)
         return data
     except Exception:
-        return pickled(RuntimeError(f"{type(error).__name__}: {error}"))
+        return pickle_value(RuntimeError(f"{type(error).__name__}: {error}"))

@@ -10,6 +10,7 @@ import dataclasses
 import os
 import pickle
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
@@ -26,7 +27,7 @@ from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 
 from .executors import Workers
 from .jobs import BuildManyError, Job, note_lost
-from .pickling import pickled_jobs
+from .pickling import pickle_jobs
 from .worker_tasks import (
     Entries,
     Outcome,
@@ -114,7 +115,7 @@ def build_many(
     # Each job of an iterator is pickled as it is drawn: what it reaches may change before the next one.
     drawn = jobs if isinstance(jobs, Iterator) else messages.items("the jobs of build_many()", jobs, expected)
     names: list[str] = []
-    data = pickled_jobs(_named(drawn, names))
+    data = pickle_jobs(_named(drawn, names))
     built = run_all(data, executor, progress, time_limit=time_limit, attempts=attempts)
     counts = ", ".join(f"{kind} {count}" for kind, count in sorted(built.entries.items()))
     logger.info("%d kernels; built: %s", len(built.results), counts or "nothing")
@@ -308,6 +309,17 @@ def _shown(jobs: int, shown: ShownProgress) -> Iterator[Show]:
     if not (progress_of_builds.enabled() if shown is None else shown):
         yield lambda stage, done, total, failed: None
         return
+    if progress_of_builds.in_notebook():
+        start = time.monotonic()
+        with progress_of_builds.NotebookLine() as line:
+
+            def show_line(stage: str, done: int, total: int, failed: int) -> None:
+                seconds = f"{time.monotonic() - start:.0f} s"
+                text = f"{stage} {done}/{total}, {seconds}" + (f", {failed} failed" if failed else "")
+                line.show(f"building {jobs} kernels: {text}", done / total)
+
+            yield show_line
+        return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -317,7 +329,7 @@ def _shown(jobs: int, shown: ShownProgress) -> Iterator[Show]:
     )
     console = Console(stderr=True)
     with Progress(*columns, console=console, redirect_stdout=False, redirect_stderr=False) as bar:
-        task = bar.add_task("", total=2 * jobs, stage="", failed="")
+        task = bar.add_task("", total=2 * jobs, stage=f"compiling kernels 0/{jobs}", failed="")
         totals: dict[str, tuple[int, int]] = {}  # how many steps of each stage are done, and how many there are
 
         def show(stage: str, done: int, total: int, failed: int) -> None:

@@ -28,7 +28,7 @@ from ..builds.result import RanLink
 from ..compilation.capability import compute_capability
 from .executors import end_now
 from .jobs import Job
-from .pickling import pickled, pickled_error
+from .pickling import pickle_error, pickle_value
 
 _LONGEST_FLUSH = 300.0  # seconds to wait for what is written to a shared cache
 
@@ -98,7 +98,7 @@ def run(function: Callable[..., Any], around: Surroundings, *arguments: Any) -> 
         try:
             result = function(*arguments)
         except (Exception, SystemExit) as error:  # a hook may call sys.exit()
-            failed = pickled_error(error)
+            failed = pickle_error(error)
         finally:
             timer.cancel()
     entries = {
@@ -123,12 +123,12 @@ def prepare_job(data: bytes) -> PreparedJob:
     prepared = _prepared(job)
     request = prepared.request
     if request is None:
-        return PreparedJob(pickled(prepared.kernel), None, (), job.for_launch)
+        return PreparedJob(pickle_value(prepared.kernel), None, (), job.for_launch)
     needed = tuple(
         (_without_callbacks(source), request.plan.target, called)
         for source, called in sources_of(request.plan, request.kernel_code)
     )
-    return PreparedJob(pickled(prepared.kernel), pickled(request), needed, job.for_launch)
+    return PreparedJob(pickle_value(prepared.kernel), pickle_value(request), needed, job.for_launch)
 
 
 def _prepared(job: Job) -> PreparedBuild:

@@ -11,10 +11,10 @@ from typing import Any
 
 from numba.cuda import types
 from numba.cuda.core import ir
+from numba.cuda.cudadrv.external_code.diagnostics.source_locations import shown_file
 from numba.cuda.typing.templates import Signature
 
 from ..compilation.context import compilation
-from ..compilation.source_locations import shown_file
 from ..frontend_api.front_end import NUMBA_CUDA, Vocabulary, vocabulary_of
 from .callee import HOOK, Callee, attribute_of, find_callee, takes_core_types
 

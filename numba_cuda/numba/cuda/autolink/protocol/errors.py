@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from numba.cuda.core.errors import LoweringError, TypingError
 from numba.cuda.cudadrv import external_code
 from numba.cuda.cudadrv.external_code.diagnostics.messages import with_short_first_line
+from numba.cuda.cudadrv.external_code.diagnostics.source_locations import shown_file, with_place
 
 from ..compilation.context import compilation
-from ..compilation.source_locations import shown_file
 
 if TYPE_CHECKING:
     from .call_sites import CallSite
@@ -35,14 +35,14 @@ class HookError(Exception):
         super().__init__(message)
 
     def describe(self, call_site: CallSite) -> str:
-        """Return the whole message for users: the diagnosis, the object, where its hook raised, where it is called."""
+        """Return the whole message for users: the diagnosis, where it is called, the object, where its hook raised."""
         signature = ", ".join(map(str, self.argtypes))
         hook = "" if f"{self}".startswith("__numba_cuda_link_key__ ") else "__numba_cuda_link__ "
         text = with_short_first_line(f"{self.callee.name}.{hook}{self}")
         text += f"\n  object: {self.callee}"
         text += f"\n  argument types: ({signature})"
-        raised_at = f"\n  raised at: {self.raised_at}" if self.raised_at else ""
-        return f"{text}{raised_at}\n  called at: {call_site.place}"
+        text += f"\n  raised at: {self.raised_at}" if self.raised_at else ""
+        return with_place(text, f"called at: {call_site.place}", call_site.filename, call_site.line)
 
 
 class AskedAgainError(HookError):

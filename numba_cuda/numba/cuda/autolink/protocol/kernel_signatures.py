@@ -43,8 +43,9 @@ def normalized(signature: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> tuple[tup
 def _is_object(given: Any) -> bool:
     """Whether what stands in a signature is a called object or its type. A Numba type with a hook of its own is one of
     kernel arguments that provide code."""
-    is_type = vocabulary_of(given).is_type(given) and not hasattr(given, "numba_cuda_link_object")
-    return not is_type and find_callee(given) is not None
+    if vocabulary_of(given).is_type(given) and inspect.getattr_static(given, "numba_cuda_link_object", None) is None:
+        return False
+    return find_callee(given) is not None
 
 
 def _translated(signature: Any, vocabulary: Vocabulary) -> Any:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import os
 import re
+import traceback
 import types as pytypes
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -21,14 +23,18 @@ from numba.cuda.compiler import run_frontend
 from numba.cuda.core import ir
 from numba.cuda.core.ir_utils import get_definition, guard
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
+from numba.cuda.cudadrv.external_code.diagnostics.source_locations import shown_file, with_place
 
 from ..compilation.context import compilation
 from .call_sites import constant_of
 from .callee import HOOK, find_callee
 from .errors import typing_error
 
-_STEP = re.compile(r"(?:(?:\x1b\[[0-9;]*m)*Failed in \w+ mode pipeline \(step: [^\n]*\)\n)+")
+_STEPS = re.compile(r"(?:Failed in \w+ mode pipeline \(step: [^\n]*\)\n)+")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")  # with NUMBA_COLOR_SCHEME
+_PLACES = re.compile(r"\n(?:During: |\n*File \")")
+_PLACE = re.compile(r'\n(?:File "(?P<file>.*)", line |During: .* at (?P<path>.*) \()(?P<line>\d+)')
+_IS_PLACED = re.compile(r".*\n  (?:called )?at: ")
 _UNTYPED = re.compile(r"Cannot determine Numba type|Unknown attribute")
 _OPERATORS = ("binop", "inplace_binop", "unary")
 _NO_OVERLOAD = "No implementation of function"
@@ -43,31 +49,57 @@ class _Misuse(NamedTuple):
     remedy: str
 
 
-def has_own_diagnosis(error: Exception) -> bool:
-    """Return whether the message of a front end's *error* begins with a diagnosis of this project, without the front
-    end's line about the step in which it arose, which is taken away then."""
-    text, in_progress = str(error), compilation()
-    steps = _STEP.match(text)
-    rest = text[steps.end() :] if steps else text
-    if in_progress is None or _COLOUR.sub("", rest.partition("\n")[0]) not in in_progress.diagnoses:
+def has_own_diagnosis(error: Exception, function: Any) -> bool:
+    """Return whether the message of a front end's *error*, which compiling *function* raised, begins with a diagnosis
+    of this project. Its second line then is the place, instead of the front end's lines about steps and places."""
+    in_progress = compilation()
+    message = placed(str(error), function.__qualname__)
+    if in_progress is None or message.partition("\n")[0] not in in_progress.diagnoses:
         return False
-    error.args = (rest, *error.args[1:])
+    error.args = (message, *error.args[1:])
     return True
 
 
-def diagnosed(error: NumbaError, function: Any) -> NumbaError | None:
-    """Return the error to raise in place of *error*, which compiling *function* raised; ``None`` for *error* itself.
+def placed(text: str, function: str = "") -> str:
+    """Return the *text* of a front end's error with its place as the second line, and without the front end's lines
+    about steps. The place of an error in a device function that *function* calls stays; that of the call is last."""
+    text = _COLOUR.sub("", text)
+    steps = _STEPS.match(text)
+    message, *_ = _PLACES.split(text[steps.end() :] if steps else text)
+    if (found := _PLACE.search(text, len(message))) is None:
+        return message.rstrip()
+    filename, line = found["file"] or found["path"], int(found["line"])
+    filename = filename if filename.startswith("<") else os.path.abspath(filename)
+    place = f"{shown_file(filename)}:{line}" + (f" in {function}" if function else "")
+    if _IS_PLACED.match(message):
+        return message.rstrip() if f" {place}\n" in message else f"{message.rstrip()}\n  called from: {place}"
+    return with_place(message.rstrip(), f"at: {place}", filename, line)
 
-    An error whose message begins with its own diagnosis loses numba-cuda's line about the step in which it arose.
-    """
-    if has_own_diagnosis(error):
+
+def placed_error(error: Exception) -> str:
+    """Return the message of a front end's *error* as `placed` does. Where it names no place, it is that of the
+    statement whose types were inferred."""
+    text = placed(str(error))
+    for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
+        loc = getattr(frame.f_locals.get("self"), "loc", None)
+        if isinstance(loc, ir.Loc) and not _IS_PLACED.match(text):
+            text = with_place(text, f"at: {shown_file(loc.filename)}:{loc.line}", loc.filename, loc.line)
+    return text
+
+
+def diagnosed(error: NumbaError, function: Any) -> NumbaError | None:
+    """Return the error to raise in place of *error*, which compiling *function* raised; ``None`` for *error* itself,
+    which `has_own_diagnosis` has changed if it is one of this project."""
+    if has_own_diagnosis(error, function):
         return None
     text, found = str(error), None
     with contextlib.suppress(Exception):  # whatever is wrong with the function, Numba has said it
         found = next(_misuses(run_frontend(function), text), None)
     if found is None:
         return None
-    return typing_error(f"{found.diagnosis}\n  what to do: {found.remedy}", loc=found.loc)
+    better = typing_error(f"{found.diagnosis}\n  what to do: {found.remedy}", loc=found.loc)
+    has_own_diagnosis(better, function)
+    return better
 
 
 def _misuses(func_ir: ir.FunctionIR, text: str) -> Iterator[_Misuse]:

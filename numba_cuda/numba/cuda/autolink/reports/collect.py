@@ -19,7 +19,7 @@ from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.link.link_record import LinkedInput, sha256
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
-from numba.cuda.cudadrv.external_code.plan.link_plan import batched
+from numba.cuda.cudadrv.external_code.plan.link_plan import join_units
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
@@ -38,7 +38,7 @@ def report_of(record: FunctionRecord, *, listings: bool = False) -> Report:
     facts, code, output = record.facts, record.code, record.output
     linked = facts.link.inputs if facts.link is not None else ()
     items = tuple(map(LinkedInput.of, record.inputs)) if output == "ltoir" else linked
-    units = batched(record.inputs) if items else ()
+    units = join_units(record.inputs) if items else ()
     sources = [each.input for unit in units for each in (unit, *unit.members)]
     known = {(source.kind.name, sha256(source.code)): source for source in sources}
     codes = _codes(facts, items, known)

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from numba.cuda.cudadrv.external_code.diagnostics.source_locations import shown_file
 from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
 
-from ..compilation.source_locations import shown_file
 from ..function_code.object_names import only_different
 from . import formatting
 from .records import BuildReport, CallReport, CodeReport, KernelReport

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from numba.cuda.cudadrv.external_code.diagnostics.source_locations import shown_file
 from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
 
-from ..compilation.source_locations import shown_file
 from . import formatting
 from .class_totals import MANY, class_totals
 from .class_totals import to_text as total_to_text

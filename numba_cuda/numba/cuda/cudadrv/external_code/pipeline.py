@@ -30,7 +30,7 @@ from .inputs import kinds
 from .inputs.link_input import LinkInput, from_item
 from .link.link_record import CompiledCode, LinkedInput, LinkRecord, sha256
 from .plan.errors import link_error
-from .plan.kernel_code import KernelCode, LLVMModules
+from .plan.kernel_code import LLVMModules
 from .plan.link_plan import DEVICE_RUNTIME, NAMED_EXPLICITLY, LinkPlan, PlannedInput
 from .plan.link_request import LinkRequest
 from .plan.target_fit import misfit
@@ -57,35 +57,21 @@ class Linked:
 
 
 @interrupts_unchanged()
-def link(
-    plan: LinkPlan, kernel_code: KernelCode, output: str = "cubin", *, drop_unused_variables: bool = False
-) -> Linked:
-    """Link a kernel's own code with what is planned, to a cubin or, with LTO only, to PTX (``"ptx"``). With
-    *drop_unused_variables*, LTO may assume that no other code reads or sets a variable, or calls another kernel. If
-    code is named explicitly, that goes for the variables of headers alone: weak ones with a mangled name.
+def run_link(request: LinkRequest) -> Linked:
+    """Run the link that is requested.
 
     Raises `LinkError` if something does not compile, a symbol is undefined or defined twice, an input does not fit the
     target or a call, nvJitLink refuses one, or NVRTC or nvJitLink is not installed."""
-    _check(plan)
-    request = _Link(plan, kernel_code, output, drop_unused_variables)
-    record, code, keys = request.fetch()
+    _check(request.plan)
+    link = _Link(request)
+    record, code, keys = link.fetch()
     if not code and (library := device_runtime()) is not None:
-        request = _Link(plan, kernel_code, output, drop_unused_variables, library)
-        record, code, keys = request.fetch()
+        link = _Link(request, library)
+        record, code, keys = link.fetch()
     if not code:
-        raise request.error(record.log) from RuntimeError(record.log)
-    make = ObjectCode.from_cubin if output == "cubin" else ObjectCode.from_ptx
-    return Linked(make(code, name=plan.kernel), record, tuple(keys))
-
-
-def run_link(request: LinkRequest) -> Linked:
-    """Run the link that is requested, as `link` does."""
-    return link(
-        request.plan,
-        request.kernel_code,
-        request.output,
-        drop_unused_variables=request.drop_unused_variables,
-    )
+        raise link.explain(link.compile(), record.log) from RuntimeError(record.log)
+    make = ObjectCode.from_cubin if request.output == "cubin" else ObjectCode.from_ptx
+    return Linked(make(code, name=request.plan.kernel), record, tuple(keys))
 
 
 def device_runtime() -> LinkInput | None:
@@ -111,13 +97,15 @@ class _OtherHeadersError(Exception):
 
 @dataclass(frozen=True)
 class _Link:
-    """One link: what goes into it, with the *runtime* library of devices if it is needed, and what it makes."""
+    """One link, with the *runtime* library of devices if it is needed."""
 
-    plan: LinkPlan
-    kernel_code: KernelCode
-    output: str
-    drop_unused_variables: bool
+    request: LinkRequest
     runtime: LinkInput | None = None
+
+    @property
+    def plan(self) -> LinkPlan:
+        """What is linked besides the kernel's own code."""
+        return self.request.plan
 
     @property
     def units(self) -> tuple[PlannedInput, ...]:
@@ -135,7 +123,7 @@ class _Link:
         def build() -> bytes:
             nonlocal compiled, seconds
             if compiled is None:
-                compiled = self._compile()
+                compiled = self.compile()
                 if keys_of(self.plan, compiled.programs) != keys:
                     raise _OtherHeadersError
             start = time.perf_counter()
@@ -146,7 +134,7 @@ class _Link:
         recorded = current_keys(self.plan, on_record=True)
         keys = [key for key in recorded if key is not None]
         if len(keys) < len(recorded):
-            compiled = self._compile()
+            compiled = self.compile()
             keys = keys_of(self.plan, compiled.programs)
         try:
             fetched = store.fetch(self._key(keys), build)
@@ -162,13 +150,15 @@ class _Link:
         write_debug_sources(self.plan)
         return *self._read(fetched), keys
 
-    def error(self, log: str) -> Exception:
-        """Return the error of a link that failed with *log*."""
-        return _explained(self._job(self._compile()), log)
+    def explain(self, compiled: _Compiled, log: str) -> Exception:
+        """Return the error of a link of what was *compiled*, which failed with *log*."""
+        from .explain.link_log import explained
+
+        return explained(self._job(compiled), log)
 
     def _key(self, keys: Sequence[bytes]) -> CacheKey:
         """Return the key of the link, where *keys* stand for the plan's units."""
-        plan, kernel_code, target = self.plan, self.kernel_code, self.plan.target
+        plan, kernel_code, output = self.plan, self.request.kernel_code, self.request.output
         called = called_in(plan, kernel_code)
         units = [
             (f"input {number}", key + repr((_role(unit), [(each.symbol, each.types) for each in functions])).encode())
@@ -184,10 +174,10 @@ class _Link:
                 ("format", _FORMAT),
                 ("nvJitLink", cuda_libraries.nvjitlink_build()),
                 ("cuda.core", cuda.core.__version__),
-                ("output", self.output),
-                ("target", repr(target)),
+                ("output", output),
+                ("target", repr(plan.target)),
                 ("entry", kernel_code.entry),
-                ("options", repr((sorted(kernel_code.options.items()), self.drop_unused_variables))),
+                ("options", repr((sorted(kernel_code.options.items()), self.request.drop_unused_variables))),
                 ("undefined", "\n".join(kernel_code.undefined)),
                 ("calls", repr(sorted(calls))),
                 *(part for number, each in enumerate(kernel_code.inputs) for part in _own_parts(number, each)),
@@ -195,21 +185,22 @@ class _Link:
             ),
         )
 
-    def _compile(self) -> _Compiled:
+    def compile(self) -> _Compiled:
         """Compile what the link takes. Raises `LinkError` if something does not compile."""
         from .compile.nvvm import compile_own_code
         from .compile.plan_programs import compile_plan
         from .compile.programs import SourceError
 
-        own = compile_own_code(self.kernel_code)
+        kernel_code = self.request.kernel_code
+        own = compile_own_code(kernel_code)
         ignored: set[Any] = set()
         while True:
             try:
-                return _Compiled(own, compile_plan(self.plan, self.kernel_code, ignored))
+                return _Compiled(own, compile_plan(self.plan, kernel_code, ignored))
             except SourceError as error:
                 from .explain.source_errors import declared_only
 
-                ignored |= declared_only(self.plan, self.kernel_code, error)
+                ignored |= declared_only(self.plan, kernel_code, error)
 
     def _job(self, compiled: _Compiled) -> LinkJob:
         from .link.linker_input import LinkJob, Part
@@ -220,7 +211,7 @@ class _Link:
         from_sources = {(part.kind, part.code) for part in units if part.compiled is not None}
         # What cuda.compile_all returns of a function contains the code that the kernel's calls bring as sources.
         once = [part for part in units if part.compiled is not None or (part.kind, part.code) not in from_sources]
-        return LinkJob(self.plan, self.kernel_code, (*own, *once))
+        return LinkJob(self.plan, self.request.kernel_code, (*own, *once))
 
     def _link(self, compiled: _Compiled) -> bytes:
         """Link what was compiled: return the entry of the cache."""
@@ -230,9 +221,9 @@ class _Link:
         options = self._options(job)
         with progress.step(f"linking {plan.kernel} for {plan.target.arch}"), timeline.span("link", plan.kernel):
             try:
-                code, log = linked(job, options, self.output)
+                code, log = linked(job, options, self.request.output)
             except LinkFailedError as error:
-                raise _explained(job, error.log) from RuntimeError(error.whole)
+                raise self.explain(compiled, error.log) from RuntimeError(error.whole)
         inputs = [
             {"unit": None, "own": [part.kind.name, part.name, len(part.code), sha256(part.code)]}
             if part.planned is None
@@ -245,19 +236,19 @@ class _Link:
     def _options(self, job: LinkJob) -> tuple[str, ...]:
         from .link.linker_options import options_for
 
-        target = self.plan.target
+        target, kernel_code = self.plan.target, self.request.kernel_code
         # nvJitLink drops variables that only machine code uses, too, and then says that they are undefined.
-        drop = self.drop_unused_variables and all(part.kind is kinds.LTO_IR for part in job.provided)
+        drop = self.request.drop_unused_variables and all(part.kind is kinds.LTO_IR for part in job.provided)
         return options_for(
             job.parts,
             target.arch,
             max_register_count=target.max_registers or None,
             lineinfo=target.lineinfo or None,
-            ptx=(job.has_ltoir and self.output == "ptx") or None,
+            ptx=(job.has_ltoir and self.request.output == "ptx") or None,
             optimize_unused_variables=drop or None,
-            kernels_used=[self.kernel_code.entry] if drop and not self.plan.named_explicitly else None,
+            kernels_used=[kernel_code.entry] if drop and not self.plan.named_explicitly else None,
             verbose=True,  # ptxas then reports what it spills, in no measurable time
-            **self.kernel_code.options,
+            **kernel_code.options,
         )
 
     def _read(self, fetched: Fetched, programs: Sequence[Program | None] = ()) -> tuple[LinkRecord, bytes]:
@@ -276,7 +267,14 @@ class _Link:
                 how = (fetched.origin, 0.0) if program is None else (program.origin, program.seconds)
                 compiled = CompiledCode(*each["compiled"], *how)
             inputs.append(LinkedInput.of(self.units[number], compiled))
-        what = self.plan.target.arch, self.output, facts["lto"], tuple(facts["options"]), tuple(inputs), facts["log"]
+        what = (
+            self.plan.target.arch,
+            self.request.output,
+            facts["lto"],
+            tuple(facts["options"]),
+            tuple(inputs),
+            facts["log"],
+        )
         return LinkRecord(*what, fetched.origin, fetched.seconds), code
 
 
@@ -312,12 +310,6 @@ def _own_parts(number: int, own: LinkInput | LLVMModules) -> Iterator[tuple[str,
 def _numba_cuda_version() -> str:
     """Return the version of numba-cuda, which prepares LLVM IR for NVVM."""
     return importlib.metadata.version("numba-cuda")
-
-
-def _explained(job: LinkJob, log: str) -> Exception:
-    from .explain.link_log import explained
-
-    return explained(job, log)
 
 
 def _check(plan: LinkPlan) -> None:

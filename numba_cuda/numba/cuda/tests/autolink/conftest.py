@@ -27,6 +27,8 @@ _EMULATE = "NUMBA_CUDA_AUTOLINK_EMULATE"
 # Tests neither read nor write the user's cache. Set before anything reads the variable.
 _cache_directory = tempfile.TemporaryDirectory(prefix="numba-cuda-autolink-tests-")
 os.environ.setdefault("NUMBA_CUDA_AUTOLINK_CACHE_DIR", _cache_directory.name)
+# Numba colours its errors where colorama is installed, and tests compare texts.
+os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -39,9 +39,13 @@ SENTENCES = {
     "`prebuild` imports the modules that a job list names, and unpickles the pickles in it.": (
         "commands/test_capture_and_prebuild.py::test_an_application_and_its_children_are_captured_and_prebuilt",
     ),
-    "`numba_cuda_autolink.pth` imports `numba_cuda_autolink.import_hook` at each start of Python in an environment with"
-    " this package.": (f"{INSTALL}::test_importing_numba_cuda_activates",),
-    "It does nothing until `numba.cuda` is imported, and `NUMBA_CUDA_AUTOLINK=0` keeps the rest out.": (
+    "Each start of Python in an environment with this package calls `numba_cuda_autolink.import_hook:install`, named in"
+    " `numba_cuda_autolink.start` (PEP 829) and, for Python before 3.15, in `numba_cuda_autolink.pth`.": (
+        f"{INSTALL}::test_importing_numba_cuda_activates",
+        f"{INSTALL}::test_python_starts_the_same_function_by_both_files",
+    ),
+    "It adds a finder to `sys.meta_path`, which does nothing until `numba.cuda` or the compiler of numba-cuda-mlir is"
+    " imported; `NUMBA_CUDA_AUTOLINK=0` keeps the rest out.": (
         f"{HERE}::test_the_import_hook_imports_nothing",
         f"{INSTALL}::test_the_environment_variable_turns_this_project_off",
     ),
@@ -51,7 +55,7 @@ SENTENCES = {
         f"{HERE}::test_a_source_reads_any_file_that_it_includes",
     ),
     "Cubins, objects, fatbins, archives, LTO-IR and bitcode are parsed by NVIDIA's libraries.": (
-        "external_code/inputs/test_link_inputs.py::test_each_kind_links",
+        "external_code/inputs/test_link_inputs.py::test_each_kind_links_from_memory_and_from_a_file",
     ),
     "Their headers and tables are checked first, and what shows a fault is refused; that makes damage harmless in most"
     " cases, not malice.": ("external_code/formats/test_validation.py::test_the_error_names_the_fault",),
@@ -61,7 +65,7 @@ SENTENCES = {
     ),
     "Link only code that you would also run.": ADVICE,
     "Opening a file of finished kernels executes nothing: it is bytes and JSON, checksummed and checked.": (
-        "finished_kernels/test_kernel_file.py::test_random_bytes_are_an_error_or_change_nothing",
+        "finished_kernels/test_kernel_file.py::test_random_bytes_and_bits_are_an_error_or_change_nothing",
         "finished_kernels/test_kernel_file.py::test_a_damaged_file_is_an_error",
     ),
     "Launching one of its kernels runs it on your GPU, and imports and calls the callbacks that the file names.": (
@@ -206,7 +210,7 @@ def test_the_commands_import_the_file_that_is_named(command, tmp_path, capsys):
 def test_the_import_hook_imports_nothing():
     """Python imports it in each process, so it must cost nothing and run nothing."""
     script = (
-        "import sys, warnings, os\nbefore = set(sys.modules)\nimport numba_cuda_autolink.import_hook\n"
+        "import sys, os\nbefore = set(sys.modules)\nimport numba_cuda_autolink.import_hook\n"
         "print(sorted(set(sys.modules) - before))"
     )
     # Without site there is no .pth file, so that this import is the first.

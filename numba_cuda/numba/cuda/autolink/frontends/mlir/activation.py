@@ -11,25 +11,27 @@ from typing import Any
 
 from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
 from numba.cuda.cudadrv.external_code.diagnostics.log import logger
+from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import short_traceback
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import recording
 from numba.cuda.cudadrv.external_code.plan.kernel_code import SymbolSite
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 from numba.cuda.cudadrv.linkable_code import LinkableCode
-from numba_cuda_mlir.numba_cuda.core.errors import NumbaError, TypingError
+from numba_cuda_mlir.numba_cuda import typing
+from numba_cuda_mlir.numba_cuda.core.errors import LoweringError, NumbaError, TypingError
 
 from ...compilation.context import cc_without_device, compilation, compiling, isolate
 from ...compilation.kernel_events import KernelEvent, announce
 from ...frontend_api.front_end import register
 from ...frontend_api.seams import Seams
 from ...frontend_api.type_inference import inferred
-from ...frontend_api.typing_rounds import propagated
+from ...frontend_api.typing_rounds import propagated, template_of
 from ...function_code.called_symbols import check_state
 from ...function_code.function_code import FunctionCode
 from ...protocol.ask import asked_at
 from ...protocol.call_sites import CallSites, note_objects
 from ...protocol.typing_diagnosis import has_own_diagnosis
 from .call_lowering import llvm_prototype, lower_call
-from .called_objects import CalledObjectType, is_called_object, refresh_typing
+from .called_objects import CalledObjectType, constant_of_attribute, is_called_object, refresh_typing
 from .linker import KEY, CallLinker, linker_for
 from .local_arrays import lower_record_array
 from .words import MLIR
@@ -47,11 +49,12 @@ def _compile(original: Any, pyfunc: Any, return_type: Any, args: Any, targetopti
     if not targetoptions.get("device"):
         _check_arguments(name, args)
     front_end = timeline.span("front end", name)
-    with compiling(_target(targetoptions)), progress.step(f"compiling {name}"), front_end:
+    target = _target(targetoptions)
+    with compiling(target), progress.step(f"compiling {name} for {target.arch}"), front_end:
         try:
             return original(pyfunc, return_type, args, targetoptions)
         except NumbaError as error:
-            has_own_diagnosis(error)
+            has_own_diagnosis(error, pyfunc)
             raise
 
 
@@ -103,12 +106,24 @@ def _compile_device(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -
         dispatcher.targetoptions["chip"] = chip
 
 
+@_seams.in_place_of("numba_cuda_mlir.descriptor:MLIRDispatcher.get_call_template")
+def _get_call_template(original: Any, dispatcher: Any, args: Any, kws: Any) -> Any:
+    """Type a device function under guesses, without compiling it."""
+    return template_of(original, dispatcher, args, kws, typing, _calls_of)
+
+
+def _calls_of(compiled: Any) -> list[tuple[Any, Any]]:
+    code = compiled.metadata.get(KEY)
+    return [] if code is None else [(site.callee.obj, site.argtypes) for site in code.call_sites]
+
+
 @_seams.in_place_of("numba_cuda_mlir.descriptor:MLIRDispatcher._compile_impl")  # of a launch
 @_seams.in_place_of("numba_cuda_mlir.descriptor:MLIRDispatcher._compile_public")
 def _compile_kernel(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -> Any:
     """Announce the kernels that an application compiles or loads from a cache."""
     before = set(dispatcher.overloads)
-    compiled = original(dispatcher, *args, **kwargs)
+    with short_traceback():
+        compiled = original(dispatcher, *args, **kwargs)
     if cc_without_device() is None and not dispatcher.targetoptions.get("device"):
         for signature in dispatcher.overloads:
             if signature not in before:
@@ -142,7 +157,7 @@ def _infer_types(original: Any, inference: Any, state: Any) -> Any:
 @_seams.in_place_of("numba_cuda_mlir.numba_cuda.core.typeinfer:TypeInferer.propagate")
 def _propagate(original: Any, inferer: Any, raise_errors: bool = True) -> Any:
     """Resolve together the calls that called objects put off."""
-    return propagated(original, inferer, raise_errors)
+    return propagated(original, inferer, raise_errors, TypingError)
 
 
 # Lowering
@@ -198,6 +213,28 @@ def _lower_assign(original: Any, lower: Any, assignment: Any) -> Any:
     return None
 
 
+@_seams.in_place_of("numba_cuda_mlir.mlir_lowering:MLIRLower.lower_getattr_assign")
+def _lower_getattr(original: Any, lower: Any, target: Any, value: Any, attr: str) -> None:
+    """Read attributes of called objects, which are constants."""
+    numba_type = lower.get_numba_type(value.name)
+    if not isinstance(numba_type, CalledObjectType):
+        return original(lower, target, value, attr)
+    return lower.store_var(target, constant_of_attribute(numba_type.called_object(), attr)[0])
+
+
+@_seams.in_place_of("numba_cuda_mlir.mlir_lowering:MLIRLower.lower_setattr")
+def _lower_setattr(original: Any, lower: Any, assignment: Any) -> None:
+    """Refuse to assign to attributes of called objects."""
+    numba_type = lower.get_numba_type(assignment.target.name)
+    if isinstance(numba_type, CalledObjectType):
+        raise LoweringError(
+            f"cannot assign to the attribute {assignment.attr!r} in a kernel: attributes of device callables are"
+            f" constants\n  object: {numba_type}",
+            loc=assignment.loc,
+        )
+    original(lower, assignment)
+
+
 @_seams.in_place_of("numba_cuda_mlir.mlir_lowering:MLIRLower._call_operands_from_vars")
 def _operands(original: Any, lower: Any, *args: Any, **kwargs: Any) -> Any:
     """Pass no called objects to device functions: these know them by their types."""
@@ -249,7 +286,6 @@ def _check_cachable(original: Any, implementation: Any, cres: Any) -> Any:
 
 # Attributes of numba-cuda-mlir that are used and not replaced.
 _ALSO_NEEDED = (
-    "numba_cuda_mlir.descriptor:MLIRDispatcher.get_call_template",
     "numba_cuda_mlir.extending:lowering_registry",
     "numba_cuda_mlir.extending:typing_registry",
     "numba_cuda_mlir.linker:resolve_link_plan",

@@ -11,7 +11,7 @@ import weakref
 from types import SimpleNamespace
 from typing import Any
 
-from numba_cuda_autolink.launch.driver import Device, bindings, called
+from numba_cuda_autolink.launch.driver import Device, bindings, call_driver
 from numba_cuda_autolink.launch.loaded_kernel import Loaded, set_attribute
 
 from ...finished_kernels.saving import check_runtime, layout_of
@@ -31,7 +31,7 @@ class CompiledCode:
     def load(self, device: Device) -> Loaded:
         """Load the code into the current context, run the setup callbacks, and set the variables and the carveout."""
         api, facts = bindings(), self._facts
-        module = SimpleNamespace(handle=called(api.cuLibraryLoadData, self._code, [], [], 0, [], [], 0))
+        module = SimpleNamespace(handle=call_driver(api.cuLibraryLoadData, self._code, [], [], 0, [], [], 0))
         setup, teardown = list(facts.setup), list(facts.teardown)
         for variable in facts.variables:
             setup.append(variable.setup_callback)
@@ -40,7 +40,9 @@ class CompiledCode:
         weakref.finalize(owner, _unload, api, module, [TearDown(each) for each in teardown])
         for callback in setup:
             SetUp(callback)(module)
-        function = called(api.cuKernelGetFunction, called(api.cuLibraryGetKernel, module.handle, self._entry.encode()))
+        function = call_driver(
+            api.cuKernelGetFunction, call_driver(api.cuLibraryGetKernel, module.handle, self._entry.encode())
+        )
         if facts.carveout is not None:
             set_attribute(function, "PREFERRED_SHARED_MEMORY_CARVEOUT", facts.carveout)
         return Loaded.of(function, self._leaves, facts.cooperative, owner)

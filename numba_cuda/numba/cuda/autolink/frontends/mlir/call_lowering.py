@@ -10,10 +10,7 @@ from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CPrototype, CTy
 from numba_cuda_mlir._mlir import ir
 from numba_cuda_mlir._mlir.dialects import arith, func, llvm
 from numba_cuda_mlir._mlir.extras import types as T
-from numba_cuda_mlir.lowering_utilities import (
-    get_or_insert_function,
-    memref_data_pointer,
-)
+from numba_cuda_mlir.lowering_utilities import get_or_insert_function
 from numba_cuda_mlir.numba_cuda import types
 from numba_cuda_mlir.numba_cuda.core.errors import LoweringError
 
@@ -27,7 +24,7 @@ from ...device_callable.constants import as_constant
 from ...function_code.function_code import FunctionCode
 from .called_objects import Body
 from .external_calls import by_address, is_plain, is_short, is_struct
-from .memory_values import allocate, load, state, store, view
+from .memory_values import allocate, data_pointer, load, state, store, view
 from .type_translation import from_core, to_core
 
 
@@ -153,7 +150,7 @@ def _state(builder: Any, core: Any, value: Any, loc: Any) -> Any:
 def _address(builder: Any, core: Any, numba_type: Any, value: Any) -> Any:
     """Return the address that C gets of an array, a pointer, a record, a tuple, or a number in memory."""
     if isinstance(numba_type, types.Array):
-        return memref_data_pointer(value)
+        return data_pointer(value)
     if isinstance(numba_type, (types.CPointer, types.RawPointer, types.Record)):
         return value
     layout = memory_layout(core)

@@ -18,8 +18,8 @@ from numba_cuda_mlir.models import OpaqueModel, mlir_data_manager
 from numba_cuda_mlir.numba_cuda import types
 from numba_cuda_mlir.numba_cuda.core import ir
 from numba_cuda_mlir.numba_cuda.core.consts import ConstantInference
-from numba_cuda_mlir.numba_cuda.core.errors import LoweringError, TypingError
 from numba_cuda_mlir.numba_cuda.core.errors import NumbaError as MLIRError
+from numba_cuda_mlir.numba_cuda.core.errors import TypingError
 from numba_cuda_mlir.numba_cuda.core.rewrites import Rewrite, register_rewrite
 from numba_cuda_mlir.numba_cuda.datamodel.registry import register
 from numba_cuda_mlir.numba_cuda.typing.templates import AbstractTemplate, AttributeTemplate, Signature, signature
@@ -177,20 +177,6 @@ class _ConstantsAsGlobals(ConstantsAsGlobals, Rewrite):
 @typeof_impl.register(Refused)
 def _typeof(refused: Refused, context: Any) -> NoReturn:
     raise ValueError(refused.why)  # which Numba turns into an error at the line of the expression
-
-
-@lowering_registry.lower_getattr_generic(CalledObjectType)
-def _getattr(context: Any, builder: Any, target: Any, value: Any, name: str) -> None:
-    constant, _ = constant_of_attribute(builder.get_numba_type(value.name).called_object(), name)
-    builder.store_var(target, constant)
-
-
-@lowering_registry.lower_setattr_generic(CalledObjectType)
-def _setattr(context: Any, builder: Any, sig: Any, args: Any, name: str) -> NoReturn:
-    raise LoweringError(
-        f"cannot assign to the attribute {name!r} in a kernel: attributes of device callables are constants\n"
-        f"  object: {sig.args[0]}"
-    )
 
 
 def _register(function: Callable[..., Any], count: int) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numba.cuda import types
+from numba_cuda_mlir import lowering_utilities
 from numba_cuda_mlir._mlir import ir
 from numba_cuda_mlir._mlir.dialects import arith, llvm, memref
 from numba_cuda_mlir._mlir.extras import types as T
@@ -16,9 +17,7 @@ from numba_cuda_mlir.lowering_utilities import (
     convert,
     get_type_size_bytes,
     is_complex_type,
-    llvm_ptr_add_bytes,
     llvm_struct_to_complex,
-    memref_data_pointer,
 )
 
 from ...c_abi.array_views import ArrayView
@@ -26,6 +25,7 @@ from ...c_abi.c_types import CABIError, Layout, layout_of_fields, memory_layout
 from ...c_abi.structs import field_types, is_struct
 from .type_translation import from_core
 
+_DYNAMIC_INDEX = -(2**31)  # in a constant list of MLIR, of an index that is a value
 _POINTERS = (types.CPointer, types.RawPointer, types.Record)
 _NUMBERS = (types.Number, types.Boolean, types.EnumMember)
 
@@ -38,7 +38,18 @@ def allocate(builder: Any, size: int, align: int) -> Any:
 
 
 def _at(address: Any, offset: int) -> Any:
-    return llvm_ptr_add_bytes(address, arith.constant(T.i64(), offset)) if offset else address
+    if not offset:
+        return address
+    at = arith.constant(T.i64(), offset)
+    return llvm.getelementptr(address.type, address, [at], [_DYNAMIC_INDEX], T.i8(), None)
+
+
+def data_pointer(array: Any) -> Any:
+    """Return the address of the first element of a memref."""
+    if (of_pointer := getattr(lowering_utilities, "memref_data_pointer", None)) is not None:
+        return of_pointer(array)
+    index = lowering_utilities.memref_data_pointer_as_index(array)  # numba-cuda-mlir before 0.5.3
+    return ir.Value(llvm.inttoptr(llvm.PointerType.get(), convert(index, T.i64())))
 
 
 def store(builder: Any, core: Any, value: Any, address: Any) -> None:
@@ -88,7 +99,7 @@ def view(builder: Any, how: ArrayView, core: Any, value: Any) -> Any:
     of_mdspan = shape if core.layout in "CF" else [*shape, *strides]
     words = [_product(shape)] if how.name == "span" else of_mdspan
     memory = allocate(builder, 8 * (1 + len(words)), 8)
-    _store_words([memref_data_pointer(value), *words], memory)
+    _store_words([data_pointer(value), *words], memory)
     return memory
 
 
@@ -128,7 +139,7 @@ def _store_for_python(builder: Any, core: Any, value: Any, address: Any) -> None
         item = arith.constant(T.i64(), size)
         nothing = arith.constant(T.i64(), 0)
         in_bytes = [arith.muli(stride, item) for stride in strides]
-        data = memref_data_pointer(value)
+        data = data_pointer(value)
         _store_words([nothing, nothing, _product(shape), item, data, *shape, *in_bytes], address)
     elif isinstance(core, _POINTERS):
         llvm.store(value, address, alignment=8)

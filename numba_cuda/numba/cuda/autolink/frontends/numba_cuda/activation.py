@@ -14,6 +14,7 @@ from typing import Any
 
 from numba.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
+from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import short_traceback
 from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import handlers_held_back
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 
@@ -131,9 +132,11 @@ def _infer_types(original: Any, inference: Any, state: Any) -> Any:
 @_in_place_of("numba.cuda.core.typeinfer:TypeInferer.propagate")
 def _propagate(original: Any, inferer: Any, raise_errors: bool = True) -> Any:
     """Resolve together the calls that called objects put off."""
+    from numba.cuda.core.errors import TypingError
+
     from ...frontend_api.typing_rounds import propagated
 
-    return propagated(original, inferer, raise_errors)
+    return propagated(original, inferer, raise_errors, TypingError)
 
 
 @_in_place_of("numba.cuda.decorators:declare_device_function")
@@ -155,7 +158,8 @@ def _compile_for_device(original: Any, *args: Any, **options: Any) -> Any:
 
     function = getattr(args[0], "__name__", "a function")
     target, front_end = _target(options, for_device=True), timeline.span("front end", function)
-    with compiling(target), progress.step(f"compiling {function}"), front_end, _diagnosing(args[0]):
+    shown = progress.step(f"compiling {function} for {target.arch}")
+    with compiling(target), shown, front_end, _diagnosing(args[0]):
         compiled = original(*args, **options)
     if isinstance(compiled.library, LinkingCodeLibrary):
         compiled.library.is_searched = True
@@ -168,11 +172,12 @@ def _diagnosing(function: Any) -> Iterator[None]:
     try:
         yield
     except NumbaError as error:
+        from ...frontend_api.typing_rounds import is_put_off
         from ...protocol.typing_diagnosis import diagnosed
 
-        if (better := diagnosed(error, function)) is None:
+        if is_put_off(error) or (better := diagnosed(error, function)) is None:
             raise
-        raise better from error
+        raise better from None
 
 
 def _target(options: dict[str, Any], for_device: bool) -> Target:
@@ -215,7 +220,8 @@ def _bind(original: Any, kernel: Any) -> None:
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile")
 def _compile_kernel(original: Any, dispatcher: Any, signature: Any) -> Any:
     """Announce the kernels that an application compiles or loads from a cache."""
-    kernel = original(dispatcher, signature)
+    with short_traceback():
+        kernel = original(dispatcher, signature)
     announce(KernelEvent(dispatcher, signature, for_launch=True))
     return kernel
 
@@ -225,6 +231,21 @@ def _compile_device(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -
     """Keep device functions that are compiled without a GPU apart."""
     isolate(dispatcher)
     return original(dispatcher, *args, **kwargs)
+
+
+@_in_place_of("numba.cuda.dispatcher:CUDADispatcher.get_call_template")
+def _get_call_template(original: Any, dispatcher: Any, args: Any, kws: Any) -> Any:
+    """Type a device function under guesses, without compiling it."""
+    from numba.cuda import typing
+
+    from ...frontend_api.typing_rounds import template_of
+
+    return template_of(original, dispatcher, args, kws, typing, _calls_of)
+
+
+def _calls_of(compiled: Any) -> list[tuple[Any, Any]]:
+    code = getattr(compiled.library, "function_code", None)
+    return [] if code is None else [(site.callee.obj, site.argtypes) for site in code.call_sites]
 
 
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.enable_caching")

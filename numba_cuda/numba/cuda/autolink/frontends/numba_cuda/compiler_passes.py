@@ -14,6 +14,7 @@ from numba.cuda import types
 from numba.cuda.compiler import CUDANativeLowering
 from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
+from numba.cuda.cudadrv.external_code.diagnostics.source_locations import shown_file
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CPrototype
 from numba.cuda.cudadrv.external_code.plan.kernel_code import SymbolSite
 from numba.cuda.datamodel import models
@@ -21,7 +22,6 @@ from numba.cuda.lowering import CUDALower
 from numba.cuda.typing.templates import Signature
 
 from ...compilation.context import compilation, lowered_call, lowering_call
-from ...compilation.source_locations import shown_file
 from ...function_code.called_symbols import check_state
 from ...protocol.ask import asked_at
 from ...protocol.call_sites import CallSite, CallSites, argument_types, callees_of_type

@@ -2,13 +2,15 @@
 """numba-cuda with the emulated driver: every seam between the two.
 
 numba-cuda, cuda.core and cuda.bindings find the driver by its name, and call it as any other. What is left: kernels are
-linked to PTX, what a kernel raises in the emulator reaches its caller, and numba-cuda looks for the driver again.
+linked to PTX, what a kernel raises in the emulator reaches its caller, numba-cuda looks for the driver again, and does
+not warn of grids that leave parts of a GPU idle.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from numba.cuda.core import config
 from numba.cuda.cudadrv import devices, driver
 
 from numba_cuda_autolink.emulated_driver import activation
@@ -18,6 +20,8 @@ from ...frontend_api.seams import Seams
 _seams = Seams("numba-cuda")
 _in_place_of = _seams.in_place_of
 _before: dict[str, Any] = {}  # what numba-cuda knew of a driver
+_OCCUPANCY_WARNINGS = "CUDA_LOW_OCCUPANCY_WARNINGS"
+_settings_before: dict[str, Any] = {}
 # What arrays, streams, events and modules call when they are destroyed, which may be later.
 _DESTROY = ("cuMemFree", "cuMemFreeHost", "cuMemHostUnregister", "cuStreamDestroy", "cuEventDestroy", "cuLibraryUnload")
 
@@ -58,14 +62,18 @@ def _launch_runtime(original: Any, *args: Any) -> Any:
 
 
 def _raising(function: Any, *args: Any) -> Any:
-    """Call *function*. Where the driver fails, raise what was raised there in place of its error code."""
+    """Call *function*. Where a kernel fails, raise what was raised there in place of the driver's error code."""
     from numba_cuda_autolink.emulated_driver.c_functions import take_failure
+    from numba_cuda_autolink.emulator import LaunchSizeError
 
     take_failure()
     try:
         return function(*args)
-    except Exception:
-        if (failure := take_failure()) is not None:
+    except Exception as error:
+        failure = take_failure()
+        if isinstance(failure, LaunchSizeError):  # programs may expect the error of a GPU
+            raise error from failure
+        if failure is not None:
             raise failure from None
         raise
 
@@ -79,15 +87,17 @@ _ALSO_NEEDED = (
 
 
 def activate() -> None:
-    """Attach numba-cuda to the emulated driver, which is started. Do nothing if it is.
+    """Attach numba-cuda to the emulated driver, which is started. Do nothing if it is, or if CUDA is disabled.
 
     Raises `MissingSeamError` if the installed numba-cuda lacks a seam. Nothing is replaced then.
     """
-    if _seams.active:
+    if _seams.active or config.DISABLE_CUDA:
         return
     _seams.replace(_ALSO_NEEDED)
     state = vars(driver.driver)
     _before.update(state)
+    _settings_before[_OCCUPANCY_WARNINGS] = getattr(config, _OCCUPANCY_WARNINGS)
+    setattr(config, _OCCUPANCY_WARNINGS, 0)
     state.update(is_initialized=False, initialization_error=None, devices=type(state["devices"])())
     type(devices.gpus).lst.fget.cache_clear()
 
@@ -103,6 +113,7 @@ def deactivate() -> None:
     state.update(kept)
     state.update(_before)
     _before.clear()
+    setattr(config, _OCCUPANCY_WARNINGS, _settings_before.pop(_OCCUPANCY_WARNINGS))
     type(devices.gpus).lst.fget.cache_clear()
 
 

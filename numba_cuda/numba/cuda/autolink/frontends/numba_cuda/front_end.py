@@ -10,7 +10,7 @@ from typing import Any
 
 from numba import cuda
 from numba.cuda.core.compiler_lock import global_compiler_lock
-from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
+from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean, safe_repr
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters
 from numba.cuda.cudadrv.external_code.plan.errors import LinkError
 from numba.cuda.cudadrv.external_code.plan.link_plan import NRT, LinkPlan
@@ -19,9 +19,9 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, 
 from numba.cuda.dispatcher import CUDADispatcher, _Kernel
 
 from numba_cuda_autolink.errors import FinishedKernelError
-from numba_cuda_autolink.launch.driver import Device, bindings, called
+from numba_cuda_autolink.launch.driver import Device, bindings, call_driver
 from numba_cuda_autolink.launch.loaded_kernel import Loaded
-from numba_cuda_autolink.types.parameters import placed
+from numba_cuda_autolink.types.parameters import place_leaves
 
 from ...builds.emulated_build import EmulatedTexts
 from ...compilation.capability import compute_capability
@@ -81,9 +81,12 @@ def _function_and_options(kernel: Any, jit_options: Mapping[str, Any]) -> tuple[
     options = {name: value for name, value in options.items() if name not in ("device", "cache")}
     targetoptions = dict(cuda.jit(kernel, **options).targetoptions)
     targetoptions["link"] = list(targetoptions.get("link") or ())
-    if unknown := targetoptions.keys() - inspect.signature(_Kernel).parameters.keys():
+    known = inspect.signature(_Kernel).parameters.keys()
+    if unknown := targetoptions.keys() - known:
+        near = did_you_mean(min(unknown), [*known, "cc", "output", "entry_name"])
         raise TypeError(
-            f"build() and cuda.jit have no option {min(unknown)!r}\n  what to do: correct its name, or leave it out"
+            f"build() and cuda.jit have no option {min(unknown)!r}{near}\n"
+            "  what to do: correct its name, or leave it out"
         )
     return kernel, targetoptions
 
@@ -213,10 +216,10 @@ class CompiledCode:
         self._kernel.bind()
         function = library.get_cufunc()
         places = cubin_parameters(bytes(library.get_cubin().code), function.name)
-        leaves = placed(self.parameters, places)
+        leaves = place_leaves(self.parameters, places)
         if leaves is None:
             raise FinishedKernelError(f"the code of {function.name} takes other parameters than {self.text}")
-        handle = called(bindings().cuKernelGetFunction, bindings().CUkernel(int(function.kernel.handle)))
+        handle = call_driver(bindings().cuKernelGetFunction, bindings().CUkernel(int(function.kernel.handle)))
         return Loaded.of(handle, leaves, self._kernel.cooperative, self._kernel)
 
 

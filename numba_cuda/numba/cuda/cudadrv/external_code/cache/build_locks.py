@@ -2,8 +2,9 @@
 """One build per key, among the threads of this process and among processes.
 
 Processes exclude each other through lock files, which the operating system unlocks when the process that holds them
-ends, however it ends. A guard only saves work: a thread that has waited too long, that would wait for itself or that
-cannot lock builds too, and the result is the same.
+ends, however it ends. A process that holds one sets its time every few seconds: one that is stopped, or whose machine
+is gone, is waited for no longer. A guard only saves work: a thread that has waited too long, that would wait for itself
+or that cannot lock builds too, and the result is the same.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from typing import Generic, TypeVar
 
 from numba_cuda_autolink.files import NO_LINK, open_regular
 
-# In seconds; longer than any build. Reached only if the builder hangs, or waits for a lock that a waiting thread holds.
-LONGEST_WAIT = 120.0
+# In seconds; longer than any build. Reached only if the builder waits for a lock that a waiting thread holds.
+LONGEST_WAIT = 1000.0
+BEAT = 5.0  # seconds from one sign of life to the next
+LONGEST_SILENCE = 60.0  # seconds without one, after which the holder of a lock is taken for dead
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.05
 
@@ -65,6 +68,12 @@ class FileLock:
                         unless_locked.pop_all()
                         return cls(path, descriptor)
 
+    def beat(self) -> None:
+        """Show that this process lives."""
+        if (descriptor := self._descriptor) is not None:
+            with contextlib.suppress(OSError):
+                os.utime(descriptor)
+
     def release(self) -> None:
         """Unlock and remove the file."""
         if self._descriptor is None:
@@ -87,11 +96,24 @@ class FileLock:
             self._descriptor = None
 
 
+def _last_beat(path: str) -> int:
+    """Return when the holder of the lock at *path* last showed life: of an opened file, since network file systems
+    remember older states of others."""
+    try:
+        descriptor = open_regular(path, os.O_RDONLY | NO_LINK)
+    except OSError:
+        return 0
+    try:
+        return os.fstat(descriptor).st_mtime_ns
+    finally:
+        os.close(descriptor)
+
+
 class BuildGuard(Generic[Found]):
     """Lets one thread of one process at a time build under a key."""
 
-    def __init__(self, longest_wait: float = LONGEST_WAIT):
-        self._longest_wait = longest_wait
+    def __init__(self, longest_wait: float = LONGEST_WAIT, silence: float = LONGEST_SILENCE):
+        self._longest_wait, self._silence = longest_wait, silence
         self._locks: set[FileLock] = set()
         self.after_fork()
 
@@ -100,6 +122,7 @@ class BuildGuard(Generic[Found]):
         for lock in self._locks:
             lock.leave_to_parent()
         self._locks.clear()
+        self._heart: threading.Thread | None = None
         self._finished = threading.Condition()
         self._builders: dict[bytes, int] = {}  # threads, by the key that they build under
         self._awaited: dict[int, bytes] = {}  # keys, by the thread that waits for them
@@ -121,18 +144,10 @@ class BuildGuard(Generic[Found]):
         lock = None
         try:
             found = look()
-            pause = _FIRST_PAUSE
-            while is_builder and found is None and lock is None and folder and time.monotonic() < deadline:
-                try:
-                    lock = FileLock.try_lock(os.path.join(folder, f"{digest.hex()}.lock"))
-                except OSError:
-                    break
-                if lock is not None:
-                    self._locks.add(lock)
-                else:
-                    time.sleep(pause)
-                    pause = min(2 * pause, _LONGEST_PAUSE)
-                found = look()
+            if is_builder and found is None and folder:
+                for lock in self._tries(os.path.join(folder, f"{digest.hex()}.lock"), deadline):
+                    if (found := look()) is not None or lock is not None:
+                        break
             yield found
         finally:
             if lock is not None:
@@ -142,6 +157,38 @@ class BuildGuard(Generic[Found]):
                 with self._finished:
                     self._builders.pop(digest, None)
                     self._finished.notify_all()
+
+    def _tries(self, path: str, deadline: float) -> Iterator[FileLock | None]:
+        """Try to lock the file at *path* again and again, until it is locked, its holder shows no life, or it is too
+        late. Yield the lock, or ``None`` after each time in vain."""
+        pause, seen, since = _FIRST_PAUSE, 0, time.monotonic()
+        with contextlib.suppress(OSError):  # it cannot be locked
+            while (now := time.monotonic()) < deadline:
+                if (lock := FileLock.try_lock(path)) is not None:
+                    self._hold(lock)
+                    yield lock
+                    return
+                if (beat := _last_beat(path)) != seen:
+                    seen, since = beat, now
+                elif now - since > self._silence:
+                    return
+                yield None
+                time.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _hold(self, lock: FileLock) -> None:
+        self._locks.add(lock)
+        if self._heart is None or not self._heart.is_alive():
+            self._heart = threading.Thread(target=self._beat, name="holds locks", daemon=True)
+            with contextlib.suppress(RuntimeError):  # the interpreter ends
+                self._heart.start()
+
+    def _beat(self) -> None:
+        """Show for each lock that this process lives, until it has held none for a while."""
+        while self._locks:
+            time.sleep(BEAT)
+            for lock in list(self._locks):
+                lock.beat()
 
     def _claim(self, digest: bytes, deadline: float) -> bool:
         """Claim to build under *digest* when no other thread does. Return ``False`` if it is too late then, or if this

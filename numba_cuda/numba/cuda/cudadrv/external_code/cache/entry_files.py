@@ -12,7 +12,7 @@ import tarfile
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
-from numba_cuda_autolink.files import open_regular, written_whole
+from numba_cuda_autolink.files import open_regular, replace_whole
 
 from .disk import DiskEntries
 from .entry import DamagedEntryError, unpack
@@ -33,7 +33,7 @@ def write_entries(path: str | os.PathLike[str], disk: DiskEntries, keys: Sequenc
     *keys*, if there is one. Return how many. Raises `OSError` if it cannot be written."""
     found = {each.digest for each in disk.entries() if each.kind in PORTABLE_KINDS and each.kind != "headers"}
     count = 0
-    with written_whole(path) as whole:
+    with replace_whole(path) as whole:
         for digest in sorted(found):
             if (entry := disk.read_entry(digest)) is not None:
                 blob = sign(keys, digest, entry)

@@ -202,7 +202,7 @@ class CacheStore:
         logger.info("%s %r is not cached: %s: %s", kind, name, where, why)
         self.disk.write(CacheKey("not cached", name, (("kind", kind), (where, why))), b"")
 
-    def verify(self, key: CacheKey, cached: bytes, origin: Origin, build: Callable[[], bytes]) -> None:
+    def verify(self, key: CacheKey, cached: bytes, origin: str, build: Callable[[], bytes]) -> None:
         """Raise `CacheMismatchError` if what is *cached* under *key* is not what *build* returns now."""
         rebuilt = build()
         if rebuilt != cached:

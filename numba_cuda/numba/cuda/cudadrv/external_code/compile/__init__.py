@@ -3,8 +3,9 @@
 
 ========================  ============================================================================
 ``translation_unit``      everything that determines what NVRTC compiles a source to
-``nvrtc``                 call NVRTC, here or as the script of a child process
-``nvrtc_processes``       compile translation units concurrently, in child processes
+``nvrtc``                 call NVRTC, and precompile headers: the script of a child process
+``nvrtc_processes``       compile translation units in child processes, within limits
+``precompiled_headers``   which sources begin alike, and whether their headers are as they were
 ``prototype_assertions``  assertions in a translation unit that its functions have these types
 ``member_assertions``     that the members of structs are where records have their fields
 ``program_cache``         a translation unit in the cache: its program, and what is checked of it

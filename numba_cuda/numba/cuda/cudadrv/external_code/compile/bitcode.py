@@ -28,7 +28,6 @@ from . import bitcode_child
 from .nvrtc import CompileError
 
 _LTO_IR, _PTX = b"LTO-IR\0", b"PTX\0"  # what the cached code begins with
-_TIMEOUT = 600.0  # seconds
 
 
 def compiled(bitcode: LinkInput, target: Target, referenced: Collection[str] | None) -> tuple[Kind, Fetched]:
@@ -122,5 +121,7 @@ def _libdevice() -> bytes:
 
 def _in_child(task: str, *blobs: bytes, **arguments: Any) -> bytes:
     """Run a task of ``bitcode_child``. Raises `ChildError` if it fails, or crashes the child."""
-    with ChildProcess(bitcode_child.__file__) as child:
-        return child.request({"task": task, **arguments}, blobs, timeout=_TIMEOUT).blobs[0]
+    from .nvrtc_processes import memory_limit, time_limit
+
+    with ChildProcess(bitcode_child.__file__, memory=memory_limit()) as child:
+        return child.request({"task": task, **arguments}, blobs, timeout=time_limit()).blobs[0]

@@ -1,17 +1,31 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Call NVRTC. This file is also the script of a child process, so it imports nothing of this package or of Numba."""
+"""Call NVRTC. This file is also the script of a child process, so it imports nothing of this package or of Numba.
+
+Such a child also makes precompiled headers, in a fork of itself at the lowest priority: no request waits for it. Files
+of that kind are only valid at the address where the child's NVRTC has its heap, which a fork has at the same place.
+"""
 
 from __future__ import annotations
 
-import io
+import contextlib
+import ctypes
 import json
 import os
 import pathlib
-from collections.abc import Sequence
+import re
+import shutil
+import signal
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cuda.core import Program, ProgramOptions
+_HEAP = 768 << 20  # bytes of addresses: the headers of CUB take 300 MB, most of them never touched
+_LEAST_FREE = 2 << 30  # bytes on the disk on which precompiled headers are written
+_REMARK = re.compile(r'(?m)^"[^"\n]*": (?:using|creating) precompiled header file "[^"\n]*"\n')
+_PR_SET_PDEATHSIG = 1
+
+_to_precompile: list[tuple[str, dict[str, Any]]] = []  # files, and what is to be in them
+_heaps: list[int] = []  # the size of NVRTC's heap for precompiled headers, once it is set
 
 
 class CompileError(RuntimeError):
@@ -33,39 +47,56 @@ class Compiled:
     names: dict[str, str] = field(default_factory=dict)
 
 
-def program_options(name: str, options: dict[str, Any]) -> ProgramOptions:
-    """Return the *options* of a unit called *name*, which may have been sent as JSON: that makes lists of tuples."""
-    made = {
-        option: [tuple(e) if isinstance(e, list) else e for e in value] if isinstance(value, (tuple, list)) else value
-        for option, value in options.items()
-    }
-    return ProgramOptions(name=name, **made)
-
-
 def run_nvrtc(
-    code: str, name: str, options: dict[str, Any], output: str, *, traces: str = "", names: Sequence[str] = ()
+    code: bytes, *, name: str, options: Sequence[str], output: str, traces: str = "", names: Sequence[str] = ()
 ) -> Compiled:
-    """Compile a translation unit, given by its fields, and lower the name expressions *names*. Raises `CompileError` if
-    the code does not compile, or a name means nothing in it.
+    """Compile a source called *name* with NVRTC's *options*, and lower the name expressions *names*. Raises
+    `CompileError` if the code does not compile, or a name means nothing in it.
 
     With *traces*, an empty folder, NVRTC, 13 or later, reports which headers it reads. Only in a process that does
     nothing else: NVRTC 13.4 has been seen to corrupt memory when it does.
     """
-    options = dict(options)
-    log = io.StringIO()
-    if traces:
-        options["fdevice_time_trace"] = os.path.join(traces, "trace.json")
-    try:
-        program = Program(code, "c++", options=program_options(name, options))
-        try:
-            result = program.compile(output, name_expressions=tuple(names), logs=log)
-        finally:
-            del program  # of which cuda.core prints an error if it is collected with the frames of an exception
-    except Exception as error:
-        raise CompileError(name, str(error)) from error
-    lowered = {given: os.fsdecode(result.symbol_mapping[given]) for given in names}
+    from cuda.bindings import nvrtc
+
+    traced = [f"--fdevice-time-trace={os.path.join(traces, 'trace.json')}"] if traces else []
+    with _program(code, name) as program:
+        for each in names:
+            _values(nvrtc.nvrtcAddNameExpression(program, each.encode()))
+        given = [os.fsencode(option) for option in (*options, *traced)]
+        (result,) = nvrtc.nvrtcCompileProgram(program, len(given), given)
+        log = _read(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
+        text = _REMARK.sub("", log.rstrip(b"\0").decode("utf-8", "backslashreplace")).replace("\0", "")
+        if result:
+            raise CompileError(name, f"{int(result)}: {result.name}, compilation log:\n\n{text}")
+        get = f"nvrtcGet{output.upper()}"
+        made = _read(getattr(nvrtc, f"{get}Size"), getattr(nvrtc, get), program)
+        lowered = [_values(nvrtc.nvrtcGetLoweredName(program, each.encode()))[0] for each in names]
     headers = _traced_headers(traces) if traces else ()
-    return Compiled(bytes(result.code), log.getvalue().replace("\0", ""), headers, lowered)
+    return Compiled(made, text, headers, dict(zip(names, map(os.fsdecode, lowered), strict=True)))
+
+
+@contextlib.contextmanager
+def _program(code: bytes, name: str) -> Any:
+    from cuda.bindings import nvrtc
+
+    (program,) = _values(nvrtc.nvrtcCreateProgram(code, os.fsencode(name), 0, [], []))
+    try:
+        yield program
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def _values(returned: tuple[Any, ...]) -> list[Any]:
+    result, *values = returned
+    if result:
+        raise RuntimeError(f"{int(result)}: {result.name}")
+    return values
+
+
+def _read(size: Callable[[Any], Any], read: Callable[[Any, bytes], Any], program: Any) -> bytes:
+    data = bytes(_values(size(program))[0])
+    _values(read(program, data))
+    return data
 
 
 def _traced_headers(folder: str) -> tuple[str, ...]:
@@ -78,10 +109,66 @@ def _traced_headers(folder: str) -> tuple[str, ...]:
 
 
 def answer(content: dict[str, Any], blobs: Sequence[bytes]) -> tuple[dict[str, Any], list[bytes]]:
-    """Answer as a child process: return ``log``, ``headers``, ``names`` and the code, or the log of the failure as
-    ``error``."""
+    """Answer as a child process: compile the source in *blobs* with the arguments ``run`` of `run_nvrtc`, and return
+    ``log``, ``headers``, ``names`` and the code, or the log of the failure as ``error``. With ``to``, a path, the
+    headers that it includes are precompiled after the answer: the file is there once it is whole.
+
+    NVRTC is loaded from ``library``, and runs in ``folder``: the process may have started elsewhere.
+    """
+    if content["library"]:
+        ctypes.CDLL(content["library"])
+    if content["folder"]:
+        os.chdir(content["folder"])
+    _set_heap(content["precompiles"])
+    if content["to"]:
+        _to_precompile.append((content["to"], content["run"] | {"code": blobs[0]}))
+        return {}, []
     try:
-        compiled = run_nvrtc(**content)
-    except CompileError as error:
-        return {"error": error.log}, []
+        compiled = run_nvrtc(blobs[0], **content["run"])
+    except (CompileError, RuntimeError, ValueError) as error:
+        return {"error": error.log if isinstance(error, CompileError) else f"{error}"}, []
     return {"log": compiled.log, "headers": compiled.headers, "names": compiled.names}, [compiled.code]
+
+
+def _set_heap(wanted: bool) -> None:
+    """Give NVRTC a heap that is large enough for precompiled headers, before it has a smaller one."""
+    if _heaps or not wanted:
+        return
+    from cuda.bindings import nvrtc
+
+    with contextlib.suppress(AttributeError, RuntimeError):  # NVRTC before 12.8
+        _values(nvrtc.nvrtcSetPCHHeapSize(_HEAP))
+    _heaps.append(_HEAP)
+
+
+def after_answer() -> None:
+    """Begin to precompile what was asked for."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    while _to_precompile:
+        file, source = _to_precompile.pop()
+        parent = os.getpid()
+        if os.fork() == 0:
+            try:
+                _precompile(parent, file, source)
+            finally:
+                os._exit(0)
+
+
+def _precompile(parent: int, file: str, source: dict[str, Any]) -> None:
+    """Write a file of precompiled headers, in a fork of the process *parent*, with which it ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    os.nice(19)
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    os.dup2(nothing, 2)
+    if os.getppid() != parent or shutil.disk_usage(os.path.dirname(file)).free < _LEAST_FREE:
+        return
+    part = f"{file}.part"
+    try:
+        run_nvrtc(**source | {"options": [*source["options"], f"--create-pch={part}"]})
+        os.rename(part, file)
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(part)

@@ -24,6 +24,7 @@ _UNDEFINED_MACRO = re.compile(
     r"no storage class or type specifier\n\s*(?:static |inline |extern )*([A-Z][A-Z0-9_]{2,})\b"
 )
 _HOST_HEADER = re.compile(r"features\.h$|(?:bits|gnu|sys|asm|linux)/")
+_ENDED = "NVRTC ended "  # in the middle of a compile
 _BUILT_IN = "__nv_nvrtc_builtin_header.h"
 _VIEW_WITHOUT_HEADER = re.compile(r"\bcuda::std::(span|mdspan)\b")
 # What NVRTC has without a header, by the name of C's header.
@@ -64,7 +65,7 @@ def first_error(log: str, name: str) -> str:
     """Return the first error in NVRTC's *log* of the source *name*, after its line; empty if there is none."""
     found = next(filter(None, map(_FIRST.match, log.splitlines())), None)
     if found is None:
-        return ""
+        return log.partition("\n")[0] if log.startswith(_ENDED) else ""
     own = os.path.basename(found["place"]) == os.path.basename(name)
     place = "line " + found["line"] if own else f"{os.path.basename(found['place'])}:{found['line']}"
     text = directive["text"] if (directive := _DIRECTIVE.match(found["text"])) else found["text"]
@@ -73,6 +74,8 @@ def first_error(log: str, name: str) -> str:
 
 def remedy(log: str, include_paths: Sequence[str] = (), macros: Sequence[str] = ()) -> str:
     """Return what to do about the first error in NVRTC's *log* of a source with *include_paths* and *macros*."""
+    if log.startswith(_ENDED):
+        return "make the source smaller, or its templates less deep; or raise the limit that it reached"
     errors = errors_in(log)
     if errors.startswith(_BUILT_IN) and macros:
         return (

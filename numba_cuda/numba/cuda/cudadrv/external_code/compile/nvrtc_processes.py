@@ -1,23 +1,53 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Compile translation units concurrently: NVRTC compiles one at a time in each process."""
+"""Compile translation units in child processes, with limits of memory and time.
+
+No source takes this process down, and Ctrl-C ends a compile at once. One child is kept while this process runs, with
+the headers that it has precompiled. NVRTC compiles one source at a time in each process: more children run while more
+threads compile.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
+import functools
 import os
 import sys
 import threading
 from collections.abc import Sequence
+from typing import Any
 
+from cuda import pathfinder
+from cuda.core import ProgramOptions
+
+from ..cache.key import CacheKey
+from ..cache.settings import parse_size
+from ..cache.store import current_store
 from ..diagnostics import timeline
-from ..platform.child_process import ChildError, ChildProcess, fork_lock
-from . import nvrtc
+from ..diagnostics.log import logger
+from ..headers.manifest import HeaderManifest
+from ..platform.child_pool import ChildPool
+from ..platform.child_process import ChildEndedError, ChildError, ChildProcess, ChildStartError, limited_memory
+from . import nvrtc, precompiled_headers
 from .nvrtc import Compiled, CompileError
-from .translation_unit import TranslationUnit, compile_unit
+from .translation_unit import TranslationUnit, working_directory
 
 JOBS = "NUMBA_CUDA_AUTOLINK_JOBS"
-_in_process = fork_lock()  # held while NVRTC compiles in this process
+MEMORY = "NUMBA_CUDA_AUTOLINK_COMPILE_MEMORY"
+TIME = "NUMBA_CUDA_AUTOLINK_COMPILE_TIME"
+
+_MOST_MEMORY = 16 << 30  # bytes, or half of the machine's if that is less
+_MOST_SECONDS = 900.0
+
+
+class NvrtcProcess(ChildProcess):
+    """A child process that compiles, and the headers that it has precompiled."""
+
+    def __init__(self) -> None:
+        super().__init__(nvrtc.__file__, memory=memory_limit(), has_folder=True)
+        self.headers = precompiled_headers.PrecompiledHeaders(self.folder)
+
+
+processes = ChildPool.of_process(NvrtcProcess)
 
 
 def is_ending() -> bool:
@@ -35,44 +65,159 @@ def most_jobs() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def compile_in_free_process(unit: TranslationUnit, kept: list[ChildProcess] | None = None) -> Compiled:
-    """Compile *unit* in this process if NVRTC is idle here, else as `compile_in_child` does. Safe to call from threads.
-    Raises `CompileError` if it does not compile."""
-    if _in_process.acquire(blocking=False):
-        try:
-            return compile_unit(unit)
-        finally:
-            _in_process.release()
-    return compile_in_child(unit, kept=kept)
+def memory_limit() -> int:
+    """Return how many bytes a process that compiles may take: ``NUMBA_CUDA_AUTOLINK_COMPILE_MEMORY`` (such as 4G), or
+    else half of the machine's memory, at most 16 GiB."""
+    return parse_size(os.environ.get(MEMORY, "").strip()) or limited_memory(_MOST_MEMORY)
 
 
-def compile_in_child(
-    unit: TranslationUnit,
-    names: Sequence[str] = (),
-    *,
-    traces: bool = False,
-    kept: list[ChildProcess] | None = None,
+def time_limit() -> float:
+    """Return how many seconds a compile may take: ``NUMBA_CUDA_AUTOLINK_COMPILE_TIME``, or else 900."""
+    with contextlib.suppress(KeyError, ValueError):
+        return max(1.0, float(os.environ[TIME]))
+    return _MOST_SECONDS
+
+
+def compile_unit(
+    unit: TranslationUnit, names: Sequence[str] = (), *, running: set[ChildProcess] | None = None
 ) -> Compiled:
-    """Compile *unit* in a child process, and lower the name expressions *names*; with *traces*, NVRTC reports which
-    headers it reads. The child is one of *kept*, if there is one, and is kept there for the next unit: to start one
-    takes a quarter of a second. Raises `CompileError` if the code does not compile, or NVRTC crashes."""
-    content = dataclasses.asdict(unit) | {"options": dict(unit.options), "names": list(names)}
-    child = None
+    """Compile *unit* in a child process, and lower the name expressions *names*. Safe to call from threads. The child
+    is in *running* meanwhile: of several that compile at once, none is ended when it is done.
+
+    Raises
+    ------
+    CompileError
+        If the code does not compile, a limit is reached, or NVRTC crashes.
+    """
+    options = nvrtc_options(unit)
+    if not sys.executable or is_ending():
+        return _compile_here(unit, options, names)
     try:
-        child = kept.pop() if kept else ChildProcess(nvrtc.__file__)
-        timeline.in_process(child.pid)
-        reply = child.request(content | ({"traces": child.folder()} if traces else {}))
-        if kept is not None:
-            kept.append(child)
-            child = None
-    except TypeError:  # an option may be any object, which cannot be sent
-        return compile_unit(unit, names)
-    except ChildError as error:
-        raise CompileError(unit.name, f"NVRTC in a child process: {error}") from error
+        with processes.child() as child, _noted(child, running):
+            code, given = child.headers.use(unit, options)
+            compiled = run_in_child(child, unit, code, given, names)
+            if len(given) > len(options) and current_store().settings.verify:
+                _verify(unit, compiled, run_in_child(child, unit, unit.code, options, names))
+    except ChildStartError as error:
+        logger.warning("NVRTC runs in this process: %s", error)
+        return _compile_here(unit, options, names)
+    if running is None:
+        processes.trim()
+    return compiled
+
+
+def compile_traced(unit: TranslationUnit, names: Sequence[str] = ()) -> Compiled:
+    """Compile *unit* in a child process of its own, in which NVRTC reports which headers it reads. Raises
+    `CompileError` as `compile_unit`."""
+    options = nvrtc_options(unit)
+    try:
+        with NvrtcProcess() as child:
+            return run_in_child(child, unit, unit.code, options, names, traces=child.folder)
+    except ChildStartError as error:
+        raise CompileError(unit.name, f"NVRTC cannot be run: {error}") from error
+
+
+def precompile(unit: TranslationUnit, manifest: HeaderManifest) -> None:
+    """Begin to precompile the headers that *unit* begins with, once: it was compiled, and read those of *manifest*.
+    Other sources that begin in the same way will use them."""
+    child = processes.kept
+    if child is None or is_ending() or not precompiled_headers.worth(unit, manifest):
+        return
+    options = nvrtc_options(unit)
+    with contextlib.suppress(ChildError), processes.child() as child:
+        if child is processes.kept and (made := child.headers.to_make(unit, options, manifest)) is not None:
+            path, source = made
+            arguments = _arguments(unit, options, ()) | {"to": path}
+            child.request(arguments, [source.encode()], timeout=time_limit())
+
+
+def nvrtc_options(unit: TranslationUnit) -> list[str]:
+    """Return the options of *unit* as NVRTC takes them. Raises `CompileError` if there is no such option."""
+    try:
+        # A tuple would be taken for a macro and its value.
+        given = {name: list(value) if isinstance(value, tuple) else value for name, value in unit.options}
+        made = ProgramOptions(name=unit.name, **given).as_bytes("nvrtc", unit.output)
+        return [os.fsdecode(option) for option in made]
+    except Exception as error:
+        raise CompileError(unit.name, f"{error}") from error
+
+
+def _compile_here(unit: TranslationUnit, options: Sequence[str], names: Sequence[str]) -> Compiled:
+    try:
+        return nvrtc.run_nvrtc(unit.code.encode(), **_run(unit, options, names))
+    except (RuntimeError, ValueError) as error:
+        raise error if isinstance(error, CompileError) else CompileError(unit.name, f"{error}") from error
+
+
+@contextlib.contextmanager
+def _noted(child: ChildProcess, running: set[ChildProcess] | None) -> Any:
+    if running is None:
+        yield
+        return
+    running.add(child)
+    try:
+        yield
     finally:
-        if child is not None:
-            child.close()
-    if "error" in reply.content:
-        raise CompileError(unit.name, reply.content["error"])
+        running.discard(child)
+
+
+def run_in_child(
+    child: ChildProcess,
+    unit: TranslationUnit,
+    code: str,
+    options: Sequence[str],
+    names: Sequence[str],
+    traces: str = "",
+) -> Compiled:
+    """Have a child run NVRTC, as all compiles of this process do. Raises `CompileError` as `compile_unit`."""
+    timeline.in_process(child.pid)
+    try:
+        reply = child.request(_arguments(unit, options, names, traces), [code.encode()], timeout=time_limit())
+    except UnicodeEncodeError as error:
+        raise CompileError(unit.name, f"{error}") from error
+    except ChildEndedError as error:
+        raise CompileError(unit.name, _ended(error)) from error
+    except ChildError as error:
+        child.close()  # its script failed, where NVRTC should have
+        raise CompileError(unit.name, f"NVRTC failed: {error}") from error
     content = reply.content
+    if "error" in content:
+        raise CompileError(unit.name, content["error"])
     return Compiled(reply.blobs[0], content["log"], tuple(content["headers"]), content["names"])
+
+
+def _arguments(unit: TranslationUnit, options: Sequence[str], names: Sequence[str], traces: str = "") -> dict[str, Any]:
+    return {
+        "run": _run(unit, options, names) | {"traces": traces},
+        "library": _library(),
+        "folder": working_directory(),
+        "precompiles": precompiled_headers.enabled(),
+        "to": "",
+    }
+
+
+def _run(unit: TranslationUnit, options: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
+    return {"name": unit.name, "options": list(options), "output": unit.output, "names": list(names)}
+
+
+@functools.cache
+def _library() -> str:
+    """Return the path of the NVRTC that this process has, so that children have the same."""
+    try:
+        return str(pathfinder.load_nvidia_dynamic_lib("nvrtc").abs_path or "")
+    except Exception:  # each platform and version reports a missing library in its own way; the child says it again
+        return ""
+
+
+def _ended(error: ChildEndedError) -> str:
+    memory = memory_limit() / (1 << 30)
+    return (
+        f"NVRTC ended ({error.how}){error.printed and ': '}{error.printed}\n"
+        f"It may take {memory:.3g} GiB of memory ({MEMORY}) and {time_limit():g} s ({TIME})."
+    )
+
+
+def _verify(unit: TranslationUnit, compiled: Compiled, plain: Compiled) -> None:
+    """Raise `CacheMismatchError` if *unit* compiles to other code with precompiled headers than without."""
+    key = CacheKey("program", unit.name, (("variable", precompiled_headers.VARIABLE),))
+    current_store().verify(key, compiled.code, "precompiled headers", lambda: plain.code)

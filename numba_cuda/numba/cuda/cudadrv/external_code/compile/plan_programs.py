@@ -48,7 +48,7 @@ def compile_plan(plan: LinkPlan, kernel_code: KernelCode, ignored: Ignored = ())
     for number, unit in enumerate(plan.units):
         if unit.input.kind is kinds.BITCODE:
             try:
-                with progress.step(f"compiling {os.path.basename(unit.input.name)}"):
+                with progress.step(f"compiling {os.path.basename(unit.input.name)} for {plan.target.arch}"):
                     found[number] = programs.compiled(unit.input, plan.target, needed)
             except CompileError as error:
                 raise SourceError(number, error) from error

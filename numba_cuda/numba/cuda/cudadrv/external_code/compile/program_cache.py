@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import json
 import threading
 import time
@@ -120,7 +119,7 @@ class CachedUnit:
         """
         start = time.perf_counter()
         self._found = None
-        known, data = self._recorded_or_compiled(compile_, called)
+        known, data = self._recorded_or_compiled(compile_, called, lambda _: None)
         if data is not None:
             return FetchedProgram(data, "built", time.perf_counter() - start, self._found)
         if known is None:
@@ -148,10 +147,11 @@ class CachedUnit:
             fetched, found = Fetched(edited.data, "built", 0), None
         return FetchedProgram(fetched.data, fetched.origin, time.perf_counter() - start, found)
 
-    def lowered(self, names: Sequence[str], compile_: CompileNames) -> Lowered:
+    def lowered(self, names: Sequence[str], compile_: CompileNames, asked: str = "") -> Lowered:
         """Return the lowered names of the name expressions *names*, from a cache or from a compile by *compile_*, whose
-        program is cached too. Raise `CompileError` if the code does not compile, or a name means nothing in it."""
-        from .nvrtc_processes import compile_in_child
+        program is cached too, with the text that is *asked*. Raise `CompileError` if the code does not compile, or a
+        name means nothing in it."""
+        from .nvrtc_processes import compile_traced
 
         found: Lowered | None = None
 
@@ -160,30 +160,38 @@ class CachedUnit:
             found = Lowered(compiled.names, compiled.log, False)
             return compiled
 
+        def extended(unit: TranslationUnit) -> TranslationUnit:
+            return dataclasses.replace(unit, code=f"{unit.code}{asked}")
+
         def here(unit: TranslationUnit) -> Compiled:
-            return noted(compile_(unit, names))
+            return noted(compile_(extended(unit), names))
 
         def in_child(unit: TranslationUnit) -> Compiled:
-            return noted(compile_in_child(unit, names, traces=True))
+            return noted(compile_traced(extended(unit), names))
 
         def built() -> Lowered:
             assert found is not None
             return found
 
-        known, data = self._recorded_or_compiled(here, ())
+        def key_of(program: CacheKey) -> CacheKey:
+            parts = ("program", program.digest), ("names", json.dumps(list(names))), ("with", "log"), ("asked", asked)
+            return CacheKey("names", self.unit.name, parts)
+
+        def put_names(program: CacheKey) -> None:
+            current_store().put(key_of(program), json.dumps(built()[:2]).encode())
+
+        known, _ = self._recorded_or_compiled(here, (), put_names)
         if known is None:
             self._compiled_and_recorded(here, (), in_child)
             return built()
         program, manifest = known
 
         def build() -> bytes:
-            if data is None:
-                current_store().put(program, self._compiled(here, (), manifest))
+            current_store().put(program, self._compiled(here, (), manifest))
             return json.dumps(built()[:2]).encode()
 
-        parts = ("program", program.digest), ("names", json.dumps(list(names))), ("with", "log")
         try:
-            lowered = current_store().fetch(CacheKey("names", self.unit.name, parts), build).data
+            lowered = current_store().fetch(key_of(program), build).data
         except _HeaderEditedError:
             return built()
         if found is not None:
@@ -191,17 +199,20 @@ class CachedUnit:
         known_names, log = json.loads(lowered)
         return Lowered(known_names, log, True)
 
-    def _recorded_or_compiled(self, compile_: Compile, called: Called) -> tuple[KnownHeaders | None, bytes | None]:
+    def _recorded_or_compiled(
+        self, compile_: Compile, called: Called, put_more: Callable[[CacheKey], None]
+    ) -> tuple[KnownHeaders | None, bytes | None]:
         """Return the headers and the key, or None if only a compile can find them; and the program, if it is new and
-        was compiled now. Raise `CompileError` for a header that cannot be read."""
+        was compiled now: then *put_more* has been called with its key, before other processes find it. Raise
+        `CompileError` for a header that cannot be read."""
         try:
             known = self.recorded()
-            data = self._compiled_first(compile_, called) if known is None else None
+            data = self._compiled_first(compile_, called, put_more) if known is None else None
             return known or self.known(), data
         except OSError as error:
             raise CompileError(self.unit.name, f"{error.filename}: {error.strerror}") from error
 
-    def _compiled_first(self, compile_: Compile, called: Called) -> bytes | None:
+    def _compiled_first(self, compile_: Compile, called: Called, put_more: Callable[[CacheKey], None]) -> bytes | None:
         """Compile the program and meanwhile find its headers, if no cache can have it; record both. Return ``None`` if
         that is not so or cannot be done, or another process has done it."""
         store = current_store()
@@ -223,7 +234,8 @@ class CachedUnit:
                 key = self._current().key
             store.put(key, data, built_since=start)
             _put_checked(checked_keys(key, called))
-            self._note_source()
+            put_more(key)
+            self._compiled_with(result[1])
             self._found = key.digest
             return result[1].packed
 
@@ -242,17 +254,21 @@ class CachedUnit:
             and store.get(self._keys.source) is None
         )
 
-    def _note_source(self) -> None:
-        """Note that there is a program of this source, if it is not compiled in less time than that takes."""
-        if (manifest := self._headers.manifest) is not None and _is_slow(manifest):
+    def _compiled_with(self, manifest: HeaderManifest) -> None:
+        """Note that there is a program of this source, if it is not compiled in less time than that takes, and begin to
+        precompile its headers for others."""
+        if _is_slow(manifest):
+            from .nvrtc_processes import precompile
+
             current_store().put(self._keys.source, b"")
+            precompile(self.unit, manifest)
 
     def _compiled(self, compile_: Compile, called: Called, manifest: HeaderManifest) -> bytes:
         """Compile the program, whose headers are those of *manifest*, or raise `_HeaderEditedError`."""
         data = _packed(self._checked(compile_, called))
         if manifest.refreshed() is None:
             raise _HeaderEditedError(data)
-        self._note_source()
+        self._compiled_with(manifest)
         return data
 
     def _checked(self, compile_: Compile, called: Called) -> Compiled:
@@ -286,9 +302,9 @@ class CachedUnit:
         if not self._is_cacheable or self._headers.are_unclear or not nvrtc_reports_headers():
             return _packed(self._checked(compile_, called))
         began = time.time_ns()
-        from .nvrtc_processes import compile_in_child
+        from .nvrtc_processes import compile_traced
 
-        compiled = self._checked(traced or functools.partial(compile_in_child, traces=True), called)
+        compiled = self._checked(traced or compile_traced, called)
         data = _packed(compiled)
         with self._lock:
             if not compiled.headers or not self._headers.find(compiled.headers):

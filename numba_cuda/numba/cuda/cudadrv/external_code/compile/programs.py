@@ -22,11 +22,10 @@ from ..inputs.c_prototypes import CalledFunction
 from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
 from ..platform.target import Target
-from .nvrtc import CompileError
+from .nvrtc import Compiled, CompileError
 from .program_cache import CachedUnit, Called, Compile, FetchedProgram, Lowered, unpacked
 from .translation_unit import (
     TranslationUnit,
-    compile_unit,
     messages_outside_toolkit,
     toolkit_include_paths,
     working_directory,
@@ -83,10 +82,11 @@ def compiled(
 
 
 @interrupts_unchanged()
-def lowered_names(link_input: LinkInput, target: Target, names: Sequence[str]) -> Lowered:
+def lowered_names(link_input: LinkInput, target: Target, names: Sequence[str], asked: str = "") -> Lowered:
     """Return the lowered names of the name expressions *names* in *link_input*, CUDA C++, from a cache or from a
-    compile for *target*, whose program is cached too. Raises `CompileError` if it does not compile."""
-    return unit_of(link_input, target).lowered(names, compile_unit)
+    compile for *target*, whose program is cached too. The text that is *asked* follows that of the source: it makes no
+    code and reads no header. Raises `CompileError` if it does not compile."""
+    return unit_of(link_input, target).lowered(names, compile_unit, asked)
 
 
 def header_texts(link_input: LinkInput, target: Target) -> Iterator[str]:
@@ -125,15 +125,15 @@ def _all_fetched(numbers: Mapping[_Checked, int]) -> dict[_Checked, FetchedProgr
     fails, no other is begun; raise `SourceError` with all failures when those that were begun have ended."""
     if len(numbers) < 2:
         return {}
-    from .nvrtc_processes import compile_in_free_process, most_jobs
+    from . import nvrtc_processes
 
-    if (jobs := min(len(numbers), most_jobs())) < 2:
+    if (jobs := min(len(numbers), nvrtc_processes.most_jobs())) < 2:
         return {}
     from concurrent.futures import FIRST_EXCEPTION, CancelledError, ThreadPoolExecutor, wait
 
     failing = threading.Event()
-    children: list[ChildProcess] = []
-    compile_ = functools.partial(compile_in_free_process, kept=children)
+    running: set[ChildProcess] = set()
+    compile_ = functools.partial(nvrtc_processes.compile_unit, running=running)
 
     def fetched(number: int, unit: _Checked) -> FetchedProgram:
         if failing.is_set():
@@ -150,16 +150,27 @@ def _all_fetched(numbers: Mapping[_Checked, int]) -> dict[_Checked, FetchedProgr
         run = [(unit, contextvars.copy_context().run, number) for unit, number in numbers.items()]
         futures = {unit: pool.submit(run_, fetched, number, unit) for unit, run_, number in run}
         wait(futures.values(), return_when=FIRST_EXCEPTION)
+    except BaseException:  # Ctrl-C, for example: nobody waits for what is compiled
+        failing.set()
+        for child in list(running):
+            child.kill()
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
-        for child in children:
-            child.close()
+        nvrtc_processes.processes.trim()
     raised = [each.exception() for each in futures.values() if not each.cancelled()]
     if failed := [each for each in raised if isinstance(each, SourceError)]:
         # Not `PrototypeError`, which a declaration may cause that does not matter.
         first, *others = sorted(failed, key=lambda each: type(each.error) is not CompileError)
         raise SourceError(first.number, first.error, others) from first.error
     return {unit: future.result() for unit, future in futures.items()}
+
+
+def compile_unit(unit: TranslationUnit, names: Sequence[str] = ()) -> Compiled:
+    """Compile *unit* as `nvrtc_processes.compile_unit` does, which is imported when nothing is cached."""
+    from . import nvrtc_processes
+
+    return nvrtc_processes.compile_unit(unit, names)
 
 
 @dataclass(frozen=True)
@@ -179,7 +190,9 @@ class _Checked:
 
 def _fetched(number: int, unit: _Checked, compile_: Compile, remaining: int = 0) -> FetchedProgram:
     try:
-        with progress.step(f"compiling {os.path.basename(unit.source.name)}", remaining):
+        with progress.step(
+            f"compiling {os.path.basename(unit.source.name)} for {dict(unit.source.options)['arch']}", remaining
+        ):
             return _timed(unit, compile_)
     except CompileError as error:
         raise SourceError(number, error) from error

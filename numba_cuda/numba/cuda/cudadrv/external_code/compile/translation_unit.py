@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,6 @@ from numba.cuda.cudadrv import nvrtc
 from ..inputs.link_input import LinkInput
 from ..platform.cuda_libraries import headers_version
 from ..platform.target import Target
-from .nvrtc import Compiled, run_nvrtc
 
 # What NVRTC says of kernels that C++ by name has marked, to find out where they are called. It is no warning to users.
 KERNEL_MARK = "a kernel is not a device function"
@@ -77,17 +75,6 @@ class TranslationUnit:
     def option(self, name: str) -> Any:
         """Return the value of an option, ``None`` if it is not set."""
         return dict(self.options).get(name)
-
-
-def compile_unit(unit: TranslationUnit, names: Sequence[str] = ()) -> Compiled:
-    """Compile *unit*, and lower the name expressions *names*, in this process, where NVRTC compiles one at a time.
-
-    Raises
-    ------
-    CompileError
-        If the code does not compile.
-    """
-    return run_nvrtc(unit.code, unit.name, dict(unit.options), unit.output, names=names)
 
 
 def working_directory() -> str:

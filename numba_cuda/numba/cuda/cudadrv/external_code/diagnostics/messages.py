@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 _LONGEST_REPR = 120
@@ -41,6 +42,12 @@ def with_short_first_line(message: str, whole: str = "") -> str:
     if len(first) <= _LONGEST_LINE:
         return message
     return "\n".join([f"{first[: _LONGEST_LINE - 3]}...", f"  {whole or first}", *others])
+
+
+def did_you_mean(wrong: str, names: Iterable[str]) -> str:
+    """Return ``; did you mean NAME?`` for the one of *names* that looks most like *wrong*, or an empty text."""
+    near = difflib.get_close_matches(wrong, list(names), 1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 _SHORT = 60

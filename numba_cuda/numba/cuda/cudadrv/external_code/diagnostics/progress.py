@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Progress: a build that takes more than a second shows in a terminal, on stderr, what it is doing.
+"""Progress: a build that takes more than a second shows what it is doing, in a terminal on stderr, or in a notebook.
 
-Nothing is shown if stderr is not a terminal, in continuous integration (``CI`` is set), or with
+Nothing is shown elsewhere, in continuous integration (``CI`` is set), or with
 ``NUMBA_CUDA_AUTOLINK_PROGRESS=0``. A step then costs a few microseconds.
 """
 
 from __future__ import annotations
 
 import contextlib
+import html
 import os
 import sys
 import threading
@@ -15,6 +16,8 @@ import time
 from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
+
+from .short_tracebacks import running_shell
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -44,10 +47,38 @@ def enabled() -> bool:
         or os.environ.get("CI", "").lower() not in ("", "0", "false")
     ):
         return False
+    if in_notebook():
+        return True
     try:
         return bool(sys.stderr.isatty())
     except (AttributeError, ValueError):  # there is no stderr, or it is closed
         return False
+
+
+def in_notebook() -> bool:
+    """Whether this process runs the cells of a notebook."""
+    return type(running_shell()).__name__ == "ZMQInteractiveShell"
+
+
+class NotebookLine:
+    """A line of text below a notebook's cell, with a bar if there is a *share* of the work that is done. It goes when
+    the ``with`` block ends."""
+
+    def __init__(self) -> None:
+        from IPython.display import display
+
+        self._shown = display({"text/html": ""}, raw=True, display_id=True)
+
+    def show(self, text: str, share: float | None = None) -> None:
+        """Show this *text*."""
+        bar = "" if share is None else f'<progress value="{share:.3f}"></progress> '
+        self._shown.update({"text/html": f"<pre>{bar}{html.escape(text)}</pre>" if text else ""}, raw=True)
+
+    def __enter__(self) -> NotebookLine:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.show("")
 
 
 @contextlib.contextmanager
@@ -73,7 +104,7 @@ class _Display:
         self._lock = threading.Lock()
         self._steps: dict[object, tuple[int, str]] = {}
         self._timer: threading.Timer | None = None
-        self._live: Live | None = None
+        self._live: Live | _NotebookSteps | None = None
         self._since = 0.0
 
     @contextlib.contextmanager
@@ -99,7 +130,18 @@ class _Display:
                         live.stop()  # which draws once more
                 self._steps.pop(token, None)
 
+    def text(self) -> str:
+        """The steps in progress as a line of text."""  # read without the lock, which waits for the thread that draws
+        innermost = dict(self._steps.copy().values())
+        return f"{'; '.join(innermost.values())} … {time.monotonic() - self._since:.0f} s"
+
     def _show(self) -> None:
+        with self._lock:
+            if self._timer is not None:  # the last step has not ended meanwhile
+                self._live = _NotebookSteps(self) if in_notebook() else self._line()
+                self._live.start()
+
+    def _line(self) -> Live:
         from rich.console import Console
         from rich.live import Live
         from rich.spinner import Spinner
@@ -107,25 +149,39 @@ class _Display:
 
         spinner = Spinner("dots")
 
-        def draw() -> Spinner:  # without the lock: while it is held, the display waits for the thread that draws
-            innermost = dict(self._steps.copy().values())
-            line = f"{'; '.join(innermost.values())} … {time.monotonic() - self._since:.0f} s"
-            spinner.update(text=Text(line, overflow="ellipsis", no_wrap=True))
+        def draw() -> Spinner:
+            spinner.update(text=Text(self.text(), overflow="ellipsis", no_wrap=True))
             return spinner
 
-        with self._lock:
-            if self._timer is None:  # the last step has ended meanwhile
-                return
-            # Only the line itself is written: what the program prints is left alone.
-            self._live = Live(
-                console=Console(stderr=True),
-                get_renderable=draw,
-                transient=True,
-                refresh_per_second=8,
-                redirect_stdout=False,
-                redirect_stderr=False,
-            )
-            self._live.start()
+        # Only the line itself is written: what the program prints is left alone.
+        return Live(
+            console=Console(stderr=True),
+            get_renderable=draw,
+            transient=True,
+            refresh_per_second=8,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+
+
+class _NotebookSteps(threading.Thread):
+    """The same line, below a notebook's cell."""
+
+    def __init__(self, display: _Display):
+        super().__init__(daemon=True, name="shows the progress of builds")
+        self._display = display
+        self._ended = threading.Event()
+        self._line = NotebookLine()
+
+    def run(self) -> None:
+        """Draw the line twice a second."""
+        with self._line:
+            while not self._ended.wait(0.5):
+                self._line.show(self._display.text())
+
+    def stop(self) -> None:
+        """Remove the line."""
+        self._ended.set()
 
 
 _display = _Display()

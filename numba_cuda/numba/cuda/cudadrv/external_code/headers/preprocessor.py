@@ -9,34 +9,36 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 SPACE = rb"[ \t\f\v\r]*"
 _SPLICE = re.compile(rb"\\\r?\n")
 # Comments, and what may seem to begin one: literals, and the rest of a line after a quote that is not closed on it.
-# A pattern that begins with a set of characters is searched several times as fast as other alternatives.
+# A pattern that begins with a set of characters is searched several times as fast as other alternatives. What does not
+# end takes the rest of the text, so that each byte is looked at once.
 _LEXEME = (
-    rb'''[/"'](?:(?<=/)(?:/[^\n]*|\*[\s\S]*?\*/)|(?<=")[^"\\\n]*(?:\\.[^"\\\n]*)*"'''
+    rb'''[/"'](?:(?<=/)(?:/[^\n]*|\*[\s\S]*?(?:\*/|\Z))|(?<=")[^"\\\n]*(?:\\.[^"\\\n]*)*"'''
     rb"""|(?<=')[^'\\\n]*(?:\\.[^'\\\n]*)*'|(?<=["'])[^\n]*)"""
 )
 _LEXEMES = re.compile(_LEXEME)
 # The same where there are raw strings or numbers with separators.
 _SEPARATOR = re.compile(rb"'(?<=[\da-fA-F]')[\da-fA-F]")
 _ALL_LEXEMES = re.compile(
-    rb'(?<!\w)(?:u8|[uUL])?R"([^()\\\s]{0,16})\([\s\S]*?\)\1"' rb"|(?<!\w)\.?\d[\w.]*'[\w.']*|" + _LEXEME
+    rb'(?<!\w)(?:u8|[uUL])?R"([^()\\\s]{0,16})\((?:[\s\S]*?\)\1"|[\s\S]*)'
+    rb"|(?<![\w.])\.?\d[\w.]*'[\w.']*|" + _LEXEME
 )
 _DIRECTIVE = re.compile(
     rb"^" + SPACE + rb"(?:#|%:)" + SPACE + rb"(include_next|include|import|embed|define)(?![\w$])([^\n]*)", re.MULTILINE
 )
 _DEFINITION = re.compile(SPACE + rb"([\w$\\\x80-\xff]+)(?:\(([^)]*)\))?(.*)")
-_LITERAL = rb'(?:"([^"\n]+)"|<([^>\n]+)>)'
+_LITERAL = rb'(?:"([^"\n]{1,500})"|<([^>\n]{1,500})>)'  # a longer one is left to NVRTC
 _OPERAND = re.compile(SPACE + _LITERAL)
 _PROBE = re.compile(rb"__has_(?:include(?:_next)?|embed)(?![\w$])(?:\s*\(\s*" + _LITERAL + rb"\s*\))?")
 # What precedes a name that is asked for or defined, and not used.
 _GUARD = re.compile(
-    rb"(?:(?<![\w$])defined\s*\(?|(?:#|%:)" + SPACE + rb"(?:(?:el)?ifn?def|(?:un)?def(?:ine)?))" + SPACE
+    rb"(?:(?<![\w$])defined" + SPACE + rb"\(?|(?:#|%:)" + SPACE + rb"(?:(?:el)?ifn?def|(?:un)?def(?:ine)?))" + SPACE
 )
 # What a macro could make by pasting tokens together, and how such tokens begin and end.
 _PREDEFINED = {b"__has_include": b"s_include", b"__DATE__": b"DATE__", b"__TIME__": b"TIME__", b"__FILE__": b"FILE__"}
@@ -91,7 +93,8 @@ class Directives:
                     names[_named(b"_next" in found[0].partition(b"(")[0], *found.groups())] = None
             if not all(map(any, _PROBE.findall(text))):
                 rest = _DIRECTIVE.sub(lambda found: b"" if found[1] == b"define" else found[0], text)
-                if not all(any(found.groups()) or is_guarded(rest, found.start()) for found in _PROBE.finditer(rest)):
+                guarded = guarded_places(rest)
+                if not all(any(found.groups()) or found.start() in guarded for found in _PROBE.finditer(rest)):
                     unclear = "it probes for a header that a macro names"
         if _has_pieces(text):
             unclear = "it has parts of a predefined name, which a macro may paste together"
@@ -104,7 +107,15 @@ def without_comments(text: bytes) -> bytes:
     if b"\\" in text:
         text = _SPLICE.sub(b"", text)
     lexemes = _ALL_LEXEMES if b'R"' in text or _SEPARATOR.search(text) else _LEXEMES
-    return lexemes.sub(lambda found: b" " if found[0].startswith(b"/") else found[0], text)
+    return lexemes.sub(_without_comment, text)
+
+
+def _without_comment(found: re.Match[bytes]) -> bytes:
+    """Return what stands for a lexeme. A comment that does not end stays: what it contains may be found, and is no
+    less than a compile reads."""
+    text = found[0]
+    is_comment = text.startswith(b"//") or (text.startswith(b"/*") and text.endswith(b"*/") and len(text) > 3)
+    return b" " if is_comment else text
 
 
 def may_mention(text: bytes, names: Iterable[bytes]) -> bool:
@@ -124,10 +135,9 @@ def _has_pieces(text: bytes) -> bool:
     return False
 
 
-def is_guarded(text: bytes, at: int) -> bool:
-    """Return whether the name at *at* in *text* is asked for (``defined``, ``#ifdef``) or defined, not used."""
-    line = text[text.rfind(b"\n", 0, at) + 1 : at]
-    return any(found.end() == len(line) for found in _GUARD.finditer(line))
+def guarded_places(text: bytes) -> set[int]:
+    """Return where names in *text* are asked for (``defined``, ``#ifdef``) or defined, not used."""
+    return {found.end() for found in _GUARD.finditer(text)}
 
 
 def _named(every: bool, quoted: bytes | None, angled: bytes | None) -> tuple[str, str]:
@@ -138,8 +148,12 @@ _WORD = re.compile(rb"(?:[A-Za-z_$\x80-\xff]|\\[uU])[\w$\\\x80-\xff]*")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 _PATH = re.compile(rb"[\w./+-]*")
 _CALL = re.compile(rb"([A-Za-z_]\w*)\s*\(\s*([\w./+-]+)\s*\)")
-_ARGUMENT = re.compile(rb'\s*\(\s*(?:"([^"\n]+)"|<([^<>\s]+)>|(\w+))\s*([,)])')
-_MOST = 1000
+_ARGUMENT = re.compile(rb'\s*\(\s*(?:"([^"\n]{1,500})"|<([^<>\s]{1,500})>|(\w+))\s*([,)])')
+_DEFINE = re.compile(SPACE + rb"(?:#|%:)" + SPACE + rb"define\b")
+_TOKEN = re.compile(rb"[\w$]+")
+_MOST = 1000  # steps in which macros of one program are replaced; headers that name others so need some ten
+_DEEPEST = 50  # macros within macros
+_LONGEST = 4096  # bytes of a path
 _PROBES = frozenset((b"__has_include", b"__has_include_next", b"__has_embed"))
 # What puts the path of the file that it stands in into the code.
 _PATHS = frozenset(
@@ -162,16 +176,25 @@ class Macros:
         self._known: dict[bytes, dict[Definition, None]] = {}
         for definition in definitions:
             self._known.setdefault(definition.name, {})[definition] = None
+        self._steps = _MOST
+        self._included: dict[bytes, set[bytes] | None] = {}
 
     def includes(self, name: bytes) -> set[bytes]:
         """Return what ``#include name`` may include, or ``#include name(argument)``: names with their quotes or angle
         brackets. Raise `UnknownTextError` if the definitions are not enough: there is none, or one calls another macro,
-        for example."""
+        for example; or if there are too many."""
+        if name not in self._included:
+            self._included[name] = None
+            self._included[name] = self._found_includes(name)
+        if (found := self._included[name]) is None:
+            raise UnknownTextError(name)
+        return found
+
+    def _found_includes(self, name: bytes) -> set[bytes]:
         call = _CALL.fullmatch(name)
         if (call[1] if call else name) not in self._known or not (call or _NAME.fullmatch(name)):
             raise UnknownTextError(name)
-        found = self._includes_of_call(call[1], call[2]) if call else self._includes(name, ())
-        return set(itertools.islice(found, _MOST))
+        return set(self._includes_of_call(call[1], call[2]) if call else self._includes(name, ()))
 
     def _includes_of_call(self, name: bytes, argument: bytes) -> Iterator[bytes]:
         for definition in self._known[name]:
@@ -179,6 +202,7 @@ class Macros:
                 yield b"<" + path + b">"
 
     def _includes(self, name: bytes, outer: tuple[bytes, ...]) -> Iterator[bytes]:
+        self._step(name, outer)
         for body in self._bodies(name):
             if body[:1] == b'"' and body.find(b'"', 1) == len(body) - 1:
                 yield body
@@ -193,6 +217,7 @@ class Macros:
 
     def _expanded(self, text: bytes, outer: tuple[bytes, ...]) -> Iterator[bytes]:
         """Yield *text* with each macro in it replaced by each of its definitions."""
+        self._step(text, outer)
         for found in _NAME.finditer(text):
             name = found[0]
             if name in outer or name not in self._known:
@@ -206,6 +231,13 @@ class Macros:
             # It may also be undefined there.
         yield text
 
+    def _step(self, text: bytes, outer: tuple[bytes, ...]) -> None:
+        """Count a step. Raise `UnknownTextError` if there are too many, or these go too deep or make too long a text:
+        macros can double a text again and again."""
+        self._steps -= 1
+        if self._steps < 0 or len(text) > _LONGEST or len(outer) > _DEEPEST:
+            raise UnknownTextError(text[:_LONGEST])
+
     def _bodies(self, name: bytes) -> list[bytes]:
         definitions = self._known[name]
         if any(definition.parameters is not None for definition in definitions):
@@ -215,22 +247,32 @@ class Macros:
     def probing(self) -> frozenset[bytes]:
         """Return the macros that pass on the name of a header to ``__has_include``: their first argument. Raise
         `UnknownTextError` if one does anything else with it."""
+        users: dict[bytes, dict[Definition, None]] = {}
+        for each in itertools.chain.from_iterable(self._known.values()):
+            for word in _TOKEN.findall(each.body):
+                users.setdefault(word, {})[each] = None
         found = set(_PROBES)
-        while True:
-            mention = _mention(found)
-            further = set()
-            for each in itertools.chain.from_iterable(self._known.values()):
-                for use in mention.finditer(each.body) if any(name in each.body for name in found) else ():
-                    argument = _ARGUMENT.match(each.body, use.end())
-                    if argument and not argument[3]:
-                        self._check_name(argument[2], each)
-                    elif self._is_passed_on(each, each.body[use.end() :]):
-                        further.add(each.name)
-                    else:
-                        raise UnknownTextError(each.name)
-            if further <= found:
-                return frozenset(found - _PROBES)
+        pending = list(_PROBES)
+        while pending:
+            name = pending.pop()
+            further = {each.name for each in users.get(name, ()) if self._passes_on(each, name)}
+            pending += further - found
             found |= further
+        return frozenset(found - _PROBES)
+
+    def _passes_on(self, definition: Definition, name: bytes) -> bool:
+        """Return whether *definition* passes its first argument on to the macro *name*, or stands for that. Raise
+        `UnknownTextError` if it uses it otherwise, but for names of headers that it contains."""
+        passes = False
+        for use in _mentions({name}, definition.body):
+            argument = _ARGUMENT.match(definition.body, use.end())
+            if argument and not argument[3]:
+                self._check_name(argument[2], definition)
+            elif self._is_passed_on(definition, argument, is_last=use.end() == len(definition.body)):
+                passes = True
+            else:
+                raise UnknownTextError(definition.name)
+        return passes
 
     def _check_name(self, angled: bytes | None, definition: Definition) -> None:
         """Raise if a macro or a parameter is part of an *angled* name in the body of *definition*."""
@@ -239,23 +281,24 @@ class Macros:
                 raise UnknownTextError(definition.name)
 
     @staticmethod
-    def _is_passed_on(definition: Definition, rest: bytes) -> bool:
-        """Return whether the *rest* of a body, after a probe, is its macro's first parameter alone, or empty."""
-        if not rest.strip():
+    def _is_passed_on(definition: Definition, argument: re.Match[bytes] | None, *, is_last: bool) -> bool:
+        """Return whether the *argument* of a probe in a body is its macro's first parameter alone; or, if the probe
+        *is_last* in the body, whether arguments of the macro will follow it."""
+        if is_last:
             return definition.parameters is None
-        argument = _ARGUMENT.match(rest)
         first = (definition.parameters or (b"",))[0].replace(b"...", b"__VA_ARGS__")
         return argument is not None and argument[3] == first and argument[4] == b")"
 
     def probed(self, text: bytes, macros: frozenset[bytes]) -> Iterator[str]:
         """Yield the name of each header that *text* probes for through *macros*, those of `probing`. Raise
         `UnknownTextError` if one is used otherwise."""
-        for use in _mention(macros).finditer(text):
+        guarded = guarded_places(text)
+        for use in _mentions(macros, text):
             argument = _ARGUMENT.match(text, use.end())
             if argument and not argument[3]:
                 self._check_name(argument[2], Definition(use[0], None, b""))
                 yield os.fsdecode(argument[1] or argument[2])
-            elif not is_guarded(text, use.start()) and not _in_definition(text, use.start()):
+            elif use.start() not in guarded and not _in_definition(text, use.start()):
                 raise UnknownTextError(use[0])
 
     def contain_path(self, text: bytes) -> bool:
@@ -281,10 +324,9 @@ def _path_of_call(macro: Definition, argument: bytes) -> bytes:
     return _NAME.sub(lambda found: argument if found[0] == parameter else found[0], macro.body[1:-1])
 
 
-def _mention(names: Iterable[bytes]) -> re.Pattern[bytes]:
-    return re.compile(rb"(?<![\w$])(?:" + b"|".join(map(re.escape, sorted(names))) + rb")(?![\w$])")
+def _mentions(names: Collection[bytes], text: bytes) -> Iterator[re.Match[bytes]]:
+    return (found for found in _TOKEN.finditer(text) if found[0] in names)
 
 
 def _in_definition(text: bytes, at: int) -> bool:
-    line = text[text.rfind(b"\n", 0, at) + 1 : at]
-    return re.match(rb"\s*(?:#|%:)\s*define\b", line) is not None  # `probing` has looked at it
+    return _DEFINE.match(text, text.rfind(b"\n", 0, at) + 1, at) is not None  # `probing` has looked at it

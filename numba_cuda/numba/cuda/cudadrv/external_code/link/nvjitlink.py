@@ -8,22 +8,21 @@ starts in about a tenth of a second.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import os
 import re
-import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ..diagnostics import timeline
-from ..platform.child_process import ChildEndedError, ChildError, ChildProcess
+from ..platform.child_pool import ChildPool
+from ..platform.child_process import ChildEndedError, ChildError, ChildProcess, limited_memory
 from . import nvjitlink_child
 from .linker_options import Linkable, options_for
 
 TIMEOUT = 60.0  # seconds for a link that is only tried
 LINK_TIMEOUT = 120.0  # seconds for a link whose result is used
+_MOST_MEMORY = 8 << 30  # bytes: of a damaged size, nvJitLink takes as much as it says, and fills it
 _Link: TypeAlias = tuple[list[int], Sequence[str], str]  # the indices of inputs, nvJitLink's options, the output
 _MULTIPLY_DEFINED = re.compile(r"Linking globals named '([^']+)': symbol multiply defined")
 # What nvJitLink reports for any link without its kernel, or without the rest of its code.
@@ -57,8 +56,9 @@ def run_trials(
     """Run each of *trials*, a link of some of *inputs* given by index, in a child process; *timeout* is in seconds, for
     each link. Raises `TrialError` if nothing could be tried."""
     options = options_for(inputs, arch)
-    with contextlib.closing(_Helper()) as helper:
-        return helper.run(inputs, [(list(trial), options, "cubin") for trial in trials], timeout or TIMEOUT)
+    links = [(list(trial), options, "cubin") for trial in trials]
+    with contextlib.closing(ChildPool(_start)) as own:
+        return _run(own, inputs, links, timeout or TIMEOUT)
 
 
 def multiply_defined(log: str) -> str | None:
@@ -70,7 +70,7 @@ def multiply_defined(log: str) -> str | None:
 def link_in_helper(inputs: Sequence[Linkable], options: Sequence[str], output: str = "cubin") -> Outcome:
     """Link *inputs* to *output* (``"cubin"`` or ``"ptx"``) in this process's helper process. Raises `TrialError` if it
     could not be tried."""
-    return _helper.run(inputs, [(list(range(len(inputs))), options, output)], LINK_TIMEOUT)[0]
+    return _run(helpers, inputs, [(list(range(len(inputs))), options, output)], LINK_TIMEOUT)[0]
 
 
 def link_here(inputs: Sequence[Linkable], options: Sequence[str], output: str = "cubin") -> Outcome:
@@ -83,71 +83,39 @@ def _type(item: Linkable) -> str:
     return item.kind.object_code.upper()
 
 
-class _Helper:
-    """The child process of this process's links."""
+def _start() -> ChildProcess:
+    return ChildProcess(nvjitlink_child.__file__, memory=limited_memory(_MOST_MEMORY))
 
-    def __init__(self) -> None:
-        self.forget()
 
-    def forget(self) -> None:
-        """Have no child: after a fork, it is the parent process's."""
-        self._lock = threading.Lock()
-        self._child: ChildProcess | None = None
+helpers = ChildPool.of_process(_start)
 
-    def run(self, inputs: Sequence[Linkable], links: Iterable[_Link], timeout: float) -> list[Outcome]:
-        names = [(_type(item), item.name) for item in inputs]
-        codes = [item.code for item in inputs]
-        outcomes: list[Outcome] = []
-        sent_to: ChildProcess | None = None
-        with self._lock:
-            try:
-                for link in links:
-                    child = self._running()
-                    if child is not sent_to:
-                        child = sent_to = self._sent({"inputs": names}, codes)
-                    outcomes.append(self._try(child, link, timeout))
+
+def _run(
+    children: ChildPool[ChildProcess], inputs: Sequence[Linkable], links: Sequence[_Link], timeout: float
+) -> list[Outcome]:
+    """Run *links* of *inputs* in one of *children*, in another one after each crash."""
+    outcomes: list[Outcome] = []
+    try:
+        while len(outcomes) < len(links):
+            with children.child() as child:
+                names = [(_type(item), item.name) for item in inputs]
+                child.request({"inputs": names}, [item.code for item in inputs], timeout=TIMEOUT)
+                while len(outcomes) < len(links) and not child.has_ended:
+                    outcomes.append(_try(child, links[len(outcomes)], timeout))
                 # After ptxas, which follows joining, failed once in a process, nvJitLink may let pass what is wrong.
                 if not outcomes[-1].ok and multiply_defined(outcomes[-1].log) is None:
-                    self.close()
-            except ChildError as error:
-                self.close()
-                raise TrialError(f"{error}") from error
-        return outcomes
-
-    def _sent(self, inputs: dict[str, object], codes: Sequence[bytes]) -> ChildProcess:
-        """Send the inputs to the child, and return it; to another one if it died while it was idle."""
-        child = self._running()
-        try:
-            child.request(inputs, codes, timeout=TIMEOUT)
-        except ChildEndedError:
-            child = self._running()
-            child.request(inputs, codes, timeout=TIMEOUT)
-        return child
-
-    def _running(self) -> ChildProcess:
-        if self._child is None or self._child.has_ended:
-            self.close()
-            self._child = ChildProcess(nvjitlink_child.__file__)
-        return self._child
-
-    def _try(self, child: ChildProcess, link: _Link, timeout: float) -> Outcome:
-        timeline.in_process(child.pid)
-        try:
-            reply = child.request({"link": link}, timeout=timeout)
-        except ChildEndedError as ended:
-            self.close()
-            return Outcome(False, ended.printed, ended.how, ended.printed)
-        log = "\n".join(text for text in (reply.content["log"], reply.printed) if text)
-        return Outcome(reply.content["ok"], log, "", reply.printed, b"".join(reply.blobs))
-
-    def close(self) -> None:
-        """End the child, if there is one."""
-        if self._child is not None:
-            self._child.close()
-            self._child = None
+                    child.close()
+    except ChildError as error:
+        raise TrialError(f"{error}") from error
+    children.trim()
+    return outcomes
 
 
-_helper = _Helper()
-atexit.register(_helper.close)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_helper.forget)
+def _try(child: ChildProcess, link: _Link, timeout: float) -> Outcome:
+    timeline.in_process(child.pid)
+    try:
+        reply = child.request({"link": link}, timeout=timeout)
+    except ChildEndedError as ended:
+        return Outcome(False, ended.printed, ended.how, ended.printed)
+    log = "\n".join(text for text in (reply.content["log"], reply.printed) if text)
+    return Outcome(reply.content["ok"], log, "", reply.printed, b"".join(reply.blobs))

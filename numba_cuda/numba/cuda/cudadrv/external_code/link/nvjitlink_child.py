@@ -4,12 +4,9 @@ package."""
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-_MOST_MEMORY = 8 << 30  # bytes
 _inputs: list[tuple[str, bytes, str]] = []
 
 
@@ -19,25 +16,12 @@ def answer(content: dict[str, Any], blobs: Sequence[bytes]) -> tuple[dict[str, A
     if "inputs" in content:
         from cuda.bindings import nvjitlink
 
-        _limit_memory()
         nvjitlink.version()  # without the library, this request fails, and no link does
         _inputs[:] = [(kind, code, name) for (kind, name), code in zip(content["inputs"], blobs, strict=True)]
         return {}, []
     numbers, options, output = content["link"]
     ok, log, code = link([_inputs[number] for number in numbers], options, output)
     return {"ok": ok, "log": log}, [code]
-
-
-def _limit_memory() -> None:
-    """Let this process have 8 GiB, or half of the machine's memory if that is less: of a damaged size, nvJitLink takes
-    as much as it says, and fills it."""
-    with contextlib.suppress(ImportError, AttributeError, ValueError, OSError):
-        import resource
-
-        half = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        limits = (each for each in (half, _MOST_MEMORY, hard) if each != resource.RLIM_INFINITY)
-        resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
 
 
 def link(inputs: Sequence[tuple[str, bytes, str]], options: Sequence[str], output: str) -> tuple[bool, str, bytes]:

@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+import re
+
 from numba.cuda.cudadrv.driver import LinkerError
 
 from ..diagnostics.messages import with_short_first_line
+from ..diagnostics.source_locations import with_place
 from .link_plan import LinkPlan
+
+_CALL = re.compile(r"(?:called|with \(.*\)) at (?P<place>(?P<file>\S[^\n]*?):(?P<line>\d+) in [\w.<>]+)")
 
 
 class LinkError(LinkerError):
@@ -25,11 +30,14 @@ class LinkError(LinkerError):
 
 
 def link_error(plan: LinkPlan, diagnosis: str, *details: str, log: str = "", **source: str | None) -> LinkError:
-    """Return the error of a failed link of *plan*: the diagnosis, and one line for each of *details*. A first line that
-    would be too long begins with the diagnosis, and ends there."""
+    """Return the error of a failed link of *plan*: the diagnosis, the first call that the *details* name, and one line
+    for each of them. A first line that would be too long begins with the diagnosis, and ends there."""
     first = f"linking {plan.kernel} for {plan.target.arch} failed"
     if diagnosis:
         said = diagnosis.removesuffix(": ")
         whole = f"{first}: {said}"
         first = whole if with_short_first_line(whole) == whole else f"{with_short_first_line(said)}\n  {first}"
-    return LinkError("\n  ".join((first, *details)), log, **source)
+    message = "\n  ".join((first, *details))
+    if call := _CALL.search(message):
+        message = with_place(message, f"called at: {call['place']}", call["file"], int(call["line"]))
+    return LinkError(message, log, **source)

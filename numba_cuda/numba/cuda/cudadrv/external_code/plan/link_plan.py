@@ -58,7 +58,7 @@ class LinkPlan:
     @functools.cached_property
     def units(self) -> tuple[PlannedInput, ...]:
         """The inputs as they are compiled and linked: sources that share a translation unit are one."""
-        return batched(self.inputs)
+        return join_units(self.inputs)
 
     @property
     def named_explicitly(self) -> tuple[LinkInput, ...]:
@@ -110,7 +110,7 @@ def _add_once(callbacks: list[Callable[[Any], None]], callback: Callable[[Any], 
 # Translation units
 
 
-def batched(inputs: Iterable[PlannedInput]) -> tuple[PlannedInput, ...]:
+def join_units(inputs: Iterable[PlannedInput]) -> tuple[PlannedInput, ...]:
     """Return *inputs* with the sources of one unit and equal options joined, in the place of the first of them."""
     groups: dict[object, list[PlannedInput]] = {}
     for number, planned in enumerate(inputs):
@@ -122,10 +122,10 @@ def batched(inputs: Iterable[PlannedInput]) -> tuple[PlannedInput, ...]:
 
 def _unit_of(group: list[PlannedInput]) -> PlannedInput:
     origins = dict.fromkeys(itertools.chain.from_iterable(planned.origins for planned in group))
-    return PlannedInput(joined([planned.input for planned in group]), tuple(origins), tuple(group))
+    return PlannedInput(join_sources([planned.input for planned in group]), tuple(origins), tuple(group))
 
 
-def joined(sources: Sequence[LinkInput]) -> LinkInput:
+def join_sources(sources: Sequence[LinkInput]) -> LinkInput:
     """Return the translation unit that a link makes of *sources* of one unit and equal options."""
     if len(sources) == 1:
         return sources[0]

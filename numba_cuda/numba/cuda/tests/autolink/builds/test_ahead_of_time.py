@@ -20,11 +20,19 @@ def kernel(x):
     x[0] = function(x[1])
 
 
-@pytest.mark.parametrize("what", [kernel, cuda.jit(kernel), cuda.jit(lineinfo=True)(kernel)])
-@pytest.mark.parametrize("signature", ["void(int32[::1])", (types.int32[::1],), types.void(types.int32[::1])])
+@pytest.mark.parametrize(
+    ("what", "signature"),
+    [
+        (kernel, "void(int32[::1])"),
+        (cuda.jit(kernel), (types.int32[::1],)),
+        (cuda.jit(lineinfo=True)(kernel), types.void(types.int32[::1])),
+    ],
+)
 def test_a_function_or_kernel_and_every_form_of_signature(what, signature):
     built = build(what, signature)
     assert elf(built.code)["e_machine"] == "EM_CUDA"
+    assert f".entry {built.entry_name}".encode() in build(what, signature, output="ptx").code
+    assert build(what, signature, output="ltoir").code.startswith(b"\xed\x43\x4e\x7f")
     assert built.entry_name in symbols(built.code)
     assert built.cc == CC
 
@@ -73,36 +81,20 @@ def test_one_process_builds_device_functions_for_several_architectures():
 
 
 @pytest.mark.parametrize("lto", [True, False])
-def test_line_information_with_named_links_alone(lto):
+def test_line_information_of_both_sides_is_kept(lto):
+    """Also of what ``link=`` names."""
+    code = '#line 77 "theirs.cu"\n' + adder("with_lines")
+    called = Linked("with_lines", autolink.CUDASource(code)).function
     declared = cuda.declare_device("declared_with_lines", "int32(int32)")
 
     def kernel(x):
-        x[0] = declared(x[1])
-
-    built = build(kernel, lineinfo=True, lto=lto, link=[cuda.CUSource(adder("declared_with_lines"))])
-    assert built.entry_name in symbols(built.code)
-
-
-@pytest.mark.parametrize("lto", [True, False])
-def test_line_information_of_both_sides_is_kept(lto):
-    code = '#line 77 "theirs.cu"\n' + adder("with_lines")
-    called = Linked("with_lines", autolink.CUDASource(code)).function
-
-    def kernel(x):
         x[0] = called(x[1])
+        x[1] = declared(x[2])
 
-    lines = elf(build(kernel, lineinfo=True, lto=lto).code).get_section_by_name(".debug_line").data()
-    assert b"theirs.cu" in lines
+    named = cuda.CUSource('#line 99 "named.cu"\n' + adder("declared_with_lines"))
+    lines = elf(build(kernel, lineinfo=True, lto=lto, link=[named]).code).get_section_by_name(".debug_line").data()
+    assert b"theirs.cu" in lines and b"named.cu" in lines
     assert os.path.basename(__file__).encode() in lines
-
-
-@pytest.mark.parametrize("output", ["ptx", "ltoir"])
-def test_other_outputs(output):
-    built = build(kernel, output=output)
-    if output == "ptx":
-        assert f".entry {built.entry_name}".encode() in built.code
-    else:
-        assert built.code.startswith(b"\xed\x43\x4e\x7f")
 
 
 @pytest.mark.parametrize(
@@ -114,6 +106,8 @@ def test_other_outputs(output):
         ({"cc": (1, 0)}, ValueError, r"1.0 is not known to this CUDA toolkit\n  known: "),
         ({"cc": 9.0}, TypeError, "float 9.0 is not a compute capability: expected"),
         ({"cc": (9, 0, "x")}, ValueError, "suffix"),
+        ({"cc": []}, ValueError, r"^cc is an empty list, .*\n  what to do: pass compute capabilities"),
+        *(({"entry_name": name}, ValueError, "^entry_name must be a C identifier") for name in ("", "two words", 3)),
         ({"output": "elf"}, ValueError, "'cubin', 'ptx', 'ltoir', not 'elf'"),
         ({"fast_math": True}, TypeError, "^build.. and cuda.jit have no option 'fast_math'"),
         ({"signature": "void(float31)"}, ValueError, r"^'void\(float31\)' is not a signature: name 'float31' is not"),
@@ -203,7 +197,7 @@ def test_two_processes_build_the_same_bytes(lto, tmp_path):
 
 
 @pytest.mark.parametrize("lto", [True, False])
-def test_what_was_compiled_before_makes_no_difference(lto):
+def test_what_was_compiled_before_makes_no_difference_however_deep_it_calls(lto):
     @cuda.jit(device=True)
     def device_function(x):
         return function(x) + 1
@@ -211,79 +205,20 @@ def test_what_was_compiled_before_makes_no_difference(lto):
     def kernel(x):
         x[0] = device_function(x[1])
 
-    def other(x):
-        x[0] = device_function(x[1]) + 1
-
-    first = build(kernel, lto=lto)
-    build(other, lto=lto)
-    again = build(kernel, lto=lto)
-    assert (again.code, again.entry_name) == (first.code, first.entry_name)
-    assert first.entry_name in symbols(first.code)
-
-
-def test_another_process_finds_the_link(tmp_path):
-    """The key of a link is the code itself: a process that compiled other functions first finds it too."""
-    program = tmp_path / "program.py"
-    program.write_text(
-        textwrap.dedent(
-            """
-            import sys
-            from numba import cuda
-            from numba.cuda import autolink
-
-            class AddOne(autolink.DeviceCallable):
-                def __numba_cuda_call__(self, x):
-                    return autolink.Extern("add_one", returns=x)
-
-                def __numba_cuda_link__(self, x):
-                    return autolink.CUDASource('extern "C" __device__ int add_one(int x) { return x + 1; }')
-
-            add_one = AddOne()
-
-            @cuda.jit(device=True)
-            def twice(x):
-                return add_one(add_one(x))
-
-            def before(x):
-                x[0] = twice(x[1]) + 7
-
-            def kernel(x):
-                x[0] = twice(x[1])
-
-            if sys.argv[1] == "second":
-                autolink.build(before, "void(int32[::1])", cc=(9, 0))
-            autolink.build(kernel, "void(int32[::1])", cc=(9, 0))
-            """
-        )
-    )
-    environment = {
-        **os.environ,
-        "NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(tmp_path / "cache"),
-        "NUMBA_CUDA_AUTOLINK_LOG": "cache",
-    }
-    logs = [
-        subprocess.run(
-            [sys.executable, str(program), name], env=environment, check=True, capture_output=True, text=True
-        ).stderr
-        for name in ("first", "second")
-    ]
-    links = [[line for line in log.splitlines() if "link" in line and "'kernel'" in line] for log in logs]
-    assert len(links[0]) == len(links[1]) == 1
-    assert "disk" not in links[0][0]
-    assert "disk" in links[1][0]
-
-
-def test_shared_device_functions_are_compiled_once_however_deep():
-    """A call graph that shares callees has 2**n paths; each module is linked once."""
-    level = cuda.jit(device=True)(lambda x: function(x))
+    # A call graph that shares callees has 2**n paths; each module is linked once.
+    level = device_function
     for _ in range(12):
         level = (lambda below: cuda.jit(device=True)(lambda x: below(x) + below(x + 1)))(level)
     top = level
 
-    def deep(x):
+    def other(x):
         x[0] = top(x[1])
 
-    assert len(build(deep).inputs) == 1
+    first = build(kernel, lto=lto)
+    assert len(build(other, lto=lto).inputs) == 1
+    again = build(kernel, lto=lto)
+    assert (again.code, again.entry_name) == (first.code, first.entry_name)
+    assert first.entry_name in symbols(first.code)
 
 
 def test_arrays_are_aligned_for_cxx_where_a_device_function_makes_the_call():
@@ -309,14 +244,3 @@ def test_arrays_are_aligned_for_cxx_where_a_device_function_makes_the_call():
 
     ptx = build(kernel, "void(complex64[::1])", output="ptx").code.decode()
     assert re.search(r"\.shared \.align (8|16) \.b8 \w+\[32\]", ptx)
-
-
-def test_an_empty_list_of_compute_capabilities_is_an_error():
-    with pytest.raises(ValueError, match=r"^cc is an empty list, .*\n  what to do: pass compute capabilities"):
-        autolink.build(lambda x: None, "void(int32)", cc=[])
-
-
-@pytest.mark.parametrize("name", ["", "two words", 3, b"kernel"])
-def test_an_entry_name_that_is_no_identifier_is_an_error(name):
-    with pytest.raises(ValueError, match=r"^entry_name must be a C identifier, not"):
-        autolink.build(lambda x: None, "void(int32)", cc=(9, 0), entry_name=name)

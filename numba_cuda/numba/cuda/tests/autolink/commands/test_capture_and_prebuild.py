@@ -12,7 +12,7 @@ from cache_support import cache_warnings
 from numba.cuda import autolink, types
 from numba.cuda.autolink.commands.main_command import main
 from numba.cuda.autolink.many_kernels import capture
-from numba.cuda.autolink.many_kernels.job_list import JobList, JobListError, described
+from numba.cuda.autolink.many_kernels.job_list import JobList, JobListError, describe_job
 from numba.cuda.autolink.many_kernels.jobs import Job
 from numba.cuda.core import sigutils
 from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
@@ -152,7 +152,8 @@ def test_a_file_that_is_not_a_list_of_jobs_is_an_error(application, monkeypatch,
 @pytest.mark.parametrize("text", ["processes:0", "processes:many", "dask", "slurm", "mpi:4"])
 def test_an_unknown_executor_is_an_error(application, capsys, text):
     jobs = application / "jobs.json"
-    jobs.write_text('{"format": 1, "jobs": []}')
+    listed = [{"kernel": "captured_library:named", "signature": "void(float32[::1])", "cc": "9.0"}]
+    jobs.write_text(json.dumps({"format": 1, "path": [str(application)], "jobs": listed}))
     assert main(["prebuild", str(jobs), "--executor", text]) == 2
     assert f"--executor {text}: expected processes[:N]" in capsys.readouterr().err
 
@@ -179,7 +180,7 @@ def test_a_signature_in_a_list_means_the_same_types(signature):
     def kernel(*args):
         pass
 
-    (job,) = JobList((described(Job(kernel, signature, (9, 0))),)).loaded()
+    (job,) = JobList((describe_job(Job(kernel, signature, (9, 0))),)).loaded()
     assert sigutils.normalize_signature(job.signature)[0] == sigutils.normalize_signature(signature)[0]
     assert job.cc == "9.0"
 
@@ -190,7 +191,7 @@ def test_the_signature_of_a_closure_can_be_edited():
     def kernel(x):
         pass
 
-    listed = described(Job(kernel, "void(float32[::1])", (9, 0)))
+    listed = describe_job(Job(kernel, "void(float32[::1])", (9, 0)))
     (job,) = JobList(({**listed, "signature": "void(float64[::1])"},)).loaded()
     assert sigutils.normalize_signature(job.signature)[0] == (types.float64[::1],)
 
@@ -206,7 +207,7 @@ def test_what_is_captured_of_a_launch_is_what_the_next_launch_links(application,
 
     captured_library.named[1, 1](np.ones(4, np.float32))
     monkeypatch.delenv("NUMBA_CUDA_AUTOLINK_CAPTURE")
-    (job,) = capture.captured(folder).loaded()
+    (job,) = capture.read_captured(folder).loaded()
     assert job.for_launch
     links = {entry.digest for entry in current_store().disk.entries() if entry.kind == "link"}
     autolink.build_many([job])

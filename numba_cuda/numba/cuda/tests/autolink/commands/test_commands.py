@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from autolink_support import compiled, symbols
+from numba.cuda.autolink.commands import cache_command, main_command
 from numba.cuda.autolink.commands.main_command import main
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
 from numba.cuda.cudadrv.external_code.link import nvjitlink
@@ -41,6 +42,10 @@ def kernel(x):
 
 def function(x):
     x[0] = 1
+
+
+def plain(x):
+    x[0] = x[1] + "a"
 
 
 space = types.SimpleNamespace(kernel=kernel)
@@ -298,6 +303,17 @@ ERRORS = {
     "a folder for entries": (1, ["cache", "export", "missing/entries"], "there is no folder missing"),
     "a full disk": (1, ["explain", "FILE", "--json", "-o", "/dev/full"], "/dev/full: No space left on device"),
     "a folder for jobs": (1, ["capture", "-o", "missing/jobs.json", "--", "false"], "there is no folder missing"),
+    "nothing captured": (
+        3,
+        ["capture", "-o", "jobs.json", "--", sys.executable, "-c", "exit(3)"],
+        "compiled no kernels: jobs.json is not written",
+    ),
+    "nothing to prebuild": (1, ["prebuild", "empty.json"], "empty.json lists no kernels"),
+    "an error of Numba": (
+        1,
+        ["explain", "FILE:plain", "--sig", SIGNATURE, "--cc", "9.0"],
+        'found for signature:\n  at: PATH:29\n      x[0] = x[1] + "a"\n      ^^^^^^^^^^^^^^^^^\n',
+    ),
     "no size": (2, ["cache", "prune", "much"], "'much' is not a size"),
     "no command": (2, [], "COMMAND"),
 }
@@ -307,8 +323,10 @@ ERRORS = {
 def test_errors_are_reported_without_a_traceback(kernels, capsys, monkeypatch, tmp_path, name):
     code, arguments, message = ERRORS[name]
     monkeypatch.chdir(tmp_path)
+    Path("empty.json").write_text('{"format": 1, "path": [], "jobs": []}')
     found, printed = failing(capsys, *(argument.replace("FILE", kernels) for argument in arguments))
-    assert message in printed
+    assert message.replace("PATH", kernels) in printed
+    assert not Path("jobs.json").exists()
     assert found == code
 
 
@@ -338,7 +356,7 @@ def test_explain_reports_code_that_crashes_the_linker(tmp_path, capsys, monkeypa
     (tmp_path / "damaging.py").write_text(DAMAGED.replace("CUBIN", str(cubin)))
     monkeypatch.setattr(sys, "path", [*sys.path])
     command = ("explain", f"{tmp_path / 'damaging.py'}:kernel", "--sig", SIGNATURE, "--cc", "9.0")
-    nvjitlink._helper.close()  # the next one runs the changed script
+    nvjitlink.helpers.close()  # the next one runs the changed script
     with monkeypatch.context() as patched:
         patched.setattr(nvjitlink.nvjitlink_child, "__file__", str(child))
         code, printed = failing(capsys, *command)
@@ -437,3 +455,36 @@ def test_errors_of_the_command_line_begin_with_what_is_wrong(arguments, first, c
 def test_without_a_command_it_prints_its_help(capsys):
     assert main([]) == 2
     assert "doctor" in capsys.readouterr().err
+
+
+def test_a_module_names_its_file_and_a_repeated_architecture_counts_once(kernels, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["build", "commanded:kernel", "--sig", SIGNATURE, "--cc", "9.0,9.0", "-o", "built.cubin"]) == 0
+    assert "cubin of kernel for sm_90\n" in capsys.readouterr().out
+
+
+def test_autolink_that_is_off_is_said(capsys, monkeypatch):
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK", "0")
+    assert failing(capsys, "explain", "f.py:k") == (
+        1,
+        "numba-cuda-autolink: autolink is off: NUMBA_CUDA_AUTOLINK=0\n  what to do: unset it\n",
+    )
+
+
+def test_output_that_is_closed_or_has_few_letters(capsys, monkeypatch):
+    assert "µ → … ∑".encode("ascii", main_command._PLAIN) == b"u -> ... ?"
+    monkeypatch.setattr(sys, "stdout", None)
+    assert failing(capsys, "cache", "info") == (1, "numba-cuda-autolink: standard output is closed\n")
+
+
+def test_a_long_history_is_cut(capsys):
+    cache_command._print_history([str(line) for line in range(100)], whole=False)
+    printed = capsys.readouterr().out.splitlines()
+    assert len(printed) == 41 and printed[-1].startswith("... 60 more lines: --all ")
+
+
+def test_the_version_needs_no_numba():
+    command = [sys.executable, "-X", "importtime", "-m", "numba_cuda_autolink", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"numba-cuda-autolink {numba_cuda_autolink.__version__}\n"
+    assert "numba.cuda" not in done.stderr and "llvmlite" not in done.stderr

@@ -49,7 +49,7 @@ def children_of(number):
     """Return the processes that a process has started to compile in: other programs may run while it starts."""
     tasks = Path(f"/proc/{number}/task")
     children = [child for task in tasks.iterdir() for child in (task / "children").read_text().split()]
-    return [int(child) for child in children if b"child_process" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [int(child) for child in children if b"child_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 def runs(number):

@@ -19,9 +19,11 @@ from autolink_support import Linked, compiled, ptx
 from cuda.pathfinder import find_nvidia_header_directory
 from numba import cuda
 from numba.cuda import autolink, types
-from numba.cuda.autolink.testing import NotLinkableError, check_linkable
+from numba.cuda.autolink.testing import Check, NotLinkableError, check_linkable
 from numba.cuda.cudadrv.external_code.link import nvjitlink
 from repository import EXAMPLES, SUPPORT, module
+
+RUNS = "computes in the emulator what its __call__ does, for random arguments"
 
 
 class Add(autolink.DeviceCallable):
@@ -74,6 +76,7 @@ class TestAccepts:
             "links in a kernel that calls it twice, with LTO: yes",
             "links alone, without LTO: yes",
             "links in a kernel that calls it twice, without LTO: yes",
+            f"{RUNS}: not checked: it runs, and has no Python equivalent to compare with",
         ]
         assert linkable.symbols == ("add_1",)
         assert linkable.argtypes == (types.float32,)
@@ -428,7 +431,7 @@ class TestRejects:
         text = Path(nvjitlink.nvjitlink_child.__file__).read_text()
         call = "            nvjitlink.add_data("
         child.write_text(text.replace(call, f"            __import__('os').abort()\n{call}"))
-        nvjitlink._helper.close()  # the next one runs the changed script
+        nvjitlink.helpers.close()  # the next one runs the changed script
         monkeypatch.setattr(nvjitlink.nvjitlink_child, "__file__", str(child))
 
         class Damaged(Add):
@@ -623,3 +626,77 @@ class TestBodiesInPython:
 
         with pytest.raises(NotLinkableError, match="can be called in a kernel"):
             check_linkable(Wrong(), "float32")
+
+
+class TestRuns:
+    """The linked code and the Python equivalent."""
+
+    class Adds(Add):
+        def __call__(self, x):
+            return x + self.amount
+
+    @pytest.mark.parametrize("argtype", ["float64", "int16", "bool", "complex64"])
+    def test_scalars(self, argtype):
+        class Same(Add):
+            def source(self, x):
+                T = autolink.cxx_type(x)
+                return (
+                    f'#include <cuda/std/complex>\nextern "C" __device__ {T} add_{self.amount}({T} x) {{ return x; }}'
+                )
+
+            def __call__(self, x):
+                return x
+
+        assert quick(Same(), argtype).checks[-1] == Check(RUNS)
+
+    def test_another_result(self):
+        class Rounds(self.Adds):
+            def __call__(self, x):
+                return x + 1 + 1e-2
+
+        name, message = what_is_wrong(Rounds())
+        assert name == RUNS
+        assert re.search(r"got: the result of \(0\.\d+\) is np\.float32\(\d\.\d+\) in the emulator", message)
+
+    def test_arrays_that_it_changes(self):
+        class Put(Add):
+            def __numba_cuda_call__(self, x, i):
+                return autolink.Extern("put", returns=None)
+
+            def __numba_cuda_link__(self, x, i):
+                code = f'extern "C" __device__ void put(float* x, long long i) {{ x[i] = {self.amount}; }}'
+                return autolink.CUDASource(code)
+
+            def __call__(self, x, i):
+                x[i] = 1
+
+        assert quick(Put(), "float32[::1]", "int64").checks[-1] == Check(RUNS)
+        _, message = what_is_wrong(Put(2), "float32[::1]", "int64")
+        assert re.search(
+            r"argument 1 after the call \[\d\] of \(array\(float32, 1d, C\), \d\) is np.float32\(2.0\)", message
+        )
+
+    @pytest.mark.parametrize(
+        ("body", "reason"),
+        [
+            ("volatile int turns = 0; while (x > 0) ++turns; return x;", "A thread goes back in loops more than"),
+            ("return x / ((volatile float*)0)[0];", "A read of 4 bytes out of bounds"),
+        ],
+    )
+    def test_what_fails_for_random_arguments_is_not_compared(self, body, reason):
+        class Fails(self.Adds):
+            def source(self, x):
+                return f'extern "C" __device__ float add_1(float x) {{ {body} }}'
+
+        assert f"with random arguments: {reason}" in quick(Fails()).checks[-1].skipped
+
+    @pytest.mark.parametrize(
+        ("result", "reason"),
+        [("[][0]", "it runs, and in Python raises IndexError: list index out of range")],
+    )
+    def test_python_that_raises(self, result, reason):
+        class Raises(Add):
+            def __call__(self, x):
+                return eval(result)
+
+        assert quick(Raises()).checks[-1].skipped == reason

@@ -7,13 +7,14 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 
 import pytest
 from autolink_support import CC, build
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.core.errors import TypingError
-from numba.cuda.cudadrv.external_code.compile import translation_unit
+from numba.cuda.cudadrv.external_code.compile import nvrtc_processes
 
 f32, i32 = types.float32, types.int32
 SOURCE = """
@@ -26,15 +27,15 @@ __device__ float of_double(double x) { return x; }
 
 @pytest.fixture
 def runs(monkeypatch):
-    """The units that NVRTC compiles in this process, by name."""
+    """The units that NVRTC compiles, by name."""
     names = []
-    run = translation_unit.run_nvrtc
+    run = nvrtc_processes.run_in_child
 
-    def counted(code, name, *args, **options):
-        names.append(name)
-        return run(code, name, *args, **options)
+    def counted(child, unit, *others):
+        names.append(unit.name)
+        return run(child, unit, *others)
 
-    monkeypatch.setattr(translation_unit, "run_nvrtc", counted)
+    monkeypatch.setattr(nvrtc_processes, "run_in_child", counted)
     return names
 
 
@@ -59,17 +60,151 @@ def test_calls_that_do_not_depend_on_each_other_take_one_run(runs):
     assert len(runs) == 1
 
 
-def test_calls_on_results_take_a_run_for_each_level(runs):
-    lib = library("levels")
-    whole, of_int, of_double = lib.whole, lib.of_int, lib.of_double
+CHAINS = """
+#include <cuda/std/tuple>
+struct P { float a; int b; };
+__device__ P pair(double x) { return {float(x), 2}; }
+__device__ cuda::std::tuple<float, float> both(float x) { return {x, x + 1}; }
+__device__ float of_both(cuda::std::tuple<float, float> x) { return cuda::std::get<0>(x); }
+__device__ int over(int x) { return x; }
+__device__ float over(float x) { return x; }
+__device__ double over(double x) { return x; }
+template <class T> __device__ T same(T x) { return x; }
+template <class T> __device__ auto halved(T x) { static_assert(sizeof(T) == 4, "of four bytes"); return x / 2; }
+__device__ auto hidden(float x) { return double(x); }
+"""
+
+
+def kernel_of(lib, names: str):
+    """A kernel that calls functions one after the other, each with the result of the one before."""
+    lines = "".join(f"    v = f{number}(v)\n" for number, _ in enumerate(names.split()))
+    functions = {f"f{number}": lib[name] for number, name in enumerate(names.split())}
+    exec(f"def kernel(x, r):\n    v = x[0]\n{lines}    r[0] = v", functions)
+    return cuda.jit(functions["kernel"])
+
+
+def called(built) -> list[str]:
+    return sorted(each.prototype.returns.cxx for each in built.called_functions)
+
+
+def test_a_chain_whose_types_change_takes_one_run(runs):
+    built = build(kernel_of(library("levels"), "whole of_int of_double whole"), "void(float32[::1], float32[::1])")
+    assert called(built) == ["double", "float", "int"]
+    assert len(runs) == 1
+
+
+def test_a_mixed_kernel_takes_a_run_for_each_library(runs):
+    lib, other = autolink.cxx(CHAINS + "// mixed"), library("mixed")
+    both, of_both, over, same, f = lib.both, lib.of_both, lib.over, lib.same, other["n::f<1>"]
+
+    @cuda.jit(device=True)
+    def of_device(x):
+        return f(same(x)) * 2
 
     @cuda.jit
     def kernel(x, r):
-        r[0] = of_double(of_int(whole(x[0]))) + of_double(1.5)
-        r[1] = whole(x[1])
+        v = x[0]
+        for _ in range(3):
+            v = over(v) * 2 + of_device(v)  # from float32 to float64
+        if v > 1:
+            pair = both(v)
+            v = same(pair[0]) + of_both(pair)
+        else:
+            v = over(v)
+        r[0] = f(v)
 
     build(kernel, "void(float32[::1], float32[::1])")
+    assert len(runs) == 2
+
+
+@pytest.mark.parametrize(
+    ("names", "expected", "most"),
+    [
+        ("hidden over same", ["double", "double", "double"], 2),  # guessed as float
+        ("hidden halved", None, 3),  # which C++ takes as guessed only
+        ("hidden n::f<1> halved over", ["double", "float", "float", "float"], 2),
+    ],
+)
+def test_a_wrong_guess_costs_a_run_and_never_a_type(runs, names, expected, most):
+    kernel = kernel_of(autolink.cxx(f"{SOURCE}{CHAINS}// wrong {names}"), names)
+    if expected is None:
+        with pytest.raises(TypingError, match='halved\\(float64\\): static assertion failed with "of four bytes"'):
+            build(kernel, "void(float32[::1], float64[::1])")
+    else:
+        assert called(build(kernel, "void(float32[::1], float64[::1])")) == expected
+    assert len(runs) <= most
+
+
+def strict_kernel_of(strict, single):
+    @cuda.jit
+    def kernel(x, r):
+        r[0] = strict(single(x[0] * 2.5))
+
+    return kernel
+
+
+def test_what_cxx_refuses_is_not_guessed_again(runs):
+    """Not by another process either: here, by another library object of the same text."""
+    text = 'template <class T> __device__ auto strict(T x) { static_assert(sizeof(T) == 4, ""); return x; }'
+    counts = []
+    for _ in range(2):
+        lib = autolink.cxx(text)
+        kernel = strict_kernel_of(lib.strict, lib.expr("[](double x) { return (float)x; }"))
+        build(kernel, "void(float32[::1], float32[::1])")
+        counts.append(len(runs))
+    assert counts[0] == counts[1] <= 3
+
+
+def test_no_hook_is_asked_and_nothing_is_kept_under_a_guess(runs):
+    lib = autolink.cxx(CHAINS + "// hooks")
+    hidden, over = lib.hidden, lib.over
+    asked = []
+
+    class Same(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            asked.append(x)
+            return autolink.Extern(f"same_{x}", returns=x, args={"x": x})
+
+        def __numba_cuda_link__(self, x):
+            T = autolink.cxx_type(x)
+            return autolink.CUDASource(f'extern "C" __device__ {T} same_{x}({T} x) {{ return x; }}')
+
+    same = Same()
+
+    @cuda.jit(device=True)
+    def of_device(x):
+        return x + 1
+
+    @cuda.jit
+    def kernel(x, r):
+        r[0] = over(of_device(same(hidden(x[0]))))
+
+    build(kernel, "void(float32[::1], float64[::1])")
+    assert asked == [types.float64]
+    assert {signature[0] for signature in of_device.overloads} <= {types.float64}
+
+
+def test_two_signatures_choose_their_overloads(runs):
+    kernel = kernel_of(autolink.cxx(CHAINS + "// signatures"), "over same over")
+    for given, expected in [("float32", "float"), ("float64", "double"), ("int32", "int")]:
+        assert {*called(build(kernel, f"void({given}[::1], float64[::1])"))} == {expected}
     assert len(runs) == 3
+
+
+def test_kernels_in_threads_do_not_share_guesses():
+    lib = autolink.cxx(CHAINS + "// threads")
+    kernels = [kernel_of(lib, names) for names in ("over same hidden over", "hidden same over over")]
+    found = {}
+
+    def run(number):
+        found[number] = called(build(kernels[number], "void(float32[::1], float64[::1])"))
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {0: ["double", "double", "float", "float"], 1: ["double", "double", "double"]}
 
 
 def test_a_call_in_a_loop_is_typed_with_its_final_types(runs):
@@ -84,6 +219,7 @@ def test_a_call_in_a_loop_is_typed_with_its_final_types(runs):
         r[0] = total
 
     build(kernel, "void(float32[::1], float32[::1])")
+    assert len(runs) == 1  # which asks for the type with int64 too
 
 
 def test_declared_calls_take_one_run_which_kernels_use(runs):
@@ -137,7 +273,7 @@ def test_a_call_whose_name_is_part_of_a_refused_one_is_not_refused():
 
     with pytest.raises(TypingError) as caught:
         build(kernel, "void(float32[::1], float32[::1])")
-    assert "call: n::f(float32)\n" in str(caught.value) and "\nf(float32)" not in str(caught.value)
+    assert "call: n::f(float32)" in str(caught.value) and "\nf(float32)" not in str(caught.value)
     assert good.signature(f32, cc=CC).return_type == f32
 
 
@@ -180,12 +316,12 @@ def test_a_fresh_process_with_a_warm_cache_runs_no_nvrtc(tmp_path):
     script = textwrap.dedent("""
         from numba import cuda
         from numba.cuda import autolink, types
-        from numba.cuda.cudadrv.external_code.compile import translation_unit
-        runs, run = [], translation_unit.run_nvrtc
+        from numba.cuda.cudadrv.external_code.compile import nvrtc_processes
+        runs, run = [], nvrtc_processes.run_in_child
         def counted(*args, **options):
             runs.append(args)
             return run(*args, **options)
-        translation_unit.run_nvrtc = counted
+        nvrtc_processes.run_in_child = counted
         lib = autolink.cxx("template <class T> __device__ T f(T x) { return x; } struct P { int a; };")
         f, g = lib.f, lib.expr("[](auto x) { return x + 1; }")
         size, kind = lib.eval("sizeof(P)"), lib.type("P")

@@ -17,7 +17,7 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
-from autolink_support import build
+from autolink_support import build, without_place
 from numba import cuda
 from numba.cuda import autolink, dispatcher, literal_unroll, types
 from numba.cuda.autolink.compilation.context import without_device
@@ -424,7 +424,7 @@ class TestMethods:
             x[0] = generator.uniform()  # here
 
         expected = "Generator.uniform: missing a required argument: 'low'; its parameters are (low, high=1)"
-        assert expected in refused(kernel)
+        assert expected in without_place(refused(kernel))
 
     def test_python_methods_cannot_be_called(self):
         scale = Scale()
@@ -433,7 +433,7 @@ class TestMethods:
             x[0] = scale.python_method()  # here
 
         text = refused(kernel)
-        assert "Scale.python_method is a Python method\n  object: Scale(1)\n" in text
+        assert "Scale.python_method is a Python method\n  object: Scale(1)\n" in without_place(text)
         assert "what to do: decorate it with @autolink.device_method" in text
 
     def test_are_equal_for_the_same_object(self):
@@ -537,7 +537,7 @@ class TestAttributes:
         expected = (
             "Scale has no attribute 'sise'\n  object: Scale(1)\n  attributes: calls, factor, links, python_method, size"
         )
-        assert expected in refused(kernel)
+        assert expected in without_place(refused(kernel))
 
     def test_one_that_cannot_be_a_constant(self):
         scale = Scale(1, values=[1, 2])
@@ -546,7 +546,7 @@ class TestAttributes:
             x[0] = scale.values[0]  # here
 
         diagnosis = "Scale.values is of type list, which cannot be a constant of a kernel"
-        assert f"{diagnosis}\n  object: Scale(1)\n  expected: a number, " in refused(kernel)
+        assert f"{diagnosis}\n  object: Scale(1)\n  expected: a number, " in without_place(refused(kernel))
 
     def test_one_that_raises(self):
         class Broken(Scale):
@@ -559,7 +559,7 @@ class TestAttributes:
         def kernel(x):
             x[0] = scale.size  # here
 
-        assert "Broken.size raised ValueError: not configured\n  object: Scale(1)" in refused(kernel)
+        assert "Broken.size raised ValueError: not configured\n  object: Scale(1)" in without_place(refused(kernel))
 
     def test_one_that_is_a_new_object_each_time(self):
         class Parent(Scale):
@@ -585,7 +585,7 @@ class TestAttributes:
         with pytest.raises(LoweringError, match=r"cannot assign to the attribute 'factor' in a kernel") as caught:
             build(kernel, FLOATS)
         line = kernel.__code__.co_firstlineno + 1
-        assert f"at {__file__} ({line})" in str(caught.value)
+        assert f"at: {__file__}:{line} in " in str(caught.value)
         assert "object: Scale(7)" in str(caught.value)
 
 
@@ -607,7 +607,7 @@ class TestErrors:
         with pytest.raises(TypingError) as caught:
             build(in_file(f"def kernel(x):\n    x[0] = {call}\n", scale=Scale()), FLOATS)
         assert str(caught.value).startswith(f"Scale: {message}")
-        assert "\n  object: Scale(1)\n" in str(caught.value)
+        assert str(caught.value).endswith("\n  object: Scale(1)")
 
     def test_a_hook_that_raises(self):
         class Function(Scale):
@@ -622,7 +622,7 @@ class TestErrors:
         line = Function.__numba_cuda_call__.__code__.co_firstlineno + 1
         text = refused(kernel)
         assert "Function.__numba_cuda_call__ raised TypeError: only float64\n" in text
-        assert f"  object: Scale(4)\n  argument types: (float32)\n  raised at: {__file__}:{line}\n" in text
+        assert f"  object: Scale(4)\n  argument types: (float32)\n  raised at: {__file__}:{line}" in text
 
     def test_a_hook_that_needs_a_constant(self):
         class Function(Scale):
@@ -660,7 +660,7 @@ class TestErrors:
         text = refused(kernel)
         assert (
             "Function.__numba_cuda_call__ returned neither an autolink.Extern nor a function\n  object: Scale(4)\n"
-            in text
+            in without_place(text)
         )
         assert f"got: {shown(returned)}" in text
 

@@ -10,6 +10,7 @@ import textwrap
 import numpy as np
 import pytest
 from autolink_support import Linked, adder, compiled
+from emulated_tests import why_not_emulated
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.autolink.frontends.numba_cuda import emulated_driver
@@ -31,6 +32,17 @@ def device():
         pytest.skip("this process has loaded NVIDIA's driver")
     with autolink.emulated():
         yield
+
+
+@pytest.mark.gpu
+def test_nine_of_ten_tests_that_launch_kernels_run_in_the_emulator(request):
+    """Without the table of instructions, whose cases would be most of them."""
+    launching = [item for item in request.session.items if item.get_closest_marker("gpu")]
+    counted = [item.nodeid for item in launching if "test_instructions_on_gpu" not in item.nodeid]
+    if len(counted) < 400:
+        pytest.skip("only a part of the tests was chosen")
+    excluded = [test for test in counted if why_not_emulated(test)]
+    assert len(excluded) <= len(counted) / 10
 
 
 def plus_one(x):
@@ -282,3 +294,16 @@ def test_a_library_of_python_functions_is_found_by_its_name():
     assert [getattr(found, name)(5) for name in functions] == [5, 10, 15]
     with pytest.raises(AttributeError):
         _ = found.times_4
+
+
+def test_a_launch_that_is_too_large_for_its_kernel_fails_as_on_a_gpu(device):
+    kernel = cuda.jit(launch_bounds=64)(plus_one)
+    with pytest.raises(Exception, match="CUDA_ERROR_INVALID_VALUE") as raised:
+        kernel[1, 65](np.zeros(65))
+    assert type(raised.value).__name__ == "CUDAError"
+    assert "plus_one is compiled for blocks of at most (64, 1, 1) threads" in str(raised.value.__cause__)
+
+
+def test_no_warning_of_small_grids(device, recwarn):
+    cuda.jit(plus_one)[1, 1](np.zeros(1))
+    assert not [each for each in recwarn if "under-utilization" in str(each.message)]

@@ -8,6 +8,7 @@ import pytest
 from emulator_support import HEAD, kernel_of, kernel_text, launch, registered, run
 
 from numba_cuda_autolink.emulator import Checks, EmulationError, Module, UnsupportedInstruction, memory
+from numba_cuda_autolink.emulator.diagnosis import readable_name
 
 # %r0: the thread's index; %rd9: the address of its element of the first array, of 4 bytes
 ELEMENT = "mov.u32 %r0, %tid.x; mul.wide.u32 %rd8, %r0, 4; add.s64 %rd9, %rd0, %rd8;\n"
@@ -25,13 +26,13 @@ class TestBounds:
             run(ELEMENT + "st.global.u32 [%rd9+16], 1;", 64, words())
         assert raised.value.thread == (60, 0, 0)
         assert raised.value.kernel == "k"
-        assert "element 64 of 64 of argument 0" in str(raised.value)
+        assert "0 bytes after the end of an array at" in str(raised.value)
 
     def test_a_read_before_the_beginning(self):
         with pytest.raises(EmulationError, match="A read of 4 bytes out of bounds") as raised:
             run(ELEMENT + "ld.global.u32 %r1, [%rd9+-4];", 64, words())
         assert raised.value.thread == (0, 0, 0)
-        assert "element -1 of 64" in str(raised.value)
+        assert "4 bytes before an array at" in str(raised.value)
 
     def test_nothing_is_written_out_of_bounds(self):
         x = np.zeros(65, np.uint32)
@@ -66,6 +67,13 @@ class TestBounds:
         with pytest.raises(EmulationError, match="out of bounds"):
             run(body.replace("+16", "+32"), 1, x, before=before, shared=28)
 
+    def test_the_index_in_an_array_of_numba(self):
+        x = np.zeros((4, 8), np.float64)
+        words = [0, 0, x.size, 8, x.ctypes.data, *x.shape, *x.strides]
+        text = kernel_text("ld.param.u64 %rd0, [p4]; st.global.u64 [%rd0+272], %rd0;", *["u64"] * len(words))
+        with registered(x), pytest.raises(EmulationError, match=r"index \(4, 2\) of the shape \(4, 8\)"):
+            kernel_of(text).launch((1, 1, 1), (1, 1, 1), np.array(words, np.uint64).tobytes())
+
     @pytest.mark.parametrize("generic", [False, True])
     def test_local_memory(self, generic):
         space = "" if generic else ".local"
@@ -77,6 +85,7 @@ class TestBounds:
         with pytest.raises(EmulationError, match="A write of 4 bytes out of bounds") as raised:
             run(body, 17, words())
         assert raised.value.thread == (16, 0, 0)
+        assert ("byte 64 of 64 bytes of local memory" if generic else "local memory") in str(raised.value)
 
     def test_the_parameters_may_be_read(self):
         x = words()
@@ -169,8 +178,19 @@ class TestInitialised:
         space = "" if address else ".local"
         body = f".local .align 4 .b8 a[64]; mov.u64 %rd10, a; {address} st{space}.u32 [%rd10+8], 1;"
         run(body + f"ld{space}.u32 %r1, [%rd10+8];", 1, words(), checks=self.checks)
-        with pytest.raises(EmulationError, match="never written"):
+        with pytest.raises(EmulationError, match="never written") as raised:
             run(body + f"ld{space}.u32 %r1, [%rd10+12];", 1, words(), checks=self.checks)
+        assert "byte 12 of 64 bytes of local memory" in str(raised.value)
+
+    @pytest.mark.parametrize("wait", ["", "bar.sync 0;"])
+    def test_with_races_a_read_is_unwritten_if_no_thread_writes(self, wait):
+        read = "ld.shared.u32 %r1, [s+128];" + wait
+        with pytest.raises(EmulationError, match="never written") as raised:
+            run(read, 40, words(), before=SHARED, checks=Checks.all())
+        assert "byte 128 of 256 bytes" in str(raised.value)
+        with pytest.raises(EmulationError, match="A race"):
+            body = ELEMENT + SHARED_ADDRESS + "ld.shared.u32 %r1, [s+128]; st.shared.u32 [%rd11], 1;" + wait
+            run(body, 40, words(), before=SHARED, checks=Checks.all())
 
 
 class TestRaces:
@@ -197,6 +217,32 @@ class TestRaces:
         run(body.format("bar.warp.sync -1;"), 64, words(), before=SHARED, checks=self.checks)
         with pytest.raises(EmulationError, match="A race"):
             run(body.format(""), 64, words(), before=SHARED, checks=self.checks)
+
+    def test_a_write_after_another_thread_and_the_writer_read(self):
+        body = ELEMENT + SHARED_ADDRESS + """st.shared.u32 [%rd11], 0; bar.sync 0; setp.gt.u32 %p1, %r0, 1; @%p1 ret;
+            ld.shared.u32 %r1, [s+4]; st.shared.u32 [%rd11], 1;"""  # fmt: skip
+        with pytest.raises(EmulationError, match=r"this write of 4 bytes and thread \(0, 0, 0\)") as raised:
+            run(body, 64, words(), before=SHARED, checks=self.checks)
+        assert raised.value.thread == (1, 0, 0)
+        assert "the other access: ld.shared.u32 %r1, [s+4]" in str(raised.value)
+
+    def test_a_thread_may_read_what_it_alone_changed(self):
+        run(
+            ELEMENT + SHARED_ADDRESS + "atom.shared.add.u32 %r1, [%rd11], 1; ld.shared.u32 %r2, [%rd11];",
+            64,
+            words(),
+            before=SHARED,
+            checks=self.checks,
+        )
+
+    @pytest.mark.parametrize("threads", [32, 64])
+    def test_a_warp_may_read_after_its_barrier_what_its_lanes_added(self, threads):
+        body = "atom.shared.add.u32 %r1, [s], 1; bar.warp.sync -1; ld.shared.u32 %r2, [s];"
+        if threads == 32:
+            run(body, threads, words(), before=SHARED, checks=self.checks)
+        else:
+            with pytest.raises(EmulationError, match="A race"):
+                run(body, threads, words(), before=SHARED, checks=self.checks)
 
     def test_two_writes(self):
         with pytest.raises(EmulationError, match="A race"):
@@ -263,6 +309,28 @@ class TestPlaces:
             launch(kernel_of(text), 1, 1, words())
         assert raised.value.lines == ("/b/code.cuh:7", "/a/kernel.py:10")
         assert str(raised.value).endswith("at /b/code.cuh:7\n  inlined at /a/kernel.py:10")
+
+    def test_lines_of_calls_without_those_of_generated_code(self):
+        before = """.func f(.param .b64 a) { .reg .b64 %a;
+            .loc 2 7 5
+            ld.param.u64 %a, [a];
+            .loc 2 8 5
+            st.global.u32 [%a+400], 1;
+            ret; }"""
+        body = """ld.param.u64 %rd0, [p0];
+            .loc 3 1 1, function_name $L__info_string0, inlined_at 1 10 3
+            { .param .b64 b; st.param.b64 [b], %rd0;
+            call f, (b); }"""
+        text = kernel_text(".loc 1 10 3\n" + body, "u64", before=before)
+        text += '\n.file 1 "/a/kernel.py"\n.file 2 "/b/code.cuh"\n.file 3 "/a/f(int64)"\n'
+        with pytest.raises(EmulationError) as raised:
+            launch(kernel_of(text), 1, 1, words())
+        assert str(raised.value).endswith("at /b/code.cuh:8\n  called at /a/kernel.py:10")
+        assert raised.value.lines == ("/b/code.cuh:8", "/a/kernel.py:10")
+
+    def test_a_readable_name(self):
+        assert readable_name("_ZN8__main__6oob_2d12_3clocals_3e1kB2v1B4cw51E5ArrayIfE") == "__main__.oob_2d.<locals>.k"
+        assert [readable_name(name) for name in ("_Z3addPfi", "kernel", "_Z")] == ["add", "kernel", "_Z"]
 
     def test_a_modifier_that_the_emulator_does_not_have(self):
         text = kernel_text(".loc 1 3 0\nadd.sat.u32 %r1, %r2, %r3;") + '.file 1 "/a/kernel.py"'

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from autolink_support import adder
 from cuda import pathfinder
 from front_ends import front_end_named
+from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.autolink.c_abi import c_types
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters
@@ -21,7 +23,7 @@ from numba.cuda.np.numpy_support import from_dtype
 from repository import EXAMPLES
 
 from numba_cuda_autolink import FinishedKernelError
-from numba_cuda_autolink.types.parameters import placed
+from numba_cuda_autolink.types.parameters import place_leaves
 
 _INCLUDE = pathfinder.locate_nvidia_header_directory("cudart")
 COMPILERS = {"C99": ("gcc", "-std=c99"), "C++17": ("g++", "-std=c++17", "-x", "c++")}
@@ -119,7 +121,6 @@ VALUES_OF_MLIR = {
     "any_layout": (3000, 3000, 0, 3, 5, -10, 2),
     "records": (5000, 5000, 0, 9, 16),
 }
-CODES = ["q"] * 9 + ["h", "b", "f", "f", "f", "f", "B", "e"] + ["q"] * 9 + ["q"] * 9 + ["q"] + ["q"] * 7 + ["d"]
 
 
 @pytest.fixture(scope="module")
@@ -128,75 +129,55 @@ def built():
     return autolink.build(every_kind, SIGNATURE, cc=ccs, entry_name="every_kind")
 
 
-@pytest.fixture(scope="module")
-def folder(built, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("header")
-    autolink.write_header(folder / "every_kind.h", built)
-    (folder / "program.c").write_text(PROGRAM)
-    return folder
-
-
-@needs_compiler
-def test_a_program_passes_what_numba_cuda_mlir_passes(tmp_path):
+def built_by_mlir():
     mlir = front_end_named("numba-cuda-mlir")
     from numba.cuda.autolink.frontends.mlir.type_translation import from_core
 
-    linked = autolink.build(mlir.cuda.jit(every_kind), tuple(map(from_core, SIGNATURE.args)), cc=(9, 0))
-    autolink.write_header(tmp_path / "every_kind.h", linked)
-    (tmp_path / "program.c").write_text(PROGRAM)
-    for language in COMPILERS:
-        done = compiled(tmp_path, language, "-DMAJOR=9", "-DMINOR=0")
-        assert done.returncode == 0
-        name, _, packed, *_ = done.stdout.replace("7 6 4 48153", "\n7 6 4 48153").splitlines()
-        assert name == linked.entry_name
-        layout = cubin_parameters(linked.code, name)
-        leaves = placed(linked.launch_facts.parameters, layout)
-        values = [value for each in VALUES_OF_MLIR.values() for value in each]
-        expected = bytearray(sum(layout[-1]))
-        for leaf, value in zip(leaves, values, strict=True):
-            struct.pack_into(f"<{leaf.code}", expected, leaf.offset, value)
-        assert packed == expected.hex()
+    return [autolink.build(mlir.cuda.jit(every_kind), tuple(map(from_core, SIGNATURE.args)), cc=(9, 0))]
 
 
-def compiled(folder, language, *options):
+def check(folder, command, *options):
+    """Compile ``program.c`` in *folder*, without warnings."""
     assert _INCLUDE is not None
-    command = [*COMPILERS[language], *STRICT, "-isystem", str(_INCLUDE.abs_path), *options]
-    done = subprocess.run([*command, "program.c", "-o", "program"], cwd=folder, capture_output=True, text=True)
+    command = [*command, *STRICT, "-isystem", str(_INCLUDE.abs_path), *options, "program.c"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert not done.returncode, done.stderr
+
+
+def run(folder, language, capability):
+    """Run the program on a device of *capability*."""
+    major, minor = capability
+    check(folder, COMPILERS[language], f"-DMAJOR={major}", f"-DMINOR={minor}", "-o", "program")
     return subprocess.run([folder / "program"], capture_output=True, text=True)
 
 
 @needs_compiler
-@pytest.mark.parametrize("language", COMPILERS)
-def test_a_program_passes_what_numba_cuda_passes(folder, built, language):
-    done = compiled(folder, language, "-DMAJOR=9", "-DMINOR=0")
-    assert done.returncode == 0
-    name, first, *both = done.stdout.replace("7 6 4 48153", "\n7 6 4 48153").splitlines()
-    assert name == "every_kind"
-    assert first == "7 6 4 47000 0 1"  # no more than 48 KB with the kernel's own shared memory
-    assert both[1] == "7 6 4 48153 48153 1"  # asked of the driver
-    layout = cubin_parameters(built[0].code, "every_kind")
-    values = [value for each in VALUES.values() for value in each]
+@pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
+def test_a_program_passes_what_the_front_end_passes(built, front_end, tmp_path):
+    kernels, passed = (built, VALUES) if front_end == "numba-cuda" else (built_by_mlir(), VALUES_OF_MLIR)
+    autolink.write_header(tmp_path / "every_kind.h", kernels)
+    (tmp_path / "program.c").write_text(PROGRAM)
+    layout = cubin_parameters(kernels[0].code, kernels[0].entry_name)
+    leaves = place_leaves(kernels[0].launch_facts.parameters, layout)
     expected = bytearray(sum(layout[-1]))
-    for code, (offset, size), value in zip(CODES, layout, values, strict=True):
-        assert struct.calcsize(code) == size
-        struct.pack_into(f"<{code}", expected, offset, value)
-    assert both[0] == both[2] == expected.hex()
-
-
-@needs_compiler
-@pytest.mark.parametrize(("device", "is_found"), [((8, 6), True), ((9, 1), True), ((7, 5), False), ((10, 0), False)])
-def test_the_code_is_chosen_by_the_device(folder, device, is_found):
-    major, minor = device
-    done = compiled(folder, "C99", f"-DMAJOR={major}", f"-DMINOR={minor}")
+    for leaf, value in zip(leaves, [value for each in passed.values() for value in each], strict=True):
+        struct.pack_into(f"<{leaf.code}", expected, leaf.offset, value)
+    for language in COMPILERS:
+        done = run(tmp_path, language, (9, 0))
+        assert done.returncode == 0
+        name, first, *both = done.stdout.replace("7 6 4 48153", "\n7 6 4 48153").splitlines()
+        assert name == kernels[-1].entry_name
+        assert first == "7 6 4 47000 0 1"  # no more than 48 KB with the kernel's own shared memory
+        assert both[1] == "7 6 4 48153 48153 1"  # asked of the driver
+        assert both[0] == both[2] == expected.hex()
     no_binary_for_gpu = 209
-    assert done.returncode == (0 if is_found else no_binary_for_gpu)
+    for capability, is_found in ((8, 6), 0), ((9, 1), 0), ((7, 5), no_binary_for_gpu), ((10, 0), no_binary_for_gpu):
+        if front_end == "numba-cuda":
+            assert run(tmp_path, "C99", capability).returncode == is_found
 
 
 @needs_compiler
 def test_a_kernel_without_arguments_and_a_cooperative_one_compile(tmp_path):
-    from numba import cuda
-
     def nothing():
         pass
 
@@ -212,9 +193,7 @@ def test_a_kernel_without_arguments_and_a_cooperative_one_compile(tmp_path):
     assert "SHARED_MEMORY_CARVEOUT, 50)" in (tmp_path / "nothing.h").read_text()
     (tmp_path / "program.c").write_text('#include "nothing.h"\n#include "meets.h"\n#include "meets.h"\n')
     for command in COMPILERS.values():
-        command = [*command, *STRICT, "-isystem", str(_INCLUDE.abs_path), "-fsyntax-only", "program.c"]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-        assert not done.returncode, done.stderr
+        check(tmp_path, command, "-fsyntax-only")
 
 
 # Parameters with names that mean something else in C or C++, and what C calls them.
@@ -236,26 +215,13 @@ def test_parameters_may_be_named_as_types_macros_and_keywords(tmp_path):
     includes = "#include <complex.h>\n#include <errno.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
     uses = "".join(f"(void)arguments->{name};\n" for name in RENAMED.values())
     use = "void use(const odd_arguments *arguments)"
-    program = f'#include "odd.h"\n{use};\n{use} {{{uses}}}\n'
-    (tmp_path / "program.c").write_text(program)
-    (tmp_path / "after.c").write_text(includes + program)
-    assert _INCLUDE is not None
-    for command in (*COMPILERS.values(), ("gcc", "-std=gnu11"), ("g++", "-std=gnu++20", "-x", "c++")):
-        for source in ("program.c", "after.c"):
-            command_of_each = [*command, *STRICT, "-isystem", str(_INCLUDE.abs_path), "-fsyntax-only", source]
-            done = subprocess.run(command_of_each, cwd=tmp_path, capture_output=True, text=True)
-            assert not done.returncode, done.stderr
-
-
-@needs_compiler
-@pytest.mark.parametrize("command", [("gcc", "-std=gnu11"), ("g++", "-std=gnu++17", "-x", "c++")])
-def test_no_member_is_named_as_a_macro_of_the_headers(tmp_path, command):
-    headers = "".join(f"#include <{name}.h>\n" for name in ("cuda", "stddef", "stdint", "string"))
-    (tmp_path / "headers.c").write_text(headers)
-    assert _INCLUDE is not None
-    command = [*command, "-isystem", str(_INCLUDE.abs_path), "-dM", "-E", "headers.c"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    macros = [line.split()[1] for line in done.stdout.splitlines()]
+    for before in ("", includes):
+        (tmp_path / "program.c").write_text(f'{before}#include "odd.h"\n{use};\n{use} {{{uses}}}\n')
+        for command in (*COMPILERS.values(), ("g++", "-std=gnu++20", "-x", "c++")):
+            check(tmp_path, command, "-fsyntax-only")
+    (tmp_path / "program.c").write_text("".join(f"#include <{name}.h>\n" for name in ("cuda", "stdint", "string")))
+    check(tmp_path, ("gcc", "-std=gnu11"), "-dM", "-E", "-o", "macros")
+    macros = [line.split()[1] for line in (tmp_path / "macros").read_text().splitlines()]
     names = [name for name in macros if name.isidentifier()]
     assert len(names) > 200 and set(c_types.members(names)).isdisjoint(names)
 
@@ -276,24 +242,12 @@ def test_what_a_c_program_cannot_have_is_refused(built, tmp_path):
     refused("of one kernel with one signature", autolink.build(fails, **how, output="ptx"))
     refused("two are for the same", built[0], built[0])
     refused("raises .*exceptions", autolink.build(fails, **how, debug=True, opt=False))
-    refused("has callbacks", autolink.build(called_back(), **how))
+    called = cuda.declare_device("called", "int32(int32)", link=cuda.CUSource(adder("called"), setup_callback=print))
 
+    def calls(x):
+        x[0] = called(x[0])
 
-def called_back():
-    class Add(autolink.DeviceCallable):
-        def __numba_cuda_call__(self, x):
-            return autolink.Extern("add", returns=x)
-
-        def __numba_cuda_link__(self, x):
-            code = 'extern "C" __device__ int add(int x) { return x + 1; }'
-            return autolink.CUDASource(code, setup_callback=print)
-
-    add = Add()
-
-    def kernel(x):
-        x[0] = add(x[0])
-
-    return kernel
+    refused("has callbacks", autolink.build(calls, **how))
 
 
 def make(folder, *arguments):
@@ -315,8 +269,6 @@ def test_the_example_compiles(tmp_path):
 @needs_compiler
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 def test_the_example_is_right(tmp_path):
-    from numba import cuda
-
     major, minor = cuda.get_current_device().compute_capability
     libraries = next(
         (str(each.parent) for root in ("/usr/lib", "/lib") for each in Path(root).rglob("libcuda.so.1")), ""

@@ -17,9 +17,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from fake_driver import CUresult, DeviceArray
-from finished_kernels_support import NUMBER, VECTOR, CupyArray, driver_of, image, signature, write
+from finished_kernels_support import NUMBER, VECTOR, CupyArray, driver_of, image, signature
 
-import numba_cuda_autolink
 from numba_cuda_autolink import ArgumentError, KernelFileError, KernelLibrary, LaunchError
 from numba_cuda_autolink.finished.architecture import CodeFor, best
 from numba_cuda_autolink.finished.kernel_file import Signature
@@ -39,17 +38,26 @@ class TestTheLibrary:
         assert repr(made.scale) == "<kernel scale(array(float32, 1d, C), float32)>"
         assert fake.loaded == []
 
-    def test_a_name_that_is_not_there(self, library):
-        with pytest.raises(AttributeError, match=r"has no kernel 'scael'; did you mean scale\?"):
-            library().scael  # noqa: B018
-        with pytest.raises(KeyError, match="has no kernel 3"):
-            library()[3]
+    @pytest.mark.parametrize("name", ["scael", 3, ("scale",), ["scale"], None])
+    def test_a_name_that_is_not_there(self, library, name):
+        made = library()
+        assert name not in made
+        for look in (made.describe, made.__getitem__):
+            with pytest.raises(KeyError, match="has no kernel") as caught:
+                look(name)
+            assert ("did you mean scale?" in str(caught.value)) == ("sca" in str(name))
+        if isinstance(name, str):
+            with pytest.raises(AttributeError, match=r"has no kernel 'scael'; did you mean scale\?"):
+                getattr(made, name)
 
-    @pytest.mark.parametrize("name", ["close", "describe", "made_by", "_file", "__len__", "__class__", "no name"])
+    @pytest.mark.parametrize("name", ["close", "describe", "_file", "__len__", "_private", "no name"])
     def test_any_name_is_found_in_brackets(self, library, fake, name):
         made = library(**{name: [signature()]})
         made[name][1, 32](DeviceArray(), 2.0)
         assert len(fake.launches) == 1 and made.describe(name) and list(made) == [name]
+        if name == "_private":
+            with pytest.raises(AttributeError, match=r"a kernel of this name is library\['_private'\]"):
+                getattr(made, name)
         made.close()
 
     def test_libraries_and_kernels_are_not_pickled_or_copied(self, library):
@@ -58,68 +66,36 @@ class TestTheLibrary:
                 with pytest.raises(TypeError, match=r"cannot be pickled or copied; load .* in each process"):
                     make(value)
 
-    def test_a_launch_without_a_grid(self, library):
-        with pytest.raises(
-            LaunchError, match=r"^scale cannot be launched with no grid and block\n.*\n  expected: scale\["
-        ):
-            library().scale(DeviceArray(), 2.0)
-
-    def test_a_name_with_an_underscore_is_no_attribute(self, library):
-        made = library(_private=[signature()])
-        with pytest.raises(AttributeError, match=r"a kernel of this name is library\['_private'\]"):
-            made._private  # noqa: B018
-        assert made["_private"].signatures
-
-    @pytest.mark.parametrize("name", ["scael", 3, ("scale",), ["scale"], None])
-    def test_describing_what_is_not_there(self, library, name):
-        made = library()
-        with pytest.raises(KeyError, match="has no kernel") as caught:
-            made.describe(name)
-        assert ("did you mean scale?" in str(caught.value)) == ("sca" in str(name))
-        with pytest.raises(KeyError, match="has no kernel"):
-            made[name]
-        assert name not in made
-
     @pytest.mark.parametrize("report", [b"\xff\xfe\xfa", b"{", b"[" * 100_000])
     def test_a_report_that_is_none_is_damaged(self, library, report):
         with pytest.raises(KernelFileError, match=r"is damaged: it is not JSON where it must be"):
             library(scale=[signature(report=report)]).describe("scale")
 
-    def test_what_is_told_of_a_kernel_is_documented(self, library):
-        (described,) = library(scale=[signature()]).describe("scale")
-        rows = re.findall(r"^``(\w+)`` ", inspect.getdoc(KernelLibrary.describe), re.MULTILINE)
-        assert sorted(described) == sorted(rows)
-
     def test_what_a_kernel_is_made_of(self, library):
         made = library(scale=[signature(registers=12, report=b'{"format": "x"}')])
         (described,) = made.describe("scale")
+        rows = re.findall(r"^``(\w+)`` ", inspect.getdoc(KernelLibrary.describe), re.MULTILINE)
+        assert sorted(described) == sorted(rows)
         assert described["signature"] == "(array(float32, 1d, C), float32)" and described["runs_on"] == "sm_90"
         assert (described["registers"], described["report"]) == (12, {"format": "x"})
         assert made.made_by == {"numba-cuda": "1.2.3"}
 
-    def test_code_is_loaded_when_it_is_launched_first(self, library, fake):
-        made = library(scale=[signature()], other=[signature()])
-        for _ in range(3):
-            made.scale[1, 32](DeviceArray(), 2.0)
-        assert fake.loaded == [b"code"]
-
-    def test_closing_unloads_and_refuses_launches(self, library, fake):
-        with library() as made:
+    def test_code_is_loaded_by_the_first_launch_and_unloaded_by_close_or_with_the_last_one(self, library, fake):
+        with library(scale=[signature()], other=[signature()]) as made:
             launch = made.scale[1, 32]
-            launch(DeviceArray(), 2.0)
+            for _ in range(3):
+                launch(DeviceArray(), 2.0)
+            assert fake.loaded == [b"code"]
         assert fake.unloaded == [1]
         with pytest.raises(LaunchError, match="scale was closed with its library"):
             launch(DeviceArray(), 2.0)
-
-    def test_code_is_unloaded_with_the_last_launch(self, library, fake):
-        gc.collect()
         launch = library().scale[1, 32]
         launch(DeviceArray(), 2.0)
         gc.collect()
-        assert fake.unloaded == []
+        assert fake.unloaded == [1]
         del launch
         gc.collect()
-        assert fake.unloaded == [1]
+        assert fake.unloaded == [1, 2]
 
 
 class TestTheArchitecture:
@@ -158,15 +134,11 @@ class TestTheArchitecture:
 
 class TestTheConfiguration:
     def test_is_the_drivers(self, library, fake):
-        library().scale[(2, 3), (4, 5, 6), 7, 100](DeviceArray(), 2.0)
+        library().scale[[np.int64(2), 3], (4, 5, 6), 7, 100](DeviceArray(), 2.0)
         config = fake.launches[-1].config
         assert (config.gridDimX, config.gridDimY, config.gridDimZ) == (2, 3, 1)
         assert (config.blockDimX, config.blockDimY, config.blockDimZ) == (4, 5, 6)
         assert (config.hStream, config.sharedMemBytes, config.attrs) == (7, 100, [])
-
-    def test_numpys_integers_and_lists(self, library, fake):
-        library().scale[np.int64(2), [4]](DeviceArray(), 2.0)
-        assert fake.launches[-1].config.gridDimX == 2 and fake.launches[-1].config.blockDimX == 4
 
     @pytest.mark.parametrize(
         ("how", "message"),
@@ -190,11 +162,12 @@ class TestTheConfiguration:
             ((1,), r"\[\(1,\)\]"),
             (1, r"\[1\]"),
             ((1, 2, 3, 4, 5), r"\[\(1, 2, 3, 4, 5\)\]"),
+            (None, "no grid and block"),
         ],
     )
     def test_that_is_not_possible(self, library, fake, how, message):
         with pytest.raises(LaunchError, match=f"scale cannot be launched with {message}\n  called at: {__file__}"):
-            library().scale[how]
+            library().scale[how] if how else library().scale(DeviceArray(), 2.0)
 
     def test_too_many_threads_for_the_kernel(self, library):
         with driver_of(max_threads=64), pytest.raises(LaunchError, match="with 65 threads in a block"):
@@ -212,7 +185,7 @@ class TestTheConfiguration:
             with pytest.raises(LaunchError, match=r"bytes of dynamic shared memory\n.*\n  expected: at most 231424"):
                 kernel[1, 32, 0, 227 << 10](DeviceArray(), 2.0)
 
-    def test_options_are_launch_attributes(self, library, fake):
+    def test_options_and_what_the_kernel_says_are_launch_attributes(self, library, fake):
         kernel = library().scale
         launch = kernel.configure(8, 32, stream=5, shared=64, cooperative=True, cluster=(2, 1), programmatic=True)
         launch(DeviceArray(), 2.0)
@@ -227,6 +200,9 @@ class TestTheConfiguration:
         assert [name for _, name, _ in fake.attributes] == ["NON_PORTABLE_CLUSTER_SIZE_ALLOWED"]
         with pytest.raises(LaunchError, match=r"a grid of \(3, 1, 1\) in clusters of \(2, 1, 1\)"):
             kernel.configure(3, 32, cluster=2)
+        library(scale=[signature(cooperative=True, carveout=30)]).scale[1, 32](DeviceArray(), 2.0)
+        assert fake.launches[-1].config.attrs[0].id == "CU_LAUNCH_ATTRIBUTE_COOPERATIVE"
+        assert fake.attributes[-1][1:] == ("PREFERRED_SHARED_MEMORY_CARVEOUT", 30)
 
     def test_clusters_need_a_device_that_has_them(self, library):
         with driver_of(capability=(8, 0)):
@@ -234,10 +210,9 @@ class TestTheConfiguration:
             with pytest.raises(LaunchError, match=r"expected: compute capability 9\.0 or later"):
                 kernel.configure(2, 32, cluster=2)(DeviceArray(), 2.0)
 
-    def test_what_the_kernel_itself_says(self, library, fake):
-        library(scale=[signature(cooperative=True, carveout=30)]).scale[1, 32](DeviceArray(), 2.0)
-        assert fake.launches[-1].config.attrs[0].id == "CU_LAUNCH_ATTRIBUTE_COOPERATIVE"
-        assert [each[1:] for each in fake.attributes] == [("PREFERRED_SHARED_MEMORY_CARVEOUT", 30)]
+
+OF_ITSELF = SimpleNamespace()
+OF_ITSELF.stream = OF_ITSELF
 
 
 class TestStreams:
@@ -260,11 +235,6 @@ class TestStreams:
         library().scale[1, 32, stream](DeviceArray(), 2.0)
         assert fake.launches[-1].config.hStream == handle
 
-    @pytest.mark.parametrize("stream", ["0", 1.0, True, object()])
-    def test_what_is_none(self, library, fake, stream):
-        with pytest.raises(LaunchError, match=f"a stream is needed, got {type(stream).__name__}"):
-            library().scale[1, 32, stream]
-
     @pytest.mark.parametrize(
         "stream",
         [
@@ -276,17 +246,14 @@ class TestStreams:
             SimpleNamespace(__cuda_stream__=lambda: (0, -3)),
             SimpleNamespace(ptr="x"),
             type("Stream", (), {"ptr": 3}),
-            DeviceArray(),
+            *(DeviceArray(), "0", 1.0, True, object(), OF_ITSELF),
         ],
     )
-    def test_what_is_a_broken_one(self, library, fake, stream):
-        with pytest.raises(LaunchError, match=f"^a stream is needed, got {type(stream).__name__} .*\n  called at: "):
-            library().scale[1, 32, stream]
-
-    def test_a_stream_of_a_stream_of_itself(self, library):
-        stream = SimpleNamespace()
-        stream.stream = stream
-        with pytest.raises(LaunchError, match="it raised: RecursionError"):
+    def test_what_is_none(self, library, fake, stream):
+        why = r"(.|\n)*it raised: RecursionError" if stream is OF_ITSELF else ""
+        with pytest.raises(
+            LaunchError, match=f"^a stream is needed, got {type(stream).__name__} .*\n  called at: {why}"
+        ):
             library().scale[1, 32, stream]
 
     def test_objects_are_not_kept(self, library, fake):
@@ -342,54 +309,28 @@ class TestArguments:
         assert len(fake.launches) == 2
 
     @pytest.mark.parametrize(
-        ("field", "value"),
-        [
-            ("data", None),
-            ("data", 0x7000),
-            ("data", (0x7000,)),
-            ("data", ("0x7000", False)),
-            ("data", (-1, False)),
-            ("data", (2**64, False)),
-            ("data", (True, False)),
-            ("shape", None),
-            ("shape", 8),
-            ("shape", (-1,)),
-            ("shape", (1.5,)),
-            ("shape", ("8",)),
-            ("shape", (2**63,)),
-            ("shape", (2**40, 2**40)),
-            ("shape", (1,) * 1000),
-            ("strides", 4),
-            ("strides", (4, 4)),
-            ("strides", ()),
-            ("strides", (None,)),
-            ("strides", (2**64,)),
-            ("typestr", None),
-            ("typestr", np.dtype("f4")),
-            ("typestr", ""),
-            ("typestr", "f"),
-            ("typestr", "float32"),
-            ("typestr", "<fx"),
-            ("stream", "1"),
-            ("stream", -5),
-            ("stream", 2**64),
-            ("descr", [("", "|V4"), 3]),
-            ("descr", [("a", None), ("b", "<f4")]),
-            ("descr", [("a", "<f4", "x"), ("b", "<f4")]),
-        ],
+        ("field", "values"),
+        {
+            "data": (None, 0x7000, (0x7000,), ("0x7000", False), (-1, False), (2**64, False), (True, False)),
+            "shape": (None, 8, (-1,), (1.5,), ("8",), (2**63,), (2**40, 2**40), (1,) * 1000),
+            "strides": (4, (4, 4), (), (None,), (2**64,)),
+            "typestr": (None, np.dtype("f4"), "", "f", "float32", "<fx"),
+            "stream": ("1", -5, 2**64),
+            "descr": ([("", "|V4"), 3], [("a", None), ("b", "<f4")], [("a", "<f4", "x"), ("b", "<f4")]),
+        }.items(),
     )
-    def test_a_malformed_array_interface_is_an_error_that_names_the_field(self, library, fake, field, value):
-        array = DeviceArray(**({"typestr": "|V8"} if field == "descr" else {}))
-        array.__cuda_array_interface__[field] = value
-        with pytest.raises(ArgumentError, match=r"^scale: argument 1, 'x', does not fit\n") as caught:
-            library().scale[1, 32](array, 2.0)
-        malformed = f"got: an array whose __cuda_array_interface__ is malformed: {field!r} is {value!r:.40}"
-        assert malformed in str(caught.value)
-
-    def test_an_array_interface_that_lacks_all_or_is_none(self, library, fake):
+    def test_a_malformed_array_interface_is_an_error_that_names_the_field(self, library, fake, field, values):
+        launch = library().scale[1, 32]
+        for value in values:
+            array = DeviceArray(**({"typestr": "|V8"} if field == "descr" else {}))
+            array.__cuda_array_interface__[field] = value
+            with pytest.raises(ArgumentError, match=r"^scale: argument 1, 'x', does not fit\n") as caught:
+                launch(array, 2.0)
+            malformed = f"got: an array whose __cuda_array_interface__ is malformed: {field!r} is {value!r:.40}"
+            assert malformed in str(caught.value)
         for interface, got in [({}, "malformed: 'shape' is missing"), ([1], "of type list, not a dict")]:
             with pytest.raises(ArgumentError, match=f"argument 1, 'x', does not fit\n.*\n.*\n  got: .* is {got}"):
-                library().scale[1, 32](SimpleNamespace(__cuda_array_interface__=interface), 2.0)
+                launch(SimpleNamespace(__cuda_array_interface__=interface), 2.0)
 
     def test_an_argument_that_raises(self, library, fake):
         class Raises:
@@ -407,30 +348,20 @@ class TestArguments:
             def __repr__(self):
                 raise ValueError("no")
 
-        for argument, got in [
-            (Raises(), "Raises that does not show its memory: RuntimeError: not computed"),
-            (RaisesLate(), "RaisesLate that does not show its memory: BufferError: not exported"),
-            (HasNoRepr(), "HasNoRepr"),
-        ]:
-            for launch in (library().scale[1, 32], library(scale=[signature(), signature(VECTOR)]).scale[1, 32]):
-                with pytest.raises(ArgumentError, match="argument 1, 'x', ") as caught:
-                    launch(argument, 2.0)
-                assert caught.value.got == got
-
-    def test_numbers_that_raise(self, library, fake):
         class Broken(float):
             def __float__(self):
                 raise RuntimeError("no")
 
-        for signatures in ([signature()], [signature(), signature(VECTOR)]):
-            with pytest.raises(ArgumentError, match="argument 2, 'a', ") as caught:
-                library(scale=signatures).scale[1, 32](DeviceArray(), Broken(1.0))
-            assert caught.value.got.endswith("whose value cannot be read: RuntimeError")
-
-    def test_errors_are_pickled_with_their_parts(self, library, fake):
-        with pytest.raises(ArgumentError) as caught:
-            library().scale[1, 32](3, 2.0)
-        assert vars(pickle.loads(pickle.dumps(caught.value))) == vars(caught.value)
+        for name, arguments, got in [
+            ("x", (Raises(), 2.0), "Raises that does not show its memory: RuntimeError: not computed"),
+            ("x", (RaisesLate(), 2.0), "RaisesLate that does not show its memory: BufferError: not exported"),
+            ("x", (HasNoRepr(), 2.0), "HasNoRepr"),
+            ("a", (DeviceArray(), Broken(1.0)), "Broken 1.0, whose value cannot be read: RuntimeError"),
+        ]:
+            for launch in (library().scale[1, 32], library(scale=[signature(), signature(VECTOR)]).scale[1, 32]):
+                with pytest.raises(ArgumentError, match=rf"argument \d, '{name}', ") as caught:
+                    launch(*arguments)
+                assert caught.value.got == got
 
     def test_the_error_has_its_parts(self, library, fake):
         with pytest.raises(ArgumentError) as caught:
@@ -438,6 +369,7 @@ class TestArguments:
         error = caught.value
         assert (error.position, error.parameter, error.expected) == (1, "x", "array(float32, 1d, C)")
         assert (error.got, error.remedy[:4]) == ("ndarray in host memory", "copy")
+        assert vars(pickle.loads(pickle.dumps(error))) == vars(error)
 
     @pytest.mark.parametrize("devices", [1, 2])
     @pytest.mark.parametrize("signatures", [[signature()], [signature(), signature(VECTOR)]])
@@ -480,56 +412,41 @@ class TestArguments:
             with pytest.raises(ArgumentError, match=f"got: {message}"):
                 library().scale[1, 32](Buffer(handle=handle, size=size), 2.0)
 
-    def test_dlpack_of_the_host_is_refused(self, library, fake):
-        class OnlyDlpack:
-            def __init__(self, array):
-                self.__dlpack__, self.__dlpack_device__ = array.__dlpack__, array.__dlpack_device__
-
-        with pytest.raises(ArgumentError, match="OnlyDlpack in host memory"):
-            library().scale[1, 32](OnlyDlpack(np.zeros(3, "f4")), 2.0)
-
     def test_dlpack(self, library, fake):
         class Device:
-            def __init__(self, array):
-                self._array = array
+            def __init__(self, array, kind=2):
+                self._array, self._kind = array, kind
 
             def __dlpack__(self, stream):
                 assert stream == 1
                 return self._array.__dlpack__()
 
             def __dlpack_device__(self):
-                return 2, 0
+                return self._kind, 0
 
         array = np.zeros(6, "f4")
+        with pytest.raises(ArgumentError, match="Device in host memory"):
+            library().scale[1, 32](Device(array, kind=1), 2.0)
         library().scale[1, 32](Device(array), 2.0)
         assert packed(fake) == (0, 0, 6, 4, array.ctypes.data, 6, 4, 2.0)
 
 
 class TestWhatIsWritten:
-    def test_an_array_that_is_the_same_is_not_read_again(self, library, fake):
+    def test_an_array_that_is_the_same_is_not_read_again_unless_it_changed_and_not_kept(self, library, fake):
         launch, one, two = library().scale[1, 32], CupyArray(0x100, (5,)), CupyArray(0x200, (6,))
         for array in (one, one, one, two, two, one):
             launch(array, 2.0)
             assert packed(fake) == (0, 0, array.size, 4, array.data._pointer, array.size, 4, 2.0)
         assert one.reads == 3 and two.reads == 1
-
-    def test_no_array_is_kept_alive(self, library, fake):
-        launch, array = library().scale[1, 32], CupyArray()
-        for _ in range(3):
-            launch(array, 2.0)
-        gone = weakref.ref(array)
-        del array
+        one.shape = (5, 1)
+        with pytest.raises(ArgumentError, match=r"array\(float32, 2d, C\)"):
+            launch(one, 2.0)
+        launch(two, 2.0)
+        gone = weakref.ref(two)
+        del two, array
         assert gone() is None
         with pytest.raises(ArgumentError, match="got: None"):  # what a dead reference gives is no argument
             launch(None, 2.0)
-
-    def test_an_array_that_changed_in_place_is_read_again(self, library, fake):
-        launch, array = library().scale[1, 32], CupyArray(shape=(4,))
-        for _ in range(3):
-            launch(array, 2.0)
-        array.shape = (2, 2)
-        with pytest.raises(ArgumentError, match=r"array\(float32, 2d, C\)"):
-            launch(array, 2.0)
 
     @pytest.mark.parametrize("layout", "CFA")
     def test_matrices(self, library, fake, layout):
@@ -604,35 +521,14 @@ def test_a_launch_that_the_driver_refuses(library, fake):
     assert len(fake.launches) == 2
 
 
-def test_damaged_code_is_refused_before_the_driver_has_it(tmp_path, fake):
-    path = tmp_path / "a.kernels"
-    write(path, scale=[signature(code=b"the code")])
-    path.write_bytes(path.read_bytes().replace(b"the code", b"thf code"))
-    kernels = numba_cuda_autolink.load(path)
-    with pytest.raises(KernelFileError, match="have another checksum"):
-        kernels.scale[1, 32](CupyArray(), 2.0)
-    assert fake.loaded == []
-
-
 def test_threads_do_not_share_what_they_write(library, fake):
     launch = library().scale[1, 32]
-    wrong = []
-
-    original = fake.cuLaunchKernelEx
-
-    def launched(config, function, parameters, extra):
-        done = original(config, function, parameters, extra)
-        pointer, number = struct.unpack("<7q f", fake.launches[-1].packed)[4::3]
-        if pointer != number:
-            wrong.append((pointer, number))
-        return done
 
     def work(number):
         array = CupyArray(number)
         for _ in range(200):
             launch(array, float(number))
 
-    fake.cuLaunchKernelEx = launched
     threads = [threading.Thread(target=work, args=(number,)) for number in range(1, 9)]
     for thread in threads:
         thread.start()
@@ -643,18 +539,13 @@ def test_threads_do_not_share_what_they_write(library, fake):
     assert all(values[4] == values[7] for values in counted)
 
 
-def test_callbacks_that_cannot_be_imported(library, fake, monkeypatch):
-    monkeypatch.setattr("cuda.core.ObjectCode", SimpleNamespace(from_cubin=lambda code: SimpleNamespace(handle=5)))
-    made = library(scale=[signature(setup=("no_such_module:set_up",))])
-    with pytest.raises(numba_cuda_autolink.KernelFileError, match="needs the callback no_such_module:set_up"):
-        made.scale[1, 32](DeviceArray(), 2.0)
-
-
 def test_callbacks_run_once_each(library, fake, monkeypatch, tmp_path):
     (tmp_path / "callbacks_of_kernels.py").write_text("calls = []\nset_up = tear_down = calls.append\n")
     monkeypatch.syspath_prepend(tmp_path)
     code = SimpleNamespace(handle=5)
     monkeypatch.setattr("cuda.core.ObjectCode", SimpleNamespace(from_cubin=lambda cubin: code))
+    with pytest.raises(KernelFileError, match="needs the callback no_such_module:set_up"):
+        library(scale=[signature(setup=("no_such_module:set_up",))]).scale[1, 32](DeviceArray(), 2.0)
     name = "callbacks_of_kernels:set_up"
     with library(scale=[signature(setup=(name,), teardown=(name,))]) as made:
         for _ in range(2):

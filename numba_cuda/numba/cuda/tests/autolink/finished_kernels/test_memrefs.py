@@ -17,14 +17,14 @@ import numpy as np
 import pytest
 from autolink_support import build
 from fake_driver import DeviceArray
-from finished_kernels_support import CupyArray, driver_of
+from finished_kernels_support import driver_of
 from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters
 from repository import SUPPORT
 
 import numba_cuda_autolink
 from numba_cuda_autolink import ArgumentError, FinishedKernelError
-from numba_cuda_autolink.types.parameters import Parameter, placed
+from numba_cuda_autolink.types.parameters import Parameter, place_leaves
 
 RECORD = [("a", "i4"), ("b", "f8")]
 # By name: the type, in terms of `types` and `record`; the argument, in terms of `array` and `numpy`.
@@ -148,117 +148,95 @@ def array(shape, dtype, strides=None):
     return DeviceArray(0x7F0000001000, shape, dtype.str, strides=strides, **descr)
 
 
-def test_strides_are_in_what_the_kernel_reads(mlir, fake, tmp_path):
+@pytest.fixture
+def loaded(mlir, fake, tmp_path):
+    """Builds a kernel of this signature for *function*, and loads it from a file."""
+
+    def load(function, *signature):
+        build(mlir.cuda.jit(function), signature).save(tmp_path / "a.kernels")
+        return numba_cuda_autolink.load(tmp_path / "a.kernels")[function.__name__]
+
+    return load
+
+
+def passed(fake):
+    """The values of 8 bytes that the last launch passed."""
+    return np.frombuffer(fake.launches[-1].packed, np.int64).tolist()
+
+
+def test_strides_are_in_what_the_kernel_reads(mlir, fake, loaded):
     """Their launcher counts the strides of complex numbers in numbers half their size, and those of records, which are
     bytes in the kernel, in records where the array does not name its strides."""
     from numba_cuda_mlir.numba_cuda.np.numpy_support import from_dtype
 
-    @mlir.cuda.jit
-    def kernel(x, records):
-        pass
-
     record = np.dtype(RECORD, align=True)
-    build(kernel, (mlir.types.complex64[::1, :], from_dtype(record)[::1])).save(tmp_path / "a.kernels")
-    kernel = numba_cuda_autolink.load(tmp_path / "a.kernels").kernel
+    kernel = loaded(lambda x, records: None, mlir.types.complex64[::1, :], from_dtype(record)[::1])
     kernel[1, 1](array((5, 3), "c8", (8, 40)), array((5,), record))
-    passed = np.frombuffer(fake.launches[-1].packed, np.int64).tolist()
-    assert passed[3:7] == [5, 3, 1, 5] and passed[10:] == [5, record.itemsize]
+    assert passed(fake)[3:7] == [5, 3, 1, 5] and passed(fake)[10:] == [5, record.itemsize]
 
 
-def test_its_own_arrays_of_records_have_their_fields(mlir, fake, tmp_path):
+def test_its_own_arrays_of_records_have_their_fields(fake, loaded):
     """Their array interface does not name them."""
     from numba_cuda_mlir.numba_cuda.cudadrv.devicearray import DeviceNDArray
     from numba_cuda_mlir.numba_cuda.np.numpy_support import from_dtype
 
-    @mlir.cuda.jit
-    def kernel(records):
-        pass
-
     record = np.dtype(RECORD, align=True)
-    build(kernel, (from_dtype(record)[::1],)).save(tmp_path / "a.kernels")
-    kernel = numba_cuda_autolink.load(tmp_path / "a.kernels").kernel
+    kernel = loaded(lambda records: None, from_dtype(record)[::1])
     memory = SimpleNamespace(device_ctypes_pointer=ctypes.c_size_t(0x5000))
     kernel[1, 1](DeviceNDArray((3,), (16,), record, gpu_data=memory))
-    assert np.frombuffer(fake.launches[-1].packed, np.int64).tolist() == [0x5000, 0x5000, 0, 3, 16]
+    assert passed(fake) == [0x5000, 0x5000, 0, 3, 16]
     with pytest.raises(ArgumentError, match="'records', does not fit"):
         kernel[1, 1](DeviceNDArray((3,), (16,), np.dtype([("a", "i8"), ("b", "f8")]), gpu_data=memory))
 
 
-def test_the_second_launch_with_an_array_of_another_size_passes_its_own(mlir, fake, tmp_path):
-    @mlir.cuda.jit
-    def kernel(x, y):
-        pass
-
-    build(kernel, "void(float32[::1], float32[:, ::1])").save(tmp_path / "a.kernels")
-    launch = numba_cuda_autolink.load(tmp_path / "a.kernels").kernel[1, 1]
-    first, second, matrix = CupyArray(0x5000, (8,)), CupyArray(0x6000, (9,)), CupyArray(0x7000, (2, 3))
-    for x in (first, first, second, first):
-        launch(x, matrix)
-    passed = [np.frombuffer(each.packed, np.int64).tolist() for each in fake.launches]
-    of_matrix = [0x7000, 0x7000, 0, 2, 3, 3, 1]
-    expected = {0x5000: [0x5000, 0x5000, 0, 8, 1, *of_matrix], 0x6000: [0x6000, 0x6000, 0, 9, 1, *of_matrix]}
-    assert passed == [expected[address] for address in (0x5000, 0x5000, 0x6000, 0x5000)]
-
-
-def test_strides_that_are_not_multiples_of_an_item_are_refused(mlir, fake, tmp_path):
-    @mlir.cuda.jit
-    def kernel(x):
-        pass
-
-    build(kernel, "void(int32[:])").save(tmp_path / "a.kernels")
-    kernel = numba_cuda_autolink.load(tmp_path / "a.kernels").kernel
+def test_strides_that_are_not_multiples_of_an_item_are_refused(mlir, fake, loaded):
+    kernel = loaded(lambda x: None, mlir.types.int32[:])
     with pytest.raises(ArgumentError, match=r"got: array\(int32, 1d, A\) with strides of 6 bytes"):
         kernel[1, 1](array((3,), "i4", (6,)))
     kernel[1, 1](array((1,), "i4", (6,)))
     assert len(fake.launches) == 1
 
 
+NOT_TAKEN = "parameter 'x' .*: finished kernels do not take it"
+NO_STRIDES = "parameter 'x' .*: kernels of numba-cuda-mlir do not use the strides of arrays of records"
+
+
 @pytest.mark.parametrize(
     ("numba_type", "why"),
     [
-        ("types.none", "a kernel of numba-cuda-mlir has no parameter for it"),
-        ("types.Optional(types.int32)", "finished kernels do not take it"),
-        ("types.bfloat16", "finished kernels do not take it"),
-        ("types.literal(3)", "its value is part of the code"),
-        ("types.unicode_type", "finished kernels do not take it"),
-        ("types.CharSeq(4)", "finished kernels do not take it"),
-        ("types.CharSeq(4)[::1]", "finished kernels do not take it"),
-        ("types.NPTimedelta('ns')[::1]", "finished kernels do not take it"),
-        ("types.Array(record, 1, 'A')", "kernels of numba-cuda-mlir do not use the strides of arrays of records"),
-        ("types.Array(record, 2, 'C')", "kernels of numba-cuda-mlir do not use the strides of arrays of records"),
+        ("types.none", "parameter 'x' .*: a kernel of numba-cuda-mlir has no parameter for it"),
+        ("types.Optional(types.int32)", NOT_TAKEN),
+        ("types.bfloat16", NOT_TAKEN),
+        ("types.literal(3)", "parameter 'x' .*: its value is part of the code"),
+        ("types.unicode_type", NOT_TAKEN),
+        ("types.CharSeq(4)", NOT_TAKEN),
+        ("types.CharSeq(4)[::1]", NOT_TAKEN),
+        ("types.NPTimedelta('ns')[::1]", NOT_TAKEN),
+        ("types.Array(record, 1, 'A')", NO_STRIDES),
+        ("types.Array(record, 2, 'C')", NO_STRIDES),
+        # An array for Numba, which is passed as an address.
+        ("types.NestedArray(types.float32, (3,))", r"its code takes other parameters than \(nestedarray"),
     ],
 )
-def test_what_is_not_known_to_be_passed_right_is_refused(mlir, tmp_path, numba_type, why):
+def test_what_is_not_known_to_be_passed_right_is_refused(loaded, numba_type, why):
     from numba_cuda_mlir.numba_cuda import types
     from numba_cuda_mlir.numba_cuda.np.numpy_support import from_dtype
 
-    @mlir.cuda.jit
-    def kernel(x):
-        pass
-
     names = {"types": types, "record": from_dtype(np.dtype(RECORD, align=True))}
-    linked = build(kernel, (eval(numba_type, names),))
-    with pytest.raises(FinishedKernelError, match=f"kernel 'kernel' cannot be saved: parameter 'x' .*: {why}"):
-        linked.save(tmp_path / "a.kernels")
-
-
-def test_an_array_of_another_form_is_refused(mlir, tmp_path):
-    """`NestedArray` is an array for Numba, and passed as an address."""
-    from numba_cuda_mlir.numba_cuda import types
-
-    @mlir.cuda.jit
-    def kernel(x):
-        pass
-
-    with pytest.raises(FinishedKernelError, match=r"its code takes other parameters than \(nestedarray"):
-        build(kernel, (types.NestedArray(types.float32, (3,)),)).save(tmp_path / "a.kernels")
+    with pytest.raises(FinishedKernelError, match=f"kernel '<lambda>' cannot be saved: {why}"):
+        loaded(lambda x: None, eval(numba_type, names))
 
 
 def test_a_complex_number_is_two_values_or_one_and_two_floats_are_two():
     number, pair = Parameter("complex", "x", "<c8"), Parameter("number", "x", "<f4")
-    assert placed([number], [(8, 8)]) == placed([number], [(8, 4), (12, 4)])
-    assert placed([pair, pair], [(8, 8)]) is None
-    assert placed([number], [(8, 4)]) is placed([number], [(8, 8), (16, 8)]) is placed([number], []) is None
+    assert place_leaves([number], [(8, 8)]) == place_leaves([number], [(8, 4), (12, 4)])
+    assert place_leaves([pair, pair], [(8, 8)]) is None
+    assert (
+        place_leaves([number], [(8, 4)])
+        is place_leaves([number], [(8, 8), (16, 8)])
+        is place_leaves([number], [])
+        is None
+    )
 
 
 def test_what_is_pickled_is_saved_where_numba_cuda_mlir_is_not(mlir, tmp_path):
@@ -288,24 +266,16 @@ def test_kernels_of_both_are_in_one_file(mlir, fake, tmp_path):
     def other(x):
         x[0] = 2
 
-    signature = "void(float32[::1])"
-    built = [build(cuda.jit(one), signature), build(mlir.cuda.jit(other), signature)]
-    autolink.save(tmp_path / "a.kernels", built)
+    def built(*functions):
+        return [build(each, "void(float32[::1])") for each in functions]
+
+    autolink.save(tmp_path / "a.kernels", built(cuda.jit(one), mlir.cuda.jit(other)))
     kernels = numba_cuda_autolink.load(tmp_path / "a.kernels")
     for name, size in (("one", 56), ("other", 40)):
         kernels[name][1, 1](array((5,), "f4"))
         assert len(fake.launches[-1].packed) == size
-
-
-def test_two_kernels_of_one_name_and_signature_are_refused(mlir, tmp_path):
-    from numba import cuda
-
-    def kernel(x):
-        x[0] = 1
-
-    built = [build(each(kernel), "void(float32[::1])") for each in (cuda.jit, mlir.cuda.jit)]
-    with pytest.raises(FinishedKernelError, match=r"two kernels are called 'kernel', with signature"):
-        autolink.save(tmp_path / "a.kernels", built)
+    with pytest.raises(FinishedKernelError, match=r"two kernels are called 'one', with signature"):
+        autolink.save(tmp_path / "b.kernels", built(cuda.jit(one), mlir.cuda.jit(one)))
 
 
 def test_a_bound_kernel_is_loaded_with_its_callbacks(mlir, fake):

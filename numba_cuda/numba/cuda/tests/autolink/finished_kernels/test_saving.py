@@ -5,22 +5,22 @@ from __future__ import annotations
 
 import collections
 import ctypes
-import dataclasses
 import enum
 import json
+import os
 import struct
 import subprocess
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from autolink_support import CC, Linked, adder, build, ptx
+from autolink_support import adder, build, ptx
 from fake_driver import DeviceArray
 from finished_kernels_support import CupyArray, driver_of
 from numba import cuda
 from numba.cuda import autolink, dispatcher, types
-from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters, launch_bounds, ptx_parameters
 from numba.cuda.np.numpy_support import from_dtype
 
@@ -48,11 +48,19 @@ def nothing(x, y):
     pass
 
 
+device_function = cuda.jit(device=True)(nothing)
+
+
 def importable(module):
     """A callback."""
 
 
 SCALE = "void(float32[::1], float32)"
+
+
+@pytest.fixture(scope="module")
+def scaling():
+    return build(scale, SCALE)
 
 
 class TestAFile:
@@ -74,14 +82,43 @@ class TestAFile:
             assert autolink.Report.from_json(file.read(image.report).decode()) == linked.report
         assert {"numba-cuda", "numba-cuda-autolink", "nvJitLink"} <= set(file.made_by)
 
-    def test_of_one_kernel(self, tmp_path):
-        build(scale, SCALE).save(tmp_path / "a.kernels")
-        assert KernelFile(tmp_path / "a.kernels").names == ("scale",)
+    def test_has_the_names_of_parameters_and_kernels_and_callbacks_and_what_calls_brought(self, tmp_path):
+        code = cuda.PTXSource(ptx(adder("called")), setup_callback=importable, teardown_callback=importable)
+        function = cuda.declare_device("called", "int32(int32)", link=code)
 
-    @pytest.mark.parametrize("form", [lambda one: one, lambda one: [one], lambda one: (one,), lambda one: iter([one])])
-    def test_of_one_kernel_or_any_number(self, form, tmp_path):
-        autolink.save(tmp_path / "a.kernels", form(build(scale, SCALE)))
-        assert KernelFile(tmp_path / "a.kernels").names == ("scale",)
+        def keyword_only(x, *, a):
+            x[0] = function(a)
+
+        linked = build(keyword_only, "void(int32[::1], int32)", entry_name="other")
+        linked.save(tmp_path / "a.kernels")
+        file = KernelFile(tmp_path / "a.kernels")
+        (signature,) = file.signatures("other")
+        (image,) = signature.images
+        assert file.names == ("other",) and [parameter.name for parameter in signature.parameters] == ["x", "a"]
+        assert image.setup == image.teardown == (f"{__name__}:importable",)
+        assert "<unnamed-ptx>" in json.dumps(json.loads(file.read(image.report)))
+
+    def test_of_one_kernel_or_any_number_has_equal_ones_once(self, scaling, tmp_path):
+        for form in (scaling, [scaling], (scaling, scaling), iter([scaling])):
+            autolink.save(tmp_path / "a.kernels", form)
+            (signature,) = KernelFile(tmp_path / "a.kernels").signatures("scale")
+            assert len(signature.images) == 1
+
+    def test_has_ptx(self, tmp_path):
+        build(scale, SCALE, output="ptx").save(tmp_path / "a.kernels")
+        (signature,) = KernelFile(tmp_path / "a.kernels").signatures("scale")
+        assert str(signature.images[0].runs_on) == "compute_90" and signature.images[0].registers is None
+
+    def test_paths_as_bytes_and_wrong_ones(self, scaling, tmp_path):
+        scaling.save(bytes(tmp_path / "a.kernels"))
+        autolink.write_header(bytes(tmp_path / "a.h"), scaling)
+        assert list(numba_cuda_autolink.load(bytes(tmp_path / "a.kernels"))) == ["scale"]
+        for path in ("", bytes(tmp_path / "missing" / "a.kernels")):
+            with pytest.raises(FileNotFoundError, match=f"'{os.fsdecode(path)}'$"):
+                scaling.save(path)
+        for write in (autolink.save, autolink.write_header):
+            with pytest.raises(TypeError):
+                write(scaling, tmp_path / "in the wrong order")
 
     @pytest.mark.parametrize("write", [autolink.save, autolink.write_header])
     @pytest.mark.parametrize(
@@ -98,73 +135,61 @@ class TestAFile:
             (lambda one: [cuda.jit(scale)], "CUDADispatcher ", "build it first"),
         ],
     )
-    def test_what_was_not_built_is_a_type_error(self, write, make, got, todo, tmp_path):
+    def test_what_was_not_built_is_a_type_error(self, scaling, write, make, got, todo, tmp_path):
         with pytest.raises(TypeError, match=rf"^{write.__name__}\(\) expects what build\(\) returned\n") as caught:
-            write(tmp_path / "a", make(build(scale, SCALE)))
+            write(tmp_path / "a", make(scaling))
         assert f"\n  got: {got}" in str(caught.value) and f"\n  what to do: {todo}" in str(caught.value)
         assert not list(tmp_path.iterdir())
 
-    @pytest.mark.parametrize("write", [autolink.save, autolink.write_header])
-    def test_the_path_and_the_kernels_in_the_wrong_order(self, write, tmp_path):
-        with pytest.raises(TypeError):
-            write(build(scale, SCALE), tmp_path / "a")
 
-    def test_keyword_only_parameters_are_parameters(self, tmp_path):
-        def keyword_only(x, *, a):
-            x[0] = a
+def calling_back():
+    function = cuda.declare_device(
+        "called", "int32(int32)", link=cuda.PTXSource(ptx(adder("called")), setup_callback=lambda module: None)
+    )
 
-        build(keyword_only, SCALE).save(tmp_path / "a.kernels")
-        (signature,) = KernelFile(tmp_path / "a.kernels").signatures("keyword_only")
-        assert [parameter.name for parameter in signature.parameters] == ["x", "a"]
+    def kernel(x):
+        x[0] = function(x[0])
 
-    def test_an_empty_path(self):
-        with pytest.raises(FileNotFoundError, match=r"''$"):
-            build(scale, SCALE).save("")
+    return build(kernel)
 
-    def test_paths_as_bytes(self, tmp_path):
-        linked = build(scale, SCALE)
-        linked.save(bytes(tmp_path / "a.kernels"))
-        autolink.write_header(bytes(tmp_path / "a.h"), linked)
-        assert list(numba_cuda_autolink.load(bytes(tmp_path / "a.kernels"))) == ["scale"]
-        with pytest.raises(FileNotFoundError, match=f"'{tmp_path}/missing/a.kernels'$"):
-            linked.save(bytes(tmp_path / "missing" / "a.kernels"))
 
-    def test_the_entry_name_is_the_kernels_name(self, tmp_path):
-        build(scale, SCALE, entry_name="other").save(tmp_path / "a.kernels")
-        assert KernelFile(tmp_path / "a.kernels").names == ("other",)
-
-    def test_has_equal_kernels_once(self, tmp_path):
-        linked = build(scale, SCALE)
-        autolink.save(tmp_path / "a.kernels", [linked, linked])
-        (signature,) = KernelFile(tmp_path / "a.kernels").signatures("scale")
-        assert len(signature.images) == 1
-
-    def test_has_ptx(self, tmp_path):
-        build(scale, SCALE, output="ptx").save(tmp_path / "a.kernels")
-        (signature,) = KernelFile(tmp_path / "a.kernels").signatures("scale")
-        assert str(signature.images[0].runs_on) == "compute_90" and signature.images[0].registers is None
+def with_nrt(linked):
+    return replace(linked, launch_facts=replace(linked.launch_facts, needs_nrt=True))
 
 
 class TestWhatCannotBeSaved:
-    def refused(self, linked, message, tmp_path):
+    @pytest.mark.parametrize(
+        ("make", "message"),
+        [
+            (lambda _: build(scale, SCALE, output="ltoir"), "it was built with output='ltoir'"),
+            (lambda _: build(scale, SCALE, debug=True, opt=False), r"raises exceptions \(debug=True\)"),
+            (lambda _: build(nothing, "void(int32, int32)", extensions=[object()]), "pass through extensions="),
+            (
+                lambda _: build(nothing, types.void(types.literal(3), types.int32)),
+                "parameter 'x' cannot be passed: its value is part of the code\n  type: Literal",
+            ),
+            (
+                lambda _: build(nothing, types.void(types.Dispatcher(device_function), types.int32)),
+                "parameter 'x' cannot be passed: it has no value at run time",
+            ),
+            (lambda _: calling_back(), r"a callback .* be imported by a name\n  callback: <function .*lambda"),
+            (with_nrt, r"reference counting \(NRT\)"),
+            (
+                lambda linked: replace(build(scale, "void(float64[::1], float64)"), launch_facts=linked.launch_facts),
+                r"its code takes other parameters.*\n  expected: .* 4 \(bytes\)\n  got: .* 8 \(bytes\)",
+            ),
+            (
+                lambda linked: replace(linked, entry_name="missing"),
+                "the parameters cannot be read from its code: it has no notes on a kernel missing",
+            ),
+            (lambda _: [], "there are no kernels to save"),
+        ],
+    )
+    def test_is_refused_with_the_reason(self, scaling, make, message, tmp_path):
         with pytest.raises(FinishedKernelError, match=message) as caught:
-            linked.save(tmp_path / "a.kernels")
+            autolink.save(tmp_path / "a.kernels", make(scaling))
         assert not list(tmp_path.iterdir())
         assert len(str(caught.value).splitlines()[0]) < 120
-
-    def test_no_kernels(self, tmp_path):
-        with pytest.raises(FinishedKernelError, match="there are no kernels to save"):
-            autolink.save(tmp_path / "a.kernels", [])
-
-    def test_ltoir(self, tmp_path):
-        self.refused(build(scale, SCALE, output="ltoir"), "it was built with output='ltoir'", tmp_path)
-
-    def test_exceptions(self, tmp_path):
-        self.refused(build(scale, SCALE, debug=True, opt=False), r"raises exceptions \(debug=True\)", tmp_path)
-
-    def test_extensions(self, tmp_path):
-        linked = build(nothing, "void(int32, int32)", extensions=[object()])
-        self.refused(linked, "pass through extensions=", tmp_path)
 
     def test_two_kernels_of_one_name(self, tmp_path):
         def other(x, a):
@@ -173,61 +198,6 @@ class TestWhatCannotBeSaved:
         other.__name__ = "scale"
         with pytest.raises(FinishedKernelError, match=r"two kernels are called 'scale', .* for sm_90"):
             autolink.save(tmp_path / "a.kernels", [build(scale, SCALE), build(other, SCALE)])
-
-    def test_literal_arguments(self, tmp_path):
-        linked = build(nothing, types.void(types.literal(3), types.int32))
-        self.refused(linked, "parameter 'x' cannot be passed: its value is part of the code\n  type: Literal", tmp_path)
-
-    def test_functions_as_arguments(self, tmp_path):
-        function = cuda.jit(device=True)(lambda x: x)
-        linked = build(nothing, types.void(types.Dispatcher(function), types.int32))
-        self.refused(linked, "parameter 'x' cannot be passed: it has no value at run time", tmp_path)
-
-    @pytest.mark.parametrize("kind", ["setup_callback", "teardown_callback"])
-    def test_a_callback_without_a_name(self, kind, tmp_path):
-        code = cuda.PTXSource(ptx(adder("called")), **{kind: lambda module: None})
-        function = cuda.declare_device("called", "int32(int32)", link=code)
-
-        def kernel(x):
-            x[0] = function(x[0])
-
-        self.refused(
-            build(kernel), r"a callback .* cannot be imported by a name\n  callback: <function .*lambda", tmp_path
-        )
-
-    def test_the_runtime_of_numba_cuda(self, monkeypatch, tmp_path):
-        monkeypatch.setattr(config, "CUDA_ENABLE_NRT", True, raising=False)
-        linked = build(scale, SCALE)
-        with_nrt = dataclasses.replace(linked.launch_facts, needs_nrt=True)
-        object.__setattr__(linked, "launch_facts", with_nrt)
-        self.refused(linked, r"reference counting \(NRT\)", tmp_path)
-
-    def test_other_parameters_than_those_of_the_code(self, tmp_path):
-        linked, other = build(scale, SCALE), build(scale, "void(float64[::1], float64)")
-        object.__setattr__(linked, "code", other.code)
-        object.__setattr__(linked, "entry_name", other.entry_name)
-        self.refused(
-            linked, r"its code takes other parameters.*\n  expected: .* 4 \(bytes\)\n  got: .* 8 \(bytes\)", tmp_path
-        )
-
-    def test_code_without_the_kernel(self, tmp_path):
-        linked = build(scale, SCALE)
-        object.__setattr__(linked, "entry_name", "missing")
-        self.refused(
-            linked, "the parameters cannot be read from its code: it has no notes on a kernel missing", tmp_path
-        )
-
-
-def test_importable_callbacks_are_saved_by_name(tmp_path):
-    code = cuda.PTXSource(ptx(adder("called")), setup_callback=importable, teardown_callback=importable)
-    function = cuda.declare_device("called", "int32(int32)", link=code)
-
-    def kernel(x):
-        x[0] = function(x[0])
-
-    build(kernel).save(tmp_path / "a.kernels")
-    (signature,) = KernelFile(tmp_path / "a.kernels").signatures("kernel")
-    assert signature.images[0].setup == signature.images[0].teardown == (f"{__name__}:importable",)
 
 
 # How arguments are passed
@@ -321,6 +291,8 @@ def test_arguments_are_passed_as_numba_cuda_passes_them(passing, name):
     path, built = passing
     numba_type, value = PASSED[name]
     layout = cubin_parameters(built[name].code, built[name].entry_name)
+    parameters = KernelFile(path).signatures(built[name].entry_name)[0].parameters
+    assert layout == tuple((leaf.offset, leaf.size) for leaf in leaves(parameters)), "that of C"
     with driver_of() as fake:
         kernel = numba_cuda_autolink.load(path)[built[name].entry_name]
         for _ in range(2):
@@ -331,15 +303,6 @@ def test_arguments_are_passed_as_numba_cuda_passes_them(passing, name):
     assert [len(each) for each in got] == [len(each) for each in expected]
     assert got == expected
     assert second.packed == first.packed
-
-
-@pytest.mark.parametrize("name", PASSED)
-def test_the_layout_of_the_code_is_that_of_c(passing, name):
-    path, built = passing
-    linked = built[name]
-    parameters = KernelFile(path).signatures(linked.entry_name)[0].parameters
-    layout = cubin_parameters(linked.code, linked.entry_name)
-    assert layout == tuple((leaf.offset, leaf.size) for leaf in leaves(parameters))
 
 
 @pytest.mark.parametrize("name", ["vector", "tuple", "complex64", "record", "none of them"])
@@ -455,21 +418,8 @@ print(*sorted(sys.modules))
     assert modules.isdisjoint({"cuda.core", "cuda.bindings.nvrtc", "cuda.bindings.nvjitlink", "cuda.bindings.nvvm"})
 
 
-def test_what_a_build_brings_is_in_its_report(tmp_path):
-    function = Linked("reported").function
-
-    def kernel(x):
-        x[0] = function(x[0])
-
-    build(kernel, cc=CC).save(tmp_path / "a.kernels")
-    file = KernelFile(tmp_path / "a.kernels")
-    assert "reported" in json.dumps(json.loads(file.read(file.signatures("kernel")[0].images[0].report)))
-
-
-class TestBind:
-    def test_what_is_not_a_kernel(self):
-        for wrong in (scale, cuda.jit(device=True)(scale), 3):
-            with pytest.raises(
-                TypeError, match=r"bind\(\) expects a kernel made by cuda.jit\n  got: (function|CUDADispatcher|int) "
-            ):
-                autolink.bind(wrong, SCALE)
+@pytest.mark.parametrize("wrong", [scale, cuda.jit(device=True)(scale), 3])
+def test_bind_takes_kernels_alone(wrong):
+    expected = r"bind\(\) expects a kernel made by cuda.jit\n  got: (function|CUDADispatcher|int) "
+    with pytest.raises(TypeError, match=expected):
+        autolink.bind(wrong, SCALE)

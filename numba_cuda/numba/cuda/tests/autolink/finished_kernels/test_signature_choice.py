@@ -9,25 +9,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from fake_driver import DeviceArray
-from finished_kernels_support import NUMBER, VECTOR, CupyArray, driver_of, signature
+from finished_kernels_support import NUMBER, VECTOR, CupyArray, signature
 
 from numba_cuda_autolink import ArgumentError
 from numba_cuda_autolink.types.parameters import Parameter
-
-
-def test_the_arguments_choose(library, fake):
-    kinds = {"one": "<f4", "two": "<f8", "three": "<i4", "four": "<i8"}
-    both = [
-        signature(VECTOR._replace(dtype=dtype), Parameter("number", "a", dtype), code=name.encode())
-        for name, dtype in kinds.items()
-    ]
-    kernel = library(scale=both).scale
-    for _ in range(2):
-        for number, dtype in enumerate(kinds.values()):
-            launches = len(fake.launches)
-            kernel[1, 32](DeviceArray(typestr=dtype), 3)
-            assert len(fake.launches) == launches + 1
-            assert fake.loaded[fake.launches[-1].function[0] - 1].decode() == list(kinds)[number]
 
 
 @pytest.mark.parametrize(
@@ -56,14 +41,6 @@ def test_numbers_choose_as_numba_does(library, fake, value, chosen):
     kernel = library(k=[signature(each, code=str(name).encode()) for name, each in kinds.items()]).k
     kernel[1, 1](value)
     assert fake.loaded == [str(chosen).encode()]
-
-
-def test_contiguous_arrays_choose_the_contiguous_signature(library, fake):
-    layouts = [signature(VECTOR._replace(layout=layout), code=layout.encode()) for layout in "AC"]
-    kernel = library(k=layouts).k
-    for array in (DeviceArray(), DeviceArray(strides=(8,)), DeviceArray()):
-        kernel[1, 1](array)
-    assert fake.loaded == [b"C", b"A"]
 
 
 class Level(enum.Enum):
@@ -230,10 +207,3 @@ class TestNoneFits:
         many = [signature(VECTOR._replace(dtype=f"<M8[{n}s]"), NUMBER) for n in range(1, 40)] + [signature()]
         _, lines = refused(library(k=many).k, DeviceArray(), "x")
         assert lines[2] == "    (array(float32, 1d, C), float32)" and "    and 32 more" in lines
-
-    def test_another_device(self, library):
-        with driver_of(devices=2) as fake:
-            fake.context = 0x101
-            _, lines = refused(library(k=[signature(), signature(VECTOR)]).k, CupyArray(device=0))
-            assert lines[0] == "k: argument 1, 'x', fits none of its signatures"
-            assert lines[-1] == "  what to do: copy it to device 1, or launch on its device"

@@ -247,14 +247,12 @@ class TestFiles:
         variables["table"].set([5, 5, 5, 5])  # nothing is loaded
         assert floats(fake, 1) == [4, 4, 4, 4]
 
-    def test_a_file_with_two_types_of_one_name_is_damaged(self, tmp_path):
-        types = [VariableType("table", "<f4", (count,), "constant") for count in (4, 5)]
-        write(tmp_path / "a.kernels", one=[signature(variables=tuple((each, None) for each in types))])
-        with pytest.raises(KernelFileError, match="it has two variables 'table'"):
-            numba_cuda_autolink.load(tmp_path / "a.kernels").variables  # noqa: B018
-
-    def test_a_value_of_another_size_is_damaged(self, tmp_path):
-        table = VariableType("table", "<f4", (4,), "constant")
-        write(tmp_path / "a.kernels", one=[signature(variables=((table, b"123"),))])
-        with pytest.raises(KernelFileError, match="the value of 'table' has 3 bytes, not 16"):
-            numba_cuda_autolink.load(tmp_path / "a.kernels").variables  # noqa: B018
+    def test_two_types_of_one_name_and_a_value_of_another_size_are_damage(self, tmp_path):
+        table, other = (VariableType("table", "<f4", (count,), "constant") for count in (4, 5))
+        for variables, message in [
+            (((table, None), (other, None)), "it has two variables 'table'"),
+            (((table, b"123"),), "the value of 'table' has 3 bytes, not 16"),
+        ]:
+            write(tmp_path / "a.kernels", one=[signature(variables=variables)])
+            with pytest.raises(KernelFileError, match=message):
+                numba_cuda_autolink.load(tmp_path / "a.kernels").variables  # noqa: B018

@@ -129,6 +129,7 @@ class TestWhoIsAsked:
         assert called(make()) == called(make()) == [(a, "float32")]
 
     def test_a_variable_that_is_assigned_twice_and_the_variable_of_a_loop(self, front_end, cuda):
+        front_end.needs("0.6", "tuples with None as arguments of device functions, as objects are there")
         if front_end.name == "numba-cuda":
             from numba.cuda import literal_unroll
         else:
@@ -689,6 +690,7 @@ class TestErrors:
 
     @pytest.mark.parametrize("hook", ["__numba_cuda_call__", "__numba_cuda_link__"])
     def test_an_object_that_refuses_is_asked_once_in_a_compilation_and_again_in_the_next(self, front_end, hook):
+        front_end.needs("0.6", "tuples with None as arguments of device functions, as objects are there")
         cuda, asked = front_end.cuda, []
 
         class Refuses(Inc):

@@ -35,30 +35,28 @@ def machine_code(number):
 
 def build_in_worker(number):
     build_with(machine_code(number))
-    return nvjitlink._helper._child.pid
+    return nvjitlink.helpers.kept.pid
 
 
 def test_it_has_a_helper_of_its_own_and_leaves_that_of_its_parent_alone():
     build_with(machine_code(int.from_bytes(os.urandom(3), "little")))
-    helper = nvjitlink._helper._child
+    helper = nvjitlink.helpers.kept
 
     def build_in_child():
-        assert nvjitlink._helper._child is None
+        assert nvjitlink.helpers.kept is None
         assert build_in_worker(int.from_bytes(os.urandom(3), "little")) != helper.pid
-        nvjitlink._helper.close()
+        nvjitlink.helpers.close()
 
     wait_for(build_in_child)
     assert not helper.has_ended
     build_with(machine_code(int.from_bytes(os.urandom(3), "little")))
-    assert nvjitlink._helper._child is helper
+    assert nvjitlink.helpers.kept is helper
 
 
 def test_processes_of_multiprocessing_that_are_forked_build():
     with multiprocessing.get_context("fork").Pool(2) as pool:
         numbers = [int.from_bytes(os.urandom(3), "little") for _ in range(2)]
-        assert nvjitlink._helper._child is None or nvjitlink._helper._child.pid not in pool.map(
-            build_in_worker, numbers
-        )
+        assert nvjitlink.helpers.kept is None or nvjitlink.helpers.kept.pid not in pool.map(build_in_worker, numbers)
 
 
 def test_one_that_is_forked_while_another_thread_compiles_raises_when_it_compiles():

@@ -33,6 +33,15 @@ class Scale(autolink.DeviceCallable):
         return autolink.CUDASource(f'extern "C" __device__ {T} {symbol}({T} x) {{ return x * {self.factor}; }}')
 
 
+def run(script, **variables):
+    """Run *script* in a process of its own, and return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env={**os.environ, **variables}
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def kernel_of(cuda, obj, **options):
     @cuda.jit(**options)
     def kernel(r, x):
@@ -62,45 +71,89 @@ class TestSeams:
     def test_a_missing_one_replaces_none_and_is_one_warning(self, mlir):
         script = """
 import warnings
+import numba_cuda_mlir.mlir_compiler as compiler
 import numba_cuda_mlir.mlir_lowering as lowering
 del lowering.MLIRLower._record_ltoirs_from_linker
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    import numba_cuda_mlir.mlir_compiler as compiler
-    from numba_cuda_mlir import mlir_compiler
+    from numba.cuda import autolink
 (warning,) = [each for each in caught if "autolink" in str(each.message)]
 print(str(warning.message).splitlines()[0])
-print(compiler.compile_mlir.__code__.co_filename.endswith("seams.py"))
+print(compiler.compile_mlir.__code__.co_filename.rpartition("/")[2])
 """
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        said, is_replaced = done.stdout.splitlines()
+        said, original = run(script).splitlines()
         assert said.startswith("numba-cuda-autolink is not active: MissingSeamError: numba-cuda-autolink cannot attach")
         assert said.endswith("it has no numba_cuda_mlir.mlir_lowering:MLIRLower._record_ltoirs_from_linker")
-        assert is_replaced == "False"
+        assert original == "compiler_lock.py"
 
-    @pytest.mark.parametrize("first", ["numba.cuda", "numba_cuda_mlir.cuda"])
-    def test_importing_it_imports_numba_only_when_it_compiles(self, mlir, first):
-        script = f"""
+
+PLAIN = """
 import sys
-import {first}
-from numba_cuda_mlir import cuda
-print("numba.cuda.autolink.frontends.mlir.activation" in sys.modules, "numba" in sys.modules)
-import numba_cuda_mlir.mlir_compiler
-print(sys.modules["numba.cuda.autolink.frontends.mlir.activation"].active())
-"""
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-        assert done.stdout.split() == ["False", str(first == "numba.cuda"), "True"]
+from numba_cuda_mlir import cuda, tools
 
-    def test_the_variable_that_turns_the_project_off(self, mlir):
-        script = """
+tools._cached_cc = (9, 0)
+SIGNATURE = "void(float32[::1], float32[::1])"
+
+def loaded(*packages):
+    return sorted(name for name in sys.modules if name.partition(".")[0] in packages)
+
+def compile(called):
+    @cuda.jit(device=True, inline="never")
+    def inner(x):
+        return called(x)
+
+    @cuda.jit
+    def kernel(r, x):
+        r[0] = inner(x[0])
+
+    return kernel.compile(SIGNATURE)
+
+compile(abs)
+assert loaded("numba", "llvmlite", "numba_cuda") == [], loaded("numba", "llvmlite", "numba_cuda")
+print(loaded("numba_cuda_autolink"))
+"""
+
+
+class TestUntilAnObjectHasAHook:
+    def test_nothing_of_numba_and_of_this_project_is_imported(self, mlir):
+        """Of this project Python's start imports the finder, and no program that does not need it more."""
+        assert run(PLAIN) == "['numba_cuda_autolink', 'numba_cuda_autolink.import_hook']\n"
+        assert run(PLAIN, NUMBA_CUDA_AUTOLINK="0") == "['numba_cuda_autolink', 'numba_cuda_autolink.import_hook']\n"
+
+    def test_the_kernel_that_uses_the_first_one_is_compiled_again(self, mlir):
+        script = f"""{PLAIN}
 import numba_cuda_mlir.mlir_compiler as compiler
-import sys
-print(compiler.compile_mlir.__code__.co_filename.endswith("seams.py"), "numba" in sys.modules)
+
+half = cuda.declare_device("half", "float32(float32)")
+asked = []
+
+def link(*argtypes):
+    asked.append(argtypes)
+    return cuda.CUSource('extern "C" __device__ int half(float* r, float x) {{ *r = x / 2; return 0; }}')
+
+half.__numba_cuda_link__ = link
+watched = compiler.compile_mlir
+compiled = compile(half)
+print(asked, "numba.cuda.autolink" in sys.modules, compiler.compile_mlir is watched)
+print(b"half" in compiled.metadata["cubin"], compiled.metadata["targetoptions"]["chip"])
+compile(abs)
 """
-        environment = {**os.environ, "NUMBA_CUDA_AUTOLINK": "0"}
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
-        assert done.stdout.split() == ["False", "False"]
+        _, activated, built = run(script).splitlines()
+        assert activated == "[(float32,)] True False"
+        assert built == "False sm_90"
+
+    def test_a_program_that_imports_autolink_before_or_after_is_active(self, mlir):
+        modules = "numba.cuda.autolink", "numba_cuda_mlir.mlir_compiler"
+        for first, second in (modules, modules[::-1]):
+            script = f"""
+import {first}
+import {second}
+from numba.cuda.autolink.frontends.mlir import activation
+import numba_cuda_mlir.numba_cuda.typing.context as context
+from numba_cuda_mlir.descriptor import MLIRTypingContext
+print(activation.active(), MLIRTypingContext.resolve_function_type is context.BaseContext.resolve_function_type)
+"""
+            assert run(script) == "True True\n"
 
 
 class TestShared:

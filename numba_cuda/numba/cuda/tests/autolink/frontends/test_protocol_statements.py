@@ -191,7 +191,8 @@ class TestWhichObjectsAreAsked:
 
 
 class TestWhatTheHookReceives:
-    def test_a1_keywords_defaults_and_star_arguments(self, cuda, extending):
+    def test_a1_keywords_defaults_and_star_arguments(self, front_end, cuda, extending):
+        front_end.needs("0.6", "calls of overloads with keywords")
         spy = Linked(cuda, "a1_folded", has_hook=False)
         behind = spy.function
 

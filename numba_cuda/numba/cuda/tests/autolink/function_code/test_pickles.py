@@ -12,7 +12,7 @@ from numba.cuda import dispatcher
 from numba.cuda.autolink.compilation import context as target
 from numba.cuda.cudadrv import nvvm
 from numba.cuda.cudadrv.external_code.link import checked_link
-from numba.cuda.cudadrv.external_code.compile import nvrtc as nvrtc_call
+from numba.cuda.cudadrv.external_code.compile import nvrtc_processes
 class WithCallbacks(Add):
     def __init__(self, amount, on_load):
         self.amount, self.on_load = amount, on_load
@@ -28,7 +28,7 @@ if sys.argv[1] == "write":
     with open(sys.argv[2], "wb") as file:
         pickle.dump(kernel, file)
 else:
-    nvrtc_call.Program = nvvm.compile_ir = checked_link.link_here = None
+    nvrtc_processes.run_in_child = nvvm.compile_ir = checked_link.link_here = None
     with open(sys.argv[2], "rb") as file:
         kernel = pickle.load(file)
 library = kernel._codelibrary
@@ -106,8 +106,8 @@ def launch(kernel):
 def launch_compiled(kernel):
     from numba.cuda.cudadrv import driver, nvvm
     from numba.cuda.cudadrv.external_code.link import checked_link
-    from numba.cuda.cudadrv.external_code.compile import nvrtc as nvrtc_call
-    nvrtc_call.Program = nvvm.compile_ir = checked_link.link_here = None
+    from numba.cuda.cudadrv.external_code.compile import nvrtc_processes
+    nvrtc_processes.run_in_child = nvvm.compile_ir = checked_link.link_here = None
     x = cuda.to_device(np.array([0, 10, 20, 30], dtype=np.int32))
     kernel.launch((x,), (1, 1, 1), (1, 1, 1), driver._to_core_stream(0))
     return int(x.copy_to_host()[0])

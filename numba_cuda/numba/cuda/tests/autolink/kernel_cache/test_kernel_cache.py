@@ -875,12 +875,12 @@ def test_a_header_that_is_edited_before_it_is_compiled_is_cached_as_it_was_compi
     file = str(program.folder / "add.cu")
     program.write(f"FILE = {file!r}\nadd = cuda.declare_device('add', 'int32(int32)', abi='c', link=FILE)")
     edit = f"""
-original = link_run.link
+original = link_run.run_link
 def link(*args, **kwargs):
     with open({str(header)!r}, "w") as file:
         file.write("#define AMOUNT 2")
     return original(*args, **kwargs)
-link_run.link = link
+link_run.run_link = link
 """
     edited = program.run(before=edit)
     assert program.run().status == "loaded"
@@ -1037,12 +1037,12 @@ LAUNCH = """
     sys.path.insert(0, sys.argv[1])
     from numba.cuda.cudadrv import nvvm
     from numba.cuda.cudadrv.external_code.link import checked_link
-    from numba.cuda.cudadrv.external_code.compile import nvrtc as nvrtc_call
+    from numba.cuda.cudadrv.external_code.compile import nvrtc_processes
     ran = []
     def spy(module, name):
         original = getattr(module, name)
         setattr(module, name, lambda *args, **kwargs: (ran.append(name), original(*args, **kwargs))[1])
-    spy(nvrtc_call, "Program")
+    spy(nvrtc_processes, "run_in_child")
     spy(nvvm, "compile_ir")
     spy(checked_link, "link_here")
     import kernels, parts

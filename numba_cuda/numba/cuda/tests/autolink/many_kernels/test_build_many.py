@@ -6,18 +6,20 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import sys
 import threading
 import time
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 
+import cloudpickle
 import pytest
 from cache_support import SharedFiles, cache_warnings, machines
-from many_kernels_support import SIGNATURE, Scale, jobs, pickled, scaling
 from numba.core.errors import NumbaError
 from numba.cuda import autolink
 from numba.cuda.autolink.builds.ahead_of_time import prepare
 from numba.cuda.autolink.builds.result import RanLink
+from numba.cuda.autolink.many_kernels import pickling
 from numba.cuda.autolink.many_kernels.jobs import Job
 from numba.cuda.autolink.many_kernels.stages import run_all
 from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings
@@ -25,6 +27,52 @@ from numba.cuda.cudadrv.external_code.cache.store import CacheStore, reset_store
 from numba.cuda.cudadrv.external_code.diagnostics import progress
 
 KERNELS, PROGRAMS = 9, 3
+SIGNATURE = "void(float32[::1])"
+
+
+class Scale(autolink.DeviceCallable):
+    """Multiplies by a number, in CUDA C++ that it generates, of which it leaves a line in the file *log*."""
+
+    def __init__(self, factor, log, header=""):
+        # As bytes: the content of a file whose path it holds as text would be part of what its answer depends on.
+        self.factor, self.log, self.header = factor, os.fsencode(log), header
+
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern(f"scale_{self.factor}", returns=x)
+
+    def __numba_cuda_link_key__(self, x):
+        return self.factor, self.header
+
+    def __numba_cuda_link__(self, x):
+        with open(self.log, "a") as log:
+            print(self.factor, file=log)
+        name = f"scale_{self.factor}"
+        code = f'extern "C" __device__ float {name}(float x) {{ return {self.factor} * x; }}'
+        return autolink.CUDASource(self.header + code, name=f"{name}.cu")
+
+
+def scaling(scale, number):
+    """A kernel, a closure, which calls *scale*; kernels of other numbers are other code."""
+
+    def kernel(x):
+        x[0] = scale(x[0]) + number
+
+    return kernel
+
+
+def jobs(kernels, programs, log, header=""):
+    """So many jobs, which have so many programs in common."""
+    scales = [Scale(factor, log, header) for factor in range(2, programs + 2)]
+    return [Job(scaling(scales[number % programs], number), SIGNATURE, (9, 0)) for number in range(kernels)]
+
+
+def pickled(jobs):
+    """*jobs* as workers get them, by value: this module is not installed where they run."""
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    try:
+        return [pickling.pickle_value(job) for job in jobs]
+    finally:
+        cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +113,7 @@ class Losing(Executor):
 
 @pytest.mark.counted
 class TestSharedWork:
-    def test_processes_build_each_program_and_link_once(self, tmp_path, thread):
+    def test_processes_build_each_program_and_link_once_also_without_a_disk(self, tmp_path, thread):
         log = tmp_path / "generated"
         many = pickled(jobs(KERNELS, PROGRAMS, log))
         results, built, _ = run_all(many)
@@ -76,6 +124,9 @@ class TestSharedWork:
         reset_store(CacheStore(CacheSettings(str(tmp_path / "serial"))))
         serial = [autolink.build(job.kernel, job.signature, cc=job.cc) for job in jobs(KERNELS, PROGRAMS, log)]
         assert codes(results) == codes(serial)
+        reset_store(CacheStore(CacheSettings("", on_disk=False)))
+        results, built, _ = run_all(pickled(jobs(KERNELS, PROGRAMS, log)), thread)
+        assert codes(results) == codes(serial) and built["program"] == PROGRAMS
 
     def test_the_answer_of_a_class_whose_module_no_worker_has_is_not_stored(self, tmp_path):
         """Nothing there tells one version of the class from another."""
@@ -129,23 +180,6 @@ class TestSharedWork:
         results, built, _ = run_all(pickled(many), thread)
         assert len(codes(results)) == 3 and (built["program"], built["prototype"]) == (1, 3)
 
-    def test_the_front_end_runs_once_for_each_job(self, tmp_path, thread):
-        log = tmp_path / "typed"
-
-        class Typed(Scale):
-            def __numba_cuda_call__(self, x):
-                with open(log, "a") as file:
-                    print("typed", file=file)
-                return super().__numba_cuda_call__(x)
-
-        kernel = scaling(Typed(2, tmp_path / "generated"), 1)
-        autolink.build(kernel, SIGNATURE, cc=(9, 0))
-        alone = len(lines_of(log))
-        log.unlink()
-        reset_store(CacheStore(CacheSettings(str(tmp_path / "other"))))
-        autolink.build_many([(kernel, SIGNATURE, (9, 0))], executor=thread)
-        assert len(lines_of(log)) == alone
-
     def test_a_worker_finds_the_modules_that_the_parent_finds(self, tmp_path, monkeypatch, another_machine):
         (tmp_path / "found_by_the_parent.py").write_text("def kernel(x):\n    x[0] = 1\n")
         monkeypatch.syspath_prepend(str(tmp_path))
@@ -153,11 +187,6 @@ class TestSharedWork:
 
         (built,) = autolink.build_many([(kernel, SIGNATURE, (9, 0))], executor=another_machine)
         assert "found_by_the_parent" in built.entry_name
-
-    def test_nothing_on_disk_is_needed(self, tmp_path, thread):
-        reset_store(CacheStore(CacheSettings("", on_disk=False)))
-        results, built, _ = run_all(pickled(jobs(KERNELS, PROGRAMS, tmp_path / "generated")), thread)
-        assert len(codes(results)) == KERNELS and built["program"] == PROGRAMS
 
 
 class TestFailures:
@@ -167,20 +196,18 @@ class TestFailures:
                 raise ValueError("only whole numbers")
 
         good, bad = Scale(2, tmp_path / "generated"), Refusing()
-        many = [(scaling(each, 1), SIGNATURE, (9, 0)) for each in (good, bad, good)]
+        broken = Scale(3, tmp_path / "generated", "#error stop here\n")
+        many = [(scaling(each, 1), SIGNATURE, (9, 0)) for each in (good, bad, good, broken)]
         results = autolink.build_many(many, executor=thread, on_error="return")
         assert isinstance(results[1], NumbaError) and results[0].code == results[2].code
         assert "only whole numbers" in str(results[1]) and "x[0] = scale(x[0]) + number" in str(results[1])
-        with pytest.raises(autolink.BuildManyError, match=r"^1 of 3 kernels could not be built\n  job 1, ") as caught:
+        assert type(results[3]).__name__ == "LinkError" and "stop here" in str(results[3])
+        with pytest.raises(autolink.BuildManyError, match=r"^2 of 4 kernels could not be built\n  job 1, ") as caught:
             autolink.build_many(many, executor=thread)
-        assert list(caught.value.errors) == [1] and caught.value.results[0].code == results[0].code
+        assert list(caught.value.errors) == [1, 3] and caught.value.results[0].code == results[0].code
         assert SIGNATURE in str(caught.value) and "only whole numbers" in str(caught.value)
-
-    def test_a_source_that_does_not_compile_fails_the_jobs_that_need_it(self, tmp_path, thread):
-        broken, good = (jobs(2, 1, tmp_path / "generated", header) for header in ("#error stop here\n", ""))
-        results, _, _ = run_all(pickled([*broken, *good]), thread)
-        assert [type(each).__name__ for each in results] == ["LinkError", "LinkError", "LinkedKernel", "LinkedKernel"]
-        assert "stop here" in str(results[0])
+        error = autolink.BuildManyError(["f"], [ValueError("no")])
+        assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
     @pytest.mark.thorough
     def test_a_job_that_ends_its_process_fails_alone(self, tmp_path, monkeypatch):
@@ -214,28 +241,33 @@ class TestFailures:
             ({"time_limit": 0}, "expected a number of seconds above 0"),
             ({"time_limit": 1, "executor": ThreadPoolExecutor(1)}, "without an executor"),
             ({"attempts": 0}, "expected a number from 1 on"),
+            ({"on_error": "ignore"}, 'on_error must be "raise" or "return"'),
+            *(({"executor": given}, r"a concurrent.futures.Executor, (.|\n)*get_executor") for given in (3, "dask")),
+            *(
+                ({"jobs": [given]}, "a job is ")
+                for given in (3, (scaling,), (scaling, SIGNATURE, (9, 0), "cubin"), "k")
+            ),
+            ({"jobs": [(scaling, SIGNATURE, [(8, 0), (9, 0)])]}, "make one job for each"),
+            (
+                {"jobs": [(scaling, SIGNATURE, cc) for cc in ((9, 0), (1, 2))]},
+                r"^job 1, scaling with .*: compute capability 1.2 is not known",
+            ),
         ],
     )
-    def test_limits_that_mean_nothing_are_refused(self, wrong, message):
-        with pytest.raises(ValueError, match=message):
-            autolink.build_many([], **wrong)
+    def test_what_means_nothing_is_refused(self, wrong, message):
+        with pytest.raises((ValueError, TypeError), match=message):
+            autolink.build_many(**{"jobs": [], **wrong})
 
-    def test_a_job_that_ends_its_worker_is_tried_again_alone_and_all_others_are_built(self, tmp_path):
-        many = pickled(jobs(8, 2, tmp_path / "generated"))
-        executor = Losing({many[5]})
-        results, _, _ = run_all(many, executor)
+    @pytest.mark.parametrize("attempts", [1, 2, 3])
+    def test_a_job_that_ends_its_worker_is_tried_again_alone_and_all_others_are_built(self, tmp_path, attempts):
+        many = pickled(jobs(4, 2, tmp_path / "generated"))
+        executor = Losing({many[2]})
+        results, _, _ = run_all(many, executor, attempts=attempts)
         assert [str(each) for each in results if isinstance(each, BaseException)] == ["the worker died"]
-        assert isinstance(results[5], RuntimeError) and executor.lost == [many[5]] * 2
-        assert "The executor did not return this job" in str(autolink.BuildManyError(["f"] * 8, results))
+        assert isinstance(results[2], RuntimeError) and executor.lost == [many[2]] * attempts
+        assert "The executor did not return this job" in str(autolink.BuildManyError(["f"] * 4, results))
 
-    @pytest.mark.parametrize("attempts", [1, 3])
-    def test_it_has_as_many_attempts_as_are_asked_for(self, tmp_path, attempts):
-        many = pickled(jobs(2, 1, tmp_path / "generated"))
-        executor = Losing({many[1]})
-        run_all(many, executor, attempts=attempts)
-        assert len(executor.lost) == attempts
-
-    def test_an_executor_that_broke_is_made_again_if_it_can_be(self, tmp_path):
+    def test_an_executor_that_broke_is_made_again_if_it_can_be_or_the_error_says_what_to_do(self, tmp_path):
         many, made = pickled(jobs(4, 2, tmp_path / "generated")), []
 
         def make():
@@ -245,9 +277,6 @@ class TestFailures:
         results, _, _ = run_all(many, make)
         assert [isinstance(each, BaseException) for each in results] == [True, False, False, False]
         assert len(made) == 3
-
-    def test_one_that_cannot_be_made_again_fails_all_later_jobs_and_says_what_to_do(self, tmp_path):
-        many = pickled(jobs(4, 2, tmp_path / "generated"))
         results, _, _ = run_all(many, Losing({many[0]}, breaks=True))
         assert all(isinstance(each, BrokenExecutor) for each in results)
         assert "pass a function that makes it" in str(autolink.BuildManyError(["f"] * 4, results))
@@ -264,36 +293,6 @@ class TestFailures:
         many = [Scale(3, tmp_path), scale]
         with pytest.raises(TypeError, match=r"job 1 cannot be pickled: .*lock"):
             autolink.build_many([(scaling(each, 1), SIGNATURE, (9, 0)) for each in many], executor=thread)
-
-    @pytest.mark.parametrize("given", [3, (scaling,), (scaling, SIGNATURE, (9, 0), "cubin"), "kernel"])
-    def test_what_is_not_a_job_is_refused(self, given, thread):
-        with pytest.raises(TypeError, match="a job is "):
-            autolink.build_many([given], executor=thread)
-
-    def test_a_job_for_several_architectures_is_refused(self, thread):
-        with pytest.raises(TypeError, match="make one job for each"):
-            autolink.build_many([(scaling, SIGNATURE, [(8, 0), (9, 0)])], executor=thread)
-
-    @pytest.mark.parametrize("given", [3, "dask", threading])
-    def test_what_is_not_an_executor_is_refused(self, given):
-        with pytest.raises(TypeError, match=r"must be a concurrent.futures.Executor, (.|\n)*client.get_executor"):
-            autolink.build_many([], executor=given)
-
-    def test_a_job_for_an_unknown_architecture_is_named(self, thread):
-        with pytest.raises(ValueError, match=r"^job 1, scaling with .*: compute capability 1.2 is not known"):
-            autolink.build_many([(scaling, SIGNATURE, cc) for cc in ((9, 0), (1, 2))], executor=thread)
-
-    def test_an_unknown_way_of_handling_errors_is_refused(self):
-        with pytest.raises(ValueError, match="on_error"):
-            autolink.build_many([], on_error="ignore")
-
-    def test_the_error_can_be_pickled(self):
-        error = autolink.BuildManyError(["f"], [ValueError("no")])
-        assert str(pickle.loads(pickle.dumps(error))) == str(error)
-
-
-def test_no_jobs_are_no_kernels():
-    assert autolink.build_many([]) == autolink.build_many(iter(())) == []
 
 
 def test_jobs_may_come_from_a_generator_and_be_there_twice(tmp_path, thread):
@@ -336,26 +335,20 @@ def test_options_and_outputs_are_those_of_build(thread):
     assert (built.code, built.output, built.entry_name) == (expected.code, "ptx", "twice")
 
 
-def test_progress_is_shown_in_a_terminal_alone(thread, capsys, monkeypatch):
+def test_progress_is_shown_in_a_terminal_alone_or_given_to_a_function(thread, capsys, monkeypatch):
     def kernel(x):
         x[0] = 1
 
-    many = [(kernel, SIGNATURE, (9, 0))] * 2
+    many, steps = [(kernel, SIGNATURE, (9, 0))] * 2, []
+    assert autolink.build_many([]) == autolink.build_many(iter(())) == []
     with cache_warnings():
         autolink.build_many(many, executor=thread)
+        autolink.build_many(many, executor=thread, progress=lambda *step: steps.append(step))
+    assert steps == [("compiling kernels", 1, 2), ("compiling kernels", 2, 2)]
     assert capsys.readouterr().err == ""
     monkeypatch.setenv("COLUMNS", "120")
     autolink.build_many(many, executor=thread, progress=True)
     assert "building kernels" in (shown := capsys.readouterr().err) and "2/2" in shown
-
-
-def test_progress_may_be_a_function(thread):
-    def kernel(x):
-        x[0] = 1
-
-    shown = []
-    autolink.build_many([(kernel, SIGNATURE, (9, 0))] * 2, executor=thread, progress=lambda *step: shown.append(step))
-    assert shown == [("compiling kernels", 1, 2), ("compiling kernels", 2, 2)]
 
 
 def test_workers_show_no_steps_of_their_own(thread, tmp_path, monkeypatch):

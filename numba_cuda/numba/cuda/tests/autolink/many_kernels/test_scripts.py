@@ -127,17 +127,19 @@ def wait_for_the_end_of_all(process):
 @posix_only
 @pytest.mark.thorough
 @pytest.mark.counted
-def test_an_interrupted_script_leaves_no_process_and_is_continued(start, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_script_that_is_ended_leaves_no_process_and_is_continued(number, start, tmp_path):
     process = start(_ENGINES["processes"], kernels=400)
     generated = tmp_path / "generated"
     while not generated.exists() or len(generated.read_text().split()) < 10:
         assert process.poll() is None
         time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=120)
-    assert process.returncode != 0 and err.count("KeyboardInterrupt") == 1, err
+    (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
+    _, err = process.communicate(timeout=120)  # which ends when no process has the pipes open any more
+    assert process.returncode != 0 and err.count("KeyboardInterrupt") == (number == signal.SIGINT), err
     wait_for_the_end_of_all(process)
-    assert not list((tmp_path / "cache").glob("locks/*")) and not list((tmp_path / "cache").glob("tmp/*"))
+    if number == signal.SIGINT:
+        assert not list((tmp_path / "cache").glob("locks/*")) and not list((tmp_path / "cache").glob("tmp/*"))
     process = start(_ENGINES["processes"], kernels=20)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
@@ -167,17 +169,4 @@ def test_workers_that_are_interrupted_while_they_start_print_nothing(start, dela
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=120)
     assert process.returncode != 0 and err.count("KeyboardInterrupt") == 1, err
-    wait_for_the_end_of_all(process)
-
-
-@posix_only
-@pytest.mark.thorough
-def test_workers_end_when_their_parent_is_killed(start, tmp_path):
-    process = start(_ENGINES["processes"], kernels=400)
-    generated = tmp_path / "generated"
-    while not generated.exists():
-        assert process.poll() is None
-        time.sleep(0.05)
-    process.kill()
-    process.communicate(timeout=120)  # which ends when no process has the pipes open any more
     wait_for_the_end_of_all(process)

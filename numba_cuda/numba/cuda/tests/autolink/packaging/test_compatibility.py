@@ -50,8 +50,14 @@ class TestCombinations:
         pinned = Combination(compatibility.NEWEST, "12.9", "3.12").requirements()
         assert {"cuda-toolkit==12.9.*", "nvidia-nvjitlink-cu12==12.9.*", "nvidia-nvfatbin-cu12==12.9.*"} <= set(pinned)
 
-    def test_continuous_integration_runs_the_corners_and_nvmath(self):
-        assert set(CORNERS) < set(compatibility.CHECKED) <= set(COMBINATIONS)
+    def test_continuous_integration_runs_the_corners_and_nvmath_and_both_ends_of_numba_cuda_mlir(self):
+        checked = set(compatibility.CHECKED)
+        assert set(CORNERS) < checked <= {*COMBINATIONS, *compatibility.SECOND_FRONT_END}
+        of_mlir = [combination for combination in checked if combination.mlir]
+        assert {combination.mlir for combination in of_mlir} == set(compatibility.MLIR)
+        (oldest,) = [each for each in of_mlir if each.mlir == compatibility.MLIR[0]]
+        assert f"numba-cuda-mlir=={compatibility.MLIR[0]}" in oldest.requirements()
+        assert METADATA.count(f">={compatibility.MLIR[0]}; python_version") == len(compatibility.CUDA)
         assert any(set(compatibility.NVMATH) <= set(c.requirements()) for c in compatibility.CHECKED)
         assert "-s corners" in (PROJECT / ".ci" / "run").read_text()
 
@@ -74,7 +80,7 @@ class TestParts:
             assert [path for path in paths if not Path(path).exists()] == []
 
     def test_with_nvmath_the_tests_of_it_run(self):
-        (combination,) = set(compatibility.CHECKED) - set(CORNERS)
+        (combination,) = {each for each in compatibility.CHECKED if not each.mlir} - set(CORNERS)
         assert compatibility.part_of(combination)[:2] == ["-k", "nvmath"]
         assert "def test_nvmath" in (compatibility.TESTS / "examples" / "test_examples.py").read_text()
 
@@ -125,7 +131,7 @@ class TestPage:
     def test_shows_what_passed_what_failed_and_what_was_not_run(self, result):
         page = compatibility.page([result])
         rows = [line for line in page.splitlines() if "|" in line]
-        assert any("1 passed, 2 failed | not run | not run | not run |" in row for row in rows)
+        assert any("1 passed, 2 failed | not run | not run | not run | not run |" in row for row in rows)
         assert f"- {COMBINATIONS[0]}: test_a.test_two[x]: assert 1 == 2 and more\n" in page
         assert "| needs a GPU | 2 |" in page
         assert "abc1234" in page and "2026-01-31" in page
@@ -139,7 +145,7 @@ class TestPage:
         mlir = compatibility.SECOND_FRONT_END[0]
         of_mlir = Result(mlir, "def5678", versions={"numba-cuda-mlir": "0.6.0", "numba-cuda": "0.30.4"}, passed=9)
         page = compatibility.page([result, of_mlir])
-        assert f"| 0.6.0 | 0.30.4 | {mlir.cuda} | 9 passed | 0 | def5678 |" in page
+        assert f"| 0.6.0 | 0.30.4 | {mlir.cuda} | {mlir.python} | 9 passed | 0 | def5678 |" in page
         assert page.count("9 passed") == 1
         assert all(Path(each.partition("::")[0]).exists() for each in compatibility.tests_of(mlir))
         assert compatibility.tests_of(COMBINATIONS[0]) == []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib.metadata
+import pkgutil
 import re
 import shutil
 import subprocess
@@ -19,6 +20,8 @@ from pathlib import Path
 import pytest
 from environments import FOLDER, Environment, bare, copy_numba_cuda, with_numba_cuda
 from repository import PROJECT
+
+from numba_cuda_autolink import import_hook
 
 HOOK = ("numba_cuda_autolink", "numba_cuda_autolink.pth")
 
@@ -79,7 +82,7 @@ def layered(folder, wheel, pth):
 def zipped(folder, wheel):
     """This project as a zip file in ``sys.path``: the wheel itself."""
     environment = with_numba_cuda(folder)
-    (environment.site / "zipped.pth").write_text(f"{wheel}\nimport numba_cuda_autolink.import_hook\n")
+    (environment.site / "zipped.pth").write_text(f"{wheel}\n{(PROJECT / HOOK[1]).read_text()}")
     return Environment(environment.python, environment.site, environment.site, autolink=wheel)
 
 
@@ -172,13 +175,45 @@ def test_the_wheel_holds_these_packages_and_nothing_else(names):
     stubs = [name for name in names if name.startswith("numba-stubs/")]
     assert "numba-stubs/py.typed" in stubs and all(name.endswith((".pyi", "/py.typed")) for name in stubs)
     others = [name for name in names if not name.startswith(ours) and ".dist-info/" not in name]
-    assert sorted(set(others) - set(stubs)) == ["numba_cuda_autolink.pth"]
+    assert sorted(set(others) - set(stubs)) == ["numba_cuda_autolink.pth", "numba_cuda_autolink.start"]
     assert {f"{package}__init__.py" for package in ours} <= set(names)
 
 
 def test_the_wheel_holds_the_texts_that_modules_read(names):
     texts = {str(file.relative_to(PROJECT)) for file in (PROJECT / FOLDER / "autolink").rglob("*.cuh")}
     assert f"{FOLDER}/autolink/cxx_by_name/prelude.cuh" in texts and texts <= set(names)
+
+
+def test_python_starts_the_same_function_by_both_files():
+    """Python 3.15 and later call what the .start file names, and skip the line of the .pth file beside it (PEP 829)."""
+    (line,) = (PROJECT / HOOK[1]).read_text().splitlines()
+    (entry,) = (PROJECT / HOOK[1]).with_suffix(".start").read_text().splitlines()
+    module, _, function = entry.partition(":")
+    assert line == f"import {module}; {module}.{function}()"
+    assert pkgutil.resolve_name(entry) is import_hook.install
+    before = list(sys.meta_path)
+    import_hook.install()
+    assert sys.meta_path == before
+
+
+def test_where_python_did_not_start_it_importing_autolink_activates(installed):
+    """Python does not read the files of a folder in PYTHONPATH."""
+    (installed.site / HOOK[1]).rename(installed.site / "set_aside")
+    try:
+        facts = installed.facts(
+            """
+            import sys
+            import numba.cuda
+            facts["at_first"] = "numba_cuda_autolink" in sys.modules
+            from numba.cuda import autolink
+            from numba.cuda.autolink.frontends.numba_cuda import activation
+            import numba_cuda_autolink.import_hook as hook
+            facts["then"] = activation.active(), sys.meta_path[0] is hook.Finder
+            """
+        )
+    finally:
+        (installed.site / "set_aside").rename(installed.site / HOOK[1])
+    assert facts == {"at_first": False, "then": [True, True]}
 
 
 def with_import_hook(folder: Path) -> Environment:

@@ -5,7 +5,7 @@ import os
 import threading
 
 import pytest
-from autolink_support import CC, Linked, adder, build, compiled
+from autolink_support import CC, Linked, adder, build, compiled, without_place
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.core.errors import TypingError
@@ -77,8 +77,9 @@ def test_a_hook_with_too_many_parameters_is_refused():
 def test_a_hook_that_is_not_callable_is_refused():
     function = cuda.declare_device("no_hook", "int32(int32)")
     function.__numba_cuda_link__ = "code.ltoir"
-    with pytest.raises(TypingError, match=r"__numba_cuda_link__.* is not callable\n  got: 'code.ltoir'"):
+    with pytest.raises(TypingError, match=r"__numba_cuda_link__.* is not callable") as caught:
         build(kernel_calling(function))
+    assert "callable\n  got: 'code.ltoir'" in without_place(caught.value)
 
 
 def test_a_hook_that_is_a_coroutine_is_refused(recwarn):
@@ -99,7 +100,7 @@ def test_a_long_diagnosis_is_cut_in_the_first_line_and_follows_in_whole():
 
     with pytest.raises(TypingError) as caught:
         build(kernel_calling(Linked("f_long", answer).function))
-    first, second, *_ = str(caught.value).splitlines()
+    first, second, *_ = without_place(caught.value).splitlines()
     assert len(first) == 119 and first.endswith("...")
     assert second == f"  {first[:-3]}{second[2 + len(first) - 3 :]}" and second.count("long ") >= 40
 

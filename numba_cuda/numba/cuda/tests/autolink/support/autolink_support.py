@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import io
+import re
 import shutil
 import subprocess
 import tempfile
@@ -38,6 +39,11 @@ class Linked:
         self.asked.append(argtypes)
         self.targets.append(autolink.current_target())
         return self.answer() if callable(self.answer) else self.answer
+
+
+def without_place(error: Exception | str) -> str:
+    """The message of *error* without its second line, the place, and the source below it."""
+    return re.sub(r"\n  (?:called )?at: .*(?:\n {6}.*){0,2}", "", str(error), count=1)
 
 
 def build(kernel, signature="void(int32[::1])", **options):

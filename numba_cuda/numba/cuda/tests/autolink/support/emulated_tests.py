@@ -17,17 +17,13 @@ _REASONS = {
     "it compares the cubins of launches": ("test_what_is_captured_of_a_launch_is_what_the_next_launch_links",),
     "it reads what the driver tells of machine code": ("test_occupancy_is_what_the_driver_says",),
     "kernels do not launch kernels in the emulator": ("test_a_kernel_launched_from_the_device",),
-    "the emulator has no workspace of cooperative groups in C++": ("test_blocks_see_what_others_wrote",),
     "libdevice is bitcode that is linked as PTX": ("test_bitcode.py::TestOnTheGPU::test_libdevice[True]",),
-    "the text of a failed assertion is a GPU's": (
-        "test_a_failed_assertion_names_the_line_of_the_source",
-        "test_an_exception_is_an_assertion_that_fails",
-    ),
     "the emulator links a cached kernel again, to PTX": (
         "test_kernel_cache.py::test_a_fresh_process_launches_a_cached_kernel[False]",
         "test_kernel_cache.py::test_callbacks_of_a_loaded_kernel_run",
         "test_kernel_cache.py::test_variables_of_a_loaded_kernel_are_set",
     ),
+    "the emulator has one device": ("finished_kernels/test_two_gpus.py",),
     "a C program is linked with the driver's library": ("test_c_header.py::test_the_example_is_right",),
 }
 

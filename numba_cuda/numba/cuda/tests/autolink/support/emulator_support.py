@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from numba_cuda_autolink.emulator import ArgumentName, Checks, Kernel, Module, memory
+from numba_cuda_autolink.emulator import Checks, Kernel, Module, memory
 
 HEAD = ".version 8.7\n.target sm_90\n.address_size 64\n"
 REGISTERS = "\n".join(
@@ -34,7 +34,7 @@ def kernel_of(text: str, **options) -> Kernel:
 def registered(*arrays: np.ndarray) -> Iterator[None]:
     """Let kernels access *arrays*."""
     for array in arrays:
-        memory.register(array.ctypes.data, array.nbytes, "")
+        memory.register(array.ctypes.data, array.nbytes)
     try:
         yield
     finally:
@@ -51,9 +51,8 @@ def launch(kernel: Kernel, grid: int, block: int, *arguments: np.ndarray | int, 
             packed += bytes(-len(packed) % 8) + struct.pack("<Q", argument.ctypes.data)
         else:
             packed += struct.pack("<i", argument)
-    names = [ArgumentName(a.ctypes.data, f"argument {k}", a.itemsize) for k, a in enumerate(arrays)]
     with registered(*arrays):
-        kernel.launch((grid, 1, 1), (block, 1, 1), packed, names=names, **options)
+        kernel.launch((grid, 1, 1), (block, 1, 1), packed, **options)
 
 
 def run(body: str, block: int, *arrays: np.ndarray, grid: int = 1, checks: Checks | None = None, **options) -> None:

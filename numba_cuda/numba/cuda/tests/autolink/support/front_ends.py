@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import importlib.util
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,13 @@ class FrontEndUnderTest:
     cuda: Any
     types: Any
     seams: Any
+
+    def needs(self, oldest: str, feature: str) -> None:
+        """Skip the test where numba-cuda-mlir is older than *oldest*, a version as ``0.6``, for want of a *feature*."""
+        if self.name == "numba-cuda-mlir":
+            installed = importlib.metadata.version(self.name)
+            if tuple(map(int, installed.split(".")[:2])) < tuple(map(int, oldest.split("."))):
+                pytest.skip(f"numba-cuda-mlir {installed} has no {feature}")
 
 
 def front_end_named(name: str) -> FrontEndUnderTest:

@@ -33,7 +33,7 @@ from numba.cuda.core import sigutils
 from numba.cuda.cudadrv import nvvm
 from numba.cuda.cudadrv.external_code import pipeline as link_run
 from numba.cuda.cudadrv.external_code.link import checked_link
-from numba.cuda.cudadrv.external_code.compile import nvrtc as nvrtc_call
+from numba.cuda.cudadrv.external_code.compile import nvrtc_processes
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries as toolkit
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
 
@@ -50,7 +50,7 @@ def spy(module, name, tool):
     setattr(module, name, run)
 
 
-spy(nvrtc_call, "Program", "NVRTC")
+spy(nvrtc_processes, "run_in_child", "NVRTC")
 spy(nvvm, "compile_ir", "NVVM")
 spy(checked_link, "link_here", "nvJitLink")
 

@@ -35,6 +35,8 @@ autolink.Extern(3)  # wrong: symbol
 autolink.Target(9.0)  # wrong: a float
 autolink.build(lambda x: None, "void(float32[::1])", cc=9.0)  # wrong: a float
 autolink.build(lambda x: None, "void(float32[::1])", output="elf")  # wrong: no such output
+autolink.build(lambda x: None, "void(float32[::1])", ccc=(9, 0))  # wrong: misspelled
+autolink.Variable("table", "float32", 4, space="constnt")  # wrong: misspelled
 autolink.save("all.kernels", [b""])  # wrong: not what build returns
 autolink.CUDASource(b"")  # wrong: bytes
 print(autolink.current_target().architecture)  # wrong: arch

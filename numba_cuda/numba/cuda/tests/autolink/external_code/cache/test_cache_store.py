@@ -235,6 +235,33 @@ def test_who_waits_too_long_builds(tmp_path):
     thread.join()
 
 
+@posix_only
+def test_a_process_that_shows_no_life_is_not_waited_for(tmp_path, monkeypatch):
+    """As one that was stopped, or on a machine that is gone; a builder of this project's shows it every few seconds."""
+    monkeypatch.setattr(build_locks, "BEAT", 0.02)
+    key, folder = make_key(), fresh(tmp_path).disk.private_folder("locks")
+    silent = FileLock.try_lock(os.path.join(folder, f"{key.digest.hex()}.lock"))
+    waiting = fresh(tmp_path)
+    waiting._guard = BuildGuard(silence=0.3)
+    assert waiting.fetch(key, lambda: b"code").data == b"code"
+    silent.release()
+    beating, begun, order = fresh(tmp_path), threading.Event(), []
+
+    def slow():
+        begun.set()
+        time.sleep(0.8)
+        order.append("built")
+        return b"slow"
+
+    slow_key = make_key(part="slow")
+    thread = threading.Thread(target=beating.fetch, args=(slow_key, slow))
+    thread.start()
+    begun.wait(10)
+    assert waiting.fetch(slow_key, lambda: b"not waited for").data == b"slow"
+    assert order == ["built"]
+    thread.join()
+
+
 def test_where_nothing_can_be_locked_it_builds(tmp_path, monkeypatch):
     def unsupported(descriptor):
         raise OSError(38, "Function not implemented")

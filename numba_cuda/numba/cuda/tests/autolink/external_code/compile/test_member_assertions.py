@@ -13,12 +13,13 @@ from numba.cuda.autolink import Target
 from numba.cuda.autolink.c_abi.c_types import ctype
 from numba.cuda.autolink.c_abi.structs import struct_ctype
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
+from numba.cuda.cudadrv.external_code.compile.programs import compile_unit
 from numba.cuda.cudadrv.external_code.compile.prototype_assertions import (
     PrototypeError,
     raise_understood,
     with_assertions,
 )
-from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
+from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction, CPrototype
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions

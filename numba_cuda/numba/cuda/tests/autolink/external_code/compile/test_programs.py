@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
+import multiprocessing
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -16,12 +15,14 @@ from typing import Any
 
 import cuda.core
 import pytest
+from cache_support import fork, wait
 from numba.cuda import autolink, config
 from numba.cuda.autolink import Target
 from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
-from numba.cuda.cudadrv.external_code.compile import nvrtc, nvrtc_processes, programs, unit_headers, unit_keys
+from numba.cuda.cudadrv.external_code.compile import nvrtc_processes, programs, unit_headers, unit_keys
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
-from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
+from numba.cuda.cudadrv.external_code.compile.programs import compile_unit
+from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 
@@ -340,7 +341,7 @@ MACRO_INCLUDES = {
 
 @pytest.mark.parametrize("kind", MACRO_INCLUDES)
 def test_a_header_that_a_macro_names(tree, monkeypatch, kind):
-    monkeypatch.setattr(nvrtc_processes, "compile_in_child", None)
+    monkeypatch.setattr(nvrtc_processes, "compile_traced", None)
     tree.write("second/deep/two.h", MACRO_INCLUDES[kind] + "#define TWO 2\n")
     tree.settle()
     assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
@@ -349,7 +350,7 @@ def test_a_header_that_a_macro_names(tree, monkeypatch, kind):
 
 
 def test_a_header_that_an_option_names(tree, monkeypatch):
-    monkeypatch.setattr(nvrtc_processes, "compile_in_child", None)
+    monkeypatch.setattr(nvrtc_processes, "compile_traced", None)
     tree.write("second/deep/two.h", "#include THIRD\n#define TWO 2\n")
     tree.defines.append(("THIRD", '"three.h"'))
     tree.settle()
@@ -435,7 +436,7 @@ def test_what_depends_on_the_time_is_not_cached(tree, macro):
 )
 def test_all_headers_that_nvrtc_reads_are_found(tree, header):
     tree.code = f"#include <{header}>"
-    compiled = nvrtc_processes.compile_in_child(TranslationUnit.of(tree.source, TARGET), traces=True)
+    compiled = nvrtc_processes.compile_traced(TranslationUnit.of(tree.source, TARGET))
     unit = programs.unit_of(tree.source, TARGET)
     known = unit.known()
     assert known is not None, unit._headers.text.scan()
@@ -498,7 +499,7 @@ def test_a_damaged_record_of_headers_is_rebuilt(tree, monkeypatch):
 
 
 def test_a_fingerprint_follows_the_headers_and_compiles_nothing(tree, monkeypatch):
-    monkeypatch.setattr("numba.cuda.cudadrv.external_code.compile.nvrtc.Program", None)
+    monkeypatch.setattr("numba.cuda.cudadrv.external_code.compile.nvrtc_processes.compile_unit", None)
     before = programs.fingerprint(tree.source, tree.target)
     assert programs.fingerprint(tree.source, tree.target) == before
     change(3, "THREE 3", "THREE 4")(tree)
@@ -543,22 +544,22 @@ def cub_sources(count):
     ]
 
 
-@pytest.mark.parametrize(
-    ("most", "in_children"),
-    [pytest.param("2", 1, marks=pytest.mark.thorough), pytest.param("1", 0, marks=pytest.mark.thorough)],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("most", [1, 2])
 @pytest.mark.counted
-def test_slow_sources_are_compiled_in_several_processes(tree, monkeypatch, most, in_children):
-    monkeypatch.setenv(nvrtc_processes.JOBS, most)
+def test_slow_sources_are_compiled_in_several_processes(tree, monkeypatch, most):
+    monkeypatch.setenv(nvrtc_processes.JOBS, str(most))
     ran = []
-    compile_in_child = nvrtc_processes.compile_in_child
+    request = nvrtc_processes.NvrtcProcess.request
     monkeypatch.setattr(
-        nvrtc_processes, "compile_in_child", lambda unit, **how: ran.append(unit) or compile_in_child(unit, **how)
+        nvrtc_processes.NvrtcProcess,
+        "request",
+        lambda child, *a, **how: ran.append(child.pid) or request(child, *a, **how),
     )
     sources = cub_sources(2)
     compiled = programs.all_compiled(sources, TARGET)
     assert [program.origin for program in compiled] == ["built", "built"]
-    assert len(ran) == in_children
+    assert len(set(ran)) == most
     for source, program in zip(sources, compiled, strict=True):
         assert program.code == compile_unit(TranslationUnit.of(source, TARGET)).code
     reset_store()
@@ -576,7 +577,7 @@ def test_the_first_failure_stops_what_is_queued_and_all_failures_so_far_are_told
             both.wait()
         raise CompileError(unit.name, f"{unit.name} is wrong")
 
-    monkeypatch.setattr(nvrtc_processes, "compile_in_free_process", fail)
+    monkeypatch.setattr(nvrtc_processes, "compile_unit", fail)
     sources = [from_item(autolink.CUDASource(f"#include <cuda_fp16.h>\n// {n}", name=f"f{n}.cu")) for n in range(9)]
     with pytest.raises(programs.SourceError) as caught:
         programs.all_compiled(sources, TARGET)
@@ -586,65 +587,30 @@ def test_the_first_failure_stops_what_is_queued_and_all_failures_so_far_are_told
     assert all(str(each) == f"{each.error.args[0]}" for each in failed)
 
 
-def test_one_child_process_compiles_several_units(tree):
-    unit, kept, processes = TranslationUnit.of(tree.source, TARGET), [], []
-    for wrong in False, True, False:
-        each = dataclasses.replace(unit, code="not C++") if wrong else unit
-        with pytest.raises(CompileError) if wrong else contextlib.nullcontext():
-            assert nvrtc_processes.compile_in_child(each, kept=kept).code == compile_unit(unit).code
-        processes += [child.pid for child in kept]
-    assert len(processes) == 3 and len(set(processes)) == 1
-    kept[0].close()
+@pytest.mark.counted
+@pytest.mark.skipif(sys.platform == "win32", reason="it forks")
+@pytest.mark.parametrize("what", ["programs", "names"])
+def test_a_program_that_eight_processes_want_at_once_is_compiled_once(tree, monkeypatch, what):
+    runs, everyone = tree.folder / "runs", multiprocessing.get_context("fork").Barrier(8)
+    request = nvrtc_processes.run_in_child
 
+    def noted(*given):
+        with open(runs, "a") as file:
+            file.write("NVRTC\n")
+        return request(*given)
 
-def test_an_error_in_a_child_process_is_the_same_as_here(tree):
-    tree.code = "not C++"
-    unit = TranslationUnit.of(tree.source, TARGET)
-    with pytest.raises(CompileError) as here:
-        compile_unit(unit)
-    with pytest.raises(CompileError) as there:
-        nvrtc_processes.compile_in_child(unit)
-    assert here.value.log == there.value.log
+    monkeypatch.setattr(nvrtc_processes, "run_in_child", noted)
 
+    tree.code += "\n__device__ int value;"
 
-@pytest.mark.parametrize(
-    "body, message",
-    [
-        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", r"the process ended \(SIGKILL\)"),
-        ("raise SystemExit('no room')", r"the process ended \(exit code 1\): no room"),
-        ("def answer(*_): raise OSError('no room')", "no room"),
-    ],
-)
-def test_a_process_that_does_not_answer(tree, tmp_path, monkeypatch, body, message):
-    unit = TranslationUnit.of(tree.source, TARGET)
-    (tmp_path / "child.py").write_text(body)
-    monkeypatch.setattr(nvrtc, "__file__", str(tmp_path / "child.py"))
-    with pytest.raises(CompileError, match=f"NVRTC in a child process: {message}$"):
-        nvrtc_processes.compile_in_child(unit)
+    def work():
+        reset_store()
+        everyone.wait(60)
+        if what == "programs":
+            programs.compiled(tree.source, TARGET)
+        else:
+            assert programs.lowered_names(tree.source, TARGET, ["&value"]).names["&value"] == "value"
+        nvrtc_processes.processes.close()
 
-
-PROCESS = """
-import json, sys
-from numba.cuda import autolink
-from numba.cuda.autolink import Target
-from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
-from numba.cuda.cudadrv.external_code.compile.programs import compiled
-
-sources = [
-    from_item(autolink.CUDASource(f'extern "C" __device__ int f{n}() {{ return {n}; }}', name=f"f{n}.cu"))
-    for n in range(20)
-]
-programs = [compiled(source, Target((9, 0), lto=True)) for source in sources]
-print(json.dumps([[program.origin for program in programs], [program.code.hex() for program in programs]]))
-"""
-
-
-def test_many_processes_build_twenty_programs_once_each(tree, thorough):
-    processes = [
-        subprocess.Popen([sys.executable, "-c", PROCESS], stdout=subprocess.PIPE, text=True)
-        for _ in range(16 if thorough else 2)
-    ]
-    answers = [json.loads(process.communicate(timeout=120)[0]) for process in processes]
-    assert all(codes == answers[0][1] for _, codes in answers)
-    built = [sum(origins[n] == "built" for origins, _ in answers) for n in range(20)]
-    assert built == [1] * 20
+    assert [wait(child) for child in [fork(work) for _ in range(8)]] == [0] * 8
+    assert runs.read_text() == "NVRTC\n"

@@ -8,12 +8,13 @@ from numba.cuda import types
 from numba.cuda.autolink import Target
 from numba.cuda.autolink.c_abi.c_types import ctype
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
+from numba.cuda.cudadrv.external_code.compile.programs import compile_unit
 from numba.cuda.cudadrv.external_code.compile.prototype_assertions import (
     PrototypeError,
     raise_understood,
     with_assertions,
 )
-from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
+from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction, CPrototype, prototype_of_llvm
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions

@@ -11,8 +11,8 @@ from numba.cuda.autolink import Target
 from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
 from numba.cuda.cudadrv.external_code.compile import programs
 from numba.cuda.cudadrv.external_code.compile.nvrtc import Compiled, CompileError
+from numba.cuda.cudadrv.external_code.compile.programs import compile_unit
 from numba.cuda.cudadrv.external_code.compile.prototype_assertions import PrototypeError
-from numba.cuda.cudadrv.external_code.compile.translation_unit import compile_unit
 from numba.cuda.cudadrv.external_code.compile.unit_headers import compiled_with_headers
 from numba.cuda.cudadrv.external_code.headers.scan import Scan, SourceText
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction, prototype_of_llvm

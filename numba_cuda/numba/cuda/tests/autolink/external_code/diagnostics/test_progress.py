@@ -175,3 +175,22 @@ def test_an_error_ends_the_line(quick):
     assert "failing" in shown(work)
     assert progress._display._live is None
     assert not progress._display._steps
+
+
+def test_a_notebook_shows_the_line_below_its_cell_and_takes_it_away(quick, monkeypatch):
+    display = pytest.importorskip("IPython.display")
+    drawn = []
+
+    class Handle:
+        def update(self, data, raw):
+            drawn.append(data["text/html"])
+
+    monkeypatch.setattr(display, "display", lambda *data, **options: Handle())
+    monkeypatch.setattr(progress, "in_notebook", lambda: True)
+    with progress.step("compiling <one> for sm_90"):
+        until_drawn()
+        time.sleep(0.5)
+    end = time.monotonic() + 20
+    while drawn[-1:] != [""] and time.monotonic() < end:
+        time.sleep(0.01)
+    assert drawn[0].startswith("<pre>compiling &lt;one&gt; for sm_90 … ") and drawn[-1] == ""

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from autolink_support import Linked, adder, build, compiled, from_nvcc, have_nvcc
+from autolink_support import Linked, adder, build, compiled, from_nvcc, have_nvcc, without_place
 from code_samples import fatbin
 from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda
@@ -413,7 +413,7 @@ def test_signatures_that_are_the_same_match(source, prototype):
 def test_an_input_that_does_not_fit_is_an_error_at_the_call():
     spy = Linked("f", cuda.Cubin(compiled(adder("f"), "cubin", "sm_80"), name="f.cubin"))
     error = failure_of(spy, error=TypingError)
-    assert "cubin 'f.cubin' does not fit\n  reason: it is machine code for sm_80" in str(error)
+    assert "cubin 'f.cubin' does not fit\n  reason: it is machine code for sm_80" in without_place(error)
     assert "x[0] = only(x[1])" in str(error)
 
 
@@ -440,13 +440,16 @@ def test_a_changing_answer_is_refused_when_the_cache_is_verified(monkeypatch):
     finally:
         monkeypatch.undo()
         reset_store()
-    assert "changes its answer between calls\n  got: first CUDA C++ source" in str(error)
+    assert "changes its answer between calls\n  got: first CUDA C++ source" in without_place(error)
 
 
 def test_a_hook_that_compiles_itself_names_both_calls():
     spy = Linked("f", lambda: build(kernel_calling(spy.function)).code)
     text = str(failure_of(spy, error=TypingError))
-    assert "compiles a call to itself with the same types, and so can never answer\n  compiled call at: " in text
+    assert (
+        "compiles a call to itself with the same types, and so can never answer\n  compiled call at: "
+        in without_place(text)
+    )
     assert text.count(f"{__file__}:") == 2
     assert "asked again" not in text
 

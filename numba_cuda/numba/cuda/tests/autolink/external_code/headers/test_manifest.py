@@ -9,7 +9,8 @@ from numba.cuda import autolink
 from numba.cuda.autolink import Target
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
 from numba.cuda.cudadrv.external_code.compile import programs
-from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
+from numba.cuda.cudadrv.external_code.compile.programs import compile_unit
+from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 
@@ -97,7 +98,7 @@ LONG = ("by a macro with a universal character name", "by a macro with a pasted 
 def test_a_header_that_is_included(folder, monkeypatch, how):
     text, is_found = INCLUDES[how]
     if is_found:
-        monkeypatch.setattr("numba.cuda.cudadrv.external_code.compile.nvrtc_processes.compile_in_child", None)
+        monkeypatch.setattr("numba.cuda.cudadrv.external_code.compile.nvrtc_processes.compile_traced", None)
     folder.write("other.h", '#include "value.h"\n')
     folder.write("value.h", "#define VALUE 1\n")
     first = folder.compiled(text)

@@ -13,7 +13,6 @@ from numba.cuda.autolink.testing import try_link
 from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.programs import compiled
-from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInputError, from_item
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
@@ -51,13 +50,14 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("suffix", [".cu", ".ptx", ".ltoir", ".cubin", ".a", ".bc"])
+@pytest.mark.parametrize("suffix", [".cu", ".cubin"])
 @pytest.mark.parametrize(("make", "message"), FILES.values(), ids=FILES)
 def test_what_is_not_a_regular_file_is_refused_without_waiting(make, message, suffix, tmp_path):
     path = make(tmp_path / f"code{suffix}")
-    with pytest.raises(LinkInputError, match=message) as caught:
-        from_item(path)
-    assert str(path) in str(caught.value)
+    for read in (from_item, lambda path: try_link([path], "9.0")):
+        with pytest.raises(LinkInputError, match=message) as caught:
+            read(path)
+        assert str(path) in str(caught.value)
 
 
 def test_the_error_is_at_the_call(tmp_path):
@@ -66,7 +66,7 @@ def test_the_error_is_at_the_call(tmp_path):
     def kernel(x):
         x[0] = function(x[1])
 
-    with pytest.raises(TypingError, match=f"is a FIFO, expected a regular file(.|\n)*called at: {__file__}"):
+    with pytest.raises(TypingError, match=f"called at: {__file__}(.|\n)*is a FIFO, expected a regular file"):
         build(kernel)
 
 
@@ -99,6 +99,10 @@ TEXTS = {
     "NUL in an include path": (lambda: autolink.CUDASource(adder("f"), include_paths=["a\0b"]), "a NUL"),
     "NUL in an option": (lambda: autolink.CUDASource(adder("f"), options={"std": "c++17\0"}), "a NUL"),
     "not UTF-8": (lambda: cuda.CUSource(b"// one\n// \xe9\n"), "the byte 0xe9 in line 2, which is not UTF-8"),
+    "items without end": (
+        lambda: itertools.repeat(autolink.CUDASource(adder("f"))),
+        "with more than 100000 items, expected an iterable that ends",
+    ),
     "surrogate in a source": (lambda: autolink.CUDASource(f"// {SURROGATE}"), "the lone surrogate .* at character 3"),
     "surrogate in a name": (lambda: autolink.CUDASource("", name=f"{SURROGATE}.cu"), "the lone surrogate"),
     "surrogate in a macro": (lambda: autolink.CUDASource("", defines={SURROGATE: 1}), "the lone surrogate"),
@@ -126,26 +130,15 @@ def test_a_nul_at_the_end_is_harmless():
     assert from_item(cuda.CUSource(adder("f") + "\0")).code.endswith(b"\0")
 
 
-def test_an_iterable_without_end_is_refused_at_the_call():
-    source = autolink.CUDASource(adder("endless"))
-    function = Linked("endless", lambda: itertools.repeat(source)).function
-
-    def kernel(x):
-        x[0] = function(x[1])
-
-    with pytest.raises(TypingError, match="with more than 100000 items, expected an iterable that ends"):
-        build(kernel)
-
-
-@pytest.mark.parametrize("argument, items", {"include_paths": "a", "defines": "A"}.items())
-def test_include_paths_and_macros_end(argument, items):
-    with pytest.raises(ValueError, match=f"{argument} have more than 10000 items, expected an iterable that ends"):
-        autolink.CUDASource("", **{argument: itertools.repeat(items)})
-
-
-def test_the_arguments_of_a_function_end():
-    with pytest.raises(ValueError, match="args have more than 10000 items, expected an iterable that ends"):
-        autolink.Extern("f", args=itertools.repeat("x"))
+def test_iterables_end():
+    endless = itertools.repeat("a")
+    for make in (
+        lambda: autolink.CUDASource("", include_paths=endless),
+        lambda: autolink.CUDASource("", defines=endless),
+        lambda: autolink.Extern("f", args=endless),
+    ):
+        with pytest.raises(ValueError, match=r"\w+ have more than 10000 items, expected an iterable that ends"):
+            make()
 
 
 HEADERS = {
@@ -169,16 +162,3 @@ def test_an_include_path_that_is_no_folder_has_no_headers(tmp_path):
     text = '#if __has_include("a.h")\n#error\n#endif\n' + adder("f")
     source = autolink.CUDASource(text, include_paths=[tmp_path / "include"])
     assert compiled(from_item(source), Target((9, 0))).code
-
-
-def test_try_link_takes_no_fifo_either(tmp_path):
-    with pytest.raises(LinkInputError, match="is a FIFO"):
-        try_link([fifo(tmp_path / "code.cubin")], "9.0")
-
-
-def test_a_repr_with_surrogates_can_be_printed():
-    class Odd:
-        def __repr__(self):
-            return f"<{SURROGATE}>"
-
-    assert safe_repr(Odd()) == r"<\udc80>"

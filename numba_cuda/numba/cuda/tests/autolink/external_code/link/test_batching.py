@@ -7,8 +7,9 @@ import pytest
 from autolink_support import build, symbols
 from numba import cuda
 from numba.cuda import autolink
-from numba.cuda.cudadrv.external_code.compile import nvrtc as nvrtc_call
-from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
+from numba.cuda.cudadrv.external_code.compile import nvrtc_processes
+from numba.cuda.cudadrv.external_code.compile.programs import compile_unit
+from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
 from numba.cuda.cudadrv.external_code.plan.errors import LinkError
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkPlan
@@ -43,13 +44,13 @@ def kernel_of(terms):
 def compiles(monkeypatch):
     """The sources that NVRTC is given."""
     seen = []
-    original = nvrtc_call.Program
+    original = nvrtc_processes.run_in_child
 
-    def program(code, *args, **kwargs):
+    def run(child, unit, code, *others):
         seen.append(code)
-        return original(code, *args, **kwargs)
+        return original(child, unit, code, *others)
 
-    monkeypatch.setattr(nvrtc_call, "Program", program)
+    monkeypatch.setattr(nvrtc_processes, "run_in_child", run)
     return seen
 
 

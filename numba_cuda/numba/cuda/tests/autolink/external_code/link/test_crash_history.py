@@ -99,13 +99,13 @@ def test_the_helper_links_the_same_cubin_as_this_process(monkeypatch):
 
 
 def test_many_links_share_one_helper_process(monkeypatch):
-    nvjitlink._helper.close()
+    nvjitlink.helpers.close()
     started = []
     start = nvjitlink.ChildProcess
 
-    def counted(script):
+    def counted(script, **how):
         started.append(script)
-        return start(script)
+        return start(script, **how)
 
     monkeypatch.setattr(nvjitlink, "ChildProcess", counted)
     for amount in range(3):
@@ -113,33 +113,14 @@ def test_many_links_share_one_helper_process(monkeypatch):
     assert len(started) == 1
 
 
-@pytest.mark.parametrize("noticed", [True, False])
-def test_a_helper_process_that_died_while_it_was_idle_is_replaced(noticed, monkeypatch, links):
-    build_with(cuda.Cubin(compiled(adder("f", 50 + noticed), "cubin")))
-    helper = nvjitlink._helper._child
-    helper._process.kill()
+def test_a_helper_process_that_died_while_it_was_idle_is_replaced(links):
+    build_with(cuda.Cubin(compiled(adder("f", 50), "cubin")))
+    helper = nvjitlink.helpers.kept
+    helper.kill()
     helper._process.wait()
-    if not noticed:  # it dies after it was looked at
-        monkeypatch.setattr(helper, "_process", Running(helper._process))
-    build_with(cuda.Cubin(compiled(adder("f", 60 + noticed), "cubin")))
+    build_with(cuda.Cubin(compiled(adder("f", 60), "cubin")))
     assert links == ["helper", "helper"]
-    assert nvjitlink._helper._child is not helper
-
-
-class Running:
-    """A process that is said to run the first time that one looks."""
-
-    def __init__(self, process):
-        self._process, self._looked = process, False
-
-    def poll(self):
-        if self._looked:
-            return self._process.poll()
-        self._looked = True
-        return None
-
-    def __getattr__(self, name):
-        return getattr(self._process, name)
+    assert nvjitlink.helpers.kept is not helper
 
 
 @pytest.mark.parametrize(("statement", "how"), [("os.abort()", "SIGABRT"), ("time.sleep(600)", "")])
@@ -148,7 +129,7 @@ def test_a_crash_or_a_hang_is_an_error_that_names_the_input(statement, how, monk
     call = "            nvjitlink.add_data("
     body = f"            if 'bad' in name:\n                import os, time; {statement}\n"
     (tmp_path / "child.py").write_text(text.replace(call, body + call))
-    nvjitlink._helper.close()  # the next one runs the changed script
+    nvjitlink.helpers.close()  # the next one runs the changed script
     monkeypatch.setattr(nvjitlink_child, "__file__", str(tmp_path / "child.py"))
     monkeypatch.setattr(nvjitlink, "LINK_TIMEOUT", 2.0)
     monkeypatch.setattr(nvjitlink, "TIMEOUT", 2.0)
@@ -163,7 +144,7 @@ def test_a_crash_or_a_hang_is_an_error_that_names_the_input(statement, how, monk
 
 def test_what_the_linker_prints_as_an_error_is_one(capfd, monkeypatch):
     monkeypatch.setattr(checked_link, "check_signatures", lambda job, read: None)
-    nvjitlink._helper.close()  # where code was linked with LTO before, nvJitLink crashes on it instead
+    nvjitlink.helpers.close()  # where code was linked with LTO before, nvJitLink crashes on it instead
     wrong = 'extern "C" __device__ int f(int *out, double x, float y) { *out = x + y; return 0; }'
     with pytest.raises(LinkError, match="Prototype doesn't match"):
         build_with(cuda.Cubin(compiled(wrong, "cubin")), lto=False)

@@ -10,9 +10,8 @@ from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.explain.link_trials import try_link
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
-from numba.cuda.cudadrv.external_code.link import nvjitlink_child
+from numba.cuda.cudadrv.external_code.link import nvjitlink, nvjitlink_child
 from numba.cuda.cudadrv.external_code.link.nvjitlink import Outcome, TrialError, run_trials
-from numba.cuda.cudadrv.external_code.platform.child_process import ChildProcess
 
 TARGET = autolink.Target((9, 0), lto=True)
 
@@ -120,7 +119,7 @@ def test_without_nvjitlink_nothing_is_tried(monkeypatch, tmp_path):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_a_link_takes_no_more_memory_than_its_limit():
     """Of a damaged size in machine code, nvJitLink takes as much as it says."""
-    with ChildProcess(nvjitlink_child.__file__) as child:
+    with nvjitlink.helpers.child() as child:
         child.request({"inputs": []})
         (limit,) = (line for line in Path(f"/proc/{child.pid}/limits").read_text().splitlines() if "data size" in line)
     assert 0 < int(limit.split()[3]) <= 8 << 30

@@ -2,22 +2,11 @@
 """A kernel's own side of a link."""
 
 import math
-import subprocess
-import sys
 
-import pytest
-from autolink_support import build
+from autolink_support import CC, adder
 from numba import cuda
-from numba.cuda.cudadrv.external_code import pipeline
-from numba.cuda.cudadrv.external_code.plan.kernel_code import KernelCode, SymbolSite
-from numba.cuda.cudadrv.external_code.plan.link_plan import LinkPlan
-
-
-def test_the_first_site_of_a_symbol_gives_its_prototype():
-    code = KernelCode((), sites={"f": (SymbolSite("i32 (i32)", "one call"), SymbolSite("i32 (i64)", "another"))})
-    assert code.prototypes == {"f": "i32 (i32)"}
-    assert code.referenced_by("f") == "one call"
-    assert code.referenced_by("g") == "linked code, not by a call in Python"
+from numba.cuda.autolink.builds.ahead_of_time import prepare
+from numba.cuda.cudadrv.external_code.plan.kernel_code import SymbolSite
 
 
 def test_sites_that_differ_in_pointers_only_are_the_same():
@@ -25,26 +14,12 @@ def test_sites_that_differ_in_pointers_only_are_the_same():
     assert first.untyped == second.untyped != third.untyped
 
 
-@pytest.fixture
-def linked(monkeypatch):
-    """The kernel codes that are linked here, rather than by numba-cuda."""
-    codes = []
-    link = pipeline.link
-
-    def record(plan: LinkPlan, kernel_code: KernelCode, output: str, **options: bool):
-        codes.append(kernel_code)
-        return link(plan, kernel_code, output, **options)
-
-    monkeypatch.setattr(pipeline, "link", record)
-    return codes
-
-
 @cuda.jit(device=True)
 def below(x):
     return math.sin(x) + 1
 
 
-def test_a_kernel_that_defines_all_it_calls_is_linked_by_numba_cuda(linked):
+def test_a_kernel_that_defines_all_it_calls_is_linked_by_numba_cuda():
     def kernel(x):
         print(x[0])
         x[0] = below(x[1])
@@ -53,40 +28,21 @@ def test_a_kernel_that_defines_all_it_calls_is_linked_by_numba_cuda(linked):
             raise ValueError
 
     for options in ({"lto": True}, {"lto": False}, {"debug": True, "opt": False}):
-        build(kernel, "void(float64[::1])", **options)
-    assert linked == []
+        assert prepare(kernel, "void(float64[::1])", CC, "cubin", None, options).request is None
 
 
-def test_undefined_symbols_and_their_sites(linked):
-    one, other = (cuda.declare_device(name, "int32(int32)", link=cuda.CUSource(CODE)) for name in ("one", "other"))
+def test_undefined_symbols_and_the_first_of_their_sites():
+    one, other = (
+        cuda.declare_device(name, "int32(int32)", link=cuda.CUSource(adder(name))) for name in ("one", "other")
+    )
 
     def kernel(x):
         print(x[0])
         x[0] = one(x[0]) + other(one(x[1])) + int(below(x[2]))
 
-    build(kernel)
-    (code,) = linked
-    assert code.undefined == ("one", "other")
+    code = prepare(kernel, "void(int32[::1])", CC, "cubin", None, {}).request.kernel_code
+    assert code.undefined == ("one", "other") and code.entry and code.inputs
     assert [len(sites) for sites in code.sites.values()] == [1, 1]
     assert "the call with (int32) at" in code.referenced_by("other")
-    assert code.entry and code.inputs
-
-
-CODE = """
-extern "C" __device__ int one(int *out, int x) { *out = x; return 0; }
-extern "C" __device__ int other(int *out, int x) { *out = x; return 0; }
-"""
-
-
-def test_what_links_is_not_imported_for_a_kernel_without_external_code():
-    script = """
-import sys
-from numba import cuda
-from numba.cuda import autolink
-@cuda.jit(device=True)
-def below(x): return x + 1
-def kernel(x): x[0] = below(x[1])
-autolink.build(kernel, "void(int32[::1])", cc=(9, 0), output="cubin")
-assert not [name for name in sys.modules if name.endswith(("external_code.pipeline", "link.nvjitlink"))]
-"""
-    subprocess.run([sys.executable, "-c", script], check=True)
+    assert code.referenced_by("g") == "linked code, not by a call in Python"
+    assert code.prototypes["one"] == code.sites["one"][0].prototype

@@ -321,22 +321,14 @@ def test_what_is_not_json_is_refused_before_it_is_sent(script):
         assert child.request({"number": 1}).content == {"number": 1}
 
 
-def test_a_startup_file_that_prints_does_no_harm(script, tmp_path):
+def test_a_startup_file_that_prints_does_no_harm(script, tmp_path, monkeypatch):
     """As any .pth file in an environment may."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "env")], check=True)
     (site_packages,) = (tmp_path / "env").rglob("site-packages")
     (site_packages / "loud.pth").write_text("import sys; print('loud', flush=True); print('later', end='')\n")
     python = next(path for path in (tmp_path / "env").rglob("python*") if path.stem == "python" and path.is_file())
-    code = f"""if True:
-        import importlib.util, sys
-        spec = importlib.util.spec_from_file_location("child_process", {child_process.__file__!r})
-        module = sys.modules["child_process"] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        with module.ChildProcess({script("return {'prefix': sys.prefix}, []")!r}) as child:
-            assert child.request({{}}).content == {{"prefix": {str(tmp_path / "env")!r}}}
-    """
-    done = subprocess.run([python, "-c", code], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    monkeypatch.setattr(sys, "executable", str(python))
+    assert ask(script("return {'prefix': sys.prefix}, []")).content == {"prefix": str(tmp_path / "env")}
 
 
 def test_signals_are_named_or_numbered():
@@ -347,9 +339,9 @@ def test_signals_are_named_or_numbered():
 @POSIX
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_a_fork_leaves_a_child_to_its_parent_with_its_folder_and_what_is_unwritten(script):
-    with ChildProcess(script("return content, []")) as child:
-        folder = Path(child.folder())
-        message = child_process._packed({"said": 1})
+    with ChildProcess(script("return content, []"), has_folder=True) as child:
+        folder = Path(child.folder)
+        message = child_process.packed({"said": 1})
         child._requests.write(message[:10])  # as another thread of the parent may have done when it was forked
 
         def end():
@@ -360,7 +352,7 @@ def test_a_fork_leaves_a_child_to_its_parent_with_its_folder_and_what_is_unwritt
         wait_for(end)
         child._requests.write(message[10:])
         child._requests.flush()
-        reply, _ = child_process._receive(child._replies)
+        reply, _ = child_process.receive(child._replies)
         assert reply["answer"] == {"said": 1}
         assert folder.is_dir()
     assert not folder.exists()

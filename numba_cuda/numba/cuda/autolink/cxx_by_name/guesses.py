@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Guesses of what calls return, while C++ has not been asked. They only find the calls that follow: a wrong one costs a
+run of the compiler, and never a type."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from numba.cuda import types
+
+from ..frontend_api.typing_rounds import Use
+from .calls import Call, CallPattern, Records
+from .results import NUMBA_TYPES
+
+_UNQUALIFIED = re.compile(r"(\w+)(?:<.*>)?\Z")
+
+
+class KnownResults:
+    """What calls of one library have returned, with their patterns and the types of their arguments."""
+
+    def __init__(self) -> None:
+        self._known: dict[CallPattern, dict[tuple[Any, ...], Any]] = {}
+
+    def note(self, call: Call, returns: Any) -> None:
+        """Note the Numba type that a call returns."""
+        self._known.setdefault(call.pattern, {})[call.argtypes] = returns
+
+    def guess(self, call: Call, use: Use, records: Records) -> Any:
+        """Return what a call probably returns, whose result the kernel uses so; ``None`` if nothing is likely."""
+        known = self._known.get(call.pattern, {})
+        if call.argtypes in known:
+            return known[call.argtypes]
+        if written := call.pattern.written:
+            plain = dataclasses.replace(call, pattern=dataclasses.replace(call.pattern, written=()))
+            result = self.guess(plain, use, records)
+            results = [] if result in (None, types.none) else [result]
+            return types.BaseTuple.from_types([*results, *(call.argtypes[number] for number in written)])
+        return next(filter(None, _guesses(call, use, records, known)), None)
+
+
+def _guesses(call: Call, use: Use, records: Records, known: Mapping[tuple[Any, ...], Any]) -> Iterator[Any]:
+    """Yield what a call may return, the most likely first."""
+    number = _common_number(call.argtypes)
+    declared = list(_read_declared(call))
+    yield number if number in declared else next(iter(declared), None)
+    for argtypes, returns in known.items():
+        yield number if returns == _common_number(argtypes) else returns
+    if use.attributes:
+        yield next((record for record in records if use.attributes <= {*getattr(record, "fields", ())}), None)
+    if use.count and number is not None:
+        yield types.UniTuple(number, use.count)
+    yield number
+
+
+def _read_declared(call: Call) -> Iterator[Any]:
+    """Yield the types before the name of the function in the library's own text, of those that are plain, or tuples of
+    plain ones."""
+    if (name := _UNQUALIFIED.search(call.pattern.name)) is None:
+        return
+    for plain, elements in re.findall(rf"(\w+|\b(?:tuple|pair)\s*<([\w ,]+)>)\s+{name[1]}\s*\(", call.head.source):
+        found = [NUMBA_TYPES.get(each.strip()) for each in (elements or plain).split(",")]
+        if None not in found:
+            yield types.BaseTuple.from_types(found) if elements else found[0]
+
+
+def _common_number(argtypes: Sequence[Any]) -> Any:
+    """Return the type of the numbers among the arguments: the widest float, or the first number."""
+    elements = [types.unliteral(getattr(each, "dtype", each)) for each in argtypes]
+    numbers = [each for each in elements if isinstance(each, (types.Number, types.Boolean))]
+    return max(numbers, key=_width_of_float, default=None)
+
+
+def _width_of_float(number: Any) -> int:
+    return number.bitwidth if isinstance(number, (types.Float, types.Complex)) else 0

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tracebacks without the frames of the compiler: a failed build shows the user's own lines, and the message.
+
+Nothing is taken from an exception: its frames get the local variable ``__tracebackhide__``, which pytest and debuggers
+follow, and what Python and IPython print of uncaught errors leaves them out. ``NUMBA_CUDA_AUTOLINK_TRACEBACK=full``
+shows them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType, TracebackType
+from typing import Any
+
+from numba.core.errors import NumbaError
+from numba.cuda.cudadrv.driver import LinkerError
+
+VARIABLE = "NUMBA_CUDA_AUTOLINK_TRACEBACK"
+_HIDE = "__tracebackhide__"
+_IS_SHORT = "_numba_cuda_autolink_short"  # the errors whose frames are hidden
+_COMPILERS = {"numba", "numba_cuda", "numba_cuda_mlir", "numba_cuda_autolink", "cuda", "llvmlite", "contextlib"}
+_TESTS = "numba.cuda.tests."
+
+
+@contextlib.contextmanager
+def short_traceback() -> Iterator[None]:
+    """Hide the frames of the compiler in the traceback of a failed build that leaves the ``with`` block."""
+    try:
+        yield
+    except (NumbaError, LinkerError) as error:  # others are faults of a compiler
+        if os.environ.get(VARIABLE) != "full":
+            _hide_frames(error, sys._getframe())
+            vars(error)[_IS_SHORT] = True
+            if getattr(sys.excepthook, "func", None) is not _print_error:
+                sys.excepthook = functools.partial(_print_error, sys.excepthook)
+            if (shell := running_shell()) is not None:
+                vars(error)["_render_traceback_"] = functools.partial(_render, shell, error)
+        raise
+
+
+def running_shell() -> Any:
+    """Return the IPython shell that runs this process, ``None`` if there is none."""
+    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+
+
+def _render(shell: Any, error: BaseException) -> Any:
+    """Return what IPython prints of *error*, as a list of lines, without hidden frames."""
+    with _shortened(error):
+        return shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__, tb_offset=1)
+
+
+def _hide_frames(error: BaseException, outer: FrameType | None) -> None:
+    for each in _chain(error):
+        for frame, _ in _frames(each.__traceback__):
+            _hide(frame)
+    while outer is not None and _hide(outer):
+        outer = outer.f_back
+
+
+def _hide(frame: FrameType) -> bool:
+    """Hide *frame* if it is the compiler's, and return whether it is."""
+    if is_hidden := _is_of_compiler(frame):
+        frame.f_locals[_HIDE] = True
+    return is_hidden
+
+
+def _is_of_compiler(frame: FrameType) -> bool:
+    name = str(frame.f_globals.get("__name__", ""))
+    return name.partition(".")[0] in _COMPILERS and not name.startswith(_TESTS)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield *error*, and the errors that Python prints before it."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+def _frames(traceback: TracebackType | None) -> Iterator[tuple[FrameType, TracebackType]]:
+    while traceback is not None:
+        yield traceback.tb_frame, traceback
+        traceback = traceback.tb_next
+
+
+def _print_error(
+    print_error: Callable[..., None],
+    kind: type[BaseException],
+    error: BaseException,
+    traceback: TracebackType | None,
+) -> None:
+    """Print an uncaught error as the hook *print_error* does, without hidden frames."""
+    if not any(_IS_SHORT in vars(each) for each in _chain(error)):
+        print_error(kind, error, traceback)
+        return
+    with _shortened(error) as hidden:
+        print_error(kind, error, error.__traceback__)
+    if hidden and sys.stderr is not None:
+        print(f"(the compiler's own frames are hidden: {VARIABLE}=full shows them)", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def _shortened(error: BaseException) -> Iterator[bool]:
+    """Take the hidden frames from *error* and its causes inside the ``with`` block, and causes that have no other ones.
+    Give whether there are any."""
+    with contextlib.ExitStack() as restored:
+        yield any([_shorten(each, restored) for each in _chain(error)])
+
+
+def _shorten(error: BaseException, restored: contextlib.ExitStack) -> int:
+    """Take the hidden frames from *error*, until *restored* closes, and return how many there are."""
+    before = [each for _, each in _frames(error.__traceback__)]
+    shown = [each for each in before if not _is_of_compiler(each.tb_frame)]
+    restored.callback(error.with_traceback, error.__traceback__)
+    error.__traceback__ = functools.reduce(_linked, reversed(shown), None)
+    caused_by = error.__cause__
+    if caused_by is not None and all(_is_of_compiler(frame) for frame, _ in _frames(caused_by.__traceback__)):
+        restored.callback(setattr, error, "__cause__", caused_by)
+        error.__cause__ = None
+    return len(before) - len(shown)
+
+
+def _linked(following: Any, traceback: TracebackType) -> TracebackType:
+    return TracebackType(following, traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Places in Python source, as errors and reports show them: a line, and the call in it, underlined."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+
+from .short_tracebacks import running_shell
+
+_CELL = re.compile(r"(?:.*[/\\])?ipykernel_\d+[/\\]\d+\.py|<ipython-input-.*>")
+_LONGEST_LINE = 100
+
+
+def cell_name(filename: str) -> str | None:
+    """Return the name of the cell that *filename* stands for, as IPython's own messages have it: ``Cell In[3]``. In
+    another process, or for a cell that ran before, it is ``notebook cell``. ``None`` for every other file."""
+    if not _CELL.fullmatch(filename):
+        return None
+    named = getattr(getattr(running_shell(), "compile", None), "format_code_name", lambda filename: None)(filename)
+    return " ".join(named) if named else "notebook cell"
+
+
+def shown_file(filename: str) -> str:
+    """Return *filename*, or the name of the cell that it stands for."""
+    return cell_name(filename) or filename
+
+
+def with_place(message: str, place: str, filename: str, line: int) -> str:
+    """Return *message* with a second line *place*, the source of *line* below it, and a caret under the call that the
+    message is about; under the whole statement, if the line has several and the message names none of them."""
+    first, *others = message.split("\n")
+    filename = next((each for each in linecache.cache if cell_name(each) == filename), filename)
+    text = linecache.getline(filename, line)
+    begin, end = _called(filename, line, message) or (len(text) - len(text.lstrip()), len(text.rstrip()))
+    if not text.strip() or end > _LONGEST_LINE:
+        return "\n".join([first, f"  {place}", *others])
+    indent = len(text) - len(text.lstrip())
+    caret = f"{' ' * (begin - indent)}{'^' * (end - begin)}"
+    return "\n".join([first, f"  {place}", f"      {text.strip()}", f"      {caret}", *others])
+
+
+def _called(filename: str, line: int, message: str) -> tuple[int, int] | None:
+    """Return the columns of the call in a *line* that *message* is about, None if that is not known."""
+    try:
+        calls = [each for each in ast.walk(ast.parse("".join(linecache.getlines(filename)))) if _is_in(each, line)]
+    except (SyntaxError, ValueError):  # the file has changed
+        return None
+    words = {word.lower() for word in re.findall(r"\w+", message)}
+    named = [each for each in calls if _name(each) in words]
+    calls = named if len(calls) > 1 else calls
+    return _columns(calls[0], linecache.getline(filename, line)) if len(calls) == 1 else None
+
+
+def _is_in(node: ast.AST, line: int) -> bool:
+    return isinstance(node, ast.Call) and node.lineno == node.end_lineno == line
+
+
+def _name(call: ast.AST) -> str:
+    """Return the last name of the function that *call* calls, in lower case: objects are named after their classes."""
+    function = call.func if isinstance(call, ast.Call) else call
+    function = function.value if isinstance(function, ast.Subscript) else function
+    return str(getattr(function, "attr", getattr(function, "id", ""))).lower()
+
+
+def _columns(node: ast.AST, text: str) -> tuple[int, int]:
+    """Return the columns of *node* in its line *text*, which Python counts in bytes."""
+    begin, end = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0)
+    encoded = text.encode()
+    return len(encoded[:begin].decode()), len(encoded[:end].decode())

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The traceback of a failed build shows the user's lines and the message, and the whole of it on request."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import VARIABLE
+
+SCRIPT = """
+from numba import cuda
+from numba.cuda import autolink
+
+class Scale(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("scale", returns=x)
+
+    def __numba_cuda_link__(self, x):
+        raise ValueError("float64 only")
+
+scale = Scale()
+
+@cuda.jit(device=True)
+def scaled(x):
+    return scale(x) + abs(x)
+
+def kernel(x):
+    x[0] = scaled(x[1])
+
+autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+"""
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory):
+    path = tmp_path_factory.mktemp("short") / "script.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+def run(*command, **environment):
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, env={**os.environ, **environment})
+    return re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
+
+
+def test_a_script_shows_its_own_lines_and_the_place_below_the_diagnosis(script):
+    text = run(script)
+    assert len(text.splitlines()) <= 20
+    assert "numba_cuda/" not in re.sub(r"(?m)^.*Error: ", "", text)
+    _, _, message = text.rpartition("TypingError: Scale")
+    diagnosis, place, source, caret, *others = message.splitlines()
+    assert diagnosis == ".__numba_cuda_link__ raised ValueError: float64 only"
+    assert place == f"  called at: {script}:16 in scaled"
+    assert source[caret.index("^") : caret.rindex("^") + 1] == "scale(x)"
+    assert f"  called from: {script}:19 in kernel" in others
+    assert f"{VARIABLE}=full" in others[-1]
+
+
+def test_a_setting_shows_all_frames(script):
+    assert run(script, **{VARIABLE: "full"}).count('\n  File "') > 20
+
+
+def test_ipython_shows_the_cells_lines(script):
+    code = "import sys; from IPython.core.interactiveshell import InteractiveShell as Shell\n"
+    code += "Shell.instance(colors='NoColor').run_cell(open(sys.argv[1]).read())"
+    pytest.importorskip("IPython")
+    text = run("-c", code, script)
+    assert len(text.splitlines()) <= 25
+    assert "Error: Scale.__numba_cuda_link__ raised ValueError: float64 only" in text
+    assert "dispatcher.py" not in text
+
+
+def test_another_hook_for_uncaught_errors_gets_the_short_traceback(script):
+    code = "import sys; before = sys.excepthook; sys.excepthook = lambda *error: before(*error)\n"
+    code += "exec(compile(open(sys.argv[1]).read(), sys.argv[1], 'exec'))"
+    assert len(run("-c", code, script).splitlines()) <= 22

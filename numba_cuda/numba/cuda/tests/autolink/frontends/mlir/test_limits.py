@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What differs from numba-cuda because numba-cuda-mlir is so without this project, as docs/second_front_end.md says."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from front_ends import front_end_named
+from numba import cuda
+
+SCRIPT = """
+import json
+import numpy as np
+from numba_cuda_mlir import cuda, tools
+from numba_cuda_mlir.numba_cuda import types
+
+FLOATS, facts = "void(float32[::1], float32[::1])", {}
+
+def fails(called, *args, **options):
+    try:
+        called(*args, **options)
+        return ""
+    except BaseException as error:
+        return f"{type(error).__name__}: {error}"
+
+facts["cuda.compile"] = fails(cuda.compile, lambda x: x + 1, "int32(int32)", device=True, cc=(9, 0))
+tools._cached_cc = (9, 0)
+
+@cuda.jit(device=True)
+def one(x):
+    return x + 1
+
+@cuda.jit(device=True)
+def two(x):
+    return x * 2
+
+@cuda.jit
+def loops(r, x):
+    for f in both:
+        r[0] = f(x[0])
+
+both = (one, two)
+facts["a loop over a tuple of functions"] = fails(loops.compile, FLOATS)
+
+record = np.dtype([("a", "i4"), ("b", "f8")], align=True)
+
+@cuda.jit
+def records(r, x):
+    local = cuda.local.array(2, record)
+    local[1].a = 3
+    r[0] = local[1].a
+
+facts["local.array of records"] = fails(records.compile, FLOATS)
+
+class Own(types.Type):
+    def __init__(self):
+        super().__init__(name="Own")
+
+@cuda.jit
+def takes(r, own):
+    r[0] = 1
+
+facts["an argument of a type without data"] = fails(takes.compile, (types.float32[::1], Own()))
+
+@cuda.jit
+def nothing(r, n):
+    r[0] = 1
+
+compiled = nothing.compile((types.float32[::1], types.none))
+launched = b".text." + compiled.metadata["func_name"].encode() + bytes(1)
+facts["the name that is launched"] = launched in compiled.metadata["cubin"]
+compiled = nothing.compile(FLOATS, abi_info={"abi_name": "mine"})
+facts["the name that was asked for"] = compiled.metadata["func_name"] == "mine"
+facts["the simulator"] = fails(__import__, "numba_cuda_mlir.simulator")
+facts["Numba"] = "numba" in __import__("sys").modules
+print(json.dumps(facts))
+"""
+
+
+@pytest.fixture(scope="module")
+def facts():
+    front_end_named("numba-cuda-mlir")
+    environment = {**os.environ, "NUMBA_CUDA_AUTOLINK": "0"}
+    command = [sys.executable, "-W", "ignore", "-c", SCRIPT]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_without_this_project(facts):
+    if not cuda.is_available():
+        assert "CudaSupportError" in facts["cuda.compile"]
+    assert "getiter" in facts["a loop over a tuple of functions"]
+    assert "invalid memref element type" in facts["local.array of records"]
+    assert "KeyError" in facts["an argument of a type without data"]
+    assert not facts["the name that is launched"], "a kernel with a parameter that is None can be launched"
+    assert not facts["the name that was asked for"], "kernels have a name that can be chosen"
+    assert "ModuleNotFoundError" in facts["the simulator"]
+    assert facts["Numba"] is False

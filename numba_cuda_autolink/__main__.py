@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``python -m numba_cuda_autolink``: the script ``numba-cuda-autolink``."""
+
+import sys
+
+from .command_entry import main
+
+sys.exit(main())
