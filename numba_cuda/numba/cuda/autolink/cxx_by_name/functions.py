@@ -18,7 +18,7 @@ from ..c_abi.extern import Extern
 from ..compilation.context import current_target
 from ..device_callable.base_class import DeviceCallable, simulated
 from ..device_functions.definition import DeviceFunction
-from ..frontend_api.typing_rounds import Use
+from ..frontend_api.typing_rounds import DeferredCallError, Use
 from .calls import CALLEE, WAYS, Call, CallPattern, Parameter, make_parameter
 from .library_source import LibrarySource
 from .python_arguments import PythonArgument, PythonArguments, is_python_function, name_python_function
@@ -192,7 +192,10 @@ class CxxFunction(DeviceCallable):
 
     def guess_result(self, args: Sequence[types.Type], use: Use) -> types.Type:
         """Return what a call with arguments of these types probably returns, and note the call, while types are
-        guessed. Raise `DeferredCallError` if nothing is likely."""
+        guessed. Raise `DeferredCallError` if nothing is likely, as for a call with Python functions: C++ decides for
+        which types they are compiled."""
+        if any(map(is_python_function, args)):
+            raise DeferredCallError
         return self._source.resolver.guess(self.call(args), use, current_target())
 
     def __numba_cuda_link__(self, *args: types.Type) -> list[CUDASource | DeviceFunction]:

@@ -109,7 +109,7 @@ class Resolver:
 
     def compile_alone(self, call: Call, target: Target) -> None:
         """Compile a call in a unit of its own. Raise `CompileError` if that does not compile."""
-        self._compiled((call,), target, self._notes())
+        self._compiled(Unit((call,)), target, self._notes())
 
     def find_refusals(self, calls: Sequence[Call], target: Target) -> dict[str, CxxError]:
         """Resolve *calls* together. Return why C++ refuses some, by their symbols."""

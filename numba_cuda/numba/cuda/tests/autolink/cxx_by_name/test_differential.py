@@ -24,12 +24,13 @@ from numba.cuda.autolink.c_abi.extern import prototype
 from numba.cuda.autolink.cxx_by_name.questions import resolve_for
 from numba.cuda.autolink.cxx_by_name.results import WrittenArgumentError
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
+from numba.cuda.cudadrv.external_code.compile.programs import compile_unit
 from numba.cuda.cudadrv.external_code.compile.prototype_assertions import (
     PrototypeError,
     raise_understood,
     with_assertions,
 )
-from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
+from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
 from numba.cuda.descriptor import cuda_target

@@ -228,7 +228,7 @@ class TestFunctionsWhoseTypesCxxDecides:
     @pytest.mark.counted
     def test_what_cxx_calls_it_with_is_remembered(self, monkeypatch):
         """Only the first build asks NVRTC, though functions of two kernels are two objects."""
-        from numba.cuda.cudadrv.external_code.compile import translation_unit
+        from numba.cuda.cudadrv.external_code.compile import nvrtc_processes
 
         def make():
             def kernel(x):
@@ -236,11 +236,8 @@ class TestFunctionsWhoseTypesCxxDecides:
 
             return kernel
 
-        runs = []
-        run = translation_unit.run_nvrtc
-        monkeypatch.setattr(
-            translation_unit, "run_nvrtc", lambda *args, **names: runs.append(args) or run(*args, **names)
-        )
+        runs, run = [], nvrtc_processes.run_in_child
+        monkeypatch.setattr(nvrtc_processes, "run_in_child", lambda *args: runs.append(args) or run(*args))
         build(make(), "void(float32[::1])")
         assert len(runs) == 2
         build(make(), "void(float32[::1])")
