@@ -114,7 +114,9 @@ template <class nca_T, nca_kind nca_K = nca_kind_of<nca_T>()> struct nca_form { 
 };
 template <class nca_T> struct nca_form<nca_T, nca_as_plain> {
     using nca_passed = nca_under_t<nca_T>;
-    using nca_code = nca_told<nca_plain_code<nca_passed>::nca_value>;
+    using nca_number = nca_told<nca_plain_code<nca_passed>::nca_value>;
+    using nca_code = typename nca_pick<__is_enum(nca_T), nca_all_t<nca_told<nca_code_enumerator>, nca_number>,
+                                       nca_number>::nca_type;
     static constexpr bool nca_whole = true;
     template <class nca_V> static __device__ nca_passed nca_give(nca_V&& nca_v) {
         return static_cast<nca_passed>(nca_v);

@@ -242,6 +242,8 @@ def _make_scalar(label: str, member: types.Type) -> np.dtype[Any]:
 
     if isinstance(member, (types.RawPointer, types.CPointer)):
         return np.dtype(np.uint64)
+    if isinstance(member, types.EnumMember):
+        member = member.dtype
     try:
         return np.dtype(numpy_support.as_dtype(member))
     except (NotImplementedError, NumbaError):

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
@@ -19,6 +20,8 @@ from ..linkables.compiled_source import unit_of_sources
 from .structs import find_changed
 
 _MOST_LINES = 14
+_MOST_DECLARATIONS = 3
+_WRONG_NUMBER = ("too few arguments in function call", "too many arguments in function call")
 _LONGEST = 118
 _OWN = ("prelude(", "__nv_name_map(")
 _ERROR = re.compile(r"(?P<place>.*?)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>.*)")
@@ -137,6 +140,8 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         text = "not a function, nor a class with a constructor of these arguments"
         return _error(_write_first_line(_CALL_TITLE, label, text), at, remedy, error.log)
     details = [*at, *_details(block, label)]
+    if first["text"] in _WRONG_NUMBER:
+        details += _find_declarations(label, source, target)
     return _error(_write_first_line(_CALL_TITLE, label, text), details, remedy, error.log)
 
 
@@ -231,6 +236,17 @@ def _readable(text: str) -> str:
     text = re.sub(r'"[^"]*\b(?:nca::|nca_|cxx_\w+_[0-9a-f]{16})[^"]*" \(aka "([^"]*)"\)', r'"\1"', text)
     text = re.sub(r"\b(cuda::std|cub|thrust)::(?:__\d+|(?:CUB|THRUST|_V)_\w+)::", r"\1::", text)
     return text.replace("18446744073709551615UL", "dynamic_extent")
+
+
+def _find_declarations(label: str, source: CUDASource, target: Target) -> Iterator[str]:
+    """Yield the declarations of the function that *label* names, as they are in *source* and its headers."""
+    from numba.cuda.cudadrv.external_code.compile import programs
+
+    name = re.escape(label.partition("(")[0].partition("<")[0].rpartition("::")[2])
+    declared = re.compile(rf"^[^\n;{{}}/#=]*\b{name}\s*\([^;{{}}]*?\)(?=[^()]*[;{{])", re.MULTILINE)
+    texts = programs.header_texts(unit_of_sources([source]), target)
+    found = (" ".join(each.split()) for text in texts for each in declared.findall(text) if "nca_" not in each)
+    yield from (f"declared: {each}" for each in itertools.islice(dict.fromkeys(found), _MOST_DECLARATIONS))
 
 
 def _near(text: str, source: CUDASource, target: Target) -> str:

@@ -15,7 +15,8 @@ from ..c_abi.conversions import state
 from ..c_abi.extern import Extern
 from ..c_abi.structs import field_types, is_struct, struct_ctype
 from .calls import Call, Records
-from .prelude import ARRAY, COMPLEX, OBJECT, PLAIN, POINTER, RECORD, STRUCT, TUPLE
+from .enumerators import make_enumerator_type
+from .prelude import ARRAY, COMPLEX, ENUMERATOR, OBJECT, PLAIN, POINTER, RECORD, STRUCT, TUPLE
 from .refusals import CxxError
 
 NUMBA_TYPES = {
@@ -64,6 +65,8 @@ def read_type(code: Iterator[int], records: Sequence[Any]) -> Any:
         return types.voidptr if pointee == types.none else types.CPointer(pointee)
     if first == COMPLEX:
         return COMPLEX_OF[_PLAIN[next(code)]]
+    if first == ENUMERATOR:
+        return make_enumerator_type(_PLAIN[next(code)])
     if first == OBJECT:
         return CxxObject(next(code), next(code))
     if first == RECORD:
