@@ -44,7 +44,12 @@ def main() -> None:
 def runs_here(block: dict[str, Any], job: dict[str, Any]) -> bool:
     """Return whether what the block needs is there."""
     if block["mark"] == "needs":
-        return importlib.util.find_spec(block["argument"]) is not None
+        name = block["argument"].removesuffix(".h")
+        if name != block["argument"]:
+            from cuda import pathfinder
+
+            return pathfinder.find_nvidia_header_directory(name) is not None
+        return importlib.util.find_spec(name) is not None
     return block["mark"] != "gpu" or bool(job["gpu"])
 
 

@@ -6,7 +6,7 @@ A page is Markdown. A comment before a fenced block tells the test what to do wi
 ``<!-- test: gpu -->``
     Python that needs a GPU. All other Python blocks run without one.
 ``<!-- test: needs MODULE -->``
-    Python that runs where the module is installed.
+    Python that runs where the module is installed, or the library of CUDA whose header ``MODULE.h`` is named.
 ``<!-- test: raises NAME -->``
     Python that raises an exception of that class. The next output block shows its message.
 ``<!-- test: file NAME -->``
