@@ -31,7 +31,7 @@ from .streams import in_order
 
 _WITHOUT_ASKING = 48 << 10  # bytes of dynamic and static shared memory
 _MOST_THREADS = 1024
-_MAX_THREADS, _SHARED_SIZE, _LOCAL_SIZE, _REGISTERS = 0, 1, 3, 4  # function attributes
+_MAX_THREADS, _SHARED_SIZE, _CONSTANT_SIZE, _LOCAL_SIZE, _REGISTERS = range(5)  # function attributes
 _PTX_VERSION, _BINARY_VERSION, _MAX_DYNAMIC_SHARED, _CARVEOUT = 5, 6, 8, 9
 _COOPERATIVE, _CLUSTER = 2, 4  # launch attributes
 _END, _BUFFER, _BUFFER_SIZE = 0, 1, 2  # CU_LAUNCH_PARAM_*
@@ -233,6 +233,7 @@ def cuFuncGetAttribute(value: int, attribute: int, function: int) -> None:
     values = {
         _MAX_THREADS: known.max_threads,
         _SHARED_SIZE: known.shared_bytes,
+        _CONSTANT_SIZE: known.constant_bytes,
         _LOCAL_SIZE: known.local_bytes,
         _REGISTERS: known.registers,
         _PTX_VERSION: 10 * major + minor,

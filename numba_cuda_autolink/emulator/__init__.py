@@ -55,7 +55,7 @@ its callees; with stacks, recursion and calls need nothing special, and a switch
 """
 
 from .checks import Checks
-from .errors import EmulationError, PTXSyntaxError, UnsupportedInstruction
+from .errors import EmulationError, LaunchSizeError, PTXSyntaxError, UnsupportedInstruction
 from .module import Kernel, KernelAttributes, Module, Variable
 
 __all__ = [
@@ -63,6 +63,7 @@ __all__ = [
     "EmulationError",
     "Kernel",
     "KernelAttributes",
+    "LaunchSizeError",
     "Module",
     "PTXSyntaxError",
     "UnsupportedInstruction",

@@ -25,6 +25,12 @@ class EmulationError(RuntimeError):
         self.kernel, self.block, self.thread, self.address, self.lines = kernel, block, thread, address, lines
 
 
+class LaunchSizeError(EmulationError):
+    """A launch with a block, a grid or parameters of a size that the kernel does not have."""
+
+    driver_code = 1  # CUDA_ERROR_INVALID_VALUE, as on a GPU
+
+
 class UnsupportedInstruction(EmulationError):
     """PTX that the emulator refuses; the message names the instruction with its modifiers and the source line."""
 

@@ -127,21 +127,14 @@ def round_off(kept: u64, rest: u64, half: u64, negative: bool, mode: u32) -> u64
 
 
 @native
-def narrow(x: f64, mantissa_bits: u32, bias: i32, mode: u32) -> u16:
-    """Round to a format of 16 bits with *mantissa_bits*, whose exponents have the bias *bias*."""
+def round_magnitude(x: f64, mantissa_bits: u32, bias: i32, mode: u32) -> u64:
+    """Return exponent and mantissa of a finite number, rounded to a format with *mantissa_bits*, whose exponents have
+    the bias *bias*, and any number of bits."""
     bits = bits_u64(x)
     negative = bits >> 63 == 1
-    sign = u64(bits >> 63) << 15
     exponent = i32(bits >> 52 & 2047)
     mantissa = bits & 0xFFFFFFFFFFFFF
-    infinity = u64(2 * bias + 1) << u64(mantissa_bits)
-    if exponent == 2047:
-        if mantissa != 0:
-            return NAN_16
-        return u16(sign | infinity)
     if exponent == 0:
-        if mantissa == 0:
-            return u16(sign)
         exponent = 1
     else:
         mantissa |= u64(1) << 52
@@ -150,20 +143,70 @@ def narrow(x: f64, mantissa_bits: u32, bias: i32, mode: u32) -> u16:
     if target <= 0:
         drop = drop + 1 - target
         target = i32(0)
-    result = u64(0)
+    if mantissa == 0:
+        return u64(0)
     if drop > 62:
-        result = round_off(u64(0), u64(1), u64(2), negative, mode)
-    else:
-        kept = mantissa >> u64(drop)
-        rest = mantissa & ((u64(1) << u64(drop)) - 1)
-        result = round_off(kept, rest, u64(1) << (u64(drop) - 1), negative, mode)
+        return round_off(u64(0), u64(1), u64(2), negative, mode)
+    kept = mantissa >> u64(drop)
+    rest = mantissa & ((u64(1) << u64(drop)) - 1)
+    result = round_off(kept, rest, u64(1) << (u64(drop) - 1), negative, mode)
     if target > 0:
         result += u64(target - 1) << u64(mantissa_bits)
-    if result >= infinity:
-        result = infinity
-        if mode == ZERO or (mode == UP and negative) or (mode == DOWN and not negative):
-            result = infinity - 1
-    return u16(sign | result)
+    return result
+
+
+@native
+def narrow(x: f64, mantissa_bits: u32, bias: i32, mode: u32) -> u16:
+    """Round to a format of 16 bits with *mantissa_bits*, whose exponents have the bias *bias*."""
+    negative = bits_u64(x) >> 63 == 1
+    infinity = u64(2 * bias + 1) << u64(mantissa_bits)
+    result = infinity
+    if x != x:
+        return NAN_16
+    if x - x == 0.0:
+        result = round_magnitude(x, mantissa_bits, bias, mode)
+        if result >= infinity:
+            result = infinity
+            if mode == ZERO or (mode == UP and negative) or (mode == DOWN and not negative):
+                result = infinity - 1
+    return u16(u64(negative) << 15 | result)
+
+
+@native
+def narrow_8(x: f64, mantissa_bits: u32, bias: i32, largest: u64) -> u16:
+    """Round to the nearest number of a format of 8 bits, or the *largest*."""
+    result = largest
+    if x != x:
+        return 0x7F
+    if x - x == 0.0:
+        result = round_magnitude(x, mantissa_bits, bias, NEAREST)
+        if result > largest:
+            result = largest
+    return u16(bits_u64(x) >> 63 << 7 | result)
+
+
+@native
+def narrow_e4m3(x: f64) -> u16:
+    return narrow_8(x, 3, 7, 0x7E)
+
+
+@native
+def narrow_e5m2(x: f64) -> u16:
+    return narrow_8(x, 2, 15, 0x7B)
+
+
+@native
+def widen_e4m3(x: u16) -> u16:
+    """Return the half with the value of *x*, of which only the lower 8 bits count."""
+    if x & 0x7F == 0x7F:
+        return NAN_16
+    magnitude = bits_f32(u32(x & 0x7F) << 20) * f32(1.329227995784916e36)
+    return narrow_f16(f64(magnitude), NEAREST) | (x & 0x80) << 8
+
+
+@native
+def widen_e5m2(x: u16) -> u16:
+    return u16(NAN_16) if x & 0x7F > 0x7C else x << 8
 
 
 @native

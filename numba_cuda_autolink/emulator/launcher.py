@@ -17,7 +17,7 @@ import numpy as np
 from . import memory
 from .access import ACCESS_BYTES
 from .diagnosis import Failure, Region, describe_failure, list_frames, readable_name
-from .errors import EmulationError
+from .errors import LaunchSizeError
 from .host_services import HostServices
 from .state import FIRST_SHARED_ADDRESS, Block, Launch, Thread
 
@@ -282,7 +282,7 @@ def _check_sizes(facts: KernelFacts, grid: tuple[int, int, int], block: tuple[in
     elif len(arguments) != facts.parameter_bytes:
         why = f"{name} takes {facts.parameter_bytes} bytes of parameters; {len(arguments)} were passed"
     if why:
-        raise EmulationError(why, kernel=facts.name)
+        raise LaunchSizeError(why, kernel=facts.name)
 
 
 def _raise_first_error(

@@ -48,6 +48,7 @@ class KernelAttributes:
     shared_bytes: int
     local_bytes: int
     max_threads: int
+    constant_bytes: int = 0
     registers: int = 0
 
 
@@ -177,6 +178,7 @@ class Kernel:
             self._program.static_shared_bytes,
             self._program.local_bytes,
             min(1024, threads[0] * threads[1] * threads[2]),
+            sum(variable.nbytes for _, variable in module.linked.variables if variable.space == "const"),
         )
 
     @property

@@ -133,13 +133,20 @@ def __dir__() -> list[str]:
     return sorted({*(name for name in globals() if name.startswith("__")), *__all__, "__version__"})
 
 
+def _make_kernel_cache(function: Any, options: Any) -> Any:
+    return importlib.import_module(f"{__name__}.kernel_cache.dispatcher_cache").KernelCache(function, options)
+
+
 def _start() -> None:
     from numba.cuda.core import config
 
-    if config.ENABLE_CUDASIM or os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
+    if config.ENABLE_CUDASIM:
         return
     from .frontends.numba_cuda import activation
 
+    activation.register_kernel_cache(_make_kernel_cache)
+    if os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
+        return
     try:
         activation.activate()
     except activation.MissingSeamError as error:

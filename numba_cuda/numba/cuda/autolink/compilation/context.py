@@ -193,8 +193,15 @@ def without_device(cc: tuple[int, int, str]) -> Iterator[None]:
 
     The device functions that are compiled there are kept apart: they may be for another compute capability.
     """
+    with _inside(cc=cc), compiling_callees_again():
+        yield
+
+
+@contextlib.contextmanager
+def compiling_callees_again() -> Iterator[None]:
+    """Compile device functions inside the ``with`` block, whether or not they were compiled, and keep them apart."""
     isolated: dict[int, tuple[Any, Any]] = {}
-    with _inside(cc=cc, isolated=isolated):
+    with _inside(isolated=isolated):
         try:
             yield
         finally:
@@ -209,7 +216,7 @@ def instead_of_device(cc: tuple[int, int, str]) -> contextlib.AbstractContextMan
 
 
 def isolate(dispatcher: Any) -> None:
-    """Give *dispatcher* its own overloads inside the innermost `without_device`, if there is one."""
+    """Give *dispatcher* its own overloads inside the innermost `compiling_callees_again`, if there is one."""
     isolated = _state.get().isolated
     if isolated is not None and id(dispatcher) not in isolated:
         isolated[id(dispatcher)] = (dispatcher, dispatcher.overloads)

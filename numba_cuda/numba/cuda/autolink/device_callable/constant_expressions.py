@@ -8,7 +8,6 @@ device function, an element of a tuple) the object is known by its Numba type.
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,6 @@ from numba.cuda.extending import lower_builtin, typeof_impl
 from numba.cuda.typing.templates import AbstractTemplate, infer_global, signature
 
 from ..frontend_api.front_end import NUMBA_CUDA
-from ..frontends.numba_cuda.frozen_values import GlobalOfObject
 from ..protocol.call_sites import constant_of
 from ..protocol.errors import typing_error
 from .attributes import attribute, constant
@@ -62,16 +60,12 @@ def _defines(obj: Any, name: str) -> bool:
     return isinstance(obj, DeviceCallable) and getattr(type(obj), name, None) is not getattr(object, name, None)
 
 
-_Reader = functools.partial[Any]
-
-
 class ConstantsAsGlobals:
     """Replaces an expression of a known object with a global of its value: a rewrite of the front end with this
-    *vocabulary*, whose IR *make_global* makes the global for."""
+    *vocabulary*."""
 
     vocabulary = NUMBA_CUDA
     constant_inference: Any = ConstantInference
-    make_global: Any = GlobalOfObject
 
     def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
         """Whether *block* has such expressions."""
@@ -81,10 +75,7 @@ class ConstantsAsGlobals:
         for statement in block.find_insts(words.Assign):
             expr = statement.value
             try:
-                read = self._constant(expr) if isinstance(expr, words.Expr) else None
-                if read is None:
-                    continue
-                found = read()
+                found = self._constant(expr) if isinstance(expr, words.Expr) else None
             except TypingError as error:
                 if expr.op != "getattr":  # typing reports it at the line of the expression, unless a branch is pruned
                     self._found[statement] = words.Const(Refused(str(error)), expr.loc)
@@ -92,25 +83,25 @@ class ConstantsAsGlobals:
             # A branch may depend on it, or on an attribute of it.
             if found is not None and (found[0] is None or isinstance(found[0], _BRANCHED_ON)):
                 name = expr.attr if expr.op == "getattr" else "a value"
-                self._found[statement] = type(self).make_global(name, found[0], read, expr.loc)
+                self._found[statement] = words.Global(f"{name} of an object", found[0], expr.loc)
         return bool(self._found)
 
-    def _constant(self, expr: Any) -> _Reader | None:
-        """Return a function that evaluates *expr* if it is an expression of a known object."""
+    def _constant(self, expr: Any) -> tuple[Any, Any] | None:
+        """Return the value of *expr* and its Numba type if it is an expression of a known object."""
         if expr.op == "getattr":
             owner = self._known(expr.value)
-            return _Reader(attribute, owner, expr.attr) if isinstance(owner, DeviceCallable) else None
+            return attribute(owner, expr.attr) if isinstance(owner, DeviceCallable) else None
         if expr.op == "call" and len(expr.args) == 1 and not expr.kws and self._known(expr.func) is len:
-            return _Reader(_value_of_known, len, self._known(expr.args[0]))
+            return _value_of_known(len, self._known(expr.args[0]))
         if expr.op == "static_getitem":
-            return _Reader(_value_of_known, operator.getitem, self._known(expr.value), expr.index)
+            return _value_of_known(operator.getitem, self._known(expr.value), expr.index)
         if expr.op == "getitem":
             owner, index = self._known(expr.value), self._known(expr.index)
             if index is None and _defines(owner, "__getitem__"):
                 raise _not_constant_index(owner)
-            return _Reader(_value_of_known, operator.getitem, owner, index)
+            return _value_of_known(operator.getitem, owner, index)
         if expr.op == "binop" and expr.fn in COMPARISONS:
-            return _Reader(_value_of_known, expr.fn, self._known(expr.lhs), self._known(expr.rhs))
+            return _value_of_known(expr.fn, self._known(expr.lhs), self._known(expr.rhs))
         return None
 
     def _known(self, var: Any) -> Any:

@@ -48,6 +48,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         self._as_written: dict[Any, tuple[Signature, Prototype | PythonBody]] = {}
         self._in_progress: set[Any] = set()
         self._arguments: dict[tuple[Any, ...], CallArguments] = {}
+        self._returned: dict[Any, Any] = {}  # by the types of the arguments and the target
         self.elsewhere: dict[str, Any] = {}  # the types of the object in other front ends
         super().__init__(name=safe_repr(obj))
 
@@ -104,6 +105,12 @@ class DeviceCallableType(types.Callable, types.Opaque):
         """Return the C function, or the body in Python, for a call with final *argtypes*, one for each
         parameter of its signature."""
         return self._call(context, self._arguments[tuple(argtypes)])[1]
+
+    def returned(self, argtypes: Any) -> tuple[Any, CallArguments, Any]:
+        """Return the object, the arguments of a call with final *argtypes*, and what `__numba_cuda_call__` returned for
+        it in the compilation in progress."""
+        arguments = self._arguments[tuple(argtypes)]
+        return self.numba_cuda_link_object, arguments, self._returned[arguments.types, _target()]
 
     def said(self, arguments: CallArguments) -> Any:
         """Return what the object's ``__numba_cuda_call__`` returns for a call."""
@@ -186,7 +193,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         try:
             if (call := (self, arguments.types)) in raised:
                 raise raised[call]
-            extern = self.said(arguments)
+            extern = self._returned[arguments.types, _target()] = self.said(arguments)
             body = self.body_of(arguments, extern)
         except DeferredCallError:
             raise

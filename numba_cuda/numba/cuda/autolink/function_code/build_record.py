@@ -108,7 +108,8 @@ def facts_of(code: FunctionCode, target: Target, output: str, log: str = "") -> 
     if link is not None and output == "cubin":
         log = link.log
     shown = log.replace("\0", "").strip()
-    return BuildFacts(code.entry_name or "", target, graph, tuple(calls), link, shown, symbols, timeline=spans)
+    name = code.entry_name or ""
+    return BuildFacts(name, target, graph, tuple(calls), link, shown, symbols, code.restored, spans)
 
 
 def _names_of(callee: Callee) -> tuple[str, str]:

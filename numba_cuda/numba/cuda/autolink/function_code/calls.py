@@ -5,14 +5,11 @@ another."""
 from __future__ import annotations
 
 import contextlib
-import itertools
 import types as pytypes
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from .ordered_set import OrderedSet
-
-_numbers = itertools.count(1)
 
 
 class Calls:
@@ -26,24 +23,24 @@ class Calls:
         self.called_by_cxx: dict[Any, int | None] = {}  # the same for functions that C++ calls, which an object brings
         # By `id`: the Python function that was compiled, and those that lower calls in it.
         self.functions: dict[int, pytypes.FunctionType] = {}
-        # By the `id` of the function, the bodies in Python that called objects returned.
-        self.bodies: dict[int, Any] = {}
-        self.frozen: tuple[Any, ...] = ()  # the constants that typing read of its closure
-        self.number = 0  # among all functions that were compiled in this process
+        # What device callables returned for calls: by their types and those of the arguments, the objects, the
+        # arguments, and what they returned.
+        self.meanings: dict[Any, tuple[Any, Any, Any]] = {}
         self._lowering: Any = None
 
     @contextlib.contextmanager
-    def being_lowered(self, lowering: Any, frozen: Iterable[Any]) -> Iterator[None]:
-        """Take the lines of what is added inside the ``with`` block from *lowering*, which makes the values *frozen*
-        constants."""
+    def being_lowered(self, lowering: Any) -> Iterator[None]:
+        """Take the lines of what is added inside the ``with`` block from *lowering*."""
         loc, function = lowering.func_ir.loc, lowering.func_ir.func_id.func
         self.filename, self.line, self._lowering = loc.filename, loc.line, lowering
         self.functions[id(function)] = function
-        self.number, self.frozen = next(_numbers), tuple(frozen)
         try:
             yield
         finally:
             self._lowering = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "functions": {}, "meanings": {}, "called_by_cxx": {}, "_lowering": None}
 
     def note_implementation(self, function: Any) -> None:
         """Note a Python *function* that lowers a call, and the functions in its closure."""
@@ -63,8 +60,3 @@ class Calls:
     def below(self) -> dict[Any, int | None]:
         """The functions that it calls and those that C++ calls for it, with their lines."""
         return self.lines | self.called_by_cxx
-
-
-def next_number() -> int:
-    """Return a number that is larger than those of the functions compiled so far, and smaller than all others."""
-    return next(_numbers)

@@ -56,6 +56,8 @@ class FunctionCode:
         A kernel's name in the code.
     link_options:
         Options of a kernel's link besides those of the target.
+    restored:
+        Whether it was unpickled: objects are asked again, and it is linked again.
     """
 
     def __init__(
@@ -70,17 +72,25 @@ class FunctionCode:
         """*llvm_ir* returns the function's own LLVM modules, where the front end has them, and *runtimes* the runtime
         libraries that its front end links besides what is provided, with their origins."""
         self.name, self.target, self.timeline = name, target, timeline
+        self.restored = False
         self.calls = Calls()
         self.symbols = SymbolSites()
         self.entry_name: str | None = None
         self.link_options: dict[str, Any] = {}
-        self._llvm_ir, self._runtimes = llvm_ir, runtimes
+        self.llvm_ir, self.runtimes = llvm_ir, runtimes
         self._entries = OrderedSet()
         self._glue = OrderedSet()
         self._origins: dict[CallSite, str] | None = None
         self._plans: dict[Target, LinkPlan] = {}
         self._undefined: tuple[Sequence[str], tuple[str, ...]] | None = None
         self._linked: dict[tuple[Target, str], tuple[LinkRequest, Linked]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = ("name", "target", "calls", "symbols", "entry_name", "link_options", "_entries", "_glue")
+        return {name: vars(self)[name] for name in kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(vars(FunctionCode(state["name"], state["target"], Timeline())), **state, restored=True)
 
     @property
     def shown_name(self) -> str:
@@ -148,20 +158,16 @@ class FunctionCode:
         one symbol with different prototypes, which the linker would not notice.
         """
         if target not in self._plans:
-            self._plans[target] = self.plan_afresh(target)
+            self.symbols.check(self.shown_name)
+            self._plans[target] = LinkPlan.of(f"kernel {self.shown_name!r}", target, self.provided(target))
         return self._plans[target]
-
-    def plan_afresh(self, target: Target) -> LinkPlan:
-        """Return the same with the files that are linked as they are now."""
-        self.symbols.check(self.shown_name)
-        return LinkPlan.of(f"kernel {self.shown_name!r}", target, self.provided(target))
 
     def provided(self, target: Target) -> list[Traced]:
         """Return what is linked for *target* into a kernel with this function, besides its own code, with origins."""
         provided = [pair for entry in self._entries for pair in inputs_of(entry, target, self.origins.get(entry, ""))]
         origin = provided[-1][0] if provided else NAMED_EXPLICITLY
         provided += ((origin, glue) for glue in self._glue)
-        return [*provided, *self._runtimes(provided)]
+        return [*provided, *self.runtimes(provided)]
 
     def request(
         self, target: Target, own: Iterable[Any], output: str = "cubin", *, drop_unused_variables: bool = False
@@ -191,21 +197,13 @@ class FunctionCode:
         known = self._linked.get((target, output))
         return None if known is None else known[1].record
 
-    @property
-    def changed_since_linked(self) -> bool:
-        """Whether a file or a header that went into a cubin was edited after the link began."""
-        from numba.cuda.cudadrv.external_code.compile.plan_programs import current_keys
-
-        cubins = {target: linked for (target, output), (_, linked) in self._linked.items() if output == "cubin"}
-        return any(tuple(current_keys(self.plan_afresh(target))) != linked.keys for target, linked in cubins.items())
-
     # Symbols
 
     def own_undefined(self) -> tuple[str, ...]:
         """Return the functions that its own code calls and does not define."""
-        if self._llvm_ir is None:
+        if self.llvm_ir is None:
             return tuple(self.symbols)
-        texts = self._llvm_ir()
+        texts = self.llvm_ir()
         if self._undefined is None or self._undefined[0] is not texts:
             from numba.cuda.cudadrv.external_code.formats.llvm_ir import undefined_functions
 

@@ -5,7 +5,6 @@
 ``dispatcher_cache``  looks for a kernel before it is compiled, and saves it afterwards
 ``kernel_values``     the walk over all that a kernel is compiled from
 ``registered``        what users registered with Numba, which a kernel may use without naming it
-``stored_kernel``     a kernel as bytes, and whether the objects that it calls answer as before
-``library``           code libraries that are pickled with what they link
+``stored_kernel``     a compiled kernel as bytes, with references to the objects that it calls
 ====================  ================================================================================
 """

@@ -7,7 +7,6 @@ hook, or whose compile met one: such a kernel is an entry of the one store.
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 from collections.abc import Mapping
@@ -24,14 +23,13 @@ from numba.cuda.utils import numba_target_override
 
 from ..compilation.context import tool_versions
 from ..frontends.numba_cuda.code_library import LinkingCodeLibrary
-from ..function_code.calls import next_number
 from ..protocol.loaded_modules import UnknownValueError
 from .kernel_values import KernelValues, names_external_code, values_of_kernel
 from .registered import looked_up, registered
 from .stored_kernel import KernelChangedError, NotCacheableError, dump_kernel, load_kernel
 
 # Increased when what is pickled or recorded of a kernel changes.
-_SCHEMA = "8"
+_SCHEMA = "9"
 _FUNCTION = "the function"
 _NUMBA_CUDA = os.path.dirname(os.path.abspath(numba.cuda.__file__)) + os.sep
 
@@ -42,7 +40,7 @@ class _Lookup:
 
     def __init__(self, cache: KernelCache, signature: Any, codegen: Any):
         self.signature = signature
-        self.number, self.imported = next_number(), set(sys.modules)
+        self.imported = set(sys.modules)
         users = registered()
         self.values: KernelValues = values_of_kernel(cache._py_func, cache._options, cache._link, [signature, *users])
         if (why := looked_up(users)) is not None:
@@ -74,7 +72,13 @@ class KernelCache(CUDACache):
         code = py_func.__code__
         self._place = f"{py_func.__qualname__} at {os.path.basename(code.co_filename)}:{code.co_firstlineno}"
         self._lookup: _Lookup | None = None
-        self._to_verify: Any = None
+        self._to_verify: dict[str, Any] | None = None
+
+    @property
+    def compiles_apart(self) -> bool:
+        """Whether its device functions are compiled for it alone. One that was compiled before has the values that its
+        globals had then."""
+        return self._enabled and (self._is_ours() or bool(registered()))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the kernel for the argument types *sig*, or ``None`` if it is not cached.
@@ -115,15 +119,15 @@ class KernelCache(CUDACache):
         if data is None:
             return None
         try:
-            states = load_kernel(data, self._lookup.values, self._link)
+            states = load_kernel(data, self._lookup.values)
         except Exception as error:  # it changed, or raised by a hook, or by a class that no longer exists
             reason = str(error) if isinstance(error, KernelChangedError) else f"{type(error).__name__}: {error}"
             logger.info("kernel %r is rebuilt: %s", self._py_func.__qualname__, reason)
             return None
-        kernel = self._impl.rebuild(target_context, states)
         if settings.verify:
-            self._to_verify, kernel = kernel, None
-        return kernel
+            self._to_verify = states
+            return None
+        return self._impl.rebuild(target_context, states)
 
     def _save_overload(self, sig: Any, kernel: Any) -> None:
         if not self._enabled:
@@ -137,14 +141,15 @@ class KernelCache(CUDACache):
         if lookup is None or lookup.signature != sig or not current_store().settings.on_disk:
             return
         try:
-            data = dump_kernel(kernel, lookup.values, self._link, lookup.number, lookup.imported)
+            if not self.compiles_apart:
+                raise NotCacheableError("no name in it leads to the external code that it links")
+            data = dump_kernel(kernel, lookup.values, lookup.imported)
         except Exception as error:  # that it cannot be, or raised by a hook or by an object's own pickling
             self._log_not_cached(error)
             return
         if self._to_verify is not None:
-            for cc, cubin in self._to_verify._codelibrary._cubin_cache.items():
-                built = functools.partial(bytes, library.get_cubin(cc).code)
-                current_store().verify(lookup.key, bytes(cubin.code), "disk", built)
+            stored, built = (_text(each) for each in (self._to_verify["codelibrary"], library))
+            current_store().verify(lookup.key, stored, "disk", lambda: built)
         current_store().put(lookup.key, data, memory=False)
 
     def flush(self) -> None:
@@ -164,6 +169,10 @@ class KernelCache(CUDACache):
         is_known = isinstance(error, (NotCacheableError, UnknownValueError))
         reason = str(error) if is_known else f"{type(error).__name__}: {error}"
         logger.info("kernel %r is not cached: %s", self._py_func.__qualname__, reason)
+
+
+def _text(library: LinkingCodeLibrary) -> bytes:
+    return "\n".join(library.llvm_strs).encode()
 
 
 def _is_added_by_numba_cuda(item: Any) -> bool:

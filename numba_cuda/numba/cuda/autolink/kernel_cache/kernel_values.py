@@ -16,10 +16,11 @@ from typing import Any
 
 from numba.cuda.compiler import ExternFunction
 
+from ..c_abi.extern import Extern
 from ..device_callable.base_class import BoundDeviceMethod, DeviceMethod
 from ..frontends.numba_cuda.declared_functions import declarations
 from ..protocol.callee import HOOK, find_callee
-from ..protocol.loaded_modules import file_digest, program_files
+from ..protocol.loaded_modules import program_files
 from ..protocol.value_digest import ValuePickler, codes, walk
 
 _CALL = "__numba_cuda_call__"
@@ -33,6 +34,16 @@ _OPERATORS = frozenset(
 _METHODS = (pytypes.FunctionType, classmethod, staticmethod, property, functools.cached_property)
 _SHORT = 60
 _TOOLS = ("numba.", "numpy.")
+_OURS, _VALUES = "numba.cuda.autolink.", "numba.cuda.autolink.c_abi."
+
+
+class LinkedPath(str):
+    """The path of a file that is linked."""
+
+
+def as_linked(item: Any) -> Any:
+    """Return *item*, which ``link=`` names; of a file its path."""
+    return LinkedPath(os.fspath(item)) if isinstance(item, (str, os.PathLike)) else item
 
 
 class KernelValues(ValuePickler):
@@ -45,11 +56,14 @@ class KernelValues(ValuePickler):
     ----------
     shown:
         Short values as text, by the names by which functions reach them: for messages.
+    paths:
+        The files that ``link=`` and declared functions name, in order. Their links compare them by content.
     """
 
     def __init__(self, names: Collection[str] = ()):
         super().__init__(names)
         self.shown: dict[str, str] = {}
+        self.paths: list[str] = []
         self._labels: dict[int, str] = {}
 
     def _globals(self, function: Any, names: list[str]) -> Iterator[Any]:
@@ -73,6 +87,9 @@ class KernelValues(ValuePickler):
 
     def _object(self, obj: Any) -> Any:
         cls = type(obj)
+        if cls is LinkedPath:
+            self.paths.append(str(obj))
+            return os.path.basename(obj)
         if isinstance(obj, BoundDeviceMethod):
             return obj.__func__, obj.__self__
         if isinstance(obj, DeviceMethod):
@@ -85,7 +102,7 @@ class KernelValues(ValuePickler):
             return cls, getattr(obj, "__name__", ""), obj._defn
         is_called = hasattr(obj, _CALL) or find_callee(obj) is not None
         asked = self._asked(obj) if is_called else ()
-        if cls.__module__.startswith("numba.cuda.autolink."):
+        if cls.__module__.startswith(_OURS) and not cls.__module__.startswith(_VALUES) and not isinstance(obj, Extern):
             return cls, getattr(obj, "__name__", ""), asked  # its answers say the rest
         label = self._labels.get(id(obj))
         self.at = label or self.at
@@ -110,7 +127,7 @@ class KernelValues(ValuePickler):
         return found
 
     def _linked(self, item: Any) -> Any:
-        return (os.path.basename(item), file_digest(item)) if isinstance(item, (str, os.PathLike)) else item
+        return as_linked(item)
 
     @property
     def files(self) -> dict[str, str]:
@@ -134,12 +151,9 @@ def values_of_kernel(function: Any, options: Any, linked: Sequence[Any], others:
     """Walk over a kernel's Python *function*, the *options* of ``cuda.jit``, what ``link=`` names, and *others*. Raise
     `UnknownValueError` if that leads to something that another process could not tell from something else."""
     has_lines = options.get("debug") or options.get("lineinfo")
-
-    files = [(os.path.basename(item), file_digest(item)) for item in linked if isinstance(item, (str, os.PathLike))]
-    code = [item for item in linked if not isinstance(item, (str, os.PathLike))]
-    found: KernelValues = walk(
-        (function, dict(options), files, code, list(others)), KernelValuesWithLines if has_lines else KernelValues
-    )
+    link = list(map(as_linked, linked))
+    make = KernelValuesWithLines if has_lines else KernelValues
+    found: KernelValues = walk((function, dict(options), link, list(others)), make)
     return found
 
 

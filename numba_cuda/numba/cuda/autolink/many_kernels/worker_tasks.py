@@ -30,7 +30,7 @@ from .executors import end_now
 from .jobs import Job
 from .pickling import pickle_error, pickle_value
 
-_LONGEST_FLUSH = 300.0  # seconds to wait for what is written to a shared cache
+_LONGEST_FLUSH = 60.0  # seconds to wait for what is written to a shared cache
 
 # Cache entries as they are stored, by the digests of their keys.
 Entries = dict[bytes, bytes]

@@ -48,12 +48,10 @@ _FORMAT = "7"
 
 @dataclass(frozen=True)
 class Linked:
-    """The result of a link: a cubin or PTX, the record of the link, and the keys that stand for the plan's units, as
-    `current_keys` returns them."""
+    """The result of a link: a cubin or PTX, and the record of the link."""
 
     code: ObjectCode
     record: LinkRecord
-    keys: tuple[bytes, ...] = ()
 
 
 @interrupts_unchanged()
@@ -64,14 +62,14 @@ def run_link(request: LinkRequest) -> Linked:
     target or a call, nvJitLink refuses one, or NVRTC or nvJitLink is not installed."""
     _check(request.plan)
     link = _Link(request)
-    record, code, keys = link.fetch()
+    record, code = link.fetch()
     if not code and (library := device_runtime()) is not None:
         link = _Link(request, library)
-        record, code, keys = link.fetch()
+        record, code = link.fetch()
     if not code:
-        raise link.explain(link.compile(), record.log) from RuntimeError(record.log)
+        raise link.explain(link.job(link.compile()), record.log) from RuntimeError(record.log)
     make = ObjectCode.from_cubin if request.output == "cubin" else ObjectCode.from_ptx
-    return Linked(make(code, name=request.plan.kernel), record, tuple(keys))
+    return Linked(make(code, name=request.plan.kernel), record)
 
 
 def device_runtime() -> LinkInput | None:
@@ -81,14 +79,6 @@ def device_runtime() -> LinkInput | None:
         return from_item(pathfinder.find_static_lib("cudadevrt"))
     except (pathfinder.StaticLibNotFoundError, RuntimeError):
         return None
-
-
-@dataclass(frozen=True)
-class _Compiled:
-    """What is compiled for a link: the kernel's own code, and the programs of the plan's units, if they have one."""
-
-    own: tuple[LinkInput, ...]
-    programs: list[Program | None]
 
 
 class _OtherHeadersError(Exception):
@@ -113,48 +103,49 @@ class _Link:
         runtime = () if self.runtime is None else (PlannedInput(self.runtime, (DEVICE_RUNTIME,)),)
         return (*self.plan.units, *runtime)
 
-    def fetch(self) -> tuple[LinkRecord, bytes, list[bytes]]:
-        """Return the record of the link, its code, none if it needs the device runtime, and the keys of the plan's
-        units: from the cache, or made now."""
+    def fetch(self) -> tuple[LinkRecord, bytes]:
+        """Return the record of the link and its code, none if it needs the device runtime: from the cache, or made
+        now."""
         store = current_store()
-        compiled: _Compiled | None = None
+        programs: list[Program | None] | None = None
         seconds = 0.0
 
         def build() -> bytes:
-            nonlocal compiled, seconds
-            if compiled is None:
-                compiled = self.compile()
-                if keys_of(self.plan, compiled.programs) != keys:
+            nonlocal programs, seconds
+            if programs is None:
+                programs = self.compile()
+                if keys_of(self.plan, programs) != keys:
                     raise _OtherHeadersError
+            job = self.job(programs)
             start = time.perf_counter()
-            data = self._link(compiled)
+            data = self._link(job)
             seconds = time.perf_counter() - start
             return data
 
         recorded = current_keys(self.plan, on_record=True)
         keys = [key for key in recorded if key is not None]
         if len(keys) < len(recorded):
-            compiled = self.compile()
-            keys = keys_of(self.plan, compiled.programs)
+            programs = self.compile()
+            keys = keys_of(self.plan, programs)
         try:
             fetched = store.fetch(self._key(keys), build)
         except _OtherHeadersError:
-            assert compiled is not None
-            keys = keys_of(self.plan, compiled.programs)
+            assert programs is not None
+            keys = keys_of(self.plan, programs)
             fetched = store.fetch(self._key(keys), build)
         if fetched.origin == "built":
-            assert compiled is not None
-            return *self._read(Fetched(fetched.data, "built", seconds), compiled.programs), keys
+            assert programs is not None
+            return self._read(Fetched(fetched.data, "built", seconds), programs)
         with timeline.span("link", self.plan.kernel) as span:
             span.origin = fetched.origin
         write_debug_sources(self.plan)
-        return *self._read(fetched), keys
+        return self._read(fetched)
 
-    def explain(self, compiled: _Compiled, log: str) -> Exception:
-        """Return the error of a link of what was *compiled*, which failed with *log*."""
+    def explain(self, job: LinkJob, log: str) -> Exception:
+        """Return the error of a link that failed with *log*."""
         from .explain.link_log import explained
 
-        return explained(self._job(compiled), log)
+        return explained(job, log)
 
     def _key(self, keys: Sequence[bytes]) -> CacheKey:
         """Return the key of the link, where *keys* stand for the plan's units."""
@@ -185,45 +176,46 @@ class _Link:
             ),
         )
 
-    def compile(self) -> _Compiled:
-        """Compile what the link takes. Raises `LinkError` if something does not compile."""
-        from .compile.nvvm import compile_own_code
+    def compile(self) -> list[Program | None]:
+        """Return the programs of the plan's units, if they have one. Raises `LinkError` if something does not
+        compile."""
         from .compile.plan_programs import compile_plan
         from .compile.programs import SourceError
 
         kernel_code = self.request.kernel_code
-        own = compile_own_code(kernel_code)
         ignored: set[Any] = set()
         while True:
             try:
-                return _Compiled(own, compile_plan(self.plan, kernel_code, ignored))
+                return compile_plan(self.plan, kernel_code, ignored)
             except SourceError as error:
                 from .explain.source_errors import declared_only
 
                 ignored |= declared_only(self.plan, kernel_code, error)
 
-    def _job(self, compiled: _Compiled) -> LinkJob:
+    def job(self, programs: Sequence[Program | None]) -> LinkJob:
+        """Return what is linked: *programs*, and the kernel's own code, which is compiled now."""
+        from .compile.nvvm import compile_own_code
         from .link.linker_input import LinkJob, Part
 
-        own = [Part(item.kind, item.code, item.name) for item in compiled.own]
-        programs = (*compiled.programs, None) if self.runtime is not None else compiled.programs
+        own = [Part(item.kind, item.code, item.name) for item in compile_own_code(self.request.kernel_code)]
+        programs = programs if self.runtime is None else (*programs, None)
         units = [_part(*each) for each in zip(range(1, len(self.units) + 1), self.units, programs, strict=True)]
         from_sources = {(part.kind, part.code) for part in units if part.compiled is not None}
         # What cuda.compile_all returns of a function contains the code that the kernel's calls bring as sources.
         once = [part for part in units if part.compiled is not None or (part.kind, part.code) not in from_sources]
         return LinkJob(self.plan, self.request.kernel_code, (*own, *once))
 
-    def _link(self, compiled: _Compiled) -> bytes:
+    def _link(self, job: LinkJob) -> bytes:
         """Link what was compiled: return the entry of the cache."""
         from .link.checked_link import LinkFailedError, linked
 
-        job, plan = self._job(compiled), self.plan
+        plan = self.plan
         options = self._options(job)
         with progress.step(f"linking {plan.kernel} for {plan.target.arch}"), timeline.span("link", plan.kernel):
             try:
                 code, log = linked(job, options, self.request.output)
             except LinkFailedError as error:
-                raise self.explain(compiled, error.log) from RuntimeError(error.whole)
+                raise self.explain(job, error.log) from RuntimeError(error.whole)
         inputs = [
             {"unit": None, "own": [part.kind.name, part.name, len(part.code), sha256(part.code)]}
             if part.planned is None
@@ -299,7 +291,7 @@ def _own_parts(number: int, own: LinkInput | LLVMModules) -> Iterator[tuple[str,
     if isinstance(own, LinkInput):
         yield f"own code {number}", f"{own.kind} ".encode() + own.code
         return
-    tools = f"{cuda_libraries.loaded_nvvm_build()}, numba-cuda {_numba_cuda_version()}"
+    tools = f"{cuda_libraries.nvvm_build()}, numba-cuda {_numba_cuda_version()}"
     yield f"NVVM {number}", tools
     yield f"NVVM's options {number}", repr(own.options)
     for index, text in enumerate(own.texts):

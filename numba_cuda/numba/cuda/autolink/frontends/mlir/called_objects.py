@@ -16,7 +16,6 @@ from numba_cuda_mlir.descriptor import MLIRDispatcher, mlir_target
 from numba_cuda_mlir.extending import lowering_registry, typing_registry
 from numba_cuda_mlir.models import OpaqueModel, mlir_data_manager
 from numba_cuda_mlir.numba_cuda import types
-from numba_cuda_mlir.numba_cuda.core import ir
 from numba_cuda_mlir.numba_cuda.core.consts import ConstantInference
 from numba_cuda_mlir.numba_cuda.core.errors import NumbaError as MLIRError
 from numba_cuda_mlir.numba_cuda.core.errors import TypingError
@@ -161,17 +160,12 @@ class _Attributes(AttributeTemplate):
             raise TypingError(str(error)) from error
 
 
-def _make_global(name: str, value: Any, read: Any, loc: Any) -> Any:
-    return ir.Global(f"{name} of an object", value, loc)
-
-
 @register_rewrite("before-inference")
 class _ConstantsAsGlobals(ConstantsAsGlobals, Rewrite):
     """The rewrite of numba-cuda-mlir."""
 
     vocabulary = MLIR
     constant_inference = ConstantInference
-    make_global = staticmethod(_make_global)
 
 
 @typeof_impl.register(Refused)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import types as pytypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from numba.core.errors import NumbaError
@@ -18,7 +18,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import short_
 from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import handlers_held_back
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 
-from ...compilation.context import cc_without_device, compilation, compiling, isolate
+from ...compilation.context import cc_without_device, compilation, compiling, compiling_callees_again, isolate
 from ...compilation.kernel_events import KernelEvent, announce
 from ...frontend_api.seams import MissingSeamError, Seams
 from .fork_support import watch_forks
@@ -32,6 +32,8 @@ _seams = Seams("numba-cuda")
 SEAMS = _seams.functions
 _in_place_of = _seams.in_place_of
 locate = _seams.locate
+# What makes the disk cache of a kernel, if there is one.
+_kernel_caches: list[Callable[[Any, Any], Any]] = []
 
 
 @_in_place_of("numba.cuda:jit")
@@ -43,9 +45,9 @@ def _jit(original: Any, func_or_sig: Any = None, *args: Any, **options: Any) -> 
 
 @_in_place_of("numba.cuda.codegen:JITCUDACodegen._library_class")
 def _make_library(original: Any, *args: Any, **kwargs: Any) -> Any:
-    from ...kernel_cache.library import PicklableLibrary
+    from .code_library import LinkingCodeLibrary
 
-    return PicklableLibrary(*args, **kwargs)
+    return LinkingCodeLibrary(*args, **kwargs)
 
 
 @_in_place_of("numba.cuda.codegen:JITCUDACodegen.magic_tuple")
@@ -212,7 +214,8 @@ def _bind(original: Any, kernel: Any) -> None:
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile")
 def _compile_kernel(original: Any, dispatcher: Any, signature: Any) -> Any:
     """Announce the kernels that an application compiles or loads from a cache."""
-    with short_traceback():
+    is_stored = getattr(dispatcher._cache, "compiles_apart", False)
+    with short_traceback(), compiling_callees_again() if is_stored else contextlib.nullcontext():
         kernel = original(dispatcher, signature)
     announce(KernelEvent(dispatcher, signature, for_launch=True))
     return kernel
@@ -220,7 +223,7 @@ def _compile_kernel(original: Any, dispatcher: Any, signature: Any) -> Any:
 
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile_device")
 def _compile_device(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -> Any:
-    """Keep device functions that are compiled without a GPU apart."""
+    """Keep device functions apart that are compiled without a GPU, or for a kernel that is stored on disk."""
     isolate(dispatcher)
     return original(dispatcher, *args, **kwargs)
 
@@ -246,9 +249,7 @@ def _enable_caching(original: Any, dispatcher: Any) -> None:
     if dispatcher.targetoptions.get("device"):
         original(dispatcher)
         return
-    from ...kernel_cache.dispatcher_cache import KernelCache
-
-    dispatcher._cache = KernelCache(dispatcher.py_func, dispatcher.targetoptions)
+    dispatcher._cache = _kernel_caches[0](dispatcher.py_func, dispatcher.targetoptions)
 
 
 @_in_place_of("numba.cuda.target:CUDATypingContext.resolve_value_type")
@@ -300,6 +301,11 @@ _ALSO_NEEDED = (
     "numba.cuda.memory_management.nrt:NRT_LIBRARY",
     "numba.cuda.utils:numba_target_override",
 )
+
+
+def register_kernel_cache(make: Callable[[Any, Any], Any]) -> None:
+    """Let *make* make the disk cache of a kernel, from its Python function and the options of ``cuda.jit``."""
+    _kernel_caches[:] = [make]
 
 
 def activate() -> None:

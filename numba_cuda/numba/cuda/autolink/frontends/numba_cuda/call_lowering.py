@@ -30,9 +30,9 @@ def _call(context: Any, builder: Any, sig: Any, args: Sequence[Any], loc: Any = 
     # An intrinsic that asks the context for the function passes only the arguments.
     values = args if len(args) == len(argtypes) else args[1:]
     meaning = callee.meaning(context.typing_context, argtypes)
+    if isinstance(library := context.active_code_library, LinkingCodeLibrary):
+        library.function_code.calls.meanings[callee, tuple(argtypes)] = callee.returned(argtypes)
     if isinstance(meaning, PythonBody):
-        if isinstance(library := context.active_code_library, LinkingCodeLibrary):
-            library.function_code.calls.bodies[id(meaning.function)] = meaning
         return meaning.lowered(context, builder, argtypes, values)
     return _call_c_function(context, builder, meaning, (argtypes, values), loc)
 

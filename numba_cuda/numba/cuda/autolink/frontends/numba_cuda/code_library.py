@@ -51,9 +51,8 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         self.function_code = FunctionCode("", target, timeline, llvm_ir=lambda: self.llvm_strs, runtimes=self._runtimes)
         super().__init__(*args, **kwargs)
         self.function_code.name = self.name
-        self._with_shared_memory: set[Any] = (
-            set()
-        )  # loaded kernels that may use all dynamic shared memory of the device
+        # Loaded kernels that may use all dynamic shared memory of the device.
+        self._with_shared_memory: set[Any] = set()
         self._linking_libraries = OrderedSet()
         self._linking_files = LinkedItems(self)
 
@@ -120,10 +119,6 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         super().add_linking_library(library)
         if isinstance(library, LinkingCodeLibrary):
             self.function_code.add_callee(library.function_code)
-
-    def facts_before_pickling(self, cc: Any) -> Any:
-        """Return the facts for reports that were known before it was pickled, or None."""
-        return None
 
     def facts(self, cc: tuple[Any, ...], output: str = "cubin") -> BuildFacts:
         """Return the facts of the kernel, which was linked for *cc* to a ``"cubin"`` or ``"ptx"``; *output* is
@@ -260,10 +255,33 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         """The kernel's name in the code."""
         return self._entry_name
 
+    # Disk caches
+
     @property
     def brings_external_code(self) -> bool:
         """Whether more is linked than numba-cuda's own runtime, which numba-cuda can pickle."""
         return any(entry is not NRT_LIBRARY for entry in self._entries)
+
+    def _reduce_class(self) -> type:
+        """Pickle it as numba-cuda's own class, so that a plain kernel loads where this project is not installed."""
+        return CUDACodeLibrary
+
+    def state(self) -> dict[str, Any]:
+        """Return what `restore` takes: the kernel as the front end made it, and what it needs linked."""
+        _ = self.llvm_strs  # makes the names canonical
+        alone = object.__new__(type(self))
+        alone.__dict__.update(vars(self), _linking_files=())
+        if self._links_more():
+            alone.__dict__.update(_cubin_cache={}, _linkerinfo_cache={})
+        return {**CUDACodeLibrary._reduce_states(alone), "function_code": self.function_code}
+
+    @classmethod
+    def restore(cls, function_code: FunctionCode, **state: Any) -> LinkingCodeLibrary:
+        """Return the library with this `state`. Its link asks the called objects again."""
+        library: LinkingCodeLibrary = cls._rebuild(**state)
+        library.function_code, function_code.llvm_ir = function_code, lambda: library.llvm_strs
+        function_code.runtimes = library._runtimes
+        return library
 
 
 def _allow_shared_memory(cufunc: Any) -> None:

@@ -26,7 +26,6 @@ from ...function_code.called_symbols import check_state
 from ...protocol.ask import asked_at
 from ...protocol.call_sites import CallSite, CallSites, argument_types, callees_of_type
 from .code_library import LinkingCodeLibrary
-from .frozen_values import frozen_values
 
 _COMPLEX = {(llvm.FloatType(), llvm.FloatType()): 8, (llvm.DoubleType(), llvm.DoubleType()): 16}
 
@@ -66,7 +65,7 @@ class LinkingLower(CUDALower):
     def lower(self) -> Any:
         if not isinstance(self.library, LinkingCodeLibrary):
             return super().lower()
-        with self.library.function_code.calls.being_lowered(self, frozen_values(self)):
+        with self.library.function_code.calls.being_lowered(self):
             return super().lower()
 
     def lower_call(self, resty: types.Type, expr: ir.Expr) -> Any:

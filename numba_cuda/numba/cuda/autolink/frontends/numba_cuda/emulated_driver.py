@@ -62,14 +62,18 @@ def _launch_runtime(original: Any, *args: Any) -> Any:
 
 
 def _raising(function: Any, *args: Any) -> Any:
-    """Call *function*. Where the driver fails, raise what was raised there in place of its error code."""
+    """Call *function*. Where a kernel fails, raise what was raised there in place of the driver's error code."""
     from numba_cuda_autolink.emulated_driver.c_functions import take_failure
+    from numba_cuda_autolink.emulator import LaunchSizeError
 
     take_failure()
     try:
         return function(*args)
-    except Exception:
-        if (failure := take_failure()) is not None:
+    except Exception as error:
+        failure = take_failure()
+        if isinstance(failure, LaunchSizeError):  # programs may expect the error of a GPU
+            raise error from failure
+        if failure is not None:
             raise failure from None
         raise
 
@@ -83,11 +87,11 @@ _ALSO_NEEDED = (
 
 
 def activate() -> None:
-    """Attach numba-cuda to the emulated driver, which is started. Do nothing if it is.
+    """Attach numba-cuda to the emulated driver, which is started. Do nothing if it is, or if CUDA is disabled.
 
     Raises `MissingSeamError` if the installed numba-cuda lacks a seam. Nothing is replaced then.
     """
-    if _seams.active:
+    if _seams.active or config.DISABLE_CUDA:
         return
     _seams.replace(_ALSO_NEEDED)
     state = vars(driver.driver)

@@ -147,7 +147,7 @@ def launched(kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None]) 
 def _launched(compiled: Any, cc: tuple[Any, ...]) -> BuildRecord:
     library = compiled._codelibrary
     code = _code(library, cc, "cubin")
-    facts = library.facts_before_pickling(cc) or library.facts(cc)
+    facts = library.facts(cc)
     try:
         plan = library.plan(cc)
     except (LinkError, HookError):  # a file was removed since the kernel was linked: its symbols are not shown

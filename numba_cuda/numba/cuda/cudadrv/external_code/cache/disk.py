@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import shutil
 import stat
@@ -35,9 +34,6 @@ if TYPE_CHECKING:
 _CAP_CHECKS = 256
 
 _ENTRIES, _TEMPORARY, LOCKS = "entries", "tmp", "locks"
-_NAMES = "names"  # which entries there are of a kind and name, so that a miss is explained without looking at all
-_MOST_OF_A_NAME = 8
-_LARGEST_NAMES = 1 << 16  # bytes of such a file
 # What verify mode found to differ, and sources that did not compile.
 MISMATCHES, FAILED_SOURCES, SOURCES = "mismatches", "failed-sources", "sources"
 
@@ -109,7 +105,6 @@ class DiskEntries:
         """Write *data* under *key*, replacing what is there. An entry larger than the whole cache may be is dropped."""
         if self._open() is not None:
             self.write_entry(key.digest, pack(key, data))
-            self._note_name(key)
 
     def write_entry(self, digest: bytes, entry: bytes) -> bool:
         """Write an *entry*, as `pack` makes it, as `write` does. Return whether it was written."""
@@ -145,13 +140,6 @@ class DiskEntries:
             with contextlib.suppress(OSError, DamagedEntryError):
                 yield describe(path)
 
-    def latest_of_name(self, key: CacheKey) -> Iterator[StoredEntry]:
-        """Yield the latest entries of the kind and name of *key*, the last one first."""
-        for digest in reversed(self._digests_of_name(key)):
-            with contextlib.suppress(OSError, DamagedEntryError):
-                if (path := self.path(digest)) is not None:
-                    yield describe(path)
-
     def clear(self) -> int:
         """Remove all entries, the files of `save`, the sources for debuggers, and the lock files that killed processes
         left. Return how many entries were removed; raise `OSError` if one cannot be."""
@@ -166,8 +154,7 @@ class DiskEntries:
         for folder in MISMATCHES, FAILED_SOURCES:
             for file in self._files_in(folder):
                 os.unlink(file.path)
-        for folder in SOURCES, _NAMES:
-            shutil.rmtree(os.path.join(self._root, folder), ignore_errors=True)
+        shutil.rmtree(os.path.join(self._root, SOURCES), ignore_errors=True)
         removed = self._evict(-1)
         files.clear()  # the folders
         return removed
@@ -232,29 +219,6 @@ class DiskEntries:
                 # cuda.core would also wait until it is on the disk. What a crash of the system truncates is damaged.
                 _write_file(path, entry, os.path.join(self._root, _TEMPORARY))
 
-    def _note_name(self, key: CacheKey) -> None:
-        """Note that there is an entry of the kind and name of *key*."""
-        if self.private_folder(_NAMES) is None:
-            return
-        noted = self._digests_of_name(key)
-        digests = [*(each for each in noted if each != key.digest), key.digest][-_MOST_OF_A_NAME:]
-        if digests == noted:
-            return
-        content = json.dumps([each.hex() for each in digests])
-        with contextlib.suppress(OSError):
-            _write_file(self._names_file(key), content.encode(), os.path.join(self._root, _TEMPORARY))
-
-    def _digests_of_name(self, key: CacheKey) -> list[bytes]:
-        try:
-            with open_entry(self._names_file(key)) as file:
-                return [bytes.fromhex(each) for each in json.loads(file.read(_LARGEST_NAMES))]
-        except (OSError, ValueError, TypeError, RecursionError):  # there is none, or it is damaged
-            return []
-
-    def _names_file(self, key: CacheKey) -> str:
-        named = hashlib.sha256(f"{key.kind}\0{key.name}".encode("utf-8", "surrogatepass")).hexdigest()
-        return os.path.join(self._root, _NAMES, named)
-
     def _evict(self, max_bytes: int) -> int:
         """Remove entries, the least recently used first, until the rest takes at most *max_bytes*: before these, any
         that alone takes more. Return how many were removed."""
@@ -272,15 +236,11 @@ class DiskEntries:
                     os.unlink(path)
                     removed += 1
             total -= status.st_size
-        self._remove_older(_TEMPORARY, time.time() - _LONGEST_WRITE)
-        self._remove_older(_NAMES, min((status.st_mtime for _, status in found), default=0.0))
-        return removed
-
-    def _remove_older(self, folder: str, age: float) -> None:
-        for file in self._files_in(folder):
+        for file in self._files_in(_TEMPORARY):
             with contextlib.suppress(OSError):
-                if _modified(file) < age:
+                if _modified(file) < time.time() - _LONGEST_WRITE:
                     os.unlink(file.path)
+        return removed
 
     def _files_in(self, folder: str) -> list[os.DirEntry[str]]:
         """The files, pipes, links and so on in a folder of this directory."""

@@ -19,21 +19,16 @@ import queue
 import re
 import secrets
 import threading
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from numba_cuda_autolink.files import NO_LINK
-
 from .entry import DamagedEntryError, open_entry, unpack
 from .settings import REMOTE, REMOTE_WAIT, CacheWarning, RemoteSettings, redact
 
 LARGEST = 256 << 20  # bytes of one file
-_MOST_PENDING, _MOST_PENDING_BYTES = 1024, 256 << 20  # writes; further ones are dropped
-_FLUSH_PATIENCE = 5.0  # seconds for one file, where a user waits for all
-_LONGEST_WRITE = 3600.0  # seconds; a temporary file that is older was left by a killed process
+_MOST_PENDING = 256  # writes; further ones are dropped
 _LONGEST_TEXT = 200  # characters of a server's text that are shown
 
 _PURPOSE = b"numba-cuda-autolink shared entry 2\0"
@@ -78,7 +73,6 @@ class SharedFiles:
         import fsspec
 
         self._address = address
-        self._has_written = False
         # It imports what the address needs, which takes longer than many an answer.
         fsspec.get_filesystem_class(fsspec.core.split_protocol(address)[0])
 
@@ -108,13 +102,9 @@ class SharedFiles:
             system.pipe_file(f"{root}/{name}", content)
             return
         os.makedirs(root, exist_ok=True)
-        if not self._has_written:
-            _remove_leftovers(root)
-            self._has_written = True
         temporary = os.path.join(root, f"{secrets.token_hex(8)}.tmp")
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK | getattr(os, "O_BINARY", 0), 0o666)
         try:
-            with os.fdopen(handle, "wb") as file:
+            with open(temporary, "xb") as file:
                 file.write(content)
             os.replace(temporary, os.path.join(root, name))
         except BaseException:
@@ -132,15 +122,6 @@ class SharedFiles:
         system, root = fsspec.core.url_to_fs(self._address, **_web_options() if is_web else {})
         protocols = system.protocol
         return system, root.rstrip("/"), "file" in ((protocols,) if isinstance(protocols, str) else protocols)
-
-
-def _remove_leftovers(folder: str) -> None:
-    """Remove the temporary files that killed processes left in *folder*."""
-    with contextlib.suppress(OSError), os.scandir(folder) as found:
-        for file in found:
-            if file.name.endswith(".tmp") and file.stat(follow_symlinks=False).st_mtime < time.time() - _LONGEST_WRITE:
-                with contextlib.suppress(OSError):
-                    os.unlink(file.path)
 
 
 def _web_options() -> dict[str, Any]:
@@ -192,10 +173,8 @@ class RemoteStore:
         self._is_off = False
         self._is_there: set[bytes] = set()  # what need not be written
         self._unstored: set[bytes] = set()
-        self._writes: queue.SimpleQueue[tuple[bytes, bytes]] = queue.SimpleQueue()
+        self._writes: queue.Queue[tuple[bytes, bytes]] = queue.Queue()
         self._has_writer = self._is_stalled = False
-        self._changed = threading.Condition()
-        self._pending = self._pending_bytes = 0
         self._failed_write = ""
         self._warned: set[str] = set()
 
@@ -250,39 +229,29 @@ class RemoteStore:
         self._warn_of_writes()
         if not self.settings.writes or digest in self._is_there:
             return
-        blob = sign(self.settings.keys, digest, entry)
-        with self._changed:
-            self._unstored.add(digest)
-            if self._pending == _MOST_PENDING or self._pending_bytes + len(blob) > _MOST_PENDING_BYTES:
-                return
-            try:
-                self._opened()
+        self._unstored.add(digest)
+        if self._writes.unfinished_tasks >= _MOST_PENDING:
+            return
+        try:
+            self._opened()
+            with self._lock:
                 if not self._has_writer:
                     _start(self._write_all)
                     self._has_writer = True
-            except Exception as error:
-                self._note_failed_write(error)
-                return
-            self._pending += 1
-            self._pending_bytes += len(blob)
-        self._writes.put((digest, blob))
+        except Exception as error:
+            self._note_failed_write(error)
+        else:
+            self._writes.put((digest, sign(self.settings.keys, digest, entry)))
 
-    def flush(self, timeout: float, patience: float = _FLUSH_PATIENCE) -> int:
-        """Wait until all is written, at most *timeout* seconds, and no longer than *patience* for any one file. Return
-        how many entries of this process are not stored. A store that stalls is waited for once, until it goes on."""
-        end = time.monotonic() + timeout
-        with self._changed:
-            while (before := self._pending) and not self._is_stalled:
-                wait = min(patience, end - time.monotonic())
-                if wait <= 0 or not self._changed.wait_for(functools.partial(self._is_below, before), wait):
-                    self._is_stalled = wait == patience
-                    break
-            unstored = len(self._unstored)
+    def flush(self, timeout: float) -> int:
+        """Wait until all is written, at most *timeout* seconds. Return how many entries of this process are not stored.
+        A store that stalls is waited for once, until it goes on."""
+        with self._writes.all_tasks_done:
+            if not self._is_stalled:
+                is_done = self._writes.all_tasks_done.wait_for(lambda: not self._writes.unfinished_tasks, timeout)
+                self._is_stalled = not is_done
         self._warn_of_writes()
-        return unstored
-
-    def _is_below(self, before: int) -> bool:
-        return self._pending < before
+        return len(self._unstored)
 
     def _write_all(self) -> None:
         files = self._opened()
@@ -298,11 +267,8 @@ class RemoteStore:
                 self.counts.written += 1
                 self.counts.bytes_written += len(blob)
             finally:
-                with self._changed:
-                    self._is_stalled = False
-                    self._pending -= 1
-                    self._pending_bytes -= len(blob)
-                    self._changed.notify_all()
+                self._is_stalled = False
+                self._writes.task_done()
 
     def _note_failed_write(self, error: Exception) -> None:
         """Note what the next call of another thread warns of: where warnings are errors, they end the thread."""

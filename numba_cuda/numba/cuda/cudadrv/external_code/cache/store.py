@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import collections
 import contextlib
+import functools
 import logging
 import os
 import re
@@ -19,13 +20,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from ..diagnostics.log import logger, print_log
 from .build_locks import BuildGuard
 from .disk import LOCKS, MISMATCHES, DiskEntries, ReadOnlyEntries
 from .entry import data_of, pack, unpack
-from .key import CacheKey, differences
+from .key import CacheKey, PartsTable, differences
 from .settings import CacheSettings
 from .statistics import Statistics, leave
 
@@ -38,6 +39,7 @@ _LONGEST_SETTLING = 0.2  # seconds
 Origin = Literal["memory", "disk", "image", "remote", "built"]
 # What a later miss of the same kind and name is compared with, while misses are logged.
 _MOST_SEEN = 8
+_Seen: TypeAlias = collections.defaultdict[tuple[str, str], collections.deque[tuple[bytes, PartsTable]]]
 
 # The kinds that another machine can use: no pickles, and nothing that is only true here.
 PORTABLE_KINDS = frozenset(("answer", "headers", "link", "names", "program", "prototype", "source", "symbols"))
@@ -120,8 +122,6 @@ class CacheStore:
         self.statistics = Statistics()
         self._memory = InMemoryProgramCache(max_size_bytes=_MEMORY_BYTES)
         self._guard: BuildGuard[tuple[bytes, Origin]] = BuildGuard()
-        self._seen: collections.defaultdict[tuple[str, str], collections.deque[CacheKey]]
-        self._seen = collections.defaultdict(lambda: collections.deque(maxlen=_MOST_SEEN))
 
     def fetch(
         self,
@@ -187,7 +187,7 @@ class CacheStore:
             self._count(key, "built", time.perf_counter() - built_since)
             self._log(key, "built", built_since)
         elif logger.isEnabledFor(logging.DEBUG):
-            self._note_seen(key)
+            self._seen[key.kind, key.name].append((key.digest, key.table))
 
     def adopt(self, digest: bytes, entry: bytes, *, memory: bool = True) -> bool:
         """Keep an *entry*, as `pack` makes it, that another process wrote under the key with *digest*. Return whether
@@ -303,19 +303,22 @@ class CacheStore:
         else:
             what = "not cached" if origin is None else f"built in {milliseconds:.2f} ms"
             logger.debug("%s %s; %s", key, what, self._why_missed(key))
-        self._note_seen(key)
+        self._seen[key.kind, key.name].append((key.digest, key.table))
 
-    def _note_seen(self, key: CacheKey) -> None:
-        seen = self._seen[key.kind, key.name]
-        if key not in seen:
-            seen.append(key)
+    @functools.cached_property
+    def _seen(self) -> _Seen:
+        """The latest keys of each kind and name: those that were on disk when the first miss was logged, and later
+        ones of this process."""
+        seen: _Seen = collections.defaultdict(lambda: collections.deque(maxlen=_MOST_SEEN))
+        for entry in sorted(self.disk.entries(), key=lambda entry: entry.written):
+            seen[entry.kind, entry.name].append((entry.digest, entry.parts))
+        return seen
 
     def _why_missed(self, key: CacheKey) -> str:
         """Return how *key* differs from the nearest of the latest ones of its kind and name, on disk or in this
         process."""
-        stored = [(entry.digest, entry.parts) for entry in self.disk.latest_of_name(key)]
-        seen = [(seen.digest, seen.table) for seen in reversed(self._seen[key.kind, key.name])]
-        found = [differences(table, key.table) for digest, table in (*stored, *seen) if digest != key.digest]
+        others = self._seen[key.kind, key.name]
+        found = [differences(table, key.table) for digest, table in reversed(others) if digest != key.digest]
         if not found:
             return "there is no earlier entry of this name"
         nearest = min(found, key=len)

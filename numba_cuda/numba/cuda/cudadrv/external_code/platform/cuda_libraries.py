@@ -9,6 +9,7 @@ import importlib
 import os
 import re
 import struct
+from pathlib import Path
 
 from cuda import pathfinder
 
@@ -106,23 +107,19 @@ def nvjitlink_build() -> str:
 
 @functools.cache
 def nvvm_build() -> str:
-    """Return what identifies the build of libdevice, which comes with libNVVM, or else libNVVM's version.
-
-    Not libNVVM's own file: loading it takes a tenth of a second, and a stored kernel does not need it.
-    """
+    """Return what identifies the builds of libdevice and of libNVVM, which comes with it. To load libNVVM takes a tenth
+    of a second: that is done only where its file is in none of the usual places."""
     try:
-        with open(pathfinder.locate_bitcode_lib("device").abs_path, "rb") as file:
-            return f"libdevice sha256 {hashlib.sha256(file.read()).hexdigest()}"
+        libdevice = Path(pathfinder.locate_bitcode_lib("device").abs_path)
+        digest = hashlib.sha256(libdevice.read_bytes()).hexdigest()
     except Exception as error:
         if raised_by_signal_handler(error):
             raise
-        return _shown(nvvm_version())
-
-
-@functools.cache
-def loaded_nvvm_build() -> str:
-    """Return what identifies the builds of libNVVM, which is loaded, and of libdevice."""
-    return f"{_shown(nvvm_version())} {_library('nvvm')}, {nvvm_build()}"
+        return f"{_shown(nvvm_version())} {_library('nvvm')}"
+    nvvm = libdevice.parents[1]
+    folders = (nvvm / "lib64", nvvm / "bin", nvvm.parent / "lib", nvvm.parent / "bin")
+    found = sorted(file for folder in folders for file in folder.glob("*nvvm.so*"))
+    return f"{_build(str(found[0])) if found else _library('nvvm')}, libdevice sha256 {digest}"
 
 
 def extra() -> str:
@@ -138,12 +135,15 @@ def extra() -> str:
 
 def _library(name: str) -> str:
     try:
-        path = pathfinder.load_nvidia_dynamic_lib(name).abs_path
-        status = os.stat(path)
+        return _build(pathfinder.load_nvidia_dynamic_lib(name).abs_path)
     except Exception as error:
         if raised_by_signal_handler(error):
             raise
         return "not found"
+
+
+def _build(path: str) -> str:
+    status = os.stat(path)
     try:
         return f"build {_build_id(path).hex()}, {status.st_size} bytes"
     except (OSError, ValueError, struct.error):  # not an ELF file, or without a build ID

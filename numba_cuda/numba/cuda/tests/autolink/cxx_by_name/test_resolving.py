@@ -13,6 +13,7 @@ import pytest
 from autolink_support import CC, build
 from numba import cuda
 from numba.cuda import autolink, types
+from numba.cuda.autolink.reports.trace import totals
 from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.compile import nvrtc_processes
 
@@ -91,6 +92,12 @@ def test_a_chain_whose_types_change_takes_one_run(runs):
     built = build(kernel_of(library("levels"), "whole of_int of_double whole"), "void(float32[::1], float32[::1])")
     assert called(built) == ["double", "float", "int"]
     assert len(runs) == 1
+    resolved, *_, front_end = [
+        each for each in built.report.builds[0].timeline if each.kind in ("compile", "front end")
+    ][:2]
+    assert resolved.name == "whole(float32), of_int(int32), of_double(float64)" and resolved.origin == "built"
+    seconds = {total.kind: total.seconds for total in totals(built.report.builds[0].timeline)}
+    assert seconds["front end"] <= front_end.seconds - resolved.seconds + 1e-3
 
 
 def test_a_mixed_kernel_takes_a_run_for_each_library(runs):

@@ -294,3 +294,16 @@ def test_a_library_of_python_functions_is_found_by_its_name():
     assert [getattr(found, name)(5) for name in functions] == [5, 10, 15]
     with pytest.raises(AttributeError):
         _ = found.times_4
+
+
+def test_a_launch_that_is_too_large_for_its_kernel_fails_as_on_a_gpu(device):
+    kernel = cuda.jit(launch_bounds=64)(plus_one)
+    with pytest.raises(Exception, match="CUDA_ERROR_INVALID_VALUE") as raised:
+        kernel[1, 65](np.zeros(65))
+    assert type(raised.value).__name__ == "CUDAError"
+    assert "plus_one is compiled for blocks of at most (64, 1, 1) threads" in str(raised.value.__cause__)
+
+
+def test_no_warning_of_small_grids(device, recwarn):
+    cuda.jit(plus_one)[1, 1](np.zeros(1))
+    assert not [each for each in recwarn if "under-utilization" in str(each.message)]

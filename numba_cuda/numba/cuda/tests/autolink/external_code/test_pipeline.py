@@ -156,7 +156,7 @@ def test_the_key_differs(other):
 )
 def test_the_key_is_the_same_with_the_same_tools(other, monkeypatch):
     assert key(**other) == (before := key())
-    for library in ("nvjitlink_build", "loaded_nvvm_build"):
+    for library in ("nvjitlink_build", "nvvm_build"):
         with monkeypatch.context() as patch:
             patch.setattr(pipeline.cuda_libraries, library, lambda: "another build")
             assert key() != before

@@ -87,7 +87,6 @@ def test_the_plan_of_a_target_is_remembered(code):
     code.add_call(asked(Provider("remembered")))
     assert code.plan(TARGET) is code.plan(TARGET)
     assert code.plan(autolink.Target((8, 0))) is not code.plan(TARGET)
-    assert code.plan_afresh(TARGET) == code.plan(TARGET)
 
 
 @pytest.mark.parametrize("how", ["call", "item", "glue", "callee"])

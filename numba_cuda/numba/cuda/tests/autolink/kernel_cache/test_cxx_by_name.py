@@ -29,7 +29,12 @@ def test_a_kernel_is_loaded_until_a_header_changes(program):
     changed = program.run()
     header.write_text("template <class T> __device__ float f(T x) { return x + 2; }\n")
     of_other_type = program.run()
-    assert [each.status for each in (built, loaded, changed, of_other_type)] == ["built", "loaded", "built", "built"]
+    assert [each.status for each in (built, loaded, changed, of_other_type)] == [
+        "built",
+        "loaded",
+        "linked again",
+        "built",
+    ]
     assert loaded.cubin == built.cubin and len({built.cubin, changed.cubin, of_other_type.cubin}) == 3
 
 
@@ -43,7 +48,7 @@ def test_a_kernel_is_loaded_in_another_checkout_until_a_header_differs_there(pro
     loaded = other.run(before=shared)
     (other.folder / "own.h").write_text("template <class T> __device__ T f(T x) { return x + 2; }\n")
     changed, back = other.run(before=shared), program.run()
-    assert [each.status for each in (built, loaded, changed, back)] == ["built", "loaded", "built", "built"]
+    assert [each.status for each in (built, loaded, changed, back)] == ["built", "loaded", "linked again", "loaded"]
     assert built.cubin == loaded.cubin == back.cubin != changed.cubin
 
 

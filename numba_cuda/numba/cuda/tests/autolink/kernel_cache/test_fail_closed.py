@@ -22,44 +22,30 @@ def _folder(tmp_path):
     (tmp_path / "program").mkdir()
 
 
-BODIES = {
-    "an overload": '@overload(more, target="cuda")\ndef ol_more(x): return lambda x: x + AMOUNT',
-    "what an overload closes over": (
-        '@overload(more, target="cuda")\ndef ol_more(x):\n    amount = AMOUNT\n    return lambda x: x + amount'
-    ),
-    "a global that an overload reads": (
-        'amount = AMOUNT\n@overload(more, target="cuda")\ndef ol_more(x): return lambda x: x + amount'
-    ),
-    "a function that an overload calls": (
-        "@register_jitable\ndef helper(x): return x + AMOUNT\n"
-        '@overload(more, target="cuda")\ndef ol_more(x): return lambda x: helper(x)'
-    ),
-    "an overload that is inlined": (
-        '@overload(more, target="cuda", inline="always")\ndef ol_more(x): return lambda x: x + AMOUNT'
-    ),
-    "an intrinsic": (
-        "@intrinsic\ndef raw(typing, x):\n"
-        "    def codegen(context, builder, signature, arguments):\n"
-        "        return builder.add(arguments[0], context.get_constant(types.int32, AMOUNT))\n"
-        "    return types.int32(x), codegen\n"
-        '@overload(more, target="cuda")\ndef ol_more(x): return lambda x: raw(x)'
-    ),
-}
 ELSEWHERE = """
+import os
 from numba.cuda import types
 from numba.cuda.extending import intrinsic, overload, register_jitable
 def more(x): pass
 """
+INTRINSIC = """
+@intrinsic
+def raw(typing, x):
+    def codegen(context, builder, signature, arguments):
+        return builder.add(arguments[0], context.get_constant(types.int32, AMOUNT))
+    return types.int32(x), codegen
+@overload(more, target="cuda")
+def ol_more(x): return lambda x: raw(x)
+"""
 
 
-@pytest.mark.parametrize("text", BODIES.values(), ids=BODIES)
-def test_a_body_in_another_module_counts(program, text):
+def test_a_body_in_another_module_counts(program):
     file = program.folder / "elsewhere.py"
-    program.write("from elsewhere import more\nadd = Add(3)", KERNEL.replace("add(x[1])", "add(x[1]) + more(x[1])"))
-    for amount, expected in (1, ["built", "loaded"]), (2, ["built", "loaded"]):
-        file.write_text(ELSEWHERE + text.replace("AMOUNT", str(amount)))
-        os.utime(file, (amount, amount))
-        assert [program.run().status for _ in expected] == expected
+    program.write("from elsewhere import more\nadd = Add(3)", WITH_MORE)
+    for amount in 1, 2:
+        file.write_text(ELSEWHERE + INTRINSIC.replace("AMOUNT", str(amount)))
+        os.utime(file, (1, 1))
+        assert [program.run().status, program.run().status] == ["built", "loaded"]
 
 
 OVERLOADED = """
@@ -101,30 +87,8 @@ HOOKED = """
             return 1
 """
 HOOKS = {
-    "its source": "def link(self, x): return autolink.CUDASource(code('add', AMOUNT))",
-    "its default": "def link(self, x, amount=AMOUNT): return autolink.CUDASource(code('add', amount))",
-    "a function that it calls": (
-        "def helper(): return AMOUNT\ndef link(self, x): return autolink.CUDASource(code('add', helper()))"
-    ),
-    "a global that it reads": (
-        "amount = [AMOUNT]\ndef link(self, x): return autolink.CUDASource(code('add', amount[0]))"
-    ),
-    "a partial method": (
-        "def by(self, amount, x): return autolink.CUDASource(code('add', amount))\n"
-        "link = functools.partialmethod(by, AMOUNT)"
-    ),
     "a text that is executed": (
         "exec(\"def link(self, x): return autolink.CUDASource(code('add', AMOUNT))\", globals())"
-    ),
-    "its decorator": (
-        "def decorate(amount):\n    return lambda function: lambda self, x: autolink.CUDASource(code('add', amount))\n"
-        "@decorate(AMOUNT)\ndef link(self, x): pass"
-    ),
-    "the object whose method it is": (
-        "class Other:\n    def __init__(self, amount): self.amount = amount\n"
-        "    def link(self, x): return autolink.CUDASource(code('add', self.amount))\n"
-        "other = Other(AMOUNT)\n"
-        "link = property(lambda self: other.link)"
     ),
     "a class attribute": (
         "Hooked.size = AMOUNT\ndef link(self, x): return autolink.CUDASource(code('add', self.size))"
@@ -218,7 +182,7 @@ def test_another_checkout_of_the_same_sources_hits_where_no_path_is_in_the_code(
     run = other.run(before=shared)
     assert run.status == expected, run.log
     (other.folder / "more.ptx").write_text(PTX.replace("= 1", "= 2"))
-    assert other.run(before=shared).status == "built"
+    assert other.run(before=shared).status == "linked again"
 
 
 def test_values_of_python_numba_and_numpy_are_known(program):
@@ -245,54 +209,46 @@ NOT_NOTICED = {
     "the environment": f"def read(): return {_AMOUNT}",
     "a clock": "import time\ndef read(): return time.time_ns() % 1000003",
 }
-READS = """
-import os
-from numba.cuda import types
-from numba.cuda.extending import overload
-def more(x): pass
-@overload(more, target="cuda")
-def ol_more(x):
-    n = read()
+NUMBERED = """
+def read{0}():
+    return read()
+def more{0}(x): pass
+@overload(more{0}, target="cuda")
+def ol_more{0}(x):
+    n = read{0}()
     return lambda x: x + n
+class Reading{0}(Add):
+    def __numba_cuda_link__(self, x):
+        return autolink.CUDASource(code("add", read{0}()))
+reads{0} = Reading{0}(3)
+"""
+USERS = """
+@cuda.jit(cache=True)
+def overload{0}(x): x[0] = add(x[1]) + more{0}(x[1])
+@cuda.jit(cache=True)
+def hook{0}(x): x[0] = reads{0}(x[1])
 """
 
 
-@pytest.mark.parametrize("read", NOT_NOTICED.values(), ids=NOT_NOTICED)
-def test_what_is_not_noticed(program, read):
-    (program.folder / "elsewhere.py").write_text(READS + read + "\n")
-    program.write("from elsewhere import more\nadd = Add(3)", WITH_MORE)
-    runs = []
-    for amount in 1, 2:
-        place = program.folder / "amount"
+def test_what_is_not_noticed_in_overloads_and_is_in_hooks(program):
+    parts, kernels = ["from numba.cuda.extending import overload", "add = Add(3)"], ["from parts import *"]
+    for number, read in enumerate(NOT_NOTICED.values()):
+        numbered = NUMBERED.format(number).replace(f"def read{number}():\n    return read()\n", "")
+        parts.append(read.replace("def read()", f"def read{number}()") + numbered)
+        kernels.append(USERS.format(number))
+    program.write("\n".join(parts), "\n".join(kernels))
+    names = [f"{kind}{number}" for number in range(len(NOT_NOTICED)) for kind in ("overload", "hook")]
+    place = program.folder / "amount"
+    for amount, of_overload, of_hook in (1, "built", "built"), (2, "loaded", "linked again"):
         place.write_text(str(amount))
-        before = f"os.environ.update(AMOUNT='{amount}', PLACE={str(place)!r})"
-        runs.append(program.run(before=before))
-    assert [run.status for run in runs] == ["built", "loaded"]
+        runs = program.runs(*names, before=f"os.environ.update(AMOUNT='{amount}', PLACE={str(place)!r})")
+        assert [run.status for run in runs] == [of_overload, of_hook] * len(NOT_NOTICED)
 
 
 def test_a_program_that_sets_the_clock_is_cached(program):
     program.write("add = Add(3)")
     runs = [program.run(before="import time\ntime.time = lambda: 1") for _ in range(2)]
     assert [run.status for run in runs] == ["built", "loaded"], runs[1].log
-
-
-@pytest.mark.parametrize("read", NOT_NOTICED.values(), ids=NOT_NOTICED)
-def test_a_hook_may_read_all_of_it(program, read):
-    (program.folder / "elsewhere.py").write_text(READS + read + "\n")
-    program.write(
-        """
-        import elsewhere
-        class Reading(Add):
-            def __numba_cuda_link__(self, x):
-                return autolink.CUDASource(code("add", elsewhere.read()))
-        add = Reading(3)
-        """
-    )
-    for amount in 1, 2:
-        place = program.folder / "amount"
-        place.write_text(str(amount))
-        before = f"os.environ.update(AMOUNT='{amount}', PLACE={str(place)!r})"
-        assert program.run(before=before).status == "built"
 
 
 def test_a_type_of_ones_own_counts_with_all_that_is_set_on_it(program):

@@ -47,15 +47,6 @@ def program(tmp_path, servers):
     return Program(tmp_path, servers)
 
 
-@pytest.mark.parametrize("kind", ["Apply", "Keyed"])
-def test_a_fresh_process_runs_neither_a_compiler_nor_a_linker(program, kind):
-    parts = APPLY + f"inner = Add(3)\nadd = {kind}(lambda x: inner(x) * 2)"
-    program.write(parts)
-    built, loaded = program.run(), program.run()
-    assert (built.status, loaded.status) == ("built", "loaded")
-    assert built.cubin == loaded.cubin
-
-
 EXAMPLES_AND_CONTESTS = f"""
 import sys
 sys.path[:0] = [{str(EXAMPLES)!r}, {str(BENCHMARKS)!r}]
@@ -103,60 +94,51 @@ def test_the_order_of_compilation_does_not_change_reductions_sorts_and_windows(t
     assert found[0] == found[1] and [*found[0]] == [*SIGNATURES]
 
 
-# What changes: the program before, and after.
-CHANGES = {
-    "its code": ("add = Apply(lambda x: x + 1)", "add = Apply(lambda x: x + 2)"),
-    "a closure variable": ("add = Apply(make(1))", "add = Apply(make(2))"),
-    "a closure variable, under a link key": ("add = Keyed(make(1))", "add = Keyed(make(2))"),
-    "a global": ("N = 1\nadd = Apply(lambda x: x + N)", "N = 2\nadd = Apply(lambda x: x + N)"),
-    "a global array": (
-        "N = np.array([1, 2])\nadd = Apply(lambda x: x + N[x])",
-        "N = np.array([1, 3])\nadd = Apply(lambda x: x + N[x])",
-    ),
-    "a device function that it calls": (
-        "@cuda.jit(device=True)\ndef deeper(x):\n    return x + 1\nadd = Apply(lambda x: deeper(x))",
-        "@cuda.jit(device=True)\ndef deeper(x):\n    return x + 2\nadd = Apply(lambda x: deeper(x))",
-    ),
-    "an object that it calls": (
-        "inner = Add(1)\nadd = Apply(lambda x: inner(x))",
-        "inner = Add(2)\nadd = Apply(lambda x: inner(x))",
-    ),
-    "an object that it calls, under a link key": (
-        "inner = Add(1)\nadd = Keyed(lambda x: inner(x))",
-        "inner = Add(2)\nadd = Keyed(lambda x: inner(x))",
-    ),
-    "its type, on which code under a link key depends": (
-        "add = Typed(lambda x: types.int32(x))",
-        "add = Typed(lambda x: types.int8(x))",
-    ),
-    "a Python function for which a call stands": (
-        "class Add(Add):\n    def __numba_cuda_call__(self, x):\n        return lambda x: x + 1\nadd = Add(1)",
-        "class Add(Add):\n    def __numba_cuda_call__(self, x):\n        return lambda x: x + 2\nadd = Add(1)",
-    ),
-    "the object of such a function": (
-        "class Own(autolink.DeviceCallable):\n    def __numba_cuda_call__(self, x):\n"
-        "        return lambda x: inner(x) + self.n\ninner = Add(5)\nadd = Own()\nadd.n = 1",
-        "class Own(autolink.DeviceCallable):\n    def __numba_cuda_call__(self, x):\n"
-        "        return lambda x: inner(x) + self.n\ninner = Add(5)\nadd = Own()\nadd.n = 2",
-    ),
-    "what such a function calls": (
-        "class Own(autolink.DeviceCallable):\n    def __numba_cuda_call__(self, x):\n"
-        "        return lambda x: inner(x)\ninner = Add(5)\nadd = Own()",
-        "class Own(autolink.DeviceCallable):\n    def __numba_cuda_call__(self, x):\n"
-        "        return lambda x: inner(x)\ninner = Add(6)\nadd = Own()",
-    ),
+# What depends on N, a value of the environment: the text of the program stays the same.
+SUBJECTS = {
+    "a closure variable": "Apply(make(N))",
+    "a closure variable, under a link key": "Keyed(make(N))",
+    "a global": "Apply(lambda x: x + N)",
+    "a global array": "Apply(lambda x: x + ARRAY[x])",
+    "a device function that it calls": "Apply(lambda x: deeper(x))",
+    "an object that it calls": "Apply(lambda x: inner(x))",
+    "an object that it calls, under a link key": "Keyed(lambda x: inner(x))",
+    "its type, on which code under a link key depends": "Typed(lambda x: TYPE(x))",
+    "a Python function for which a call stands": "Stands(lambda x: x + N)",
+    "the object of such a function": "Own(N)",
+    "what such a function calls": "Stands(lambda x: inner(x))",
 }
+OF_N = """
+N = int(os.environ.get("N", "1"))
+ARRAY, TYPE = np.array([1, N]), (types.int32, types.int8)[N - 1]
+@cuda.jit(device=True)
+def deeper(x):
+    return x + N
+inner = Add(N)
+class Stands(autolink.DeviceCallable):
+    def __init__(self, function):
+        self.function = function
+    def __numba_cuda_call__(self, x):
+        return self.function
+class Own(autolink.DeviceCallable):
+    def __init__(self, n):
+        self.n = n
+    def __numba_cuda_call__(self, x):
+        return lambda x: inner(x) + self.n
+"""
 
 
-@pytest.mark.parametrize("what", CHANGES)
-def test_a_change_is_seen(program, what):
-    before, after = CHANGES[what]
-    first = program.write(APPLY + before).run()
-    again = program.run()
-    assert (first.status, again.status) == ("built", "loaded"), again.log
-    changed = program.write(APPLY + after).run()
-    assert changed.status == "built"
-    assert changed.cubin != first.cubin
+def test_a_change_is_seen(program):
+    names = [f"kernel{number}" for number in range(len(SUBJECTS))]
+    objects = "".join(f"add{number} = {text}\n" for number, text in enumerate(SUBJECTS.values()))
+    kernels = (f"@cuda.jit(cache=True)\ndef {name}(x): x[0] = add{number}(x[1])" for number, name in enumerate(names))
+    program.write(APPLY + OF_N + objects, "\n".join(["from parts import *", *kernels]))
+    first, again, changed = (program.runs(*names, before=f"os.environ['N'] = '{n}'") for n in "112")
+    assert {each.status for each in first} == {"built"}
+    assert {each.status for each in again} == {"loaded"}, again[0].log
+    for subject, before, loaded, after in zip(SUBJECTS, first, again, changed, strict=True):
+        assert before.cubin == loaded.cubin != after.cubin, subject
+        assert after.status in ("built", "linked again")
 
 
 def test_a_function_that_changed_after_it_was_compiled_is_not_cached(program):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Reports: what they say about a kernel whose code is known, and how they are shown."""
 
+import copy
 import dataclasses
 import functools
 import hashlib
@@ -19,6 +20,7 @@ from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda import dispatcher as numba_cuda_dispatcher
 from numba.cuda.autolink.compilation.context import without_device
+from numba.cuda.autolink.frontends.numba_cuda.code_library import LinkingCodeLibrary
 from numba.cuda.autolink.reports.class_totals import ClassTotal, class_totals
 from numba.cuda.autolink.reports.graph import MOST_BOXES, draw
 from numba.cuda.autolink.reports.records import CodeReport, FunctionReport, ResultReport
@@ -332,18 +334,19 @@ def test_the_only_compiled_signature_is_reported():
         autolink.report(inner)
 
 
-def test_a_kernel_from_the_disk_cache_keeps_the_report_of_its_build():
+def test_a_kernel_from_the_disk_cache_is_reported_as_the_one_that_was_built():
     dispatcher = compiled_for((types.int32[::1],))
     before = autolink.report(dispatcher)
     (overload,) = dispatcher.overloads.values()
-    library = overload._codelibrary
-    states = library._reduce_states()
-    states["facts"] = pickle.loads(pickle.dumps(states["facts"]))
-    overload._codelibrary = library._reduce_class()._rebuild(**states)
+    (cc,), state = overload._codelibrary._cubin_cache, overload._codelibrary.state()
+    overload._codelibrary = LinkingCodeLibrary.restore(**{**state, "function_code": copy.copy(state["function_code"])})
+    overload._codelibrary.get_cubin(cc)
     after = autolink.report(dispatcher)
     assert after.builds[0].restored
-    assert dataclasses.replace(after.builds[0], restored=False) == before.builds[0]
-    assert after.graph == before.graph
+    found, expected = (
+        [(call.site, call.chain, call.text) for call in each.builds[0].calls] for each in (after, before)
+    )
+    assert (found, after.graph) == (expected, before.graph)
 
 
 def test_a_kernel_that_was_built_ahead_of_time_keeps_its_report_in_a_pickle():

@@ -3,7 +3,8 @@
 
 A program is a folder with the modules ``kernels`` and ``parts``. Each process looks for the kernel in the cache, and
 builds and saves it if it is not there, as a launch would, but without a GPU. A kernel is ``loaded`` if it was found and
-nothing was compiled or linked.
+nothing was compiled or linked, ``linked again`` if other external code was linked to it, and ``built`` if it was not
+found.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def kernel_of(found, wanted, cc):
         code = bytes(kernel._codelibrary.get_cubin(cc).code)
     if not found._cache_hits[argtypes]:
         return kernel, "built", code
-    return kernel, f"loaded, but ran {ran}" if ran else "loaded", code
+    return kernel, "linked again" if ran else "loaded", code
 
 
 def run(folder, names, signature, cc, before):

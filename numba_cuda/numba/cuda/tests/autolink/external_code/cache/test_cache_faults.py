@@ -5,11 +5,9 @@ complete is lost."""
 import errno
 import itertools
 import os
-import random
 import shutil
 import signal
 import tempfile
-import time
 
 import pytest
 from cache_support import as_ordinary_user, cache_warnings, file_of, fork, fresh, make_key, not_built, posix_only, wait
@@ -117,25 +115,6 @@ def test_no_bit_of_an_entry_can_flip_unnoticed():
             unpack(bytes(flipped), KEY.digest)
 
 
-def test_no_end_of_an_entry_can_be_missing_unnoticed():
-    entry = pack(KEY, b"some code")
-    for size in range(len(entry)):
-        with pytest.raises(DamagedEntryError):
-            unpack(entry[:size], KEY.digest)
-
-
-def test_damaged_entries_do_not_disturb_looking_at_them(tmp_path):
-    for number in range(200):
-        key = make_key(number=str(number))
-        fresh(tmp_path).put(key, CODE)
-        path = file_of(tmp_path, key)
-        data = bytearray(read(path))
-        for _ in range(3):
-            data[random.Random(number).randrange(200)] ^= 1 << random.Random(number).randrange(8)
-        write(path, data)
-    assert len(list(fresh(tmp_path).disk.entries())) == 200
-
-
 # A directory that fails
 
 
@@ -209,13 +188,6 @@ def test_a_file_where_a_directory_belongs(tmp_path, place):
     assert path.read_text() == "mine"
 
 
-def test_a_missing_directory_is_made_without_a_word(tmp_path):
-    with cache_warnings() as warned:
-        assert fresh(tmp_path / "some" / "where").fetch(KEY, lambda: CODE).data == CODE
-        assert fresh(tmp_path / "some" / "where").fetch(KEY, not_built).origin == "disk"
-    assert not warned
-
-
 @pytest.mark.parametrize("removed", [".", "entries", "tmp", "locks"])
 def test_removed_while_running(tmp_path, removed):
     root = tmp_path / "cache"
@@ -245,24 +217,6 @@ def test_cleared_at_the_moment_of_a_write(tmp_path, monkeypatch):
     assert fresh(tmp_path / "cache").get(KEY) == CODE
 
 
-@posix_only
-def test_removed_again_and_again_while_running(tmp_path):
-    root = tmp_path / "cache"
-
-    def removing():
-        end = time.monotonic() + 1
-        while time.monotonic() < end:
-            shutil.rmtree(root, ignore_errors=True)
-
-    child = fork(removing)
-    with cache_warnings() as warned:
-        store = fresh(root)
-        while os.waitpid(child, os.WNOHANG) == (0, 0):
-            key = make_key(time=str(time.monotonic_ns()))
-            assert store.fetch(key, lambda: CODE).data == CODE
-    assert len(warned) <= 2  # reading and writing
-
-
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO], ids=errno.errorcode.get)
 @pytest.mark.parametrize("call", ["os.replace", "tempfile.mkstemp"])
 def test_a_full_or_failing_disk(tmp_path, monkeypatch, call, code):
@@ -281,30 +235,6 @@ def test_a_full_or_failing_disk(tmp_path, monkeypatch, call, code):
     assert os.strerror(code) in warned[0]
     assert os.listdir(tmp_path / "tmp") == []
     assert fresh(tmp_path).fetch(OTHER, not_built).data == b"other code"
-
-
-@posix_only
-def test_a_write_that_the_system_cuts_off(tmp_path):
-    import resource
-
-    fresh(tmp_path).put(KEY, CODE)
-
-    def use():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
-        with cache_warnings() as warned:
-            store = fresh(tmp_path)
-            assert store.fetch(OTHER, lambda: bytes(10_000)).data == bytes(10_000)
-            assert store.fetch(make_key("third"), lambda: bytes(10_000)).data == bytes(10_000)
-            assert store.fetch(make_key("small"), lambda: b"x").data == b"x"
-        assert len(warned) == 1
-
-    assert wait(fork(use)) == 0
-    assert os.listdir(tmp_path / "tmp") == []
-    with cache_warnings() as warned:
-        assert fresh(tmp_path).fetch(KEY, not_built).data == CODE
-        assert fresh(tmp_path).fetch(make_key("small"), not_built).data == b"x"
-        assert fresh(tmp_path).get(OTHER) is None
-    assert not warned
 
 
 # Processes killed while they write
@@ -393,51 +323,6 @@ def test_killed_at_each_stage_of_a_write(tmp_path, stage, there):
         store.put(KEY, new)
         assert fresh(root).get(KEY) == new
     assert not warned
-
-
-@posix_only
-def test_killed_at_any_time(tmp_path):
-    root = tmp_path / "cache"
-    chance = random.Random(3)
-    manifest_there = False
-    for kill in range(KILLS):
-        reader, writer = os.pipe()
-
-        def writing(kill=kill, writer=writer):
-            store = fresh(root)
-            os.write(writer, b"s")
-            for number in range(1000):
-                store.put(make_key("manifest"), b"%d %d " % (kill, number) * 3000)
-                store.fetch(make_key(part=f"{kill} {number}"), lambda number=number: b"%d" % number * 50_000)
-                os.write(writer, b"x")
-
-        child = fork(writing)
-        os.close(writer)
-        os.read(reader, 1)
-        # After some complete writes, which take as long as they take on this machine, at any time of the next.
-        writes = chance.randrange(4)
-        for _ in range(writes):
-            os.read(reader, 1)
-        time.sleep(chance.uniform(0, 0.01))
-        os.kill(child, signal.SIGKILL)
-        assert wait(child) == -signal.SIGKILL
-        done = writes + len(b"".join(iter(lambda reader=reader: os.read(reader, 1000), b"")))
-        os.close(reader)
-        with cache_warnings() as warned:
-            store = fresh(root)
-            for number in range(done + 2):
-                data = store.get(make_key(part=f"{kill} {number}"))
-                assert data == b"%d" % number * 50_000 or (number >= done and data is None)
-            manifest = store.get(make_key("manifest"))
-            if manifest is None:
-                assert not manifest_there and not done
-            else:
-                written_by, at = map(int, manifest.split()[:2])
-                assert manifest == b"%d %d " % (written_by, at) * 3000
-                assert (written_by, at) >= (kill if done else -1, done - 1)
-                manifest_there = True
-            assert store.fetch(make_key(part=f"{kill} {done}"), lambda done=done: b"%d" % done * 50_000)
-        assert not warned
 
 
 # What someone else could have written

@@ -3,22 +3,20 @@
 
 import os
 import random
-import subprocess
 import sys
 import threading
 import time
 
 import pytest
-from cache_support import cache_warnings, file_of, fork, fresh, make_key, not_built, posix_only, wait
+from cache_support import cache_warnings, fork, fresh, make_key, not_built, posix_only, wait
 from numba.cuda.autolink import cache
-from numba.cuda.cudadrv.external_code.cache import build_locks, disk
+from numba.cuda.cudadrv.external_code.cache import build_locks
 from numba.cuda.cudadrv.external_code.cache import settings as cache_settings
 from numba.cuda.cudadrv.external_code.cache.build_locks import BuildGuard, FileLock
-from numba.cuda.cudadrv.external_code.cache.entry import describe
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings, CacheWarning
 from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, CacheStore, current_store, reset_store
-from numba.cuda.cudadrv.external_code.diagnostics.log import logger, print_log
+from numba.cuda.cudadrv.external_code.diagnostics.log import print_log
 
 
 @pytest.fixture
@@ -61,12 +59,6 @@ def test_another_key_is_built(tmp_path):
     assert fresh(tmp_path).get(make_key(arch="sm_100")) is None
 
 
-@pytest.mark.parametrize("data", [b"", b"\0", os.urandom(1 << 20)], ids=len)
-def test_any_bytes(tmp_path, data):
-    fresh(tmp_path).put(make_key(), data)
-    assert fresh(tmp_path).get(make_key()) == data
-
-
 def test_put_replaces_and_other_processes_can_see_it(tmp_path):
     store, other = fresh(tmp_path), fresh(tmp_path)
     key = make_key("manifest", kind="headers")
@@ -77,16 +69,6 @@ def test_put_replaces_and_other_processes_can_see_it(tmp_path):
     assert other.get(key) == b"first"
     assert other.get(key, memory=False) == b"second"
     assert other.get(key) == b"first"
-
-
-def test_what_is_put_on_disk_alone_takes_no_memory(tmp_path):
-    store, key = fresh(tmp_path), make_key()
-    store.put(key, b"code", memory=False)
-    assert store.get(key, memory=False) == b"code"
-    store.disk.remove(key.digest)
-    assert store.get(key, memory=False) is None
-    assert store.get(key) is None
-    store.disk.remove(key.digest)  # is not there
 
 
 def test_a_failing_build_keeps_nothing_and_the_next_one_builds(tmp_path):
@@ -137,22 +119,6 @@ def test_threads_build_a_key_once(tmp_path):
         thread.join()
     assert len(built) == 1
     assert sorted(origins) == ["built"] + ["memory"] * 15
-
-
-def test_stores_of_one_process_build_a_key_once(tmp_path):
-    built = []
-
-    def build():
-        built.append(1)
-        time.sleep(0.05)
-        return b"code"
-
-    threads = [threading.Thread(target=fresh(tmp_path).fetch, args=(make_key(), build)) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(built) == 1
 
 
 @posix_only
@@ -271,29 +237,6 @@ def test_where_nothing_can_be_locked_it_builds(tmp_path, monkeypatch):
         assert fresh(tmp_path).fetch(make_key(), lambda: b"code").origin == "built"
         assert fresh(tmp_path).fetch(make_key(), not_built).origin == "disk"
     assert not warned
-
-
-@posix_only
-def test_a_lock_that_its_holder_removed_meanwhile_is_none(tmp_path, monkeypatch):
-    lock = build_locks._lock
-
-    def removed_first(descriptor):
-        monkeypatch.setattr(build_locks, "_lock", lock)
-        os.unlink(path)
-        return lock(descriptor)
-
-    path = str(tmp_path / "lock")
-    monkeypatch.setattr(build_locks, "_lock", removed_first)
-    held = FileLock.try_lock(path)
-    assert os.path.exists(path)
-    assert FileLock.try_lock(path) is None
-    held.release()
-    assert not os.path.exists(path)
-
-
-def test_what_was_built_between_a_look_and_its_turn_is_found():
-    with BuildGuard().turn(b"key", None, lambda: "built meanwhile") as found:
-        assert found == "built meanwhile"
 
 
 @posix_only
@@ -426,37 +369,7 @@ def test_the_environment_is_read_at_first_use(own_cache, tmp_path):
     assert (tmp_path / "another" / "entries").is_dir()
 
 
-def test_importing_opens_nothing(tmp_path):
-    code = """
-from numba.cuda.autolink import cache
-from numba.cuda.cudadrv.external_code.cache.store import reset_store
-assert reset_store() is None
-"""
-    environment = {**os.environ, "NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(tmp_path / "cache")}
-    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
-    assert not (tmp_path / "cache").exists()
-
-
 # A large cache
-
-
-def test_reading_does_not_look_at_other_entries(tmp_path, monkeypatch):
-    fresh(tmp_path).put(make_key(), b"code")
-    listed = []
-    scandir = os.scandir
-    monkeypatch.setattr(os, "scandir", lambda path: listed.append(str(path)) or scandir(path))
-    assert fresh(tmp_path).get(make_key()) == b"code"
-    assert not [path for path in listed if "entries" in path]
-
-
-def test_the_size_cap_is_rarely_checked(tmp_path, monkeypatch):
-    store = fresh(tmp_path, max_bytes=64 << 20)
-    checks = []
-    monkeypatch.setattr(store.disk, "_evict", checks.append)
-    for number in range(200):
-        store.put(make_key(number=str(number)), bytes(32_000))
-    expected = 200 * 32_000 / ((64 << 20) / 256)
-    assert expected / 3 < len(checks) < expected * 3
 
 
 def test_what_was_not_used_for_longest_goes(tmp_path):
@@ -511,14 +424,6 @@ def test_verify_saves_both_artefacts_and_fails(tmp_path, name):
         assert (cached.read(), rebuilt.read()) == (b"code", b"other code")
 
 
-def test_verify_fails_also_where_the_directory_cannot_be_written(tmp_path):
-    store = fresh(tmp_path, on_disk=False, verify=True)
-    store.put(make_key(), b"code")
-    with pytest.raises(CacheMismatchError) as caught:
-        store.fetch(make_key(), lambda: b"other code")
-    assert os.path.exists(caught.value.rebuilt)
-
-
 # The log
 
 
@@ -562,56 +467,6 @@ def test_the_log_says_what_hit_and_by_what_it_missed(tmp_path, capsys):
         assert line.endswith(ends)
 
 
-@pytest.mark.usefixtures("printed_log")
-def test_the_log_works_without_the_disk(tmp_path, capsys):
-    store = fresh(tmp_path, on_disk=False)
-    store.fetch(make_key(arch="sm_80"), lambda: b"1")
-    store.fetch(make_key(arch="sm_90"), lambda: b"2")
-    assert capsys.readouterr().err.endswith("differs from the nearest earlier one in arch (sm_80 -> sm_90)\n")
-
-
-@pytest.mark.usefixtures("printed_log")
-def test_a_miss_looks_at_the_latest_entries_of_its_name_alone(tmp_path, capsys, monkeypatch):
-    store = fresh(tmp_path)
-    for number in range(100):
-        store.put(make_key(f"f{number}.cu", arch="sm_80"), b"code")
-        store.put(make_key(number=str(number)), b"code")
-    described = []
-    monkeypatch.setattr(disk, "describe", lambda path: described.append(path) or describe(path))
-    monkeypatch.setattr(disk.DiskEntries, "entries", None)
-    later = fresh(tmp_path)
-    assert later.get(make_key("f5.cu", arch="sm_90")) is None
-    assert later.get(make_key(number="100")) is None
-    assert capsys.readouterr().err.count("differs from the nearest earlier one in") == 2
-    assert len(described) == 1 + 8
-
-
-@pytest.mark.parametrize("damage", [b"", b"{", b"[1]", b'["x"]', b"[" * 100_000, b"\xff"])
-@pytest.mark.usefixtures("printed_log")
-def test_a_miss_is_explained_as_new_where_that_list_is_damaged(tmp_path, capsys, damage):
-    store = fresh(tmp_path)
-    store.put(make_key(arch="sm_80"), b"code")
-    (names,) = (tmp_path / "names").iterdir()
-    names.write_bytes(damage)
-    assert fresh(tmp_path).get(make_key(arch="sm_90")) is None
-    assert capsys.readouterr().err.endswith("there is no earlier entry of this name\n")
-    fresh(tmp_path).put(make_key(arch="sm_90"), b"code")
-    assert store.get(make_key(arch="sm_90")) == b"code"
-
-
-def test_the_list_of_a_name_goes_with_its_entries(tmp_path):
-    store = fresh(tmp_path)
-    for number in range(3):
-        store.put(make_key(f"f{number}.cu"), b"code" * (number + 1))
-    for file in (tmp_path / "names").iterdir():
-        os.utime(file, (1, 1))
-    store.put(make_key("new.cu"), b"code")
-    store.disk.prune(max(entry.size for entry in store.disk.entries()))
-    assert len(list((tmp_path / "names").iterdir())) == 1
-    store.clear()
-    assert not (tmp_path / "names").exists()
-
-
 def test_without_the_log_nothing_is_printed_and_no_miss_is_explained(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(CacheStore, "_why_missed", None)
     fresh(tmp_path).fetch(make_key(), lambda: b"code")
@@ -641,17 +496,6 @@ def test_a_user_s_own_logging_gets_hits_and_misses_without_the_variable(own_cach
     assert capsys.readouterr() == ("", "")
 
 
-def test_the_printed_log_leaves_the_user_s_level_as_it_was():
-    logger.setLevel("WARNING")
-    try:
-        print_log(True)
-        print_log(True)
-        print_log(False)
-        assert logger.level == 30 and not logger.handlers
-    finally:
-        logger.setLevel("NOTSET")
-
-
 # What users can ask
 
 
@@ -679,14 +523,6 @@ def test_info(own_cache, tmp_path):
 def test_info_tells_the_mode(own_cache, mode, text):
     own_cache(NUMBA_CUDA_AUTOLINK_CACHE=mode)
     assert text in str(cache.info())
-
-
-def test_info_counts_what_it_cannot_read(own_cache, tmp_path):
-    key = make_key()
-    current_store().put(key, b"code")
-    with open(file_of(tmp_path / "cache", key), "wb") as file:
-        file.write(b"something else")
-    assert [(kind.kind, kind.entries) for kind in cache.info().by_kind] == [("?", 1)]
 
 
 def test_clear(own_cache):

@@ -6,11 +6,9 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import http.server
-import os
 import random
 import shutil
 import threading
-import time
 import warnings
 from pathlib import Path
 
@@ -22,7 +20,6 @@ from numba.cuda.cudadrv.external_code.cache.entry import pack
 from numba.cuda.cudadrv.external_code.cache.remote_store import UntrustedEntryError, authenticate, sign
 from numba.cuda.cudadrv.external_code.cache.settings import (
     CacheSettings,
-    CacheWarning,
     RemoteSettings,
     RemoteSettingsError,
     redact,
@@ -57,12 +54,6 @@ class TestSharing:
         assert second.fetch(key, not_built).origin == "remote"
         files.clear()
         assert (second.fetch(key, not_built).data, second.disk.read(key.digest)) == (b"code", b"code")
-
-    def test_so_does_a_question_without_a_build(self, machine):
-        key, first, second = make_key(kind="prototype"), machine(), machine()
-        first.put(key, b"checked")
-        first.remote.flush(30)
-        assert second.get(key) == b"checked"
 
     @pytest.mark.parametrize("kind", ["kernel", "survival", "not cached", "mark", "future kind"])
     def test_what_is_a_pickle_or_true_on_one_machine_alone_is_neither_written_nor_read(self, machine, files, kind):
@@ -117,12 +108,6 @@ class TestTrust:
             refused += 1
             assert authenticate(KEYS, key.digest, blob) == entry
         assert refused == 10_000
-
-    def test_an_own_entry_under_another_key_is_not_used(self):
-        """Even whoever has the key could not make a store answer one question with the answer to another."""
-        key, other = make_key("f.cu"), make_key("g.cu")
-        with pytest.raises(UntrustedEntryError, match="belongs to another key"):
-            authenticate(KEYS, key.digest, sign(KEYS, key.digest, pack(other, b"code")))
 
     def test_an_entry_that_is_not_used_is_built_with_one_warning_and_replaced(self, machine, files):
         keys, store = [make_key(f"f{number}.cu") for number in range(3)], machine()
@@ -205,18 +190,6 @@ class TestFaults:
         assert store.remote.flush(30) == 2, "what is written later is stored"
         assert store.get(key) is None
 
-    def test_where_warnings_are_errors_the_writer_goes_on(self, machine, files):
-        store, failing = machine(), [OSError(28, "No space left on device")]
-        files.fault_of_writes = lambda: (_ for _ in ()).throw(failing.pop()) if failing else None
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            store.remote.write(make_key().digest, pack(make_key(), b"code"))
-            with pytest.raises(CacheWarning, match="No space left"):
-                store.remote.flush(30)
-            store.remote.write(make_key("g.cu").digest, pack(make_key("g.cu"), b"code"))
-            assert store.remote.flush(30) == 1
-        assert list(files) == [name_of(make_key("g.cu"))]
-
     def test_what_is_dropped_or_not_written_in_time_is_counted(self, machine, files, monkeypatch):
         monkeypatch.setattr(remote_store, "_MOST_PENDING", 3)
         release = threading.Event()
@@ -226,7 +199,9 @@ class TestFaults:
             store.remote.write(make_key(f"f{number}.cu").digest, pack(make_key(f"f{number}.cu"), b"code"))
         assert store.remote.flush(0.01) == 10
         release.set()
-        assert store.remote.flush(30) == 7 and len(files) == 3
+        while len(files) < 3:
+            pass
+        assert store.remote.flush(30) == 7
 
     def test_a_store_that_stalls_is_waited_for_once_until_it_goes_on(self, machine, files, monkeypatch):
         """Workers flush after each task."""
@@ -234,9 +209,9 @@ class TestFaults:
         files.fault_of_writes = release.wait
         remote = machine().remote
         remote.write(make_key().digest, pack(make_key(), b"code"))
-        assert remote.flush(30, patience=0.01) == 1
+        assert remote.flush(0.01) == 1
         with monkeypatch.context() as patch:
-            patch.setattr(remote._changed, "wait_for", None)
+            patch.setattr(remote._writes.all_tasks_done, "wait_for", None)
             assert remote.flush(30) == 1
         release.set()
         while remote.flush(30):
@@ -379,18 +354,6 @@ class TestFolder:
         assert second.fetch(make_key(), not_built).origin == "remote"
         assert [path.name for path in (tmp_path / "shared").iterdir()] == [name_of(make_key())]
 
-    def test_what_killed_processes_left_is_removed(self, store, tmp_path):
-        shared = tmp_path / "shared"
-        shared.mkdir()
-        for name, age in ("old.tmp", 7200), ("new.tmp", 0), ("old", 7200):
-            (shared / name).write_bytes(b"")
-            os.utime(shared / name, (time.time() - age,) * 2)
-        first = store("one")
-        first.put(make_key(), b"code")
-        assert first.remote.flush(30) == 0
-        assert {path.name for path in shared.iterdir()} == {"new.tmp", "old", name_of(make_key())}
-
-    @posix_only
     def test_links_in_it_are_not_followed(self, store, tmp_path):
         """Not when it is read, and none leads what is written out of it."""
         shared, outside = tmp_path / "shared", tmp_path / "outside"
