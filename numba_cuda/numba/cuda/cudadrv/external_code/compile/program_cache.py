@@ -182,7 +182,10 @@ class CachedUnit:
 
         known, _ = self._recorded_or_compiled(here, (), put_names)
         if known is None:
+            self._found = None
             self._compiled_and_recorded(here, (), in_child)
+            if self._found is not None:  # the program is cached: a later process that finds it wants the names too
+                put_names(self._current().key)
             return built()
         program, manifest = known
 

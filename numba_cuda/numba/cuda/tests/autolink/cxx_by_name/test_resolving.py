@@ -321,6 +321,7 @@ def test_an_edited_cu_file_is_noticed_by_the_next_kernel(tmp_path):
 
 def test_a_fresh_process_with_a_warm_cache_runs_no_nvrtc(tmp_path):
     script = textwrap.dedent("""
+        import sys
         from numba import cuda
         from numba.cuda import autolink, types
         from numba.cuda.cudadrv.external_code.compile import nvrtc_processes
@@ -337,12 +338,18 @@ def test_a_fresh_process_with_a_warm_cache_runs_no_nvrtc(tmp_path):
             x[0] = f(x[0]) + g(x[1]) + size
         autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
         f.signature(types.int32)
+        text = "#define TEXT(x) #x\\n#define HEADER(x) TEXT(x.h)\\n#include HEADER(own)"  # which only NVRTC reads
+        autolink.cxx(text, include_paths=[sys.argv[1]]).own.signature(types.int32)
         print(len(runs))
     """)
+    header = tmp_path / "own.h"
+    header.write_text("inline __device__ int own(int x) { return x; }")
+    os.utime(header, (1e9, 1e9))  # so old that it was not edited meanwhile
     environment = {**os.environ, "NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(tmp_path), "NUMBA_CUDA_AUTOLINK_CACHE": "1"}
     counts = []
     for _ in range(2):
-        done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+        command = [sys.executable, "-c", script, str(tmp_path)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         counts.append(int(done.stdout))
     assert counts[0] > 0 and counts[1] == 0
