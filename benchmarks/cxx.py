@@ -20,6 +20,7 @@ import time
 from collections.abc import Sequence
 from statistics import median
 
+PARTS = ["compiling", "precompiled", "warm", "running"]
 FUNCTIONS = ["hypot", "atan2", "fmod", "fmax", "fmin", "pow", "remainder", "copysign", "nextafter", "fdim"]
 CHAINED = ["sin", "exp", "cos", "tan", "sqrt", "log", "cbrt", "erf", "floor", "tanh"]
 MORE = ["sin", "cos", "tan", "exp", "log", "sqrt", "cbrt", "erf", "tgamma", "floor"]
@@ -84,6 +85,37 @@ def signatures(names):
     return (time.perf_counter() - start) / len(names)
 asked = signatures(names[:1]), signatures(names[1:])
 print(json.dumps([*asked, seconds([getattr(lib, name) for name in names]), seconds(plain)]))
+"""
+
+# Four instantiations of CUB in one process: wall-clock times, how long the headers took, and digests of the code.
+INSTANTIATIONS = """
+import hashlib, json, os, time
+from numba import cuda
+from numba.cuda import autolink
+from numba.cuda.cudadrv.external_code.compile import nvrtc_processes
+def build(threads):
+    source = autolink.CUDASource(SOURCE.replace("128", str(threads)), name="sum.cu")
+    class Sum(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("f", returns=x)
+        def __numba_cuda_link__(self, x):
+            return source
+    block_sum = Sum()
+    def kernel(x):
+        x[0] = block_sum(x[1])
+    start = time.perf_counter()
+    linked = autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+    return time.perf_counter() - start, hashlib.sha256(linked.code).hexdigest()
+autolink.build(lambda x: None, "void(float32[::1])", cc=(9, 0))
+found = [build(32), build(64)]
+start = time.perf_counter()
+if os.environ.get("NUMBA_CUDA_AUTOLINK_PCH") != "0":
+    folder = nvrtc_processes.processes.kept.folder
+    while not any(name.endswith(".pch") for name in os.listdir(folder)) and time.perf_counter() - start < 120:
+        time.sleep(0.01)
+waited = time.perf_counter() - start
+found += [build(128), build(256)]
+print(json.dumps([[seconds for seconds, _ in found], waited, [digest for _, digest in found]]))
 """
 
 
@@ -159,6 +191,7 @@ def measured_warm(repeats: int) -> dict[str, float]:
     }
 
 
+<<<<<<< HEAD
 def build_chain(source: str, namespace: str, names: Sequence[str], how: str = "by name") -> list[float]:
     """Return the seconds, NVRTC's runs and the bytes of the first build of a chain of calls, in a process with an empty
     cache."""
@@ -195,6 +228,48 @@ def measured_chains(repeats: int) -> dict[str, dict[str, float]]:
         runs, size = pairs[0][0][1], pairs[0][0][2]
         found[title] = {"s": first, "baseline, s": second, "ratio": first / second, "NVRTC runs": runs, "bytes": size}
     return found
+=======
+def cpu_of_first(script: str, in_child: bool) -> float:
+    """Return the seconds of CPU time of a process that builds one CUB kernel, with its children."""
+    embedded = "" if in_child else "import sys; sys.executable = ''\n"  # which compiles in the process itself
+    text = embedded + script.partition("found =")[0] + "build(32)\n"
+    with tempfile.TemporaryDirectory() as folder:
+        own = {"NUMBA_CUDA_AUTOLINK_CACHE_DIR": folder, "NUMBA_CUDA_AUTOLINK_PCH": "0"}
+        before = os.times()
+        subprocess.run([sys.executable, "-c", text], env={**os.environ, **own}, check=True, capture_output=True)
+        after = os.times()
+    return sum(after[2:4]) - sum(before[2:4])
+
+
+def measured_precompiled(repeats: int) -> list[str]:
+    """Return lines on a process's instantiations of CUB with precompiled headers, each next to the same without, and on
+    NVRTC's child process: medians of seconds, in new processes with empty caches."""
+    script = INSTANTIATIONS.replace("SOURCE", repr(BY_HAND["CUB"]), 1)
+    runs: dict[str, list[tuple[list[float], float, list[str]]]] = {"1": [], "0": []}
+    for _ in range(repeats):
+        for setting, results in runs.items():
+            with tempfile.TemporaryDirectory() as folder:
+                own = {"NUMBA_CUDA_AUTOLINK_CACHE_DIR": folder, "NUMBA_CUDA_AUTOLINK_PCH": setting}
+                command = [sys.executable, "-c", script]
+                done = subprocess.run(command, env={**os.environ, **own}, check=True, capture_output=True)
+            results.append(json.loads(done.stdout))
+    digests = {tuple(each) for results in runs.values() for _, _, each in results}
+    times = {
+        setting: [median(each) for each in zip(*(times for times, _, _ in results), strict=True)]
+        for setting, results in runs.items()
+    }
+    lines = [
+        line(f"{which} instantiation of CUB", {"with, s": ours, "without, s": plain, "ratio": ours / plain})
+        for which, ours, plain in zip(("first", "second", "third", "fourth"), times["1"], times["0"], strict=True)
+    ]
+    waited = median(waited for _, waited, _ in runs["1"])
+    same = "the same bytes" if len(digests) == 1 else "DIFFERENT CODE"
+    cpu = [cpu_of_first(script, child) for _ in range(repeats) for child in (True, False)]
+    ours, plain = median(cpu[::2]), median(cpu[1::2])
+    times_of = {"in a child, s of CPU": ours, "in this process, s of CPU": plain, "ratio": ours / plain}
+    lines.append(line("a process with one CUB kernel, NVRTC", times_of))
+    return [*lines, f"with and without: {same}; the headers were ready {waited:.2f} s after the second kernel"]
+>>>>>>> main
 
 
 def measured_running(repeats: int, size: int = 1 << 26) -> dict[str, float]:
@@ -243,10 +318,17 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
+<<<<<<< HEAD
     parser.add_argument("--only", choices=["compiling", "chains", "warm", "running"])
     arguments = parser.parse_args()
     parts, repeats = (
         [arguments.only] if arguments.only else ["compiling", "chains", "warm", "running"],
+=======
+    parser.add_argument("--only", choices=PARTS)
+    arguments = parser.parse_args()
+    parts, repeats = (
+        [arguments.only] if arguments.only else PARTS,
+>>>>>>> main
         arguments.repeats,
     )
     with tempfile.TemporaryDirectory() as folder:
@@ -254,9 +336,14 @@ def main() -> None:
         if "compiling" in parts:
             for title, times in measured(repeats).items():
                 print(line(title, times))
+<<<<<<< HEAD
         if "chains" in parts:
             for title, values in measured_chains(repeats).items():
                 print(line(title, values))
+=======
+        if "precompiled" in parts:
+            print("\n".join(measured_precompiled(repeats)))
+>>>>>>> main
         if "warm" in parts:
             print(line("in a fresh process, with everything in the cache", measured_warm(repeats)))
         if "running" in parts:
