@@ -20,7 +20,7 @@ import time
 from collections.abc import Sequence
 from statistics import median
 
-PARTS = ["compiling", "precompiled", "warm", "running"]
+PARTS = ["compiling", "chains", "precompiled", "warm", "running"]
 FUNCTIONS = ["hypot", "atan2", "fmod", "fmax", "fmin", "pow", "remainder", "copysign", "nextafter", "fdim"]
 CHAINED = ["sin", "exp", "cos", "tan", "sqrt", "log", "cbrt", "erf", "floor", "tanh"]
 MORE = ["sin", "cos", "tan", "exp", "log", "sqrt", "cbrt", "erf", "tgamma", "floor"]
@@ -191,7 +191,6 @@ def measured_warm(repeats: int) -> dict[str, float]:
     }
 
 
-<<<<<<< HEAD
 def build_chain(source: str, namespace: str, names: Sequence[str], how: str = "by name") -> list[float]:
     """Return the seconds, NVRTC's runs and the bytes of the first build of a chain of calls, in a process with an empty
     cache."""
@@ -228,7 +227,8 @@ def measured_chains(repeats: int) -> dict[str, dict[str, float]]:
         runs, size = pairs[0][0][1], pairs[0][0][2]
         found[title] = {"s": first, "baseline, s": second, "ratio": first / second, "NVRTC runs": runs, "bytes": size}
     return found
-=======
+
+
 def cpu_of_first(script: str, in_child: bool) -> float:
     """Return the seconds of CPU time of a process that builds one CUB kernel, with its children."""
     embedded = "" if in_child else "import sys; sys.executable = ''\n"  # which compiles in the process itself
@@ -269,7 +269,6 @@ def measured_precompiled(repeats: int) -> list[str]:
     times_of = {"in a child, s of CPU": ours, "in this process, s of CPU": plain, "ratio": ours / plain}
     lines.append(line("a process with one CUB kernel, NVRTC", times_of))
     return [*lines, f"with and without: {same}; the headers were ready {waited:.2f} s after the second kernel"]
->>>>>>> main
 
 
 def measured_running(repeats: int, size: int = 1 << 26) -> dict[str, float]:
@@ -318,17 +317,10 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
-<<<<<<< HEAD
-    parser.add_argument("--only", choices=["compiling", "chains", "warm", "running"])
-    arguments = parser.parse_args()
-    parts, repeats = (
-        [arguments.only] if arguments.only else ["compiling", "chains", "warm", "running"],
-=======
     parser.add_argument("--only", choices=PARTS)
     arguments = parser.parse_args()
     parts, repeats = (
         [arguments.only] if arguments.only else PARTS,
->>>>>>> main
         arguments.repeats,
     )
     with tempfile.TemporaryDirectory() as folder:
@@ -336,14 +328,11 @@ def main() -> None:
         if "compiling" in parts:
             for title, times in measured(repeats).items():
                 print(line(title, times))
-<<<<<<< HEAD
         if "chains" in parts:
             for title, values in measured_chains(repeats).items():
                 print(line(title, values))
-=======
         if "precompiled" in parts:
             print("\n".join(measured_precompiled(repeats)))
->>>>>>> main
         if "warm" in parts:
             print(line("in a fresh process, with everything in the cache", measured_warm(repeats)))
         if "running" in parts:
