@@ -19,6 +19,7 @@ import tempfile
 import time
 from statistics import median
 
+PARTS = ["compiling", "precompiled", "warm", "running"]
 FUNCTIONS = ["hypot", "atan2", "fmod", "fmax", "fmin", "pow", "remainder", "copysign", "nextafter", "fdim"]
 MORE = ["sin", "cos", "tan", "exp", "log", "sqrt", "cbrt", "erf", "tgamma", "floor"]
 CMATH = "#include <cuda/std/cmath>"
@@ -60,6 +61,37 @@ def signatures(names):
     return (time.perf_counter() - start) / len(names)
 asked = signatures(names[:1]), signatures(names[1:])
 print(json.dumps([*asked, seconds([getattr(lib, name) for name in names]), seconds(plain)]))
+"""
+
+# Four instantiations of CUB in one process: wall-clock times, how long the headers took, and digests of the code.
+INSTANTIATIONS = """
+import hashlib, json, os, time
+from numba import cuda
+from numba.cuda import autolink
+from numba.cuda.cudadrv.external_code.compile import nvrtc_processes
+def build(threads):
+    source = autolink.CUDASource(SOURCE.replace("128", str(threads)), name="sum.cu")
+    class Sum(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("f", returns=x)
+        def __numba_cuda_link__(self, x):
+            return source
+    block_sum = Sum()
+    def kernel(x):
+        x[0] = block_sum(x[1])
+    start = time.perf_counter()
+    linked = autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+    return time.perf_counter() - start, hashlib.sha256(linked.code).hexdigest()
+autolink.build(lambda x: None, "void(float32[::1])", cc=(9, 0))
+found = [build(32), build(64)]
+start = time.perf_counter()
+if os.environ.get("NUMBA_CUDA_AUTOLINK_PCH") != "0":
+    folder = nvrtc_processes.processes.kept.folder
+    while not any(name.endswith(".pch") for name in os.listdir(folder)) and time.perf_counter() - start < 120:
+        time.sleep(0.01)
+waited = time.perf_counter() - start
+found += [build(128), build(256)]
+print(json.dumps([[seconds for seconds, _ in found], waited, [digest for _, digest in found]]))
 """
 
 
@@ -135,6 +167,48 @@ def measured_warm(repeats: int) -> dict[str, float]:
     }
 
 
+def cpu_of_first(script: str, in_child: bool) -> float:
+    """Return the seconds of CPU time of a process that builds one CUB kernel, with its children."""
+    embedded = "" if in_child else "import sys; sys.executable = ''\n"  # which compiles in the process itself
+    text = embedded + script.partition("found =")[0] + "build(32)\n"
+    with tempfile.TemporaryDirectory() as folder:
+        own = {"NUMBA_CUDA_AUTOLINK_CACHE_DIR": folder, "NUMBA_CUDA_AUTOLINK_PCH": "0"}
+        before = os.times()
+        subprocess.run([sys.executable, "-c", text], env={**os.environ, **own}, check=True, capture_output=True)
+        after = os.times()
+    return sum(after[2:4]) - sum(before[2:4])
+
+
+def measured_precompiled(repeats: int) -> list[str]:
+    """Return lines on a process's instantiations of CUB with precompiled headers, each next to the same without, and on
+    NVRTC's child process: medians of seconds, in new processes with empty caches."""
+    script = INSTANTIATIONS.replace("SOURCE", repr(BY_HAND["CUB"]), 1)
+    runs: dict[str, list[tuple[list[float], float, list[str]]]] = {"1": [], "0": []}
+    for _ in range(repeats):
+        for setting, results in runs.items():
+            with tempfile.TemporaryDirectory() as folder:
+                own = {"NUMBA_CUDA_AUTOLINK_CACHE_DIR": folder, "NUMBA_CUDA_AUTOLINK_PCH": setting}
+                command = [sys.executable, "-c", script]
+                done = subprocess.run(command, env={**os.environ, **own}, check=True, capture_output=True)
+            results.append(json.loads(done.stdout))
+    digests = {tuple(each) for results in runs.values() for _, _, each in results}
+    times = {
+        setting: [median(each) for each in zip(*(times for times, _, _ in results), strict=True)]
+        for setting, results in runs.items()
+    }
+    lines = [
+        line(f"{which} instantiation of CUB", {"with, s": ours, "without, s": plain, "ratio": ours / plain})
+        for which, ours, plain in zip(("first", "second", "third", "fourth"), times["1"], times["0"], strict=True)
+    ]
+    waited = median(waited for _, waited, _ in runs["1"])
+    same = "the same bytes" if len(digests) == 1 else "DIFFERENT CODE"
+    cpu = [cpu_of_first(script, child) for _ in range(repeats) for child in (True, False)]
+    ours, plain = median(cpu[::2]), median(cpu[1::2])
+    times_of = {"in a child, s of CPU": ours, "in this process, s of CPU": plain, "ratio": ours / plain}
+    lines.append(line("a process with one CUB kernel, NVRTC", times_of))
+    return [*lines, f"with and without: {same}; the headers were ready {waited:.2f} s after the second kernel"]
+
+
 def measured_running(repeats: int, size: int = 1 << 26) -> dict[str, float]:
     """Return medians in milliseconds of a kernel that calls ``hypot`` of libcu++ by name, and through a binding."""
     import numpy as np
@@ -181,10 +255,10 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--only", choices=["compiling", "warm", "running"])
+    parser.add_argument("--only", choices=PARTS)
     arguments = parser.parse_args()
     parts, repeats = (
-        [arguments.only] if arguments.only else ["compiling", "warm", "running"],
+        [arguments.only] if arguments.only else PARTS,
         arguments.repeats,
     )
     with tempfile.TemporaryDirectory() as folder:
@@ -192,6 +266,8 @@ def main() -> None:
         if "compiling" in parts:
             for title, times in measured(repeats).items():
                 print(line(title, times))
+        if "precompiled" in parts:
+            print("\n".join(measured_precompiled(repeats)))
         if "warm" in parts:
             print(line("in a fresh process, with everything in the cache", measured_warm(repeats)))
         if "running" in parts:

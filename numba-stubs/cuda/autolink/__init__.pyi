@@ -456,7 +456,7 @@ def build_many(
     on_error: Literal["raise"] = "raise",
     progress: bool | Callable[[str, int, int], None] | None = None,
     time_limit: float | None = None,
-    attempts: int = 2,
+    attempts: int = 1,
 ) -> list[LinkedKernel]: ...
 @overload
 def build_many(
@@ -466,7 +466,7 @@ def build_many(
     on_error: Literal["return"],
     progress: bool | Callable[[str, int, int], None] | None = None,
     time_limit: float | None = None,
-    attempts: int = 2,
+    attempts: int = 1,
 ) -> list[LinkedKernel | BaseException]: ...
 
 class BuildManyError(RuntimeError):

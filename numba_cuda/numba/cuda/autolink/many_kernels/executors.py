@@ -163,8 +163,8 @@ class _ThisThread(Executor):
 
 class Workers:
     """The executor *given*, what a function *given* makes, or processes of our own for so many *jobs*; the last two are
-    shut down by a ``with`` block, and replaced when they break. A call may have *attempts*; one that ends its process
-    after a *time_limit* in seconds has a `TimeoutError`."""
+    shut down by a ``with`` block, and replaced when they break. A call whose process died has *attempts*, alone.
+    One that ends its process after *time_limit* seconds has a `TimeoutError`."""
 
     def __init__(
         self, given: Executor | Callable[[], Executor] | None, jobs: int, attempts: int, time_limit: float | None
@@ -190,8 +190,8 @@ class Workers:
     ) -> None:
         """Call *function* once for each of *arguments*; after each call, call *ended* with its number and result.
 
-        A call whose process died is repeated, alone, so that the one that ends its process fails, and no other. It has
-        so many *attempts*; then its result is the executor's exception.
+        A call whose process died is repeated, alone, so that the one that ends its process fails, and no other. If it
+        has failed so in all *attempts*, its result is the executor's exception.
         """
         most_attempts = self._attempts if attempts is None else attempts
         waiting, suspects = collections.deque(range(len(arguments))), collections.deque[int]()
@@ -221,7 +221,7 @@ class Workers:
                     ended(number, future.result())
                     continue
                 is_broken |= isinstance(lost, BrokenExecutor)
-                failed[number] += 1
+                failed[number] += is_alone
                 if failed[number] < most_attempts:
                     suspects.append(number)
                 elif is_alone and self._time_limit is not None and time.monotonic() - since >= self._time_limit:

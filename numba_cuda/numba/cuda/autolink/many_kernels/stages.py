@@ -63,7 +63,7 @@ def build_many(
     on_error: Literal["raise", "return"] = "raise",
     progress: ShownProgress = None,
     time_limit: float | None = None,
-    attempts: int = 2,
+    attempts: int = 1,
 ) -> list[Any]:
     """Build many kernels in several processes; no GPU is needed.
 
@@ -88,7 +88,7 @@ def build_many(
     time_limit:
         How many seconds a step of a job may take before its process is ended; for the default executor only.
     attempts:
-        How often a job is tried whose process dies, after the first time alone.
+        How often a job whose process died is tried again, alone, so that only the one that ends its process fails.
 
     Returns
     -------
@@ -158,7 +158,7 @@ def run_all(
     progress: ShownProgress = None,
     *,
     time_limit: float | None = None,
-    attempts: int = 2,
+    attempts: int = 1,
 ) -> Built:
     """Build pickled *jobs*."""
     if not jobs:
@@ -238,7 +238,7 @@ class _Building:
             (compile_program, self._around, source, target, tuple(called[source, name, target]))
             for source, name, target in needed
         ]
-        self._map("compiling programs", tasks, ended, attempts=1)
+        self._map("compiling programs", tasks, ended, attempts=0)
         return entries
 
     def _link(self, prepared: dict[int, PreparedJob], entries: dict[object, Entries]) -> None:

@@ -26,6 +26,7 @@ STORE = "external_code/cache/test_cache_store.py"
 KERNELS = "kernel_cache/test_kernel_cache.py"
 INSTALL = "packaging/test_install.py"
 REMOTE = "external_code/cache/test_remote_store.py"
+NVRTC = "external_code/compile/test_nvrtc_processes.py"
 HERE = "test_security.py"
 ADVICE: tuple[str, ...] = ()  # to the reader: nothing to test
 
@@ -53,6 +54,13 @@ SENTENCES = {
     " CUDA context.": ("test_on_gpu.py::test_all_ways_of_linking_work_in_one_kernel",),
     "CUDA C++ is compiled with the include paths that it names, and reads any file that it includes.": (
         f"{HERE}::test_a_source_reads_any_file_that_it_includes",
+    ),
+    "It is compiled in a child process, whose memory and time are limited, and which ends with its parent.": (
+        f"{NVRTC}::test_no_source_takes_this_process_down",
+        f"{NVRTC}::test_no_child_and_no_file_is_left_of_a_process_that_is_killed_while_headers_are_precompiled",
+    ),
+    "Messages show control characters of sources escaped.": (
+        "external_code/diagnostics/test_messages.py::test_the_error_of_a_source_is_bounded_and_printable",
     ),
     "Cubins, objects, fatbins, archives, LTO-IR and bitcode are parsed by NVIDIA's libraries.": (
         "external_code/inputs/test_link_inputs.py::test_each_kind_links_from_memory_and_from_a_file",

@@ -167,9 +167,9 @@ def _diagnosing(function: Any) -> Iterator[None]:
         yield
     except NumbaError as error:
         from ...frontend_api.typing_rounds import is_put_off
-        from ...protocol.typing_diagnosis import diagnosed
+        from ...protocol.typing_diagnosis import diagnose
 
-        if is_put_off(error) or (better := diagnosed(error, function)) is None:
+        if is_put_off(error) or (better := diagnose(error, function)) is None:
             raise
         raise better from None
 

@@ -141,10 +141,10 @@ def launched(kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None]) 
         targets = list(library._cubin_cache) or [library._ensure_cc(None)]
     else:
         targets = [compute_capability(each) for each in capabilities]
-    return [_launched(compiled, each) for each in targets]
+    return [_record_launched(compiled, each) for each in targets]
 
 
-def _launched(compiled: Any, cc: tuple[Any, ...]) -> BuildRecord:
+def _record_launched(compiled: Any, cc: tuple[Any, ...]) -> BuildRecord:
     library = compiled._codelibrary
     code = _code(library, cc, "cubin")
     facts = library.facts(cc)

@@ -29,11 +29,13 @@ _heaps: list[int] = []  # the size of NVRTC's heap for precompiled headers, once
 
 
 class CompileError(RuntimeError):
-    """NVRTC rejected a CUDA C++ source; ``log`` is what NVRTC printed."""
+    """NVRTC rejected a CUDA C++ source; ``log`` is all that NVRTC printed, and the message shows the first part."""
 
     def __init__(self, name: str, log: str):
+        from ..diagnostics.messages import shown_log
+
         self.log = log.replace("\0", "")
-        super().__init__(f"{name} does not compile:\n{self.log}")
+        super().__init__(f"{shown_log(name)} does not compile:\n{shown_log(self.log)}")
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ def run_nvrtc(
     code: bytes, *, name: str, options: Sequence[str], output: str, traces: str = "", names: Sequence[str] = ()
 ) -> Compiled:
     """Compile a source called *name* with NVRTC's *options*, and lower the name expressions *names*. Raises
-    `CompileError` if the code does not compile, or a name means nothing in it.
+    `RuntimeError` if the code does not compile, or a name means nothing in it.
 
     With *traces*, an empty folder, NVRTC, 13 or later, reports which headers it reads. Only in a process that does
     nothing else: NVRTC 13.4 has been seen to corrupt memory when it does.
@@ -67,7 +69,7 @@ def run_nvrtc(
         log = _read(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
         text = _REMARK.sub("", log.rstrip(b"\0").decode("utf-8", "backslashreplace")).replace("\0", "")
         if result:
-            raise CompileError(name, f"{int(result)}: {result.name}, compilation log:\n\n{text}")
+            raise RuntimeError(f"{int(result)}: {result.name}, compilation log:\n\n{text}")
         get = f"nvrtcGet{output.upper()}"
         made = _read(getattr(nvrtc, f"{get}Size"), getattr(nvrtc, get), program)
         lowered = [_values(nvrtc.nvrtcGetLoweredName(program, each.encode()))[0] for each in names]
@@ -125,8 +127,8 @@ def answer(content: dict[str, Any], blobs: Sequence[bytes]) -> tuple[dict[str, A
         return {}, []
     try:
         compiled = run_nvrtc(blobs[0], **content["run"])
-    except (CompileError, RuntimeError, ValueError) as error:
-        return {"error": error.log if isinstance(error, CompileError) else f"{error}"}, []
+    except (RuntimeError, ValueError) as error:
+        return {"error": f"{error}"}, []
     return {"log": compiled.log, "headers": compiled.headers, "names": compiled.names}, [compiled.code]
 
 

@@ -146,7 +146,7 @@ def _compile_here(unit: TranslationUnit, options: Sequence[str], names: Sequence
     try:
         return nvrtc.run_nvrtc(unit.code.encode(), **_run(unit, options, names))
     except (RuntimeError, ValueError) as error:
-        raise error if isinstance(error, CompileError) else CompileError(unit.name, f"{error}") from error
+        raise CompileError(unit.name, f"{error}") from error
 
 
 @contextlib.contextmanager

@@ -6,12 +6,16 @@ from __future__ import annotations
 import difflib
 import itertools
 import os
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 _LONGEST_REPR = 120
 _LONGEST_TEXT = 1000
 _LONGEST_LINE = 119  # characters of the first line of a message
+_LONGEST_LOG, _LONGEST_LOG_LINE = 20_000, 1000
+# What moves a terminal's cursor, changes its colours or the order of its text.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def safe_repr(obj: object, longest: int = _LONGEST_REPR) -> str:
@@ -20,7 +24,7 @@ def safe_repr(obj: object, longest: int = _LONGEST_REPR) -> str:
         text = " ".join(repr(obj).split())
     except Exception as error:
         text = f"<{type(obj).__qualname__} object whose repr raises {type(error).__name__}>"
-    text = text.encode("utf-8", "backslashreplace").decode()  # lone surrogates cannot be printed
+    text = printable(text)
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
@@ -30,10 +34,26 @@ def safe_text(error: BaseException) -> str:
         text = str(error)
     except Exception as raised:
         text = f"<an error whose text raises {type(raised).__name__}>"
-    first, *others = text.encode("utf-8", "backslashreplace").decode().split("\n")
+    first, *others = printable(text).split("\n")
     if len(first) > _LONGEST_TEXT:
         first = f"{first[: _LONGEST_TEXT - 3]}..."
     return "\n".join([first, *others])
+
+
+def printable(text: str) -> str:
+    """Return *text* with escapes in place of control characters, but for ends of lines and tabs, and of what cannot be
+    encoded. Sources and servers may contain any."""
+    text = text.replace("\r\n", "\n").encode("utf-8", "backslashreplace").decode()
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def shown_log(log: str) -> str:
+    """Return what a message shows of a *log*: its first 20,000 characters, and 1,000 of each line."""
+    text = printable(log[:_LONGEST_LOG])
+    lines = [line if len(line) <= _LONGEST_LOG_LINE else f"{line[:_LONGEST_LOG_LINE]}..." for line in text.split("\n")]
+    if (rest := len(log) - _LONGEST_LOG) > 0:
+        lines.append(f"... and {rest} more characters: see the exception's .log")
+    return "\n".join(lines)
 
 
 def with_short_first_line(message: str, whole: str = "") -> str:

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from .messages import printable
 from .short_tracebacks import running_shell
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ def step(text: str, remaining: int = 0) -> Iterator[None]:
     Steps may be nested and run in several threads; the innermost step of each thread is shown. The first second counts
     from the start of the first step.
     """
+    text = printable(text)
     shown = f"{text} ({remaining} more to come)" if remaining else text
     with _display.showing(shown) if enabled() else contextlib.nullcontext():
         yield

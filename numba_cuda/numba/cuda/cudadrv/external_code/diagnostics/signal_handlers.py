@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import contextlib
 import functools
 import signal
@@ -45,21 +46,30 @@ def _code_of(handler: object) -> CodeType | None:
     return code if isinstance(code, CodeType) else None
 
 
+_held_back = False  # in the main thread
+# Without the enumerations of the module signal, which each refresh of a compilation would pay for.
+_NUMBERS = tuple(map(int, signal.valid_signals()))
+
+
 @contextlib.contextmanager
 def handlers_held_back() -> Iterator[None]:
     """Call the signal handlers of the program after the ``with`` block, not inside it: for blocks that would leave
-    something half done for the life of the process. Handlers run in the main thread alone; in others, do nothing."""
-    if threading.current_thread() is not threading.main_thread():
+    something half done for the life of the process. Handlers run in the main thread alone; in others, and inside
+    another such block, do nothing."""
+    global _held_back
+    if _held_back or threading.current_thread() is not threading.main_thread():
         yield
         return
     arrived: dict[int, FrameType | None] = {}
-    handlers = {int(number): signal.getsignal(number) for number in signal.valid_signals()}
+    handlers = {number: _signal.getsignal(number) for number in _NUMBERS}
     held = {number: handler for number, handler in handlers.items() if callable(handler)}
     try:
+        _held_back = True
         for number in held:
             signal.signal(number, arrived.setdefault)
         yield
     finally:
+        _held_back = False
         # A handler that is back may raise before the next one is.
         with contextlib.ExitStack() as stack:
             for number, frame in arrived.items():

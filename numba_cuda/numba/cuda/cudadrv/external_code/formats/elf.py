@@ -27,6 +27,7 @@ _EM_CUDA = 190
 _SHT_STRTAB = 3
 # Of these a file holds the size alone: none, zeros, and the shared memory of device functions.
 _WITHOUT_CONTENT = (0, 8, 0x7000000A)
+_LARGEST_ALIGNMENT = 1 << 20  # bytes; a linker fills what a section's alignment asks for
 
 
 @dataclass(frozen=True)
@@ -99,11 +100,15 @@ def read_elf(code: bytes) -> Elf:
         raise FormatError(f"its section table is unreadable ({shnum} sections of {shentsize} bytes, names in {names})")
     check_range(code, shoff, shnum * shentsize, "section table")
     headers = [_SECTION_HEADER.unpack_from(code, shoff + number * shentsize) for number in range(shnum)]
-    for number, (_, section_type, _, _, offset, size, link, *_) in enumerate(headers):
+    for number, (_, section_type, _, _, offset, size, link, _, alignment, _) in enumerate(headers):
         if section_type not in _WITHOUT_CONTENT:
             check_range(code, offset, size, f"section {number}")
         if link >= shnum:
             raise FormatError(f"section {number} is linked to section {link}, and there are {shnum}")
+        if alignment & (alignment - 1) or alignment > _LARGEST_ALIGNMENT:
+            raise FormatError(
+                f"section {number} is aligned to {alignment} bytes, not to a power of two up to {_LARGEST_ALIGNMENT}"
+            )
     _, strings_type, _, _, offset, size, *_ = headers[names]
     if strings_type != _SHT_STRTAB:
         raise FormatError("its section names are not in a string table")

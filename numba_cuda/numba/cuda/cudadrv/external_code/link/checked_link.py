@@ -23,6 +23,8 @@ from .nvjitlink import TrialError, link_here, link_in_helper, run_trials
 from .prototype_checks import Interface, check_no_kernel_is_called, check_signatures
 
 _NEEDS_DEVICE_RUNTIME = re.compile(r"(?:Unresolved extern function|Undefined reference to) '(?:__cudaCDP2|cuda)\w*'")
+# A link may unroll and inline, but no input allows more than this many bytes for each of its own, and these besides.
+_MOST_GROWTH, _MOST_ADDED = 64, 64 << 20
 _TIMES = re.compile(r"^.*\btime\b.*(?:\n|$)", re.MULTILINE | re.IGNORECASE)
 _DROP = "-optimize-unused-variables"
 # What nvJitLink prints, and does not report, of machine code that it links into something wrong.
@@ -81,6 +83,15 @@ def linked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[bytes, 
         if _NEEDS_DEVICE_RUNTIME.search(log):
             return b"", log
         raise LinkFailedError(log)
+    if (size := len(outcome.code)) > (allowed := _MOST_ADDED + _MOST_GROWTH * sum(len(p.code) for p in job.parts)):
+        raise link_error(
+            job.plan,
+            f"the linked code has {size} bytes, more than its inputs allow",
+            f"linked: {listed(job.parts)}",
+            f"expected: at most {allowed} bytes",
+            "what to do: rebuild the machine code among them: a size in it is damaged",
+            log=log,
+        )
     remember(job, doubts)
     if undefined_variable(log) and any(each.origins != (NAMED_EXPLICITLY,) for each in job.plan.inputs):
         warnings = "\n".join(line for line in log.splitlines() if undefined_variable(line))

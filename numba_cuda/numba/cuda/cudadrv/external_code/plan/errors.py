@@ -7,7 +7,7 @@ import re
 
 from numba.cuda.cudadrv.driver import LinkerError
 
-from ..diagnostics.messages import with_short_first_line
+from ..diagnostics.messages import shown_log, with_short_first_line
 from ..diagnostics.source_locations import with_place
 from .link_plan import LinkPlan
 
@@ -25,7 +25,8 @@ class LinkError(LinkerError):
         self.log = log.replace("\0", "").strip()
         self.source_path = source_path
         shown = self.log if shown is None else shown
-        indented = "\n    ".join(line for line in shown.splitlines() if line.strip())
+        indented = "\n    ".join(line for line in shown_log(shown).splitlines() if line.strip())
+        message = shown_log(message)
         super().__init__(f"{message}\n  log: {indented}" if shown else message)
 
 

@@ -24,6 +24,7 @@ from typing import IO, Any
 Content = dict[str, Any]  # of JSON values
 
 _WATCH_INTERVAL = 1.0  # seconds between two looks of a child at its parent
+_MOST_TRIES = 100
 _MOST_CONTENT, _MOST_BYTES = 1 << 28, 1 << 32  # what no message exceeds
 
 
@@ -64,11 +65,24 @@ def _end_with_parent(requests: int, parent: int, folders: list[str]) -> None:
         for _, event in poll.poll(_WATCH_INTERVAL * 1000):
             is_open = not event & select.POLLHUP
             poll.unregister(requests)  # the script has closed it
-    for folder in folders:
-        import shutil
+    _end(folders)
 
+
+def _end(folders: list[str]) -> None:
+    for folder in folders:
+        _remove(folder)
+    if sys.platform != "win32":
+        os.killpg(0, signal.SIGKILL)
+
+
+def _remove(folder: str) -> None:
+    """Remove *folder*, in which a process that this one started may be creating a file."""
+    import shutil
+
+    for _ in range(_MOST_TRIES):
         shutil.rmtree(folder, ignore_errors=True)
-    os.killpg(0, signal.SIGKILL)
+        if not os.path.exists(folder):
+            break
 
 
 def _limit(memory: int | None) -> None:
@@ -139,6 +153,7 @@ def _main(mark: bytes) -> None:
             send(replies, message, made)
             if (idle := getattr(script, "after_answer", None)) is not None:
                 idle()
+    _end(folders)
 
 
 if __name__ == "__main__":

@@ -115,12 +115,14 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
             )
         except OSError as error:
             raise ChildStartError(f"no child process can be started: {error}") from error
+        # What an interrupt leaves to nobody ends too: `Popen` would keep it, with its pipes open.
+        weakref.finalize(self, _kill, self._process, os.getpid())
         _running.add(self)
         requests, replies, noise = self._process.stdin, self._process.stdout, self._process.stderr
         assert requests is not None and isinstance(replies, io.BufferedReader) and isinstance(noise, io.BufferedReader)
         self._requests, self._replies, self._noise = requests, replies, noise
         self._texts: queue.Queue[bytes] = queue.Queue()
-        # The thread holds no reference to this object: a child that nobody has ends, since its pipes are closed.
+        # The thread holds no reference to this object: a child that nobody has ends.
         arguments = noise, self._mark, self._texts
         self._reader = threading.Thread(target=_read_noise, args=arguments, name="printed by a child", daemon=True)
         self._reader.start()
@@ -212,11 +214,7 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
 
     def kill(self) -> None:
         """Kill the child, and all that it started; who waits for it gets `ChildEndedError`."""
-        with contextlib.suppress(OSError):
-            if sys.platform == "win32":
-                self._process.kill()
-            elif self._process.poll() is None:
-                os.killpg(self._process.pid, signal.SIGKILL)
+        _kill(self._process, os.getpid())
 
     def _printed(self) -> str:
         """Return what was printed up to the mark that the child sets before it replies, or to the child's end."""
@@ -225,6 +223,17 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
         except queue.Empty:  # a process that the child started has the pipe
             return ""
         return printed[-_MOST_PRINTED:].decode("utf-8", "replace").strip()
+
+
+def _kill(process: subprocess.Popen[bytes], parent: int) -> None:
+    """Kill a child of the process *parent*, and all that it started, unless this is a fork of the parent."""
+    with contextlib.suppress(OSError):
+        if parent != os.getpid():
+            return
+        if sys.platform == "win32":
+            process.kill()
+        elif process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _read_noise(noise: io.BufferedReader, mark: bytes, texts: queue.Queue[bytes]) -> None:

@@ -591,10 +591,11 @@ class TestEveryExample:
         named = {path.stem for path in EXAMPLES.glob("[!_]*.py")}
         # The objects of cub_unique, curand_monte_carlo and nufft_window are checked in tests of their own (test_cub.py,
         # test_curand.py, test_nufft_window.py); nufft calls only the FFT; finished_graph has one function of three
-        # lines; boost_math, cub_by_name, curand_by_name and glm_vectors have functions of C++ as own_cu_file has.
+        # lines; boost_math, cub_by_name, curand_by_name, glm_vectors and torch_operator have functions of C++ as
+        # own_cu_file has.
         checked = {"fft", "cub_block_sum", "own_cu_file", "nvmath_fft", "nvmath_gemm", "nvshmem_ring"}
         alike = {"cub_unique", "curand_monte_carlo", "nufft", "finished_graph"}
-        alike |= {"boost_math", "cub_by_name", "curand_by_name", "glm_vectors"}
+        alike |= {"boost_math", "cub_by_name", "curand_by_name", "glm_vectors", "torch_operator"}
         assert named == checked | alike | {"nufft_window"}
 
 
@@ -616,6 +617,7 @@ class TestBodiesInPython:
             "links in a kernel that calls it twice, with LTO",
             "links alone, without LTO",
             "links in a kernel that calls it twice, without LTO",
+            RUNS,
         ]
         assert len(found.code) == 2
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 import pytest
-from docs_support import MARKS, blocks_of, run_page
+from docs_runner import MARKS, blocks_of, run_page
 from numba.cuda import autolink
 from repository import DOCS, EXAMPLES, module
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -190,6 +191,15 @@ def test_damage_to_tables_on_which_the_linker_crashes_is_found():
         changed = bytearray(code)
         changed[section.offset + at] ^= 0x40
         assert message in structural_fault("cubin", bytes(changed))
+
+
+@pytest.mark.parametrize("alignment", [3, 2**31 - 1, 2**31, 2**63])
+def test_an_alignment_is_a_power_of_two_and_bounded(alignment):
+    """The linker fills as much as one asks for: 2**31 - 1 made a kernel of 2 GiB."""
+    code = bytearray(compiled(READS_WRITES, "cubin"))
+    (table,) = struct.unpack_from("<Q", code, 40)
+    struct.pack_into("<Q", code, table + 64 + 48, alignment)
+    assert f"section 1 is aligned to {alignment} bytes" in structural_fault("cubin", bytes(code))
 
 
 def test_a_prototype_of_no_symbol_is_passed_over():

@@ -159,10 +159,9 @@ class TestHeaders:
     def test_the_error_names_the_function_and_proposes_a_unit(self, kernel, lto):
         with pytest.raises(LinkError) as caught:
             build(kernel({}, {}), lto=lto)
-        first, symbol, *_ = str(caught.value).splitlines()
-        assert (
-            first.endswith("failed: 'shapes::area(int)' is defined twice") and symbol == "  symbol: _ZN6shapes4areaEi"
-        )
+        first, *others = str(caught.value).splitlines()
+        assert first.endswith("failed: 'shapes::area(int)' is defined twice")
+        assert "  symbol: _ZN6shapes4areaEi" in others
         assert "make it inline there, or compile both sources as one: CUDASource(..., unit='a name')" in str(
             caught.value
         )

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Messages are bounded and printable, whatever sources and servers say."""
+
+import pytest
+from autolink_support import Linked, adder, build
+from numba.cuda import autolink
+from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
+from numba.cuda.cudadrv.external_code.diagnostics.messages import printable, safe_text, shown_log
+from numba.cuda.cudadrv.external_code.link import checked_link
+
+HOSTILE = "\x1b]0;title\x07\x1b[31mred\r\b\x7f\x9b2J\u202etxt"
+
+
+def test_control_characters_are_escaped():
+    assert printable("a\tb\r\nc\n") == "a\tb\nc\n"
+    assert printable("\x1b[31m\x9b\r\u202e") == "\\x1b[31m\\x9b\\x0d\\x202e"
+    assert printable("\ud800é") == "\\ud800é"
+    for text in (safe_text(ValueError(HOSTILE)), str(CompileError(HOSTILE, HOSTILE))):
+        assert all(c.isprintable() or c == "\n" for c in text)
+
+
+def test_a_log_is_shown_in_part():
+    log = "x" * 3000 + "\n" + "line\n" * 10_000
+    shown = shown_log(log)
+    assert len(shown) < 21_000
+    assert shown.startswith("x" * 1000 + "...\nline\n")
+    assert shown.endswith(f"... and {len(log) - 20_000} more characters: see the exception's .log")
+    error = CompileError("f.cu", log)
+    assert error.log == log and len(str(error)) < 21_000
+
+
+def kernel_of(code):
+    function = Linked("f", autolink.CUDASource(code)).function
+
+    def kernel(x):
+        x[0] = function(x[0])
+
+    return kernel
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["#error " + "x" * 100_000 + "\n", "int " + "y(;\n" * 20_000, f"#error {HOSTILE}\n", f"/* {HOSTILE} */ int f(\n"],
+    ids=["a long line", "many errors", "an escape in an error", "an escape in a line"],
+)
+def test_the_error_of_a_source_is_bounded_and_printable(code):
+    with pytest.raises(autolink.LinkError) as caught:
+        build(kernel_of(code + adder("f")))
+    text = str(caught.value)
+    assert len(text) < 30_000
+    assert all(c.isprintable() or c in "\n\t" for c in text)
+    assert len(caught.value.log) > 50
+
+
+def test_a_result_is_no_larger_than_its_inputs_allow(monkeypatch):
+    monkeypatch.setattr(checked_link, "_MOST_ADDED", 0)
+    monkeypatch.setattr(checked_link, "_MOST_GROWTH", 0)
+    with pytest.raises(autolink.LinkError, match="bytes, more than its inputs allow"):
+        build(kernel_of(adder("f") + "// larger than it allows"), lto=False)
