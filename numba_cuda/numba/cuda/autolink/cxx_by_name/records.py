@@ -153,9 +153,10 @@ def ask_record(source: LibrarySource, name: str, cc: ComputeCapability | None) -
         if isinstance(member, _Struct):
             return make_dtype(member)
         if isinstance(member, tuple):
-            element = make_format(member[1])
+            element = np.dtype(make_format(member[1]))
             # Numba has no arrays of bool in records.
-            return np.uint8 if element == np.bool_ else element, (member[0],)
+            base = np.dtype(np.uint8) if element.base == np.bool_ else element.base
+            return base, (member[0], *element.shape)
         return _make_scalar(name, member)
 
     dtype = make_dtype(structs[0])
@@ -241,6 +242,8 @@ def _make_scalar(label: str, member: types.Type) -> np.dtype[Any]:
 
     if isinstance(member, (types.RawPointer, types.CPointer)):
         return np.dtype(np.uint64)
+    if isinstance(member, types.EnumMember):
+        member = member.dtype
     try:
         return np.dtype(numpy_support.as_dtype(member))
     except (NotImplementedError, NumbaError):

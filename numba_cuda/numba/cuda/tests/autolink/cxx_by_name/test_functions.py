@@ -10,6 +10,7 @@ import pytest
 from autolink_support import CC, build, symbols
 from numba import cuda
 from numba.cuda import autolink, types
+from numba.cuda.autolink.cxx_by_name.enumerators import make_enumerator_type
 
 f32, f64, i32, i64 = types.float32, types.float64, types.int32, types.int64
 
@@ -68,8 +69,8 @@ class Level(enum.IntEnum):
         ("inner::half", (f32,), f64),
         ("c_function", (types.uint8,), types.uint16),
         ("Functor{}", (i64, i64), i64),
-        ("level", (i32,), types.int16),
-        ("plain", (i32,), i32),
+        ("level", (i32,), make_enumerator_type(types.int16)),
+        ("plain", (i32,), make_enumerator_type(i32)),
         ("of_level", (types.IntEnumMember(Level, i64),), i32),
         ("part", (f32,), types.complex64),
         ("vector", (f32,), types.UniTuple(f32, 3)),
@@ -350,7 +351,7 @@ def test_whatever_cxx_can_name_is_called():
         ("both", ["float32[::1]", "float32[::1]"], types.float32),
         ("pointer()", ["float32"], types.float32),
         ("SQUARE", ["float32"], types.float32),
-        ("static_cast<Color>", ["int32"], types.int16),
+        ("static_cast<Color>", ["int32"], make_enumerator_type(types.int16)),
     ]
     lib.declare([(name, argtypes) for name, argtypes, _ in expected], cc=CC)
     for name, argtypes, returns in expected:
