@@ -53,6 +53,11 @@ class CxxLibrary(DeviceCallable):
         """Return what distinguishes it from other libraries, without what was asked of it: for fingerprints."""
         return self._source.__getstate__()
 
+    def __dir__(self) -> list[str]:
+        """Return the methods, and the functions and types that the library's own text defines: not those of headers."""
+        methods = [name for name in vars(CxxLibrary) if not name.startswith(_NOT_CXX) and name != "cxx_reads_files"]
+        return sorted({*methods, *self._source.list_names()})
+
     def __getattr__(self, name: str) -> CxxFunction:
         if name.startswith(_NOT_CXX):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

@@ -226,12 +226,16 @@ def _ask_places(
     cc: ComputeCapability | None,
 ) -> tuple[dict[str, int], list[int]]:
     """Return the offset of each member of the record by its path, and of each struct in it, and the structs' sizes."""
-    start = "((@inside@nca_type*)0)"
+    start = "((nca_type*)0)"
     inner = [paths[struct.number, 0].rpartition(".")[0] for struct in structs]  # empty for the record itself
     places = list(dict.fromkeys([*paths.values(), *inner[1:]]))
     numbers = [f"__INTADDR__(&{start}->{path[1:]})" for path in places]
-    numbers += [f"sizeof({start}->{path[1:]})" if path else "sizeof(@inside@nca_type)" for path in inner]
-    (answer,) = ask(source, dataclasses.replace(question, names=[f"&nca::nca_tell_numbers<{', '.join(numbers)}>"]), cc)
+    numbers += [f"sizeof({start}->{path[1:]})" if path else "sizeof(nca_type)" for path in inner]
+    # Constants of the unit: NVRTC 13.0 refuses these expressions where it lowers names.
+    constants = ", ".join(f"nca_n{i} = {number}" for i, number in enumerate(numbers))
+    text = f"{question.text}@open@\nenum : unsigned long long {{ {constants} }};\n@close@\n"
+    told = ", ".join(f"@inside@nca_n{i}" for i in range(len(numbers)))
+    (answer,) = ask(source, dataclasses.replace(question, text=text, names=[f"&nca::nca_tell_numbers<{told}>"]), cc)
     found = read_numbers(answer)
     return dict(zip(places, found)), found[len(places) :]  # noqa: B905
 

@@ -224,8 +224,9 @@ class Resolver:
             calls = unit.calls or unit.others  # something must be compiled
             asked = "".join(write_call(each, is_asked_only=True) for each in unit.others if unit.calls)
             questions = [each.question for each in itertools.chain(*unit)]
+            labels = [each.label for each in itertools.chain(*unit)]
             with asking(target):
-                found = compiled_with([self._source_of(each) for each in calls], questions, asked)
+                found = compiled_with([self._source_of(each) for each in calls], questions, asked, labels)
             notes.compiled[unit] = found
             if not found.was_cached:
                 self._note_checked(calls, found, target)

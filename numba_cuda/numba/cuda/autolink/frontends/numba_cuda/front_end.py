@@ -50,7 +50,7 @@ def prepare(kernel: Any, signature: Any, request: BuildRequest) -> tuple[BuildRe
     parts = compute_capability(request.cc)
     if request.output != "cubin":
         options["lto"] = True
-    with without_device(parts, for_launch=request.for_launch):
+    with without_device(parts):
         compiled = _Kernel(py_func, argtypes, **options)
         library = compiled._codelibrary
         if request.entry_name is not None:

@@ -356,3 +356,16 @@ def test_whatever_cxx_can_name_is_called():
     lib.declare([(name, argtypes) for name, argtypes, _ in expected], cc=CC)
     for name, argtypes, returns in expected:
         assert lib[name].signature(*argtypes, cc=CC).return_type == returns, name
+
+
+def test_dir_has_the_methods_and_the_names_of_the_text_and_no_internals():
+    lib = autolink.cxx("""
+        // int hidden(int x) {
+        struct P { float x; };
+        template <class T> __device__ T twice(T x) { return scaled(x, 2); }
+        __device__ const float* first(const float* x) { if (x) { return x; } return nullptr; }
+        enum class Kind { one };
+        __device__ void declared(int x);""")
+    assert set(dir(lib)) == {
+        *("declare", "eval", "expr", "record", "type"), *("P", "twice", "first", "Kind", "declared")
+    }  # fmt: skip
