@@ -66,9 +66,11 @@ def emulated_numba_cuda(session: nox.Session) -> None:
     """Run the tests in numba-cuda's wheel without a GPU, in the emulator. It passes if pytest does not break off."""
     session.install(".[cu13,test]", "cffi", "filecheck", "ml_dtypes", "pytest-benchmark", "pytest-timeout")
     support = Path("numba_cuda/numba/cuda/tests/autolink/support").resolve()
-    session.chdir(session.create_tmp())  # where numba.cuda is the installed one
+    folder = Path(session.create_tmp())
+    (folder / "pytest.ini").write_text("[pytest]\nconsider_namespace_packages = true\n")  # in place of pyproject.toml
+    session.chdir(folder)  # where numba.cuda is the installed one
     command = ["python", "-m", "pytest", "-q", "-n", "2", "--dist", "loadscope", "--timeout=300", "--tb=short"]
-    command += ["-p", "numba_cuda_tests", "--benchmark-disable", "-o", "consider_namespace_packages=true"]
+    command += ["-p", "numba_cuda_tests", "--benchmark-disable"]
     session.run(
         *command,
         *(session.posargs or ["--pyargs", "numba.cuda.tests"]),

@@ -17,10 +17,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from statistics import median
 
-PARTS = ["compiling", "precompiled", "warm", "running"]
+PARTS = ["compiling", "chains", "precompiled", "warm", "running"]
 FUNCTIONS = ["hypot", "atan2", "fmod", "fmax", "fmin", "pow", "remainder", "copysign", "nextafter", "fdim"]
+CHAINED = ["sin", "exp", "cos", "tan", "sqrt", "log", "cbrt", "erf", "floor", "tanh"]
 MORE = ["sin", "cos", "tan", "exp", "log", "sqrt", "cbrt", "erf", "tgamma", "floor"]
 CMATH = "#include <cuda/std/cmath>"
 CUB = "#include <cub/block/block_reduce.cuh>"
@@ -37,6 +39,28 @@ BY_HAND = {
         return Reduce(storage).Sum(x);
     }""",
 }
+CHAIN = """
+import json, sys, time
+from numba import cuda
+from numba.cuda import autolink
+source, namespace, names = sys.argv[1], sys.argv[2], sys.argv[3].split()
+if sys.argv[4] == "link":
+    text = source.replace("__device__", 'extern "C" __device__')
+    functions = [cuda.declare_device(name, "float32(float32)", abi="c") for name in names]
+    options = {"link": [autolink.CUDASource(text)]}
+else:
+    lib = autolink.cxx(source, namespace=namespace)
+    functions, options = [lib[name] for name in names], {}
+lines = "".join(f"    v = f{n}(v)\\n" for n in range(len(names)))
+called = {f"f{n}": function for n, function in enumerate(functions)}
+exec(f"def kernel(x, r):\\n    v = x[0]\\n{lines}    r[0] = v", called)
+kernel = cuda.jit(**options)(called["kernel"])
+start = time.perf_counter()
+built = autolink.build(kernel, "void(float32[::1], float32[::1])", cc=(9, 0))
+seconds = time.perf_counter() - start
+runs = sum(each.kind == "compile" and each.origin == "built" for each in built.report.builds[0].timeline)
+print(json.dumps([seconds, runs, len(built.code)]))
+"""
 WARM = """
 import json, sys, time
 from numba import cuda
@@ -167,6 +191,44 @@ def measured_warm(repeats: int) -> dict[str, float]:
     }
 
 
+def build_chain(source: str, namespace: str, names: Sequence[str], how: str = "by name") -> list[float]:
+    """Return the seconds, NVRTC's runs and the bytes of the first build of a chain of calls, in a process with an empty
+    cache."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "NUMBA_CUDA_AUTOLINK_CACHE_DIR": folder}
+        command = [sys.executable, "-c", CHAIN, source, namespace, " ".join(names), how]
+        done = subprocess.run(command, env=environment, check=True, capture_output=True)
+        found: list[float] = json.loads(done.stdout)
+        return found
+
+
+def measured_chains(repeats: int) -> dict[str, dict[str, float]]:
+    """Return medians of first builds: of ten chained calls against one, and of a hundred against ``link=``."""
+    own = "".join(f"__device__ float g{n}(float x) {{ return x * {n}.5f; }}\n" for n in range(100))
+    hundred = [f"g{n}" for n in range(100)]
+    rows = {
+        "10 chained calls of <cuda/std/cmath>, against one": [
+            (CMATH, "cuda::std", CHAINED, "by name"),
+            (CMATH, "cuda::std", CHAINED[:1], "by name"),
+        ],
+        "the same with CUB's headers": [
+            (f"{CMATH}\n{CUB}", "cuda::std", CHAINED, "by name"),
+            (f"{CMATH}\n{CUB}", "cuda::std", CHAINED[:1], "by name"),
+        ],
+        "100 chained functions of one's own source, against link=": [
+            (own, "", hundred, "by name"),
+            (own, "", hundred, "link"),
+        ],
+    }
+    found = {}
+    for title, (ours, theirs) in rows.items():
+        pairs = [(build_chain(*ours), build_chain(*theirs)) for _ in range(repeats)]
+        first, second = (median(pair[n][0] for pair in pairs) for n in range(2))
+        runs, size = pairs[0][0][1], pairs[0][0][2]
+        found[title] = {"s": first, "baseline, s": second, "ratio": first / second, "NVRTC runs": runs, "bytes": size}
+    return found
+
+
 def cpu_of_first(script: str, in_child: bool) -> float:
     """Return the seconds of CPU time of a process that builds one CUB kernel, with its children."""
     embedded = "" if in_child else "import sys; sys.executable = ''\n"  # which compiles in the process itself
@@ -266,6 +328,9 @@ def main() -> None:
         if "compiling" in parts:
             for title, times in measured(repeats).items():
                 print(line(title, times))
+        if "chains" in parts:
+            for title, values in measured_chains(repeats).items():
+                print(line(title, values))
         if "precompiled" in parts:
             print("\n".join(measured_precompiled(repeats)))
         if "warm" in parts:

@@ -39,7 +39,7 @@ def run(path: Path) -> nbformat.NotebookNode:
 
     Raises nbclient's `CellExecutionError` if a cell fails that has no tag ``raises-exception``.
     """
-    os.environ.update(dict.fromkeys(_QUIET, "0"))
+    os.environ.update(dict.fromkeys((*_QUIET, "NUMBA_CUDA_AUTOLINK_PROGRESS"), "0"))
     notebook = nbformat.read(path, as_version=4)
     executed = copy.deepcopy(notebook)
     NotebookClient(executed, timeout=_SECONDS, kernel_name="python3", coalesce_streams=True).execute()

@@ -66,6 +66,10 @@ class FunctionBuilder:
         local = [n for n, v in function.local_variables.items() if v.space == "local" and v.nbytes]
         taken = any(i.opcode.startswith("cvta.local") for i in function.code)
         self.frame_variables = local if taken or len(local) > 1 or program.checks.initialised else []
+        # The caller makes a parameter's memory, which is local memory where the function takes its address.
+        moved = {operand for i in function.code if i.opcode.startswith("mov") for operand in i.operands}
+        self.frame_parameters = {v.name: v for v in function.parameters if v.name in moved and not function.is_entry}
+        self.frame_variables = [*self.frame_variables, *self.frame_parameters]
         self.local_variable = local[0] if local else None
 
     def emit_return(self) -> None:

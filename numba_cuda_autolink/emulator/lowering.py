@@ -73,9 +73,11 @@ class FunctionLowering(FunctionBuilder):
             lines += [below, " %frame.below = load i64, ptr %frame.below.p"]
         previous = "%frame.below"
         for k, variable in enumerate(self.frame_variables):
-            pointer, nbytes = self.pointer_of(variable), self.function.local_variables[variable].nbytes
+            is_parameter = variable in self.frame_parameters
+            variables = self.frame_parameters if is_parameter else self.function.local_variables
+            pointer, nbytes = self.pointer_of(variable), variables[variable].nbytes
             shadow = "0"
-            if self.program.checks.initialised:
+            if self.program.checks.initialised and not is_parameter:
                 lines.append(f" %shadow{k} = alloca [{nbytes} x i8]")
                 lines.append(f" call void @llvm.memset.p0.i64(ptr %shadow{k}, i8 0, i64 {nbytes}, i1 false)")
                 lines.append(f" %shadow{k}.a = ptrtoint ptr %shadow{k} to i64")

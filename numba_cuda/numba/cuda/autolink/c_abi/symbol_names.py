@@ -11,7 +11,7 @@ from typing import Any
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 
 from ..protocol.callee import find_callee
-from ..protocol.value_digest import UnknownValueError, is_numba_type, is_plain, meant_by_type, value_digest
+from ..protocol.value_digest import UnknownValueError, is_numba_type, is_plain, object_of_type, value_digest
 
 _LONGEST_PART = 24
 _LONGEST_NAME = 80
@@ -58,7 +58,7 @@ def _content(part: Any, argtypes: Sequence[Any]) -> Any:
     """Return the value that stands for *part*."""
     if isinstance(part, (tuple, frozenset)):
         return type(part), [_content(each, argtypes) for each in part]
-    meant = meant_by_type(part) if is_numba_type(part) else part
+    meant = object_of_type(part) if is_numba_type(part) else part
     callee = None if meant is None else find_callee(meant)
     if callee is not None and callee.link_key is not None:
         return type(meant), callee.link_key(*argtypes)

@@ -55,8 +55,8 @@ class _State:
 
     Attributes
     ----------
-    for_launch, cc:
-        Those of `without_device`.
+    cc:
+        That of `without_device`.
     device_functions:
         The device functions that the hook that is being asked has had compiled for C++.
     isolated:
@@ -74,7 +74,6 @@ class _State:
     compilation: Compilation | None = None
     hook_target: Target | None = None
     cc: tuple[int, int, str] | None = None
-    for_launch: bool = False
     device_functions: list[Any] | None = None
     isolated: dict[int, tuple[Any, Any]] | None = None
     questions: tuple[Any, ...] = ()
@@ -189,13 +188,12 @@ def note_device_function(function: Any) -> None:
 
 
 @contextlib.contextmanager
-def without_device(cc: tuple[int, int, str], *, for_launch: bool = False) -> Iterator[None]:
-    """Compile for *cc* inside the ``with`` block instead of for the current GPU, which need not exist; *for_launch*,
-    exactly as a launch on such a GPU would.
+def without_device(cc: tuple[int, int, str]) -> Iterator[None]:
+    """Compile for *cc* inside the ``with`` block instead of for the current GPU, which need not exist.
 
     The device functions that are compiled there are kept apart: they may be for another compute capability.
     """
-    with _inside(cc=cc, for_launch=for_launch), compiling_callees_again():
+    with _inside(cc=cc), compiling_callees_again():
         yield
 
 
@@ -228,12 +226,6 @@ def isolate(dispatcher: Any) -> None:
 def cc_without_device() -> tuple[int, int, str] | None:
     """Return the compute capability set by `without_device`, or None."""
     return _state.get().cc
-
-
-def is_for_launch() -> bool:
-    """Return whether a kernel is compiled to be launched, and not for programs that may set its variables."""
-    state = _state.get()
-    return state.cc is None or state.for_launch
 
 
 def current_target() -> Target:

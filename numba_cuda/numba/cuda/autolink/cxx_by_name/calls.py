@@ -108,12 +108,6 @@ def make_parameter(numba_type: Any, way: str | None, records: Records) -> Parame
     if isinstance(numba_type, types.StringLiteral):
         return _make_text(numba_type.literal_value)
     numba_type = types.unliteral(numba_type)
-    if isinstance(numba_type, types.Dispatcher):
-        raise CABIError(
-            "C++ cannot call a Python function that is compiled for no types yet\n"
-            "  what to do: let an object's __numba_cuda_call__ return a function that passes"
-            " autolink.device_function(f, *argtypes)"
-        )
     if way == STATE:
         return Parameter("nca::nca_state", "const void*", "nca::nca_state{{p}}", is_state=True, declarations=(_STATE,))
     if isinstance(numba_type, types.Array):
@@ -343,13 +337,14 @@ class CallPattern:
 @dataclass(frozen=True)
 class Call:
     """A call of a C++ function with arguments of the Numba types *argtypes*; *label* is what messages call it, and
-    *symbol* the name of the C function that makes it."""
+    *symbol* the name of the C function that makes it. *python* are the Python functions that C++ calls."""
 
     head: Head
     pattern: CallPattern
     parameters: tuple[Parameter, ...]
     label: str
     argtypes: tuple[Any, ...] = ()
+    python: tuple[DeviceFunction, ...] = field(default=(), compare=False)
     symbol: str = field(init=False)
 
     def __post_init__(self) -> None:

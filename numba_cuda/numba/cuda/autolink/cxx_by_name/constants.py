@@ -42,6 +42,8 @@ def evaluate(source: LibrarySource, text: str, cc: ComputeCapability | None) -> 
     (answer,) = ask(source, Question(text, _TEXT, [_QUESTION]), cc)
     bits, *code = read_numbers(answer)
     numba_type = read_type(iter(code), ())
+    if isinstance(numba_type, types.EnumMember):
+        numba_type = numba_type.dtype
     if isinstance(numba_type, types.Float):
         return float(struct.unpack("<d", struct.pack("<Q", bits))[0])
     if numba_type == types.boolean:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -17,9 +18,10 @@ from ..c_abi.extern import Extern
 from ..compilation.context import current_target
 from ..device_callable.base_class import DeviceCallable, simulated
 from ..device_functions.definition import DeviceFunction
-from ..frontend_api.typing_rounds import Use
+from ..frontend_api.typing_rounds import DeferredCallError, Use
 from .calls import CALLEE, WAYS, Call, CallPattern, Parameter, make_parameter
 from .library_source import LibrarySource
+from .python_arguments import PythonArgument, PythonArguments, is_python_function, name_python_function
 from .questions import resolve_for
 from .refusals import CxxError
 from .structs import Struct
@@ -149,14 +151,25 @@ class CxxFunction(DeviceCallable):
     def call(self, argtypes: Sequence[types.Type]) -> Call:
         """Return the call with arguments of these types. Raise `CABIError` if one cannot be passed to C++."""
         records = self._source.records
-        key = tuple(argtypes), tuple(records.items())
+        has_python = any(map(is_python_function, argtypes))
+        key = tuple(argtypes), tuple(records.items()), current_target() if has_python else None
         if key not in self._calls:
-            parameters = tuple(self._parameters(argtypes))
-            label = f"{self._pattern.name}({', '.join(_show(each, records) for each in argtypes)})"
-            self._calls[key] = Call(self._source.head, self._pattern, parameters, label, tuple(argtypes))
+            make_call = functools.partial(self._make_call, argtypes)
+            if has_python:
+                source = self._source
+                found = PythonArguments(argtypes, make_call, source.resolver.compile_alone, records, source.namespace)
+                self._calls[key] = found.resolve()
+            else:
+                self._calls[key] = make_call({})
         return self._calls[key]
 
-    def _parameters(self, argtypes: Sequence[types.Type]) -> Iterator[Parameter]:
+    def _make_call(self, argtypes: Sequence[types.Type], python: Mapping[int, PythonArgument]) -> Call:
+        parameters = tuple(self._parameters(argtypes, python))
+        label = f"{self._pattern.name}({', '.join(_show(each, self._source.records) for each in argtypes)})"
+        functions = tuple(overload.function for each in python.values() for overload in each.overloads)
+        return Call(self._source.head, self._pattern, parameters, label, tuple(argtypes), functions)
+
+    def _parameters(self, argtypes: Sequence[types.Type], python: Mapping[int, PythonArgument]) -> Iterator[Parameter]:
         ways = self._pattern.passing
         if len(ways) > len(argtypes):
             raise CABIError(f"passing() names {len(ways)} arguments, but the call has {len(argtypes)}")
@@ -165,6 +178,9 @@ class CxxFunction(DeviceCallable):
             callee = getattr(numba_type, "numba_cuda_link_object", None)
             if isinstance(callee, CxxFunction) and callee.library_source is not self._source:
                 raise CABIError(f"argument {number}: {callee!r} is a function of another library")
+            if number - 1 in python:
+                yield python[number - 1].make_parameter()
+                continue
             try:
                 yield make_parameter(numba_type, way, records)
             except CABIError as error:
@@ -176,15 +192,19 @@ class CxxFunction(DeviceCallable):
 
     def guess_result(self, args: Sequence[types.Type], use: Use) -> types.Type:
         """Return what a call with arguments of these types probably returns, and note the call, while types are
-        guessed. Raise `DeferredCallError` if nothing is likely."""
+        guessed. Raise `DeferredCallError` if nothing is likely, as for a call with Python functions: C++ decides for
+        which types they are compiled."""
+        if any(map(is_python_function, args)):
+            raise DeferredCallError
         return self._source.resolver.guess(self.call(args), use, current_target())
 
     def __numba_cuda_link__(self, *args: types.Type) -> list[CUDASource | DeviceFunction]:
         """Return the source of the call, with those of the calls that were declared together with it; and the code of
         the Python functions that C++ gets."""
+        call = self.call(args)
         called = (getattr(each, "numba_cuda_link_object", None) for each in args)
-        python = [each for each in called if isinstance(each, DeviceFunction)]
-        return [*self._source.resolver.sources(self.call(args), current_target()), *python]
+        python = [each for each in (*called, *call.python) if isinstance(each, DeviceFunction)]
+        return [*self._source.resolver.sources(call, current_target()), *python]
 
     def __numba_cuda_link_key__(self, *args: types.Type) -> tuple[Any, ...]:
         """Return what distinguishes the function from others, and from the same one in another folder."""
@@ -200,6 +220,8 @@ def _show(numba_type: types.Type, structs: Mapping[types.Type, Struct]) -> str:
     if isinstance(numba_type, types.StringLiteral):
         text = numba_type.literal_value  # quotes and backslashes would mean something in C++
         return f"'{text}'" if text.isalnum() and text.isascii() and len(text) < 20 else "string"
+    if is_python_function(numba_type):
+        return name_python_function(numba_type)
     numba_type = types.unliteral(numba_type)
     if isinstance(numba_type, types.Array):
         return f"array({_show(numba_type.dtype, structs)}, {numba_type.ndim}d, {numba_type.layout})"

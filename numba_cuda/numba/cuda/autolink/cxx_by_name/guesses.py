@@ -5,6 +5,7 @@ run of the compiler, and never a type."""
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,6 +16,9 @@ from ..frontend_api.typing_rounds import Use
 from .calls import Call, CallPattern, Records
 from .results import NUMBA_TYPES
 
+# A word, or the elements of a tuple or a pair, before a name.
+_TYPE_BEFORE = re.compile(r"(\w+|(?<=tuple)<[\w ,]+>|(?<=pair)<[\w ,]+>)\s+\Z")
+_LONGEST_TYPE = 100
 _UNQUALIFIED = re.compile(r"(\w+)(?:<.*>)?\Z")
 
 
@@ -58,12 +62,19 @@ def _guesses(call: Call, use: Use, records: Records, known: Mapping[tuple[Any, .
 def _read_declared(call: Call) -> Iterator[Any]:
     """Yield the types before the name of the function in the library's own text, of those that are plain, or tuples of
     plain ones."""
-    if (name := _UNQUALIFIED.search(call.pattern.name)) is None:
-        return
-    for plain, elements in re.findall(rf"(\w+|\b(?:tuple|pair)\s*<([\w ,]+)>)\s+{name[1]}\s*\(", call.head.source):
-        found = [NUMBA_TYPES.get(each.strip()) for each in (elements or plain).split(",")]
+    name = _UNQUALIFIED.search(call.pattern.name)
+    for declared in _words_before(call.head.source, name[1]) if name else ():
+        found = [NUMBA_TYPES.get(each.strip()) for each in declared.strip("<>").split(",")]
         if None not in found:
-            yield types.BaseTuple.from_types(found) if elements else found[0]
+            yield types.BaseTuple.from_types(found) if declared.startswith("<") else found[0]
+
+
+@functools.lru_cache(1024)
+def _words_before(source: str, name: str) -> tuple[str, ...]:
+    """Return the words before a name that a parenthesis follows, or the elements of a tuple: ``<float, int>``."""
+    places = (found.start() for found in re.finditer(rf"\b{name}\s*\(", source))
+    words = (_TYPE_BEFORE.search(source, max(0, place - _LONGEST_TYPE), place) for place in places)
+    return tuple(found[1] for found in words if found)
 
 
 def _common_number(argtypes: Sequence[Any]) -> Any:

@@ -53,6 +53,11 @@ class CxxLibrary(DeviceCallable):
         """Return what distinguishes it from other libraries, without what was asked of it: for fingerprints."""
         return self._source.__getstate__()
 
+    def __dir__(self) -> list[str]:
+        """Return the methods, and the functions and types that the library's own text defines: not those of headers."""
+        methods = [name for name in vars(CxxLibrary) if not name.startswith(_NOT_CXX) and name != "cxx_reads_files"]
+        return sorted({*methods, *self._source.list_names()})
+
     def __getattr__(self, name: str) -> CxxFunction:
         if name.startswith(_NOT_CXX):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -223,7 +228,10 @@ def _parse_cc(cc: ComputeCapabilityLike | None) -> ComputeCapability | None:
 
 def _check_text(what: str, text: Any) -> None:
     if not isinstance(text, str):
-        raise TypeError(f"{what} of C++ is a str, got {type(text).__name__}")
+        raise TypeError(
+            f"{what} of C++ is a str, got {type(text).__name__}\n"
+            "  what to do: a function of C++ that is called as this method is lib['record'], lib['type'] or the like"
+        )
     if not text.strip() or "\n" in text or "\0" in text:
         raise ValueError(f"{what} of C++ is one line of text, got {text!r}")
     if what == "a type" and _MORE_THAN_A_TYPE.search(text):

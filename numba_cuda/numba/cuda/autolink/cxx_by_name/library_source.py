@@ -20,6 +20,12 @@ from .resolving import Resolver
 from .structs import Struct, select_newest
 
 _PATH = re.compile(r"[^\n;{}#<>\"]+\.(?:cu|cuh|h|hh|hpp|hxx|inl)")
+# A function after its type, and a class or enumeration.
+_DEFINED = re.compile(
+    r"\b(?!(?:return|else|new|delete|throw|if|while|for|switch)\b)\w+[>&*]*\s+[&*]*(\w+)\s*\([^;{}]*\)[^;{}()]*[{;]"
+    r"|\b(?:struct|class|enum|enum\s+class)\s+(\w+)\s*[:{]"
+)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.DOTALL)
 _T = TypeVar("_T")
 # The include paths and working directories of libraries of equal text, with their numbers.
 _folders: dict[str, dict[tuple[tuple[str, ...], str], int]] = {}
@@ -74,6 +80,11 @@ class LibrarySource:
     def head(self) -> Head:
         """What its calls share."""
         return Head(self._text, self._identity, self.namespace, tuple(self._select_records().values()))
+
+    def list_names(self) -> list[str]:
+        """Return the names of functions, classes and enumerations that the text seems to define, for completion."""
+        code = _COMMENT.sub(" ", self._text)
+        return [name for found in _DEFINED.findall(code) for name in found if name and not name.startswith("_")]
 
     def write_source(self, call: Call) -> CUDASource:
         """Return the source of one call, which shares its translation unit with other calls of this library."""

@@ -87,7 +87,8 @@ template <class nca_T> constexpr __device__ int nca_count() {
 }
 template <class nca_T> struct nca_member { using nca_type = nca_T; };
 template <class nca_T> struct nca_member<nca_T&> { using nca_type = nca_T; };
-struct nca_types_of { template <class... nca_A> __device__ nca_list<nca_A...> operator()(nca_A&...) const; };
+// A bit-field is copied: no reference can be bound to it.
+struct nca_types_of { template <class... nca_A> __device__ nca_list<nca_A...> operator()(const nca_A&...) const; };
 
 // Enumerators, since static members would be variables.
 template <class nca_T> constexpr __device__ bool nca_is_value();
@@ -113,7 +114,9 @@ template <class nca_T, nca_kind nca_K = nca_kind_of<nca_T>()> struct nca_form { 
 };
 template <class nca_T> struct nca_form<nca_T, nca_as_plain> {
     using nca_passed = nca_under_t<nca_T>;
-    using nca_code = nca_told<nca_plain_code<nca_passed>::nca_value>;
+    using nca_number = nca_told<nca_plain_code<nca_passed>::nca_value>;
+    using nca_code = typename nca_pick<__is_enum(nca_T), nca_all_t<nca_told<nca_code_enumerator>, nca_number>,
+                                       nca_number>::nca_type;
     static constexpr bool nca_whole = true;
     template <class nca_V> static __device__ nca_passed nca_give(nca_V&& nca_v) {
         return static_cast<nca_passed>(nca_v);
@@ -159,7 +162,7 @@ template <class nca_T, bool nca_WHOLE> struct nca_of_struct {
     using nca_code = typename nca_of_list<nca_members_of<nca_T>>::nca_code;
     static constexpr bool nca_whole = true;
     struct nca_giver {
-        template <class... nca_A> __device__ nca_passed operator()(nca_A&... nca_a) const {
+        template <class... nca_A> __device__ nca_passed operator()(const nca_A&... nca_a) const {
             return nca_passed{nca_form<nca_plain<nca_A>>::nca_give(nca_a)...};
         }
     };

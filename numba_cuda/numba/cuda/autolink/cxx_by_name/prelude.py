@@ -14,10 +14,10 @@ PLAIN = {
     "int": 6, "unsigned int": 7, "long": 8, "long long": 8, "unsigned long": 9, "unsigned long long": 9,
     "__half": 10, "__nv_bfloat16": 11, "float": 12, "double": 13, "char16_t": 5, "char32_t": 7, "wchar_t": 6,
 }  # fmt: skip
-POINTER, COMPLEX, TUPLE, ARRAY, OBJECT, RECORD, STRUCT = range(20, 27)
+POINTER, COMPLEX, TUPLE, ARRAY, OBJECT, RECORD, STRUCT, ENUMERATOR = range(20, 28)
 _CODES = {
     "pointer": POINTER, "complex": COMPLEX, "tuple": TUPLE, "array": ARRAY, "object": OBJECT, "record": RECORD,
-    "struct": STRUCT,
+    "struct": STRUCT, "enumerator": ENUMERATOR,
 }  # fmt: skip
 
 

@@ -153,9 +153,10 @@ def ask_record(source: LibrarySource, name: str, cc: ComputeCapability | None) -
         if isinstance(member, _Struct):
             return make_dtype(member)
         if isinstance(member, tuple):
-            element = make_format(member[1])
+            element = np.dtype(make_format(member[1]))
             # Numba has no arrays of bool in records.
-            return np.uint8 if element == np.bool_ else element, (member[0],)
+            base = np.dtype(np.uint8) if element.base == np.bool_ else element.base
+            return base, (member[0], *element.shape)
         return _make_scalar(name, member)
 
     dtype = make_dtype(structs[0])
@@ -225,12 +226,16 @@ def _ask_places(
     cc: ComputeCapability | None,
 ) -> tuple[dict[str, int], list[int]]:
     """Return the offset of each member of the record by its path, and of each struct in it, and the structs' sizes."""
-    start = "((@inside@nca_type*)0)"
+    start = "((nca_type*)0)"
     inner = [paths[struct.number, 0].rpartition(".")[0] for struct in structs]  # empty for the record itself
     places = list(dict.fromkeys([*paths.values(), *inner[1:]]))
     numbers = [f"__INTADDR__(&{start}->{path[1:]})" for path in places]
-    numbers += [f"sizeof({start}->{path[1:]})" if path else "sizeof(@inside@nca_type)" for path in inner]
-    (answer,) = ask(source, dataclasses.replace(question, names=[f"&nca::nca_tell_numbers<{', '.join(numbers)}>"]), cc)
+    numbers += [f"sizeof({start}->{path[1:]})" if path else "sizeof(nca_type)" for path in inner]
+    # Constants of the unit: NVRTC 13.0 refuses these expressions where it lowers names.
+    constants = ", ".join(f"nca_n{i} = {number}" for i, number in enumerate(numbers))
+    text = f"{question.text}@open@\nenum : unsigned long long {{ {constants} }};\n@close@\n"
+    told = ", ".join(f"@inside@nca_n{i}" for i in range(len(numbers)))
+    (answer,) = ask(source, dataclasses.replace(question, text=text, names=[f"&nca::nca_tell_numbers<{told}>"]), cc)
     found = read_numbers(answer)
     return dict(zip(places, found)), found[len(places) :]  # noqa: B905
 
@@ -241,6 +246,8 @@ def _make_scalar(label: str, member: types.Type) -> np.dtype[Any]:
 
     if isinstance(member, (types.RawPointer, types.CPointer)):
         return np.dtype(np.uint64)
+    if isinstance(member, types.EnumMember):
+        member = member.dtype
     try:
         return np.dtype(numpy_support.as_dtype(member))
     except (NotImplementedError, NumbaError):

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
@@ -19,6 +20,8 @@ from ..linkables.compiled_source import unit_of_sources
 from .structs import find_changed
 
 _MOST_LINES = 14
+_MOST_DECLARATIONS = 3
+_WRONG_NUMBER = ("too few arguments in function call", "too many arguments in function call")
 _LONGEST = 118
 _OWN = ("prelude(", "__nv_name_map(")
 _ERROR = re.compile(r"(?P<place>.*?)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>.*)")
@@ -47,7 +50,8 @@ _CALL_TITLE = "{}: {}", "{}"
 _SOURCE_TITLE = "the C++ source of {} does not compile: {}", "the C++ source does not compile: {}"
 _SHORTEST_LABEL = 20
 _TEMPLATE_ARGUMENTS = re.compile(r"<(?!\.\.\.>)(?:[^<>]|<\.\.\.>)+>")
-_STRIDED = re.compile(r'from "cuda::std::.*mdspan<.*layout_stride.*" to "(?P<pointer>[^"]*\*)"')
+_STRIDED = re.compile(r'from "cuda::std::.*mdspan<.*layout_stride.*" to "(?P<pointer>[^"]*\*(?: ?const)?)"')
+_STRIDED_ARGUMENT = re.compile(r"array\([^()]*, \dd, A\)")
 _NOT_WRITTEN = re.compile(
     r'a reference of type "(?P<type>[\w ]+?) &" \(not const-qualified\) cannot be initialized'
     r' with a value of type "(?P<given>[\w ]+)"'
@@ -56,6 +60,7 @@ _NOT_AN_ENUMERATOR = re.compile(
     r'of type "(?:bool|float|double|(?:(?:un)?signed )?(?:char|short|int|long|long long))"'
     r' is incompatible with parameter of type "(?P<type>[A-Za-z_][\w:]*)"'
 )
+_FUNCTION_POINTER = re.compile(r'from "const nca_python_\w+" to "(?P<type>[^"]*)"')
 _NUMPY_TYPES = {
     "bool": "np.bool_",
     "signed char": "np.int8",
@@ -100,15 +105,22 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         for block in blocks
         if block and not block[0].startswith(_OWN) and (found := _ERROR.match(block[0])) is not None
     ]
-    if not errors and "nca::nca_bound<" in error.log:
+    of_call = [(found, block) for found, block in errors if is_named_in("\n".join(block), label)]
+    own = ["\n".join(block) for block in blocks if block and block[0].startswith(_OWN)]
+    if not of_call and any("nca::nca_bound<" in each and (not errors or is_named_in(each, label)) for each in own):
         return CxxError(
-            f"{label}: a struct has a base class, a bit field or an anonymous member, as no tuple or dtype has\n"
+            f"{label}: a struct has a base class or an anonymous member, as no tuple or dtype has\n"
             "  what to do: let a lambda, lib.expr(...), return its numbers; or keep it in memory of a lib.type(...)",
+            error.log,
+        )
+    if "taking the address of a bit field is not allowed" in error.log and "(" not in label:
+        return CxxError(
+            f"{label} has a bit-field, as no dtype has\n"
+            "  what to do: C++ returns such structs, as tuples; or keep them in memory of a lib.type(...)",
             error.log,
         )
     if not errors:
         return CxxError(f"{label} does not compile\n{_shortened(error.log)}", error.log)
-    of_call = [(found, block) for found, block in errors if is_named_in("\n".join(block), label)]
     first, block = errors[0]
     # An error of the source itself is no call's, as one in a template that another call instantiates is.
     if not of_call or (block is not of_call[0][1] and "(" not in first["place"] and _BY_CALL not in "".join(block)):
@@ -119,13 +131,17 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     at = [] if block[0].startswith(f"{label}(") else [f"at: {first['place']}:{first['line']}"]
     text, remedy = _explain(_readable(first["text"]))
     remedy = remedy or _near(first["text"], source, target)
-    if "failed deduction" in "\n".join(block) and "<" not in label.partition("(")[0]:
+    if not remedy and (strided := _STRIDED_ARGUMENT.search(label)):
+        remedy = f"pass a contiguous array where C++ takes a pointer: a strided one, {strided[0]}, is an mdspan to C++"
+    elif "failed deduction" in "\n".join(block) and "<" not in label.partition("(")[0]:
         remedy = f'name the template arguments that C++ cannot deduce: lib["{label.partition("(")[0]}<...>"]'
     if first["text"] == _NOT_CONSTRUCTED:
         remedy = "for a struct without constructors: lib.expr('[](auto... members) { return T{members...}; }')"
         text = "not a function, nor a class with a constructor of these arguments"
         return _error(_write_first_line(_CALL_TITLE, label, text), at, remedy, error.log)
     details = [*at, *_details(block, label)]
+    if first["text"] in _WRONG_NUMBER:
+        details += _find_declarations(label, source, target)
     return _error(_write_first_line(_CALL_TITLE, label, text), details, remedy, error.log)
 
 
@@ -184,6 +200,9 @@ def _explain(text: str) -> tuple[str, str]:
     if found := _STRIDED.search(text):
         diagnosis = f"a strided array cannot be passed as {found['pointer']}: C++ reads contiguous memory"
         return diagnosis, "pass a contiguous array, or a copy of the elements; or let C++ take a cuda::std::mdspan"
+    if found := _FUNCTION_POINTER.search(text):
+        diagnosis = f"a Python function cannot be passed as {found['type']}, but as a template parameter"
+        return diagnosis, "let C++ take any function object: template <class F> ... (F f)"
     if (found := _NOT_WRITTEN.search(text)) and found["type"] in _NUMPY_TYPES:
         name = _NUMPY_TYPES[found["type"]]
         given = _NUMPY_TYPES.get(found["given"], found["given"]).removeprefix("np.")
@@ -217,6 +236,17 @@ def _readable(text: str) -> str:
     text = re.sub(r'"[^"]*\b(?:nca::|nca_|cxx_\w+_[0-9a-f]{16})[^"]*" \(aka "([^"]*)"\)', r'"\1"', text)
     text = re.sub(r"\b(cuda::std|cub|thrust)::(?:__\d+|(?:CUB|THRUST|_V)_\w+)::", r"\1::", text)
     return text.replace("18446744073709551615UL", "dynamic_extent")
+
+
+def _find_declarations(label: str, source: CUDASource, target: Target) -> Iterator[str]:
+    """Yield the declarations of the function that *label* names, as they are in *source* and its headers."""
+    from numba.cuda.cudadrv.external_code.compile import programs
+
+    name = re.escape(label.partition("(")[0].partition("<")[0].rpartition("::")[2])
+    declared = re.compile(rf"^[^\n;{{}}/#=]*\b{name}\s*\([^;{{}}]*?\)(?=[^()]*[;{{])", re.MULTILINE)
+    texts = programs.header_texts(unit_of_sources([source]), target)
+    found = (" ".join(each.split()) for text in texts for each in declared.findall(text) if "nca_" not in each)
+    yield from (f"declared: {each}" for each in itertools.islice(dict.fromkeys(found), _MOST_DECLARATIONS))
 
 
 def _near(text: str, source: CUDASource, target: Target) -> str:

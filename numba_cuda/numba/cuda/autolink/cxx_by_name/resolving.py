@@ -107,14 +107,21 @@ class Resolver:
         declared = [self._declared.get((call.symbol, target), (call,)) for call in calls]
         self._resolve(tuple(dict.fromkeys(itertools.chain(*declared))), target, self._notes())
 
+    def compile_alone(self, call: Call, target: Target) -> None:
+        """Compile a call in a unit of its own. Raise `CompileError` if that does not compile."""
+        self._compiled(Unit((call,)), target, self._notes())
+
+    def find_refusals(self, calls: Sequence[Call], target: Target) -> dict[str, CxxError]:
+        """Resolve *calls* together. Return why C++ refuses some, by their symbols."""
+        notes = _Notes()
+        self._resolve(tuple({call.symbol: call for call in calls}.values()), target, notes)
+        return {symbol: found for symbol, found in notes.externs.items() if isinstance(found, CxxError)}
+
     def declare(self, calls: Sequence[Call], target: Target) -> None:
         """Resolve *calls* together. Raise `CxxError` if C++ refuses one."""
         unit = tuple({call.symbol: call for call in calls}.values())
-        notes = _Notes()
-        self._resolve(unit, target, notes)
-        for found in notes.externs.values():
-            if isinstance(found, CxxError):
-                raise found
+        for refusal in self.find_refusals(unit, target).values():
+            raise refusal
         for call in unit:
             self._declared[call.symbol, target] = unit
 
@@ -217,8 +224,9 @@ class Resolver:
             calls = unit.calls or unit.others  # something must be compiled
             asked = "".join(write_call(each, is_asked_only=True) for each in unit.others if unit.calls)
             questions = [each.question for each in itertools.chain(*unit)]
+            labels = [each.label for each in itertools.chain(*unit)]
             with asking(target):
-                found = compiled_with([self._source_of(each) for each in calls], questions, asked)
+                found = compiled_with([self._source_of(each) for each in calls], questions, asked, labels)
             notes.compiled[unit] = found
             if not found.was_cached:
                 self._note_checked(calls, found, target)

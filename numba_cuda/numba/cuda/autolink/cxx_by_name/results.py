@@ -15,7 +15,8 @@ from ..c_abi.conversions import state
 from ..c_abi.extern import Extern
 from ..c_abi.structs import field_types, is_struct, struct_ctype
 from .calls import Call, Records
-from .prelude import ARRAY, COMPLEX, OBJECT, PLAIN, POINTER, RECORD, STRUCT, TUPLE
+from .enumerators import make_enumerator_type
+from .prelude import ARRAY, COMPLEX, ENUMERATOR, OBJECT, PLAIN, POINTER, RECORD, STRUCT, TUPLE
 from .refusals import CxxError
 
 NUMBA_TYPES = {
@@ -35,7 +36,9 @@ NUMBA_TYPES = {
     "double": types.float64,
 }
 _PLAIN = {PLAIN[name]: numba_type for name, numba_type in NUMBA_TYPES.items()}
-_COMPLEX = {types.float32: types.complex64, types.float64: types.complex128}
+# By what C++ calls them.
+PLAIN_TYPES = {name: _PLAIN[code] for name, code in PLAIN.items()}
+COMPLEX_OF = {types.float32: types.complex64, types.float64: types.complex128}
 _LARGEST = 4096  # bytes of a result: each number in it is a value of its own in the kernel
 _NUMBER = re.compile(r"L[a-z](\d+)E")
 
@@ -61,7 +64,9 @@ def read_type(code: Iterator[int], records: Sequence[Any]) -> Any:
         pointee = _PLAIN[next(code)]
         return types.voidptr if pointee == types.none else types.CPointer(pointee)
     if first == COMPLEX:
-        return _COMPLEX[_PLAIN[next(code)]]
+        return COMPLEX_OF[_PLAIN[next(code)]]
+    if first == ENUMERATOR:
+        return make_enumerator_type(_PLAIN[next(code)])
     if first == OBJECT:
         return CxxObject(next(code), next(code))
     if first == RECORD:

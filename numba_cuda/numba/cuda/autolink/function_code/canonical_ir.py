@@ -32,7 +32,7 @@ def with_canonical_names(texts: Iterable[str]) -> list[str]:
         # As long as before: a length stands in front of each part of a mangled name.
         return f"{addresses.setdefault(found[0], len(addresses) + 1):0{len(found[0])}x}"
 
-    texts = _renamed(texts, lambda unique_id: f"v{numbers.setdefault(unique_id, len(numbers) + 1)}")
+    texts = _rename(texts, lambda unique_id: f"v{numbers.setdefault(unique_id, len(numbers) + 1)}")
     texts = [_ADDRESS.sub(moved, text) for text in texts]
     texts = [_TYPE.sub(lambda found: f"{found[1]}{types.setdefault(found[0], len(types) + 1)}", text) for text in texts]
     texts = [
@@ -49,10 +49,10 @@ def with_names_by_content(texts: Iterable[str]) -> list[str]:
     """
     canonical = with_canonical_names(texts)
     content = hashlib.sha256("\0".join(canonical).encode()).hexdigest()[:_DIGITS]
-    return _renamed(canonical, lambda number: f"v{number}h{content}")
+    return _rename(canonical, lambda number: f"v{number}h{content}")
 
 
-def _renamed(texts: Iterable[str], tag_of: Callable[[str], str]) -> list[str]:
+def _rename(texts: Iterable[str], tag_of: Callable[[str], str]) -> list[str]:
     def renamed(found: re.Match[str]) -> str:
         length, unique_id = found.groups()
         if int(length) != len(unique_id) + 1:

@@ -41,7 +41,7 @@ def _parameter(name: str, numba_type: Any, front_end: str) -> Parameter:
         return Parameter("pointer", name)
     if numba_type == types.none:
         if front_end != "numba-cuda":
-            raise _refused(name, numba_type, f"a kernel of {front_end} has no parameter for it")
+            raise _refusal(name, numba_type, f"a kernel of {front_end} has no parameter for it")
         return Parameter("none", name)
     kinds = {
         "complex": types.Complex,
@@ -53,28 +53,28 @@ def _parameter(name: str, numba_type: Any, front_end: str) -> Parameter:
         if isinstance(numba_type, classes) and not isinstance(numba_type, types.Literal):
             return Parameter(kind, name, _element_type(name, numba_type))
     if isinstance(numba_type, types.Literal):
-        raise _refused(name, numba_type, "its value is part of the code")
+        raise _refusal(name, numba_type, "its value is part of the code")
     has_none = isinstance(numba_type, (types.Dummy, types.Callable, types.DTypeSpec, types.Omitted))
-    raise _refused(name, numba_type, "it has no value at run time" if has_none else "finished kernels do not take it")
+    raise _refusal(name, numba_type, "it has no value at run time" if has_none else "finished kernels do not take it")
 
 
 def _check_elements(name: str, array: types.Array, front_end: str) -> None:
     """Raise `FinishedKernelError` for an array that kernels of the second front end do not read by its strides."""
     if isinstance(array.dtype, types.Record):
         if (array.ndim, array.layout) != (1, "C"):
-            raise _refused(name, array, f"kernels of {front_end} do not use the strides of arrays of records")
+            raise _refusal(name, array, f"kernels of {front_end} do not use the strides of arrays of records")
     elif not isinstance(array.dtype, (types.Number, types.Boolean)):
-        raise _refused(name, array, "finished kernels do not take it")
+        raise _refusal(name, array, "finished kernels do not take it")
 
 
 def _element_type(name: str, numba_type: Any) -> Any:
     try:
         return element_type(numpy_support.as_dtype(numba_type))
     except (NotImplementedError, NumbaError):
-        raise _refused(name, numba_type, "NumPy has no such type") from None
+        raise _refusal(name, numba_type, "NumPy has no such type") from None
 
 
-def _refused(name: str, numba_type: Any, why: str) -> FinishedKernelError:
+def _refusal(name: str, numba_type: Any, why: str) -> FinishedKernelError:
     return FinishedKernelError(
         f"parameter {name!r} cannot be passed: {why}\n  type: {numba_type}\n"
         "  what to do: make it a global or closure variable of the kernel, or give it a type that has values"

@@ -25,7 +25,7 @@ from ..compilation.context import tool_versions
 from ..frontends.numba_cuda.code_library import LinkingCodeLibrary
 from ..protocol.loaded_modules import UnknownValueError
 from .kernel_values import KernelValues, names_external_code, values_of_kernel
-from .registered import looked_up, registered
+from .registered import registered, why_unpredictable
 from .stored_kernel import KernelChangedError, NotCacheableError, dump_kernel, load_kernel
 
 # Increased when what is pickled or recorded of a kernel changes.
@@ -43,7 +43,7 @@ class _Lookup:
         self.imported = set(sys.modules)
         users = registered()
         self.values: KernelValues = values_of_kernel(cache._py_func, cache._options, cache._link, [signature, *users])
-        if (why := looked_up(users)) is not None:
+        if (why := why_unpredictable(users)) is not None:
             raise NotCacheableError(why)
         parts: dict[str, str | bytes] = {
             _FUNCTION: cache._place,

@@ -97,11 +97,17 @@ class KernelValues(ValuePickler):
         if isinstance(obj, ExternFunction):
             declared = declarations.get(obj)
             how = () if declared is None else (declared.abi, declared.use_cooperative, declared.link)
-            return obj.name, obj.sig, *how[:2], [self._linked(item) for item in (*how[2:], ())[0]], self._asked(obj)
+            return (
+                obj.name,
+                obj.sig,
+                *how[:2],
+                [self._linked(item) for item in (*how[2:], ())[0]],
+                self._find_attributes(obj),
+            )
         if hasattr(obj, "_defn") and cls.__module__.startswith("numba."):
             return cls, getattr(obj, "__name__", ""), obj._defn
         is_called = hasattr(obj, _CALL) or find_callee(obj) is not None
-        asked = self._asked(obj) if is_called else ()
+        asked = self._find_attributes(obj) if is_called else ()
         if cls.__module__.startswith(_OURS) and not cls.__module__.startswith(_VALUES) and not isinstance(obj, Extern):
             return cls, getattr(obj, "__name__", ""), asked  # its answers say the rest
         label = self._labels.get(id(obj))
@@ -112,7 +118,7 @@ class KernelValues(ValuePickler):
                 self._show(f"{label}.{name}", value)
         return encoded, asked
 
-    def _asked(self, obj: Any) -> list[Any]:
+    def _find_attributes(self, obj: Any) -> list[Any]:
         """Return the attributes of *obj* that any of the functions may mean."""
         found: list[Any] = []
         for name in sorted(self.names):

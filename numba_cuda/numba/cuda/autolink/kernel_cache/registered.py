@@ -46,7 +46,7 @@ def registered() -> list[Any]:
     return list(found.values())
 
 
-def looked_up(users: Sequence[Any]) -> str | None:
+def why_unpredictable(users: Sequence[Any]) -> str | None:
     """Return why what *users* registered may find what no name in its code tells; ``None`` if it does not."""
     if not users:
         return None

@@ -53,16 +53,18 @@ def dump_kernel(kernel: Any, values: KernelValues, imported: set[str]) -> bytes:
     c_functions = [meaning for meaning in meanings if not _is_python(meaning[2])]
     file, walks = io.BytesIO(), [values]
     pickler = _KernelPickler(file, walks)
-    loaded = {name: _content_of(name) for name in sorted({*map(_counted, set(sys.modules) - imported)} - {""})}
+    loaded = {
+        name: _content_of(name) for name in sorted({*map(_module_to_compare, set(sys.modules) - imported)} - {""})
+    }
     pickler.dump((target, loaded, len(bodies)))
     for obj, arguments, returned in bodies:
         _check_reached(walks, [(obj, f"{obj}")])
-        pickler.dump((obj, arguments, _checked_digest(obj, arguments, returned, target)))
+        pickler.dump((obj, arguments, _check_and_digest(obj, arguments, returned, target)))
         walks.append(_walk(returned))
     sites = library.function_code.call_sites
-    _check_reached(walks, [*_called_in(sites), *((obj, f"{obj}") for obj, *_ in c_functions)])
+    _check_reached(walks, [*_find_called(sites), *((obj, f"{obj}") for obj, *_ in c_functions)])
     pickler.dump([(obj, arguments) for obj, arguments, _ in c_functions])
-    pickler.dump([_checked_digest(*each, target) for each in c_functions])
+    pickler.dump([_check_and_digest(*each, target) for each in c_functions])
     known = {code for each in walks for code in each.codes}
     for function in (function for each in calls for function in each.functions.values()):
         if function.__code__ not in known and origin_of(function.__globals__.get("__name__")) is None:
@@ -146,7 +148,7 @@ def _type_of_function(cls: Any, dispatcher: Any) -> types.Dispatcher:
     return found
 
 
-def _called_in(sites: Iterable[CallSite]) -> Iterator[tuple[Any, str]]:
+def _find_called(sites: Iterable[CallSite]) -> Iterator[tuple[Any, str]]:
     """Yield the objects that are called or passed at *sites*, with names for messages."""
     for site in sites:
         yield site.callee.obj, str(site)
@@ -192,7 +194,7 @@ def _walk(meaning: Any) -> KernelValues:
     return found
 
 
-def _checked_digest(obj: Any, arguments: Any, returned: Any, target: Target) -> bytes:
+def _check_and_digest(obj: Any, arguments: Any, returned: Any, target: Target) -> bytes:
     """Return the digest of what *obj* *returned* for a call. Raise `NotCacheableError` if it returns something else
     now."""
     digest = _walk(returned).digest
@@ -215,7 +217,7 @@ def _digests_of_callers(sites: Iterable[CallSite], target: Target) -> list[bytes
     return [value_digest(*answer.calling) for answer in answers if answer.calling]
 
 
-def _counted(module: str) -> str:
+def _module_to_compare(module: str) -> str:
     """Return the name of *module*, or that of an installed package which it is part of; nothing for Python's own."""
     if getattr(sys.modules[module], "__file__", None) is None or (origin := origin_of(module)) == "versioned":
         return ""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from numba.cuda.cudadrv.external_code.diagnostics import timeline
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
@@ -17,6 +18,8 @@ from ..compilation.context import current_target
 
 if TYPE_CHECKING:
     from numba.cuda.cudadrv.linkable_code import LinkableCode
+
+_MOST_LABELS = 20  # of what was compiled together, in a timeline
 
 
 @dataclass(frozen=True)
@@ -79,14 +82,24 @@ def compiled(source: CUDASource | Iterable[CUDASource], names: Iterable[str] = (
     return compiled_with([source] if isinstance(source, CUDASource) else list(source), names)
 
 
-def compiled_with(sources: Sequence[CUDASource], names: Iterable[str], asked: str = "") -> CompiledSource:
-    """Compile *sources* as `compiled` does, with further text for the names that are *asked*, which makes no code."""
+def compiled_with(
+    sources: Sequence[CUDASource], names: Iterable[str], asked: str = "", labels: Sequence[str] = ()
+) -> CompiledSource:
+    """Compile *sources* as `compiled` does, with further text for the names that are *asked*, which makes no code. The
+    *labels*, by default the sources' names, say in timelines what for."""
     from numba.cuda.cudadrv.external_code.compile import programs
 
     target = current_target()
     unit = unit_of_sources(sources)
-    lowered = programs.lowered_names(unit, target, tuple(names), asked)
-    return CompiledSource(lowered.names, unit, target, lowered.was_cached, lowered.log)
+    with timeline.span("compile", _list_labels(labels or [source.name for source in sources])) as span:
+        lowered = programs.lowered_names(unit, target, tuple(names), asked)
+        span.origin = lowered.origin
+    return CompiledSource(lowered.names, unit, target, lowered.origin != "built", lowered.log)
+
+
+def _list_labels(labels: Sequence[str]) -> str:
+    shown = ", ".join(labels[:_MOST_LABELS])
+    return shown if len(labels) <= _MOST_LABELS else f"{shown} and {len(labels) - _MOST_LABELS} more"
 
 
 def unit_of_sources(sources: Sequence[Any]) -> LinkInput:

@@ -54,7 +54,7 @@ class Answer:
         if len(self.items) != len(later.items):
             return f"first {len(self.items)} pieces of code, then {len(later.items)}"
         pairs = zip(self.items, later.items, strict=True)
-        return next((f"first {_described(one)}, then {_described(two)}" for one, two in pairs if one != two), "")
+        return next((f"first {_describe(one)}, then {_describe(two)}" for one, two in pairs if one != two), "")
 
     def inputs(self) -> tuple[LinkInput, ...]:
         """Return the code in its order; files are read now. Raise `LinkInputError` if one is not code to link."""
@@ -74,7 +74,7 @@ class Answer:
         return tuple(item for item in self.items if isinstance(item, CallingCode))
 
 
-def _described(item: Item) -> str:
+def _describe(item: Item) -> str:
     if isinstance(item, CallingCode):
         return str(item)
     if not isinstance(item, LinkInput):

@@ -80,7 +80,7 @@ def with_answer(call: CallSite, target: Target) -> AskedCall:
     return AskedCall(**vars(call.site), target=target, answer=ask(call.callee, call.argtypes, target))
 
 
-def asked_at(site: CallSite, loc: Any) -> AskedCall:
+def ask_at(site: CallSite, loc: Any) -> AskedCall:
     """Return *site* with its answer for the target of the compilation in progress; raise `CallError`, an error at *loc*
     of the IR, if there is no usable answer. An object that gave none is not asked again in the same compilation."""
     in_progress = compilation()
@@ -143,17 +143,17 @@ def _call_hook(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> tup
         raise HookError(callee, argtypes, f"is not callable\n  got: {safe_repr(callee.hook)}")
     with asking(target), progress.step(f"asking {callee.name} for its code"):
         items = items_of(callee.hook(*argtypes))
-    return tuple(_checked(callee, item) for item in items)
+    return tuple(_check_item(callee, item) for item in items)
 
 
-def _checked(callee: Callee, item: Any) -> Item:
+def _check_item(callee: Callee, item: Any) -> Item:
     if isinstance(item, CallingCode) or file_of(item) is not None:
         found: Item = item
         return found
-    return _named(callee, from_item(item))
+    return _name_after(callee, from_item(item))
 
 
-def _named(callee: Callee, link_input: LinkInput) -> LinkInput:
+def _name_after(callee: Callee, link_input: LinkInput) -> LinkInput:
     """Return *link_input*; if it has no name, it is called after the object."""
     name = f"{callee.name}{link_input.kind.suffixes[0]}"
     return dataclasses.replace(link_input, name=name) if link_input.name.startswith("<unnamed") else link_input

@@ -36,7 +36,7 @@ class Callee:
     def __init__(self, obj: Any, hook: Callable[..., Any]):
         self.obj = obj
         self.hook = hook
-        self.identified_by = _identified_by(obj)
+        self.identified_by = _parts_of_identity(obj)
         self.identity = tuple(map(id, self.identified_by))
 
     def __eq__(self, other: object) -> bool:
@@ -94,14 +94,14 @@ def _name_of(obj: Any) -> str:
     return name if isinstance(name, str) else type(obj).__name__
 
 
-def _identified_by(obj: Any) -> tuple[Any, ...]:
+def _parts_of_identity(obj: Any) -> tuple[Any, ...]:
     owner, function = attribute_of(obj, "__self__"), attribute_of(obj, "__func__")
     return (obj,) if owner is None or function is None else (owner, function)
 
 
 def identity(obj: Any) -> Identity:
     """Return what identifies *obj* while it lives."""
-    return tuple(map(id, _identified_by(obj)))
+    return tuple(map(id, _parts_of_identity(obj)))
 
 
 def find_callee(obj: Any) -> Callee | None:

@@ -90,13 +90,13 @@ _OWN_FOLDERS = (
 def raised_at(error: BaseException) -> str | None:
     """Return file, line and function of the innermost frame of *error* that is not this package's, or None."""
     outside = _frames(error)[1]
-    return _described(outside[-1]) if outside else None
+    return _describe(outside[-1]) if outside else None
 
 
 def raised_by_hook(error: BaseException) -> str | None:
     """Return the same of the outermost such frame, which is the hook's own."""
     outside = _frames(error)[1]
-    return _described(outside[0]) if outside else None
+    return _describe(outside[0]) if outside else None
 
 
 def raised_by_user_code(error: BaseException) -> str:
@@ -106,7 +106,7 @@ def raised_by_user_code(error: BaseException) -> str:
     return f"{shown_file(frame.filename)}:{frame.lineno}"
 
 
-def _described(frame: traceback.FrameSummary) -> str:
+def _describe(frame: traceback.FrameSummary) -> str:
     return f"{shown_file(frame.filename)}:{frame.lineno} in {frame.name}"
 
 

@@ -27,7 +27,7 @@ def normalized(signature: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> tuple[tup
             "  what to do: make the kernel in a function that takes the object, and give the other arguments' types"
         )
     try:
-        argtypes, return_type = vocabulary.sigutils.normalize_signature(_translated(signature, vocabulary))
+        argtypes, return_type = vocabulary.sigutils.normalize_signature(_translate(signature, vocabulary))
     except Exception as error:
         if not isinstance(signature, str):  # text is evaluated as Python, and may raise anything
             raise TypeError(
@@ -48,7 +48,7 @@ def _is_object(given: Any) -> bool:
     return find_callee(given) is not None
 
 
-def _translated(signature: Any, vocabulary: Vocabulary) -> Any:
+def _translate(signature: Any, vocabulary: Vocabulary) -> Any:
     """Return a *signature* of types of another front end with those of the *vocabulary*, and any other as it is."""
     given = signature if isinstance(signature, tuple) else getattr(signature, "args", ())
     if all(vocabulary_of(each) is vocabulary for each in given):

@@ -77,7 +77,7 @@ def package_of(cls: Any) -> tuple[Any, ...] | None:
     if origin is not None:
         return distribution_of(package)
     found = []
-    for name, module in sorted(_loaded(package)):
+    for name, module in sorted(_find_loaded(package)):
         path = getattr(module, "__file__", None)
         if path is None and not hasattr(module, "__path__"):  # not a namespace package
             return None
@@ -90,7 +90,7 @@ def distribution_of(package: str) -> tuple[Any, ...] | None:
     name, or it has no record, the content of the modules that are loaded of it."""
     if (found := record_of(package)) is not None:
         return package, found[0], _content(package, found[1])
-    files = ((name, getattr(module, "__file__", None)) for name, module in sorted(_loaded(package)))
+    files = ((name, getattr(module, "__file__", None)) for name, module in sorted(_find_loaded(package)))
     return package, *((name, _content(name, file)) for name, file in files if isinstance(file, str))
 
 
@@ -113,7 +113,7 @@ def file_digest(path: str | os.PathLike[str]) -> str | None:
         return None
 
 
-def _loaded(package: str) -> Iterator[tuple[str, Any]]:
+def _find_loaded(package: str) -> Iterator[tuple[str, Any]]:
     within = f"{package}."
     return (each for each in tuple(sys.modules.items()) if each[0] == package or each[0].startswith(within))
 

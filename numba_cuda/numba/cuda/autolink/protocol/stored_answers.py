@@ -50,7 +50,7 @@ def stored(
     def build() -> bytes:
         with noting_device_functions() as noted:
             asked.append(ask())
-        return _NOT_STORABLE if noted else _packed(asked[0], folder)
+        return _NOT_STORABLE if noted else _pack(asked[0], folder)
 
     try:
         if package is None:
@@ -62,12 +62,12 @@ def stored(
     data = current_store().fetch(key, build, is_portable=_is_portable).data
     if asked or data == _NOT_STORABLE:
         return asked[0] if asked else ask(), False
-    items = _unpacked(data, folder)
+    items = _unpack(data, folder)
     if items is not None:
         return items, True
     with noting_device_functions() as noted:
         items = ask()  # it had generated a file, which is gone or edited, or names files of another checkout
-    data = _NOT_STORABLE if noted else _packed(items, folder)
+    data = _NOT_STORABLE if noted else _pack(items, folder)
     current_store().put(key, data, is_portable=_is_portable(data))
     return items, False
 
@@ -92,17 +92,17 @@ def _key(callee: Callee, package: Any, link_key: Any, question: Question) -> Cac
     )
 
 
-def _packed(items: tuple[Item, ...], folder: str) -> bytes:
+def _pack(items: tuple[Item, ...], folder: str) -> bytes:
     if any(isinstance(item, _CODE) and (item.setup_callback or item.teardown_callback) for item in items):
         return _NOT_STORABLE
     try:
-        described = [_described(item) for item in items]
+        described = [_describe(item) for item in items]
         return json.dumps([each if _is_anywhere(each) else {**each, "folder": folder} for each in described]).encode()
     except TypeError:  # of options that JSON cannot express
         return _NOT_STORABLE
 
 
-def _described(item: Item) -> dict[str, Any]:
+def _describe(item: Item) -> dict[str, Any]:
     if isinstance(item, CUDASource):
         described = {"path": item.path, "name": item.name, "nrt": item.nrt, "options": astuple(item.compile_options)}
         return {**described, "digest": file_digest(str(item.path))}
@@ -123,7 +123,7 @@ def _is_anywhere(item: dict[str, Any]) -> bool:
     return "path" not in item and not CompileOptions(*_tuples(item["options"])).include_paths
 
 
-def _unpacked(data: bytes, folder: str) -> tuple[Item, ...] | None:
+def _unpack(data: bytes, folder: str) -> tuple[Item, ...] | None:
     """Return the items in *data*; None if one is a file that is not as it was, or was found in another working
     directory, or by an object whose module was not in *folder*."""
     items: list[Item] = []

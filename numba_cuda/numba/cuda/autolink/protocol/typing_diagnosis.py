@@ -87,7 +87,7 @@ def placed_error(error: Exception) -> str:
     return text
 
 
-def diagnosed(error: NumbaError, function: Any) -> NumbaError | None:
+def diagnose(error: NumbaError, function: Any) -> NumbaError | None:
     """Return the error to raise in place of *error*, which compiling *function* raised; ``None`` for *error* itself,
     which `has_own_diagnosis` has changed if it is one of this project."""
     if has_own_diagnosis(error, function):

@@ -67,7 +67,7 @@ def is_plain(value: Any) -> bool:
     """Return whether *value* is a number, string, dtype, array, type or the like, or a tuple of such values."""
     if isinstance(value, (tuple, frozenset)):
         return all(map(is_plain, value))
-    return isinstance(value, _PLAIN) or (is_numba_type(value) and meant_by_type(value) is None)
+    return isinstance(value, _PLAIN) or (is_numba_type(value) and object_of_type(value) is None)
 
 
 def walk(values: Any, make: Callable[[Collection[str]], Any] | None = None) -> Any:
@@ -247,7 +247,7 @@ class ValuePickler(pickle.Pickler):
         return obj.dtype, obj.shape, layout, list(obj.flat) if obj.dtype.hasobject else obj.tobytes()
 
     def _type(self, obj: Any) -> Any:
-        if (meant := meant_by_type(obj)) is not None:
+        if (meant := object_of_type(obj)) is not None:
             return type(obj), meant
         if re.search("0x[0-9a-fA-F]+", str(obj)):
             raise UnknownValueError(f"the Numba type {obj} is named by an address")
@@ -338,7 +338,7 @@ def is_numba_type(value: Any) -> bool:
     return _is_type_class(cls)
 
 
-def meant_by_type(numba_type: Any) -> Any:
+def object_of_type(numba_type: Any) -> Any:
     """Return the object or function that a Numba type stands for; ``None`` for other types."""
     names = ("numba_cuda_link_object", "dispatcher", "typing_key")
     return next(filter(None, (getattr(numba_type, name, None) for name in names)), None)

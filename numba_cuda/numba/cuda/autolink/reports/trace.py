@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span
 
@@ -45,11 +45,18 @@ class Total:
 
 
 def lanes(spans: Iterable[Span]) -> list[Lane]:
-    """Return the lanes of *spans*, those of the threads that began first first."""
+    """Return the lanes of *spans*, those of the threads that began first first. A thread that waits for a child process
+    spends no time of its own."""
     found: defaultdict[tuple[int, int], list[Span]] = defaultdict(list)
+    of_threads: defaultdict[int, list[Span]] = defaultdict(list)
     for span in sorted(spans, key=lambda span: (span.start, -span.seconds)):
         found[span.process, span.thread].append(span)
-    return [Lane(*key, _nested(members)) for key, members in found.items()]
+        of_threads[span.thread].append(span)
+    own = {id(placed.span): placed.own for members in of_threads.values() for placed in _nested(members)}
+    return [
+        Lane(*key, tuple(replace(placed, own=own[id(placed.span)]) for placed in _nested(members)))
+        for key, members in found.items()
+    ]
 
 
 def _nested(spans: Sequence[Span]) -> tuple[Placed, ...]:

@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--emulate", action="store_true", help="run the tests that launch kernels, and run them on the CPU"
     )
     parser.addoption(
-        "--draws", type=int, help="how many random programs test_random_programs builds: 8, with --thorough 1,000"
+        "--draws", type=int, help="how many random programs or calls are drawn: by default few, with --thorough many"
     )
     parser.addoption("--damaged", type=int, help="how many damaged inputs test_damage links: 6, with --thorough 20,000")
 

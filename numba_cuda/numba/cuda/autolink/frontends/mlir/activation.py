@@ -27,7 +27,7 @@ from ...frontend_api.type_inference import inferred
 from ...frontend_api.typing_rounds import propagated, template_of
 from ...function_code.called_symbols import check_state
 from ...function_code.function_code import FunctionCode
-from ...protocol.ask import asked_at
+from ...protocol.ask import ask_at
 from ...protocol.call_sites import CallSites, note_objects
 from ...protocol.typing_diagnosis import has_own_diagnosis
 from .call_lowering import llvm_prototype, lower_call
@@ -150,7 +150,7 @@ def _infer_types(original: Any, inference: Any, state: Any) -> Any:
     changed = inferred(original, inference, state, TypingError, MLIR)
     if compilation() is not None:
         for call, site in CallSites(state.func_ir, state.typemap, MLIR).all(state.calltypes):
-            asked_at(site, call.loc)
+            ask_at(site, call.loc)
     return changed
 
 
@@ -170,7 +170,7 @@ def _lower_call(original: Any, lower: Any, target: Any, fn: Any, args: Any, kws:
     if in_progress is None or expr is None or expr not in lower.fndesc.calltypes:
         return original(lower, target, fn, args, kws, expr)
     sites = CallSites(lower.func_ir, lower.fndesc.typemap, MLIR)
-    asked = [asked_at(site, expr.loc) for site in sites.of(expr, lower.fndesc.calltypes[expr])]
+    asked = [ask_at(site, expr.loc) for site in sites.of(expr, lower.fndesc.calltypes[expr])]
     for call in asked:
         _external(lower).add_call(call)
     if not isinstance(lower.get_numba_type(fn.name), CalledObjectType):

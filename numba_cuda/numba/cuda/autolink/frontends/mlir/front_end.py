@@ -50,7 +50,7 @@ def prepare(kernel: Any, signature: Any, request: BuildRequest) -> tuple[BuildRe
     if request.output != "cubin":
         options |= {"lto": True, "_lto_explicit": True}
     dispatcher = MLIRDispatcher(kernel.py_func, targetoptions=options)
-    with global_compiler_lock, without_device(capability.parts, for_launch=request.for_launch):
+    with global_compiler_lock, without_device(capability.parts):
         compiled = dispatcher.compile(types.void(*argtypes))
         return _record(dispatcher, compiled, request.output, carveout), None
 

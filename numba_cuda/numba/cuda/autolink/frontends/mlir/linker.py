@@ -14,7 +14,6 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba_cuda_mlir.linker import resolve_link_plan
 
-from ...compilation.context import is_for_launch
 from ...function_code.function_code import FunctionCode
 from .kernel_module import prepare
 from .module_callbacks import SetUp, TearDown
@@ -100,7 +99,7 @@ def linker_for(lower: Any) -> CallLinker:
     lower._setup_callbacks[:] = [SetUp(callback) for callback in plan.setup_callbacks]
     lower._teardown_callbacks[:] = [TearDown(callback) for callback in plan.teardown_callbacks]
     is_looked_into = lower._capi_sym_name or lower._function_needs_nrt() or plan.target.debug
-    return CallLinker(external, target, plan.may_drop_variables and not is_looked_into and is_for_launch())
+    return CallLinker(external, target, plan.may_drop_variables and not is_looked_into)
 
 
 def compiled_for(external: FunctionCode) -> Target:

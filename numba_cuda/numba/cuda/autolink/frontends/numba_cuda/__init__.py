@@ -8,6 +8,7 @@
 ``call_lowering``       LLVM IR of the calls of device callables
 ``code_library``        what a compiled function needs linked travels with it to the kernel, where it is linked
 ``declared_functions``  functions declared with ``cuda.declare_device``, which can be pickled
+``closures``            functions written in a kernel, with variables from around it
 ``emulated_driver``     the seams with numba-cuda while it runs on the emulated driver
 ``emulated_code``       the PTX of a kernel with all that it links
 ``emulation``           the context manager of programs without a GPU

@@ -113,6 +113,14 @@ def _refresh_typing_context(original: Any, context: Any) -> None:
         original(context)
 
 
+@_in_place_of("numba.cuda.core.untyped_passes:convert_code_obj_to_function")
+def _make_function_of_lambda(original: Any, make_function: Any, caller_ir: Any) -> Any:
+    """Let a function that is written in a kernel have variables of the functions around the kernel."""
+    from .closures import make_closure
+
+    return make_closure(make_function, caller_ir) or original(make_function, caller_ir)
+
+
 @_in_place_of("numba.cuda.core.typed_passes:BaseTypeInference.run_pass")
 def _infer_types(original: Any, inference: Any, state: Any) -> Any:
     """Let functions of C++ write to variables and to elements of arrays."""
@@ -167,9 +175,9 @@ def _diagnosing(function: Any) -> Iterator[None]:
         yield
     except NumbaError as error:
         from ...frontend_api.typing_rounds import is_put_off
-        from ...protocol.typing_diagnosis import diagnosed
+        from ...protocol.typing_diagnosis import diagnose
 
-        if is_put_off(error) or (better := diagnosed(error, function)) is None:
+        if is_put_off(error) or (better := diagnose(error, function)) is None:
             raise
         raise better from None
 

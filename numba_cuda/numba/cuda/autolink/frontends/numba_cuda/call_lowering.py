@@ -44,7 +44,7 @@ def _call_c_function(context: Any, builder: Any, c_function: Prototype, argument
     in_progress = compilation()
     if in_progress is not None:
         in_progress.prototypes.append((c_function.symbol, c_function.c_prototype))
-    function = _declared(builder, c_function, loc)
+    function = _declare(builder, c_function, loc)
     passed = []
     for arg, expected in zip(c_function.args, function.type.pointee.args, strict=True):
         value = _to_c(context, builder, arg, argtypes[arg.index], values[arg.index])
@@ -53,7 +53,7 @@ def _call_c_function(context: Any, builder: Any, c_function: Prototype, argument
     return from_c(context, builder, c_function.return_ctype, result_type(c_function.returns), returned)
 
 
-def _declared(builder: Any, c_function: Prototype, loc: Any) -> Any:
+def _declare(builder: Any, c_function: Prototype, loc: Any) -> Any:
     module, returns = builder.module, c_function.return_ctype
     c_types = [arg.c_type for arg in c_function.args]
     function = module.globals.get(c_function.symbol)

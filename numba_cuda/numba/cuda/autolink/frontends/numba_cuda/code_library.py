@@ -23,7 +23,7 @@ from numba.cuda.cudadrv.nvrtc import get_arch_option
 from numba.cuda.locks import module_init_lock
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
-from ...compilation.context import cc_without_device, compilation, is_asking, is_for_launch
+from ...compilation.context import cc_without_device, compilation, is_asking
 from ...function_code.call_graph import callees_first
 from ...function_code.canonical_ir import compatible_with_cxx, with_canonical_names, with_names_by_content
 from ...function_code.function_code import Entry, FunctionCode, is_optimizable
@@ -228,8 +228,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
     def _request(self, target: Target, output: str) -> LinkRequest:
         plan = self.function_code.plan(target)
-        # A kernel that is built ahead of time is loaded by other programs, which may set its variables.
-        drop = plan.may_drop_variables and not target.debug and is_for_launch()
+        drop = plan.may_drop_variables and not target.debug
         if output == "ptx":
             for planned in plan.inputs:
                 if not is_optimizable(planned.input):

@@ -23,7 +23,7 @@ from numba.cuda.typing.templates import Signature
 
 from ...compilation.context import compilation, lowered_call, lowering_call
 from ...function_code.called_symbols import check_state
-from ...protocol.ask import asked_at
+from ...protocol.ask import ask_at
 from ...protocol.call_sites import CallSite, CallSites, argument_types, callees_of_type
 from .code_library import LinkingCodeLibrary
 
@@ -45,7 +45,7 @@ class AskCallees(AnalysisPass):
             state.targetctx.refresh()
         if compilation() is not None:
             for call, site in CallSites(state.func_ir, state.typemap).all(state.calltypes):
-                asked_at(site, call.loc)
+                ask_at(site, call.loc)
         return False
 
 
@@ -78,7 +78,7 @@ class LinkingLower(CUDALower):
         asked = []
         with lowering_call(self.typeof(expr.func.name), expr.loc):
             for site in CallSites(self.func_ir, self.fndesc.typemap).of(expr, signature):
-                asked.append(asked_at(site, expr.loc))
+                asked.append(ask_at(site, expr.loc))
                 self.library.add_call(asked[-1])
             with in_progress.noting_prototypes() as prototypes:
                 result = super().lower_call(resty, expr)
@@ -134,7 +134,7 @@ def attach_requested(context: Any, func_type: types.Type, signature: Signature) 
     loc = call[1]
     for callee in callees_of_type(func_type):
         site = CallSite(callee, argument_types(signature), loc.filename, loc.line, library.name)
-        library.add_call(asked_at(site, loc))
+        library.add_call(ask_at(site, loc))
 
 
 def element_without_data(context: Any, signature: Signature) -> Callable[[Any, Any], Any] | None:

@@ -50,7 +50,7 @@ def prepare(kernel: Any, signature: Any, request: BuildRequest) -> tuple[BuildRe
     parts = compute_capability(request.cc)
     if request.output != "cubin":
         options["lto"] = True
-    with without_device(parts, for_launch=request.for_launch):
+    with without_device(parts):
         compiled = _Kernel(py_func, argtypes, **options)
         library = compiled._codelibrary
         if request.entry_name is not None:
@@ -141,10 +141,10 @@ def launched(kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None]) 
         targets = list(library._cubin_cache) or [library._ensure_cc(None)]
     else:
         targets = [compute_capability(each) for each in capabilities]
-    return [_launched(compiled, each) for each in targets]
+    return [_record_launched(compiled, each) for each in targets]
 
 
-def _launched(compiled: Any, cc: tuple[Any, ...]) -> BuildRecord:
+def _record_launched(compiled: Any, cc: tuple[Any, ...]) -> BuildRecord:
     library = compiled._codelibrary
     code = _code(library, cc, "cubin")
     facts = library.facts(cc)

@@ -187,7 +187,7 @@ class DiskEntries:
                 path = _write_file(os.path.join(place, name), data, place)
                 others = [file for file in self._files_in(folder) if file.path != path]
                 kept = 1
-                for file in sorted(others, key=_modified, reverse=True):
+                for file in sorted(others, key=_time_of, reverse=True):
                     kept += file.stat(follow_symlinks=False).st_size // _MOST_SAVED_BYTES + 1
                     if kept > _MOST_SAVED:
                         os.unlink(file.path)
@@ -201,7 +201,7 @@ class DiskEntries:
         from cuda.core.utils import FileStreamProgramCache
 
         try:
-            if self._prepared(self._root, os.path.join(self._root, _ENTRIES), os.path.join(self._root, _TEMPORARY)):
+            if self._prepare(self._root, os.path.join(self._root, _ENTRIES), os.path.join(self._root, _TEMPORARY)):
                 self._files = FileStreamProgramCache(self._root)  # without a cap: with one, it looks at all entries
         except OSError as error:
             self._warn("open", f"cannot use its cache {self._root} and continues without it: {error}. Set {DIRECTORY}.")
@@ -210,7 +210,7 @@ class DiskEntries:
 
     def _place(self, files: FileStreamProgramCache, digest: bytes, entry: bytes) -> None:
         path = str(files._path_for_key(digest))
-        if self._prepared(*self._folders(path), os.path.join(self._root, _TEMPORARY)):
+        if self._prepare(*self._folders(path), os.path.join(self._root, _TEMPORARY)):
             if os.path.isdir(path) and not os.path.islink(path):
                 shutil.rmtree(path)
             if sys.platform == "win32":  # where another process may have the file open
@@ -238,7 +238,7 @@ class DiskEntries:
             total -= status.st_size
         for file in self._files_in(_TEMPORARY):
             with contextlib.suppress(OSError):
-                if _modified(file) < time.time() - _LONGEST_WRITE:
+                if _time_of(file) < time.time() - _LONGEST_WRITE:
                     os.unlink(file.path)
         return removed
 
@@ -260,7 +260,7 @@ class DiskEntries:
                 with contextlib.suppress(OSError), os.scandir(folder.path) as files:
                     yield from (file.path for file in files if file.is_file(follow_symlinks=False))
 
-    def _prepared(self, *folders: str) -> bool:
+    def _prepare(self, *folders: str) -> bool:
         """Create those of *folders* that are missing; return whether all are trusted."""
         with contextlib.suppress(FileNotFoundError):
             return self._all_trusted(*folders)
@@ -321,7 +321,7 @@ def _write_file(path: str, data: bytes, folder: str) -> str:
     return path
 
 
-def _modified(file: os.DirEntry[str]) -> float:
+def _time_of(file: os.DirEntry[str]) -> float:
     return file.stat(follow_symlinks=False).st_mtime
 
 

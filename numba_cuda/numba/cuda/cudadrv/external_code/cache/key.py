@@ -59,15 +59,15 @@ class CacheKey:
     def digest(self) -> bytes:
         """The SHA-256 of the schema, the kind and the parts, each framed by its length."""
         digest = hashlib.sha256(b"numba-cuda-autolink cache key\0")
-        digest.update(_framed(str(KEY_SCHEMA)) + _framed(self.kind))
+        digest.update(_frame(str(KEY_SCHEMA)) + _frame(self.kind))
         for label, value in self.parts:
-            digest.update(_framed(label) + (b"t" if isinstance(value, str) else b"b") + _framed(value))
+            digest.update(_frame(label) + (b"t" if isinstance(value, str) else b"b") + _frame(value))
         return digest.digest()
 
     @functools.cached_property
     def table(self) -> PartsTable:
         """The parts as they are stored with the entry: short text as it is, other values as size and digest."""
-        return (("key schema", str(KEY_SCHEMA)), *((label, _shown(value)) for label, value in self.parts))
+        return (("key schema", str(KEY_SCHEMA)), *((label, _show(value)) for label, value in self.parts))
 
 
 def differences(before: PartsTable, after: PartsTable) -> list[str]:
@@ -82,17 +82,17 @@ def differences(before: PartsTable, after: PartsTable) -> list[str]:
     return found or [f"{one} (in another place)" for one, other in zip(new, old, strict=True) if one != other]
 
 
-def _encoded(value: str | bytes) -> bytes:
+def _encode(value: str | bytes) -> bytes:
     return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value  # paths may hold lone surrogates
 
 
-def _framed(value: str | bytes) -> bytes:
-    data = _encoded(value)
+def _frame(value: str | bytes) -> bytes:
+    data = _encode(value)
     return len(data).to_bytes(8, "little") + data
 
 
-def _shown(value: str | bytes) -> str:
+def _show(value: str | bytes) -> str:
     if isinstance(value, str) and len(value) <= _LONGEST_SHOWN and value.isprintable():
         return value
     unit = "characters" if isinstance(value, str) else "bytes"
-    return f"<{len(value)} {unit}, sha256 {hashlib.sha256(_encoded(value)).hexdigest()[:16]}>"
+    return f"<{len(value)} {unit}, sha256 {hashlib.sha256(_encode(value)).hexdigest()[:16]}>"

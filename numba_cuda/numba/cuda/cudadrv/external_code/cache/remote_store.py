@@ -208,7 +208,7 @@ class RemoteStore:
         """Read a file in another thread, which a store that stalls may keep."""
         answers: queue.SimpleQueue[bytes | BaseException | None] = queue.SimpleQueue()
         try:
-            files = self._opened()
+            files = self._open()
             _start(lambda: answers.put(_outcome(files, name)))
             answer = answers.get(timeout=self.settings.wait)
         except queue.Empty:
@@ -233,7 +233,7 @@ class RemoteStore:
         if self._writes.unfinished_tasks >= _MOST_PENDING:
             return
         try:
-            self._opened()
+            self._open()
             with self._lock:
                 if not self._has_writer:
                     _start(self._write_all)
@@ -254,7 +254,7 @@ class RemoteStore:
         return len(self._unstored)
 
     def _write_all(self) -> None:
-        files = self._opened()
+        files = self._open()
         while True:
             digest, blob = self._writes.get()
             try:
@@ -279,7 +279,7 @@ class RemoteStore:
         if self._failed_write:
             self._warn("write", f"cannot write to its shared cache {self._where}: {self._failed_write}.")
 
-    def _opened(self) -> SharedFiles:
+    def _open(self) -> SharedFiles:
         with self._lock:
             if self._files is None:
                 self._files = self._open_files()

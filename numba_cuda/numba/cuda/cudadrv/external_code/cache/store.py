@@ -169,7 +169,7 @@ class CacheStore:
 
     def has(self, key: CacheKey) -> bool:
         """Return whether there is an entry under *key*, which may be damaged."""
-        return self._remembered(key.digest) is not None or os.path.isfile(self.disk.path(key.digest) or "")
+        return self._recall(key.digest) is not None or os.path.isfile(self.disk.path(key.digest) or "")
 
     def put(
         self,
@@ -250,7 +250,7 @@ class CacheStore:
             self.statistics.add(key.kind, origin, seconds)
 
     def _look(self, digest: bytes, memory: bool = True) -> tuple[bytes, Origin] | None:
-        if memory and (data := self._remembered(digest)) is not None:
+        if memory and (data := self._recall(digest)) is not None:
             return data, "memory"
         if (data := self.disk.read(digest)) is not None:
             if memory:
@@ -285,7 +285,7 @@ class CacheStore:
         if is_portable and self.remote is not None:
             self.remote.write(key.digest, pack(key, data))
 
-    def _remembered(self, digest: bytes) -> bytes | None:
+    def _recall(self, digest: bytes) -> bytes | None:
         with _lock:
             data: bytes | None = self._memory.get(digest)
         return data

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..cache.key import CacheKey
-from ..cache.store import CacheStore, Fetched, current_store
+from ..cache.store import CacheStore, Fetched, Origin, current_store
 from ..headers.manifest import HeaderManifest
 from .nvrtc import Compiled, CompileError
 from .translation_unit import TranslationUnit, working_directory
@@ -57,11 +57,11 @@ class FetchedProgram(Fetched):
 
 
 class Lowered(NamedTuple):
-    """The lowered names of a unit's name expressions, NVRTC's log, and whether both are from a cache."""
+    """The lowered names of a unit's name expressions, NVRTC's log, and where both are from."""
 
     names: dict[str, str]
     log: str
-    was_cached: bool
+    origin: Origin
 
 
 class CachedUnit:
@@ -157,7 +157,7 @@ class CachedUnit:
 
         def noted(compiled: Compiled) -> Compiled:
             nonlocal found
-            found = Lowered(compiled.names, compiled.log, False)
+            found = Lowered(compiled.names, compiled.log, "built")
             return compiled
 
         def extended(unit: TranslationUnit) -> TranslationUnit:
@@ -182,7 +182,10 @@ class CachedUnit:
 
         known, _ = self._recorded_or_compiled(here, (), put_names)
         if known is None:
+            self._found = None
             self._compiled_and_recorded(here, (), in_child)
+            if self._found is not None:  # the program is cached: a later process that finds it wants the names too
+                put_names(self._current().key)
             return built()
         program, manifest = known
 
@@ -191,13 +194,13 @@ class CachedUnit:
             return json.dumps(built()[:2]).encode()
 
         try:
-            lowered = current_store().fetch(key_of(program), build).data
+            lowered = current_store().fetch(key_of(program), build)
         except _HeaderEditedError:
             return built()
         if found is not None:
             return found
-        known_names, log = json.loads(lowered)
-        return Lowered(known_names, log, True)
+        known_names, log = json.loads(lowered.data)
+        return Lowered(known_names, log, lowered.origin)
 
     def _recorded_or_compiled(
         self, compile_: Compile, called: Called, put_more: Callable[[CacheKey], None]

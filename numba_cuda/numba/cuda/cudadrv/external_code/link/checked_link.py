@@ -108,12 +108,12 @@ def linked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[bytes, 
 
 
 def _with_variables_kept(job: LinkJob, interfaces: Sequence[Interface], options: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the options of a link that drops unused variables with those to keep: programs may look up variables of
-    code that is named explicitly. All are kept if it is not known which these are."""
+    """Return the options of a link that drops unused variables with those to keep: those that the host sets, and those
+    of code that is named explicitly, which programs may look up. All are kept if it is not known which these are."""
     named = job.plan.named_explicitly
-    if _DROP not in options or not named:
+    if _DROP not in options:
         return options
-    kept: set[str] = set()
+    kept = {variable.memory.type.name for _, variable in job.plan.variables}
     for each in interfaces:
         if each.part.planned is not None and each.part.planned.input in named:
             if each.variables is None:

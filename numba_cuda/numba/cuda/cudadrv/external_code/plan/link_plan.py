@@ -67,11 +67,11 @@ class LinkPlan:
 
     @property
     def may_drop_variables(self) -> bool:
-        """Whether a link may leave out variables that no linked code uses: not if a callback could look them up by
-        name, nor if code is named explicitly in another form than LTO-IR."""
+        """Whether a link may leave out variables that no linked code uses, but for those that the host sets: not if
+        another callback could look them up by name, nor if code is named explicitly in another form than LTO-IR."""
+        of_variables = [call for _, each in self.variables for call in (each.setup_callback, each.teardown_callback)]
         return not (
-            self.setup_callbacks
-            or self.teardown_callbacks
+            any(callback not in of_variables for callback in (*self.setup_callbacks, *self.teardown_callbacks))
             or any(planned.input.nrt for planned in self.inputs)
             or any(link_input.kind is not kinds.LTO_IR for link_input in self.named_explicitly)
         )

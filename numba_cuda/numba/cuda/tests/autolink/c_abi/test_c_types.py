@@ -510,7 +510,8 @@ class TestRejected:
             second(x)
 
         with pytest.raises(
-            LoweringError, match=r"'f' is already declared with another prototype\n  this call: .* int f\(float\*\)"
+            LoweringError,
+            match=r"'f' is already declared with another prototype\n  at: (.|\n)*\n  this call: .* int f\(float\*\)",
         ):
             from_numba(kernel, types.float32[::1])
 

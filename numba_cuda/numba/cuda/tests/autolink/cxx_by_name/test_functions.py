@@ -10,6 +10,7 @@ import pytest
 from autolink_support import CC, build, symbols
 from numba import cuda
 from numba.cuda import autolink, types
+from numba.cuda.autolink.cxx_by_name.enumerators import make_enumerator_type
 
 f32, f64, i32, i64 = types.float32, types.float64, types.int32, types.int64
 
@@ -68,8 +69,8 @@ class Level(enum.IntEnum):
         ("inner::half", (f32,), f64),
         ("c_function", (types.uint8,), types.uint16),
         ("Functor{}", (i64, i64), i64),
-        ("level", (i32,), types.int16),
-        ("plain", (i32,), i32),
+        ("level", (i32,), make_enumerator_type(types.int16)),
+        ("plain", (i32,), make_enumerator_type(i32)),
         ("of_level", (types.IntEnumMember(Level, i64),), i32),
         ("part", (f32,), types.complex64),
         ("vector", (f32,), types.UniTuple(f32, 3)),
@@ -350,8 +351,21 @@ def test_whatever_cxx_can_name_is_called():
         ("both", ["float32[::1]", "float32[::1]"], types.float32),
         ("pointer()", ["float32"], types.float32),
         ("SQUARE", ["float32"], types.float32),
-        ("static_cast<Color>", ["int32"], types.int16),
+        ("static_cast<Color>", ["int32"], make_enumerator_type(types.int16)),
     ]
     lib.declare([(name, argtypes) for name, argtypes, _ in expected], cc=CC)
     for name, argtypes, returns in expected:
         assert lib[name].signature(*argtypes, cc=CC).return_type == returns, name
+
+
+def test_dir_has_the_methods_and_the_names_of_the_text_and_no_internals():
+    lib = autolink.cxx("""
+        // int hidden(int x) {
+        struct P { float x; };
+        template <class T> __device__ T twice(T x) { return scaled(x, 2); }
+        __device__ const float* first(const float* x) { if (x) { return x; } return nullptr; }
+        enum class Kind { one };
+        __device__ void declared(int x);""")
+    assert set(dir(lib)) == {
+        *("declare", "eval", "expr", "record", "type"), *("P", "twice", "first", "Kind", "declared")
+    }  # fmt: skip

@@ -122,16 +122,6 @@ def test_python_may_use_it_too():
     assert "call" not in build(kernel, "void(float32[::1])", output="ptx").code.decode()
 
 
-def test_a_function_that_is_compiled_for_no_types_is_refused():
-    def kernel(x):
-        x[0] = twice(x[1], scaled)
-
-    with pytest.raises(TypingError) as raised:
-        build(kernel, "void(float32[::1])")
-    assert "argument 2: C++ cannot call a Python function that is compiled for no types yet" in str(raised.value)
-    assert "what to do: let an object's __numba_cuda_call__ return a function that passes" in str(raised.value)
-
-
 def test_a_call_with_other_arguments_is_refused_by_cxx():
     of_three = lib.of_three
 
@@ -166,6 +156,111 @@ def test_an_equal_function_elsewhere_in_memory_gives_the_same_link():
     first, second = make(), make()
     build(first, "void(float32[::1])")
     assert re.search("link for sm_90: from (memory|disk)", str(build(second, "void(float32[::1])").report))
+
+
+callers = autolink.cxx("""
+    struct Point { float a; int n; };
+    enum class Kind { One };
+    template <class T, class F> __device__ T fold(const T* x, int n, F f) {
+        T r = x[0];
+        for (int i = 1; i < n; ++i) r = f(r, x[i]);
+        return r;
+    }
+    template <class F> __device__ double newton(F f, double x) {
+        for (int i = 0; i < 20; ++i) { auto y = f(x); auto d = (f(x + 1e-6) - y) / 1e-6; x -= y / d; }
+        return x;
+    }
+    template <class F> __device__ auto of_its_own_result(F f, long x) { return f(f(x)); }
+    template <class F> __device__ auto of_its_type(F f, float x) -> decltype(f(x)) { return f(x); }
+    template <class F> __device__ float of_structs(F f, Point p) { return f(p, 'c'); }
+    template <class F> __device__ float to_a_pointer(F f) { float y = 0; f(&y, 3); return y; }
+    template <class F, class G> __device__ auto composed(F f, G g, float x) { return g(f(x)); }
+    template <class F> __device__ int never(F, int x) { return x; }
+    template <class F> __device__ float of_an_enumerator(F f) { return f(Kind::One); }
+    __device__ int by_pointer(int (*f)(int)) { return f(1); }
+    template <class F> __device__ float apply(F f, float x) { return f(x); }
+    template <class F> __device__ auto over(F f) { return apply(f, 1) + f(2.5); }
+""")
+
+
+@cuda.jit(device=True)
+def added(a, b):
+    return a + b
+
+
+def set_first(p, value):
+    p[0] = value
+
+
+SHIFT = 2
+
+
+class TestFunctionsWhoseTypesCxxDecides:
+    """A kernel passes Python functions to templates, which call them with types of their choice."""
+
+    def test_results(self):
+        point = callers.record("Point", cc="9.0")
+        limit, set_first_of = 9.0, cuda.jit(device=True)(set_first)
+
+        def kernel(x, r):
+            offset = 2.5
+            p = cuda.local.array(1, point)
+            p[0].a, p[0].n = 1.5, 3
+            r[0] = callers.fold(x, x.size, added)
+            r[1] = callers.fold(x, 3, lambda a, b: max(a, b))
+            r[2] = callers.newton(lambda v: v * v - limit, 1.0)
+            r[3] = callers.of_its_own_result(lambda v: v * limit + SHIFT, 3)
+            r[4] = callers.of_its_type(lambda v: v / 2, 3)
+            r[5] = callers.of_structs(lambda p, c: p.a * c + p.n, p[0])
+            r[6] = callers.to_a_pointer(set_first_of)
+            r[7] = callers.composed(lambda v: v + 1j, lambda z: z.imag * offset + z.real, 3.0)
+            r[8] = callers.never(lambda v: v.no_such_attribute, 7)
+            r[9] = callers.over(lambda v: v * v)
+
+        linked = build(kernel, "void(float32[::1], float64[::1])")
+        x, r = np.arange(5, dtype=np.float32), np.zeros(10)
+        linked.emulate[1, 1](x, r)
+        expected = [10, 2, 3, (3 * 9.0 + 2) * 9 + 2, 1.5, 1.5 * ord("c") + 3, 3, 5.5, 7, 7.25]
+        np.testing.assert_allclose(r, expected, rtol=1e-6)
+        code = build(kernel, "void(float32[::1], float64[::1])", output="ptx").code.decode()
+        assert "call" not in code
+
+    @pytest.mark.counted
+    def test_what_cxx_calls_it_with_is_remembered(self, monkeypatch):
+        """Only the first build asks NVRTC, though functions of two kernels are two objects."""
+        from numba.cuda.cudadrv.external_code.compile import nvrtc_processes
+
+        def make():
+            def kernel(x):
+                x[0] = callers.apply(lambda v: v * 3 - 1, x[0])
+
+            return kernel
+
+        runs, run = [], nvrtc_processes.run_in_child
+        monkeypatch.setattr(nvrtc_processes, "run_in_child", lambda *args: runs.append(args) or run(*args))
+        build(make(), "void(float32[::1])")
+        assert len(runs) == 2
+        build(make(), "void(float32[::1])")
+        assert len(runs) == 2
+
+    @pytest.mark.parametrize(
+        ("name", "function", "expected"),
+        [
+            ("apply", lambda v: v.real.no_such, "C++ calls the Python function lambda with (float32), for which it"),
+            ("apply", lambda v, w: v, "expected: those of the function's parameters, (v, w)"),
+            ("of_an_enumerator", lambda v: v, "an argument that Python does not know: Kind"),
+            ("by_pointer", lambda v: v, "a Python function cannot be passed as int (*)(int), but as a template"),
+        ],
+    )  # fmt: skip
+    def test_what_is_refused(self, name, function, expected):
+        called, passed = callers[name], cuda.jit(device=True)(function)
+
+        def kernel(x):
+            x[0] = called(passed, 1) if name == "apply" else called(passed)
+
+        with pytest.raises(TypingError) as raised:
+            build(kernel, "void(float32[::1])")
+        assert expected in str(raised.value)
 
 
 @pytest.mark.gpu

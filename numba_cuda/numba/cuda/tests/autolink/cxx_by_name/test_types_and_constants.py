@@ -228,12 +228,10 @@ def test_options_that_are_not_a_dict_are_an_error():
         autolink.cxx("", options=["-std=c++20"])
 
 
-@pytest.mark.parametrize(
-    "members", [": B { int b; }", "{ int a : 3; int b; }", "{ union { int a; float f; }; int b; }"]
-)
+@pytest.mark.parametrize("members", [": B { int b; }", "{ union { int a; float f; }; int b; }"])
 def test_a_struct_that_no_tuple_is_like_is_named(members):
     odd = autolink.cxx(f"struct B {{ int a; }}; struct S {members}; __device__ S make() {{ return {{}}; }}")
-    with pytest.raises(autolink.CxxError, match="S: a struct has a base class, a bit field or an anonymous member"):
+    with pytest.raises(autolink.CxxError, match="S: a struct has a base class or an anonymous member"):
         odd.record("S")
     with pytest.raises(autolink.CxxError, match=r"make\(\)(: a struct has a base class| returns an object that only)"):
         odd.make.signature(cc=(9, 0))

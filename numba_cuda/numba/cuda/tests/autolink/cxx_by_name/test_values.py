@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections import namedtuple
 
+import numpy as np
 import pytest
 from autolink_support import build
 from numba.cuda import autolink, types
@@ -64,6 +65,36 @@ class TestStrings:
             build(kernel, "void(int32[::1], boolean)")
 
 
+class TestEnumerators:
+    lib = autolink.cxx("""
+        namespace machine { enum class State : unsigned char { Idle, Run, Stop = 7 }; }
+        __device__ machine::State next(machine::State s) {
+            return s == machine::State::Idle ? machine::State::Run : machine::State::Stop;
+        }
+        struct Step { machine::State state; int n; };
+        __device__ Step step(machine::State s, int n) { return {next(s), n + 1}; }
+    """)
+
+    def test_come_back_as_such_and_go_in_again(self):
+        next_state, step, state = self.lib.next, self.lib.step, self.lib["machine::State"]
+
+        def kernel(states, r):
+            s = state(states[0])
+            for _ in range(2):
+                s = next_state(s)
+            states[0] = s
+            states[1] = next_state(state(states[1]))
+            r[0] = s
+            r[1] = s + 1
+            r[2] = s == 7
+            r[3] = next_state(step(state(0), 1)[0])
+
+        linked = build(kernel, "void(uint8[::1], float32[::1])")
+        states, r = np.zeros(2, np.uint8), np.zeros(4, np.float32)
+        linked.emulate[1, 1](states, r)
+        assert [*states, *r] == [7, 1, 7, 8, 1, 7]
+
+
 class TestNamedTuples:
     @pytest.mark.parametrize("make", [Point, Reserved])
     def test_are_tuples_of_libcuxx(self, make):
@@ -104,6 +135,11 @@ class TestRemedies:
         reason = "a strided array cannot be passed as const float *: C++ reads contiguous memory"
         assert first_line == f"sum(array(float32, 1d, A), int32): {reason}"
         assert remedy.startswith("  what to do: pass a contiguous array, or a copy of the elements")
+
+    def test_a_call_with_too_few_arguments_shows_the_declaration(self):
+        lines = self.refusal("split", "float32")
+        assert lines[0] == "split(float32): too few arguments in function call"
+        assert "  declared: __device__ float split(float x, int& n)" in lines
 
     def test_a_number_for_an_enumerator(self):
         assert self.refusal("use", "uint8")[-1].endswith(

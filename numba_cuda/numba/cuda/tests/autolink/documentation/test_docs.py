@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -42,6 +43,18 @@ LONG = {
 
 
 DRAWN = "result_own_cu_file.png"
+
+
+# The page that the search shows first for a word: it has the word as a main entry of the index.
+FIRST = {
+    "cub": "how_to_cub",
+    "shared memory": "library_recipes",
+    "static_assert": "library_recipes",
+    "link=": "porting",
+    "random numbers": "how_to_random",
+    "wheel": "how_to_wheel",
+    "slow": "how_to_slow",
+}
 
 
 def named(path):
@@ -202,3 +215,8 @@ def test_sphinx_builds_it_without_a_warning(tmp_path):
     names += [hook.strip("_") for hook in hooks.values()]
     assert len(names) > 60
     assert [name for name in names if not has_anchor(page, name)] == []
+    searched = (tmp_path / "searchindex.js").read_text()
+    index = json.loads(searched[searched.index("{") : searched.rindex("}") + 1])
+    for word, first in FIRST.items():
+        pages = [index["docnames"][page] for page, _, is_main in index["indexentries"][word] if is_main]
+        assert pages == [first], word

@@ -331,7 +331,7 @@ class TestManyKernels:
     @pytest.mark.counted
     def test_a_job_of_a_kernel_that_was_launched_is_what_the_launch_linked(self, mlir, on_gpu, monkeypatch):
         from numba.cuda.autolink.compilation import kernel_events
-        from numba.cuda.autolink.many_kernels.job_list import JobList, described
+        from numba.cuda.autolink.many_kernels.job_list import JobList, describe_job
 
         kernel = kernel_of(mlir.cuda, Scale(77))
         events = []
@@ -340,7 +340,7 @@ class TestManyKernels:
         kernel.compile(FLOATS)
         (event,) = events
         job = autolink.Job(**{**vars(event), "cc": (9, 0)})
-        listed = described(job)
+        listed = describe_job(job)
         (loaded,) = JobList((listed,)).loaded()
         assert (listed["signature"], loaded.for_launch) == ("void(float32[::1], float32[::1])", True)
         (built,) = autolink.build_many([loaded], executor=ThreadPoolExecutor(1))

@@ -137,6 +137,21 @@ print(r[0])
 
 
 class TestLinking:
+    def test_a_finished_kernel_has_no_other_unused_variables(self):
+        class Headers(Look):
+            def __numba_cuda_link__(self, i):
+                *others, source = super().__numba_cuda_link__(i)
+                unused = autolink.Variable("unused", "f4", 4)
+                more = autolink.CUDASource(
+                    "#include <cuda/std/cmath>\n__device__ int left_out[9];"
+                    ' extern "C" __device__ int more() { return 1; }'
+                )
+                return [*others, source, unused, more]
+
+        code = linked(Headers(table_of()), lto=True).code
+        assert b"table\0" in code and b"unused\0" in code and b"left_out" not in code
+        assert len(code) <= 8192  # 100 KB with the variables of headers
+
     @pytest.mark.parametrize("space", ["constant", "device", "managed"])
     @pytest.mark.parametrize("lto", [True, False])
     def test_it_is_in_the_code_with_its_size(self, space, lto):

@@ -34,7 +34,9 @@ def test_every_part_of_a_build_is_in_its_timeline():
     assert len(found["hook"]) == 2
     assert len(found["compile"]) == 2
     assert [len(found[kind]) for kind in ("NVVM", "link")] == [1, 1]
-    assert {each.process for each in report.builds[0].timeline} == {os.getpid()}
+    here = [each for each in report.builds[0].timeline if each.kind != "compile"]
+    assert {each.process for each in here} == {os.getpid()}  # and NVRTC runs in child processes
+    assert os.getpid() not in {each.process for each in found["compile"]}
     assert {each.thread for each in report.builds[0].timeline} == {threading.get_native_id()}
     kernel = found["front end"][1]
     for each in (*found["front end"], *found["hook"]):
@@ -63,8 +65,8 @@ def test_sources_that_are_compiled_in_child_processes_have_lanes_of_their_own(mo
     compiled = found["compile"]
     assert sorted(each.name for each in compiled) == ["in_lane.cu", "in_other_lane.cu"]
     assert len({each.process for each in compiled}) == 2
-    (child,) = {each.process for each in compiled} - {os.getpid()}
-    assert f'<p class="faint">process {child}</p>' in report.to_html()
+    for child in {each.process for each in compiled}:
+        assert f'<p class="faint">process {child}</p>' in report.to_html()
 
 
 def test_a_trace_file_has_each_span_in_microseconds():
@@ -77,17 +79,18 @@ def test_a_trace_file_has_each_span_in_microseconds():
     (front_end,) = [each for each in report.builds[0].timeline if each.kind == "front end"]
     assert kernel["dur"] == pytest.approx(front_end.seconds * 1e6, abs=0.01)
     names = [event["args"]["name"] for event in trace["traceEvents"] if event["ph"] == "M"]
-    assert names == [f"Python {os.getpid()}"]
+    children = {each.process for each in report.builds[0].timeline if each.kind == "compile"}
+    assert names == [f"Python {os.getpid()}", *(f"child process {child}" for child in children)]
     assert autolink.Report.from_json(report.to_json()) == report
 
 
 def test_totals_count_nested_work_once():
     outer, inner = Span("front end", "kernel", 10.0, 5.0, 1, 1), Span("hook", "f", 11.0, 2.0, 1, 1, "stored")
-    elsewhere = Span("compile", "f.cu", 11.0, 3.0, 2, 1, "disk")
+    elsewhere = Span("compile", "f.cu", 13.0, 1.5, 2, 1, "disk")  # for which the same thread waits
     assert [(total.kind, total.seconds, total.origins) for total in totals([inner, elsewhere, outer])] == [
-        ("front end", 3.0, (("built", 1),)),
+        ("front end", 1.5, (("built", 1),)),
         ("hook", 2.0, (("stored", 1),)),
-        ("compile", 3.0, (("disk", 1),)),
+        ("compile", 1.5, (("disk", 1),)),
     ]
     assert [[placed.depth for placed in lane.placed] for lane in lanes([inner, elsewhere, outer])] == [[0, 1], [0]]
 
@@ -124,5 +127,5 @@ def test_spans_are_ranges_for_nsight_systems_where_nvtx_is_imported(monkeypatch)
     domain = "numba-cuda-autolink"
     assert events[0] == ("front end: kernel", domain)
     kinds = [each[0].partition(":")[0] for each in events if each != domain]
-    assert kinds[:5] == ["front end", "hook", "NVVM", "compile", "link"]
+    assert [*kinds[:2], kinds[4]] == ["front end", "hook", "link"] and {*kinds[2:4]} == {"NVVM", "compile"}
     assert events.count(domain) == len(events) / 2

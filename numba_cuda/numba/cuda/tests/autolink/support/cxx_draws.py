@@ -1,0 +1,576 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Random calls of C++: functions as text for NVRTC and for a compiler of the host, and the calls in Python and in C++.
+
+Each function folds its arguments into a number, of which it makes its result and what it writes to references and
+pointers. The numbers agree only if every member of every argument arrived with its value and its type.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+MOST_LEAVES = 20  # numbers in a result, each of which is statements of the kernel
+LENGTH = 256  # of the arrays that a kernel gets, one of each dtype
+# What C++ calls the elements of arrays of these dtypes.
+ELEMENTS = {
+    "b1": "bool", "i1": "signed char", "u1": "unsigned char", "i2": "short", "u2": "unsigned short", "i4": "int",
+    "u4": "unsigned int", "i8": "long long", "u8": "unsigned long long", "f4": "float", "f8": "double", "f2": "__half",
+    "c8": "S::complex<float>", "c16": "S::complex<double>",
+}  # fmt: skip
+_OF_STD = ("f2", "c8", "c16")
+# Types of parameters, members and results, with the dtype that has their values.
+SCALARS = {
+    **{cxx: dtype for dtype, cxx in ELEMENTS.items() if dtype not in _OF_STD},
+    "char": "i1", "long": "i8", "unsigned long": "u8", "wchar_t": "i4", "char16_t": "u2", "char32_t": "u4",
+}  # fmt: skip
+_INTEGERS = [cxx for cxx, dtype in SCALARS.items() if dtype[0] in "iu"]
+_CODES = "\n".join(f"template <> struct code<{cxx}> {{ enum {{ is = {n} }}; }};" for n, cxx in enumerate(SCALARS))
+PRELUDE = Path(__file__).with_suffix(".hpp").read_text().replace("CODES", _CODES)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of a struct: an array if it has a *shape*, a bit-field if it has *bits*."""
+
+    name: str
+    type: Type
+    shape: tuple[int, ...] = ()
+    bits: int = 0
+
+    def declare(self, name: str = "") -> str:
+        return f"{self.type.cxx} {name or self.name}{''.join(f'[{n}]' for n in self.shape)}"
+
+    def do(self, function: str) -> str:
+        """Return C++ that passes a copy of the member, since not all members can be referred to, and assigns it."""
+        copied = f"{self.declare('t')};"
+        if self.bits:
+            return f"{{ {copied} t = v.{self.name}; {function} v.{self.name} = t; }}"
+        copy = "memcpy(&{}, &{}, sizeof t);".format
+        return f"{{ {copied} {copy('t', f'v.{self.name}')} {function} {copy(f'v.{self.name}', 't')} }}"
+
+
+@dataclass(frozen=True)
+class Type:
+    """A C++ type: a scalar, an enumeration or a number of 16 bits with a *dtype*; a complex number, whose dtype is that
+    of its parts; a struct with *members*; or a tuple with *elements*."""
+
+    cxx: str
+    kind: str
+    dtype: str = ""
+    members: tuple[Member, ...] = ()
+    elements: tuple[Type, ...] = ()
+    before: str = ""  # what stands between "struct" and the name
+
+    @property
+    def parts(self) -> Iterator[Type]:
+        """The type, and all types in it."""
+        for each in (*self.elements, *(member.type for member in self.members)):
+            yield from each.parts
+        yield self
+
+    @property
+    def needs_std(self) -> bool:
+        return any(each.kind in ("half", "complex", "tuple") for each in self.parts)
+
+    @property
+    def has_bits(self) -> bool:
+        return any(member.bits for each in self.parts for member in each.members)
+
+    def list_leaves(self, path: str, named: bool = False) -> Iterator[tuple[str, str]]:
+        """Yield the Python expression of each number in a value of Python, and its dtype."""
+        if self.kind == "complex":
+            yield from ((f"{path}.{part}", self.dtype) for part in ("real", "imag"))
+        elif self.kind == "tuple":
+            for i, each in enumerate(self.elements):
+                yield from each.list_leaves(f"{path}[{i}]", named)
+        elif self.kind == "struct":
+            for i, each in enumerate(self.members):
+                place = f"{path}.{each.name}" if named else f"{path}[{i}]"
+                for index in np.ndindex(*each.shape):
+                    yield from each.type.list_leaves(place + "".join(f"[{n}]" for n in index), named)
+        elif self.kind != "void":
+            yield path, self.dtype
+
+    def declare(self) -> str:
+        """Return C++ that declares a struct or an enumeration."""
+        if self.kind == "enum":
+            return f"{self.before} {self.cxx} : {self.elements[0].cxx} {{ {self.cxx}_0, {self.cxx}_7 = 7 }};"
+        if self.kind != "struct":
+            return ""
+        declared = " ".join(f"{each.declare()}{f' : {each.bits}' if each.bits else ''};" for each in self.members)
+        mix, fill, put = (
+            " ".join(each.do(f) for each in self.members) for f in ("::mix(h, t);", "::fill(h, t);", "::put(t);")
+        )
+        return (
+            f"struct {self.before} {self.cxx} {{ {declared} }};\n"
+            f"template <> struct fold<{self.cxx}> {{\n"
+            f"CALLED static void mix(u64& h, {self.cxx} v) {{ {mix} }}\n"
+            f"CALLED static void fill(u64& h, {self.cxx}& v) {{ {fill} }}\n}};\n"
+            "#ifndef __CUDACC_RTC__\n"
+            f"template <> struct giver<{self.cxx}> {{ static void put({self.cxx} v) {{ {put} }} }};\n#endif"
+        )
+
+
+VOID = Type("void", "void")
+HALF = Type("__half", "half", "f2")
+
+
+def scalar(cxx: str) -> Type:
+    return Type(cxx, "scalar", SCALARS[cxx])
+
+
+def complex_of(part: str) -> Type:
+    return Type(f"S::complex<{part}>", "complex", SCALARS[part])
+
+
+def type_of_element(dtype: str) -> Type:
+    if dtype == "f2":
+        return HALF
+    return complex_of(SCALARS_OF[dtype]) if dtype in ("c8", "c16") else scalar(ELEMENTS[dtype])
+
+
+SCALARS_OF = {"c8": "float", "c16": "double"}
+
+
+SCALARS_BY_DTYPE = {dtype: cxx for dtype, cxx in ELEMENTS.items() if dtype in SCALARS.values()}
+
+
+def _alike(one: Type, other: Type) -> bool:
+    """Return whether C cannot tell two types of numbers apart."""
+    if "void" in (one.kind, other.kind):
+        return one == other
+    floating = [each.dtype[0] == "f" for each in (one, other)]
+    return floating[0] == floating[1] and one.dtype[1:] == other.dtype[1:]
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument in Python and in C++, and the type of the C++ variable that it is."""
+
+    python: str
+    cxx: str
+    type: Type | None
+    form: str  # such as "element" or "strided": see `Batch.draw_argument`
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A call of the function *name*; what *text* declares. *excuses* are the reasons for which the call may be refused
+    though C++ accepts it."""
+
+    name: str
+    text: str
+    arguments: tuple[Argument, ...]
+    result: Type
+    excuses: tuple[str, ...] = ()
+    named: bool = False  # whether the members of its result are read by their names
+    # Of a function of C: how the arguments are passed, the type that the call says of the result, the types of the
+    # parameters, and whether all that agrees.
+    ways: tuple[str, ...] = ()
+    returns: Type | None = None
+    parameters: tuple[str, ...] = ()
+    agrees: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.text}\n  {self.python}"
+
+    @property
+    def python(self) -> str:
+        return f"{self.name}({', '.join(each.python for each in self.arguments)})"
+
+
+@dataclass
+class Batch:
+    """The calls of one kernel, and the types that they use."""
+
+    rng: random.Random
+    with_std: bool
+    types: list[Type] = field(default_factory=list)
+    draws: list[Draw] = field(default_factory=list)
+
+    @classmethod
+    def draw(cls, rng: random.Random, count: int, *, of_c: bool = False, with_std: bool = False) -> Batch:
+        """Return a batch of *count* calls by name, or of functions *of_c*."""
+        batch = cls(rng, with_std)
+        batch.draw_types(0 if with_std else 3)  # what a struct is costs runs of NVRTC
+        draw = batch.draw_c_call if of_c else batch.draw_call
+        batch.draws += (draw(number) for number in range(count))
+        return batch
+
+    def draw_types(self, structs: int = 5) -> None:
+        for number in range(3):
+            underlying = scalar(self.rng.choice(_INTEGERS[:8]))
+            before = self.rng.choice(["enum", "enum class"])
+            self.types.append(Type(f"E{number}", "enum", underlying.dtype, elements=(underlying,), before=before))
+        for number in range(structs):
+            self.types.append(self._draw_struct(f"T{number}"))
+
+    def _draw_struct(self, name: str) -> Type:
+        rng, members = self.rng, []
+        with_bits = rng.random() < 0.25
+        for number in range(rng.randint(1, 5)):
+            member = self.draw_value_type(nested=True)
+            shapes = [(), (), (2,)] if member.kind == "struct" else [(), (), (), (rng.randint(1, 4),), (2, 2)]
+            shape = (33,) if name == "T0" and number == 2 and member.kind != "struct" else rng.choice(shapes)
+            bits = 0
+            if with_bits and member.cxx in _INTEGERS and rng.random() < 0.7:
+                bits, shape = rng.randint(1, 8 * np.dtype(member.dtype).itemsize), ()
+            members.append(Member(f"m{number}", member, shape, bits))
+        before = rng.choice(["", "", "", "", "alignas(32)", "__attribute__((packed))"])
+        return Type(name, "struct", members=tuple(members), before=before)
+
+    def draw_value_type(self, nested: bool = False) -> Type:
+        """Return the type of a member or a result."""
+        rng = self.rng
+        structs = [each for each in self.types if each.kind == "struct"]
+        kinds = ["scalar"] * 5 + ["enum"] + ["struct"] * bool(structs) * (1 if nested else 3)
+        kinds += ["half"] * self.with_std + (["tuple"] * 2 if self.with_std and not nested else [])
+        kind = rng.choice(kinds)
+        if kind == "scalar":
+            return scalar(rng.choice(list(SCALARS)))
+        if kind == "complex":
+            return complex_of(rng.choice(["float", "double"]))
+        if kind == "half":
+            return HALF
+        if kind == "tuple":
+            elements = tuple(self.draw_value_type() for _ in range(rng.randint(1, 3)))
+            return self.make_tuple(elements)
+        return rng.choice([each for each in self.types if each.kind == kind])
+
+    def make_tuple(self, elements: tuple[Type, ...]) -> Type:
+        listed = ", ".join(each.cxx for each in elements)
+        if len(elements) == 2 and self.rng.random() < 0.4:
+            return Type(f"S::pair<{listed}>", "tuple", elements=elements)
+        if len(set(elements)) == 1 and self.rng.random() < 0.4:
+            return Type(f"S::array<{elements[0].cxx}, {len(elements)}>", "tuple", elements=elements)
+        return Type(f"S::tuple<{listed}>", "tuple", elements=elements)
+
+    # What calls pass.
+
+    def draw_argument(self, start: int) -> Argument:
+        """Return an argument made of elements from *start* on, which no other argument of the call has."""
+        rng, at = self.rng, start + self.rng.randint(0, 3)
+        dtype = rng.choice([each for each in ELEMENTS if self.with_std or each not in _OF_STD])
+        form = rng.choice(
+            ["element"] * 6 + ["constant"] * 3 + ["array"] * 4 + ["strided", "text", "none", "callable", "enum"]
+            + ["record"] * 4 + ["records"] * 2 + ["tuple"] * 2 * self.with_std
+        )  # fmt: skip
+        records = [each for each in self.types if each.kind == "struct" and not each.has_bits]
+        if form.startswith("record") and not records:
+            form = "element"
+        if form == "constant":
+            return self._draw_constant()
+        if form == "array":
+            return Argument(f"{dtype}[{at}:{at + 3}]", f"({dtype} + {at})", type_of_element(dtype), form)
+        if form == "strided":
+            return Argument(f"{dtype}[{at}:{at + 8}:2]", f"({dtype} + {at})", type_of_element(dtype), form)
+        if form == "text":
+            text = rng.choice(["", "four", 'a"\\b', "1?/", "\u00e9\n"])
+            return Argument(repr(text), "".join(f'"\\{byte:o}"' for byte in text.encode()) or '""', None, form)
+        if form == "none":
+            return Argument("None", "nullptr", None, form)
+        if form == "callable":
+            name, cxx = rng.choice([("squared", "squared"), ("doubled", "Doubled{}")])
+            return Argument(name, cxx, None, form)
+        if form == "enum":
+            enum = rng.choice([each for each in self.types if each.kind == "enum"])
+            value = rng.choice([0, 7])
+            return Argument(f"{enum.cxx}.V{value}", f"{enum.cxx}::{enum.cxx}_{value}", enum, form)
+        if form == "record":
+            struct = rng.choice(records)
+            return Argument(f"{struct.cxx}s[{at}]", f"{struct.cxx}s[{at}]", struct, form)
+        if form == "records":
+            struct = rng.choice(records)
+            return Argument(f"{struct.cxx}s[{at}:{at + 2}]", f"({struct.cxx}s + {at})", struct, form)
+        if form == "tuple":
+            dtypes = [rng.choice(list(ELEMENTS)) for _ in range(rng.randint(1, 3))]
+            named = rng.random() < 0.3
+            python = ", ".join(f"{each}[{at}]" for each in dtypes)
+            whole = Type(
+                f"S::tuple<{', '.join(map(ELEMENTS.get, dtypes))}>",
+                "tuple",
+                elements=tuple(map(type_of_element, dtypes)),
+            )
+            return Argument(
+                f"N{len(dtypes)}({python})" if named else f"({python},)",
+                f"{whole.cxx}({', '.join(f'{each}[{at}]' for each in dtypes)})", whole, form,
+            )  # fmt: skip
+        return Argument(f"{dtype}[{at}]", f"{dtype}[{at}]", type_of_element(dtype), "element")
+
+    def _draw_constant(self) -> Argument:
+        rng = self.rng
+        dtype = rng.choice(["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8"])
+        if dtype[0] == "f":
+            value = rng.choice([0.5, 2.25, 100.0])
+            suffix = "f" if dtype == "f4" else ""
+            return Argument(
+                f"np.float{8 * int(dtype[1])}({value})", f"{value}{suffix}", type_of_element(dtype), "constant"
+            )
+        choice = rng.random()
+        if choice < 0.4:
+            value = rng.choice([0, 3, -7, 2**40])
+            return Argument(str(value), f"{value}ll", scalar("long long"), "constant")
+        if choice < 0.5:
+            return Argument("True", "true", scalar("bool"), "constant")
+        if choice < 0.6:
+            return Argument("2.5", "2.5", scalar("double"), "constant")
+        info = np.iinfo(dtype)
+        value = rng.choice([0, 1, info.max, info.min + 1])
+        text = f"np.{np.dtype(dtype).name}({value})"
+        return Argument(
+            text, f"({ELEMENTS[dtype]})({value}{'ull' if dtype == 'u8' else 'll'})", type_of_element(dtype), "constant"
+        )
+
+    # What functions take.
+
+    def _draw_parameter(self, argument: Argument) -> tuple[str, str, bool]:
+        """Return the C++ type of a parameter, perhaps of a template (``A``), what the function does with the argument
+        ``a``, and whether it writes to it."""
+        rng, form, own = self.rng, argument.form, argument.type
+        mix = "mix(h, a);"
+        if form in ("array", "strided", "records"):
+            cxx = own.cxx
+            other = scalar(rng.choice(list(SCALARS))).cxx
+            if form == "records" or own.kind != "scalar":
+                other = "int"
+            choice = rng.choice(
+                [
+                    "T*",
+                    "T*",
+                    "const T*",
+                    "const T*",
+                    "const T* const&",
+                    "A",
+                    "A*",
+                    "const A*",
+                    "void*",
+                    "const void*",
+                    "U*",
+                    "int",
+                ]
+            )
+            if choice in ("T*", "A*"):
+                return choice.replace("T", cxx), f"{mix} fill(h, a[1]);", True
+            if "void" in choice:
+                return choice, "mix(h, (const unsigned char*)a);", False
+            return choice.replace("T", cxx).replace("U", other), mix, False
+        if form == "text":
+            return rng.choice(["const char*", "A", "const A&", "const char (&)[5]"]), "text(h, a);", False
+        if form == "none":
+            return rng.choice(["const int*", "float*", "const void*", "A", "decltype(nullptr)"]), "mix(h, a);", False
+        if form == "callable":
+            return rng.choice(["A", "const A&"]), "{ int r = a(21); mix(h, r); }", False
+        if form == "enum":
+            return rng.choice(["T", "const T&", "const T"]).replace("T", own.cxx), mix, False
+        cxx = own.cxx
+        if form == "tuple":
+            choice = rng.choice(["T", "const T&", "A", "const A&", "U"])
+            elements = tuple(scalar(rng.choice(list(SCALARS))) for _ in own.elements)
+            other = f"S::tuple<{', '.join(each.cxx for each in elements)}>"
+            if any(each.kind != "scalar" or each.dtype[0] == "f" for each in own.elements):
+                other = cxx
+            return choice.replace("T", cxx).replace("U", other), mix, False
+        others = list(SCALARS) if own.kind == "scalar" else ["int"]
+        if own.dtype[:1] == "f":
+            others = [each for each in SCALARS if SCALARS[each][0] == "f"]
+        choice = rng.choice(
+            [
+                "T",
+                "T",
+                "const T&",
+                "const T",
+                "A",
+                "const A&",
+                "T&",
+                "T&",
+                "A&",
+                "U",
+                "U",
+                "U",
+                "const U&",
+                "U&",
+                "T&&",
+                "U&&",
+                "T*",
+            ]
+        )
+        cxx = choice.replace("T", cxx).replace("U", rng.choice(others))
+        writes = choice in ("T&", "A&", "U&")
+        typed = " typed(h, a);" if "A" in choice and form in ("element", "constant") else ""
+        return cxx, f"{mix}{typed}{' fill(h, a);' if writes else ''}", writes
+
+    def draw_call(self, number: int) -> Draw:
+        rng = self.rng
+        name = f"g{number}"
+        arguments = tuple(self.draw_argument(40 + 20 * n) for n in range(rng.choice([1, 1, 2, 2, 3, 4])))
+        parameters = [self._draw_parameter(each) for each in arguments]
+        result = VOID if rng.random() < 0.1 else self.draw_value_type()
+        if len(list(result.list_leaves("r"))) > MOST_LEAVES:
+            result = scalar("short")
+        if rng.random() < 0.08 and len(parameters) > 1:
+            parameters = parameters[:-1]  # one too few
+        templates, declared, body = [], [], []
+        excuses = []
+        for n, ((cxx, does, writes), argument) in enumerate(zip(parameters, arguments)):  # noqa: B905
+            if "A" in cxx:
+                templates.append(f"class A{n}")
+                cxx = cxx.replace("A", f"A{n}")
+            place = cxx.replace("(&)", f"(&a{n})") if "(&)" in cxx else f"{cxx} a{n}"
+            declared.append(place)
+            body.append(
+                does.replace("(h, a)", f"(h, a{n})")
+                .replace("a(21)", f"a{n}(21)")
+                .replace("a[1]", f"a{n}[1]")
+                .replace("char*)a)", f"char*)a{n})")
+            )
+            if writes and argument.form == "constant":
+                excuses.append("which is not a variable or an element of an array")
+            if argument.form == "strided":
+                excuses.append("strided")
+        head = f"template <{', '.join(templates)}> " if templates else ""
+        makes = "return;" if result is VOID else f"{result.cxx} r; fill(h, r); return r;"
+        text = (
+            f"{head}{rng.choice(['CALLED ', 'inline '])}{result.cxx} {name}({', '.join(declared)}) {{"
+            f" u64 h = {number}; {' '.join(body)} {makes} }}"
+        )
+        return Draw(name, text, arguments, result, tuple(excuses), named=rng.random() < 0.5)
+
+    # Functions of C.
+
+    def draw_c_call(self, number: int) -> Draw:
+        """Return a call of a function of C, whose types agree with those of the call, or not."""
+        rng, name = self.rng, f"g{number}"
+        arguments, ways, parameters, fits = [], [], [], []
+        for n in range(rng.choice([1, 1, 2, 3])):
+            argument, way, parameter, fit = self._draw_c_argument(40 + 20 * n)
+            arguments.append(argument)
+            ways.append(way)
+            parameters.append(parameter)
+            fits.append(fit)
+        result = rng.choice([VOID, *(scalar(rng.choice(list(SCALARS))) for _ in range(4)), *self._plain_structs])
+        returns = result
+        if rng.random() < 0.15:
+            returns = rng.choice([VOID, scalar(rng.choice(list(SCALARS))), *self._plain_structs])
+            fits.append(returns == result if "struct" in (returns.kind, result.kind) else _alike(returns, result))
+        declared = ", ".join(f"{cxx} a{n}" for n, cxx in enumerate(parameters))
+        mixed = " ".join(
+            f"mix(h, {'*' * (way[:3] == 'by_' and cxx[-1] == '*')}{'(const unsigned char*)' * ('void' in cxx)}a{n});"
+            for n, (cxx, way) in enumerate(zip(parameters, ways, strict=True))
+        )
+        makes = "return;" if result is VOID else f"{result.cxx} r; fill(h, r); return r;"
+        text = f'extern "C" {result.cxx} {name}({declared}) {{ u64 h = {number}; {mixed} {makes} }}'
+        return Draw(
+            name, text, tuple(arguments), result, ways=tuple(ways), returns=returns, parameters=tuple(parameters),
+            agrees=all(fits),
+        )  # fmt: skip
+
+    @property
+    def _plain_structs(self) -> list[Type]:
+        """The structs that Python can describe: all parts are where C has them, and none is a bit-field."""
+        plain = [each for each in self.types if each.kind == "struct" and not each.has_bits]
+        plain = [each for each in plain if len(list(each.list_leaves("r"))) <= MOST_LEAVES]
+        return [each for each in plain if not any(part.before for part in each.parts if part.kind == "struct")]
+
+    def _draw_c_argument(self, start: int) -> tuple[Argument, str, str, bool]:
+        """Return an argument, how it is passed, the type of the parameter, and whether they agree."""
+        rng = self.rng
+        while True:
+            argument = self.draw_argument(start)
+            is_plain = not argument.form.startswith("record") or argument.type in self._plain_structs
+            if is_plain and argument.form not in ("text", "callable", "enum", "tuple"):
+                break
+        own, form = argument.type, argument.form
+        others = [each for each in SCALARS if each != "bool"]  # other values of a bool mean nothing
+        other = rng.choice([own, own, own, scalar(rng.choice(others))]) if own else scalar("int")
+        if own and own.kind == "struct" and other != own:
+            other = scalar("unsigned char")  # which is aligned anywhere
+        indirect = rng.choice([f"{other.cxx}*", f"const {other.cxx}*", f"{other.cxx}&", f"const {other.cxx}&"])
+        if form == "none":
+            return argument, "", rng.choice([indirect.replace("&", "*"), "const void*"]), True
+        if form in ("array", "records"):
+            cxx = rng.choice([indirect, indirect, "const void*", *[other.cxx] * (form == "array")])
+            # An array of records is the address of what C++ declares.
+            fit = cxx == "const void*" or (cxx != other.cxx and (form == "records" or _alike(own, other)))
+            return argument, "", cxx, fit
+        if form == "strided":
+            return argument, "", indirect, False
+        if form == "record":
+            if rng.random() < 0.5:
+                cxx = rng.choice([own.cxx, own.cxx, other.cxx])
+                return argument, "by_value", cxx, cxx == own.cxx
+            return argument, "", rng.choice([f"const {own.cxx}&", f"{own.cxx}*", f"const {other.cxx}*"]), True
+        way = rng.choice(["", "", "", "cast", "by_reference"])
+        if way:
+            target = scalar(rng.choice([each for each in SCALARS if SCALARS[each][0] != "f" or own.dtype[0] == "f"]))
+            if own.dtype[0] == "f":
+                target = scalar(rng.choice(["float", "double"]))
+            way, own = f"{way} {target.dtype}", target
+            other = rng.choice([own, own, scalar(rng.choice(others))])
+        if way.startswith("by_reference"):
+            cxx = rng.choice([f"const {other.cxx}*", f"const {other.cxx}&", other.cxx])
+            return argument, way, cxx, cxx != other.cxx and _alike(own, other)
+        cxx = rng.choice([other.cxx, other.cxx, other.cxx, indirect])
+        return argument, way, cxx, cxx == other.cxx and _alike(own, other)
+
+    # The texts.
+
+    @property
+    def text(self) -> str:
+        defined = "#define WITH_STD\n" if self.with_std else ""
+        types = "\n".join(each.declare() for each in self.types)
+        functions = "\n".join(each.text for each in self.draws)
+        return f"{defined}{PRELUDE}{types}\n{functions}\n"
+
+    def write_host(self) -> str:
+        """Return C++ of the host that makes the calls: ``run(arrays, results, made)`` makes
+        those that *made* says, and then it says which of all are valid."""
+        structs = [each for each in self.types if each.kind == "struct"]
+        arrays = [f"auto {dtype} = ({cxx}*)arrays[{n}];" for n, (dtype, cxx) in enumerate(ELEMENTS.items())]
+        arrays += [f"auto {each.cxx}s = ({each.cxx}*)arrays[{n}];" for n, each in enumerate(structs, len(ELEMENTS))]
+        callers, calls = [], []
+        for each in self.draws:
+            listed = [f"a{n}" for n in range(len(each.arguments))]
+            if each.parameters:  # of a function of C
+                target = [
+                    f"{SCALARS_BY_DTYPE[way.split()[1]]} b{n} = a{n};" if " " in way else ""
+                    for n, way in enumerate(each.ways)
+                ]
+                listed = [
+                    f"given<{cxx}>({'b' if ' ' in way else 'a'}{n})"
+                    for n, (cxx, way) in enumerate(zip(each.parameters, each.ways, strict=True))
+                ]
+                taken = ", ".join(f"A{n}& a{n}" for n in range(len(listed)))
+                classes = ", ".join(f"class A{n}" for n in range(len(listed)))
+                called = f"{each.name}({', '.join(listed)})"
+                put = f"{called};" if each.result is VOID else f"auto&& r = {called}; put(r);"
+                body = f"if (made) {{ {' '.join(target)} {put} }} made = true;" if each.agrees else "made = false;"
+                callers.append(f"template <{classes}> void call_{each.name}(bool& made, {taken}) {{ {body} }}")
+                variables = " ".join(f"auto&& a{n} = {a.cxx};" for n, a in enumerate(each.arguments))
+                calls.append(
+                    f"{{ {variables} call_{each.name}(*made++, {', '.join(f'a{n}' for n in range(len(listed)))}); }}"
+                )
+                continue
+            put = f"{each.name}(a...);" if each.result is VOID else f"auto&& r = {each.name}(a...); put(r);"
+            callers.append(
+                f"template <class... A> void call_{each.name}(bool& made, A&... a) {{\n"
+                f"if constexpr (requires {{ {each.name}(a...); }}) {{ if (made) {{ {put} }} made = true; }}"
+                " else made = false; }"
+            )
+            variables = " ".join(f"auto&& a{n} = {a.cxx};" for n, a in enumerate(each.arguments))
+            given = ", ".join(f"a{n}" for n in range(len(each.arguments)))
+            calls.append(f"{{ {variables} call_{each.name}(*made++, {given}); }}")
+        return "\n".join(
+            [
+                self.text, *callers,
+                'extern "C" void prepare(void** arrays) {', "u64 h = 1;", *arrays,
+                *(f"for (int i = 0; i < {LENGTH}; ++i) fill(h, {each.cxx}s[i]);" for each in structs), "}",
+                'extern "C" void run(void** arrays, u64* given_results, bool* made) {', "results = given_results;",
+                *arrays, *calls, "}", 'extern "C" unsigned long sizes[] = {',
+                *(f"sizeof({each.cxx})," for each in structs), "0};",
+            ]
+        )  # fmt: skip
