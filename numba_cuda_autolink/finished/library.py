@@ -124,7 +124,7 @@ class KernelLibrary:
         Raises
         ------
         KeyError
-            If there is no kernel *name*.
+            If the file holds no kernel *name*.
         KernelFileError
             If the description of the kernel or a report is damaged.
         """
@@ -149,7 +149,7 @@ class KernelLibrary:
         self._file.close()
 
     def _check(self, name: object) -> None:
-        """Raise `KeyError` if there is no kernel *name*."""
+        """Raise `KeyError` if the file holds no kernel *name*."""
         if name not in self:
             near = difflib.get_close_matches(str(name), self._file.names, n=3)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
