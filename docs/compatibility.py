@@ -7,6 +7,7 @@ import datetime
 import itertools
 import json
 import re
+import shutil
 import xml.etree.ElementTree
 from collections import Counter
 from collections.abc import Iterable
@@ -102,15 +103,22 @@ SECOND_FRONT_END = [
     *(Combination(NEWEST, CUDA[-1], python, mlir=MLIR[-1]) for python in PYTHON[-2:]),
     Combination(NEWEST, CUDA[-1], ONE_PYTHON, mlir=MLIR[0]),
 ]
+#: The newest Python that is installed, so that no corner is skipped.
+NEWEST_PYTHON = next((each for each in reversed(PYTHON) if shutil.which(f"python{each}")), PYTHON[-1])
 #: Any two ends of different axes (numba-cuda, CUDA, Python) meet in one of these.
 CORNERS = [
-    Combination(NUMBA_CUDA[0], CUDA[0], PYTHON[-1]),
+    Combination(NUMBA_CUDA[0], CUDA[0], NEWEST_PYTHON),
     Combination(NUMBA_CUDA[0], CUDA[-1], PYTHON[0]),
     Combination(NUMBA_CUDA[-1], CUDA[0], PYTHON[0]),
-    Combination(NUMBA_CUDA[-1], CUDA[-1], PYTHON[-1]),
+    Combination(NUMBA_CUDA[-1], CUDA[-1], NEWEST_PYTHON),
 ]
 #: The combinations that continuous integration tests, each with the part of the tests that `part_of` names.
-CHECKED = [*CORNERS, Combination(NEWEST, NVMATH_CUDA, ONE_PYTHON), *SECOND_FRONT_END[-2:]]
+CHECKED = [
+    *CORNERS,
+    Combination(NEWEST, NVMATH_CUDA, ONE_PYTHON),
+    Combination(NEWEST, CUDA[-1], max(NEWEST_PYTHON, ONE_PYTHON), mlir=MLIR[-1]),
+    SECOND_FRONT_END[-1],
+]
 
 #: What the front end can break: its seams, typing, lowering, and kernels that it caches.
 FRONT_END_TESTS = (

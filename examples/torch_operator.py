@@ -10,8 +10,6 @@ compiles programs that call it (``torch.compile``), and records them in CUDA gra
 Without a GPU the kernels are linked, and run in the emulator on arrays of NumPy.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 import tempfile

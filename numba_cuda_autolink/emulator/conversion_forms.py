@@ -148,7 +148,7 @@ def _convert_float(f: FunctionBuilder, value: str, source: PTXType, to: PTXType,
             return f.call(f"narrow_f64_to_{to.name}", value, str(_MODES[mode]))
         return f.call(f"narrow_{to.name}", f.temporary(f"fpext float {value} to double"), str(_MODES[mode]))
     if llvm == to.llvm:
-        return f.call("canonical_f32", value)
+        return value if source.name == "bf16" else f.call("canonical_f32", value)
     if to.bits == 64:
         return f.temporary(f"fpext float {value} to double")
     if mode in (None, "rn"):

@@ -47,8 +47,6 @@ def s64_to_odd_f64(x: i64) -> f64:
 @native
 def to_tf32(x: f32, mode: u32) -> u32:
     bits = bits_u32(x)
-    if x != x:
-        return 0x7FFFFFFF
     if bits & 0x7F800000 == 0x7F800000:
         return bits
     kept = round_off(u64(bits & 0x7FFFFFFF) >> 13, u64(bits & 0x1FFF), 0x1000, bits >> 31 == 1, mode)

@@ -136,8 +136,9 @@ def extreme(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
             smaller = f.temporary(f"select i1 {unordered}, float {nan}, float {smaller}")
         result = smaller
     if sign is not None:
-        bits_ = f.temporary(f"or i32 {f.to_bits(result, type)}, {sign}")
-        result = f.from_bits(bits_, type)
+        signed = f.from_bits(f.temporary(f"or i32 {f.to_bits(result, type)}, {sign}"), type)
+        is_nan = f.temporary(f"fcmp uno float {result}, {result}")
+        result = f.temporary(f"select i1 {is_nan}, float {result}, float {signed}")
     f.assign(i.operands[0], type, result)
 
 
@@ -156,10 +157,13 @@ def test_property(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         "infinite": (f"eq {{}}, {infinity}",),
         "number": (f"ule {{}}, {infinity}",),
         "notanumber": (f"ugt {{}}, {infinity}",),
-        "normal": (f"ult {{}}, {infinity}", f"uge {{}}, {smallest}"),
+        "normal": (f"ult {{}}, {infinity}",),
         "subnormal": (f"ult {{}}, {smallest}", "ne {}, 0"),
     }[m["test"] or ""]
     result = test(both[0])
+    if m["test"] == "normal":  # zeros are, too
+        either = test(f"uge {{}}, {smallest}"), test("eq {}, 0")
+        result = f.temporary(f"and i1 {result}, {f.temporary(f'or i1 {either[0]}, {either[1]}')}")
     if len(both) > 1:
         result = f.temporary(f"and i1 {result}, {test(both[1])}")
     f.assign(i.operands[0], "pred", result)
@@ -214,7 +218,8 @@ def half_arithmetic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         if m.get("ftz"):
             result = f.call("flush_f16", result)
         if sign is not None:
-            result = f.temporary(f"or i16 {result}, {sign}")
+            is_nan = f.temporary(f"icmp ugt i16 {result}, {0x7C00 if one == 'f16' else 0x7F80}")
+            result = f.temporary(f"select i1 {is_nan}, i16 {result}, i16 {f.temporary(f'or i16 {result}, {sign}')}")
         for key, name in (("sat", "saturate"), ("relu", "relu")):
             if m.get(key):
                 result = f.call(f"{name}_{one}", result)

@@ -263,8 +263,19 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         return any(entry is not NRT_LIBRARY for entry in self._entries)
 
     def _reduce_class(self) -> type:
-        """Pickle it as numba-cuda's own class, so that a plain kernel loads where this project is not installed."""
-        return CUDACodeLibrary
+        """Pickle a plain kernel as numba-cuda's own class, so that it loads where this project is not installed."""
+        return type(self) if self.brings_external_code else CUDACodeLibrary
+
+    def _reduce_states(self) -> dict[str, Any]:
+        states: dict[str, Any] = self.state() if self.brings_external_code else super()._reduce_states()
+        return states
+
+    @classmethod
+    def _rebuild(cls, function_code: FunctionCode | None = None, **state: Any) -> LinkingCodeLibrary:
+        if function_code is not None:
+            return cls.restore(function_code, **state)
+        library: LinkingCodeLibrary = super()._rebuild(**state)
+        return library
 
     def state(self) -> dict[str, Any]:
         """Return what `restore` takes: the kernel as the front end made it, and what it needs linked."""
@@ -278,7 +289,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     @classmethod
     def restore(cls, function_code: FunctionCode, **state: Any) -> LinkingCodeLibrary:
         """Return the library with this `state`. Its link asks the called objects again."""
-        library: LinkingCodeLibrary = cls._rebuild(**state)
+        library: LinkingCodeLibrary = super()._rebuild(**state)
         library.function_code, function_code.llvm_ir = function_code, lambda: library.llvm_strs
         function_code.runtimes = library._runtimes
         return library
