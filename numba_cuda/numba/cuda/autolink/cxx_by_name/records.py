@@ -202,20 +202,22 @@ def _ask_paths(
     )
     names = [f"&nca::nca_tell_member<nca_pointer_{i}<@inside@nca_type>()>" for i in range(len(members))]
     answers = ask(source, dataclasses.replace(question, text="".join([question.text, *functions]), names=names), cc)
-    paths = [_read_path(answer) for answer in answers]
-    return {(struct.number, member): path for (struct, member), path in zip(members, paths, strict=True)}
+    paths: dict[str, str] = {}
+    for (struct, member), answer in zip(members, answers, strict=True):
+        # The indices of arrays are not read: the lowered names of NVRTC 13.0 lack them.
+        array, bracket, indices = struct.value.partition("[")
+        paths[struct.name(member)] = f"{paths.get(array, '')}{bracket}{indices}.{_read_member_name(answer)}"
+    return {(struct.number, member): paths[struct.name(member)] for struct, member in members}
 
 
-def _read_path(lowered: str) -> str:
-    """Return the path to a member of `nca_object` that the lowered name of a pointer spells."""
-    rest, path = lowered.partition("E5nca_v")[2], ""
+def _read_member_name(lowered: str) -> str:
+    """Return the name of the member of `nca_object`, perhaps of one in it, that the lowered name of a pointer spells
+    last."""
+    rest, name = lowered.partition("E5nca_v")[2], ""
     while step := _STEP.match(rest):
-        if step[1] is None:
-            rest, path = rest[step.end() :], f"{path}[0]"
-        else:
-            end = step.end() + int(step[1])
-            rest, path = rest[end:], f"{path}.{rest[step.end() : end]}"
-    return path
+        end = step.end() + int(step[1] or 0)
+        rest, name = rest[end:], rest[step.end() : end] or name
+    return name
 
 
 def _ask_places(
@@ -226,16 +228,12 @@ def _ask_places(
     cc: ComputeCapability | None,
 ) -> tuple[dict[str, int], list[int]]:
     """Return the offset of each member of the record by its path, and of each struct in it, and the structs' sizes."""
-    start = "((nca_type*)0)"
+    start = "((@inside@nca_type*)0)"
     inner = [paths[struct.number, 0].rpartition(".")[0] for struct in structs]  # empty for the record itself
     places = list(dict.fromkeys([*paths.values(), *inner[1:]]))
     numbers = [f"__INTADDR__(&{start}->{path[1:]})" for path in places]
-    numbers += [f"sizeof({start}->{path[1:]})" if path else "sizeof(nca_type)" for path in inner]
-    # Constants of the unit: NVRTC 13.0 refuses these expressions where it lowers names.
-    constants = ", ".join(f"nca_n{i} = {number}" for i, number in enumerate(numbers))
-    text = f"{question.text}@open@\nenum : unsigned long long {{ {constants} }};\n@close@\n"
-    told = ", ".join(f"@inside@nca_n{i}" for i in range(len(numbers)))
-    (answer,) = ask(source, dataclasses.replace(question, text=text, names=[f"&nca::nca_tell_numbers<{told}>"]), cc)
+    numbers += [f"sizeof({start}->{path[1:]})" if path else "sizeof(@inside@nca_type)" for path in inner]
+    (answer,) = ask(source, dataclasses.replace(question, names=[f"&nca::nca_tell_numbers<{', '.join(numbers)}>"]), cc)
     found = read_numbers(answer)
     return dict(zip(places, found)), found[len(places) :]  # noqa: B905
 

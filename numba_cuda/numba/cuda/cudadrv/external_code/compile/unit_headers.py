@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING
 from ..cache.key import CacheKey
 from ..cache.store import current_store
 from ..headers.manifest import HeaderManifest, HeaderWatch
-from ..headers.scan import Scan, SourceText
 from ..platform.cuda_libraries import nvrtc_version
 from .nvrtc import Compiled
-from .nvrtc_processes import is_ending
 from .translation_unit import TranslationUnit, fixed_include_paths
 
+# What reads texts and compiles is imported where it is needed: headers on record are checked without it.
 if TYPE_CHECKING:
-    from ..headers.scan import SourceText
+    from ..headers.scan import Scan, SourceText
 
 
 class UnitHeaders:
@@ -128,6 +127,8 @@ def compiled_with_headers(
 
     Raises `OSError` if one of the user's headers cannot be read, and what *compile_* raises.
     """
+    from ..headers.scan import Scan
+
     began = time.time_ns()
     scan = Scan(text)
     if not scan.read_own():
@@ -146,6 +147,8 @@ def _at_once(
     compile_: Callable[[], Compiled], manifest: Callable[[], HeaderManifest | None]
 ) -> tuple[Compiled, Callable[[], HeaderManifest | None]]:
     """Return what *compile_* returns, and a function that returns what *manifest* does, which runs meanwhile."""
+    from .nvrtc_processes import is_ending
+
     if is_ending():
         return compile_(), manifest
     from concurrent.futures import ThreadPoolExecutor

@@ -10,6 +10,7 @@ import pytest
 from autolink_support import build
 from emulator_support import kernel_of, registered
 from numba.cuda import autolink, types
+from numba.cuda.autolink.cxx_by_name.records import _read_member_name
 from numba.cuda.np.numpy_support import from_dtype
 
 lib = autolink.cxx("""
@@ -141,3 +142,10 @@ class TestInKernels:
             autolink.CxxError, match=r"huge\(\) returns 8000 bytes, and a value in a kernel has at most 4096"
         ):
             lib.huge.signature()
+
+
+@pytest.mark.parametrize(
+    "spelled", ["adL_ZNS_10nca_objectI1QEEE5nca_v1p3two1x", "ixL_ZNS_10nca_objectI1QEEE5nca_v1pLl0E3twoLl0E1x"]
+)
+def test_a_member_is_read_from_lowered_names_with_indices_and_from_those_of_nvrtc_13_0_without(spelled):
+    assert _read_member_name(f"_ZN3nca15nca_tell_memberIXaddtdtdt{spelled}EEE") == "x"

@@ -20,7 +20,13 @@ using std::memcpy;
 #include <tuple>
 #include <utility>
 namespace S = std;
-struct __half { unsigned short bits; };
+struct __half {
+    unsigned short bits;
+    operator float() const {  // of finite numbers
+        int exponent = bits >> 10 & 31, digits = (bits & 1023) + (exponent ? 1024 : 0);
+        return __builtin_ldexpf(bits >> 15 ? -digits : digits, (exponent ? exponent : 1) - 25);
+    }
+};
 #define CALLED
 #endif
 typedef unsigned long long u64;

@@ -220,7 +220,7 @@ class Batch:
             bits = 0
             if with_bits and member.cxx in _INTEGERS and rng.random() < 0.7:
                 bits, shape = rng.randint(1, 8 * np.dtype(member.dtype).itemsize), ()
-            members.append(Member(f"m{number}", member, shape, bits))
+            members.append(Member(f"{name}_{number}", member, shape, bits))  # no two structs have one dtype
         before = rng.choice(["", "", "", "", "alignas(32)", "__attribute__((packed))"])
         return Type(name, "struct", members=tuple(members), before=before)
 
