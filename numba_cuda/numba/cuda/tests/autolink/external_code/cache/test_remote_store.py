@@ -214,9 +214,8 @@ class TestFaults:
             patch.setattr(remote._writes.all_tasks_done, "wait_for", None)
             assert remote.flush(30) == 1
         release.set()
-        while remote.flush(30):
-            pass
-        assert len(files) == 1 and not remote._is_stalled
+        remote._writes.join()
+        assert remote.flush(30) == 0 and len(files) == 1
 
     def test_the_end_of_a_process_waits_for_writes_no_longer_than_for_an_answer(self, machine, files):
         release = threading.Event()
