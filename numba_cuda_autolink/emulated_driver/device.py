@@ -12,6 +12,7 @@ from .c_functions import (
     INVALID_DEVICE,
     INVALID_VALUE,
     NO_DEVICE,
+    NOT_FOUND,
     Handles,
     Refused,
     address_of,
@@ -104,11 +105,16 @@ def cuGetProcAddress(symbol: int, function: int, version: int, flags: int, statu
 
 
 _empty_table = (ctypes.c_size_t * 1)(8)  # a table of functions begins with its size in bytes
+_OF_NVRTC = frozenset(map(bytes.fromhex, ("da9151d33ae6cc41a5c04f26d533e328", "1734dc26800d47458726c0f1e7dd8bca")))
 
 
 @c_function("pp")
 def cuGetExportTable(table: int, number: int) -> None:
-    """Give an empty table. NVRTC looks for functions in one whenever there is a driver."""
+    """Give NVRTC an empty table: it looks for functions in one whenever there is a driver. Others, such as the CUDA
+    runtime of CuPy and PyTorch, call what they expect in theirs: they get none, and raise an error."""
+    if ctypes.string_at(number, 16) not in _OF_NVRTC:
+        put_handle(table, 0)
+        raise Refused(NOT_FOUND)
     put_handle(table, ctypes.addressof(_empty_table))
 
 

@@ -231,6 +231,12 @@ class TestNumbaCuda:
         with pytest.raises(Exception, match="INVALID_VALUE"):
             cuda.jit(plus_one)[1, 2048](np.zeros(1))
 
+    def test_other_runtimes_get_no_table_of_functions_and_so_no_crash(self):
+        """CuPy's and PyTorch's would call what they expect in it."""
+        table, number = ctypes.c_void_p(1), (ctypes.c_ubyte * 16)(*bytes.fromhex("6bd5fb6c5bf4e74a8987d93912fd9df9"))
+        library = ctypes.CDLL("libcuda.so.1")
+        assert library.cuGetExportTable(ctypes.byref(table), number) == 500 and table.value is None
+
     def test_callbacks_find_variables_through_cuda_bindings(self):
         from cuda.bindings import driver
 
