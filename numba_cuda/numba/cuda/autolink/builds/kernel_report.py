@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
+from numba.cuda.cudadrv.external_code.diagnostics.messages import suggest_names
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike
 
 from ..frontend_api.front_end import front_end_of
@@ -16,6 +17,7 @@ from ..reports.report import Report
 from .ahead_of_time import build
 
 
+@suggest_names
 def report(
     kernel: Any,
     signature: Any = None,

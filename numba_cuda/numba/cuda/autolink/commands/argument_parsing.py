@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from numba.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean
+from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import first_lines
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
 SIGNATURE_EXAMPLE = "'void(float32[::1], int32)'"
@@ -152,7 +152,7 @@ def check_signature(text: str, function: Any) -> None:
 @contextlib.contextmanager
 def explained_errors() -> Iterator[None]:
     """Turn the errors of compiling and linking into a `CommandError` with the whole message and no traceback."""
-    from ..protocol.typing_diagnosis import placed_error
+    from ..protocol.placed_messages import placed_error
 
     try:
         yield
@@ -160,5 +160,5 @@ def explained_errors() -> Iterator[None]:
         raise
     except Exception as error:
         # Messages of several lines name the place in the kernel; other messages need the type of the error.
-        text = placed_error(error) if isinstance(error, NumbaError) else str(error)
+        text = first_lines(placed_error(error))
         raise CommandError(text if "\n" in text else f"{type(error).__name__}: {text}") from error

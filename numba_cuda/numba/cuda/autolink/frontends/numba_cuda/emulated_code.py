@@ -12,6 +12,7 @@ from numba.cuda.cudadrv.external_code.compile import programs
 from numba.cuda.cudadrv.external_code.compile.programs import compile_unit
 from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import recording
+from numba.cuda.cudadrv.external_code.formats.symbols import undefined_in
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.pipeline import run_link
 from numba.cuda.cudadrv.external_code.plan.errors import link_error
@@ -23,7 +24,8 @@ _LINKED = (kinds.LTO_IR, kinds.CUDA, kinds.BITCODE)
 def emulated_texts(library: Any, cc: Any) -> list[str]:
     """Return the PTX of a kernel's code *library* for *cc*.
 
-    Raises `LinkError` if an input is machine code, which cannot be emulated.
+    Raises `LinkError` if nothing defines a function that is called, or an input is machine code, which cannot be
+    emulated.
     """
     if not getattr(library, "_entries", ()):
         own = [library.get_lto_ptx(cc=cc)] if library._lto else library.get_asm_strs(cc=cc)
@@ -38,7 +40,10 @@ def emulated_texts(library: Any, cc: Any) -> list[str]:
             own = [bytes(run_link(request).code.code).decode()]
     else:
         own = library.get_asm_strs(cc=cc)
-    return [text.rstrip("\0") for text in (*own, *others.values())]
+    texts = [text.rstrip("\0") for text in (*own, *others.values())]
+    if not library.function_code.referenced.keys().isdisjoint(undefined_in("PTX", "\n".join(texts).encode())):
+        library.get_cubin(cc=cc)  # the error says what nothing defines
+    return texts
 
 
 def emulated_code(library: Any) -> ObjectCode:

@@ -12,6 +12,7 @@ from typing import Any
 
 from numba.cuda.core import config
 from numba.cuda.cudadrv import devices, driver
+from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import short_traceback
 
 from numba_cuda_autolink.emulated_driver import activation
 
@@ -64,18 +65,19 @@ def _launch_runtime(original: Any, *args: Any) -> Any:
 def _raising(function: Any, *args: Any) -> Any:
     """Call *function*. Where a kernel fails, raise what was raised there in place of the driver's error code."""
     from numba_cuda_autolink.emulated_driver.c_functions import take_failure
-    from numba_cuda_autolink.emulator import LaunchSizeError
+    from numba_cuda_autolink.emulator import EmulationError, LaunchSizeError
 
     take_failure()
-    try:
-        return function(*args)
-    except Exception as error:
-        failure = take_failure()
-        if isinstance(failure, LaunchSizeError):  # programs may expect the error of a GPU
-            raise error from failure
-        if failure is not None:
-            raise failure from None
-        raise
+    with short_traceback(errors=(EmulationError,)):
+        try:
+            return function(*args)
+        except Exception as error:
+            failure = take_failure()
+            if isinstance(failure, LaunchSizeError):  # programs may expect the error of a GPU
+                raise error from failure
+            if failure is not None:
+                raise failure from None
+            raise
 
 
 _ALSO_NEEDED = (
