@@ -39,8 +39,9 @@ def report(
         The compute capability, ``(9, 0)``, or a list of several. Default: that of the current GPU, or those that the
         kernel is compiled for already.
     listings:
-        Whether the report shows what the code became: PTX and, if ``nvdisasm`` is installed, machine code. Compile with
-        ``lineinfo=True`` to see it beside the lines of Python and C++ that it comes from.
+        Whether the report shows what the code became: PTX and, if ``nvdisasm`` is installed, machine code, beside the
+        lines of Python and C++ that it comes from. With a *signature* the kernel is built with ``lineinfo=True`` for
+        that; a kernel that is compiled already needs that option.
 
     Raises `TypeError` if *kernel* is not a kernel, or is a device function that does not return what the *signature*
     says; without a *signature* `ValueError`, if it is not compiled yet, or is compiled for several signatures.
@@ -53,6 +54,8 @@ def report(
     elif front_end.is_device_function(kernel):
         records = [front_end.compile_device_function(kernel, signature, each) for each in capabilities]
     else:
-        records = [build(kernel, signature, cc=each) for each in capabilities]
+        has_lines = getattr(kernel, "targetoptions", {}).get("debug")  # which lineinfo=True contradicts
+        options = {"lineinfo": True} if listings and not has_lines else {}
+        records = [build(kernel, signature, cc=each, **options) for each in capabilities]
     reports = [report_of(record, listings=listings) for record in records]
     return dataclasses.replace(reports[0], builds=tuple(build for each in reports for build in each.builds))
