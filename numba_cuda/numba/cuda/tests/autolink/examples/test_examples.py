@@ -15,6 +15,8 @@ from numba.cuda import autolink
 from numba.cuda.core.errors import TypingError
 from repository import EXAMPLES, SUPPORT, module
 
+LONG = ("fft", "cub_block_sum", "cub_unique", "cub_by_name", "nufft_window", "finished_graph")
+
 
 @pytest.fixture(scope="module")
 def fft_example():
@@ -40,28 +42,13 @@ class TestRunAsAScript:
     @pytest.mark.parametrize(
         "name",
         [
-            "fft.py",
-            pytest.param("cub_block_sum.py", marks=pytest.mark.thorough),
-            pytest.param("cub_unique.py", marks=pytest.mark.thorough),
-            pytest.param("cub_by_name.py", marks=pytest.mark.thorough),
             "own_cu_file.py",
-            "nufft_window.py",
-            "finished_graph.py",
             "torch_operator.py",
+            *(pytest.param(f"{name}.py", marks=pytest.mark.thorough) for name in LONG),
         ],
     )
-    def test_succeeds(self, name, thorough, tmp_path):
-        """The short form links the first kernel of the FFT, and without a GPU it runs two sizes."""
-        script = name
-        if name == "fft.py" and not thorough:
-            script = tmp_path / name
-            script.write_text(
-                f"import sys; sys.path[0] = {str(EXAMPLES)!r}\n"
-                "import itertools, fft, _run\n"
-                "if not _run.cuda.is_available(): fft.SIZES = [128, 4096]\n"
-                "_run.run(fft.launch, lambda: itertools.islice(fft.link(), 1))\n"
-            )
-        done = self.run(script)
+    def test_succeeds(self, name):
+        done = self.run(name)
         if done.returncode == 2 and "This example needs PyTorch" in done.stdout:
             pytest.skip("needs PyTorch, where there is a GPU")
         assert done.returncode == 0, done.stdout + done.stderr
@@ -70,6 +57,7 @@ class TestRunAsAScript:
             assert "linked for sm_90" in done.stdout
             assert "with the external code inlined" in done.stdout
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         "name, library", [("glm_vectors.py", "GLM"), ("boost_math.py", "Boost.Math")], ids=["glm", "boost_math"]
     )
@@ -80,6 +68,7 @@ class TestRunAsAScript:
         assert done.returncode == 0, done.stdout + done.stderr
         assert "On the GPU" in done.stdout or "gives a cubin" in done.stdout
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("name", ["curand_monte_carlo.py", "curand_by_name.py"])
     def test_curand(self, name):
         """cuRAND's wheel is too large to be a requirement of all tests (77 MB): nox has a corner with it."""
