@@ -162,6 +162,7 @@ def comparable(text: str) -> str:
     """Return the page without what differs between toolkits and Python versions: their output and version numbers."""
     text = re.sub(r"^  log: .*(?:\n    .*)*", "  log:", text, flags=re.MULTILINE)
     text = re.sub(r"does not have the (?:feature|instruction) '.*'", "does not have it", text)
+    text = re.sub(r"cannot pickle '.*' (?:object|instances)", "cannot pickle it", text)
     text = re.sub(r"\bcu1\d\b", "cuXX", text)
     text = re.sub(r"-[0-9a-f]{12}\.(cu|ptx)", r"-DIGEST.\1", text)
     text = re.sub(r"\.ptx, line \d+", ".ptx, line N", text)
