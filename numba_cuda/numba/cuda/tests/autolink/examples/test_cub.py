@@ -218,41 +218,6 @@ class TestInTheSimulator:
 
 
 class TestConstructors:
-    @pytest.mark.parametrize(
-        ("make", "message"),
-        [
-            (lambda: cub.BlockReduce(0), "block: got 0, expected a number of threads, or a tuple of up to three"),
-            (lambda: cub.BlockReduce((1, 2, 3, 4)), r"block: got \(1, 2, 3, 4\), expected a number of threads"),
-            (lambda: cub.BlockReduce("128"), "block: got '128', expected a number of threads"),
-            (lambda: cub.BlockScan((64, 32)), r"block: got \(64, 32\), expected at most 1024 threads"),
-            (lambda: cub.BlockScan((1, 1, 65)), "and 64 in the third dimension"),
-            (lambda: cub.BlockScan(64, 0), "items_per_thread: got 0, expected an integer from 1"),
-            (lambda: cub.BlockScan(64, 1.5), "items_per_thread: got 1.5, expected an integer from 1"),
-            (
-                lambda: cub.BlockReduce(64, algorithm="fast"),
-                "algorithm: got 'fast', expected 'warp_reductions' or 'raking' or 'raking_commutative_only'",
-            ),
-            (lambda: cub.BlockReduce(64, broadcast=1), "broadcast: got 1, expected True or False"),
-            (
-                lambda: cub.BlockScan(100, 1, "warp_scans"),
-                "block: got 100 threads, expected a multiple of 32 for warp_scans",
-            ),
-            (lambda: cub.BlockRadixSort(64, 1, 9), "radix_bits: got 9, expected 1 or 2"),
-            (
-                lambda: cub.BlockStore(33, 1, "warp_transpose"),
-                "block: got 33 threads, expected a multiple of 32 for warp_transpose",
-            ),
-            (lambda: cub.WarpReduce(64, 5), "threads_in_warp: got 5, expected 2 or 4 or 8 or 16 or 32"),
-            (
-                lambda: cub.WarpMergeSort(48, 32),
-                "block: got 48 threads, expected a multiple of threads_in_warp, 32",
-            ),
-        ],
-    )
-    def test_refuse_unsupported_arguments(self, make, message):
-        with pytest.raises(ValueError, match=message):
-            make()
-
     def test_attributes_that_kernels_use(self):
         load = cub.BlockLoad((16, np.int64(8)), np.int32(4))
         assert (load.block_dim, load.threads, load.items_per_thread, load.tile) == ((16, 8, 1), 128, 4, 512)

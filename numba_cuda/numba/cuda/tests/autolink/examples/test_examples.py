@@ -218,36 +218,6 @@ class TestOurFFT:
         assert fft.value_type == np.complex64
         assert fft.shared_memory_size == fft.shared_size * 8
 
-    @pytest.mark.parametrize("size", SIZES)
-    @pytest.mark.parametrize("precision", PRECISIONS)
-    def test_the_defaults_fit_a_block(self, fft_example, size, precision):
-        fft = fft_example.FFT(size, precision)
-        threads = fft.block_dim[0] * fft.block_dim[1]
-        assert 128 <= threads <= 1024
-        assert fft.shared_memory_size <= 48 * 1024
-
-    @pytest.mark.parametrize(
-        "arguments, message",
-        [
-            ({"size": 100}, "size: got 100, expected a power of two from 2 to 4096"),
-            ({"size": 8192}, "size: got 8192, expected a power of two from 2 to 4096"),
-            (
-                {"precision": np.float16},
-                "precision: got <class 'numpy.float16'>, expected numpy.float32 or numpy.float64",
-            ),
-            ({"direction": "back"}, "direction: got 'back', expected 'forward' or 'inverse'"),
-            ({"elements_per_thread": 3}, r"elements_per_thread: got 3, expected one of \[2, 4, 8, 16\] for size 128"),
-            ({"size": 4096, "elements_per_thread": 2}, r"got 2, expected one of \[4, 8, 16\] for size 4096"),
-            (
-                {"elements_per_thread": 8, "ffts_per_block": 65},
-                "ffts_per_block: got 65, expected 1 to 64, since each takes 16 of a block's 1024 threads",
-            ),
-        ],
-    )
-    def test_refuses_unsupported_arguments(self, fft_example, arguments, message):
-        with pytest.raises(ValueError, match=message):
-            fft_example.FFT(**{"size": 128, **arguments})
-
     def test_refuses_data_of_another_type_at_the_call(self, fft_example):
         fft = fft_example.FFT(128)
         shared = fft.shared_size
