@@ -69,8 +69,8 @@ class EmulatedKernel(Kernel):
     """A kernel that runs on the CPU: ``kernel[grid, block, stream, shared](*args)``.
 
     Arrays are those of NumPy, or of anything with ``__array_interface__``; results are in them when the launch returns.
-    Streams have no effect, and clusters are not emulated. What a GPU does not check is an error: accesses out of bounds, misaligned ones, barriers
-    that not all threads reach.
+    Streams have no effect, and clusters are not emulated. What a GPU does not check is an error: accesses out of
+    bounds, misaligned ones, barriers that not all threads reach.
     """
 
     def __init__(self, name: str, describe: Callable[[], Sequence[EmulatedCode]], checks: Checks | None = None):
