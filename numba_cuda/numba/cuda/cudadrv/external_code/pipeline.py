@@ -31,8 +31,7 @@ from .inputs.link_input import LinkInput, from_item
 from .link.link_record import CompiledCode, LinkedInput, LinkRecord, sha256
 from .plan.errors import link_error
 from .plan.kernel_code import LLVMModules
-from .plan.link_plan import DEVICE_RUNTIME, NAMED_EXPLICITLY, LinkPlan, PlannedInput
-from .plan.link_request import LinkRequest
+from .plan.link_plan import DEVICE_RUNTIME, NAMED_EXPLICITLY, LinkPlan, LinkRequest, PlannedInput
 from .plan.target_fit import misfit
 from .plan.variable_checks import check_variables
 from .platform import cuda_libraries
@@ -190,7 +189,7 @@ class _Link:
 
     def job(self, programs: Sequence[Program | None]) -> LinkJob:
         """Return what is linked: *programs*, and the kernel's own code, which is compiled now."""
-        from .compile.nvvm import compile_own_code
+        from .compile.plan_programs import compile_own_code
         from .link.linker_input import LinkJob, Part
 
         own = [Part(item.kind, item.code, item.name) for item in compile_own_code(self.request.kernel_code)]
@@ -222,7 +221,7 @@ class _Link:
         return json.dumps(facts).encode() + b"\0" + code
 
     def _options(self, job: LinkJob) -> tuple[str, ...]:
-        from .link.linker_options import options_for
+        from .link.linker_input import options_for
 
         target, kernel_code = self.plan.target, self.request.kernel_code
         # nvJitLink drops variables that only machine code uses, too, and then says that they are undefined.
