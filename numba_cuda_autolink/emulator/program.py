@@ -71,6 +71,11 @@ class Program:
                 addresses[key] = static + FIRST_SHARED_ADDRESS
         return addresses, static
 
+    def list_shared_variables(self) -> tuple[tuple[str, int, int], ...]:
+        """Return name, shared address and size of each variable of a known size."""
+        found = ((self.linked.find_variable(*key)[1], address) for key, address in self.shared.items())
+        return tuple((v.name, address, v.nbytes) for v, address in found if v is not None and v.nbytes)
+
     @property
     def local_bytes(self) -> int:
         """The bytes of local memory in all functions."""

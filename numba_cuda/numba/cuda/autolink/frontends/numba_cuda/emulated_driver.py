@@ -20,7 +20,6 @@ from ...frontend_api.seams import Seams
 _seams = Seams("numba-cuda")
 _in_place_of = _seams.in_place_of
 _before: dict[str, Any] = {}  # what numba-cuda knew of a driver
-_OCCUPANCY_WARNINGS = "CUDA_LOW_OCCUPANCY_WARNINGS"
 _settings_before: dict[str, Any] = {}
 # What arrays, streams, events and modules call when they are destroyed, which may be later.
 _DESTROY = ("cuMemFree", "cuMemFreeHost", "cuMemHostUnregister", "cuStreamDestroy", "cuEventDestroy", "cuLibraryUnload")
@@ -96,10 +95,20 @@ def activate() -> None:
     _seams.replace(_ALSO_NEEDED)
     state = vars(driver.driver)
     _before.update(state)
-    _settings_before[_OCCUPANCY_WARNINGS] = getattr(config, _OCCUPANCY_WARNINGS)
-    setattr(config, _OCCUPANCY_WARNINGS, 0)
+    _change_settings()
     state.update(is_initialized=False, initialization_error=None, devices=type(state["devices"])())
     type(devices.gpus).lst.fget.cache_clear()
+
+
+def _change_settings() -> None:
+    """Let numba-cuda not warn of small grids and, where all is checked, free memory at once, so that accesses to it are
+    found."""
+    from numba_cuda_autolink.emulated_driver.code import checks
+
+    names = ["CUDA_LOW_OCCUPANCY_WARNINGS", *(["CUDA_DEALLOCS_COUNT"] if checks.initialised else [])]
+    for name in names:
+        _settings_before[name] = getattr(config, name)
+        setattr(config, name, 0)
 
 
 def deactivate() -> None:
@@ -113,7 +122,8 @@ def deactivate() -> None:
     state.update(kept)
     state.update(_before)
     _before.clear()
-    setattr(config, _OCCUPANCY_WARNINGS, _settings_before.pop(_OCCUPANCY_WARNINGS))
+    while _settings_before:
+        setattr(config, *_settings_before.popitem())
     type(devices.gpus).lst.fget.cache_clear()
 
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import types
 
 import numpy as np
 import pytest
@@ -300,6 +301,15 @@ def test_a_library_of_python_functions_is_found_by_its_name():
     assert [getattr(found, name)(5) for name in functions] == [5, 10, 15]
     with pytest.raises(AttributeError):
         _ = found.times_4
+
+
+def test_freed_arrays_are_freed_at_once_where_all_is_checked():
+    with autolink.emulated(checks=True):
+        array = cuda.to_device(np.zeros(4))
+        freed = types.SimpleNamespace(__cuda_array_interface__=array.__cuda_array_interface__)
+        del array
+        with pytest.raises(EmulationError, match="A read of 8 bytes after the memory was freed"):
+            cuda.jit(plus_one)[1, 1](cuda.as_cuda_array(freed))
 
 
 def test_a_kernel_whose_code_was_unloaded_is_named(device):
