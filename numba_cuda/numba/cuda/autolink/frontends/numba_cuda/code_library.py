@@ -273,13 +273,6 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         states: dict[str, Any] = self.state() if self.brings_external_code else super()._reduce_states()
         return states
 
-    @classmethod
-    def _rebuild(cls, function_code: FunctionCode | None = None, **state: Any) -> LinkingCodeLibrary:
-        if function_code is not None:
-            return cls.restore(function_code, **state)
-        library: LinkingCodeLibrary = super()._rebuild(**state)
-        return library
-
     def state(self) -> dict[str, Any]:
         """Return what `restore` takes: the kernel as the front end made it, and what it needs linked."""
         _ = self.llvm_strs  # makes the names canonical
@@ -290,12 +283,15 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         return {**CUDACodeLibrary._reduce_states(alone), "function_code": self.function_code}
 
     @classmethod
-    def restore(cls, function_code: FunctionCode, **state: Any) -> LinkingCodeLibrary:
+    def restore(cls, function_code: FunctionCode | None = None, **state: Any) -> LinkingCodeLibrary:
         """Return the library with this `state`. Its link asks the called objects again."""
         library: LinkingCodeLibrary = super()._rebuild(**state)
-        library.function_code, function_code.llvm_ir = function_code, lambda: library.llvm_strs
-        function_code.runtimes = library._runtimes
+        if function_code is not None:
+            library.function_code, function_code.llvm_ir = function_code, lambda: library.llvm_strs
+            function_code.runtimes = library._runtimes
         return library
+
+    _rebuild = restore
 
 
 def _allow_shared_memory(cufunc: Any) -> None:
