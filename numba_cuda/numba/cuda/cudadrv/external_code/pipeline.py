@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from .link.linker_input import LinkJob, Part
 
 # Part of the cache's key: goes up when the meaning of what is cached changes.
-_FORMAT = "7"
+_FORMAT = "8"
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,6 @@ def device_runtime() -> LinkInput | None:
         return None
 
 
-class _OtherHeadersError(Exception):
-    """A header was edited after the key of a link was made, and before a program was compiled."""
-
-
 @dataclass(frozen=True)
 class _Link:
     """One link, with the *runtime* library of devices if it is needed."""
@@ -110,12 +106,12 @@ class _Link:
         programs: list[Program | None] | None = None
         seconds = 0.0
 
-        def build() -> bytes:
+        def build() -> bytes | None:
             nonlocal programs, seconds
             if programs is None:
                 programs = self.compile()
                 if keys_of(self.plan, programs) != keys:
-                    raise _OtherHeadersError
+                    return None
             job = self.job(programs)
             start = time.perf_counter()
             data = self._link(job)
@@ -127,12 +123,12 @@ class _Link:
         if len(keys) < len(recorded):
             programs = self.compile()
             keys = keys_of(self.plan, programs)
-        try:
-            fetched = store.fetch(self._key(keys), build)
-        except _OtherHeadersError:
+        fetched = store.fetch(self._key(keys), build)
+        if fetched is None:  # a header was edited after the key was made
             assert programs is not None
             keys = keys_of(self.plan, programs)
             fetched = store.fetch(self._key(keys), build)
+            assert fetched is not None
         if fetched.origin == "built":
             assert programs is not None
             return self._read(Fetched(fetched.data, "built", seconds), programs)
@@ -238,7 +234,8 @@ class _Link:
             lineinfo=target.lineinfo or None,
             ptx=(job.has_ltoir and self.request.output == "ptx") or None,
             optimize_unused_variables=drop or None,
-            kernels_used=[kernel_code.entry] if drop and not self.plan.named_explicitly else None,
+            # One that Python calls as a function must not be dropped unseen.
+            kernels_used=[kernel_code.entry, *kernel_code.sites] if drop and not self.plan.named_explicitly else None,
             verbose=True,  # ptxas then reports what it spills, in no measurable time
             **kernel_code.options,
         )
