@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a front end provides, and what this project provides to front ends.
 
-==================  ===========================================================================
-``front_end``       the front ends: their types and IR, and what each provides to build kernels
-``seams``           attributes of a front end that are replaced, all or none, and restored
-``typing_rounds``   calls that type inference puts off, to be resolved together
-``type_inference``  type inference, which runs again where C++ writes to arguments
-==================  ===========================================================================
+=====================  ===========================================================================
+``front_end``          the front ends: their types and IR, and what each provides to build kernels
+``seams``              attributes of a front end that are replaced, all or none, and restored
+``typing_rounds``      calls that type inference puts off, to be resolved together
+``type_inference``     type inference, which runs again where C++ writes to arguments
+``emulated_launches``  errors of kernels in the emulator, in place of the driver's codes
+=====================  ===========================================================================
 
 A front end is a compiler of Python functions to kernels. This project attaches to it in its module ``activation``,
 which holds all seams (``SEAMS``, ``activate``, ``deactivate``, ``active``), and builds its kernels through a

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Timeline
+from numba.cuda.cudadrv.external_code.inputs import kinds
+from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike, Target
 from numba_cuda_mlir import decorators, mlir_optimization
 from numba_cuda_mlir.descriptor import MLIRDispatcher
@@ -18,6 +21,7 @@ from numba_cuda_mlir.numba_cuda.core.compiler_lock import global_compiler_lock
 from numba_cuda_autolink.launch.driver import Device, bindings, call_driver
 from numba_cuda_autolink.launch.loaded_kernel import Loaded, set_attribute
 
+from ...builds.emulated_build import EmulatedTexts
 from ...compilation.capability import compute_capability
 from ...compilation.context import without_device
 from ...finished_kernels.saving import check_runtime, layout_of
@@ -30,8 +34,10 @@ from ...function_code.build_record import (
     facts_of,
     parameter_names,
 )
+from ...function_code.emulated_texts import emulated_texts
 from ...function_code.function_code import FunctionCode
 from ...protocol.kernel_signatures import kernel_argument_types
+from .emulated_driver import is_emulated
 from .linker import KEY, compiled_for
 from .module_callbacks import SetUp, TearDown
 from .type_translation import to_core
@@ -77,10 +83,10 @@ def _record(dispatcher: Any, compiled: Any, output: str, carveout: int | str | N
     external = metadata.get(KEY) or _without_external_code(dispatcher, metadata)
     target = compiled_for(external)
     plan = external.plan(target)
-    if output == "ptx":
+    if output == "ptx" and not is_emulated():
         code = mlir_optimization.get_lto_ptx(compiled).encode()
     else:
-        code = bytes(metadata["cubin" if output == "cubin" else "ltoir"])
+        code = bytes(metadata["ltoir" if output == "ltoir" else "cubin"])  # PTX in the emulator
     capability = target.compute_capability
     names = parameter_names(dispatcher.py_func, len(compiled.signature.args))
     launch = LaunchFacts(
@@ -108,7 +114,20 @@ def _record(dispatcher: Any, compiled: Any, output: str, carveout: int | str | N
         external.prototypes,
         launch,
         external.called_functions,
+        EmulatedTexts(partial(_emulated_texts, compiled), capability.parts),
     )
+
+
+def _emulated_texts(compiled: Any) -> list[str]:
+    metadata = compiled.metadata
+    own = (
+        LinkInput(kinds.LTO_IR, metadata["ltoir"])
+        if metadata.get("ltoir")
+        else LinkInput(kinds.PTX, metadata["ptx"].encode())
+    )
+    if (external := metadata.get(KEY)) is not None:
+        return emulated_texts(external, compiled_for(external), [own])
+    return [mlir_optimization.get_lto_ptx(compiled) if own.kind is kinds.LTO_IR else metadata["ptx"]]
 
 
 def _without_external_code(dispatcher: Any, metadata: Any) -> FunctionCode:
@@ -131,7 +150,8 @@ def launched(kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None] =
 
 
 def _of_launched(kernel: Any, compiled: Any) -> BuildRecord:
-    return _record(kernel, compiled, "cubin", kernel.targetoptions.get("shared_memory_carveout"))
+    output = "ptx" if is_emulated() else "cubin"
+    return _record(kernel, compiled, output, kernel.targetoptions.get("shared_memory_carveout"))
 
 
 def _signature(compiled: Any) -> str:

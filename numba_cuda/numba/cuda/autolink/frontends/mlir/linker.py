@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
+from cuda.core import ObjectCode
 from numba.cuda.cudadrv.external_code.diagnostics import progress
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
@@ -16,7 +17,9 @@ from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba_cuda_mlir._mlir import ir
 from numba_cuda_mlir.linker import resolve_link_plan
 
+from ...function_code.emulated_texts import emulated_texts
 from ...function_code.function_code import FunctionCode
+from .emulated_driver import is_emulated
 from .module_callbacks import SetUp, TearDown
 
 # The key of a function's metadata under which numba-cuda-mlir keeps what it needs linked.
@@ -58,8 +61,17 @@ class CallLinker:
         """Do nothing: the plan has what ``link=`` names."""
 
     def complete(self) -> Any:
-        """Return the cubin; of a device function, nothing."""
-        return SimpleNamespace(code=b"") if self._target is None else self._linked("cubin", self._target)
+        """Return the cubin, or in the emulator the PTX; of a device function, nothing."""
+        if self._target is None:
+            return SimpleNamespace(code=b"")
+        if is_emulated():
+            return ObjectCode.from_ptx("\n".join(self.emulated_texts()).encode(), name=self.external.name)
+        return self._linked("cubin", self._target)
+
+    def emulated_texts(self) -> list[str]:
+        """Return the PTX of the kernel with all that it links."""
+        assert self._target is not None
+        return emulated_texts(self.external, self._target, [self._own_input()])
 
     def get_linked_ptx(self) -> bytes:
         """Return the PTX after link-time optimisation."""
@@ -68,11 +80,13 @@ class CallLinker:
 
     def _linked(self, output: str, target: Target) -> Any:
         external = self.external
-        assert self._own is not None
-        own = LinkInput(kinds.LTO_IR if self.lto else kinds.PTX, self._own, name=external.name)
         with progress.step(f"linking {external.name}"):
-            request = external.request(target, [own], output, drop_unused_variables=self._drop)
+            request = external.request(target, [self._own_input()], output, drop_unused_variables=self._drop)
             return external.link(request).code
+
+    def _own_input(self) -> LinkInput:
+        assert self._own is not None
+        return LinkInput(kinds.LTO_IR if self.lto else kinds.PTX, self._own, name=self.external.name)
 
 
 def linker_for(lower: Any) -> CallLinker:

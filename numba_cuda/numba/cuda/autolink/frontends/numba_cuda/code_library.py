@@ -216,9 +216,12 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
     def emulated_texts(self, cc: Any) -> list[str]:
         """Return the kernel's PTX with that of all it links, for the emulator."""
-        from .emulated_code import emulated_texts
+        from ...function_code.emulated_texts import emulated_texts
 
-        return emulated_texts(self, cc)
+        if not self._entries:
+            own = [self.get_lto_ptx(cc=cc)] if self._lto else self.get_asm_strs(cc=cc)
+            return [text.rstrip("\0") for text in own]
+        return emulated_texts(self.function_code, self.plan(cc).target, self.own_inputs(cc))
 
     def link_request(self, cc: Any, output: str) -> LinkRequest | None:
         """Return the link that makes the ``"cubin"`` or ``"ptx"`` for *cc*; ``None`` if numba-cuda links it alone."""

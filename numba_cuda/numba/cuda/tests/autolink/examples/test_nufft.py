@@ -310,12 +310,24 @@ def test_runs_as_a_reader_runs_it(tmp_path):
         assert not picture.exists()
 
 
+def in_turn(rows, columns):
+    """Return parameters for all of *rows* with each of *columns*: the short form takes each row with one of them."""
+    return [
+        pytest.param(*row, *column, marks=() if i % len(columns) == j else pytest.mark.thorough)
+        for i, row in enumerate(rows)
+        for j, column in enumerate(columns)
+    ]
+
+
 @pytest.mark.gpu
 class TestOnTheGPU:
-    @pytest.mark.parametrize("sign, eps", [(1, 1e-3), (1, 1e-6), (-1, 1e-9), (1, 1e-12)])
     @pytest.mark.parametrize("kind", [1, 2])
     @pytest.mark.parametrize(
-        "modes, points", [((1000,), 5000), ((777,), 5000), ((64, 64), 5000), ((101, 250), 20_000), ((1,), 10)]
+        "modes, points, sign, eps",
+        in_turn(
+            [((1000,), 5000), ((777,), 5000), ((64, 64), 5000), ((101, 250), 20_000), ((1,), 10)],
+            [(1, 1e-3), (1, 1e-6), (-1, 1e-9), (1, 1e-12)],
+        ),
     )
     def test_to_the_tolerance(self, nufft, kind, sign, eps, modes, points):
         case = nufft.make_case(kind, modes, points, eps, sign=sign)
@@ -324,24 +336,26 @@ class TestOnTheGPU:
         case()  # the second run finds the grid as the first left it
         assert case.error() <= eps
 
-    @pytest.mark.parametrize("eps", [1e-2, 1e-4, 1e-6])
     @pytest.mark.parametrize("kind", [1, 2])
-    @pytest.mark.parametrize("modes, points", [((500,), 3000), ((20_000,), 50_000), ((150, 90), 30_000)])
+    @pytest.mark.parametrize(
+        "modes, points, eps",
+        in_turn([((500,), 3000), ((20_000,), 50_000), ((150, 90), 30_000)], [(1e-2,), (1e-4,), (1e-6,)]),
+    )
     def test_in_single_precision(self, nufft, kind, eps, modes, points):
         case = nufft.make_case(kind, modes, points, eps, np.complex64)
         case()
         assert case.error() <= eps + 1e-6
 
-    @pytest.mark.parametrize("eps", [1e-6, 1e-12])
     @pytest.mark.parametrize("kind", [1, 2])
-    @pytest.mark.parametrize("modes, points", [(3001, 20_000), (100_000, 100_000), (1 << 20, 200_000)])
+    @pytest.mark.parametrize(
+        "modes, points, eps", in_turn([(3001, 20_000), (100_000, 100_000), (1 << 20, 200_000)], [(1e-6,), (1e-12,)])
+    )
     def test_long(self, nufft, kind, eps, modes, points):
         case = nufft.make_case(kind, modes, points, eps)
         case()
         assert case.error(most=50 if kind == 1 else 10) <= 2 * eps  # of few elements
 
-    @pytest.mark.parametrize("kind", [1, 2])
-    @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+    @pytest.mark.parametrize("kind, dtype", in_turn([(1,), (2,)], [(np.complex64,), (np.complex128,)]))
     def test_largest_square(self, nufft, kind, dtype):
         case = nufft.make_case(kind, (2048, 2048), 100_000, 1e-5, dtype)
         case()
