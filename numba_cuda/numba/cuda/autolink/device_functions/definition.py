@@ -36,7 +36,7 @@ from ..compilation.context import (
 )
 from ..device_callable.base_class import DeviceCallable
 from ..frontend_api.front_end import NUMBA_CUDA, core_type, vocabulary_of_kernel
-from ..protocol.calling_code import CallingCode
+from ..protocol.answers import CallingCode
 from ..protocol.value_digest import UnknownValueError, value_digest
 from .c_signature import CSignature
 from .c_wrapper import can_raise, wrapped

@@ -20,7 +20,7 @@ from numba.cuda.cudadrv.external_code.compile.plan_programs import sources_of
 from numba.cuda.cudadrv.external_code.diagnostics import progress
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
-from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 
 from ..builds.ahead_of_time import PreparedBuild, prepare, prepare_for_launch

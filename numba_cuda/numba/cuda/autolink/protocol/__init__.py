@@ -16,6 +16,5 @@ travels with its answer, as an `AskedCall`.
 ``placed_messages``    messages of a front end's errors: the diagnosis, then the place in the source
 ``typing_diagnosis``   why Numba cannot type a use of called objects, in place of its own message
 ``kernel_signatures``  signatures of kernels, and what is wrong with them
-``calling_code``       code that an object returns, and that calls objects in its turn
 =====================  =====================================================================================
 """

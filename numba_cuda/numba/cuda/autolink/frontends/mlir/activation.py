@@ -19,6 +19,8 @@ from numba.cuda.cudadrv.linkable_code import LinkableCode
 from numba_cuda_mlir.numba_cuda import typing
 from numba_cuda_mlir.numba_cuda.core.errors import LoweringError, NumbaError, TypingError
 
+from numba_cuda_autolink.emulated_driver import activation as emulation
+
 from ...compilation.context import cc_without_device, compilation, compiling, isolate
 from ...compilation.kernel_events import KernelEvent, announce
 from ...frontend_api.front_end import register
@@ -31,6 +33,7 @@ from ...protocol.ask import ask_at
 from ...protocol.call_sites import CallSites, note_objects
 from ...protocol.placed_messages import placed_error
 from ...protocol.typing_diagnosis import has_own_diagnosis
+from . import emulated_driver
 from .call_lowering import llvm_prototype, lower_call
 from .called_objects import CalledObjectType, constant_of_attribute, is_called_object, refresh_typing
 from .linker import KEY, CallLinker, linker_for
@@ -310,10 +313,13 @@ def activate() -> None:
         _seams.replace(_ALSO_NEEDED)
         register(MLIR)
         refresh_typing()
+        if emulation.is_active():
+            emulated_driver.activate()
 
 
 def deactivate() -> None:
     """Restore numba-cuda-mlir as it was. Kernels that are already compiled keep working."""
+    emulated_driver.deactivate()
     _seams.restore()
 
 

@@ -64,7 +64,7 @@ def _magic_tuple(original: Any, codegen: Any) -> Any:
 @_in_place_of("numba.cuda.compiler:ExternalCodeLibrary")
 def _make_external_library(original: Any, *args: Any, **kwargs: Any) -> Any:
     """Keep the order in which code is given to ``declare_device``."""
-    from ...function_code.ordered_set import OrderedSet
+    from ...function_code.calls import OrderedSet
 
     library = original(*args, **kwargs)
     library._linking_files = OrderedSet()

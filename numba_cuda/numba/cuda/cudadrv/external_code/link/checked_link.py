@@ -26,7 +26,7 @@ _NEEDS_DEVICE_RUNTIME = re.compile(r"(?:Unresolved extern function|Undefined ref
 # A link may unroll and inline, but no input allows more than this many bytes for each of its own, and these besides.
 _MOST_GROWTH, _MOST_ADDED = 64, 64 << 20
 _TIMES = re.compile(r"^.*\btime\b.*(?:\n|$)", re.MULTILINE | re.IGNORECASE)
-_DROP, _KERNELS = "-optimize-unused-variables", "-kernels-used="
+_DROP = "-optimize-unused-variables"
 # What nvJitLink prints, and does not report, of machine code that it links into something wrong.
 _PRINTED_ERROR = re.compile(r"@E@|\berror *:|Prototype doesn't match|Multiple definition of")
 
@@ -109,17 +109,13 @@ def linked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[bytes, 
 
 def _with_variables_kept(job: LinkJob, interfaces: Sequence[Interface], options: tuple[str, ...]) -> tuple[str, ...]:
     """Return the options of a link that drops unused variables with those to keep: those that the host sets, and those
-    of code that is named explicitly, which programs may look up. All are kept if it is not known which these are, and
-    all kernels are if a source defines some: one that Python calls as a function must not be dropped unseen."""
+    of code that is named explicitly, which programs may look up. All are kept if it is not known which these are."""
     named = job.plan.named_explicitly
     if _DROP not in options:
         return options
     kept = {variable.memory.type.name for _, variable in job.plan.variables}
     for each in interfaces:
-        planned = each.part.planned
-        if planned is not None and b"__global__" in planned.input.code:
-            return tuple(option for option in options if option != _DROP and not option.startswith(_KERNELS))
-        if planned is not None and planned.input in named:
+        if each.part.planned is not None and each.part.planned.input in named:
             if each.variables is None:
                 return tuple(option for option in options if option != _DROP)
             kept.update(each.variables)

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..inputs.kinds import LTO_IR, PTX
 from ..inputs.link_input import LinkInput, LinkInputError
-from .linker_options import Linkable, options_for
+from .linker_input import Linkable, options_for
 from .nvjitlink import Outcome, TrialError, link_here, link_in_helper, multiply_defined, run_trials
 
 _SYMBOL = re.compile(r"[A-Za-z_$.][\w$.]*", re.ASCII)  # damaged code may have others, which NVVM refuses
