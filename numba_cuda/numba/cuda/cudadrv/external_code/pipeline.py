@@ -202,13 +202,13 @@ class _Link:
 
     def _link(self, job: LinkJob) -> bytes:
         """Link what was compiled: return the entry of the cache."""
-        from .link.checked_link import LinkFailedError, linked
+        from .link.checked_link import LinkFailedError, link_checked
 
         plan = self.plan
         options = self._options(job)
         with progress.step(f"linking {plan.kernel} for {plan.target.arch}"), timeline.span("link", plan.kernel):
             try:
-                code, log = linked(job, options, self.request.output)
+                code, log = link_checked(job, options, self.request.output)
             except LinkFailedError as error:
                 raise self.explain(job, error.log) from RuntimeError(error.whole)
         inputs = [

@@ -25,7 +25,7 @@ from ...compilation.context import cc_without_device, compilation, compiling, is
 from ...compilation.kernel_events import KernelEvent, announce
 from ...frontend_api.front_end import register
 from ...frontend_api.seams import Seams
-from ...frontend_api.type_inference import inferred
+from ...frontend_api.type_inference import infer_types
 from ...frontend_api.typing_rounds import propagated, template_of
 from ...function_code.called_symbols import check_state
 from ...function_code.function_code import FunctionCode
@@ -151,7 +151,7 @@ def _resolve_value_type(original: Any, context: Any, value: Any) -> Any:
 def _infer_types(original: Any, inference: Any, state: Any) -> Any:
     """Let functions of C++ write to variables, and ask called objects when types are final, so that one that refuses is
     a typing error at the call."""
-    changed = inferred(original, inference, state, TypingError, MLIR)
+    changed = infer_types(original, inference, state, TypingError, MLIR)
     if compilation() is not None:
         for call, site in CallSites(state.func_ir, state.typemap, MLIR).all(state.calltypes):
             ask_at(site, call.loc)

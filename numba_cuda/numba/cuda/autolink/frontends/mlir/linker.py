@@ -66,7 +66,7 @@ class CallLinker:
             return SimpleNamespace(code=b"")
         if is_emulated():
             return ObjectCode.from_ptx("\n".join(self.emulated_texts()).encode(), name=self.external.name)
-        return self._linked("cubin", self._target)
+        return self._link("cubin", self._target)
 
     def emulated_texts(self) -> list[str]:
         """Return the PTX of the kernel with all that it links."""
@@ -76,9 +76,9 @@ class CallLinker:
     def get_linked_ptx(self) -> bytes:
         """Return the PTX after link-time optimisation."""
         assert self._target is not None
-        return bytes(self._linked("ptx", self._target).code)
+        return bytes(self._link("ptx", self._target).code)
 
-    def _linked(self, output: str, target: Target) -> Any:
+    def _link(self, output: str, target: Target) -> Any:
         external = self.external
         with progress.step(f"linking {external.name}"):
             request = external.request(target, [self._own_input()], output, drop_unused_variables=self._drop)

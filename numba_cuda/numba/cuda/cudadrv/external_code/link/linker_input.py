@@ -60,7 +60,7 @@ class LinkJob:
         return any(part.kind is kinds.LTO_IR for part in self.parts)
 
 
-def listed(parts: Sequence[Part]) -> str:
+def list_origins(parts: Sequence[Part]) -> str:
     """Return the origins of *parts*, for a message."""
     return "; ".join(part.origin for part in parts)
 
