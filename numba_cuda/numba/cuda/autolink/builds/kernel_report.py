@@ -54,8 +54,8 @@ def report(
     elif front_end.is_device_function(kernel):
         records = [front_end.compile_device_function(kernel, signature, each) for each in capabilities]
     else:
-        has_lines = getattr(kernel, "targetoptions", {}).get("debug")  # which lineinfo=True contradicts
-        options = {"lineinfo": True} if listings and not has_lines else {}
+        contradicted = getattr(kernel, "targetoptions", {}).get("debug")  # which lineinfo=True contradicts
+        options: dict[str, Any] = {"lineinfo": True} if listings and not contradicted else {}
         records = [build(kernel, signature, cc=each, **options) for each in capabilities]
     reports = [report_of(record, listings=listings) for record in records]
     return dataclasses.replace(reports[0], builds=tuple(build for each in reports for build in each.builds))
