@@ -29,7 +29,8 @@ _MOST_LINES = 13  # of a message
 
 @contextlib.contextmanager
 def short_traceback(
-    message: Callable[[Exception], str] = str, errors: tuple[type[Exception], ...] = (NumbaError, LinkerError)
+    message: Callable[[Any], str] = str,
+    errors: tuple[type[BaseException], ...] = (NumbaError, LinkerError, KeyboardInterrupt),
 ) -> Iterator[None]:
     """Hide the frames of the compiler in the traceback of one of *errors* that leaves the ``with`` block: others are
     faults of a compiler. What is printed of an error begins as the text that *message* returns of it."""
