@@ -82,7 +82,7 @@ def test_another_hook_for_uncaught_errors_gets_the_short_traceback(script):
 def test_plain_numba_errors_begin_with_the_diagnosis_and_the_place(tmp_path):
     script = tmp_path / "plain.py"
     script.write_text(SCRIPT.replace("scaled(x[1])", "x[1] + 'a'"))
-    diagnosis, place, source, caret, *others = run(script).partition("TypingError: ")[2].splitlines()
+    diagnosis, place, source, _, *others = run(script).partition("TypingError: ")[2].splitlines()
     assert diagnosis.startswith("No implementation of function")
     assert (place, source) == (f"  at: {script}:19", "      x[0] = x[1] + 'a'")
     assert len(others) < 12 and "more lines: " in others[-2]
