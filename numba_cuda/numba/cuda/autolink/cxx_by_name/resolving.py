@@ -40,14 +40,14 @@ class Unit(NamedTuple):
 
 class _Notes:
     """What is known in one compilation: the calls of the kernel so far and, by symbol, their C functions or why C++
-    refuses them; the units that were looked up, with their lowered names; and the symbols of calls that were guessed
-    and that C++ refuses."""
+    refuses them; the units that were looked up, with their lowered names; and, by symbol, whether calls that are
+    guessed have been refused."""
 
     def __init__(self) -> None:
         self.calls: dict[str, Call] = {}
         self.externs: dict[str, Extern | CxxError] = {}
         self.compiled: dict[Unit, CompiledSource] = {}
-        self.unlikely: set[str] = set()
+        self.unlikely: dict[str, bool] = {}
 
 
 class Resolver:
@@ -129,10 +129,6 @@ class Resolver:
         """Return the sources of a call, and of those that were declared with it."""
         return [self._source_of(each) for each in self._linked_with(call, target)]
 
-    def symbols(self, call: Call, target: Target) -> list[str]:
-        """Return the names of the C functions of the `sources`, which stand for all of their text."""
-        return [each.symbol for each in self._linked_with(call, target)]
-
     def get_refusal(self, call: Call) -> CxxError | None:
         """Return why a call was refused in this compilation; None if it was not."""
         found = self._notes().externs.get(call.symbol)
@@ -185,7 +181,7 @@ class Resolver:
         guessed = [call for call in itertools.chain(*unit) if call.symbol not in known]
         at_fault = [call for call in itertools.chain(*unit) if is_named_in(error.log, call.label)]
         refused = {call.symbol: call for call in guessed if call in at_fault or not at_fault}
-        notes.unlikely.update(refused)
+        notes.unlikely.update(dict.fromkeys(refused, True))
         for call in refused.values():
             current_store().put(_unlikely(call, target), b"")
         return Unit(*(tuple(call for call in calls if call.symbol not in refused) for calls in unit))
@@ -193,7 +189,10 @@ class Resolver:
     def _is_unlikely(self, call: Call, target: Target) -> bool:
         if (call.symbol, target) in self._resolved:
             return False
-        return call.symbol in self._notes().unlikely or current_store().has(_unlikely(call, target))
+        unlikely = self._notes().unlikely
+        if call.symbol not in unlikely:
+            unlikely[call.symbol] = current_store().has(_unlikely(call, target))
+        return unlikely[call.symbol]
 
     def _resolve_apart(
         self, unit: Unit, error: CompileError, target: Target, notes: _Notes, certain: Set[Call]

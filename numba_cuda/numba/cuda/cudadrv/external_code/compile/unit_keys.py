@@ -60,14 +60,16 @@ class UnitKeys:
         )
 
 
-def checked_keys(program: CacheKey, called: Sequence[CalledFunction]) -> list[CacheKey]:
-    """Return the keys under which is noted that functions of *program*, if there, have the types of calls: one for each
-    function, so that kernels that call others of them use it too."""
-    return [
-        CacheKey(
-            "prototype",
-            f"{each.symbol} in {program.name}",
-            (("format", _CHECK), ("program", program.digest), ("function", each.symbol), ("types", each.types)),
-        )
-        for each in called
-    ]
+def checked_key(program: CacheKey, called: CalledFunction) -> CacheKey:
+    """Return the key under which is noted that a function of *program*, if there, has the types of a call."""
+    function = ("function", called.symbol), ("types", called.types)
+    return CacheKey("prototype", f"{called.symbol} in {program.name}", (*_checked_program(program), *function))
+
+
+def derived_key(program: CacheKey) -> CacheKey:
+    """Return the key under which the functions of *program* are listed whose types of calls were derived from it."""
+    return CacheKey("prototype", f"derived from {program.name}", _checked_program(program))
+
+
+def _checked_program(program: CacheKey) -> tuple[tuple[str, str | bytes], ...]:
+    return ("format", _CHECK), ("program", program.digest)
