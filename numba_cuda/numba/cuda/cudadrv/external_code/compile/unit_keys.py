@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import cuda.core
+from numba_cuda_autolink.package_versions import version_of
 
 from ..cache.key import CacheKey
 from ..headers.manifest import MANIFEST_FORMAT, HeaderManifest
@@ -37,7 +38,8 @@ class UnitKeys:
         self._has_lines = bool(unit.option("lineinfo") or unit.option("debug"))
         # NVRTC writes the working directory into LTO-IR, where only debuggers and profilers use it, to find sources.
         folder = (("working directory", working_directory()),) if self._has_lines else ()
-        record = ("record of headers", MANIFEST_FORMAT)
+        # Another version may find other headers.
+        record = ("record of headers", f"{MANIFEST_FORMAT}, numba-cuda-autolink {version_of('numba-cuda-autolink')}")
         self.headers = CacheKey("headers", unit.name, (*self._parts(with_paths=True), *folder, record))
         self.source = CacheKey("source", unit.name, self._parts(with_paths=False))
 

@@ -160,3 +160,7 @@ def test_the_key_is_the_same_with_the_same_tools(other, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(pipeline.cuda_libraries, library, lambda: "another build")
             assert key() != before
+    for package in ("numba-cuda-autolink", "numba-cuda"):
+        with monkeypatch.context() as patch:
+            patch.setattr(pipeline, "version_of", {package: "another"}.get)
+            assert key() != before
