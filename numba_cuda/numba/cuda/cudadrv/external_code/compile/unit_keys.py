@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import cuda.core
+
 from numba_cuda_autolink.package_versions import version_of
 
 from ..cache.key import CacheKey
