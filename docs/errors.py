@@ -102,12 +102,12 @@ def _anchor(title: str) -> str:
 def _entry(case: Case, message: str) -> str:
     code = case.shown or textwrap.dedent(case.code).strip()
     return (
-        f"### {case.title}\n\n{_filled(case.when)}\n\n```python\n{code}\n```\n\n```text\n{message}\n```\n\n"
-        f"{_filled('**What to do.** ' + case.remedy)}\n"
+        f"### {case.title}\n\n{_fill(case.when)}\n\n```python\n{code}\n```\n\n```text\n{message}\n```\n\n"
+        f"{_fill('**What to do.** ' + case.remedy)}\n"
     )
 
 
-def _filled(text: str) -> str:
+def _fill(text: str) -> str:
     return textwrap.fill(" ".join(text.split()), 118, break_long_words=False, break_on_hyphens=False)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..emulator import Checks, Module, memory
+from ..emulator import Checks, EmulationError, Module, memory
 from ..types.parameters import Leaf, Parameter, end_of, item_size
 from .argument_packing import Buffer, writers
 from .arrays import view_of
@@ -101,11 +101,11 @@ class EmulatedKernel(Kernel):
     def _with(self, checks: Checks) -> EmulatedKernel:
         return EmulatedKernel(self.name, self._describe, checks)  # type: ignore[arg-type]
 
-    def _configured(self, how: Configuration) -> Callable[..., None]:
+    def _configure(self, how: Configuration) -> Callable[..., None]:
         if how.cluster is not None:
             raise refused_launch(self.name, f"cluster={how.cluster} in the emulator", "no clusters")
         codes: list[Any] = [overload.code for overload in self._overloads]
-        launch = self._choosing(
+        launch = self._choose_launch(
             [functools.partial(self._launch, number, code, how) for number, code in enumerate(codes)]
         )
 
@@ -132,12 +132,15 @@ class EmulatedKernel(Kernel):
         device = _device(code.compute_capability)
         buffer = Buffer(end_of(code.leaves))
         arrays = [(parameter.name, arg) for parameter, arg in zip(code.parameters, args, strict=True)]
-        with on_device(device), _registered(arrays, device):
+        with on_device(device), _register(arrays, device):
             for write, arg in zip(writers(self.name, code.parameters, code.leaves, buffer, device), args, strict=True):
                 write(arg, None)
             arguments = bytes(buffer.bytes[: end_of(code.leaves)])
             cooperative = how.cooperative or code.cooperative
-            kernel.launch(how.grid, how.block, arguments, shared=how.shared, cooperative=cooperative)
+            try:
+                kernel.launch(how.grid, how.block, arguments, shared=how.shared, cooperative=cooperative)
+            except EmulationError as error:
+                raise error.with_traceback(None) from error.__cause__  # without the emulator's own frames
 
 
 def _device(compute_capability: tuple[int, int]) -> Device:
@@ -145,7 +148,7 @@ def _device(compute_capability: tuple[int, int]) -> Device:
 
 
 @contextlib.contextmanager
-def _registered(named: Sequence[tuple[str, Any]], device: Device) -> Iterator[None]:
+def _register(named: Sequence[tuple[str, Any]], device: Device) -> Iterator[None]:
     """Let kernels access the memory of the arrays in *named*, and nothing beside it. Arrays that overlap are one."""
     regions: list[tuple[int, int, str]] = []
     for low, high, name in sorted(_extents(named, device)):

@@ -253,12 +253,12 @@ class Kernel:
             If a number is not positive or exceeds the limits of CUDA, or *stream* is not a stream.
         """
         options = {"cooperative": bool(cooperative), "cluster": cluster, "programmatic": bool(programmatic)}
-        return self._configured(Configuration.of(self.name, grid, block, stream, shared, **options))
+        return self._configure(Configuration.of(self.name, grid, block, stream, shared, **options))
 
-    def _configured(self, how: Configuration) -> Callable[..., None]:
-        return self._choosing([_launch(overload, how) for overload in self._overloads])
+    def _configure(self, how: Configuration) -> Callable[..., None]:
+        return self._choose_launch([_launch(overload, how) for overload in self._overloads])
 
-    def _choosing(self, launches: Sequence[Callable[..., None]]) -> Callable[..., None]:
+    def _choose_launch(self, launches: Sequence[Callable[..., None]]) -> Callable[..., None]:
         """Return the only one of *launches*, of one overload each, or what chooses one by the arguments."""
         if len(launches) == 1:
             return launches[0]

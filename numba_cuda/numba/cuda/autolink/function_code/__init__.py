@@ -3,7 +3,6 @@
 
 =====================  ================================================================================
 ``function_code``      what a compiled function needs linked, on its way to the kernel; its plan and link
-``ordered_set``        a set that keeps the order of insertion
 ``calls``              what one function calls, and where
 ``call_graph``         the functions through which a kernel reaches its call sites
 ``called_symbols``     the calls that reference symbols, and whether they agree on prototypes

@@ -15,8 +15,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.timeline import Timeline
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
 from numba.cuda.cudadrv.external_code.plan.kernel_code import LLVMModules
-from numba.cuda.cudadrv.external_code.plan.link_plan import COOPERATIVE_LAUNCH, NRT, LinkPlan
-from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
+from numba.cuda.cudadrv.external_code.plan.link_plan import COOPERATIVE_LAUNCH, NRT, LinkPlan, LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 from numba.cuda.cudadrv.libs import get_cudalib
 from numba.cuda.cudadrv.nvrtc import get_arch_option
@@ -25,9 +24,9 @@ from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
 from ...compilation.context import cc_without_device, compilation, is_asking
 from ...function_code.call_graph import callees_first
+from ...function_code.calls import OrderedSet
 from ...function_code.canonical_ir import compatible_with_cxx, with_canonical_names, with_names_by_content
 from ...function_code.function_code import Entry, FunctionCode, is_optimizable
-from ...function_code.ordered_set import OrderedSet
 from ...linkables.compiled_source import CompiledSource
 from ...protocol.ask import AskedCall, with_answer
 from ...protocol.call_sites import CallSite

@@ -15,10 +15,10 @@ from ..plan.kernel_code import KernelCode
 from ..plan.link_plan import NAMED_EXPLICITLY
 from ..plan.variable_checks import undefined_variable
 from ..platform.child_process import ChildStartError
-from .crash_history import doubted, remember
+from .crash_history import find_doubted, remember
 from .duplicate_symbols import check_readable_duplicates, duplicate_error, find_duplicate
 from .hidden_prototypes import all_interfaces
-from .linker_input import LinkJob, listed
+from .linker_input import LinkJob, list_origins
 from .nvjitlink import TrialError, link_here, link_in_helper, run_trials
 from .prototype_checks import Interface, check_no_kernel_is_called, check_signatures
 
@@ -39,7 +39,7 @@ class LinkFailedError(Exception):
         super().__init__(log)
 
 
-def linked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[bytes, str]:
+def link_checked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[bytes, str]:
     """Check and link *job*: return the code, none if the device runtime is missing, and the log. Raises `LinkError` for
     what a check finds, `LinkFailedError` for what the linker does."""
     if current_store().settings.verify:
@@ -49,7 +49,7 @@ def linked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[bytes, 
     options = _with_variables_kept(job, interfaces, options)
     check_no_kernel_is_called(job, *(kernels_in(part.kind.name, part.code) for part in job.provided))
     check_readable_duplicates(job)
-    doubts, arch = doubted(job), job.plan.target.arch
+    doubts, arch = find_doubted(job), job.plan.target.arch
     try:
         tried = link_in_helper(job.parts, options, output) if doubts else None
     except TrialError as error:
@@ -76,7 +76,7 @@ def linked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[bytes, 
             log=tried.log,
         )
     if tried is not None and tried.ok and _PRINTED_ERROR.search(tried.printed):
-        raise link_error(job.plan, "the linker reports an error", f"linked: {listed(job.parts)}", log=tried.log)
+        raise link_error(job.plan, "the linker reports an error", f"linked: {list_origins(job.parts)}", log=tried.log)
     outcome = tried or link_here(job.parts, options, output)
     log = outcome.log.replace("\0", "")
     if not outcome.ok:
@@ -87,7 +87,7 @@ def linked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[bytes, 
         raise link_error(
             job.plan,
             f"the linked code has {size} bytes, more than its inputs allow",
-            f"linked: {listed(job.parts)}",
+            f"linked: {list_origins(job.parts)}",
             f"expected: at most {allowed} bytes",
             "what to do: rebuild the machine code among them: a size in it is damaged",
             log=log,
