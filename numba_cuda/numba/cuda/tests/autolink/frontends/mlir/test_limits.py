@@ -14,7 +14,9 @@ from numba import cuda
 
 SCRIPT = """
 import json
+from pathlib import Path
 import numpy as np
+import numba_cuda_mlir
 from numba_cuda_mlir import caching, cuda, tools
 from numba_cuda_mlir.numba_cuda import types
 
@@ -61,6 +63,9 @@ facts["functions that are called"] = [name for name in ("one", "not_inlined") if
 stored = caching.MLIRCacheImpl.reduce(None, compiled)
 facts["what the cache stores of callbacks"] = [name for name in stored if "callback" in name or "cooperative" in name]
 facts["what shows the loaded code"] = [name for name in dir(calls._c) if not name.startswith("__")]
+
+runtime = Path(numba_cuda_mlir.__file__).parent / "memory_management"
+facts["a runtime that can be linked"] = [path.name for path in runtime.glob("nrt.cu*")]
 
 record = np.dtype([("a", "i4"), ("b", "f8")], align=True)
 
@@ -113,6 +118,7 @@ def test_without_this_project(facts):
     assert "NotImplementedError" in facts["cuda.compile_all"]
     assert facts["functions that are called"] == ["not_inlined"]
     assert facts["what the cache stores of callbacks"] == []
+    assert facts["a runtime that can be linked"] == []
     assert facts["what shows the loaded code"] == []
     assert "getiter" in facts["a loop over a tuple of functions"]
     assert "invalid memref element type" in facts["local.array of records"]
