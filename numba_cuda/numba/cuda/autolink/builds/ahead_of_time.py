@@ -10,7 +10,7 @@ from typing import Any, overload
 from numba.cuda.core import config
 from numba.cuda.core.compiler_lock import global_compiler_lock
 from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import short_traceback
-from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
 
 from ..compilation.kernel_events import KernelEvent, announce

@@ -139,10 +139,10 @@ def check_known(capabilities: list[ComputeCapability]) -> None:
 
 def check_signature(text: str, function: Any) -> None:
     """Raise `CommandError` unless *text* is a signature for the Python *function*."""
-    from ..protocol.kernel_signatures import check_count, normalized
+    from ..protocol.kernel_signatures import check_count, normalize
 
     try:
-        check_count(normalized(text)[0], function)
+        check_count(normalize(text)[0], function)
     except ValueError as error:
         raise CommandError(f"--sig {error}", 2) from error
     except TypeError as error:

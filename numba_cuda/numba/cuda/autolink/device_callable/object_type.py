@@ -91,7 +91,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Signature:
         """Return the signature of a call, or raise `TypingError` if the object cannot be called so."""
-        return self._guess(args, kws) if is_guessing() else self._typed(context, args, kws)[0]
+        return self._guess(args, kws) if is_guessing() else self._type(context, args, kws)[0]
 
     def get_call_signatures(self) -> tuple[list[Any], bool]:
         """Return no signatures: none are known before a call."""
@@ -136,7 +136,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
             raise DeferredCallError from None
         return Signature(result_type(returns), arguments.types, recvr=self, pysig=arguments.pysig)
 
-    def _typed(self, context: Any, args: Any, kws: Any) -> tuple[Signature, Prototype | PythonBody]:
+    def _type(self, context: Any, args: Any, kws: Any) -> tuple[Signature, Prototype | PythonBody]:
         as_written = tuple(args), tuple(dict(kws).items()), _target()
         known = self._remembered(self._as_written)
         # Type inference asks about the same call many times.

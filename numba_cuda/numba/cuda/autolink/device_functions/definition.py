@@ -36,10 +36,10 @@ from ..compilation.context import (
 )
 from ..device_callable.base_class import DeviceCallable
 from ..frontend_api.front_end import NUMBA_CUDA, core_type, vocabulary_of_kernel
-from ..protocol.calling_code import CallingCode
+from ..protocol.answers import CallingCode
 from ..protocol.value_digest import UnknownValueError, value_digest
 from .c_signature import CSignature
-from .c_wrapper import can_raise, wrapped
+from .c_wrapper import can_raise, wrap
 from .canonical_code import NAMELESS, NamedModules
 from .cxx_declaration import declaration, functor_name
 
@@ -312,6 +312,6 @@ def _compile(name: str, dispatcher: Any, question: tuple[Any, Any, Target], made
         first, *advice = str(error).splitlines()
         raise CABIError("\n".join([f"device_function {name!r}: {first}", f"  function: {called}", *advice])) from None
     modules = [str(module) for module in compiled.library.modules]
-    own = wrapped(NAMELESS, compiled, signature, dispatcher.py_func.__code__ if can_raise(modules) else None)
+    own = wrap(NAMELESS, compiled, signature, dispatcher.py_func.__code__ if can_raise(modules) else None)
     named = NamedModules.of(re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_"), [str(own), *modules], target)
     return DeviceFunction(called, named, signature, named.compiled(target, called), target, compiled.library, made_of)

@@ -15,7 +15,7 @@ from typing import Any, Protocol, cast
 
 from numba.cuda import types
 from numba.cuda.core import ir, ir_utils, sigutils, typed_passes
-from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike
 from numba.cuda.typing import typeof
 

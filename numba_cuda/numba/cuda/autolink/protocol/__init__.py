@@ -15,6 +15,5 @@ travels with its answer, as an `AskedCall`.
 ``errors``             the errors that users see when an object gives no usable answer, and where it raised
 ``typing_diagnosis``   why Numba cannot type a use of called objects, in place of its own message
 ``kernel_signatures``  signatures of kernels, and what is wrong with them
-``calling_code``       code that an object returns, and that calls objects in its turn
 =====================  =====================================================================================
 """

@@ -30,7 +30,7 @@ from cuda.core import ObjectCode
 from numba.cuda import types
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
-from .calling_code import CallingCode
+from .answers import CallingCode
 from .loaded_modules import UnknownValueError, origin_of
 
 __all__ = ["UnknownValueError", "ValuePickler", "codes", "is_numba_type", "is_plain", "value_digest", "walk"]

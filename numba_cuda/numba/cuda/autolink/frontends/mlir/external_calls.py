@@ -60,7 +60,7 @@ def by_address(callee: str, prototype: CPrototype) -> ByAddress:
     """Return the function that calls *callee*. Its first parameter is the address of the result, if that is a
     struct."""
     structs: dict[CStruct, str] = {}
-    types = [_declared(each, structs) for each in (prototype.returns, *prototype.parameters)]
+    types = [_declare(each, structs) for each in (prototype.returns, *prototype.parameters)]
     returns, *parameters = types
     taken = [("const void*" if is_struct(c) else "int" if is_short(c) else t) for c, t in _pairs(prototype, parameters)]
     passed = [
@@ -98,7 +98,7 @@ def _pairs(prototype: CPrototype, parameters: list[str]) -> list[tuple[CType, st
     return list(zip(prototype.parameters, parameters, strict=True))
 
 
-def _declared(c_type: CType, structs: dict[CStruct, str]) -> str:
+def _declare(c_type: CType, structs: dict[CStruct, str]) -> str:
     """Return how C++ declares a value; a struct without a name gets one in *structs*."""
     if isinstance(c_type, CStruct):
         return structs.setdefault(c_type, f"struct_{len(structs)}")

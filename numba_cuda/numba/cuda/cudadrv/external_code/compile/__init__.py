@@ -16,7 +16,6 @@
 ``bitcode_child``         the child process that reads and compiles bitcode
 ``debug_sources``         files of generated sources, for debuggers and profilers
 ``nvrtc_log``             the errors in NVRTC's log, what to do about them, and a file with the source
-``nvvm``                  a kernel's own LLVM IR becomes LTO-IR
 ``plan_programs``         the compile stage of a link: its programs, and the keys that stand for them
 ========================  ============================================================================
 """

@@ -117,7 +117,7 @@ class CUDASource(CUSource):
         self.compile_options = CompileOptions(
             tuple(map(os.path.abspath, (*own, *folders))),
             _macros(defines),
-            _checked_options(options or {}),
+            _check_options(options or {}),
             unit or "",
             prologue,
             "" if all(map(os.path.isabs, paths)) else os.getcwd(),
@@ -171,7 +171,7 @@ def _macro_text(value: Any) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
-def _checked_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+def _check_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     if not isinstance(options, Mapping):
         raise TypeError(
             f"CUDASource's options must be a mapping, such as {{'use_fast_math': True}}, not {type(options).__name__}"

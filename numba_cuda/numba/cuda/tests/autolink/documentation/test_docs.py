@@ -26,13 +26,17 @@ LONG = {
     f"{name}.md"
     for name in (
         "ahead_of_time",
+        "c_programs",
         "caching",
         "cxx_by_name",
+        "debugging",
         "device_variables",
+        "emulator",
         "faq",
         "finished_kernels",
         "how_to",
         "library_recipes",
+        "many_kernels",
         "porting",
         "porting_from_compile",
         "porting_from_other_projects",
@@ -197,6 +201,7 @@ def has_anchor(page, name):
     return any(f'id="{anchor}"' in page for anchor in (name, f"module-{name}", label))
 
 
+@pytest.mark.thorough
 def test_sphinx_builds_it_without_a_warning(tmp_path):
     for needed in "sphinx", "myst_nb", "furo", "sphinx_copybutton":
         if importlib.util.find_spec(needed) is None:

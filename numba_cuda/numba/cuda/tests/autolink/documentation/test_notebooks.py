@@ -28,6 +28,7 @@ def test_cells_print_and_return_what_the_notebook_shows(path, monkeypatch):
     assert sum(map(bool, shown.values())) > 5
 
 
+@pytest.mark.thorough
 @pytest.mark.gpu(emulated=True)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=named)
 def test_cells_that_launch_return_what_the_notebook_shows(path, tmp_path, monkeypatch):

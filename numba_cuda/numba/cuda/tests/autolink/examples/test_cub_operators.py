@@ -18,6 +18,7 @@ from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from repository import BENCHMARKS, SUPPORT, module
 
 
+@pytest.mark.thorough
 def test_every_primitive_inlines_an_operator_with_state():
     built = build(cub_operator_cases.make_kernel(), cub_operator_cases.SIGNATURE, output="ptx")
     assert re.findall(r"\tcall\b.*", built.code.decode()) == []

@@ -307,14 +307,6 @@ class TestConstants:
 
         build(kernel, FLOATS)
 
-    def test_an_object_cannot_be_changed_in_a_kernel(self, cuda):
-        @cuda.jit
-        def kernel(r, x):
-            a.amount = 3
-
-        with pytest.raises(Exception, match="cannot assign to the attribute 'amount' in a kernel"):
-            build(kernel, FLOATS)
-
 
 class TestTheCABI:
     def test_values_of_every_kind_are_passed_and_returned_and_all_is_inlined(self, front_end, cuda):

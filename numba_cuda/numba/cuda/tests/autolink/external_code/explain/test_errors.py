@@ -53,6 +53,7 @@ def failure_of(*spies, error=LinkError, **options):
 # The catalogue
 
 
+@pytest.mark.thorough
 def test_the_catalogue_is_what_the_failures_say():
     errors = module(DOCS, "errors")
     said, written = (errors.comparable(text) for text in (errors.page(), errors.PAGE.read_text()))
@@ -348,7 +349,9 @@ def test_a_function_in_ltoir_in_a_fatbin_is_compared_too(option):
 
 
 @pytest.mark.skipif(not have_nvcc(), reason="nvcc makes objects and archives")
-@pytest.mark.parametrize(("kind", "made"), [("object", cuda.Object), ("archive", cuda.Archive)])
+@pytest.mark.parametrize(
+    ("kind", "made"), [("object", cuda.Object), pytest.param("archive", cuda.Archive, marks=pytest.mark.thorough)]
+)
 def test_a_function_in_compressed_code_is_compared_too(kind, made, capfd):
     source = 'extern "C" __device__ int f(int *out, {} x) {{ return *out = x; }}'
     one, other = (from_nvcc((source.format(x),), kind) for x in ("int", "double"))
