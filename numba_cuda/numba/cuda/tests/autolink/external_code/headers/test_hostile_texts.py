@@ -58,8 +58,7 @@ def test_the_same_again_and_again(piece):
 
 
 # What texts are drawn from, on lines of their own.
-PIECES = (
-    r"""
+LINES = r"""
 #include "a"
 #include <b>
 #include NAME
@@ -94,9 +93,8 @@ R"(
 %:
 define
 include
-""".strip().splitlines()
-    + ["\\\n", "\\", " ", *["\n"] * 6]
-)
+"""
+PIECES = (*LINES.split("\n")[1:-1], "\\\n", "\\", " ", *["\n"] * 6)
 
 
 def test_comments_hide_nothing_where_they_are_not_taken_out():
