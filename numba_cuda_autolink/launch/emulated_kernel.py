@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..emulator import Checks, Module, memory
+from ..emulator import Checks, EmulationError, Module, memory
 from ..types.parameters import Leaf, Parameter, end_of, item_size
 from .argument_packing import Buffer, writers
 from .arrays import view_of
@@ -137,7 +137,10 @@ class EmulatedKernel(Kernel):
                 write(arg, None)
             arguments = bytes(buffer.bytes[: end_of(code.leaves)])
             cooperative = how.cooperative or code.cooperative
-            kernel.launch(how.grid, how.block, arguments, shared=how.shared, cooperative=cooperative)
+            try:
+                kernel.launch(how.grid, how.block, arguments, shared=how.shared, cooperative=cooperative)
+            except EmulationError as error:
+                raise error.with_traceback(None) from error.__cause__  # without the emulator's own frames
 
 
 def _device(compute_capability: tuple[int, int]) -> Device:

@@ -15,6 +15,7 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, 
 
 from ..compilation.kernel_events import KernelEvent, announce
 from ..frontend_api.front_end import BuildRequest, front_end_of
+from ..protocol.placed_messages import placed_error
 from .result import LinkedKernel, RanLink
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
@@ -86,7 +87,7 @@ def build(
             "cc is an empty list, so that there is nothing to build"
             "\n  what to do: pass compute capabilities, as in cc=[(8, 0), (9, 0)]; without cc=, the current GPU's"
         )
-    with short_traceback():
+    with short_traceback(placed_error):
         if isinstance(cc, list):
             return [prepare(kernel, signature, each, *how).link() for each in cc]
         return prepare(kernel, signature, cc, *how).link()

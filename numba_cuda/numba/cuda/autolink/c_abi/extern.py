@@ -24,6 +24,7 @@ _MOST_ARGUMENTS = 10_000  # an iterable with more of them may never end
 _SYMBOL = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 
 
+@messages.suggest_names
 class Extern:
     """An ``extern "C"`` device function, as ``__numba_cuda_call__`` returns it.
 

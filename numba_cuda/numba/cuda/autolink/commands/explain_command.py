@@ -97,6 +97,8 @@ def run(options: argparse.Namespace) -> int:
                 text = str(report) if form == "text" else getattr(report, f"to_{form}")()
     if not lists and form == "text" and options.out == STANDARD_OUTPUT and options.against is None:
         report.show()  # in colour on a terminal
+    elif form == "text" and options.out == STANDARD_OUTPUT:
+        print(text)  # in the terminal's encoding
     else:
         write(options.out, f"{text}\n".encode())
     if options.out != STANDARD_OUTPUT:

@@ -206,10 +206,6 @@ class CxxFunction(DeviceCallable):
         python = [each for each in (*called, *call.python) if isinstance(each, DeviceFunction)]
         return [*self._source.resolver.sources(call, current_target()), *python]
 
-    def __numba_cuda_link_key__(self, *args: types.Type) -> tuple[Any, ...]:
-        """Return what distinguishes the function from others, and from the same one in another folder."""
-        return self._source.resolver.symbols(self.call(args), current_target()), self._source.folders
-
 
 def _drop_number(numba_type: types.Type) -> types.Type:
     """Return the type of a constant as calls have it: without the value of a number, with that of a string."""

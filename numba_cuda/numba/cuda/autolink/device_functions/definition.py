@@ -15,7 +15,7 @@ from typing import Any
 from numba import cuda
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError
-from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, suggest_names
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba.cuda.errors import UnsupportedBytecodeError
@@ -155,6 +155,7 @@ _IN_A_KERNEL = "closure.<locals>."
 _compiled: weakref.WeakKeyDictionary[Any, dict[Any, dict[Any, DeviceFunction]]] = weakref.WeakKeyDictionary()
 
 
+@suggest_names
 def device_function(function: Any, *argtypes: Any, state: Any = ()) -> DeviceFunction:
     """Compile a Python function for C++ that an object's code consists of.
 

@@ -11,6 +11,7 @@ from numba.cuda.cudadrv.external_code.compile import programs
 from numba.cuda.cudadrv.external_code.compile.programs import compile_unit
 from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import recording
+from numba.cuda.cudadrv.external_code.formats.symbols import undefined_in
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.pipeline import run_link
 from numba.cuda.cudadrv.external_code.plan.errors import link_error
@@ -25,7 +26,8 @@ _LINKED = (kinds.LTO_IR, kinds.CUDA, kinds.BITCODE)
 def emulated_texts(code: FunctionCode, target: Target, own: Sequence[Any]) -> list[str]:
     """Return the PTX of a kernel for *target*: of its *own* inputs, and of all that its *code* links.
 
-    Raises `LinkError` if an input is machine code, which cannot be emulated.
+    Raises `LinkError` if nothing defines a function that is called, or an input is machine code, which cannot be
+    emulated.
     """
     plan = code.plan(target)
     others = dict(_other_texts(code, plan))
@@ -37,7 +39,10 @@ def emulated_texts(code: FunctionCode, target: Target, own: Sequence[Any]) -> li
             texts = [bytes(run_link(request).code.code)]
     else:
         texts = [each.code for each in own]
-    return [text.rstrip("\0") for text in (*(each.decode() for each in texts), *others.values())]
+    found = [text.rstrip("\0") for text in (*(each.decode() for each in texts), *others.values())]
+    if not code.referenced.keys().isdisjoint(undefined_in("PTX", "\n".join(found).encode())):
+        run_link(code.request(target, own))  # the error says what nothing defines
+    return found
 
 
 def _other_texts(code: FunctionCode, plan: LinkPlan) -> Iterator[tuple[PlannedInput, str]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError
-from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, suggest_names
 from numba.cuda.cudadrv.external_code.inputs.variable_source import VariableSource
 
 from numba_cuda_autolink.finished import variables
@@ -30,6 +30,7 @@ _KINDS = "biufc"
 _known: weakref.WeakValueDictionary[str, Variable] = weakref.WeakValueDictionary()
 
 
+@suggest_names
 class Variable(VariableSource):
     """A variable of device code that the host sets: a table of coefficients, a parameter, a counter.
 

@@ -56,6 +56,7 @@ class Built(NamedTuple):
     unstored: int
 
 
+@messages.suggest_names
 def build_many(
     jobs: Iterable[Job | tuple[Any, ...]],
     *,

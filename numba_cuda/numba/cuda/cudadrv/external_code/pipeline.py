@@ -9,8 +9,6 @@ by content, the types of the calls, options, and the builds of the tools. Nothin
 
 from __future__ import annotations
 
-import functools
-import importlib.metadata
 import json
 import time
 from collections.abc import Iterator, Sequence
@@ -20,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import cuda.core
 from cuda import pathfinder
 from cuda.core import ObjectCode
+
+from numba_cuda_autolink.package_versions import version_of
 
 from .cache.key import CacheKey
 from .cache.store import Fetched, current_store
@@ -158,6 +158,7 @@ class _Link:
             plan.kernel,
             (
                 ("format", _FORMAT),
+                ("numba-cuda-autolink", version_of("numba-cuda-autolink")),
                 ("nvJitLink", cuda_libraries.nvjitlink_build()),
                 ("cuda.core", cuda.core.__version__),
                 ("output", output),
@@ -287,17 +288,11 @@ def _own_parts(number: int, own: LinkInput | LLVMModules) -> Iterator[tuple[str,
     if isinstance(own, LinkInput):
         yield f"own code {number}", f"{own.kind} ".encode() + own.code
         return
-    tools = f"{cuda_libraries.nvvm_build()}, numba-cuda {_numba_cuda_version()}"
+    tools = f"{cuda_libraries.nvvm_build()}, numba-cuda {version_of('numba-cuda')}"  # which prepares the IR
     yield f"NVVM {number}", tools
     yield f"NVVM's options {number}", repr(own.options)
     for index, text in enumerate(own.texts):
         yield f"LLVM IR {number}.{index}", text
-
-
-@functools.cache
-def _numba_cuda_version() -> str:
-    """Return the version of numba-cuda, which prepares LLVM IR for NVVM."""
-    return importlib.metadata.version("numba-cuda")
 
 
 def _check(plan: LinkPlan) -> None:

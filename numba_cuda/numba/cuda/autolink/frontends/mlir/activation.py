@@ -31,6 +31,7 @@ from ...function_code.called_symbols import check_state
 from ...function_code.function_code import FunctionCode
 from ...protocol.ask import ask_at
 from ...protocol.call_sites import CallSites, note_objects
+from ...protocol.placed_messages import placed_error
 from ...protocol.typing_diagnosis import has_own_diagnosis
 from . import emulated_driver
 from .call_lowering import llvm_prototype, lower_call
@@ -125,7 +126,7 @@ def _calls_of(compiled: Any) -> list[tuple[Any, Any]]:
 def _compile_kernel(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -> Any:
     """Announce the kernels that an application compiles or loads from a cache."""
     before = set(dispatcher.overloads)
-    with short_traceback():
+    with short_traceback(placed_error):
         compiled = original(dispatcher, *args, **kwargs)
     if cc_without_device() is None and not dispatcher.targetoptions.get("device"):
         for signature in dispatcher.overloads:

@@ -21,6 +21,7 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, 
 from ...compilation.context import cc_without_device, compilation, compiling, compiling_callees_again, isolate
 from ...compilation.kernel_events import KernelEvent, announce
 from ...frontend_api.seams import MissingSeamError, Seams
+from ...protocol.placed_messages import placed_error
 from .fork_support import watch_forks
 
 # The replacements import what they need when something is compiled, so that importing numba.cuda stays quick.
@@ -223,7 +224,7 @@ def _bind(original: Any, kernel: Any) -> None:
 def _compile_kernel(original: Any, dispatcher: Any, signature: Any) -> Any:
     """Announce the kernels that an application compiles or loads from a cache."""
     is_stored = getattr(dispatcher._cache, "compiles_apart", False)
-    with short_traceback(), compiling_callees_again() if is_stored else contextlib.nullcontext():
+    with short_traceback(placed_error), compiling_callees_again() if is_stored else contextlib.nullcontext():
         kernel = original(dispatcher, signature)
     announce(KernelEvent(dispatcher, signature, for_launch=True))
     return kernel

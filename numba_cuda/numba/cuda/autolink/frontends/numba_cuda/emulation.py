@@ -8,11 +8,13 @@ import sys
 from typing import Any
 
 from numba.cuda.core import config
+from numba.cuda.cudadrv.external_code.diagnostics.messages import suggest_names
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
 
 from numba_cuda_autolink.emulated_driver import activation
 
 
+@suggest_names
 class emulated(contextlib.ContextDecorator):
     """``with autolink.emulated():`` runs what numba-cuda and numba-cuda-mlir launch on the CPU: kernels with all code
     that they link.

@@ -24,7 +24,7 @@ from ..headers.manifest import HeaderManifest
 from .nvrtc import Compiled, CompileError
 from .translation_unit import TranslationUnit, working_directory
 from .unit_headers import UnitHeaders, nvrtc_reports_headers
-from .unit_keys import UnitKeys, checked_keys
+from .unit_keys import UnitKeys, checked_key, derived_key
 
 # What it takes to compile is imported where it is needed: a cached program is found without it.
 if TYPE_CHECKING:
@@ -103,8 +103,9 @@ class CachedUnit:
         if known is None:
             return True
         store = current_store()
-        keys = [known.key, *checked_keys(known.key, called)]
-        return _is_slow(known.manifest) and not store.settings.verify and not all(map(store.has, keys))
+        if not _is_slow(known.manifest) or store.settings.verify:
+            return False
+        return not store.has(known.key) or bool(_unchecked(known.key, called))
 
     def fetched(self, compile_: Compile, called: Called = ()) -> FetchedProgram:
         """Return the program and its log, which `unpacked` separates, from a cache or compiled by *compile_*.
@@ -137,12 +138,10 @@ class CachedUnit:
 
         try:
             fetched = store.fetch(key, compiled)
-            unchecked = checked_keys(program, called)
-            if fetched.origin != "built":
-                unchecked = [key for key in unchecked if store.get(key) is None]
-                if unchecked:
-                    fetched = Fetched(compiled(), "built", 0)
-            _put_checked(unchecked)
+            unchecked = called if fetched.origin == "built" else _unchecked(program, called)
+            if unchecked and fetched.origin != "built":
+                fetched = Fetched(compiled(), "built", 0)
+            _put_checked(program, unchecked)
         except _HeaderEditedError as edited:
             fetched, found = Fetched(edited.data, "built", 0), None
         return FetchedProgram(fetched.data, fetched.origin, time.perf_counter() - start, found)
@@ -236,7 +235,7 @@ class CachedUnit:
                 self._headers.note(result[1], time.monotonic())
                 key = self._current().key
             store.put(key, data, built_since=start)
-            _put_checked(checked_keys(key, called))
+            _put_checked(key, called)
             put_more(key)
             self._compiled_with(result[1])
             self._found = key.digest
@@ -287,10 +286,12 @@ class CachedUnit:
         return compile_(self.unit)  # nothing can be told of one of the functions, which the unit need not define
 
     def note_checked(self, called: Called) -> None:
-        """Note that the functions *called* have the types of the calls, which their author derived from this unit."""
+        """Note that the functions *called*, all of the unit, have the types of the calls, which their author derived
+        from it."""
         with contextlib.suppress(OSError):
             if (known := self.known()) is not None:
-                _put_checked(checked_keys(known.key, called))
+                derived = json.dumps([(each.symbol, each.types) for each in called])
+                current_store().put(derived_key(known.key), derived.encode())
 
     def _current(self) -> KnownHeaders:
         manifest = self._headers.manifest
@@ -320,7 +321,7 @@ class CachedUnit:
             except _HeaderEditedError as edited:
                 return edited.data
         current_store().put(key, data)
-        _put_checked(checked_keys(key, called))
+        _put_checked(key, called)
         self._found = key.digest
         return data
 
@@ -336,10 +337,18 @@ class _HeaderEditedError(Exception):
         self.data = data
 
 
-def _put_checked(keys: Sequence[CacheKey]) -> None:
-    """Note that the functions of these *keys* have the types of their calls."""
-    for key in keys:
-        current_store().put(key, b"")
+def _put_checked(program: CacheKey, called: Called) -> None:
+    """Note that the functions *called* of *program* have the types of the calls."""
+    for each in called:
+        current_store().put(checked_key(program, each), b"")
+
+
+def _unchecked(program: CacheKey, called: Called) -> Called:
+    """Return those of the functions *called* of *program* whose types are not known to be those of the calls."""
+    store = current_store()
+    derived = set(map(tuple, json.loads((store.get(derived_key(program)) if called else None) or b"[]")))
+    others = [each for each in called if (each.symbol, each.types) not in derived]
+    return [each for each in others if store.get(checked_key(program, each)) is None]
 
 
 def _packed(compiled: Compiled) -> bytes:

@@ -48,6 +48,7 @@ class CompileOptions:
     working_directory: str = dataclasses.field(default="", compare=False)
 
 
+@messages.suggest_names
 class CUDASource(CUSource):
     """CUDA C++ source to be compiled and linked, with its own include paths, macros and compile options.
 
@@ -183,9 +184,6 @@ def _check_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
         if hint := _RESERVED_OPTIONS.get(option):
             raise ValueError(f"CUDASource option {option!r} cannot be set by a source: {hint}")
         if option not in known:
-            import difflib
-
-            near = difflib.get_close_matches(option, known, n=3)
-            hint = f"; did you mean {' or '.join(near)}?" if near else ""
-            raise ValueError(f"CUDASource option {option!r} is not a field of cuda.core.ProgramOptions{hint}")
+            near = messages.did_you_mean(option, known)
+            raise ValueError(f"CUDASource option {option!r} is not a field of cuda.core.ProgramOptions{near}")
     return tuple(sorted((name, tuple(v) if isinstance(v, list) else v) for name, v in options.items()))

@@ -482,7 +482,7 @@ class TestBodies:
             local[0] = x[0]
             both = least_and_most(local[0], x[1])
             made = heavy(x[2])
-            r[0] = both[0] + both[1] + momentum(particles[0], 3.0) + made.mass + made.x[1]
+            r[0] = both[0] + both[1] + momentum(particles[0], 3.0) + momentum(made, 2.0) + made.mass + made.x[1]
 
         record = typeof(front_end, np.zeros(1, particle)).dtype
         signature = (*[front_end.types.float32[::1]] * 2, front_end.types.Array(record, 1, "C"))
