@@ -136,7 +136,7 @@ class FunctionCode:
         self._plans.clear()
 
     def add_glue(self, link_input: LinkInput) -> None:
-        """Link a function of C++ that a call goes through."""
+        """Link a function that a call goes through."""
         self._glue.add(link_input)
         self._plans.clear()
 

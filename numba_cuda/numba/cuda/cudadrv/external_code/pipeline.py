@@ -9,8 +9,6 @@ by content, the types of the calls, options, and the builds of the tools. Nothin
 
 from __future__ import annotations
 
-import functools
-import importlib.metadata
 import json
 import time
 from collections.abc import Iterator, Sequence
@@ -20,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import cuda.core
 from cuda import pathfinder
 from cuda.core import ObjectCode
+
+from numba_cuda_autolink.package_versions import version_of
 
 from .cache.key import CacheKey
 from .cache.store import Fetched, current_store
@@ -138,9 +138,9 @@ class _Link:
 
     def explain(self, job: LinkJob, log: str) -> Exception:
         """Return the error of a link that failed with *log*."""
-        from .explain.link_log import explained
+        from .explain.link_log import explain_failure
 
-        return explained(job, log)
+        return explain_failure(job, log)
 
     def _key(self, keys: Sequence[bytes]) -> CacheKey:
         """Return the key of the link, where *keys* stand for the plan's units."""
@@ -158,6 +158,7 @@ class _Link:
             plan.kernel,
             (
                 ("format", _FORMAT),
+                ("numba-cuda-autolink", version_of("numba-cuda-autolink")),
                 ("nvJitLink", cuda_libraries.nvjitlink_build()),
                 ("cuda.core", cuda.core.__version__),
                 ("output", output),
@@ -183,9 +184,9 @@ class _Link:
             try:
                 return compile_plan(self.plan, kernel_code, ignored)
             except SourceError as error:
-                from .explain.source_errors import declared_only
+                from .explain.source_errors import find_declared_only
 
-                ignored |= declared_only(self.plan, kernel_code, error)
+                ignored |= find_declared_only(self.plan, kernel_code, error)
 
     def job(self, programs: Sequence[Program | None]) -> LinkJob:
         """Return what is linked: *programs*, and the kernel's own code, which is compiled now."""
@@ -287,17 +288,11 @@ def _own_parts(number: int, own: LinkInput | LLVMModules) -> Iterator[tuple[str,
     if isinstance(own, LinkInput):
         yield f"own code {number}", f"{own.kind} ".encode() + own.code
         return
-    tools = f"{cuda_libraries.nvvm_build()}, numba-cuda {_numba_cuda_version()}"
+    tools = f"{cuda_libraries.nvvm_build()}, numba-cuda {version_of('numba-cuda')}"  # which prepares the IR
     yield f"NVVM {number}", tools
     yield f"NVVM's options {number}", repr(own.options)
     for index, text in enumerate(own.texts):
         yield f"LLVM IR {number}.{index}", text
-
-
-@functools.cache
-def _numba_cuda_version() -> str:
-    """Return the version of numba-cuda, which prepares LLVM IR for NVVM."""
-    return importlib.metadata.version("numba-cuda")
 
 
 def _check(plan: LinkPlan) -> None:

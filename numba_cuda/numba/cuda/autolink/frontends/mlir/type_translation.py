@@ -117,6 +117,8 @@ def to_core(numba_type: Any) -> Any:
         return numba_type
     if (obj := getattr(numba_type, "called_object", None)) is not None:
         return DeviceCallableType.of(obj())
+    if (record := getattr(getattr(numba_type, "instance_class", None), "_of_record", None)) is not None:
+        return RecordValue(record)
     if isinstance(numba_type, MLIRDispatcherType):
         return typeof(_counterpart(numba_type.dispatcher))
     if type(numba_type) is mlir_types.Function:
