@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba.cuda.core.errors import LoweringError, TypingError
 from numba.cuda.cudadrv import external_code
-from numba.cuda.cudadrv.external_code.diagnostics.messages import with_short_first_line
+from numba.cuda.cudadrv.external_code.diagnostics.messages import bounded, with_short_first_line
 from numba.cuda.cudadrv.external_code.diagnostics.source_locations import shown_file, with_place
 
 from ..compilation.context import compilation
@@ -38,7 +38,7 @@ class HookError(Exception):
         """Return the whole message for users: the diagnosis, where it is called, the object, where its hook raised."""
         signature = ", ".join(map(str, self.argtypes))
         hook = "" if f"{self}".startswith("__numba_cuda_link_key__ ") else "__numba_cuda_link__ "
-        text = with_short_first_line(f"{self.callee.name}.{hook}{self}")
+        text = with_short_first_line(bounded(f"{self.callee.name}.{hook}{self}"))
         text += f"\n  object: {self.callee}"
         text += f"\n  argument types: ({signature})"
         text += f"\n  raised at: {self.raised_at}" if self.raised_at else ""
