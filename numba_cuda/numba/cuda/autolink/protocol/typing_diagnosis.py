@@ -57,6 +57,9 @@ def has_own_diagnosis(error: Exception, function: Any) -> bool:
     if in_progress is None or message.partition("\n")[0] not in in_progress.diagnoses:
         return False
     error.args = (message, *error.args[1:])
+    if (cause := in_progress.diagnoses[message.partition("\n")[0]]) is not None:
+        error.__cause__ = cause
+        error.log = getattr(cause, "log", "")  # type: ignore[attr-defined]
     return True
 
 

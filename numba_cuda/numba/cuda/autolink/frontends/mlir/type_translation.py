@@ -117,7 +117,7 @@ def to_core(numba_type: Any) -> Any:
         return numba_type
     if (obj := getattr(numba_type, "called_object", None)) is not None:
         return DeviceCallableType.of(obj())
-    if isinstance(numba_type, MLIRDispatcherType):
+    if isinstance(numba_type, (MLIRDispatcherType, mlir_types.Dispatcher)):
         return typeof(_counterpart(numba_type.dispatcher))
     if type(numba_type) is mlir_types.Function:
         cuda_target.typing_context.refresh()  # numba-cuda may not have compiled anything yet
