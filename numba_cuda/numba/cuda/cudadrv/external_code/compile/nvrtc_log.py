@@ -41,7 +41,10 @@ _INCOMPLETE = re.compile(r'incomplete (?:type|class) "(?:const )?std::(?:basic_)
 _ARRAYS = "cuda::std::array of <cuda/std/array>, or memory that the kernel passes, not a container that allocates"
 _NOT_ON_DEVICES = {
     **dict.fromkeys(("deque", "list", "map", "set", "string", "unordered_map", "unordered_set", "vector"), _ARRAYS),
-    **dict.fromkeys(("fstream", "iostream", "ostream", "print", "sstream", "ostringstream", "stringstream"), "printf, which needs no header"),
+    **dict.fromkeys(
+        ("fstream", "iostream", "ostream", "print", "sstream", "ostringstream", "stringstream"),
+        "printf, which needs no header",
+    ),
     **dict.fromkeys(("thread", "mutex", "shared_mutex"), "the threads of the kernel, and <cuda/std/atomic>"),
 }
 # C++'s have no suffix; C's are listed.

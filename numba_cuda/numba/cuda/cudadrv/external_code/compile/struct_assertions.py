@@ -130,7 +130,9 @@ template <class $p, class... $l, class $t> struct $leaves_fit<$with_leaves<$p, $
 };
 }
 #endif
-""".replace("GENERATED", "\n".join(write(n) for n in range(1, _MOST_MEMBERS + 1) for write in (_write_bound, _write_empty)))
+""".replace(
+        "GENERATED", "\n".join(write(n) for n in range(1, _MOST_MEMBERS + 1) for write in (_write_bound, _write_empty))
+    )
     .replace("MOST", str(_MOST_MEMBERS))
     .replace("$", "nca_")
 )

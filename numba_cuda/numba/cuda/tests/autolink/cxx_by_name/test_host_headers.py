@@ -104,7 +104,9 @@ def test_fixed_size_linear_algebra_of_eigen(tmp_path):
     random = np.random.default_rng(1)
     a, b = random.random((2, 4, 4), dtype=np.float32)
     p, c, q, r = random.random((3, 3)), np.zeros((4, 4), np.float32), np.zeros((3, 3)), np.zeros(1)
-    signature = "void(float32[:, ::1], float32[:, ::1], float32[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1])"
+    signature = (
+        "void(float32[:, ::1], float32[:, ::1], float32[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1])"
+    )
     autolink.build(kernel, signature, cc=CC).emulate[1, 1](a, b, c, p, q, r)
     np.testing.assert_allclose(c, b @ a, rtol=1e-6)  # Eigen's matrices are in the order of Fortran
     np.testing.assert_allclose(q, np.linalg.inv(p), rtol=1e-9)
