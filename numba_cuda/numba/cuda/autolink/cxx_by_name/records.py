@@ -16,7 +16,7 @@ import numpy as np
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_text, shown
-from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
 
 from ..c_abi.c_types import CABIError
 from .call_text import write_call
@@ -166,7 +166,7 @@ def ask_record(source: LibrarySource, name: str, cc: ComputeCapability | None) -
     return CxxRecord(name, dtype)
 
 
-def ask_names(source: LibrarySource, call: Call, records: Records, cc: ComputeCapability) -> types.BaseTuple:
+def ask_names(source: LibrarySource, call: Call, records: Records, cc: ComputeCapabilityLike) -> Any:
     """Return the Numba type of the struct that *call* returns, a tuple with the names of the members. Raise `CxxError`
     if these cannot be known."""
     written = write_call(call, is_asked_only=True)
@@ -186,11 +186,11 @@ def ask_names(source: LibrarySource, call: Call, records: Records, cc: ComputeCa
 
 @functools.cache
 def _make_class(names: tuple[str, ...]) -> type[tuple[Any, ...]]:
-    return collections.namedtuple("Struct", names, rename=True)  # type: ignore[misc]
+    return collections.namedtuple("Struct", names, rename=True)
 
 
 def _ask_structs(
-    source: LibrarySource, question: Question, records: Sequence[Any], cc: ComputeCapability | None
+    source: LibrarySource, question: Question, records: Sequence[Any], cc: ComputeCapabilityLike | None
 ) -> tuple[list[_Struct], dict[tuple[int, int], str]]:
     """Return the structs in the one that *question* is about, which is the first, and the paths to their members."""
     (answer,) = ask(source, question, cc)
@@ -232,7 +232,7 @@ def _read_member(
 
 
 def _ask_paths(
-    source: LibrarySource, question: Question, structs: Sequence[_Struct], cc: ComputeCapability | None
+    source: LibrarySource, question: Question, structs: Sequence[_Struct], cc: ComputeCapabilityLike | None
 ) -> dict[tuple[int, int], str]:
     """Return the path to each member of the record in C++, such as ``.a`` or ``.inner[0].x``, by the numbers of its
     struct and its own."""

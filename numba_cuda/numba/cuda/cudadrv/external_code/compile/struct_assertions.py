@@ -25,6 +25,11 @@ def _write_empty(n: int) -> str:
 
 
 # "$" stands for "nca_". Where the language is older, a call has no assertion of this kind.
+def _write_counted() -> str:
+    counts = range(1, _MOST_MEMBERS + 1)
+    return "\n".join([*map(_write_bound, counts), *map(_write_empty, counts)])
+
+
 # Precede all assertions.
 LEAF_TEMPLATES = """
 template <int... $n> struct $leaf_at;

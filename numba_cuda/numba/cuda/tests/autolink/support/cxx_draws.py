@@ -295,7 +295,8 @@ class Batch:
         rng, at = self.rng, start + self.rng.randint(0, 3)
         dtype = rng.choice([each for each in ELEMENTS if self.with_std or each not in _OF_STD])
         form = rng.choice(
-            ["element"] * 6 + ["constant"] * 3 + ["array"] * 4 + ["strided", "text", "none", "callable", "enum", "returned"]
+            ["element"] * 6 + ["constant"] * 3 + ["array"] * 4
+            + ["strided", "text", "none", "callable", "enum", "returned"]
             + ["record"] * 4 + ["records"] * 2 + ["tuple"] * 2 * self.with_std
         )  # fmt: skip
         records = [each for each in self.types if each.is_record and not each.has_bits]
