@@ -300,7 +300,7 @@ def raise_understood(error: CompileError, name: str, called: Sequence[CalledFunc
         raise CompileError(name, "\n\n".join(kept)) from error.__cause__
     if wrong and not own:
         # What is wrong with a struct, the names of its members say best.
-        found = (
+        said = (
             dataclasses.replace(each, declaration="" if each.members else each.declaration) for each in wrong.values()
         )
-        raise PrototypeError(name, error.log, tuple(found)) from error.__cause__
+        raise PrototypeError(name, error.log, tuple(said)) from error.__cause__
