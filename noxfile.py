@@ -49,7 +49,10 @@ def tests(session: nox.Session, combination: Combination) -> None:
 def corners(session: nox.Session, combination: Combination) -> None:
     """Run the part of the tests that a change can break with one combination, in their short form."""
     _install(session, combination)
-    session.run("python", "-m", "pytest", "-q", *compatibility.part_of(combination), *session.posargs)
+    command = ["python", "-m", "pytest", "-q", *compatibility.part_of(combination), *session.posargs]
+    session.run(*command)
+    if combination.mlir:
+        session.run(*command, "--emulate")
 
 
 @nox.session

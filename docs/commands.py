@@ -53,7 +53,7 @@ def _sections(program: argparse.ArgumentParser, level: int) -> Iterator[str]:
 
 def _section(command: argparse.ArgumentParser, level: int, summary: str) -> Iterator[str]:
     yield f"{'#' * level} `{command.prog}`\n"
-    yield f"{_filled(command.description or f'{summary[0].upper()}{summary[1:]}.')}\n"
+    yield f"{_fill(command.description or f'{summary[0].upper()}{summary[1:]}.')}\n"
     rows = [_row(each) for each in command._actions if not isinstance(each, _LEFT_OUT)]
     if rows:
         yield "\n".join(["| Argument | Meaning |", "|---|---|", *rows, ""])
@@ -63,7 +63,7 @@ def _section(command: argparse.ArgumentParser, level: int, summary: str) -> Iter
         lines = textwrap.dedent("\n".join(examples.splitlines()[1:]))
         yield f"```text\n{lines}\n```\n"
         if rest:
-            yield f"{_filled(rest)}\n"
+            yield f"{_fill(rest)}\n"
 
 
 _LEFT_OUT = (argparse._HelpAction, argparse._SubParsersAction)
@@ -81,7 +81,7 @@ def _row(action: argparse.Action) -> str:
     return f"| {name}{required} | {meaning} |"
 
 
-def _filled(text: str) -> str:
+def _fill(text: str) -> str:
     return textwrap.fill(" ".join(text.split()), 118, break_long_words=False, break_on_hyphens=False)
 
 

@@ -102,12 +102,12 @@ def _anchor(title: str) -> str:
 def _entry(case: Case, message: str) -> str:
     code = case.shown or textwrap.dedent(case.code).strip()
     return (
-        f"### {case.title}\n\n{_filled(case.when)}\n\n```python\n{code}\n```\n\n```text\n{message}\n```\n\n"
-        f"{_filled('**What to do.** ' + case.remedy)}\n"
+        f"### {case.title}\n\n{_fill(case.when)}\n\n```python\n{code}\n```\n\n```text\n{message}\n```\n\n"
+        f"{_fill('**What to do.** ' + case.remedy)}\n"
     )
 
 
-def _filled(text: str) -> str:
+def _fill(text: str) -> str:
     return textwrap.fill(" ".join(text.split()), 118, break_long_words=False, break_on_hyphens=False)
 
 
@@ -162,6 +162,7 @@ def comparable(text: str) -> str:
     """Return the page without what differs between toolkits and Python versions: their output and version numbers."""
     text = re.sub(r"^  log: .*(?:\n    .*)*", "  log:", text, flags=re.MULTILINE)
     text = re.sub(r"does not have the (?:feature|instruction) '.*'", "does not have it", text)
+    text = re.sub(r"cannot pickle '.*' (?:object|instances)", "cannot pickle it", text)
     text = re.sub(r"\bcu1\d\b", "cuXX", text)
     text = re.sub(r"-[0-9a-f]{12}\.(cu|ptx)", r"-DIGEST.\1", text)
     text = re.sub(r"\.ptx, line \d+", ".ptx, line N", text)

@@ -21,9 +21,9 @@ NOTEBOOKS = sorted(DOCS.glob("*.ipynb"))
 # Numba's warnings of small launches and of copies, which a first launch need not read.
 _QUIET = ("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "NUMBA_CUDA_WARN_ON_IMPLICIT_COPY")
 _SECONDS = 300  # that a cell may take
-# The files in which IPython keeps cells, and what else differs from run to run: colours, times and sizes.
+# The files in which IPython keeps cells, and what else differs from run to run: colours, times, sizes, the machine.
 _CELL_FILE = re.compile(r"(?:file://)?[\w./-]*ipykernel_\d+/\d+\.py")
-_VARYING = re.compile(r"\x1b\[[\d;]*m|\b[\d.]+ (?:µs|ms|s|KiB|bytes)\b")
+_VARYING = re.compile(r"\x1b\[[\d;]*m|\b[\d.]+ (?:µs|ms|s|KiB|bytes)\b|^no GPU: .*\n", re.MULTILINE)
 
 
 def main() -> None:
@@ -51,7 +51,8 @@ def run(path: Path) -> nbformat.NotebookNode:
 
 def comparable(cell: nbformat.NotebookNode) -> list[str]:
     """Return the outputs of a cell as texts, without what differs from run to run."""
-    return [_VARYING.sub("", _text(output)) for output in cell.get("outputs", ())]
+    texts = (_VARYING.sub("", _text(output)) for output in cell.get("outputs", ()))
+    return [text for text in texts if text]
 
 
 def _text(output: nbformat.NotebookNode) -> str:

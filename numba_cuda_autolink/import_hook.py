@@ -3,7 +3,7 @@
 
 - `Finder` finds ``numba.cuda.autolink`` and ``numba.cuda.cudadrv.external_code``, this project's packages, where they
   are in another ``sys.path`` entry than numba-cuda: in an editable install, or a layered virtual environment.
-- It starts the emulated driver before ``numba.cuda`` looks for one, if ``NUMBA_CUDA_AUTOLINK_EMULATE`` asks for it.
+- It starts the emulated driver before a front end looks for one, if ``NUMBA_CUDA_AUTOLINK_EMULATE`` asks for it.
 - It imports ``numba.cuda.autolink`` after ``numba.cuda``, which activates the project, unless
   ``NUMBA_CUDA_AUTOLINK=0``. If that fails, it warns once, and numba-cuda works without this project.
 - In numba-cuda-mlir it activates the project when a kernel uses the first object or type with a hook (`Watch`), or when
@@ -15,6 +15,7 @@ import sys
 
 AUTOLINK = "numba.cuda.autolink"
 _DOTTED = (f"{AUTOLINK}.", "numba.cuda.cudadrv.external_code.")  # the packages that this project adds
+_FRONT_ENDS = ("numba.cuda", "numba_cuda_mlir")
 _MLIR_COMPILER = "numba_cuda_mlir.mlir_compiler"
 
 
@@ -29,6 +30,10 @@ class Finder:
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
+        if name in _FRONT_ENDS and _is_on() and os.environ.get("NUMBA_CUDA_AUTOLINK_EMULATE"):
+            from .emulated_driver import activation
+
+            activation.start_if_wanted()
         if name == "numba.cuda":
             return cls._find(name, path, target, Activator)
         if name == _MLIR_COMPILER and _is_on():
@@ -81,10 +86,6 @@ class Activator:
 
     def exec_module(self, module):
         module.__loader__ = module.__spec__.loader = self._loader
-        if _is_on() and os.environ.get("NUMBA_CUDA_AUTOLINK_EMULATE"):
-            from .emulated_driver import activation
-
-            activation.start_if_wanted()
         self._loader.exec_module(module)
         if not _is_on():
             return
@@ -100,11 +101,13 @@ class MLIRActivator(Activator):
     def exec_module(self, module):
         module.__loader__ = module.__spec__.loader = self._loader
         self._loader.exec_module(module)
-        if AUTOLINK in sys.modules:
-            activate_in_mlir()
-            return
         try:
-            Watch.start(module)
+            if os.environ.get("NUMBA_CUDA_AUTOLINK_EMULATE", "0").strip() != "0":
+                import numba.cuda.autolink  # noqa: F401
+            if AUTOLINK in sys.modules:
+                activate_in_mlir()
+            else:
+                Watch.start(module)
         except Exception as error:
             _warn(error, "numba_cuda_mlir")
 

@@ -3,17 +3,22 @@
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import importlib.metadata
 
 _CUDA_PACKAGES = ("cuda-core", "cuda-bindings", "cuda-pathfinder")
 _PACKAGES = ("numba-cuda-autolink", "numba-cuda", "numba", "llvmlite", "numpy", *_CUDA_PACKAGES)
 
 
+@functools.cache
+def version_of(package: str) -> str:
+    """Return the version of an installed *package*, or ``"not installed"``."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
 def package_versions() -> dict[str, str]:
     """Return the versions of the packages that matter, or ``"not installed"``."""
-    found = dict.fromkeys(_PACKAGES, "not installed")
-    for name in _PACKAGES:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return found
+    return {name: version_of(name) for name in _PACKAGES}

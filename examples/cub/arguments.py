@@ -27,7 +27,7 @@ def is_array(argument):
 def number(name, argument, allowed=NUMBERS):
     """Return *argument* if it is an allowed type of a number. Raises `TypeError` otherwise."""
     if argument not in allowed:
-        raise TypeError(f"{name}: got {argument}, expected {_described(allowed)}")
+        raise TypeError(f"{name}: got {argument}, expected {_describe(allowed)}")
     return argument
 
 
@@ -38,7 +38,7 @@ def integer(name, argument):
 
 def items(name, argument, count, allowed=NUMBERS, written=False):
     """Return the item type of *argument*, which must be the type of an array or a tuple of *count* items."""
-    expected = f"expected a contiguous 1-dimensional array of {_items(count)} of {_described(allowed)}"
+    expected = f"expected a contiguous 1-dimensional array of {_items(count)} of {_describe(allowed)}"
     if isinstance(argument, types.UniTuple) and argument.dtype in allowed and not written:
         if argument.count != count:
             raise TypeError(f"{name}: got a tuple of {_items(argument.count)}, expected {count}, the items per thread")
@@ -77,7 +77,7 @@ def _items(count):
     return f"{count} item{'s' if count != 1 else ''}"
 
 
-def _described(allowed):
+def _describe(allowed):
     if allowed == NUMBERS:
         return "integers, floats or complex numbers"
     if allowed == REALS:

@@ -123,7 +123,7 @@ extern "C" __device__ {return_type} {symbol}({", ".join(parameters)}) {{
     using Primitive = {symbol}_class;
     using Storage = Primitive::TempStorage;
     [[maybe_unused]] const int thread = cub::RowMajorTid({x}, {y}, {z});
-{_indented(body)}
+{_indent(body)}
 }}
 """
         return Function(autolink.Extern(symbol, returns=returns, args=args), source, op.code if op else ())
@@ -197,5 +197,5 @@ def _word(value):
     return int(value) if isinstance(value, bool) else value
 
 
-def _indented(body):
+def _indent(body):
     return "\n".join(f"    {line.strip()}" for line in body.strip().splitlines())

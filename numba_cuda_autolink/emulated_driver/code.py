@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..emulator import Checks, Kernel, Module
+from ..emulator.diagnosis import readable_name
 from ..errors import LaunchError
 from .c_functions import (
     COOPERATIVE_LAUNCH_TOO_LARGE,
     FILE_NOT_FOUND,
+    INVALID_HANDLE,
     INVALID_VALUE,
     NO_BINARY_FOR_GPU,
     NOT_FOUND,
@@ -44,6 +46,12 @@ class _MachineCodeError(LaunchError):
     driver_code = NO_BINARY_FOR_GPU
 
 
+class _UnloadedCodeError(LaunchError):
+    """A kernel is launched after its code was unloaded."""
+
+    driver_code = INVALID_HANDLE
+
+
 checks = Checks()
 
 
@@ -70,6 +78,7 @@ class _Library:
 
 
 _libraries, _functions = Handles(), Handles()
+_unloaded: dict[int, str] = {}  # names of kernels
 
 
 def _load(code: int) -> int:
@@ -123,8 +132,9 @@ def cuModuleLoadDataEx(module: int, code: int) -> None:
 
 @c_function("p")
 def cuLibraryUnload(library: int) -> None:
-    for handle in _libraries.remove(library).functions.values():
+    for name, handle in _libraries.remove(library).functions.items():
         _functions.remove(handle)
+        _unloaded[handle] = name
 
 
 @c_function("p")
@@ -317,6 +327,12 @@ _Size = tuple[int, int, int]
 def _launch(
     function: int, grid: _Size, block: _Size, shared: int, stream: int, parameters: int, extra: int, cooperative: bool
 ) -> None:
+    if function in _unloaded:
+        raise _UnloadedCodeError(
+            f"{readable_name(_unloaded[function])} is launched after its code was unloaded"
+            "\n  expected: code is unloaded, as numba-cuda's Context.reset() does, when its kernels are done"
+            "\n  what to do: define the kernel again after that"
+        )
     found = _functions[function]
     kernel, threads = found.kernel, block[0] * block[1] * block[2]
     allowed = found.attributes.get(_MAX_DYNAMIC_SHARED, _WITHOUT_ASKING - kernel.attributes.shared_bytes)

@@ -19,19 +19,20 @@ if llvm.llvm_version_info[0] < 20:
 _lock = threading.Lock()  # LLVM's global tables
 
 
-def create_machine() -> Any:
-    """Return a description of this machine for LLVM. An engine takes its own for good."""
+def create_machine(level: int = 2) -> Any:
+    """Return a description of this machine for LLVM, whose code is made with the effort *level* of 0 to 2. An engine
+    takes its own for good."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     llvm.initialize_native_asmparser()
     target = llvm.Target.from_default_triple()
     features = llvm.get_host_cpu_features().flatten()
-    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=2, jit=True)
+    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=level, jit=True)
 
 
 @functools.cache
-def compiling_machine() -> Any:
-    return create_machine()
+def compiling_machine(level: int = 0) -> Any:
+    return create_machine(level)
 
 
 @functools.cache
@@ -42,10 +43,14 @@ def describe_machine() -> str:
     return f"{machine.triple} {llvm.get_host_cpu_name()} {features} llvm {llvm.llvm_version_info}"
 
 
-def compile_text(text: str) -> bytes:
-    """Return the object file of the LLVM IR *text*."""
+def compile_text(text: str, level: int = 0) -> bytes:
+    """Return the object file of the LLVM IR *text*.
+
+    The IR is optimised. With *level* 0, machine code is then selected in a twentieth of the time that 2 takes, and a
+    kernel is a tenth slower.
+    """
     with _lock:
-        machine = compiling_machine()
+        machine = compiling_machine(level)
         module = llvm.parse_assembly(text)
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)
@@ -63,7 +68,7 @@ def runtime_object() -> bytes:
     machine = describe_machine()
     code = fetch_object("runtime", text, machine)
     if code is None:
-        code = compile_text(text)
+        code = compile_text(text, level=2)
         store_object("runtime", code, text, machine)
     return code
 

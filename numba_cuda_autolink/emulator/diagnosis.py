@@ -15,6 +15,8 @@ from .source_lines import describe_lines, source_lines
 from .state import FRAME_ADDRESS, FRAME_BELOW, FRAME_SIZE, Error
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .linked_texts import LinkedTexts
     from .parser import Function, Instruction
 
@@ -27,10 +29,11 @@ _NO_LINES = "\n  what to do: compile it with lineinfo=True, to see the lines of 
 
 @dataclass(frozen=True)
 class Region:
-    """The *nbytes* at *address*."""
+    """The *nbytes* at *address*, of the variable *name*."""
 
     address: int
     nbytes: int
+    name: str = ""
 
     def is_near(self, address: int, distance: int = 0) -> bool:
         """Return whether *address* is in it, or within *distance* bytes of it."""
@@ -39,7 +42,10 @@ class Region:
 
 @dataclass(frozen=True)
 class Failure:
-    """What a worker recorded: an `Error`, and the place; *frames* are those of the thread, the newest first."""
+    """What a worker recorded: an `Error`, and the place.
+
+    *frames* are those of the thread, the newest first; *variables* those of shared memory whose size is known.
+    """
 
     code: int
     block: int
@@ -51,6 +57,7 @@ class Failure:
     shared: Region
     stack: Region
     frames: tuple[Region, ...]
+    variables: tuple[Region, ...]
 
 
 def list_frames(frame: int) -> tuple[Region, ...]:
@@ -99,7 +106,10 @@ def describe_failure(
 
 
 def readable_name(symbol: str) -> str:
-    """Return the name of a function of C++ or Numba without its types: ``m.f`` for ``_ZN1m1f…``; or *symbol* itself."""
+    """Return the name of a function or variable of C++ or Numba without types: ``m.f`` for ``_ZN1m1f…``, ``t of f`` for
+    the variable ``_ZZ1fiE1t``; or *symbol* itself."""
+    if local := re.fullmatch(r"_Z(Z.+)E\d+([A-Za-z_]\w*)", symbol):
+        return f"{local[2]} of {readable_name('_' + local[1])}"
     found = re.match(r"_ZN?(?=\d)", symbol)
     rest, parts = symbol[found.end() :] if found else "", []
     while length := re.match(r"\d+", rest):
@@ -170,7 +180,7 @@ def _describe_address(failure: Failure, arguments: bytes) -> str:
     if failure.stack.is_near(address):
         return _describe_local(failure)
     if failure.shared.is_near(address, 4096):
-        return f"byte {address - failure.shared.address} of {failure.shared.nbytes} bytes of shared memory"
+        return _describe_shared(failure)
     allocation = memory.find(address) or memory.find_nearest(address)
     if allocation is None or min(abs(address - allocation.address), abs(address - allocation.end)) > _FAR:
         return "not near any memory that kernels may access"
@@ -184,9 +194,23 @@ def _describe_address(failure: Failure, arguments: bytes) -> str:
     return f"byte {address - allocation.address} of {where}{index}"
 
 
+def _describe_shared(failure: Failure) -> str:
+    offset = failure.address - failure.shared.address
+    place = f"byte {offset} of {failure.shared.nbytes} bytes of shared memory"
+    if not failure.variables:
+        return place
+    variable = _nearest(failure.variables, failure.address)
+    offset = failure.address - variable.address
+    return f"{place}; byte {offset} of {variable.nbytes} of {readable_name(variable.name)}"
+
+
+def _nearest(regions: Sequence[Region], address: int) -> Region:
+    return min(regions, key=lambda r: max(r.address - address, address - r.address - r.nbytes))
+
+
 def _describe_local(failure: Failure) -> str:
     frames = [frame for frame in failure.frames if frame.nbytes]
     if not frames:
         return "local memory"
-    frame = min(frames, key=lambda f: max(f.address - failure.address, failure.address - f.address - f.nbytes))
+    frame = _nearest(frames, failure.address)
     return f"byte {failure.address - frame.address} of {frame.nbytes} bytes of local memory"

@@ -44,6 +44,7 @@ class KernelFacts:
     linked: LinkedTexts
     parameter_bytes: int
     shared_bytes: int
+    shared_variables: tuple[tuple[str, int, int], ...]  # names, shared addresses, sizes
     stack_bytes: int
     suspends: bool
     spins: bool
@@ -299,6 +300,7 @@ def _raise_first_error(
             if code:
                 number = _get32(one, Block.ERROR_THREAD)
                 thread = _get64(one, Block.THREADS) + Thread.BYTES * number * facts.suspends
+                shared = _get64(one, Block.SHARED)
                 failure = Failure(
                     code,
                     _get32(one, Block.INDEX),
@@ -307,8 +309,9 @@ def _raise_first_error(
                     _get64(one, Block.ERROR_ADDRESS),
                     _get32(one, Block.ERROR_BYTES),
                     _get64(one, Block.ERROR_DETAIL),
-                    Region(_get64(one, Block.SHARED) + FIRST_SHARED_ADDRESS, _get64(one, Block.SHARED_BYTES)),
+                    Region(shared + FIRST_SHARED_ADDRESS, _get64(one, Block.SHARED_BYTES)),
                     Region(_get_at(thread + Thread.STACK), _get32(one, Block.STACK_BYTES)),
                     list_frames(_get_at(thread + Thread.LOCALS)),
+                    tuple(Region(shared + at, nbytes, name) for name, at, nbytes in facts.shared_variables),
                 )
                 raise describe_failure(failure, facts.name, facts.linked, grid, block, arguments)

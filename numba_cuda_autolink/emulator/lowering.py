@@ -111,7 +111,7 @@ class FunctionLowering(FunctionBuilder):
             f" %stack.p = getelementptr i8, ptr %thread, i64 {Thread.STACK}",
             " %stack = load i64, ptr %stack.p",
             " %stack.left = sub i64 %here, %stack",
-            f" %stack.full = icmp ult i64 %stack.left, {_STACK_RESERVE + 2 * self.program.local_bytes}",
+            f" %stack.full = icmp ult i64 %stack.left, {_STACK_RESERVE + self.program.frame_bytes}",
             ' br i1 %stack.full, label %"stack.overflow", label %"begin"',
             '"stack.overflow":',
             f' call void @"native.fail"(i64 %thread.address, i32 {error}, i32 {self.site}, i64 0, i32 0)',

@@ -207,6 +207,7 @@ class Kernel:
                 self._module.linked,
                 parameter_offsets(self._function)[1],
                 self._program.static_shared_bytes,
+                self._program.list_shared_variables(),
                 self._program.stack_bytes,
                 bool(facts["suspends"]),
                 bool(facts["spins"]),

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from .parser import Function, Instruction, Variable
 
 
+_SPILLED_BYTES = 32  # an instruction becomes at most four values that live across branches
+
+
 class Program:
     """The kernel *kernel* of *linked*; `lower` returns its text."""
 
@@ -68,16 +71,26 @@ class Program:
                 addresses[key] = static + FIRST_SHARED_ADDRESS
         return addresses, static
 
+    def list_shared_variables(self) -> tuple[tuple[str, int, int], ...]:
+        """Return name, shared address and size of each variable of a known size."""
+        found = ((self.linked.find_variable(*key)[1], address) for key, address in self.shared.items())
+        return tuple((v.name, address, v.nbytes) for v, address in found if v is not None and v.nbytes)
+
     @property
     def local_bytes(self) -> int:
         """The bytes of local memory in all functions."""
         return sum(v.nbytes for f in self.functions for v in f.local_variables.values() if v.space == "local")
 
     @property
+    def frame_bytes(self) -> int:
+        """The bytes that a call of each function takes: local memory with its shadow, and all values if they are
+        spilled."""
+        return 2 * self.local_bytes + _SPILLED_BYTES * sum(len(f.code) for f in self.functions)
+
+    @property
     def stack_bytes(self) -> int:
-        """The bytes of a thread's stack: for local memory, for all registers if they are spilled, and for recursion."""
-        nbytes = 1 << 18 if self.may_recurse else 1 << 15
-        nbytes += 2 * self.local_bytes + 8 * sum(len(f.registers) for f in self.functions)
+        """The bytes of a thread's stack: for a call of each function, and for recursion."""
+        nbytes = self.frame_bytes + (1 << 18 if self.may_recurse else 1 << 15)
         return -(-nbytes // 4096) * 4096
 
     @functools.cached_property

@@ -189,7 +189,7 @@ class KernelFile:
             raise self.damaged("its index has another checksum")
         text, self._table = content[:size], content[size:]
         self._start = _HEADER.size + size_of_all
-        index = self._parsed(text)
+        index = self._parse(text)
         try:
             self._kernels: dict[str, Any] = field(index, "kernels", dict)
             self.made_by: dict[str, str] = field(index, "made_by", dict)
@@ -228,7 +228,7 @@ class KernelFile:
 
     def json_of(self, block: Block) -> Any:
         """Return what the JSON of *block* says. Raise `KernelFileError` if it is not JSON."""
-        return self._parsed(self.read(block))
+        return self._parse(self.read(block))
 
     def close(self) -> None:
         """Close the file."""
@@ -238,7 +238,7 @@ class KernelFile:
         """Return the error for a file in which *what* is wrong."""
         return KernelFileError(f"{self.path} is damaged: {what}\n  what to do: copy or save it again")
 
-    def _parsed(self, text: bytes) -> Any:
+    def _parse(self, text: bytes) -> Any:
         try:
             return json.loads(text)
         except (ValueError, RecursionError) as error:

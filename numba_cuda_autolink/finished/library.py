@@ -50,7 +50,7 @@ class KernelLibrary:
         kernel = self._kernels.get(name) if isinstance(name, str) else None
         if kernel is None:
             self._check(name)
-            kernel = self._kernels.setdefault(name, self._made(name))
+            kernel = self._kernels.setdefault(name, self._make(name))
         return kernel
 
     def __getattr__(self, name: str) -> Kernel:
@@ -155,14 +155,14 @@ class KernelLibrary:
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             raise KeyError(f"{self._file.path} has no kernel {name!r}{hint}")
 
-    def _made(self, name: str) -> Kernel:
+    def _make(self, name: str) -> Kernel:
         if not self._is_emulated:
             return Kernel(name, lambda: self._codes(name))
         from ..launch.emulated_kernel import EmulatedKernel
 
-        return EmulatedKernel(name, lambda: [self._emulated(name, each) for each in self._file.signatures(name)])
+        return EmulatedKernel(name, lambda: [self._emulate(name, each) for each in self._file.signatures(name)])
 
-    def _emulated(self, name: str, signature: Signature) -> EmulatedCode:
+    def _emulate(self, name: str, signature: Signature) -> EmulatedCode:
         """Return the code of a kernel and signature for the emulator: of its PTX, that for the latest architecture."""
         from ..launch.emulated_kernel import EmulatedCode
 

@@ -271,7 +271,7 @@ class Variable:
             )
         if found.dtype != self.dtype:
             is_plain = isinstance(value, (int, float, complex, list, tuple)) and not isinstance(value, np.generic)
-            converted = self._converted(found) if is_plain else None
+            converted = self._convert(found) if is_plain else None
             if converted is None:
                 raise TypeError(
                     f"{self.name!r} holds {type_name(self.type.element)}, and the value is not of that type"
@@ -281,7 +281,7 @@ class Variable:
             found = converted
         return bytes(found.tobytes())
 
-    def _converted(self, found: Any) -> Any:
+    def _convert(self, found: Any) -> Any:
         """Return numbers of Python as an array of its dtype; ``None`` if they would be other numbers."""
         import numpy as np
 

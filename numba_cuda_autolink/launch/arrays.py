@@ -189,7 +189,7 @@ def read_interface(interface: Any) -> tuple[View, int | None]:
     if interface.get("mask") is not None:
         raise Misfit("a masked array")
     try:
-        dtype = _described_type(typestr, descr)
+        dtype = _type_of(typestr, descr)
     except (TypeError, ValueError, IndexError, RecursionError):
         raise _malformed(interface, "descr") from None
     return View(pointer, shape, strides, dtype, bool(data[1])), producer
@@ -218,7 +218,7 @@ def _numbers(interface: dict[str, Any], field: str, least: int) -> tuple[int, ..
     return checked
 
 
-def _described_type(typestr: str, descr: Any = None) -> ElementType:
+def _type_of(typestr: str, descr: Any = None) -> ElementType:
     """Return the element type that an array interface describes. Fields without a name are padding."""
     if typestr[1:2] != "V" or not descr or (len(descr) == 1 and not descr[0][0]):
         return typestr
@@ -227,7 +227,7 @@ def _described_type(typestr: str, descr: Any = None) -> ElementType:
         dims = tuple(map(int, shape[0])) if shape else ()
         if not isinstance(inner, (str, list)):
             raise TypeError("a field has no type")
-        kind = inner if isinstance(inner, str) else _described_type("|V0", inner)
+        kind = inner if isinstance(inner, str) else _type_of("|V0", inner)
         size = item_size(kind)
         for length in dims:
             size *= length

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..emulator import Checks, Module, memory
+from ..emulator import Checks, EmulationError, Module, memory
 from ..types.parameters import Leaf, Parameter, end_of, item_size
 from .argument_packing import Buffer, writers
 from .arrays import view_of
 from .driver import Device, on_device
-from .kernel import ChoosingLaunch, Kernel, by_position
+from .kernel import Kernel, by_position
 from .launch_codegen import wrong_count
 from .launch_config import Configuration, refused_launch
 from .views import contiguous_strides
@@ -69,8 +69,8 @@ class EmulatedKernel(Kernel):
     """A kernel that runs on the CPU: ``kernel[grid, block, stream, shared](*args)``.
 
     Arrays are those of NumPy, or of anything with ``__array_interface__``; results are in them when the launch returns.
-    Streams have no effect. What a GPU does not check is an error: accesses out of bounds, misaligned ones, barriers
-    that not all threads reach.
+    Streams have no effect, and clusters are not emulated. What a GPU does not check is an error: accesses out of
+    bounds, misaligned ones, barriers that not all threads reach.
     """
 
     def __init__(self, name: str, describe: Callable[[], Sequence[EmulatedCode]], checks: Checks | None = None):
@@ -101,33 +101,19 @@ class EmulatedKernel(Kernel):
     def _with(self, checks: Checks) -> EmulatedKernel:
         return EmulatedKernel(self.name, self._describe, checks)  # type: ignore[arg-type]
 
-    def configure(
-        self,
-        grid: Any,
-        block: Any,
-        *,
-        stream: Any = 0,
-        shared: int = 0,
-        cooperative: bool = False,
-        cluster: Any = None,
-        programmatic: bool = False,
-    ) -> Callable[..., None]:
-        """Return the kernel, ready to be called with arguments; see `Kernel.configure`. Clusters are not emulated."""
-        if cluster is not None:
-            raise refused_launch(self.name, f"cluster={cluster!r} in the emulator", "no clusters")
-        options = {"cooperative": bool(cooperative), "cluster": None, "programmatic": bool(programmatic)}
-        how = Configuration.of(self.name, grid, block, stream, shared, **options)
+    def _configure(self, how: Configuration) -> Callable[..., None]:
+        if how.cluster is not None:
+            raise refused_launch(self.name, f"cluster={how.cluster} in the emulator", "no clusters")
         codes: list[Any] = [overload.code for overload in self._overloads]
-        launches = [functools.partial(self._launch, number, code, how) for number, code in enumerate(codes)]
-        if len(launches) == 1:
-            return launches[0]
-        choosing = ChoosingLaunch(self.name, codes, launches, self._chosen)
+        launch = self._choose_launch(
+            [functools.partial(self._launch, number, code, how) for number, code in enumerate(codes)]
+        )
 
-        def launch(*args: Any, **named: Any) -> None:
-            with on_device(_device(codes[0].compute_capability)):
-                choosing(*args, **named)
+        def launch_on_device(*args: Any, **named: Any) -> None:
+            with on_device(_device(codes[0].compute_capability)):  # by which arguments are told apart
+                launch(*args, **named)
 
-        return launch
+        return launch_on_device
 
     def _launch(self, number: int, code: Any, how: Configuration, *args: Any, **named: Any) -> None:
         if named:
@@ -146,12 +132,15 @@ class EmulatedKernel(Kernel):
         device = _device(code.compute_capability)
         buffer = Buffer(end_of(code.leaves))
         arrays = [(parameter.name, arg) for parameter, arg in zip(code.parameters, args, strict=True)]
-        with on_device(device), _registered(arrays, device):
+        with on_device(device), _register(arrays, device):
             for write, arg in zip(writers(self.name, code.parameters, code.leaves, buffer, device), args, strict=True):
                 write(arg, None)
             arguments = bytes(buffer.bytes[: end_of(code.leaves)])
             cooperative = how.cooperative or code.cooperative
-            kernel.launch(how.grid, how.block, arguments, shared=how.shared, cooperative=cooperative)
+            try:
+                kernel.launch(how.grid, how.block, arguments, shared=how.shared, cooperative=cooperative)
+            except EmulationError as error:
+                raise error.with_traceback(None) from error.__cause__  # without the emulator's own frames
 
 
 def _device(compute_capability: tuple[int, int]) -> Device:
@@ -159,7 +148,7 @@ def _device(compute_capability: tuple[int, int]) -> Device:
 
 
 @contextlib.contextmanager
-def _registered(named: Sequence[tuple[str, Any]], device: Device) -> Iterator[None]:
+def _register(named: Sequence[tuple[str, Any]], device: Device) -> Iterator[None]:
     """Let kernels access the memory of the arrays in *named*, and nothing beside it. Arrays that overlap are one."""
     regions: list[tuple[int, int, str]] = []
     for low, high, name in sorted(_extents(named, device)):

@@ -253,8 +253,13 @@ class Kernel:
             If a number is not positive or exceeds the limits of CUDA, or *stream* is not a stream.
         """
         options = {"cooperative": bool(cooperative), "cluster": cluster, "programmatic": bool(programmatic)}
-        how = Configuration.of(self.name, grid, block, stream, shared, **options)
-        launches = [_launch(overload, how) for overload in self._overloads]
+        return self._configure(Configuration.of(self.name, grid, block, stream, shared, **options))
+
+    def _configure(self, how: Configuration) -> Callable[..., None]:
+        return self._choose_launch([_launch(overload, how) for overload in self._overloads])
+
+    def _choose_launch(self, launches: Sequence[Callable[..., None]]) -> Callable[..., None]:
+        """Return the only one of *launches*, of one overload each, or what chooses one by the arguments."""
         if len(launches) == 1:
             return launches[0]
         codes = [overload.code for overload in self._overloads]

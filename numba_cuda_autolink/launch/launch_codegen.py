@@ -86,7 +86,7 @@ def run_maker(kernel: str, parameters: Sequence[Parameter], leaves: Sequence[Lea
         "nobody": object,  # a call returns what is not an argument
         "library_of": library_of,
     }
-    exec(_compiled(source(parameters, leaves, device_count() > 1)), names)
+    exec(_compile(source(parameters, leaves, device_count() > 1)), names)
 
     def new_run(device: Device, function: Any) -> Any:
         buffer = Buffer(end_of(leaves))
@@ -96,7 +96,7 @@ def run_maker(kernel: str, parameters: Sequence[Parameter], leaves: Sequence[Lea
 
 
 @functools.lru_cache(maxsize=256)
-def _compiled(text: str) -> Any:
+def _compile(text: str) -> Any:
     return compile(text, LAUNCH, "exec")
 
 
@@ -123,10 +123,10 @@ def source(parameters: Sequence[Parameter], leaves: Sequence[Leaf], several_devi
     ]
     names = [f"a{number}" for number in range(len(parameters))]
     return _RUN.format(
-        setup=_indented(setup, 4),
+        setup=_indent(setup, 4),
         state=f"nonlocal {', '.join(state)}" if state else "pass",
         unpack=f"({', '.join(names)},) = arguments" if names else "() = arguments",
-        body=_indented(body, 8),
+        body=_indent(body, 8),
     )
 
 
@@ -175,7 +175,7 @@ def _number(number: int, leaf: Leaf) -> Iterator[str]:
     yield f"        {b} = {a} if type({a}).__module__ == 'numpy' else nobody"
 
 
-def _indented(parts: Sequence[str], spaces: int) -> str:
+def _indent(parts: Sequence[str], spaces: int) -> str:
     return textwrap.indent("\n".join(parts), " " * spaces).strip() or "pass"
 
 

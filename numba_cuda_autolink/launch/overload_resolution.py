@@ -106,15 +106,15 @@ def _none_fits(
     if not misfits:
         counts = sorted({len(signature.parameters) for signature in signatures})
         diagnosis = f"takes {' or '.join(map(str, counts))} arguments, got {len(args)}"
-        return ArgumentError(f"{kernel} {diagnosis}{called_at()}{_listed(signatures, {})}{_given(args)}")
+        return ArgumentError(f"{kernel} {diagnosis}{called_at()}{_list(signatures, {})}{_describe_given(args)}")
     _, _, closest = misfits[0]
     common = set.intersection(*({each.position for each in found} for *_, found in misfits))
     worst = next((each for each in closest if each.position in common), closest[0])
     what = f"argument {worst.position}, {worst.parameter!r},"
     diagnosis = f"{what} fits none of its signatures" if common else f"{what} does not fit the closest signature"
     remedy = f"\n  what to do: {worst.remedy}" if worst.remedy else ""
-    listed = _listed(signatures, {number: found for _, number, found in misfits})
-    error = ArgumentError(f"{kernel}: {diagnosis}{called_at()}{listed}{_given(args)}{remedy}")
+    listed = _list(signatures, {number: found for _, number, found in misfits})
+    error = ArgumentError(f"{kernel}: {diagnosis}{called_at()}{listed}{_describe_given(args)}{remedy}")
     error.position, error.parameter, error.got = worst.position, worst.parameter, worst.got
     error.expected = " or ".join(
         dict.fromkeys(each.expected for *_, found in misfits for each in found if each.position == worst.position)
@@ -123,7 +123,7 @@ def _none_fits(
     return error
 
 
-def _listed(signatures: Sequence[Any], misfits: dict[int, list[ArgumentError]]) -> str:
+def _list(signatures: Sequence[Any], misfits: dict[int, list[ArgumentError]]) -> str:
     """Return the signatures, the closest first, each with what does not fit it."""
     order = [*misfits, *(number for number in range(len(signatures)) if number not in misfits)]
     lines = []
@@ -141,7 +141,7 @@ def _listed(signatures: Sequence[Any], misfits: dict[int, list[ArgumentError]]) 
     return "\n  signatures:\n" + "\n".join(lines)
 
 
-def _given(args: tuple[Any, ...]) -> str:
+def _describe_given(args: tuple[Any, ...]) -> str:
     return f"\n  got: ({', '.join(map(_type_shown, args))})"
 
 

@@ -10,11 +10,12 @@ from typing import Any, overload
 from numba.cuda.core import config
 from numba.cuda.core.compiler_lock import global_compiler_lock
 from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import short_traceback
-from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
 
 from ..compilation.kernel_events import KernelEvent, announce
 from ..frontend_api.front_end import BuildRequest, front_end_of
+from ..protocol.placed_messages import placed_error
 from .result import LinkedKernel, RanLink
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
@@ -86,7 +87,7 @@ def build(
             "cc is an empty list, so that there is nothing to build"
             "\n  what to do: pass compute capabilities, as in cc=[(8, 0), (9, 0)]; without cc=, the current GPU's"
         )
-    with short_traceback():
+    with short_traceback(placed_error):
         if isinstance(cc, list):
             return [prepare(kernel, signature, each, *how).link() for each in cc]
         return prepare(kernel, signature, cc, *how).link()

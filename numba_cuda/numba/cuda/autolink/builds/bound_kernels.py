@@ -11,7 +11,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.messages import shown
 from numba_cuda_autolink.launch.kernel import Kernel
 
 from ..frontend_api.front_end import Vocabulary, front_end_of, is_kernel, vocabulary_of_kernel
-from ..protocol.kernel_signatures import normalized
+from ..protocol.kernel_signatures import normalize
 
 
 def bind(kernel: Any, *what: Any) -> Kernel:
@@ -49,6 +49,6 @@ def _argtypes(what: tuple[Any, ...], vocabulary: Vocabulary) -> tuple[Any, ...]:
         (one,) = what
         is_types = isinstance(one, tuple) and all(map(vocabulary.is_type, one))
         if isinstance(one, str) or hasattr(one, "return_type") or is_types:
-            return normalized(one, vocabulary)[0]
+            return normalize(one, vocabulary)[0]
     typeof = vocabulary.typeof
     return tuple(typeof.typeof(value, typeof.Purpose.argument) for value in what)

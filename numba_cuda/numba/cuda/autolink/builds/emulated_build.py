@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from numba_cuda_autolink.errors import FinishedKernelError
@@ -15,17 +16,16 @@ if TYPE_CHECKING:
 
 
 class EmulatedTexts:
-    """The PTX of a kernel that was built in this process, for the compute capability *cc*. It is made when it is first
-    asked for. A pickle has none."""
+    """The PTX of a kernel that was built in this process, for the compute capability *cc*, which *make* makes when it
+    is first asked for. A pickle has none."""
 
-    def __init__(self, library: Any, cc: tuple[Any, ...]):
-        self._library, self._cc = library, cc
+    def __init__(self, make: Callable[[], list[str]], cc: tuple[Any, ...]):
+        self._make, self._cc = make, cc
 
     def __call__(self) -> list[str]:
         """Return it."""
         with without_device(self._cc):
-            texts: list[str] = self._library.emulated_texts(self._cc)
-            return texts
+            return self._make()
 
     def __reduce__(self) -> Any:
         return type(None), ()
@@ -39,7 +39,7 @@ def emulated_kernel(linked: BuildRecord, parameters: Any, leaves: Any) -> Emulat
     facts, name, texts = linked.launch_facts, linked.launch_facts.name, linked.emulated_texts
     if texts is None and linked.output != "ptx":
         raise FinishedKernelError(
-            f"{name} cannot be emulated: it is a cubin that was built in another process, or by numba-cuda-mlir"
+            f"{name} cannot be emulated: it is a cubin that was built in another process"
             "\n  what to do: build it with output='ptx'"
         )
     code = EmulatedCode(

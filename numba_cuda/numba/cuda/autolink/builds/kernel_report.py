@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
+from numba.cuda.cudadrv.external_code.diagnostics.messages import suggest_names
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike
 
 from ..frontend_api.front_end import front_end_of
@@ -16,6 +17,7 @@ from ..reports.report import Report
 from .ahead_of_time import build
 
 
+@suggest_names
 def report(
     kernel: Any,
     signature: Any = None,
@@ -37,8 +39,9 @@ def report(
         The compute capability, ``(9, 0)``, or a list of several. Default: that of the current GPU, or those that the
         kernel is compiled for already.
     listings:
-        Whether the report shows what the code became: PTX and, if ``nvdisasm`` is installed, machine code. Compile with
-        ``lineinfo=True`` to see it beside the lines of Python and C++ that it comes from.
+        Whether the report shows what the code became: PTX and, if ``nvdisasm`` is installed, machine code, beside the
+        lines of Python and C++ that it comes from. With a *signature* the kernel is built with ``lineinfo=True`` for
+        that; a kernel that is compiled already needs that option.
 
     Raises `TypeError` if *kernel* is not a kernel, or is a device function that does not return what the *signature*
     says; without a *signature* `ValueError`, if it is not compiled yet, or is compiled for several signatures.
@@ -47,10 +50,12 @@ def report(
     front_end = front_end_of(kernel)
     records: Iterable[FunctionRecord]
     if signature is None:
-        records = front_end.launched(kernel, capabilities)
+        records = front_end.read_launched(kernel, capabilities)
     elif front_end.is_device_function(kernel):
         records = [front_end.compile_device_function(kernel, signature, each) for each in capabilities]
     else:
-        records = [build(kernel, signature, cc=each) for each in capabilities]
+        contradicted = getattr(kernel, "targetoptions", {}).get("debug")  # which lineinfo=True contradicts
+        options: dict[str, Any] = {"lineinfo": True} if listings and not contradicted else {}
+        records = [build(kernel, signature, cc=each, **options) for each in capabilities]
     reports = [report_of(record, listings=listings) for record in records]
     return dataclasses.replace(reports[0], builds=tuple(build for each in reports for build in each.builds))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span, Timeline, recording
-from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkRequest
 
 from ..finished_kernels.saving import check_runtime, layout_of, save
 from ..function_code.build_record import BuildRecord

@@ -24,6 +24,7 @@ _MOST_ARGUMENTS = 10_000  # an iterable with more of them may never end
 _SYMBOL = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 
 
+@messages.suggest_names
 class Extern:
     """An ``extern "C"`` device function, as ``__numba_cuda_call__`` returns it.
 
@@ -75,7 +76,7 @@ class Extern:
         self.symbol = symbol
         self.returns = _returnable(returns)
         self.return_ctype = self._describe_result()
-        self.args = None if args is None else tuple(_requested(args))
+        self.args = None if args is None else tuple(_request(args))
         self.cooperative = bool(cooperative)
 
     def _describe_result(self) -> CType:
@@ -104,7 +105,7 @@ def _returnable(returns: Any) -> Any:
     return numba_type
 
 
-def _requested(args: Iterable[str] | Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _request(args: Iterable[str] | Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     if isinstance(args, str):
         raise TypeError(f"Extern's args must be several parameter names or a mapping, not the str {args!r}")
     expected = "such as {'x': types.float32}, or the parameters' names: ['x', 'n']"
@@ -113,10 +114,10 @@ def _requested(args: Iterable[str] | Mapping[str, Any]) -> Iterator[tuple[str, A
     for name, target in named if isinstance(args, Mapping) else ((each, None) for each in named):
         if not isinstance(name, str):
             raise TypeError(f"Extern's args must name parameters of the call, got {safe_repr(name, 40)}")
-        yield name, target if target is None or isinstance(target, _WAYS) else _converted(name, target)
+        yield name, target if target is None or isinstance(target, _WAYS) else _convert(name, target)
 
 
-def _converted(name: str, target: Any) -> Any:
+def _convert(name: str, target: Any) -> Any:
     try:
         return numba_type_of(target)
     except CABIError as error:

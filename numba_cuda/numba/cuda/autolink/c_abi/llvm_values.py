@@ -55,9 +55,9 @@ def llvm_type(module: Any, c_type: CType, typed_pointers: bool = False) -> Any:
         return llvm.ArrayType(llvm_type(module, c_type.element, typed_pointers), c_type.count)
     if isinstance(c_type, CStruct):
         parts = [BYTE if part is None else llvm_type(module, part, True) for part in _parts(c_type)]
-        return _named(module, f"struct.{hashlib.sha256(str(parts).encode()).hexdigest()[:16]}", parts)
+        return _name(module, f"struct.{hashlib.sha256(str(parts).encode()).hexdigest()[:16]}", parts)
     if c_type.kind == "struct":
-        return _named(module, f"struct.{c_type.cxx}", _STRUCTS[c_type.cxx])
+        return _name(module, f"struct.{c_type.cxx}", _STRUCTS[c_type.cxx])
     if c_type.kind == "float":
         return llvm.FloatType() if c_type.size == 4 else llvm.DoubleType()
     if c_type.kind == "void":
@@ -65,7 +65,7 @@ def llvm_type(module: Any, c_type: CType, typed_pointers: bool = False) -> Any:
     return POINTER if c_type.kind == "pointer" else llvm.IntType(8 * c_type.size)
 
 
-def _named(module: Any, name: str, parts: Sequence[Any]) -> Any:
+def _name(module: Any, name: str, parts: Sequence[Any]) -> Any:
     # In a context of the module's own: all types of a context are printed with every module in it.
     if module.context is llvm.context.global_context:
         module.context = llvm.Context()
@@ -107,7 +107,7 @@ def to_c(builder: Any, c_type: CType, numba_type: Any, value: Any) -> Any:
         found = llvm.Constant(llvm_type(builder.module, c_type), llvm.Undefined)
         members = list(_numbered_members(c_type))
         if isinstance(numba_type, types.Record):
-            values = _loaded(builder, c_type, value)
+            values = _load(builder, c_type, value)
         else:
             elements = zip(members, numba_type.types, cgutils.unpack_tuple(builder, value), strict=True)
             values = (to_c(builder, member, *element) for (_, member), *element in elements)
@@ -120,11 +120,11 @@ def to_c(builder: Any, c_type: CType, numba_type: Any, value: Any) -> Any:
         return builder.bitcast(value, llvm_type(builder.module, c_type, True))
     if c_type.kind == "struct":
         parts = [value] if isinstance(value.type, llvm.IntType) else cgutils.unpack_tuple(builder, value)
-        return _filled(builder, llvm_type(builder.module, c_type), parts)
+        return _fill(builder, llvm_type(builder.module, c_type), parts)
     return value
 
 
-def _loaded(builder: Any, struct: Any, record: Any) -> Iterator[Any]:
+def _load(builder: Any, struct: Any, record: Any) -> Iterator[Any]:
     """Yield the members of a struct in memory."""
     address = builder.bitcast(record, POINTER)
     for member, offset in zip(struct.members, struct.offsets, strict=True):
@@ -148,11 +148,11 @@ def from_c(context: Any, builder: Any, c_type: CType, numba_type: Any, value: An
     if c_type.kind == "struct":
         parts = cgutils.unpack_tuple(builder, value)
         value_type = context.get_value_type(numba_type)
-        return parts[0] if isinstance(value_type, llvm.IntType) else _filled(builder, value_type, parts)
+        return parts[0] if isinstance(value_type, llvm.IntType) else _fill(builder, value_type, parts)
     return builder.bitcast(value, context.get_value_type(numba_type)) if c_type.kind == "pointer" else value
 
 
-def _filled(builder: Any, struct_type: Any, parts: Sequence[Any]) -> Any:
+def _fill(builder: Any, struct_type: Any, parts: Sequence[Any]) -> Any:
     struct = llvm.Constant(struct_type, llvm.Undefined)
     for index, part in enumerate(parts):
         struct = builder.insert_value(struct, part, index)

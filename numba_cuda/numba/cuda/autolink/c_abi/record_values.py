@@ -39,6 +39,7 @@ class RecordValue(types.Tuple, types.BaseNamedTuple):
         self.of_record = record
         self.fields = tuple(field_names(record))
         self.instance_class = collections.namedtuple("Record", self.fields, rename=True)  # type: ignore[misc]
+        self.instance_class._of_record = record  # type: ignore[attr-defined]
         self.name = f"value of {record}"
 
     @property

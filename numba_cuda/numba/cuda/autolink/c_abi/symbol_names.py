@@ -62,7 +62,8 @@ def _content(part: Any, argtypes: Sequence[Any]) -> Any:
     callee = None if meant is None else find_callee(meant)
     if callee is not None and callee.link_key is not None:
         return type(meant), callee.link_key(*argtypes)
-    if not is_plain(part) and not isinstance(part, type) and not is_numba_type(part):
+    is_named = is_plain(part) or isinstance(part, type) or is_numba_type(part)
+    if not is_named and not hasattr(type(part), "cxx_text"):
         value_digest(part)  # raises before it warns
         warnings.warn(
             f"symbol() names a {type(part).__qualname__} by its content, which is deprecated and ends with 0.3.0\n"

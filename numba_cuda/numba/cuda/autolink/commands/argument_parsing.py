@@ -8,11 +8,12 @@ import contextlib
 import os
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from numba.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean
+from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import first_lines
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
 SIGNATURE_EXAMPLE = "'void(float32[::1], int32)'"
@@ -65,14 +66,26 @@ class Parser(argparse.ArgumentParser):
         ]
 
 
-class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Fills descriptions to the terminal's width, and leaves examples as they are."""
+class _Formatter(argparse.HelpFormatter):
+    """Fills descriptions to the terminal's width, and continues examples as a shell does."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         if not text.startswith("examples:"):
-            return argparse.HelpFormatter._fill_text(self, text, width, indent)
+            return super()._fill_text(text, width, indent)
         examples, _, more = text.partition("\n\n")
-        return f"{examples}\n\n{argparse.HelpFormatter._fill_text(self, more, width, indent)}".rstrip()
+        lines = [" \\\n".join(_broken(line, width - 2)) for line in examples.splitlines()]
+        return "\n".join([*lines, "", super()._fill_text(more, width, indent)]).rstrip()
+
+    def _format_usage(self, *args: Any) -> str:
+        lines = super()._format_usage(*args).splitlines()
+        return "\n".join("\n".join(_broken(line, self._width)) for line in lines) + "\n\n"
+
+
+def _broken(line: str, width: int) -> list[str]:
+    """Return *line* in parts that have at most *width* columns, where its words allow that."""
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    options: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": indent}
+    return textwrap.wrap(line, width, **options) if len(line) > width else [line]
 
 
 def add_kernel(parser: argparse.ArgumentParser, *, listed: bool = False) -> None:
@@ -90,13 +103,26 @@ def add_kernel(parser: argparse.ArgumentParser, *, listed: bool = False) -> None
         action=_Once,
         help=f"types of its arguments, as cuda.jit takes them: {SIGNATURE_EXAMPLE} (default: that of its decorator)",
     )
+    add_capabilities(parser, " (default: the GPU's)" if listed else "", required=not listed)
+
+
+def add_capabilities(parser: argparse.ArgumentParser, default: str = "", *, required: bool = False) -> None:
+    """Add the option ``--cc``; the help text ends with the *default*."""
     parser.add_argument(
         "--cc",
         type=compute_capabilities,
-        required=not listed,
+        action=_Extend,
+        required=required,
         metavar="9.0[,10.0]",
-        help="compute capabilities" + (" (default: the GPU's)" if listed else ""),
+        help=f"compute capabilities{default}",
     )
+
+
+class _Extend(argparse.Action):
+    """An option with a list that may be given again, for more."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        setattr(namespace, self.dest, list(dict.fromkeys([*(getattr(namespace, self.dest) or ()), *values])))
 
 
 class _Once(argparse.Action):
@@ -117,7 +143,7 @@ def compute_capabilities(text: str) -> list[ComputeCapability]:
         except ValueError:
             expected = "9.0, 9.0a or sm_90; several: 8.0,9.0,10.0"
             raise argparse.ArgumentTypeError(f"{part!r} is not a compute capability, such as {expected}") from None
-    return list(dict.fromkeys(found))
+    return found
 
 
 def check_known(capabilities: list[ComputeCapability]) -> None:
@@ -139,10 +165,10 @@ def check_known(capabilities: list[ComputeCapability]) -> None:
 
 def check_signature(text: str, function: Any) -> None:
     """Raise `CommandError` unless *text* is a signature for the Python *function*."""
-    from ..protocol.kernel_signatures import check_count, normalized
+    from ..protocol.kernel_signatures import check_count, normalize
 
     try:
-        check_count(normalized(text)[0], function)
+        check_count(normalize(text)[0], function)
     except ValueError as error:
         raise CommandError(f"--sig {error}", 2) from error
     except TypeError as error:
@@ -152,7 +178,7 @@ def check_signature(text: str, function: Any) -> None:
 @contextlib.contextmanager
 def explained_errors() -> Iterator[None]:
     """Turn the errors of compiling and linking into a `CommandError` with the whole message and no traceback."""
-    from ..protocol.typing_diagnosis import placed_error
+    from ..protocol.placed_messages import placed_error
 
     try:
         yield
@@ -160,5 +186,5 @@ def explained_errors() -> Iterator[None]:
         raise
     except Exception as error:
         # Messages of several lines name the place in the kernel; other messages need the type of the error.
-        text = placed_error(error) if isinstance(error, NumbaError) else str(error)
+        text = first_lines(placed_error(error))
         raise CommandError(text if "\n" in text else f"{type(error).__name__}: {text}") from error

@@ -56,7 +56,9 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--output",
         choices=_OUTPUTS,
-        help="what to write (default: by OUT's suffix, else cubin, or fatbin for several compute capabilities)",
+        metavar="FORM",
+        help=f"what to write: {', '.join(_OUTPUTS)} (default: by OUT's suffix, else cubin, or fatbin for several"
+        " compute capabilities)",
     )
     parser.add_argument(
         "--name", metavar="ENTRY", help="the kernel's name in the code (default: the Python function's name)"

@@ -32,7 +32,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "-o", dest="out", metavar="JOBS.json", type=pathlib.Path, required=True, help="the list to write"
     )
-    parser.add_argument("command", nargs="+", metavar="COMMAND", help="what to run, after --")
+    parser.add_argument("command", nargs=argparse.PARSER, metavar="COMMAND", help="what to run, with its arguments")
     parser.set_defaults(run=run)
 
 
@@ -40,15 +40,17 @@ def run(options: argparse.Namespace) -> int:
     """Run the command with the parsed *options*, and return the exit code."""
     from ..many_kernels.capture import VARIABLE, read_captured
 
-    if (program := shutil.which(options.command[0])) is None:
-        raise CommandError(f"{options.command[0]}: there is no such program")
+    name, *arguments = options.command[options.command[0] == "--" :]
+    if (program := shutil.which(name)) is None:
+        hint = f"\n  what to do: run it as python {name}" if name.endswith(".py") else ""
+        raise CommandError(f"{name}: there is no such program{hint}")
     check_folder(options.out)
     with tempfile.TemporaryDirectory(prefix="numba-cuda-autolink-capture-") as folder:
-        code = subprocess.run([program, *options.command[1:]], env={**os.environ, VARIABLE: folder}).returncode
+        code = subprocess.run([program, *arguments], env={**os.environ, VARIABLE: folder}).returncode
         jobs = read_captured(folder)
     code = code if code >= 0 else 128 - code
     if not jobs.jobs:
-        raise CommandError(f"{options.command[0]} compiled no kernels: {options.out} is not written", code or 1)
+        raise CommandError(f"{name} compiled no kernels: {options.out} is not written", code or 1)
     jobs.write(options.out)
     print(f"{options.out}: {len(jobs.jobs)} jobs")
     return code

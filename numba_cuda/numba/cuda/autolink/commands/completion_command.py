@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 _EXAMPLES = """examples:
-  bash:  numba-cuda-autolink completion bash > ~/.local/share/bash-completion/completions/numba-cuda-autolink
-  zsh:   numba-cuda-autolink completion zsh > ~/.zfunc/_numba-cuda-autolink     (a folder in $fpath)
-  fish:  numba-cuda-autolink completion fish > ~/.config/fish/completions/numba-cuda-autolink.fish
-  tcsh:  numba-cuda-autolink completion tcsh > ~/.numba-cuda-autolink.tcsh      (sourced by ~/.tcshrc)
+  cd ~/.local/share/bash-completion/completions; numba-cuda-autolink completion bash > numba-cuda-autolink
+  cd ~/.config/fish/completions; numba-cuda-autolink completion fish > numba-cuda-autolink.fish
+  numba-cuda-autolink completion zsh > ~/.zfunc/_numba-cuda-autolink
+  numba-cuda-autolink completion tcsh > ~/.numba-cuda-autolink.tcsh
+
+For zsh, the folder is one of $fpath; for tcsh, ~/.tcshrc sources the file.
 """
 _SHELLS = ("bash", "zsh", "fish", "tcsh")
 _FILES = ("FILE", "OUT")  # how the metavars of arguments that are files begin

@@ -115,9 +115,9 @@ def _libraries() -> dict[str, str]:
         from cuda import pathfinder
     except ImportError as error:
         return {"cuda.pathfinder": f"cannot be imported: {error}"}
-    found = {name: _found(pathfinder.load_nvidia_dynamic_lib, name) for name in _LIBRARIES}
+    found = {name: _find(pathfinder.load_nvidia_dynamic_lib, name) for name in _LIBRARIES}
     for name in _HEADERS:
-        found[f"{name} headers"] = _found(pathfinder.locate_nvidia_header_directory, name)
+        found[f"{name} headers"] = _find(pathfinder.locate_nvidia_header_directory, name)
     driver = _driver_version()
     found["driver"] = f"for CUDA {_dotted(driver)}" if driver else "not found"
     return found
@@ -133,12 +133,12 @@ def conflicts(installed: dict[str, str], broken: Broken | None = None) -> Iterat
             fix = f"fix what is listed above; if that does not help, {fix}"
         yield Conflict(f"{broken.module} cannot be imported: {broken.error}", fix)
     if broken is None or broken.package not in _CUDA_PACKAGES:
-        yield from _toolkit_conflicts(_parsed(installed.get("cuda-bindings", "")))
+        yield from _toolkit_conflicts(_parse(installed.get("cuda-bindings", "")))
 
 
 def _known_conflicts(installed: dict[str, str]) -> Iterator[Conflict]:
     """Yield what needs nothing but the *installed* versions and the environment."""
-    numba_cuda, numba, numpy = (_parsed(installed.get(name, "")) for name in ("numba-cuda", "numba", "numpy"))
+    numba_cuda, numba, numpy = (_parse(installed.get(name, "")) for name in ("numba-cuda", "numba", "numpy"))
     for name in (name for name, version in installed.items() if version == _NOT_INSTALLED):
         yield Conflict(f"{name} is not installed", f"pip install '{_fix(name)}'")
     if numba_cuda:
@@ -218,7 +218,7 @@ def _first_that_fails() -> Broken | None:
     return None
 
 
-def _found(find: Callable[..., Any], *name: str) -> str:
+def _find(find: Callable[..., Any], *name: str) -> str:
     try:
         found = find(*name)
         return str(getattr(found, "abs_path", found))
@@ -245,7 +245,7 @@ def _version(module: str, function: str) -> tuple[int, int] | None:
     return major, minor
 
 
-def _parsed(version: str) -> tuple[int, ...]:
+def _parse(version: str) -> tuple[int, ...]:
     """Return the leading numbers of a version; empty if there are none."""
     return tuple(map(int, re.findall(r"\d+", re.split(r"[^\d.]", version)[0])))
 

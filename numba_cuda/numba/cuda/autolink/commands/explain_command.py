@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
     with prints_to_stderr(), explained_errors():
         if lists:
             found = kernels_in(load_file(options.kernel, options.cc))
-            text = _as_json(options.kernel, found) if form == "json" else _listed(options.kernel, found)
+            text = _as_json(options.kernel, found) if form == "json" else _list(options.kernel, found)
         else:
             kernel = load_kernel(options.kernel, options.cc)
             signature = kernel.signature(options.sig)
@@ -97,6 +97,8 @@ def run(options: argparse.Namespace) -> int:
                 text = str(report) if form == "text" else getattr(report, f"to_{form}")()
     if not lists and form == "text" and options.out == STANDARD_OUTPUT and options.against is None:
         report.show()  # in colour on a terminal
+    elif form == "text" and options.out == STANDARD_OUTPUT:
+        print(text)  # in the terminal's encoding
     else:
         write(options.out, f"{text}\n".encode())
     if options.out != STANDARD_OUTPUT:
@@ -140,7 +142,7 @@ def _check_gpu() -> None:
         raise CommandError("--cc is missing, and there is no GPU here\n  what to do: pass it, such as --cc 9.0", 2)
 
 
-def _listed(path: str, found: list[NamedKernel]) -> str:
+def _list(path: str, found: list[NamedKernel]) -> str:
     if not found:
         return f"{path}: no kernels"
     width = max(len(f"{each.name}{each.parameters}") for each in found)

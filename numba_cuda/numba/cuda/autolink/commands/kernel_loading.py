@@ -68,7 +68,7 @@ class NamedKernel:
             return ()
         returned = {args: getattr(each.signature, "return_type", "void") for args, each in self.obj.overloads.items()}
         return tuple(
-            f"{_written(result) if self.is_device_function else 'void'}({', '.join(map(_written, args))})"
+            f"{_write(result) if self.is_device_function else 'void'}({', '.join(map(_write, args))})"
             for args, result in returned.items()
         )
 
@@ -91,7 +91,7 @@ class NamedKernel:
         )
 
 
-def _written(numba_type: Any) -> str:
+def _write(numba_type: Any) -> str:
     """Return a Numba type as signatures have it: ``float32[:, ::1]``."""
     numba_type = core_type(numba_type)
     if not isinstance(numba_type, types.Array) or not (numba_type.mutable and numba_type.aligned):
@@ -99,7 +99,7 @@ def _written(numba_type: Any) -> str:
     indices = [":"] * numba_type.ndim
     if numba_type.layout in ("C", "F") and indices:
         indices[-1 if numba_type.layout == "C" else 0] = "::1"
-    return f"{_written(numba_type.dtype)}[{', '.join(indices)}]"
+    return f"{_write(numba_type.dtype)}[{', '.join(indices)}]"
 
 
 def load_file(path: str, capabilities: list[ComputeCapability] | None = None) -> ModuleType:

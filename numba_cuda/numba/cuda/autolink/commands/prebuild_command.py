@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from typing import Any
 
-from .argument_parsing import CommandError, compute_capabilities, explained_errors
+from .argument_parsing import CommandError, add_capabilities, explained_errors
 from .output import check_folder
 
 _EXAMPLES = """examples:
@@ -42,12 +42,7 @@ def add_to(commands: Any) -> None:
         epilog=_EXAMPLES,
     )
     parser.add_argument("jobs", metavar="JOBS.json", type=pathlib.Path, help="a list that the command capture wrote")
-    parser.add_argument(
-        "--cc",
-        type=compute_capabilities,
-        metavar="9.0[,10.0]",
-        help="build each kernel for these compute capabilities (default: those in the list)",
-    )
+    add_capabilities(parser, " to build each kernel for (default: those in the list)")
     parser.add_argument("--executor", default="processes", help=f"where to build: {_EXECUTORS} (default: processes)")
     parser.add_argument("--save", metavar="OUT.kernels", type=pathlib.Path, help="also write the kernels to a file")
     parser.set_defaults(run=run)

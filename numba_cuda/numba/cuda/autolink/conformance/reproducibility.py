@@ -57,7 +57,7 @@ def fresh(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
 def ask_there(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target]) -> AnswerSummary:
     """Ask in another process. Raise `SkippedError` if the object or the types cannot be sent there, `AskingError`
     if the process does not start, ends early, or asking fails in it."""
-    question = _pickled(callee, argtypes, targets)
+    question = _pickle(callee, argtypes, targets)
     path = [os.path.abspath(entry) for entry in sys.path if isinstance(entry, str)]
     try:
         with ChildProcess(_CHILD, environment={"CUDA_VISIBLE_DEVICES": ""}) as child:
@@ -71,7 +71,7 @@ def ask_there(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Targe
     return AnswerSummary(tuple(tuple(LinkedCode(**code) for code in each) for each in answer["code"]), answer["key"])
 
 
-def _pickled(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target]) -> bytes:
+def _pickle(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target]) -> bytes:
     from numba.cuda.cloudpickle import cloudpickle
 
     # The types of device functions do not keep the functions alive.

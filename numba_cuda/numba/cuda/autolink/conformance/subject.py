@@ -84,7 +84,7 @@ def find_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target, ...])
     hook_error: HookError | None = None
     with findings.check("can be called in a kernel"):
         try:
-            built = _built(obj, args, targets[0])
+            built = _build(obj, args, targets[0])
             site = _site_of(obj, built)
         except CallError as error:
             hook_error = error.hook_error
@@ -108,7 +108,7 @@ def find_python_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target
     args = tuple(map(Argument.of, argtypes))
     findings = Findings(f"{safe_repr(obj)}({', '.join(map(str, args))})")
     with findings.check("can be called in a kernel"):
-        built = _built(obj, args, targets[0])
+        built = _build(obj, args, targets[0])
     findings.raise_failed()
     if built.called_functions and not built.call_sites:  # a C function, whose code the object does not return
         return None
@@ -123,7 +123,7 @@ def _build_error(obj: Any, args: tuple[Argument, ...], target: Target, calls: in
     return ""
 
 
-def _built(obj: Any, args: tuple[Argument, ...], target: Target) -> LinkedKernel:
+def _build(obj: Any, args: tuple[Argument, ...], target: Target) -> LinkedKernel:
     """Return a kernel that calls *obj*, compiled and not linked."""
     try:
         return build_calls(obj, args, target, output="ltoir")

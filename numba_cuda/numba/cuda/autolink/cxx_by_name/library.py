@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
-from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, suggest_names
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import folders_given
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
 from numpy.typing import DTypeLike
@@ -156,6 +156,7 @@ class CxxLibrary(DeviceCallable):
         return function.call([numba_type_of(each) for each in argtypes])
 
 
+@suggest_names
 def cxx(
     source: str | os.PathLike[str] = "",
     *,

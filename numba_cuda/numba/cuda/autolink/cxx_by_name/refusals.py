@@ -19,7 +19,7 @@ from ..c_abi.c_types import CABIError
 from ..linkables.compiled_source import unit_of_sources
 from .structs import find_changed
 
-_MOST_LINES = 14
+_MOST_LINES = 6
 _MOST_DECLARATIONS = 3
 _WRONG_NUMBER = ("too few arguments in function call", "too many arguments in function call")
 _LONGEST = 118
@@ -35,6 +35,7 @@ _UNKNOWN = (
 _OF_HOST = re.compile(r'namespace "std" has no member "(?P<name>\w+)"')
 _NOT_CONSTRUCTED = 'expected a ")"'  # of the call's arguments: the name is that of a type
 _BY_CALL = "detected during"
+_CANDIDATE = re.compile(r'\bfunction (?:template )?"')  # with its declaration
 _SUMMARY = re.compile(r"^\d+ (?:catastrophic )?errors? detected in the compilation of .*", re.MULTILINE)
 # Headers with operators of their own types, which NVRTC lists as candidates for all other types.
 _OTHER_OPERATORS = re.compile(r"cuda_(?:fp16|bf16)\.hp?p?$")
@@ -124,8 +125,12 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     first, block = errors[0]
     # An error of the source itself is no call's, as one in a template that another call instantiates is.
     if not of_call or (block is not of_call[0][1] and "(" not in first["place"] and _BY_CALL not in "".join(block)):
-        details = [f"at: {first['place']}:{first['line']}", *_details(block, label)]
-        remedy = nvrtc_log.remedy(error.log, source.compile_options.include_paths)
+        from numba.cuda.cudadrv.external_code.explain.include_chain import describe_chain
+
+        options = source.compile_options
+        chain = describe_chain(error.log, options.prologue + source.data, "the source", options.include_paths)
+        details = [f"at: {first['place']}:{first['line']}", *_details(block, label), *chain]
+        remedy = nvrtc_log.remedy(error.log, options.include_paths)
         return _error(_write_first_line(_SOURCE_TITLE, label, _readable(first["text"])), details, remedy, error.log)
     first, block = of_call[0]
     at = [] if block[0].startswith(f"{label}(") else [f"at: {first['place']}:{first['line']}"]
@@ -216,16 +221,17 @@ def _explain(text: str) -> tuple[str, str]:
 def _details(block: list[str], label: str) -> list[str]:
     """Return what follows the first line of an error: candidates, notes, and lines of the library's own source."""
     found = []
-    is_own = block[0].startswith(f"{label}(")
+    has_source = not block[0].startswith(f"{label}(")  # a line of the library, below its note
     of_half = any("operand types are" in line and re.search("__half|__nv_bfloat16", line) for line in block)
     for line in block[1:]:
         if note := _NOTE.match(line):
             is_other = not of_half and _OTHER_OPERATORS.search(note["place"]) is not None
-            is_own = is_other or line.startswith((f"{label}(", *_OWN))  # then its line of source is left out, too
+            is_own = line.startswith((f"{label}(", *_OWN))
+            has_source = not (is_own or is_other or _CANDIDATE.search(note["text"]))
             if not is_other and not _WITH_CALL.search(note["text"]):
                 place = "" if is_own else f" ({os.path.basename(note['place'])}:{note['line']})"
                 found.append(f"{note['text']}{place}")
-        elif re.fullmatch(r"\s*\^\s*", line) or (is_own and re.match("  [^ ]", line)):
+        elif re.fullmatch(r"\s*\^\s*", line) or (not has_source and re.match("  [^ ]", line)):
             continue
         elif not _WITH_CALL.search(line):
             found.append(line.strip())

@@ -40,14 +40,15 @@ class Unit(NamedTuple):
 
 class _Notes:
     """What is known in one compilation: the calls of the kernel so far and, by symbol, their C functions or why C++
-    refuses them; the units that were looked up, with their lowered names; and the symbols of calls that were guessed
-    and that C++ refuses."""
+    refuses them; the units that were looked up, with their lowered names; and, by symbol, whether calls that are
+    guessed have been refused, with the errors of this compilation."""
 
     def __init__(self) -> None:
         self.calls: dict[str, Call] = {}
         self.externs: dict[str, Extern | CxxError] = {}
         self.compiled: dict[Unit, CompiledSource] = {}
-        self.unlikely: set[str] = set()
+        self.unlikely: dict[str, bool] = {}
+        self.refused: dict[str, CompileError] = {}
 
 
 class Resolver:
@@ -66,6 +67,8 @@ class Resolver:
         """Return the C function of a call. Raise `CxxError` if C++ refuses the call; within type inference,
         `DeferredCallError` if NVRTC has to be asked."""
         notes = self._notes()
+        if call.symbol not in notes.externs and call.symbol in notes.refused:
+            notes.externs[call.symbol] = self._explain(call, notes.refused[call.symbol], target)
         if call.symbol not in notes.externs:
             if (call.symbol, target) not in self._resolved:
                 put_off(self.resolve_together, call)
@@ -129,10 +132,6 @@ class Resolver:
         """Return the sources of a call, and of those that were declared with it."""
         return [self._source_of(each) for each in self._linked_with(call, target)]
 
-    def symbols(self, call: Call, target: Target) -> list[str]:
-        """Return the names of the C functions of the `sources`, which stand for all of their text."""
-        return [each.symbol for each in self._linked_with(call, target)]
-
     def get_refusal(self, call: Call) -> CxxError | None:
         """Return why a call was refused in this compilation; None if it was not."""
         found = self._notes().externs.get(call.symbol)
@@ -185,7 +184,8 @@ class Resolver:
         guessed = [call for call in itertools.chain(*unit) if call.symbol not in known]
         at_fault = [call for call in itertools.chain(*unit) if is_named_in(error.log, call.label)]
         refused = {call.symbol: call for call in guessed if call in at_fault or not at_fault}
-        notes.unlikely.update(refused)
+        notes.unlikely.update(dict.fromkeys(refused, True))
+        notes.refused.update({symbol: error for symbol, call in refused.items() if call in at_fault})
         for call in refused.values():
             current_store().put(_unlikely(call, target), b"")
         return Unit(*(tuple(call for call in calls if call.symbol not in refused) for calls in unit))
@@ -193,7 +193,10 @@ class Resolver:
     def _is_unlikely(self, call: Call, target: Target) -> bool:
         if (call.symbol, target) in self._resolved:
             return False
-        return call.symbol in self._notes().unlikely or current_store().has(_unlikely(call, target))
+        unlikely = self._notes().unlikely
+        if call.symbol not in unlikely:
+            unlikely[call.symbol] = current_store().has(_unlikely(call, target))
+        return unlikely[call.symbol]
 
     def _resolve_apart(
         self, unit: Unit, error: CompileError, target: Target, notes: _Notes, certain: Set[Call]
@@ -202,13 +205,16 @@ class Resolver:
         calls = tuple(itertools.chain(*unit))
         at_fault = [each for each in calls if is_named_in(error.log, each.label)] or (calls if len(calls) == 1 else ())
         for call in at_fault:
-            notes.externs[call.symbol] = explain_refusal(call.label, error, self._source_of(call), target)
+            notes.externs[call.symbol] = self._explain(call, error, target)
         if at_fault and len(at_fault) < len(calls):
             others = Unit(*(tuple(call for call in each if call not in at_fault) for each in unit))
             self._resolve_unit(others, target, notes, certain)
         elif not at_fault:  # none is at fault by itself: two need different definitions of one name, for example
             for call in calls:
                 self._resolve_unit(Unit((call,)), target, notes, certain)
+
+    def _explain(self, call: Call, error: CompileError, target: Target) -> CxxError:
+        return explain_refusal(call.label, error, self._source_of(call), target)
 
     def _extern(self, call: Call, unit: CompiledSource) -> Extern | CxxError:
         if refused := find_called_kernel(call.label, unit.log):

@@ -60,7 +60,7 @@ class CallArguments:
         try:
             bound = signature.bind(*args, **kws)
         except TypeError as error:
-            raise ArgumentError(f"{error}; its parameters are {_shown(signature)}") from None
+            raise ArgumentError(f"{error}; its parameters are {_show(signature)}") from None
         named: dict[str, Any] = {}
         as_given: dict[str, Any] = {}
         expanded: list[inspect.Parameter] = []
@@ -98,10 +98,10 @@ def _check_keywords(signature: inspect.Signature, kws: Mapping[str, Any]) -> Non
         if name not in parameters:
             near = difflib.get_close_matches(name, parameters, n=1)
             hint = f" did you mean {near[0]!r}?" if near else ""
-            raise ArgumentError(f"there is no parameter {name!r};{hint} its parameters are {_shown(signature)}")
+            raise ArgumentError(f"there is no parameter {name!r};{hint} its parameters are {_show(signature)}")
 
 
-def _shown(signature: inspect.Signature) -> str:
+def _show(signature: inspect.Signature) -> str:
     """Return the parameters as text, without annotations."""
     named = [each.replace(annotation=_Parameter.empty) for each in signature.parameters.values()]
     return str(inspect.Signature(named))

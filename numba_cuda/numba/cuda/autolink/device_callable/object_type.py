@@ -47,6 +47,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         self._calls: dict[Any, tuple[Signature, Prototype | PythonBody]] = {}
         self._as_written: dict[Any, tuple[Signature, Prototype | PythonBody]] = {}
         self._in_progress: set[Any] = set()
+        self._bound: dict[Any, CallArguments] = {}  # by the arguments as they are written
         self._arguments: dict[tuple[Any, ...], CallArguments] = {}
         self._returned: dict[Any, Any] = {}  # by the types of the arguments and the target
         self.elsewhere: dict[str, Any] = {}  # the types of the object in other front ends
@@ -91,7 +92,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Signature:
         """Return the signature of a call, or raise `TypingError` if the object cannot be called so."""
-        return self._guess(args, kws) if is_guessing() else self._typed(context, args, kws)[0]
+        return self._guess(args, kws) if is_guessing() else self._type(context, args, kws)[0]
 
     def get_call_signatures(self) -> tuple[list[Any], bool]:
         """Return no signatures: none are known before a call."""
@@ -112,7 +113,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         arguments = self._arguments[tuple(argtypes)]
         return self.numba_cuda_link_object, arguments, self._returned[arguments.types, _target()]
 
-    def said(self, arguments: CallArguments) -> Any:
+    def declared_call(self, arguments: CallArguments) -> Any:
         """Return what the object's ``__numba_cuda_call__`` returns for a call."""
         return arguments.apply(self.numba_cuda_link_object.__numba_cuda_call__)
 
@@ -130,19 +131,19 @@ class DeviceCallableType(types.Callable, types.Opaque):
                 raise DeferredCallError
             return known[0]
         try:
-            arguments = CallArguments.bind(obj.__numba_cuda_call__, args, dict(kws))
+            arguments = self._bind(tuple(args), tuple(dict(kws).items()))
             returns = guess(obj, arguments.types, use_of(obj))
         except (ArgumentError, CABIError):
             raise DeferredCallError from None
         return Signature(result_type(returns), arguments.types, recvr=self, pysig=arguments.pysig)
 
-    def _typed(self, context: Any, args: Any, kws: Any) -> tuple[Signature, Prototype | PythonBody]:
+    def _type(self, context: Any, args: Any, kws: Any) -> tuple[Signature, Prototype | PythonBody]:
         as_written = tuple(args), tuple(dict(kws).items()), _target()
         known = self._remembered(self._as_written)
         # Type inference asks about the same call many times.
         if as_written not in known:
             try:
-                arguments = CallArguments.bind(self.numba_cuda_link_object.__numba_cuda_call__, args, dict(kws))
+                arguments = self._bind(*as_written[:2])
             except ArgumentError as error:
                 raise self._error(f"{type_name(self.numba_cuda_link_object)}: {error}") from None
             self._arguments.setdefault(arguments.types, arguments)
@@ -154,6 +155,12 @@ class DeviceCallableType(types.Callable, types.Opaque):
                     raise self._error(str(error)) from None
             known[as_written] = call
         return known[as_written]
+
+    def _bind(self, args: tuple[Any, ...], kws: tuple[tuple[str, Any], ...]) -> CallArguments:
+        if (args, kws) not in self._bound:
+            function = self.numba_cuda_link_object.__numba_cuda_call__
+            self._bound[args, kws] = CallArguments.bind(function, args, dict(kws))
+        return self._bound[args, kws]
 
     def _call(self, context: Any, arguments: CallArguments) -> tuple[Signature, Prototype | PythonBody]:
         # Numba caches the types of intrinsics, so a call may be lowered for a target that it was not typed for.
@@ -193,7 +200,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         try:
             if (call := (self, arguments.types)) in raised:
                 raise raised[call]
-            extern = self._returned[arguments.types, _target()] = self.said(arguments)
+            extern = self._returned[arguments.types, _target()] = self.declared_call(arguments)
             body = self.body_of(arguments, extern)
         except DeferredCallError:
             raise

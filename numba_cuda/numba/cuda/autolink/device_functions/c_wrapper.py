@@ -25,7 +25,7 @@ def can_raise(texts: list[str]) -> bool:
     return any(_RAISES.search(text) for text in texts)
 
 
-def wrapped(symbol: str, compiled: Any, signature: CSignature, raising: pytypes.CodeType | None) -> Any:
+def wrap(symbol: str, compiled: Any, signature: CSignature, raising: pytypes.CodeType | None) -> Any:
     """Return an LLVM module with the C function *symbol*, which calls a *compiled* Python function.
 
     An exception of Python cannot pass through C++. If the function can raise one, *raising* is its code: the kernel

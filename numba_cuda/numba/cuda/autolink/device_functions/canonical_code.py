@@ -16,7 +16,7 @@ from typing import Any
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.diagnostics import progress
-from numba.cuda.cudadrv.external_code.formats.llvm_ir import undefined_functions
+from numba.cuda.cudadrv.external_code.formats.symbol_record import undefined_functions
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
@@ -58,12 +58,12 @@ class NamedModules:
         """The functions that are called and not defined."""
         return undefined_functions(self.texts)
 
-    def compiled(self, target: Target, name: str) -> tuple[LinkInput, ...]:
+    def compile_for(self, target: Target, name: str) -> tuple[LinkInput, ...]:
         """Return the code for *target*, called *name* in messages: LTO-IR, or PTX without LTO; in debug mode, one PTX
         for each module, as NVVM requires."""
         groups = [(text,) for text in self.texts] if target.debug else [self.texts]
         kind = kinds.LTO_IR if target.lto else kinds.PTX
-        return tuple(LinkInput(kind, _compiled(group, target, name), name=name) for group in groups)
+        return tuple(LinkInput(kind, _compile(group, target, name), name=name) for group in groups)
 
 
 def _with_own_names(texts: Sequence[str], linkage: str) -> Iterator[str]:
@@ -79,18 +79,18 @@ def _with_own_names(texts: Sequence[str], linkage: str) -> Iterator[str]:
             if found["name"] != NAMELESS and not found["name"].startswith("llvm."):
                 names.setdefault(found["name"], f"{NAMELESS}_{len(names)}")
 
-    def renamed(found: re.Match[str]) -> str:
+    def rename(found: re.Match[str]) -> str:
         return f'{found["sign"]}"{names[found["name"]]}"' if found["name"] in names else found[0]
 
-    def defined(found: re.Match[str]) -> str:
+    def define(found: re.Match[str]) -> str:
         own = "" if found["name"] == NAMELESS else f"{linkage} "
         return f'define {own}{found["type"]}@"{found["name"]}"('
 
     for text in texts:
-        yield _REFERENCE.sub(renamed, _DEFINED.sub(defined, text))
+        yield _REFERENCE.sub(rename, _DEFINED.sub(define, text))
 
 
-def _compiled(texts: tuple[str, ...], target: Target, name: str) -> bytes:
+def _compile(texts: tuple[str, ...], target: Target, name: str) -> bytes:
     options: dict[str, Any] = {"fastmath": target.fastmath, "opt": 0 if target.debug else 3}
     options |= {"g": None} if target.debug else {}
     options |= {"gen-lto": None} if target.lto else {}

@@ -15,7 +15,7 @@ from typing import Any
 from numba import cuda
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError
-from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, suggest_names
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba.cuda.errors import UnsupportedBytecodeError
@@ -36,10 +36,10 @@ from ..compilation.context import (
 )
 from ..device_callable.base_class import DeviceCallable
 from ..frontend_api.front_end import NUMBA_CUDA, core_type, vocabulary_of_kernel
-from ..protocol.calling_code import CallingCode
+from ..protocol.answers import CallingCode
 from ..protocol.value_digest import UnknownValueError, value_digest
 from .c_signature import CSignature
-from .c_wrapper import can_raise, wrapped
+from .c_wrapper import can_raise, wrap
 from .canonical_code import NAMELESS, NamedModules
 from .cxx_declaration import declaration, functor_name
 
@@ -155,6 +155,7 @@ _IN_A_KERNEL = "closure.<locals>."
 _compiled: weakref.WeakKeyDictionary[Any, dict[Any, dict[Any, DeviceFunction]]] = weakref.WeakKeyDictionary()
 
 
+@suggest_names
 def device_function(function: Any, *argtypes: Any, state: Any = ()) -> DeviceFunction:
     """Compile a Python function for C++ that an object's code consists of.
 
@@ -312,6 +313,8 @@ def _compile(name: str, dispatcher: Any, question: tuple[Any, Any, Target], made
         first, *advice = str(error).splitlines()
         raise CABIError("\n".join([f"device_function {name!r}: {first}", f"  function: {called}", *advice])) from None
     modules = [str(module) for module in compiled.library.modules]
-    own = wrapped(NAMELESS, compiled, signature, dispatcher.py_func.__code__ if can_raise(modules) else None)
+    own = wrap(NAMELESS, compiled, signature, dispatcher.py_func.__code__ if can_raise(modules) else None)
     named = NamedModules.of(re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_"), [str(own), *modules], target)
-    return DeviceFunction(called, named, signature, named.compiled(target, called), target, compiled.library, made_of)
+    return DeviceFunction(
+        called, named, signature, named.compile_for(target, called), target, compiled.library, made_of
+    )

@@ -15,7 +15,7 @@ from typing import Any, Protocol, cast
 
 from numba.cuda import types
 from numba.cuda.core import ir, ir_utils, sigutils, typed_passes
-from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike
 from numba.cuda.typing import typeof
 
@@ -84,7 +84,7 @@ class FrontEnd(Protocol):
         """Compile *kernel*. Return its record without code, and the link that makes the code; ``None`` if the record
         has it. Raises what `numba.cuda.autolink.build` describes."""
 
-    def launched(self, kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None]) -> Sequence[Any]:
+    def read_launched(self, kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None]) -> Sequence[Any]:
         """Return the records of *kernel* as launches compiled it: for *capabilities*, of which ``None`` alone stands
         for all that it was compiled for. Raise `ValueError` unless it was compiled for one signature."""
 

@@ -21,7 +21,7 @@ def register_rewrite(rewrite: Rewrite) -> Rewrite:
     return rewrite
 
 
-def inferred(
+def infer_types(
     infer: Callable[[Any, Any], Any],
     inference: Any,
     state: Any,

@@ -3,12 +3,12 @@
 
 =====================  ================================================================================
 ``function_code``      what a compiled function needs linked, on its way to the kernel; its plan and link
-``ordered_set``        a set that keeps the order of insertion
 ``calls``              what one function calls, and where
 ``call_graph``         the functions through which a kernel reaches its call sites
 ``called_symbols``     the calls that reference symbols, and whether they agree on prototypes
 ``canonical_ir``       function names that do not depend on what was compiled before
 ``launch_parameters``  the parameters of a kernel as plain data
+``emulated_texts``     the PTX of a kernel with all that it links, for the emulator
 ``object_names``       short names of objects
 ``build_record``       the record of a build, which launches, reports, saved files and workers read
 =====================  ================================================================================

@@ -6,10 +6,8 @@ from __future__ import annotations
 
 import contextlib
 import types as pytypes
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
-
-from .ordered_set import OrderedSet
 
 
 class Calls:
@@ -60,3 +58,25 @@ class Calls:
     def below(self) -> dict[Any, int | None]:
         """The functions that it calls and those that C++ calls for it, with their lines."""
         return self.lines | self.called_by_cxx
+
+
+class OrderedSet:
+    """A set that keeps the order of insertion, with the methods that numba-cuda calls."""
+
+    def __init__(self, items: Iterable[Any] = ()):
+        self._items = dict.fromkeys(items)
+
+    def __contains__(self, item: object) -> bool:
+        return item in self._items
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def add(self, item: Any) -> None:
+        self._items[item] = None
+
+    def update(self, items: Iterable[Any]) -> None:
+        self._items.update(dict.fromkeys(items))

@@ -53,14 +53,14 @@ def with_names_by_content(texts: Iterable[str]) -> list[str]:
 
 
 def _rename(texts: Iterable[str], tag_of: Callable[[str], str]) -> list[str]:
-    def renamed(found: re.Match[str]) -> str:
+    def rename(found: re.Match[str]) -> str:
         length, unique_id = found.groups()
         if int(length) != len(unique_id) + 1:
             return found[0]
         tag = tag_of(unique_id)
         return f"B{len(tag)}{tag}"
 
-    return [_UNIQUE_ID.sub(renamed, text) for text in texts]
+    return [_UNIQUE_ID.sub(rename, text) for text in texts]
 
 
 _WARN_OF_OTHER_VERSION = 'i32 2, !"Debug Info Version"'

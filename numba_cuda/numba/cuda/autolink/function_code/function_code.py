@@ -15,18 +15,16 @@ from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item, line_marker
 from numba.cuda.cudadrv.external_code.plan.errors import LinkError
 from numba.cuda.cudadrv.external_code.plan.kernel_code import KernelCode, SymbolSite
-from numba.cuda.cudadrv.external_code.plan.link_plan import NAMED_EXPLICITLY, LinkPlan
-from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
+from numba.cuda.cudadrv.external_code.plan.link_plan import NAMED_EXPLICITLY, LinkPlan, LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
+from ..protocol.answers import CallingCode
 from ..protocol.ask import AskedCall, with_answer
 from ..protocol.call_sites import CallSite, origins_of
-from ..protocol.calling_code import CallingCode
 from ..protocol.errors import HookError
 from .called_symbols import SymbolSites
-from .calls import Calls
-from .ordered_set import OrderedSet
+from .calls import Calls, OrderedSet
 
 # The linker takes milliseconds to import, and a kernel that is already linked starts without it.
 if TYPE_CHECKING:
@@ -138,7 +136,7 @@ class FunctionCode:
         self._plans.clear()
 
     def add_glue(self, link_input: LinkInput) -> None:
-        """Link a function of C++ that a call goes through."""
+        """Link a function that a call goes through."""
         self._glue.add(link_input)
         self._plans.clear()
 
@@ -205,7 +203,7 @@ class FunctionCode:
             return tuple(self.symbols)
         texts = self.llvm_ir()
         if self._undefined is None or self._undefined[0] is not texts:
-            from numba.cuda.cudadrv.external_code.formats.llvm_ir import undefined_functions
+            from numba.cuda.cudadrv.external_code.formats.symbol_record import undefined_functions
 
             self._undefined = texts, undefined_functions(texts)
         return self._undefined[1]

@@ -24,9 +24,9 @@ from numba.cuda.serialize import NumbaPickler
 from ..compilation.context import asking
 from ..frontends.numba_cuda.code_library import LinkingCodeLibrary
 from ..function_code.call_graph import callees_first
+from ..protocol.answers import CallingCode
 from ..protocol.ask import with_answer
 from ..protocol.call_sites import CallSite
-from ..protocol.calling_code import CallingCode
 from ..protocol.loaded_modules import file_digest, origin_of, record_of
 from ..protocol.value_digest import value_digest, walk
 from .kernel_values import KernelValues

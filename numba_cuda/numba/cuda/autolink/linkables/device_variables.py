@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError
-from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, suggest_names
 from numba.cuda.cudadrv.external_code.inputs.variable_source import VariableSource
 
 from numba_cuda_autolink.finished import variables
@@ -30,6 +30,7 @@ _KINDS = "biufc"
 _known: weakref.WeakValueDictionary[str, Variable] = weakref.WeakValueDictionary()
 
 
+@suggest_names
 class Variable(VariableSource):
     """A variable of device code that the host sets: a table of coefficients, a parameter, a counter.
 
@@ -117,48 +118,16 @@ class Variable(VariableSource):
         return f'extern "C" __{self.space}__ {element_ctype(numba_type).cxx} {self.memory.name}{sizes};'
 
     def set(self, value: Any, *, device: int | None = None) -> None:
-        """Set it in all kernels, loaded now and later, on all devices.
-
-        This waits for the kernels that were launched before, other than in non-blocking streams: synchronize those
-        first. Graphs that were captured use the value in their next launch.
-
-        Parameters
-        ----------
-        value:
-            An array in host memory of its dtype and shape; or a number, or lists of numbers that its dtype holds.
-        device:
-            The number of one device, to set it there alone. Default: all.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If the dtype or the shape is another one, or the array is on a device.
-        RuntimeError
-            If a stream is being captured, or the driver refuses the copy.
-        """
         self.memory.set(value, device=device)
 
+    set.__doc__ = variables.Variable.set.__doc__
+
     def get(self, kernel: Any = None, *, device: int | None = None) -> np.ndarray[Any, Any]:
-        """Return its value as a NumPy array: as it is in memory, where kernels may have changed it.
-
-        Before a kernel with it is loaded this is what was set, or zeros.
-
-        Parameters
-        ----------
-        kernel:
-            The kernel whose copy to read, made by ``cuda.jit`` or `bind`. Default: any that is loaded; all must have
-            the same value.
-        device:
-            The number of the device. Default: the current one.
-
-        Raises
-        ------
-        ValueError
-            If loaded kernels have different values, and none was chosen.
-        """
         owners = None if kernel is None else list(_modules_of(kernel))
         found: np.ndarray[Any, Any] = self.memory.get_from(owners, device)
         return found
+
+    get.__doc__ = variables.Variable.get.__doc__
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a kernel that is compiled with it depends on, which its value is not."""

@@ -40,6 +40,7 @@ class PrebuiltFile:
         return self.kind if self.kind == "source" else f"{self.kind} for sm_{self.architecture}"
 
 
+@messages.suggest_names
 class Prebuilt:
     """A folder of device code, from which `code` chooses a file that fits.
 

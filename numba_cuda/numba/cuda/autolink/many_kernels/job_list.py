@@ -27,7 +27,7 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 from numba_cuda_autolink.files import replace_whole
 
 from ..frontend_api.front_end import Vocabulary, vocabulary_of_kernel
-from ..protocol.kernel_signatures import normalized
+from ..protocol.kernel_signatures import normalize
 from .jobs import Job, kernel_name
 from .pickling import pickle_value
 
@@ -86,7 +86,7 @@ class JobList:
         loaded: list[Job | JobListError] = []
         for job in self.jobs:
             try:
-                loaded.append(_loaded(job))
+                loaded.append(_load(job))
             except JobListError as error:
                 loaded.append(error)
         return loaded
@@ -107,7 +107,7 @@ def describe_job(job: Job) -> dict[str, Any]:
     return {**data, **changed}
 
 
-def _loaded(data: dict[str, Any]) -> Job:
+def _load(data: dict[str, Any]) -> Job:
     try:
         if "pickle" in data:
             job = pickle.loads(base64.b64decode(data["pickle"]))
@@ -117,7 +117,7 @@ def _loaded(data: dict[str, Any]) -> Job:
             return dataclasses.replace(job, cc=data["cc"])
         module, _, name = data["kernel"].partition(":")
         kernel = operator.attrgetter(name)(importlib.import_module(module))
-        return Job(kernel, data["signature"], data["cc"], **{each: data[each] for each in _OTHERS if each in data})
+        return Job(**{**data, "kernel": kernel})
     except Exception as error:
         named = data.get("kernel", data) if isinstance(data, dict) else data
         message = f"kernel {named} cannot be loaded: {type(error).__name__}: {error}"
@@ -142,9 +142,9 @@ def _importable_name(kernel: Any) -> str | None:
 def _signature_text(signature: Any, vocabulary: Vocabulary) -> str | None:
     """Return a text that means *signature* in the *vocabulary* of a front end, or ``None`` if there is none."""
     try:
-        argtypes, _ = normalized(signature, vocabulary)
+        argtypes, _ = normalize(signature, vocabulary)
         text = f"void({', '.join(map(_type_text, map(vocabulary.to_core, argtypes)))})"
-        return text if normalized(text, vocabulary)[0] == argtypes else None
+        return text if normalize(text, vocabulary)[0] == argtypes else None
     except Exception:  # of the text, which is evaluated
         return None
 

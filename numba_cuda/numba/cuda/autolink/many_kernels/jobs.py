@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from numba.cuda.cudadrv.external_code.diagnostics.messages import shown
+from numba.cuda.cudadrv.external_code.diagnostics.messages import shown, suggest_names
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _MOST_DESCRIBED = 10
 
 
+@suggest_names
 @dataclass(frozen=True)
 class Job:
     """One kernel to build: the arguments of `build`, which describes them.

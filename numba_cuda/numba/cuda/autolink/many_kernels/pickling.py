@@ -28,10 +28,10 @@ _registering = threading.RLock()
 def pickle_jobs(jobs: Iterable[Job]) -> list[bytes]:
     """Return *jobs* for `run_all`, with the compute capabilities that they are for. Raises as `build_many` does."""
     with _run_time_modules_by_value():
-        return [_pickled_job(number, job) for number, job in enumerate(jobs)]
+        return [_pickle_job(number, job) for number, job in enumerate(jobs)]
 
 
-def _pickled_job(number: int, job: Job) -> bytes:
+def _pickle_job(number: int, job: Job) -> bytes:
     try:
         capability = compute_capability(job.cc)
     except ValueError as error:

@@ -23,6 +23,7 @@ from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.diagnostics import messages
 from numba.cuda.cudadrv.external_code.diagnostics import progress as progress_of_builds
 from numba.cuda.cudadrv.external_code.diagnostics.log import logger
+from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import short_traceback
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 
 from .executors import Workers
@@ -56,6 +57,7 @@ class Built(NamedTuple):
     unstored: int
 
 
+@messages.suggest_names
 def build_many(
     jobs: Iterable[Job | tuple[Any, ...]],
     *,
@@ -115,13 +117,14 @@ def build_many(
     # Each job of an iterator is pickled as it is drawn: what it reaches may change before the next one.
     drawn = jobs if isinstance(jobs, Iterator) else messages.items("the jobs of build_many()", jobs, expected)
     names: list[str] = []
-    data = pickle_jobs(_named(drawn, names))
-    built = run_all(data, executor, progress, time_limit=time_limit, attempts=attempts)
+    data = pickle_jobs(_name(drawn, names))
+    with short_traceback():
+        built = run_all(data, executor, progress, time_limit=time_limit, attempts=attempts)
     counts = ", ".join(f"{kind} {count}" for kind, count in sorted(built.entries.items()))
     logger.info("%d kernels; built: %s", len(built.results), counts or "nothing")
     if built.unstored:
         text = f"build_many() could not write {built.unstored} entries to the shared cache"
-        warnings.warn(text, CacheWarning, stacklevel=2)
+        warnings.warn(text, CacheWarning, stacklevel=3)
     if on_error == "raise" and any(isinstance(each, BaseException) for each in built.results):
         raise BuildManyError(names, built.results)
     return built.results
@@ -144,7 +147,7 @@ def _check(executor: object, on_error: object, time_limit: float | None, attempt
         raise ValueError(f"attempts={attempts!r}: expected a number from 1 on")
 
 
-def _named(jobs: Iterable[Any], names: list[str]) -> Iterator[Job]:
+def _name(jobs: Iterable[Any], names: list[str]) -> Iterator[Job]:
     """Yield *jobs*, checked, and add their names to *names*."""
     for each in jobs:
         job = Job.of(each)
@@ -166,7 +169,7 @@ def run_all(
     with (
         Workers(executor, len(jobs), attempts, time_limit) as workers,
         _mark_left() as mark,
-        _shown(len(jobs), progress) as show,
+        _show_progress(len(jobs), progress) as show,
     ):
         path = tuple(map(os.path.abspath, filter(None, sys.path)))
         return _Building(jobs, workers, Surroundings(mark, path, time_limit), show).run()
@@ -209,10 +212,10 @@ class _Building:
         prepared: dict[int, PreparedJob] = {}
 
         def ended(number: int, outcome: Any) -> None:
-            if isinstance(job := self._taken(outcome), BaseException):
+            if isinstance(job := self._take(outcome), BaseException):
                 self._results[number] = job
             elif job.request is None:
-                self._results[number] = _loaded(job.kernel)
+                self._results[number] = _load(job.kernel)
             else:
                 prepared[number] = job
 
@@ -230,7 +233,7 @@ class _Building:
         needed = list(called)
 
         def ended(number: int, outcome: Any) -> None:
-            self._taken(outcome)
+            self._take(outcome)
             if isinstance(outcome, Outcome) and outcome.entries:
                 entries[needed[number]] = outcome.entries
 
@@ -252,8 +255,8 @@ class _Building:
         numbers = list(prepared)
 
         def ended(task: int, outcome: Any) -> None:
-            job, ran = prepared.pop(numbers[task]), self._taken(outcome)
-            kernel = ran if isinstance(ran, BaseException) else _loaded(job.kernel)
+            job, ran = prepared.pop(numbers[task]), self._take(outcome)
+            kernel = ran if isinstance(ran, BaseException) else _load(job.kernel)
             self._results[numbers[task]] = kernel if isinstance(kernel, BaseException) else kernel.with_link(ran)
 
         self._map("linking kernels", tasks, ended)
@@ -277,7 +280,7 @@ class _Building:
 
         self._workers.map(run, tasks, ended_one, attempts)
 
-    def _taken(self, outcome: Any) -> Any:
+    def _take(self, outcome: Any) -> Any:
         """Return what a task returned or raised, or what the executor raised in its place."""
         if not isinstance(outcome, Outcome):
             if not isinstance(outcome, TimeoutError):
@@ -288,10 +291,10 @@ class _Building:
         self._unstored[process] = unstored
         for digest, entry in outcome.entries.items():
             current_store().adopt(digest, entry, memory=False)
-        return outcome.result if outcome.error is None else _loaded(outcome.error)
+        return outcome.result if outcome.error is None else _load(outcome.error)
 
 
-def _loaded(data: bytes) -> Any:
+def _load(data: bytes) -> Any:
     """Return what is pickled, or the exception that this raises: it may name a module that is not here."""
     try:
         return pickle.loads(data)
@@ -300,7 +303,7 @@ def _loaded(data: bytes) -> Any:
 
 
 @contextlib.contextmanager
-def _shown(jobs: int, shown: ShownProgress) -> Iterator[Show]:
+def _show_progress(jobs: int, shown: ShownProgress) -> Iterator[Show]:
     """Show the progress of so many *jobs* while the block runs, by default only where `progress.enabled`."""
     if callable(shown):
         called = shown

@@ -20,7 +20,7 @@ from numba.cuda.cudadrv.external_code.compile.plan_programs import sources_of
 from numba.cuda.cudadrv.external_code.diagnostics import progress
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
-from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 
 from ..builds.ahead_of_time import PreparedBuild, prepare, prepare_for_launch
@@ -120,7 +120,7 @@ def prepare_job(data: bytes) -> PreparedJob:
     """Compile the kernel of a pickled `Job` by its front end."""
     job = pickle.loads(data)
     assert isinstance(job, Job)
-    prepared = _prepared(job)
+    prepared = _prepare(job)
     request = prepared.request
     if request is None:
         return PreparedJob(pickle_value(prepared.kernel), None, (), job.for_launch)
@@ -131,7 +131,7 @@ def prepare_job(data: bytes) -> PreparedJob:
     return PreparedJob(pickle_value(prepared.kernel), pickle_value(request), needed, job.for_launch)
 
 
-def _prepared(job: Job) -> PreparedBuild:
+def _prepare(job: Job) -> PreparedBuild:
     options = dict(job.options)
     if job.for_launch:
         capability = ComputeCapability(*compute_capability(job.cc))

@@ -17,9 +17,35 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkIn
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
 from .callee import Callee, Identity
-from .calling_code import CallingCode
 
 _MOST_ITEMS = 100_000  # of one answer; an iterable with more of them may never end
+
+
+class CallingCode:
+    """Compiled code, and the code of the objects that it calls. Two are equal if what they link is.
+
+    Attributes
+    ----------
+    library:
+        The code library of the function that was compiled, which knows its calls.
+    function_code:
+        The `FunctionCode` of that function.
+    undefined:
+        The functions that it calls and does not define.
+    takes_arrays:
+        Whether C++ passes on the address of an array that it gets from the call.
+    """
+
+    library: Any
+    function_code: Any
+    undefined: tuple[str, ...]
+    takes_arrays: bool
+
+    def traced_inputs(self, origin: str) -> Iterator[tuple[str, LinkInput]]:
+        """Yield its code, whose origin is *origin*, and what the objects that it calls provide, each with its call."""
+        raise NotImplementedError
+
+
 # A piece of code; a file that is read when it is linked: its path, or a source with compile options; or code that calls
 # objects in its turn.
 Item = LinkInput | str | os.PathLike[str] | CUDASource | CallingCode

@@ -20,10 +20,9 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkIn
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
 from ..compilation.context import answering, asking, compilation, noting_device_functions, questions
-from .answers import Answer, AnswerMemory, Item, items_of
+from .answers import Answer, AnswerMemory, CallingCode, Item, items_of
 from .call_sites import CallSite
 from .callee import KEY_HOOK, Callee
-from .calling_code import CallingCode
 from .errors import AskedAgainError, CallError, HookError, raised_at, raised_by_hook
 
 

@@ -14,7 +14,7 @@ from .callee import find_callee
 _EXAMPLE = "void(float32[::1], int32)"
 
 
-def normalized(signature: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> tuple[tuple[Any, ...], Any]:
+def normalize(signature: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> tuple[tuple[Any, ...], Any]:
     """Return the types of the arguments and of the result, ``None`` where *signature* does not give it, as types of the
     front end of the *vocabulary*. Types may be given as those of any front end.
 
@@ -62,9 +62,9 @@ def _translate(signature: Any, vocabulary: Vocabulary) -> Any:
 def kernel_argument_types(signature: Any, function: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> tuple[Any, ...]:
     """Return the types of the arguments of a kernel, which is made of the Python *function*.
 
-    Raises what `normalized` does, and `TypeError` for a signature that returns, or of another number of arguments.
+    Raises what `normalize` does, and `TypeError` for a signature that returns, or of another number of arguments.
     """
-    argtypes, return_type = normalized(signature, vocabulary)
+    argtypes, return_type = normalize(signature, vocabulary)
     if return_type not in (None, vocabulary.types.void):
         raise TypeError(f"a kernel returns nothing, but the signature returns {return_type}")
     check_count(argtypes, function)

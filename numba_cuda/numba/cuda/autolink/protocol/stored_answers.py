@@ -26,9 +26,8 @@ from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, 
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 
 from ..compilation.context import noting_device_functions, tool_versions
-from .answers import Item, Question
+from .answers import CallingCode, Item, Question
 from .callee import Callee
-from .calling_code import CallingCode
 from .loaded_modules import UnknownValueError, file_digest
 from .value_digest import value_digest
 

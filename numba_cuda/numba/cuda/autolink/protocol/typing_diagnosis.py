@@ -10,9 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import os
 import re
-import traceback
 import types as pytypes
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -23,18 +21,13 @@ from numba.cuda.compiler import run_frontend
 from numba.cuda.core import ir
 from numba.cuda.core.ir_utils import get_definition, guard
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
-from numba.cuda.cudadrv.external_code.diagnostics.source_locations import shown_file, with_place
 
 from ..compilation.context import compilation
 from .call_sites import constant_of
 from .callee import HOOK, find_callee
 from .errors import typing_error
+from .placed_messages import placed
 
-_STEPS = re.compile(r"(?:Failed in \w+ mode pipeline \(step: [^\n]*\)\n)+")
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")  # with NUMBA_COLOR_SCHEME
-_PLACES = re.compile(r"\n(?:During: |\n*File \")")
-_PLACE = re.compile(r'\n(?:File "(?P<file>.*)", line |During: .* at (?P<path>.*) \()(?P<line>\d+)')
-_IS_PLACED = re.compile(r".*\n  (?:called )?at: ")
 _UNTYPED = re.compile(r"Cannot determine Numba type|Unknown attribute")
 _OPERATORS = ("binop", "inplace_binop", "unary")
 _NO_OVERLOAD = "No implementation of function"
@@ -61,33 +54,6 @@ def has_own_diagnosis(error: Exception, function: Any) -> bool:
         error.__cause__ = cause
         error.log = getattr(cause, "log", "")  # type: ignore[attr-defined]
     return True
-
-
-def placed(text: str, function: str = "") -> str:
-    """Return the *text* of a front end's error with its place as the second line, and without the front end's lines
-    about steps. The place of an error in a device function that *function* calls stays; that of the call is last."""
-    text = _COLOUR.sub("", text)
-    steps = _STEPS.match(text)
-    message, *_ = _PLACES.split(text[steps.end() :] if steps else text)
-    if (found := _PLACE.search(text, len(message))) is None:
-        return message.rstrip()
-    filename, line = found["file"] or found["path"], int(found["line"])
-    filename = filename if filename.startswith("<") else os.path.abspath(filename)
-    place = f"{shown_file(filename)}:{line}" + (f" in {function}" if function else "")
-    if _IS_PLACED.match(message):
-        return message.rstrip() if f" {place}\n" in message else f"{message.rstrip()}\n  called from: {place}"
-    return with_place(message.rstrip(), f"at: {place}", filename, line)
-
-
-def placed_error(error: Exception) -> str:
-    """Return the message of a front end's *error* as `placed` does. Where it names no place, it is that of the
-    statement whose types were inferred."""
-    text = placed(str(error))
-    for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
-        loc = getattr(frame.f_locals.get("self"), "loc", None)
-        if isinstance(loc, ir.Loc) and not _IS_PLACED.match(text):
-            text = with_place(text, f"at: {shown_file(loc.filename)}:{loc.line}", loc.filename, loc.line)
-    return text
 
 
 def diagnose(error: NumbaError, function: Any) -> NumbaError | None:

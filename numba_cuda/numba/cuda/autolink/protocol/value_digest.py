@@ -30,7 +30,7 @@ from cuda.core import ObjectCode
 from numba.cuda import types
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
-from .calling_code import CallingCode
+from .answers import CallingCode
 from .loaded_modules import UnknownValueError, origin_of
 
 __all__ = ["UnknownValueError", "ValuePickler", "codes", "is_numba_type", "is_plain", "value_digest", "walk"]
@@ -158,6 +158,7 @@ class ValuePickler(pickle.Pickler):
 
     def _part(self, value: Any) -> bytes:
         part = type(self)(self.names)
+        part.has_lines = self.has_lines
         part.write(value)
         self.used |= part.used
         self.modules |= part.modules

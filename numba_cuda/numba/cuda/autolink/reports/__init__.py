@@ -12,7 +12,6 @@
 ``graph``             kernel, calls, inputs and result in four columns, also for Graphviz
 ``listings``          what code became: which calls were inlined; the lines of sources with their machine code
 ``disassembly``       machine code as text, by function and source line
-``function_content``  digests of single functions of LTO-IR
 ``occupancy``         how many warps a multiprocessor can hold
 ``comparison``        what changed between two reports
 ``trace``             the timeline of a build: its lanes, its totals, and a file for Perfetto

@@ -12,6 +12,7 @@ from . import formatting
 from .records import BuildReport, CallReport, CodeReport, KernelReport, ResultReport
 
 FORMAT, VERSION = "numba-cuda-autolink changes", 1
+_KNOWN = ("-arch=", "-kernels-used=")  # options that follow from the architecture and the kernel
 _NUMBERS = {"registers": "", "shared": " bytes", "stack": " bytes", "spill_stores": " bytes", "spill_loads": " bytes"}
 
 
@@ -68,8 +69,9 @@ def _of_build(before: BuildReport, now: BuildReport) -> Iterator[Change]:
         yield from _differing(arch, what, *(_number(each.result, name, unit) for each in (before, now)))
     yield from _differing(arch, "result", formatting.code(before.result), formatting.code(now.result))
     yield from _differing(arch, "link", *(f"with{'' if each.link.lto else 'out'} LTO" for each in (before, now)))
-    options = (" ".join(each.link.options or ()) for each in (before, now))
-    yield from _differing(arch, "options", *options)
+    options = [[each for each in build.link.options or () if not each.startswith(_KNOWN)] for build in (before, now)]
+    only = [[each for each in some if each not in other] for some, other in (options, options[::-1])]
+    yield from _differing(arch, "options", *(" ".join(each) or None for each in only))
     functions = [{each.name: each.size for each in build.result.functions} for build in (before, now)]
     for name in dict.fromkeys((*functions[0], *functions[1])):
         sizes = (None if name not in each else formatting.size(each[name]) for each in functions)

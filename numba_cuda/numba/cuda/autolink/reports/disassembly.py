@@ -38,7 +38,7 @@ def nvdisasm() -> str | None:
     return found
 
 
-def disassembled(cubin: bytes, entry_name: str) -> list[Instruction] | None:
+def disassemble(cubin: bytes, entry_name: str) -> list[Instruction] | None:
     """Return the machine code of *cubin*; ``None`` if there is no ``nvdisasm``, or it refuses the cubin."""
     if (tool := nvdisasm()) is None:
         return None

@@ -17,7 +17,7 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.link.ltoir_probes import PROBE_SYMBOLS, ptx_of_ltoir
 
 from ..function_code.build_record import BuildFacts
-from .disassembly import Instruction, as_text, disassembled
+from .disassembly import Instruction, as_text, disassemble
 from .records import CallReport, CodeReport, FunctionReport, LineReport, ListingReport
 
 _PADDING = "NOP"
@@ -63,7 +63,7 @@ def listings_of(
     """Return the listings of the functions in Python that lead to calls, of each of the linked *codes*, which come with
     what the object returned and with kind and bytes of what the linker was given, and of the other files that machine
     code comes from."""
-    placed, unplaced = _by_place(disassembled(cubin, facts.entry_name))
+    placed, unplaced = _by_place(disassemble(cubin, facts.entry_name))
     found = []
     for function in facts.graph.functions:
         lines = _python_lines(function.filename, function.line, placed.get(function.filename or "", {}))

@@ -9,8 +9,6 @@ by content, the types of the calls, options, and the builds of the tools. Nothin
 
 from __future__ import annotations
 
-import functools
-import importlib.metadata
 import json
 import time
 from collections.abc import Iterator, Sequence
@@ -20,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import cuda.core
 from cuda import pathfinder
 from cuda.core import ObjectCode
+
+from numba_cuda_autolink.package_versions import version_of
 
 from .cache.key import CacheKey
 from .cache.store import Fetched, current_store
@@ -31,8 +31,7 @@ from .inputs.link_input import LinkInput, from_item
 from .link.link_record import CompiledCode, LinkedInput, LinkRecord, sha256
 from .plan.errors import link_error
 from .plan.kernel_code import LLVMModules
-from .plan.link_plan import DEVICE_RUNTIME, NAMED_EXPLICITLY, LinkPlan, PlannedInput
-from .plan.link_request import LinkRequest
+from .plan.link_plan import DEVICE_RUNTIME, NAMED_EXPLICITLY, LinkPlan, LinkRequest, PlannedInput
 from .plan.target_fit import misfit
 from .plan.variable_checks import check_variables
 from .platform import cuda_libraries
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from .link.linker_input import LinkJob, Part
 
 # Part of the cache's key: goes up when the meaning of what is cached changes.
-_FORMAT = "7"
+_FORMAT = "8"
 
 
 @dataclass(frozen=True)
@@ -81,10 +80,6 @@ def device_runtime() -> LinkInput | None:
         return None
 
 
-class _OtherHeadersError(Exception):
-    """A header was edited after the key of a link was made, and before a program was compiled."""
-
-
 @dataclass(frozen=True)
 class _Link:
     """One link, with the *runtime* library of devices if it is needed."""
@@ -110,12 +105,12 @@ class _Link:
         programs: list[Program | None] | None = None
         seconds = 0.0
 
-        def build() -> bytes:
+        def build() -> bytes | None:
             nonlocal programs, seconds
             if programs is None:
                 programs = self.compile()
                 if keys_of(self.plan, programs) != keys:
-                    raise _OtherHeadersError
+                    return None
             job = self.job(programs)
             start = time.perf_counter()
             data = self._link(job)
@@ -127,12 +122,12 @@ class _Link:
         if len(keys) < len(recorded):
             programs = self.compile()
             keys = keys_of(self.plan, programs)
-        try:
-            fetched = store.fetch(self._key(keys), build)
-        except _OtherHeadersError:
+        fetched = store.fetch(self._key(keys), build)
+        if fetched is None:  # a header was edited after the key was made
             assert programs is not None
             keys = keys_of(self.plan, programs)
             fetched = store.fetch(self._key(keys), build)
+            assert fetched is not None
         if fetched.origin == "built":
             assert programs is not None
             return self._read(Fetched(fetched.data, "built", seconds), programs)
@@ -143,9 +138,9 @@ class _Link:
 
     def explain(self, job: LinkJob, log: str) -> Exception:
         """Return the error of a link that failed with *log*."""
-        from .explain.link_log import explained
+        from .explain.link_log import explain_failure
 
-        return explained(job, log)
+        return explain_failure(job, log)
 
     def _key(self, keys: Sequence[bytes]) -> CacheKey:
         """Return the key of the link, where *keys* stand for the plan's units."""
@@ -163,6 +158,7 @@ class _Link:
             plan.kernel,
             (
                 ("format", _FORMAT),
+                ("numba-cuda-autolink", version_of("numba-cuda-autolink")),
                 ("nvJitLink", cuda_libraries.nvjitlink_build()),
                 ("cuda.core", cuda.core.__version__),
                 ("output", output),
@@ -188,13 +184,13 @@ class _Link:
             try:
                 return compile_plan(self.plan, kernel_code, ignored)
             except SourceError as error:
-                from .explain.source_errors import declared_only
+                from .explain.source_errors import find_declared_only
 
-                ignored |= declared_only(self.plan, kernel_code, error)
+                ignored |= find_declared_only(self.plan, kernel_code, error)
 
     def job(self, programs: Sequence[Program | None]) -> LinkJob:
         """Return what is linked: *programs*, and the kernel's own code, which is compiled now."""
-        from .compile.nvvm import compile_own_code
+        from .compile.plan_programs import compile_own_code
         from .link.linker_input import LinkJob, Part
 
         own = [Part(item.kind, item.code, item.name) for item in compile_own_code(self.request.kernel_code)]
@@ -207,13 +203,13 @@ class _Link:
 
     def _link(self, job: LinkJob) -> bytes:
         """Link what was compiled: return the entry of the cache."""
-        from .link.checked_link import LinkFailedError, linked
+        from .link.checked_link import LinkFailedError, link_checked
 
         plan = self.plan
         options = self._options(job)
         with progress.step(f"linking {plan.kernel} for {plan.target.arch}"), timeline.span("link", plan.kernel):
             try:
-                code, log = linked(job, options, self.request.output)
+                code, log = link_checked(job, options, self.request.output)
             except LinkFailedError as error:
                 raise self.explain(job, error.log) from RuntimeError(error.whole)
         inputs = [
@@ -226,7 +222,7 @@ class _Link:
         return json.dumps(facts).encode() + b"\0" + code
 
     def _options(self, job: LinkJob) -> tuple[str, ...]:
-        from .link.linker_options import options_for
+        from .link.linker_input import options_for
 
         target, kernel_code = self.plan.target, self.request.kernel_code
         # nvJitLink drops variables that only machine code uses, too, and then says that they are undefined.
@@ -238,7 +234,8 @@ class _Link:
             lineinfo=target.lineinfo or None,
             ptx=(job.has_ltoir and self.request.output == "ptx") or None,
             optimize_unused_variables=drop or None,
-            kernels_used=[kernel_code.entry] if drop and not self.plan.named_explicitly else None,
+            # One that Python calls as a function must not be dropped unseen.
+            kernels_used=[kernel_code.entry, *kernel_code.sites] if drop and not self.plan.named_explicitly else None,
             verbose=True,  # ptxas then reports what it spills, in no measurable time
             **kernel_code.options,
         )
@@ -291,17 +288,11 @@ def _own_parts(number: int, own: LinkInput | LLVMModules) -> Iterator[tuple[str,
     if isinstance(own, LinkInput):
         yield f"own code {number}", f"{own.kind} ".encode() + own.code
         return
-    tools = f"{cuda_libraries.nvvm_build()}, numba-cuda {_numba_cuda_version()}"
+    tools = f"{cuda_libraries.nvvm_build()}, numba-cuda {version_of('numba-cuda')}"  # which prepares the IR
     yield f"NVVM {number}", tools
     yield f"NVVM's options {number}", repr(own.options)
     for index, text in enumerate(own.texts):
         yield f"LLVM IR {number}.{index}", text
-
-
-@functools.cache
-def _numba_cuda_version() -> str:
-    """Return the version of numba-cuda, which prepares LLVM IR for NVVM."""
-    return importlib.metadata.version("numba-cuda")
 
 
 def _check(plan: LinkPlan) -> None:

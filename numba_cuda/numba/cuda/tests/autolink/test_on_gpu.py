@@ -5,7 +5,7 @@ import gc
 
 import numpy as np
 import pytest
-from autolink_support import Linked, adder, compiled
+from autolink_support import Linked, adder, compiled, unload
 from numba import cuda
 from numba.cuda import autolink, cg, types
 
@@ -97,9 +97,9 @@ def test_callbacks_run_once_for_a_module_however_many_paths_lead_to_them():
     handle = events[0][1].handle
     assert handle
     events[0] = ("setup", None)
+    unload(kernel)
     del kernel
     gc.collect()
-    cuda.current_context().reset()
     assert [event for event, _ in events] == ["setup", "teardown"]
 
 

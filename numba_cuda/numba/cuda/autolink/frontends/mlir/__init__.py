@@ -10,10 +10,9 @@
 ``local_arrays``      local and shared arrays of records, such as objects of C++
 ``memory_values``     values in memory, views of arrays and state, of which calls pass the address
 ``external_calls``    C++ functions that take structs by address and short numbers as ``int``, for functions that do not
-``kernel_module``     what is changed in the MLIR of a kernel: the alignment of arrays, and names
 ``linker``            the linker that the front end is given, which links by this project's own path
+``emulated_driver``   the seams with numba-cuda-mlir while it runs on the emulated driver
 ``module_callbacks``  modules as callbacks are given them
 ``front_end``         kernels that are built without a GPU, and reports
-``bound_kernels``     kernels of this process with the launch of finished kernels
 ====================  ==================================================================================================
 """

@@ -19,17 +19,21 @@ from numba.cuda.cudadrv.linkable_code import LinkableCode
 from numba_cuda_mlir.numba_cuda import typing
 from numba_cuda_mlir.numba_cuda.core.errors import LoweringError, NumbaError, TypingError
 
+from numba_cuda_autolink.emulated_driver import activation as emulation
+
 from ...compilation.context import cc_without_device, compilation, compiling, isolate
 from ...compilation.kernel_events import KernelEvent, announce
 from ...frontend_api.front_end import register
 from ...frontend_api.seams import Seams
-from ...frontend_api.type_inference import inferred
+from ...frontend_api.type_inference import infer_types
 from ...frontend_api.typing_rounds import propagated, template_of
 from ...function_code.called_symbols import check_state
 from ...function_code.function_code import FunctionCode
 from ...protocol.ask import ask_at
 from ...protocol.call_sites import CallSites, note_objects
+from ...protocol.placed_messages import placed_error
 from ...protocol.typing_diagnosis import has_own_diagnosis
+from . import emulated_driver
 from .call_lowering import llvm_prototype, lower_call
 from .called_objects import CalledObjectType, constant_of_attribute, is_called_object, refresh_typing
 from .linker import KEY, CallLinker, linker_for
@@ -122,7 +126,7 @@ def _calls_of(compiled: Any) -> list[tuple[Any, Any]]:
 def _compile_kernel(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -> Any:
     """Announce the kernels that an application compiles or loads from a cache."""
     before = set(dispatcher.overloads)
-    with short_traceback():
+    with short_traceback(placed_error):
         compiled = original(dispatcher, *args, **kwargs)
     if cc_without_device() is None and not dispatcher.targetoptions.get("device"):
         for signature in dispatcher.overloads:
@@ -147,7 +151,7 @@ def _resolve_value_type(original: Any, context: Any, value: Any) -> Any:
 def _infer_types(original: Any, inference: Any, state: Any) -> Any:
     """Let functions of C++ write to variables, and ask called objects when types are final, so that one that refuses is
     a typing error at the call."""
-    changed = inferred(original, inference, state, TypingError, MLIR)
+    changed = infer_types(original, inference, state, TypingError, MLIR)
     if compilation() is not None:
         for call, site in CallSites(state.func_ir, state.typemap, MLIR).all(state.calltypes):
             ask_at(site, call.loc)
@@ -309,10 +313,13 @@ def activate() -> None:
         _seams.replace(_ALSO_NEEDED)
         register(MLIR)
         refresh_typing()
+        if emulation.is_active():
+            emulated_driver.activate()
 
 
 def deactivate() -> None:
     """Restore numba-cuda-mlir as it was. Kernels that are already compiled keep working."""
+    emulated_driver.deactivate()
     _seams.restore()
 
 

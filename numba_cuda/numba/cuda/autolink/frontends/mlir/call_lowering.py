@@ -66,8 +66,10 @@ def _call_c_function(
     returns, symbol = c_function.return_ctype, c_function.symbol
     result = None
     if not is_plain(prototype):
-        glue = by_address(c_function.symbol, prototype)
-        external.add_glue(glue.link_input)
+        assert external.target is not None
+        glue = by_address(c_function.symbol, prototype, external.target)
+        for code in glue.compile_for(external.target, glue.symbol):
+            external.add_glue(code)
         symbol = glue.symbol
         if is_struct(returns):
             result = allocate(builder, returns.size, returns.align)

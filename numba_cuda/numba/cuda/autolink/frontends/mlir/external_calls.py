@@ -1,30 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Functions of C++ that are called with nothing but plain numbers and addresses.
+"""C functions that are called with nothing but plain numbers and addresses.
 
 Kernels of numba-cuda-mlir declare functions without what LLVM needs to pass structs as C++ does, or numbers shorter
-than 32 bits. For a C function that takes or returns one, a small function of CUDA C++ takes structs by address and
-short numbers as ``int``. Link-time optimisation leaves nothing of it.
+than 32 bits. For a C function that takes or returns one, a small function in LLVM IR takes structs by address and short
+numbers as 32 bits. Link-time optimisation leaves nothing of it.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
-import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Any
 
-from numba.cuda.cudadrv.external_code.inputs import kinds
+from llvmlite import ir as llvm
+from numba.cuda.cudadrv import nvvm
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CPrototype, CType
-from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
+from numba.cuda.cudadrv.external_code.platform.target import Target
+from numba.cuda.descriptor import cuda_target
 
-from ...c_abi.structs import CStruct
+from ...c_abi.llvm_values import POINTER, llvm_type, new_function
+from ...device_functions.canonical_code import NAMELESS, NamedModules
 
-# As their headers define them, which a compiler would need a second for.
-_DEFINITIONS = {
-    "__half": "struct __align__(2) __half { unsigned short x; };",
-    "__nv_bfloat16": "struct __align__(2) __nv_bfloat16 { unsigned short x; };",
-}
-_NAME = re.compile(r"\b(?:__half|__nv_bfloat16)\b")
+_WORD = llvm.IntType(32)
 
 
 def is_struct(c_type: CType) -> bool:
@@ -42,66 +39,48 @@ def is_plain(prototype: CPrototype) -> bool:
     return not any(is_struct(each) or is_short(each) for each in (prototype.returns, *prototype.parameters))
 
 
-@dataclass(frozen=True)
-class ByAddress:
-    """The function *symbol*, which calls *callee* with what it is given: the *source* that defines it."""
-
-    symbol: str
-    source: str
-
-    @property
-    def link_input(self) -> LinkInput:
-        """The source as a link input."""
-        return LinkInput(kinds.CUDA, self.source.encode(), name=f"{self.symbol}.cu")
-
-
 @functools.cache
-def by_address(callee: str, prototype: CPrototype) -> ByAddress:
-    """Return the function that calls *callee*. Its first parameter is the address of the result, if that is a
-    struct."""
-    structs: dict[CStruct, str] = {}
-    types = [_declared(each, structs) for each in (prototype.returns, *prototype.parameters)]
-    returns, *parameters = types
-    taken = [("const void*" if is_struct(c) else "int" if is_short(c) else t) for c, t in _pairs(prototype, parameters)]
-    passed = [
-        f"*reinterpret_cast<const {t}*>(a{i})" if is_struct(c) else f"static_cast<{t}>(a{i})"
-        for i, (c, t) in enumerate(_pairs(prototype, parameters))
-    ]
-    named = [f"{t} a{i}" for i, t in enumerate(taken)]
-    call = f"{callee}({', '.join(passed)})"
-    result, body = returns, f"return {call};"
-    if is_struct(prototype.returns):
-        result, body, named = "void", f"*reinterpret_cast<{returns}*>(result) = {call};", ["void* result", *named]
-    elif is_short(prototype.returns):
-        result = "int"
-    elif prototype.returns.kind == "void":
-        body = f"{call};"
-    declared = f'extern "C" __device__ {returns} {callee}({", ".join(parameters)});'
-    digest = hashlib.sha256(f"{declared}{sorted(structs.values())}".encode()).hexdigest()[:12]
-    symbol = f"{callee}_by_address_{digest}"
-    used = sorted(set(_NAME.findall(" ".join([*types, *(each.cxx for each in structs)]))))
-    definitions = [_DEFINITIONS[name] for name in used]
-    definitions += [f"typedef {_definition(c_type)} {name};" for c_type, name in structs.items()]
-    function = f'extern "C" __device__ {result} {symbol}({", ".join(named)}) {{ {body} }}'
-    return ByAddress(symbol, "\n".join([*definitions, declared, function, ""]))
+def by_address(callee: str, prototype: CPrototype, target: Target) -> NamedModules:
+    """Return a function that calls *callee*. Its first parameter is the address of the result, if that is a struct."""
+    module = cuda_target.target_context.create_module("by_address")
+    called = new_function(module, callee, prototype.returns, prototype.parameters)
+    results = [POINTER] if is_struct(prototype.returns) else []
+    taken = [_taken(module, each) for each in prototype.parameters]
+    returned = llvm.VoidType() if results else _taken(module, prototype.returns)
+    function = llvm.Function(module, llvm.FunctionType(returned, [*results, *taken]), NAMELESS)
+    function.attributes.add("convergent")
+    _write_body(function, called, prototype)
+    nvvm.add_ir_version(module)
+    return NamedModules.of(f"{callee}_by_address", [str(module)], target)
 
 
-def _definition(struct: CStruct) -> str:
-    """Return a struct of C++; of a view, a struct of the same members, since its header takes time to compile."""
-    if struct.cxx.startswith("struct {"):
-        return struct.cxx
-    members = " ".join(f"{each.cxx} _{number};" for number, each in enumerate(struct.members))
-    return f"struct {{ {members} }}"
+def _taken(module: Any, c_type: CType) -> Any:
+    """Return the LLVM type in which a kernel passes or gets a value."""
+    if c_type.kind in ("struct", "pointer"):
+        return POINTER
+    return _WORD if is_short(c_type) else llvm_type(module, c_type)
 
 
-def _pairs(prototype: CPrototype, parameters: list[str]) -> list[tuple[CType, str]]:
-    return list(zip(prototype.parameters, parameters, strict=True))
+def _write_body(function: Any, called: Any, prototype: CPrototype) -> None:
+    builder = llvm.IRBuilder(function.append_basic_block())
+    given: Sequence[Any] = function.args[-len(called.args) :] if called.args else ()
+    arguments = zip(prototype.parameters, given, called.args, strict=True)
+    returned = builder.call(called, [_pass(builder, c_type, value, goal.type) for c_type, value, goal in arguments])
+    returns = prototype.returns
+    if is_struct(returns):
+        builder.store(returned, builder.bitcast(function.args[0], returned.type.as_pointer()), align=returns.align)
+    if is_struct(returns) or returns.kind == "void":
+        builder.ret_void()
+    elif is_short(returns):
+        builder.ret(builder.sext(returned, _WORD) if returns.kind == "int" else builder.zext(returned, _WORD))
+    else:
+        builder.ret(builder.bitcast(returned, POINTER) if returns.kind == "pointer" else returned)
 
 
-def _declared(c_type: CType, structs: dict[CStruct, str]) -> str:
-    """Return how C++ declares a value; a struct without a name gets one in *structs*."""
-    if isinstance(c_type, CStruct):
-        return structs.setdefault(c_type, f"struct_{len(structs)}")
-    if c_type.kind == "pointer" and c_type.pointee is None:
-        return "const void*" if c_type.cxx.startswith("const ") else "void*"
-    return c_type.cxx
+def _pass(builder: Any, c_type: CType, value: Any, goal: Any) -> Any:
+    """Return what C is passed, of the LLVM type *goal*."""
+    if is_struct(c_type):
+        return builder.load(builder.bitcast(value, goal.as_pointer()), align=c_type.align)
+    if is_short(c_type):
+        return builder.trunc(value, goal)
+    return builder.bitcast(value, goal) if c_type.kind == "pointer" else value

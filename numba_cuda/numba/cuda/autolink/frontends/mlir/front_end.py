@@ -3,18 +3,28 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Timeline
+from numba.cuda.cudadrv.external_code.inputs import kinds
+from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike, Target
 from numba_cuda_mlir import decorators, mlir_optimization
 from numba_cuda_mlir.descriptor import MLIRDispatcher
 from numba_cuda_mlir.numba_cuda import types
 from numba_cuda_mlir.numba_cuda.core.compiler_lock import global_compiler_lock
 
+from numba_cuda_autolink.launch.driver import Device, bindings, call_driver
+from numba_cuda_autolink.launch.loaded_kernel import Loaded, set_attribute
+
+from ...builds.emulated_build import EmulatedTexts
 from ...compilation.capability import compute_capability
 from ...compilation.context import without_device
+from ...finished_kernels.saving import check_runtime, layout_of
 from ...frontend_api.front_end import BuildRequest
 from ...function_code.build_record import (
     BuildRecord,
@@ -24,10 +34,12 @@ from ...function_code.build_record import (
     facts_of,
     parameter_names,
 )
+from ...function_code.emulated_texts import emulated_texts
 from ...function_code.function_code import FunctionCode
 from ...protocol.kernel_signatures import kernel_argument_types
-from .bound_kernels import CompiledCode
+from .emulated_driver import is_emulated
 from .linker import KEY, compiled_for
+from .module_callbacks import SetUp, TearDown
 from .type_translation import to_core
 from .words import MLIR
 
@@ -71,10 +83,10 @@ def _record(dispatcher: Any, compiled: Any, output: str, carveout: int | str | N
     external = metadata.get(KEY) or _without_external_code(dispatcher, metadata)
     target = compiled_for(external)
     plan = external.plan(target)
-    if output == "ptx":
+    if output == "ptx" and not is_emulated():
         code = mlir_optimization.get_lto_ptx(compiled).encode()
     else:
-        code = bytes(metadata["cubin" if output == "cubin" else "ltoir"])
+        code = bytes(metadata["ltoir" if output == "ltoir" else "cubin"])  # PTX in the emulator
     capability = target.compute_capability
     names = parameter_names(dispatcher.py_func, len(compiled.signature.args))
     launch = LaunchFacts(
@@ -102,7 +114,20 @@ def _record(dispatcher: Any, compiled: Any, output: str, carveout: int | str | N
         external.prototypes,
         launch,
         external.called_functions,
+        EmulatedTexts(partial(_emulated_texts, compiled), capability.parts),
     )
+
+
+def _emulated_texts(compiled: Any) -> list[str]:
+    metadata = compiled.metadata
+    own = (
+        LinkInput(kinds.LTO_IR, metadata["ltoir"])
+        if metadata.get("ltoir")
+        else LinkInput(kinds.PTX, metadata["ptx"].encode())
+    )
+    if (external := metadata.get(KEY)) is not None:
+        return emulated_texts(external, compiled_for(external), [own])
+    return [mlir_optimization.get_lto_ptx(compiled) if own.kind is kinds.LTO_IR else metadata["ptx"]]
 
 
 def _without_external_code(dispatcher: Any, metadata: Any) -> FunctionCode:
@@ -117,7 +142,7 @@ def _without_external_code(dispatcher: Any, metadata: Any) -> FunctionCode:
     return external
 
 
-def launched(kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None] = ()) -> list[BuildRecord]:
+def read_launched(kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None] = ()) -> list[BuildRecord]:
     """Return the record of *kernel* as a launch compiled it, which is for one GPU, whatever *capabilities* are."""
     overloads = list(kernel.overloads.values())
     check_only_overload(kernel.py_func.__name__, [_signature(each) for each in overloads])
@@ -125,7 +150,8 @@ def launched(kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None] =
 
 
 def _of_launched(kernel: Any, compiled: Any) -> BuildRecord:
-    return _record(kernel, compiled, "cubin", kernel.targetoptions.get("shared_memory_carveout"))
+    output = "ptx" if is_emulated() else "cubin"
+    return _record(kernel, compiled, output, kernel.targetoptions.get("shared_memory_carveout"))
 
 
 def _signature(compiled: Any) -> str:
@@ -147,3 +173,46 @@ def code_for_bind(kernel: Any, argtypes: tuple[Any, ...]) -> CompiledCode:
     """Return the code of *kernel* for arguments of the types *argtypes*, compiled if it is not. Raise
     `FinishedKernelError` if it needs the launch of its front end."""
     return CompiledCode(_of_launched(kernel, kernel.compile(types.void(*argtypes))))
+
+
+class CompiledCode:
+    """The code of a kernel and signature that numba-cuda-mlir compiled and this project *linked*, for `bind`.
+
+    That front end does not show the code that it loaded. So it is loaded once more: callbacks run for that too, and it
+    has device variables of its own.
+    """
+
+    def __init__(self, linked: BuildRecord):
+        self._code, self._entry, self._facts = linked.code, linked.entry_name, linked.launch_facts
+        check_runtime(self._facts)
+        self.text, self.parameters = linked.signature, self._facts.parameters
+        _, self._leaves = layout_of(linked, self.parameters)
+
+    def load(self, device: Device) -> Loaded:
+        """Load the code into the current context, run the setup callbacks, and set the variables and the carveout."""
+        api, facts = bindings(), self._facts
+        module = SimpleNamespace(handle=call_driver(api.cuLibraryLoadData, self._code, [], [], 0, [], [], 0))
+        setup, teardown = list(facts.setup), list(facts.teardown)
+        for variable in facts.variables:
+            setup.append(variable.setup_callback)
+            teardown.append(variable.teardown_callback)
+        owner = _Owner()
+        weakref.finalize(owner, _unload, api, module, [TearDown(each) for each in teardown])
+        for callback in setup:
+            SetUp(callback)(module)
+        function = call_driver(
+            api.cuKernelGetFunction, call_driver(api.cuLibraryGetKernel, module.handle, self._entry.encode())
+        )
+        if facts.carveout is not None:
+            set_attribute(function, "PREFERRED_SHARED_MEMORY_CARVEOUT", facts.carveout)
+        return Loaded.of(function, self._leaves, facts.cooperative, owner)
+
+
+class _Owner:
+    """Keeps code loaded."""
+
+
+def _unload(api: Any, module: Any, teardown: list[TearDown]) -> None:
+    for callback in teardown:
+        callback(module)
+    api.cuLibraryUnload(module.handle)

@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The linker that numba-cuda-mlir is given for a function with external code."""
+"""The linker that numba-cuda-mlir is given for a function with external code, and what is changed in its MLIR."""
 
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
+from cuda.core import ObjectCode
 from numba.cuda.cudadrv.external_code.diagnostics import progress
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.platform.target import Target
+from numba_cuda_mlir._mlir import ir
 from numba_cuda_mlir.linker import resolve_link_plan
 
+from ...function_code.emulated_texts import emulated_texts
 from ...function_code.function_code import FunctionCode
-from .kernel_module import prepare
+from .emulated_driver import is_emulated
 from .module_callbacks import SetUp, TearDown
 
 # The key of a function's metadata under which numba-cuda-mlir keeps what it needs linked.
@@ -57,21 +61,32 @@ class CallLinker:
         """Do nothing: the plan has what ``link=`` names."""
 
     def complete(self) -> Any:
-        """Return the cubin; of a device function, nothing."""
-        return SimpleNamespace(code=b"") if self._target is None else self._linked("cubin", self._target)
+        """Return the cubin, or in the emulator the PTX; of a device function, nothing."""
+        if self._target is None:
+            return SimpleNamespace(code=b"")
+        if is_emulated():
+            return ObjectCode.from_ptx("\n".join(self.emulated_texts()).encode(), name=self.external.name)
+        return self._link("cubin", self._target)
+
+    def emulated_texts(self) -> list[str]:
+        """Return the PTX of the kernel with all that it links."""
+        assert self._target is not None
+        return emulated_texts(self.external, self._target, [self._own_input()])
 
     def get_linked_ptx(self) -> bytes:
         """Return the PTX after link-time optimisation."""
         assert self._target is not None
-        return bytes(self._linked("ptx", self._target).code)
+        return bytes(self._link("ptx", self._target).code)
 
-    def _linked(self, output: str, target: Target) -> Any:
+    def _link(self, output: str, target: Target) -> Any:
         external = self.external
-        assert self._own is not None
-        own = LinkInput(kinds.LTO_IR if self.lto else kinds.PTX, self._own, name=external.name)
         with progress.step(f"linking {external.name}"):
-            request = external.request(target, [own], output, drop_unused_variables=self._drop)
+            request = external.request(target, [self._own_input()], output, drop_unused_variables=self._drop)
             return external.link(request).code
+
+    def _own_input(self) -> LinkInput:
+        assert self._own is not None
+        return LinkInput(kinds.LTO_IR if self.lto else kinds.PTX, self._own, name=self.external.name)
 
 
 def linker_for(lower: Any) -> CallLinker:
@@ -116,3 +131,63 @@ def _link_options(options: Mapping[str, Any]) -> dict[str, Any]:
         "debug": options.get("debug") or None,
     }
     return {name: value for name, value in asked.items() if value is not None}
+
+
+_NUMBERED = re.compile(r"(?:static_shared_memory|static_shared_records|constant_array|__constant_array)_\d+")
+_WITH_ADDRESS = re.compile(r"(?<=_)\d{9,}(?!\d)")
+_RECORD = re.compile(r"(?<=6RecordILi)\d+(?=E)")
+_LARGEST = 16  # bytes, of the alignment of a type of C++
+
+
+def prepare(module: Any, gpu_module: Any) -> None:
+    """Change the *module* of a kernel, and the *gpu_module* in it, in place.
+
+    Its arrays get the alignment that C++ relies on: MLIR aligns complex numbers like their parts, ``complex64`` to 4
+    bytes, where ``float2`` needs 8. Names that are numbered in the order of compilation, or contain an address, are
+    numbered within the kernel, so that the same kernel is the same code, and its link is found in the cache.
+    """
+    module.operation.walk(_align)
+    _number_names(gpu_module)
+
+
+def _align(operation: Any) -> Any:
+    if operation.name in ("memref.alloca", "memref.global"):
+        attributes = operation.attributes
+        memref = attributes["type"].value if operation.name == "memref.global" else operation.results[0].type
+        needed = _alignment(ir.MemRefType(memref).element_type)
+        known = attributes["alignment"].value if "alignment" in attributes else 0
+        if needed > known:
+            attributes["alignment"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), needed)
+    return ir.WalkResult.ADVANCE
+
+
+def _alignment(element: Any) -> int:
+    """Return the alignment in bytes of an array with elements of an MLIR type, or 0 where MLIR's is right."""
+    if isinstance(element, ir.ComplexType):
+        return 8 if isinstance(element.element_type, ir.F32Type) else _LARGEST
+    # Records are bytes in MLIR.
+    return _LARGEST if element == ir.IntegerType.get_signless(8) else 0
+
+
+def _number_names(gpu_module: Any) -> None:
+    names: dict[str, str] = {}
+    records: dict[str, str] = {}
+    for operation in gpu_module.regions[0].blocks[0].operations:
+        attributes = operation.operation.attributes
+        name = attributes["sym_name"].value if "sym_name" in attributes else ""
+        if _NUMBERED.fullmatch(name):
+            names[name] = f"{name.rpartition('_')[0]}_in_kernel_{len(names)}"
+            continue
+        if operation.operation.name not in ("func.func", "gpu.func") or not len(operation.regions[0].blocks):
+            continue
+        with_records = _RECORD.sub(lambda code: records.setdefault(code[0], str(len(records))), name)
+        if (numbered := _WITH_ADDRESS.sub("id", with_records)) != with_records:
+            numbered = f"{numbered}_in_kernel_{len(names)}"
+        if numbered != name:
+            names[name] = numbered
+    for name, numbered in names.items():
+        ir.SymbolTable.replace_all_symbol_uses(name, numbered, gpu_module.operation)
+    for operation in gpu_module.regions[0].blocks[0].operations:
+        attributes = operation.operation.attributes
+        if "sym_name" in attributes and (name := attributes["sym_name"].value) in names:
+            ir.SymbolTable.set_symbol_name(operation.operation, names[name])

@@ -16,7 +16,7 @@ from numba_cuda_mlir.numba_cuda import types
 from numba_cuda_mlir.numba_cuda.core.errors import LoweringError
 
 _LOCAL, _SHARED = cuda.local.array, cuda.shared.array
-_number = itertools.count()  # the code of device functions is merged; `kernel_module` numbers the names in a kernel
+_number = itertools.count()  # the code of device functions is merged; `linker` numbers the names in a kernel
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 _DYNAMIC_STRIDE = ir.ShapedType.get_dynamic_stride_or_offset()
 

@@ -81,7 +81,7 @@ def _record(record: Any, to: Any, translate: _Translate) -> Any:
     return to.Record(fields, record.size, record.aligned)
 
 
-def _translated(numba_type: Any, source: Any, goal: Any, translate: _Translate) -> Any:
+def _translate(numba_type: Any, source: Any, goal: Any, translate: _Translate) -> Any:
     """Return *numba_type* of the module *source* in the module *goal*; None if its class is on no list."""
     name = type(numba_type).__name__
     if type(numba_type) is not getattr(source, name, None) and numba_type not in (source.bfloat16,):
@@ -117,13 +117,15 @@ def to_core(numba_type: Any) -> Any:
         return numba_type
     if (obj := getattr(numba_type, "called_object", None)) is not None:
         return DeviceCallableType.of(obj())
+    if (record := getattr(getattr(numba_type, "instance_class", None), "_of_record", None)) is not None:
+        return RecordValue(record)
     if isinstance(numba_type, (MLIRDispatcherType, mlir_types.Dispatcher)):
         return typeof(_counterpart(numba_type.dispatcher))
     if type(numba_type) is mlir_types.Function:
         cuda_target.typing_context.refresh()  # numba-cuda may not have compiled anything yet
         found = _function_type(cuda_target.typing_context, numba_type)
     else:
-        found = _translated(numba_type, mlir_types, types, to_core)
+        found = _translate(numba_type, mlir_types, types, to_core)
     if found is not None:
         return found
     compile_time = (mlir_types.Dummy, mlir_types.Callable, mlir_types.DTypeSpec)
@@ -145,7 +147,7 @@ def from_core(numba_type: Any) -> Any:
         return made
     if isinstance(numba_type, RecordValue):
         return mlir_types.NamedTuple(tuple(map(from_core, numba_type.types)), numba_type.instance_class)
-    found = _translated(numba_type, types, mlir_types, from_core)
+    found = _translate(numba_type, types, mlir_types, from_core)
     if found is None:
         raise TypeError(f"numba-cuda-mlir has no type {numba_type}, which numba-cuda has")
     return found

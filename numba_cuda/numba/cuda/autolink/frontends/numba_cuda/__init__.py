@@ -10,7 +10,6 @@
 ``declared_functions``  functions declared with ``cuda.declare_device``, which can be pickled
 ``closures``            functions written in a kernel, with variables from around it
 ``emulated_driver``     the seams with numba-cuda while it runs on the emulated driver
-``emulated_code``       the PTX of a kernel with all that it links
 ``emulation``           the context manager of programs without a GPU
 ``fork_support``        an error where a forked process could only wait for a lock of its parent
 ======================  =======================================================================================

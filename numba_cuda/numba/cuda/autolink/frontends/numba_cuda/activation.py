@@ -21,6 +21,7 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, 
 from ...compilation.context import cc_without_device, compilation, compiling, compiling_callees_again, isolate
 from ...compilation.kernel_events import KernelEvent, announce
 from ...frontend_api.seams import MissingSeamError, Seams
+from ...protocol.placed_messages import placed_error
 from .fork_support import watch_forks
 
 # The replacements import what they need when something is compiled, so that importing numba.cuda stays quick.
@@ -63,7 +64,7 @@ def _magic_tuple(original: Any, codegen: Any) -> Any:
 @_in_place_of("numba.cuda.compiler:ExternalCodeLibrary")
 def _make_external_library(original: Any, *args: Any, **kwargs: Any) -> Any:
     """Keep the order in which code is given to ``declare_device``."""
-    from ...function_code.ordered_set import OrderedSet
+    from ...function_code.calls import OrderedSet
 
     library = original(*args, **kwargs)
     library._linking_files = OrderedSet()
@@ -87,7 +88,7 @@ def _define_lowering_pipeline(original: Any, compiler: Any, state: Any) -> Any:
 def _compile(original: Any, *args: Any, **options: Any) -> Any:
     """Compile for the target that ``cuda.compile`` and the like are given."""
     front_end = timeline.span("front end", getattr(args[0], "__name__", "a function"))
-    with compiling(_target(options, for_device=False)), front_end, _diagnosing(args[0]):
+    with compiling(_target(options, for_device=False)), front_end, _diagnose(args[0]):
         return original(*args, **options)
 
 
@@ -126,9 +127,9 @@ def _infer_types(original: Any, inference: Any, state: Any) -> Any:
     """Let functions of C++ write to variables and to elements of arrays."""
     from numba.cuda.core.errors import TypingError
 
-    from ...frontend_api.type_inference import inferred
+    from ...frontend_api.type_inference import infer_types
 
-    return inferred(original, inference, state, TypingError)
+    return infer_types(original, inference, state, TypingError)
 
 
 @_in_place_of("numba.cuda.core.typeinfer:TypeInferer.propagate")
@@ -161,7 +162,7 @@ def _compile_for_device(original: Any, *args: Any, **options: Any) -> Any:
     function = getattr(args[0], "__name__", "a function")
     target, front_end = _target(options, for_device=True), timeline.span("front end", function)
     shown = progress.step(f"compiling {function} for {target.arch}")
-    with compiling(target), shown, front_end, _diagnosing(args[0]):
+    with compiling(target), shown, front_end, _diagnose(args[0]):
         compiled = original(*args, **options)
     if isinstance(compiled.library, LinkingCodeLibrary):
         compiled.library.is_searched = True
@@ -169,7 +170,7 @@ def _compile_for_device(original: Any, *args: Any, **options: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _diagnosing(function: Any) -> Iterator[None]:
+def _diagnose(function: Any) -> Iterator[None]:
     """Where compiling *function* fails over a called object, say what is wrong instead of what Numba cannot type."""
     try:
         yield
@@ -223,7 +224,7 @@ def _bind(original: Any, kernel: Any) -> None:
 def _compile_kernel(original: Any, dispatcher: Any, signature: Any) -> Any:
     """Announce the kernels that an application compiles or loads from a cache."""
     is_stored = getattr(dispatcher._cache, "compiles_apart", False)
-    with short_traceback(), compiling_callees_again() if is_stored else contextlib.nullcontext():
+    with short_traceback(placed_error), compiling_callees_again() if is_stored else contextlib.nullcontext():
         kernel = original(dispatcher, signature)
     announce(KernelEvent(dispatcher, signature, for_launch=True))
     return kernel

@@ -15,8 +15,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.timeline import Timeline
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
 from numba.cuda.cudadrv.external_code.plan.kernel_code import LLVMModules
-from numba.cuda.cudadrv.external_code.plan.link_plan import COOPERATIVE_LAUNCH, NRT, LinkPlan
-from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
+from numba.cuda.cudadrv.external_code.plan.link_plan import COOPERATIVE_LAUNCH, NRT, LinkPlan, LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 from numba.cuda.cudadrv.libs import get_cudalib
 from numba.cuda.cudadrv.nvrtc import get_arch_option
@@ -25,9 +24,9 @@ from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
 from ...compilation.context import cc_without_device, compilation, is_asking
 from ...function_code.call_graph import callees_first
+from ...function_code.calls import OrderedSet
 from ...function_code.canonical_ir import compatible_with_cxx, with_canonical_names, with_names_by_content
 from ...function_code.function_code import Entry, FunctionCode, is_optimizable
-from ...function_code.ordered_set import OrderedSet
 from ...linkables.compiled_source import CompiledSource
 from ...protocol.ask import AskedCall, with_answer
 from ...protocol.call_sites import CallSite
@@ -217,9 +216,12 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
     def emulated_texts(self, cc: Any) -> list[str]:
         """Return the kernel's PTX with that of all it links, for the emulator."""
-        from .emulated_code import emulated_texts
+        from ...function_code.emulated_texts import emulated_texts
 
-        return emulated_texts(self, cc)
+        if not self._entries:
+            own = [self.get_lto_ptx(cc=cc)] if self._lto else self.get_asm_strs(cc=cc)
+            return [text.rstrip("\0") for text in own]
+        return emulated_texts(self.function_code, self.plan(cc).target, self.own_inputs(cc))
 
     def link_request(self, cc: Any, output: str) -> LinkRequest | None:
         """Return the link that makes the ``"cubin"`` or ``"ptx"`` for *cc*; ``None`` if numba-cuda links it alone."""
@@ -270,13 +272,6 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         states: dict[str, Any] = self.state() if self.brings_external_code else super()._reduce_states()
         return states
 
-    @classmethod
-    def _rebuild(cls, function_code: FunctionCode | None = None, **state: Any) -> LinkingCodeLibrary:
-        if function_code is not None:
-            return cls.restore(function_code, **state)
-        library: LinkingCodeLibrary = super()._rebuild(**state)
-        return library
-
     def state(self) -> dict[str, Any]:
         """Return what `restore` takes: the kernel as the front end made it, and what it needs linked."""
         _ = self.llvm_strs  # makes the names canonical
@@ -287,12 +282,15 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         return {**CUDACodeLibrary._reduce_states(alone), "function_code": self.function_code}
 
     @classmethod
-    def restore(cls, function_code: FunctionCode, **state: Any) -> LinkingCodeLibrary:
+    def restore(cls, function_code: FunctionCode | None = None, **state: Any) -> LinkingCodeLibrary:
         """Return the library with this `state`. Its link asks the called objects again."""
         library: LinkingCodeLibrary = super()._rebuild(**state)
-        library.function_code, function_code.llvm_ir = function_code, lambda: library.llvm_strs
-        function_code.runtimes = library._runtimes
+        if function_code is not None:
+            library.function_code, function_code.llvm_ir = function_code, lambda: library.llvm_strs
+            function_code.runtimes = library._runtimes
         return library
+
+    _rebuild = restore
 
 
 def _allow_shared_memory(cufunc: Any) -> None:

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from cuda.core import ObjectCode
 from numba.cuda.core import config
 from numba.cuda.cudadrv import devices, driver
 
 from numba_cuda_autolink.emulated_driver import activation
 
+from ...frontend_api.emulated_launches import raise_failures
 from ...frontend_api.seams import Seams
 
 _seams = Seams("numba-cuda")
 _in_place_of = _seams.in_place_of
 _before: dict[str, Any] = {}  # what numba-cuda knew of a driver
-_OCCUPANCY_WARNINGS = "CUDA_LOW_OCCUPANCY_WARNINGS"
 _settings_before: dict[str, Any] = {}
 # What arrays, streams, events and modules call when they are destroyed, which may be later.
 _DESTROY = ("cuMemFree", "cuMemFreeHost", "cuMemHostUnregister", "cuStreamDestroy", "cuEventDestroy", "cuLibraryUnload")
@@ -32,20 +33,24 @@ def _get_function(original: Any, library: Any) -> Any:
     context = devices.get_context()
     found = library._cufunc_cache.get(context.device.id)
     if found is None:
-        from .emulated_code import emulated_code
-
-        code = emulated_code(library)
+        code = library.emulated_code = _code(library)
         callbacks = library._setup_functions, library._teardown_functions
-        module = _raising(context.create_module_image, code, *callbacks)
+        module = raise_failures(context.create_module_image, code, *callbacks)
         found = library._cufunc_cache[context.device.id] = module.get_function(library._entry_name)
     return found
+
+
+def _code(library: Any) -> ObjectCode:
+    """Return the PTX of a kernel for the current device, and set the callbacks of its module."""
+    cc = library._ensure_cc(None)
+    plan = library.plan(cc)
+    library._setup_functions, library._teardown_functions = list(plan.setup_callbacks), list(plan.teardown_callbacks)
+    return ObjectCode.from_ptx("\n".join(library.emulated_texts(cc)).encode(), name=library.name)
 
 
 @_in_place_of("numba.cuda.memory_management.nrt:_Linker")
 def _runtime_linker(original: Any, *args: Any, **options: Any) -> Any:
     """Link numba-cuda's own runtime to PTX."""
-    from cuda.core import ObjectCode
-
     linker = original(*args, **options)
     linker.complete = lambda: ObjectCode.from_ptx(linker.get_linked_ptx())
     return linker
@@ -53,29 +58,12 @@ def _runtime_linker(original: Any, *args: Any, **options: Any) -> Any:
 
 @_in_place_of("numba.cuda.dispatcher:launch")
 def _launch(original: Any, *args: Any) -> Any:
-    return _raising(original, *args)
+    return raise_failures(original, *args)
 
 
 @_in_place_of("numba.cuda.memory_management.nrt:launch")
 def _launch_runtime(original: Any, *args: Any) -> Any:
-    return _raising(original, *args)
-
-
-def _raising(function: Any, *args: Any) -> Any:
-    """Call *function*. Where a kernel fails, raise what was raised there in place of the driver's error code."""
-    from numba_cuda_autolink.emulated_driver.c_functions import take_failure
-    from numba_cuda_autolink.emulator import LaunchSizeError
-
-    take_failure()
-    try:
-        return function(*args)
-    except Exception as error:
-        failure = take_failure()
-        if isinstance(failure, LaunchSizeError):  # programs may expect the error of a GPU
-            raise error from failure
-        if failure is not None:
-            raise failure from None
-        raise
+    return raise_failures(original, *args)
 
 
 _ALSO_NEEDED = (
@@ -96,10 +84,20 @@ def activate() -> None:
     _seams.replace(_ALSO_NEEDED)
     state = vars(driver.driver)
     _before.update(state)
-    _settings_before[_OCCUPANCY_WARNINGS] = getattr(config, _OCCUPANCY_WARNINGS)
-    setattr(config, _OCCUPANCY_WARNINGS, 0)
+    _change_settings()
     state.update(is_initialized=False, initialization_error=None, devices=type(state["devices"])())
     type(devices.gpus).lst.fget.cache_clear()
+
+
+def _change_settings() -> None:
+    """Let numba-cuda not warn of small grids and, where all is checked, free memory at once, so that accesses to it are
+    found."""
+    from numba_cuda_autolink.emulated_driver.code import checks
+
+    names = ["CUDA_LOW_OCCUPANCY_WARNINGS", *(["CUDA_DEALLOCS_COUNT"] if checks.initialised else [])]
+    for name in names:
+        _settings_before[name] = getattr(config, name)
+        setattr(config, name, 0)
 
 
 def deactivate() -> None:
@@ -113,7 +111,8 @@ def deactivate() -> None:
     state.update(kept)
     state.update(_before)
     _before.clear()
-    setattr(config, _OCCUPANCY_WARNINGS, _settings_before.pop(_OCCUPANCY_WARNINGS))
+    while _settings_before:
+        setattr(config, *_settings_before.popitem())
     type(devices.gpus).lst.fget.cache_clear()
 
 

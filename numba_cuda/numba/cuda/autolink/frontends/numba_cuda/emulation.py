@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whole programs without a GPU: numba-cuda on a driver whose kernels run on the CPU."""
+"""Whole programs without a GPU: front ends on a driver whose kernels run on the CPU."""
 
 from __future__ import annotations
 
 import contextlib
+import sys
 from typing import Any
 
 from numba.cuda.core import config
+from numba.cuda.cudadrv.external_code.diagnostics.messages import suggest_names
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
 
 from numba_cuda_autolink.emulated_driver import activation
 
 
+@suggest_names
 class emulated(contextlib.ContextDecorator):
-    """``with autolink.emulated():`` runs what numba-cuda launches on the CPU: kernels with all code that they link.
+    """``with autolink.emulated():`` runs what numba-cuda and numba-cuda-mlir launch on the CPU: kernels with all code
+    that they link.
 
     Within it there is one device, which `numba.cuda` uses as it uses a GPU: launches, arrays, copies, streams, events,
     `load` and `bind`. What was made within it is for use within it. `start` and `stop` do the same without ``with``,
@@ -49,6 +53,8 @@ class emulated(contextlib.ContextDecorator):
         if is_first:
             activation.start(self._cc, all_checks=self._checks)
             emulated_driver.activate()
+            if second := _of_second_front_end():
+                second.activate()
         self._started.append(is_first)
 
     def stop(self) -> None:
@@ -56,6 +62,8 @@ class emulated(contextlib.ContextDecorator):
         if self._started and self._started.pop():
             from . import emulated_driver
 
+            if second := _of_second_front_end():
+                second.deactivate()
             emulated_driver.deactivate()
             activation.stop()
 
@@ -64,3 +72,8 @@ class emulated(contextlib.ContextDecorator):
 
     def __exit__(self, *_: Any) -> None:
         self.stop()
+
+
+def _of_second_front_end() -> Any:
+    """Return the seams of numba-cuda-mlir with the emulated driver, if it is active here."""
+    return sys.modules.get("numba.cuda.autolink.frontends.mlir.emulated_driver")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from numba import cuda
@@ -13,8 +14,7 @@ from numba.cuda.core.compiler_lock import global_compiler_lock
 from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean, safe_repr
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters
 from numba.cuda.cudadrv.external_code.plan.errors import LinkError
-from numba.cuda.cudadrv.external_code.plan.link_plan import NRT, LinkPlan
-from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
+from numba.cuda.cudadrv.external_code.plan.link_plan import NRT, LinkPlan, LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
 from numba.cuda.dispatcher import CUDADispatcher, _Kernel
 
@@ -39,7 +39,7 @@ from ...function_code.build_record import (
 )
 from ...function_code.launch_parameters import kernel_parameters
 from ...protocol.errors import HookError
-from ...protocol.kernel_signatures import kernel_argument_types, normalized
+from ...protocol.kernel_signatures import kernel_argument_types, normalize
 
 
 def prepare(kernel: Any, signature: Any, request: BuildRequest) -> tuple[BuildRecord, LinkRequest | None]:
@@ -60,7 +60,8 @@ def prepare(kernel: Any, signature: Any, request: BuildRequest) -> tuple[BuildRe
         plan, facts = library.plan(parts), library.facts(parts, request.output)
         record = _record(compiled, parts, code, request.output, plan, facts)
         launch = dataclasses.replace(record.launch_facts, name=request.entry_name or py_func.__name__)
-        return dataclasses.replace(record, launch_facts=launch, emulated_texts=EmulatedTexts(library, parts)), link
+        texts = EmulatedTexts(partial(library.emulated_texts, parts), parts)
+        return dataclasses.replace(record, launch_facts=launch, emulated_texts=texts), link
 
 
 def _function_and_options(kernel: Any, jit_options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -132,7 +133,7 @@ def _launch_facts(compiled: Any, plan: LinkPlan) -> LaunchFacts:
     )
 
 
-def launched(kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None]) -> list[BuildRecord]:
+def read_launched(kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None]) -> list[BuildRecord]:
     """Return the records of *kernel* as launches compiled it: for *capabilities*, of which ``None`` alone stands for
     all that it was compiled for. It is linked now for those that it is not yet linked for."""
     compiled = _only_overload(kernel)
@@ -182,7 +183,7 @@ def is_device_function(function: Any) -> bool:
 def compile_device_function(function: Any, signature: Any, cc: ComputeCapabilityLike | None) -> FunctionRecord:
     """Compile a device function for *signature*, and return its record: it is not linked on its own. Raise `TypeError`
     if it does not return what the signature says."""
-    argtypes, return_type = normalized(signature)
+    argtypes, return_type = normalize(signature)
     parts = compute_capability(cc)
     with without_device(parts):
         compiled = function.compile_device(argtypes)

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, overload
 
 from ..diagnostics.log import logger, print_log
 from .build_locks import BuildGuard
@@ -102,6 +102,9 @@ def noting_kept() -> Iterator[list[KeptEntry]]:
         _kept.reset(token)
 
 
+IsPortable: TypeAlias = Callable[[bytes], bool]
+
+
 def _always(_: bytes) -> bool:
     return True
 
@@ -123,14 +126,19 @@ class CacheStore:
         self._memory = InMemoryProgramCache(max_size_bytes=_MEMORY_BYTES)
         self._guard: BuildGuard[tuple[bytes, Origin]] = BuildGuard()
 
+    @overload
+    def fetch(self, key: CacheKey, build: Callable[[], bytes], *, is_portable: IsPortable = _always) -> Fetched: ...
+
+    @overload
     def fetch(
-        self,
-        key: CacheKey,
-        build: Callable[[], bytes],
-        *,
-        is_portable: Callable[[bytes], bool] = _always,
-    ) -> Fetched:
-        """Return what is cached under *key*, or call *build* and cache what it returns.
+        self, key: CacheKey, build: Callable[[], bytes | None], *, is_portable: IsPortable = _always
+    ) -> Fetched | None: ...
+
+    def fetch(
+        self, key: CacheKey, build: Callable[[], bytes | None], *, is_portable: IsPortable = _always
+    ) -> Fetched | None:
+        """Return what is cached under *key*, or call *build* and cache what it returns; ``None`` if that is ``None``,
+        because nothing belongs under this key.
 
         When several threads and processes need the same key at once, one builds and the others wait for it. *build*
         may fetch under other keys; it must not wait for another thread or process that fetches under this one. In
@@ -138,7 +146,7 @@ class CacheStore:
         not *is_portable* stays on this machine.
         """
         start = time.perf_counter()
-        data = b""
+        data: bytes | None = None
         origin: Origin = "built"
         found = self._look(key.digest)
         if found is None:
@@ -147,12 +155,14 @@ class CacheStore:
                 if found is None:
                     found = self._look_behind(key)
                 if found is None:
-                    data = build()
+                    if (data := build()) is None:
+                        return None
                     self._keep(key, data, is_portable=is_portable(data))
         if found is not None:
             data, origin = found
             if self.settings.verify:
                 self.verify(key, data, origin, build)
+        assert data is not None
         fetched = Fetched(data, origin, time.perf_counter() - start)
         self._count(key, origin, fetched.seconds)
         self._log(key, origin, start)
@@ -202,10 +212,10 @@ class CacheStore:
         logger.info("%s %r is not cached: %s: %s", kind, name, where, why)
         self.disk.write(CacheKey("not cached", name, (("kind", kind), (where, why))), b"")
 
-    def verify(self, key: CacheKey, cached: bytes, origin: str, build: Callable[[], bytes]) -> None:
-        """Raise `CacheMismatchError` if what is *cached* under *key* is not what *build* returns now."""
+    def verify(self, key: CacheKey, cached: bytes, origin: str, build: Callable[[], bytes | None]) -> None:
+        """Raise `CacheMismatchError` if what is *cached* under *key* is not what *build* returns now, if anything."""
         rebuilt = build()
-        if rebuilt != cached:
+        if rebuilt is not None and rebuilt != cached:
             stem = re.sub(r"[^\w.-]+", "_", f"{key.kind}-{key.name}")[:80] + f"-{key.digest.hex()[:16]}"
             saved = (("cached", cached), ("rebuilt", rebuilt))
             files = [self.disk.save(MISMATCHES, f"{stem}.{suffix}", data) for suffix, data in saved]

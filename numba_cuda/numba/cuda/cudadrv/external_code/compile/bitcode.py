@@ -38,7 +38,7 @@ def compiled(bitcode: LinkInput, target: Target, referenced: Collection[str] | N
     kept = None if names is None else tuple(name for name in names if referenced is None or name in referenced)
     functions = ("functions", "all" if kept is None else "\n".join(kept))
     key = CacheKey("program", bitcode.name, (*_parts(bitcode, target), functions))
-    fetched = current_store().fetch(key, lambda: _compiled(bitcode, target, kept))
+    fetched = current_store().fetch(key, lambda: _compile(bitcode, target, kept))
     kind, mark = (kinds.LTO_IR, _LTO_IR) if fetched.data.startswith(_LTO_IR) else (kinds.PTX, _PTX)
     return kind, dataclasses.replace(fetched, data=fetched.data.removeprefix(mark))
 
@@ -70,7 +70,7 @@ def defined(bitcode: LinkInput) -> tuple[str, ...] | None:
     return tuple(names.splitlines())
 
 
-def _compiled(bitcode: LinkInput, target: Target, kept: tuple[str, ...] | None) -> bytes:
+def _compile(bitcode: LinkInput, target: Target, kept: tuple[str, ...] | None) -> bytes:
     code, libdevice = bitcode.code, _libdevice()
     try:
         stub = _stub(kept or ()).encode()

@@ -14,7 +14,7 @@ TRIPLE = "nvptx64-nvidia-cuda"
 
 def names(code: bytes) -> bytes:
     """Return the names of the visible functions that *code* defines, one per line."""
-    return "\n".join(function.name for function in _parsed(code).functions if _is_visible(function)).encode()
+    return "\n".join(function.name for function in _parse(code).functions if _is_visible(function)).encode()
 
 
 def compile_with_nvvm(code: bytes, stub: bytes, libdevice: bytes, *, options: list[str], is_whole: bool) -> bytes:
@@ -52,7 +52,7 @@ def compile_with_llvm(code: bytes, libdevice: bytes, *, arch: str, kept: Sequenc
     """Compile *code* to PTX for *arch* with llvmlite's LLVM: the functions *kept* and all that they need."""
     import llvmlite.binding as llvm
 
-    module = _parsed(code)
+    module = _parse(code)
     module.triple = TRIPLE
     if any(f.is_declaration and f.name.startswith("__nv_") for f in module.functions):
         library = llvm.parse_bitcode(libdevice)
@@ -73,7 +73,7 @@ def compile_with_llvm(code: bytes, libdevice: bytes, *, arch: str, kept: Sequenc
     return ptx.encode()
 
 
-def _parsed(code: bytes) -> Any:
+def _parse(code: bytes) -> Any:
     import llvmlite.binding as llvm
 
     llvm.initialize_all_targets()

@@ -8,11 +8,13 @@ import os
 from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
-from ..diagnostics import progress
+from numba.cuda.cudadrv import nvvm
+
+from ..diagnostics import progress, timeline
 from ..inputs import kinds
 from ..inputs.c_prototypes import CalledFunction
 from ..inputs.link_input import LinkInput
-from ..plan.kernel_code import KernelCode
+from ..plan.kernel_code import KernelCode, LLVMModules
 from ..plan.link_plan import NAMED_EXPLICITLY, LinkPlan, PlannedInput
 from ..plan.variable_checks import with_variables_checked
 from ..platform.target import Target
@@ -142,3 +144,14 @@ def _functions_needed(plan: LinkPlan, kernel_code: KernelCode) -> tuple[str, ...
     could call any; ``None`` for all."""
     callers = [planned for planned in plan.units if not planned.is_runtime]
     return kernel_code.undefined if len(callers) == 1 else None
+
+
+def compile_own_code(kernel_code: KernelCode) -> tuple[LinkInput, ...]:
+    """Return the kernel's own code as the linker takes it."""
+    return tuple(_compile_modules(each) if isinstance(each, LLVMModules) else each for each in kernel_code.inputs)
+
+
+def _compile_modules(modules: LLVMModules) -> LinkInput:
+    with timeline.span("NVVM", modules.name):
+        ltoir = nvvm.compile_ir(list(modules.texts), **dict(modules.options), **{"gen-lto": None})
+    return LinkInput(kinds.LTO_IR, bytes(ltoir), name=modules.name)

@@ -24,7 +24,7 @@ from ..headers.manifest import HeaderManifest
 from .nvrtc import Compiled, CompileError
 from .translation_unit import TranslationUnit, working_directory
 from .unit_headers import UnitHeaders, nvrtc_reports_headers
-from .unit_keys import UnitKeys, checked_keys
+from .unit_keys import UnitKeys, checked_key, derived_key
 
 # What it takes to compile is imported where it is needed: a cached program is found without it.
 if TYPE_CHECKING:
@@ -103,8 +103,9 @@ class CachedUnit:
         if known is None:
             return True
         store = current_store()
-        keys = [known.key, *checked_keys(known.key, called)]
-        return _is_slow(known.manifest) and not store.settings.verify and not all(map(store.has, keys))
+        if not _is_slow(known.manifest) or store.settings.verify:
+            return False
+        return not store.has(known.key) or bool(_unchecked(known.key, called))
 
     def fetched(self, compile_: Compile, called: Called = ()) -> FetchedProgram:
         """Return the program and its log, which `unpacked` separates, from a cache or compiled by *compile_*.
@@ -132,19 +133,24 @@ class CachedUnit:
             places = repr((self.unit.name, self.unit.option("include_path"), working_directory()))
             key = dataclasses.replace(key, parts=(*key.parts, ("places", places)))
 
-        def compiled() -> bytes:
-            return self._compiled(compile_, called, manifest)
+        edited: bytes | None = None  # compiled while a header was edited
 
-        try:
-            fetched = store.fetch(key, compiled)
-            unchecked = checked_keys(program, called)
-            if fetched.origin != "built":
-                unchecked = [key for key in unchecked if store.get(key) is None]
-                if unchecked:
-                    fetched = Fetched(compiled(), "built", 0)
-            _put_checked(unchecked)
-        except _HeaderEditedError as edited:
-            fetched, found = Fetched(edited.data, "built", 0), None
+        def build() -> bytes | None:
+            nonlocal edited
+            data, is_certain = self._compile(compile_, called, manifest)
+            edited = None if is_certain else data
+            return data if is_certain else None
+
+        fetched = store.fetch(key, build)
+        if fetched is not None:
+            unchecked = called if fetched.origin == "built" else _unchecked(program, called)
+            if unchecked and fetched.origin != "built" and (data := build()) is not None:
+                fetched = Fetched(data, "built", 0)
+            if edited is None:
+                _put_checked(program, unchecked)
+        if edited is not None:
+            fetched, found = Fetched(edited, "built", 0), None
+        assert fetched is not None
         return FetchedProgram(fetched.data, fetched.origin, time.perf_counter() - start, found)
 
     def lowered(self, names: Sequence[str], compile_: CompileNames, asked: str = "") -> Lowered:
@@ -189,16 +195,16 @@ class CachedUnit:
             return built()
         program, manifest = known
 
-        def build() -> bytes:
-            current_store().put(program, self._compiled(here, (), manifest))
+        def build() -> bytes | None:
+            data, is_certain = self._compile(here, (), manifest)
+            if not is_certain:
+                return None
+            current_store().put(program, data)
             return json.dumps(built()[:2]).encode()
 
-        try:
-            lowered = current_store().fetch(key_of(program), build)
-        except _HeaderEditedError:
+        lowered = current_store().fetch(key_of(program), build)
+        if lowered is None or found is not None:
             return built()
-        if found is not None:
-            return found
         known_names, log = json.loads(lowered.data)
         return Lowered(known_names, log, lowered.origin)
 
@@ -226,24 +232,23 @@ class CachedUnit:
         data: bytes | None = None
         start = time.perf_counter()
 
-        def record() -> bytes:
+        def record() -> bytes | None:
             nonlocal data
             result = compiled_with_headers(self._headers.text, lambda: self._checked(compile_, called))
             if result is None or result[1] is None:
-                raise _NoRecordError
+                return None
             data = _packed(result[0])
             with self._lock:
                 self._headers.note(result[1], time.monotonic())
                 key = self._current().key
             store.put(key, data, built_since=start)
-            _put_checked(checked_keys(key, called))
+            _put_checked(key, called)
             put_more(key)
             self._compiled_with(result[1])
             self._found = key.digest
             return result[1].packed
 
-        with contextlib.suppress(_NoRecordError):
-            store.fetch(self.base_key, record, is_portable=lambda _: False)
+        store.fetch(self.base_key, record, is_portable=lambda _: False)
         return data
 
     def _is_new(self, store: CacheStore) -> bool:
@@ -266,13 +271,13 @@ class CachedUnit:
             current_store().put(self._keys.source, b"")
             precompile(self.unit, manifest)
 
-    def _compiled(self, compile_: Compile, called: Called, manifest: HeaderManifest) -> bytes:
-        """Compile the program, whose headers are those of *manifest*, or raise `_HeaderEditedError`."""
+    def _compile(self, compile_: Compile, called: Called, manifest: HeaderManifest) -> tuple[bytes, bool]:
+        """Compile the program. Return it, and whether its headers are those of *manifest*: where one was edited
+        meanwhile, nobody knows which text was compiled."""
         data = _packed(self._checked(compile_, called))
-        if manifest.refreshed() is None:
-            raise _HeaderEditedError(data)
-        self._compiled_with(manifest)
-        return data
+        if is_certain := manifest.refreshed() is not None:
+            self._compiled_with(manifest)
+        return data, is_certain
 
     def _checked(self, compile_: Compile, called: Called) -> Compiled:
         """Compile the unit, and check the types of the functions *called*."""
@@ -288,10 +293,12 @@ class CachedUnit:
         return compile_(self.unit)  # nothing can be told of one of the functions, which the unit need not define
 
     def note_checked(self, called: Called) -> None:
-        """Note that the functions *called* have the types of the calls, which their author derived from this unit."""
+        """Note that the functions *called*, all of the unit, have the types of the calls, which their author derived
+        from it."""
         with contextlib.suppress(OSError):
             if (known := self.known()) is not None:
-                _put_checked(checked_keys(known.key, called))
+                derived = json.dumps([(each.symbol, each.types) for each in called])
+                current_store().put(derived_key(known.key), derived.encode())
 
     def _current(self) -> KnownHeaders:
         manifest = self._headers.manifest
@@ -316,31 +323,27 @@ class CachedUnit:
             key, manifest = self._current()
         if not dataclasses.replace(manifest, recorded=began).is_settled:
             # One is so new that it may have been edited after NVRTC read it. Now it is known which to watch.
-            try:
-                data = self._compiled(compile_, called, manifest)
-            except _HeaderEditedError as edited:
-                return edited.data
+            data, is_certain = self._compile(compile_, called, manifest)
+            if not is_certain:
+                return data
         current_store().put(key, data)
-        _put_checked(checked_keys(key, called))
+        _put_checked(key, called)
         self._found = key.digest
         return data
 
 
-class _NoRecordError(Exception):
-    """A program was compiled, or was not, and its headers are not known."""
+def _put_checked(program: CacheKey, called: Called) -> None:
+    """Note that the functions *called* of *program* have the types of the calls."""
+    for each in called:
+        current_store().put(checked_key(program, each), b"")
 
 
-class _HeaderEditedError(Exception):
-    """A header was edited while the program *data* was compiled: nobody knows which text was."""
-
-    def __init__(self, data: bytes):
-        self.data = data
-
-
-def _put_checked(keys: Sequence[CacheKey]) -> None:
-    """Note that the functions of these *keys* have the types of their calls."""
-    for key in keys:
-        current_store().put(key, b"")
+def _unchecked(program: CacheKey, called: Called) -> Called:
+    """Return those of the functions *called* of *program* whose types are not known to be those of the calls."""
+    store = current_store()
+    derived = set(map(tuple, json.loads((store.get(derived_key(program)) if called else None) or b"[]")))
+    others = [each for each in called if (each.symbol, each.types) not in derived]
+    return [each for each in others if store.get(checked_key(program, each)) is None]
 
 
 def _packed(compiled: Compiled) -> bytes:

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import cuda.core
+
+from numba_cuda_autolink.package_versions import version_of
 
 from ..cache.key import CacheKey
 from ..headers.manifest import MANIFEST_FORMAT, HeaderManifest
@@ -37,7 +38,8 @@ class UnitKeys:
         self._has_lines = bool(unit.option("lineinfo") or unit.option("debug"))
         # NVRTC writes the working directory into LTO-IR, where only debuggers and profilers use it, to find sources.
         folder = (("working directory", working_directory()),) if self._has_lines else ()
-        record = ("record of headers", MANIFEST_FORMAT)
+        # Another version may find other headers.
+        record = ("record of headers", f"{MANIFEST_FORMAT}, numba-cuda-autolink {version_of('numba-cuda-autolink')}")
         self.headers = CacheKey("headers", unit.name, (*self._parts(with_paths=True), *folder, record))
         self.source = CacheKey("source", unit.name, self._parts(with_paths=False))
 
@@ -60,14 +62,16 @@ class UnitKeys:
         )
 
 
-def checked_keys(program: CacheKey, called: Sequence[CalledFunction]) -> list[CacheKey]:
-    """Return the keys under which is noted that functions of *program*, if there, have the types of calls: one for each
-    function, so that kernels that call others of them use it too."""
-    return [
-        CacheKey(
-            "prototype",
-            f"{each.symbol} in {program.name}",
-            (("format", _CHECK), ("program", program.digest), ("function", each.symbol), ("types", each.types)),
-        )
-        for each in called
-    ]
+def checked_key(program: CacheKey, called: CalledFunction) -> CacheKey:
+    """Return the key under which is noted that a function of *program*, if there, has the types of a call."""
+    function = ("function", called.symbol), ("types", called.types)
+    return CacheKey("prototype", f"{called.symbol} in {program.name}", (*_checked_program(program), *function))
+
+
+def derived_key(program: CacheKey) -> CacheKey:
+    """Return the key under which the functions of *program* are listed whose types of calls were derived from it."""
+    return CacheKey("prototype", f"derived from {program.name}", _checked_program(program))
+
+
+def _checked_program(program: CacheKey) -> tuple[tuple[str, str | bytes], ...]:
+    return ("format", _CHECK), ("program", program.digest)

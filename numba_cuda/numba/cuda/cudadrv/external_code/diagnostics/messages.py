@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import itertools
 import os
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar, cast
 
 _LONGEST_REPR = 120
 _LONGEST_TEXT = 1000
@@ -68,6 +69,27 @@ def did_you_mean(wrong: str, names: Iterable[str]) -> str:
     """Return ``; did you mean NAME?`` for the one of *names* that looks most like *wrong*, or an empty text."""
     near = difflib.get_close_matches(wrong, list(names), 1)
     return f"; did you mean {near[0]}?" if near else ""
+
+
+_Called = TypeVar("_Called", bound=Callable[..., Any])
+
+
+def suggest_names(called: _Called) -> _Called:
+    """Decorate a public function or class: the error for an unknown name of an argument suggests the nearest one."""
+    if isinstance(called, type):
+        type.__setattr__(called, "__init__", suggest_names(called.__init__))  # type: ignore[misc]
+        return called
+    code = called.__code__
+    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+    @functools.wraps(called)
+    def checked(*args: Any, **named: Any) -> Any:
+        for wrong in named.keys() - known:
+            name = called.__qualname__.removesuffix(".__init__")
+            raise TypeError(f"{name}() has no parameter {wrong!r}{did_you_mean(wrong, known)}")
+        return called(*args, **named)
+
+    return cast(_Called, checked)
 
 
 _SHORT = 60

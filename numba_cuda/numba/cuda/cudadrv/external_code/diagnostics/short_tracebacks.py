@@ -2,8 +2,8 @@
 """Tracebacks without the frames of the compiler: a failed build shows the user's own lines, and the message.
 
 Nothing is taken from an exception: its frames get the local variable ``__tracebackhide__``, which pytest and debuggers
-follow, and what Python and IPython print of uncaught errors leaves them out. ``NUMBA_CUDA_AUTOLINK_TRACEBACK=full``
-shows them.
+follow, and what Python and IPython print of uncaught errors leaves them out, and all but the first lines of a message.
+``NUMBA_CUDA_AUTOLINK_TRACEBACK=full`` shows them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import contextlib
 import functools
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
 from typing import Any
@@ -21,25 +22,51 @@ from numba.cuda.cudadrv.driver import LinkerError
 
 VARIABLE = "NUMBA_CUDA_AUTOLINK_TRACEBACK"
 _HIDE = "__tracebackhide__"
-_IS_SHORT = "_numba_cuda_autolink_short"  # the errors whose frames are hidden
+_MESSAGE = "_numba_cuda_autolink_message"  # of the errors whose frames are hidden: what returns their text
 _COMPILERS = {"numba", "numba_cuda", "numba_cuda_mlir", "numba_cuda_autolink", "cuda", "llvmlite", "contextlib"}
 _TESTS = "numba.cuda.tests."
+_MOST_LINES = 13  # of a message
 
 
 @contextlib.contextmanager
-def short_traceback() -> Iterator[None]:
-    """Hide the frames of the compiler in the traceback of a failed build that leaves the ``with`` block."""
+def short_traceback(
+    message: Callable[[Any], str] = str,
+    errors: tuple[type[BaseException], ...] = (NumbaError, LinkerError, KeyboardInterrupt),
+) -> Iterator[None]:
+    """Hide the frames of the compiler in the traceback of one of *errors* that leaves the ``with`` block: others are
+    faults of a compiler. What is printed of an error begins as the text that *message* returns of it."""
     try:
         yield
-    except (NumbaError, LinkerError) as error:  # others are faults of a compiler
-        if os.environ.get(VARIABLE) != "full":
+    except errors as error:
+        if not is_full():
             _hide_frames(error, sys._getframe())
-            vars(error)[_IS_SHORT] = True
+            vars(error)[_MESSAGE] = message
             if getattr(sys.excepthook, "func", None) is not _print_error:
                 sys.excepthook = functools.partial(_print_error, sys.excepthook)
             if (shell := running_shell()) is not None:
                 vars(error)["_render_traceback_"] = functools.partial(_render, shell, error)
         raise
+
+
+def is_full() -> bool:
+    """Return whether tracebacks and messages are shown in full."""
+    return os.environ.get(VARIABLE) == "full"
+
+
+def first_lines(message: str) -> str:
+    """Return the first lines of the *message* of an error, and how many lines more it has."""
+    lines = [line for line in message.split("\n") if line.strip()]
+    if len(lines) <= _MOST_LINES or is_full():
+        return message
+    return "\n".join([*lines[:_MOST_LINES], f"  and {len(lines) - _MOST_LINES} more lines: {VARIABLE}=full shows them"])
+
+
+def warn_user(message: str) -> None:
+    """Warn at the line of the user's code that called the compiler."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and _is_of_compiler(frame):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level)
 
 
 def running_shell() -> Any:
@@ -95,7 +122,7 @@ def _print_error(
     traceback: TracebackType | None,
 ) -> None:
     """Print an uncaught error as the hook *print_error* does, without hidden frames."""
-    if not any(_IS_SHORT in vars(each) for each in _chain(error)):
+    if not any(_MESSAGE in vars(each) for each in _chain(error)):
         print_error(kind, error, traceback)
         return
     with _shortened(error) as hidden:
@@ -106,14 +133,17 @@ def _print_error(
 
 @contextlib.contextmanager
 def _shortened(error: BaseException) -> Iterator[bool]:
-    """Take the hidden frames from *error* and its causes inside the ``with`` block, and causes that have no other ones.
-    Give whether there are any."""
+    """Take the hidden frames from *error* and its causes inside the ``with`` block, and causes that have no other ones;
+    take the last lines of long messages. Give whether there are hidden frames."""
     with contextlib.ExitStack() as restored:
         yield any([_shorten(each, restored) for each in _chain(error)])
 
 
 def _shorten(error: BaseException, restored: contextlib.ExitStack) -> int:
     """Take the hidden frames from *error*, until *restored* closes, and return how many there are."""
+    if (message := vars(error).get(_MESSAGE)) is not None:
+        restored.callback(setattr, error, "args", error.args)
+        error.args = (first_lines(message(error)), *error.args[1:])
     before = [each for _, each in _frames(error.__traceback__)]
     shown = [each for each in before if not _is_of_compiler(each.tb_frame)]
     restored.callback(error.with_traceback, error.__traceback__)

@@ -12,7 +12,7 @@ from numba_cuda_autolink.errors import FormatError
 from ..formats.lto_ir import read_lto_ir
 from ..inputs import kinds
 from ..link.duplicate_symbols import duplicate_error, duplicate_of
-from ..link.linker_input import LinkJob, Part, listed
+from ..link.linker_input import LinkJob, Part, list_origins
 from ..link.nvjitlink import TrialError, multiply_defined, run_trials
 from ..plan.errors import LinkError, link_error
 from .link_trials import worst
@@ -32,13 +32,13 @@ _REMEDIES = {
 _PTX_LINE = re.compile(r"ptx input, line (\d+)")
 
 
-def explained(job: LinkJob, log: str) -> LinkError:
+def explain_failure(job: LinkJob, log: str) -> LinkError:
     """Return the error that says what nvJitLink's *log* means."""
     if found := _TOO_MUCH.search(log):
         memory, remedy = _REMEDIES[found[1]]
         used, most = (f"{int(size, 16) / 1024:.1f}".removesuffix(".0") for size in found.group(2, 3))
         why = f"too much {memory} memory: {used} KiB of {most} KiB"
-        return link_error(job.plan, why, f"linked: {listed(job.parts)}", f"what to do: {remedy}", log=log)
+        return link_error(job.plan, why, f"linked: {list_origins(job.parts)}", f"what to do: {remedy}", log=log)
     if (unsupported := unsupported_in(log)) is not None:
         return unsupported_in_link(job, unsupported, log)
     symbol = multiply_defined(log)
@@ -64,7 +64,7 @@ def explained(job: LinkJob, log: str) -> LinkError:
 
 
 def _refused(job: LinkJob, why: str, remedy: str, at_fault: Sequence[Part], log: str) -> LinkError:
-    fault = listed(at_fault) or f"one of: {listed(job.parts)}"
+    fault = list_origins(at_fault) or f"one of: {list_origins(job.parts)}"
     return link_error(job.plan, why, f"at fault: {fault}", f"what to do: {remedy}", log=log)
 
 
@@ -104,7 +104,7 @@ def _unexplained(job: LinkJob, at_fault: list[Part], log: str) -> LinkError:
             for text in part.code.decode("utf-8", "replace").splitlines()[int(line[1]) - 1 :][:1]:
                 details.append(f"its line {line[1]}: {text.strip()}")
     if not at_fault or len(job.parts) > len(at_fault):
-        details.append(f"linked: {listed(job.parts)}")
+        details.append(f"linked: {list_origins(job.parts)}")
     if at_fault and at_fault[0].planned is not None:
         details.append(
             f"what to do: rebuild that {at_fault[0].kind} for {job.plan.target.arch} with this toolkit; the log shows"

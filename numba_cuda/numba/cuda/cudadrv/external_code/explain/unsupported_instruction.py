@@ -16,7 +16,7 @@ from ..compile import nvrtc_log, programs
 from ..inputs import kinds
 from ..inputs.link_input import LinkInput, LinkInputError
 from ..link import ltoir_probes
-from ..link.linker_options import Linkable, options_for
+from ..link.linker_input import Linkable, options_for
 from ..link.nvjitlink import TrialError, link_in_helper
 from ..plan.errors import LinkError, link_error
 from ..plan.kernel_code import KernelCode

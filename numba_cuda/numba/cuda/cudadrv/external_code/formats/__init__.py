@@ -10,7 +10,6 @@
 ``lto_ir``             LTO-IR: its header
 ``symbols``            the symbols that code defines and references, of every readable kind
 ``symbol_record``      their record
-``llvm_ir``            LLVM IR as text: the functions that it calls and does not define
 ``mangled_names``      mangled C++ names
 ``validation``         what is truncated, damaged or of another kind
 =====================  ===============================================================================

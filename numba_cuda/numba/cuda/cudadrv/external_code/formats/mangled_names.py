@@ -63,7 +63,7 @@ def _demangler() -> Callable[[str], str | None] | None:
     demangle.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)]
     free.restype, free.argtypes = None, [ctypes.c_void_p]
 
-    def demangled(symbol: str) -> str | None:
+    def demangle_name(symbol: str) -> str | None:
         found = demangle(symbol.encode(), None, None, None)
         if not found:
             return None
@@ -71,7 +71,7 @@ def _demangler() -> Callable[[str], str | None] | None:
         free(found)
         return text
 
-    return demangled
+    return demangle_name
 
 
 def base_name(symbol: str) -> str:

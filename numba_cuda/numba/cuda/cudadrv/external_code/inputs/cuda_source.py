@@ -50,6 +50,7 @@ class CompileOptions:
     working_directory: str = dataclasses.field(default="", compare=False)
 
 
+@messages.suggest_names
 class CUDASource(CUSource):
     """CUDA C++ source to be compiled and linked, with its own include paths, macros and compile options.
 
@@ -124,7 +125,7 @@ class CUDASource(CUSource):
         self.compile_options = CompileOptions(
             tuple(map(os.path.abspath, (*own, *folders, *([HOST_HEADERS] if host_headers else [])))),
             _macros(defines),
-            _checked_options(options or {}),
+            _check_options(options or {}),
             unit or "",
             prologue,
             "" if all(map(os.path.isabs, paths)) else os.getcwd(),
@@ -178,7 +179,7 @@ def _macro_text(value: Any) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
-def _checked_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+def _check_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     if not isinstance(options, Mapping):
         raise TypeError(
             f"CUDASource's options must be a mapping, such as {{'use_fast_math': True}}, not {type(options).__name__}"
@@ -190,9 +191,6 @@ def _checked_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
         if hint := _RESERVED_OPTIONS.get(option):
             raise ValueError(f"CUDASource option {option!r} cannot be set by a source: {hint}")
         if option not in known:
-            import difflib
-
-            near = difflib.get_close_matches(option, known, n=3)
-            hint = f"; did you mean {' or '.join(near)}?" if near else ""
-            raise ValueError(f"CUDASource option {option!r} is not a field of cuda.core.ProgramOptions{hint}")
+            near = messages.did_you_mean(option, known)
+            raise ValueError(f"CUDASource option {option!r} is not a field of cuda.core.ProgramOptions{near}")
     return tuple(sorted((name, tuple(v) if isinstance(v, list) else v) for name, v in options.items()))

@@ -3,7 +3,6 @@
 
 =====================  =====================================================================
 ``checked_link``       a link that no cache has, with the checks of its parts and its result
-``linker_options``     the options of nvJitLink
 ``duplicate_symbols``  symbols that two inputs define
 ``prototype_checks``   calls whose parameters are not those of the function
 ``hidden_prototypes``  the functions of LTO-IR and of compressed code

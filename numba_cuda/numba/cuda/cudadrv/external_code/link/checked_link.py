@@ -15,10 +15,10 @@ from ..plan.kernel_code import KernelCode
 from ..plan.link_plan import NAMED_EXPLICITLY
 from ..plan.variable_checks import undefined_variable
 from ..platform.child_process import ChildStartError
-from .crash_history import doubted, remember
+from .crash_history import find_doubted, remember
 from .duplicate_symbols import check_readable_duplicates, duplicate_error, find_duplicate
 from .hidden_prototypes import all_interfaces
-from .linker_input import LinkJob, listed
+from .linker_input import LinkJob, list_origins
 from .nvjitlink import TrialError, link_here, link_in_helper, run_trials
 from .prototype_checks import Interface, check_no_kernel_is_called, check_signatures
 
@@ -26,7 +26,7 @@ _NEEDS_DEVICE_RUNTIME = re.compile(r"(?:Unresolved extern function|Undefined ref
 # A link may unroll and inline, but no input allows more than this many bytes for each of its own, and these besides.
 _MOST_GROWTH, _MOST_ADDED = 64, 64 << 20
 _TIMES = re.compile(r"^.*\btime\b.*(?:\n|$)", re.MULTILINE | re.IGNORECASE)
-_DROP, _KERNELS = "-optimize-unused-variables", "-kernels-used="
+_DROP = "-optimize-unused-variables"
 # What nvJitLink prints, and does not report, of machine code that it links into something wrong.
 _PRINTED_ERROR = re.compile(r"@E@|\berror *:|Prototype doesn't match|Multiple definition of")
 
@@ -39,7 +39,7 @@ class LinkFailedError(Exception):
         super().__init__(log)
 
 
-def linked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[bytes, str]:
+def link_checked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[bytes, str]:
     """Check and link *job*: return the code, none if the device runtime is missing, and the log. Raises `LinkError` for
     what a check finds, `LinkFailedError` for what the linker does."""
     if current_store().settings.verify:
@@ -49,7 +49,7 @@ def linked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[bytes, 
     options = _with_variables_kept(job, interfaces, options)
     check_no_kernel_is_called(job, *(kernels_in(part.kind.name, part.code) for part in job.provided))
     check_readable_duplicates(job)
-    doubts, arch = doubted(job), job.plan.target.arch
+    doubts, arch = find_doubted(job), job.plan.target.arch
     try:
         tried = link_in_helper(job.parts, options, output) if doubts else None
     except TrialError as error:
@@ -76,7 +76,7 @@ def linked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[bytes, 
             log=tried.log,
         )
     if tried is not None and tried.ok and _PRINTED_ERROR.search(tried.printed):
-        raise link_error(job.plan, "the linker reports an error", f"linked: {listed(job.parts)}", log=tried.log)
+        raise link_error(job.plan, "the linker reports an error", f"linked: {list_origins(job.parts)}", log=tried.log)
     outcome = tried or link_here(job.parts, options, output)
     log = outcome.log.replace("\0", "")
     if not outcome.ok:
@@ -87,7 +87,7 @@ def linked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[bytes, 
         raise link_error(
             job.plan,
             f"the linked code has {size} bytes, more than its inputs allow",
-            f"linked: {listed(job.parts)}",
+            f"linked: {list_origins(job.parts)}",
             f"expected: at most {allowed} bytes",
             "what to do: rebuild the machine code among them: a size in it is damaged",
             log=log,
@@ -109,17 +109,13 @@ def linked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[bytes, 
 
 def _with_variables_kept(job: LinkJob, interfaces: Sequence[Interface], options: tuple[str, ...]) -> tuple[str, ...]:
     """Return the options of a link that drops unused variables with those to keep: those that the host sets, and those
-    of code that is named explicitly, which programs may look up. All are kept if it is not known which these are, and
-    all kernels are if a source defines some: one that Python calls as a function must not be dropped unseen."""
+    of code that is named explicitly, which programs may look up. All are kept if it is not known which these are."""
     named = job.plan.named_explicitly
     if _DROP not in options:
         return options
     kept = {variable.memory.type.name for _, variable in job.plan.variables}
     for each in interfaces:
-        planned = each.part.planned
-        if planned is not None and b"__global__" in planned.input.code:
-            return tuple(option for option in options if option != _DROP and not option.startswith(_KERNELS))
-        if planned is not None and planned.input in named:
+        if each.part.planned is not None and each.part.planned.input in named:
             if each.variables is None:
                 return tuple(option for option in options if option != _DROP)
             kept.update(each.variables)

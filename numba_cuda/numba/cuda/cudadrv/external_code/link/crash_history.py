@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from ..cache.key import CacheKey
 from ..cache.store import current_store
 from ..formats.containers import has_compressed_piece
-from ..formats.symbols import defined_in, undefined_in
+from ..formats.symbols import find_defined, find_undefined
 from ..inputs import kinds
 from ..platform import cuda_libraries
 from .linker_input import LinkJob, Part
@@ -21,7 +21,7 @@ from .linker_input import LinkJob, Part
 _SURVIVED = b"survived"
 
 
-def doubted(job: LinkJob) -> list[Part]:
+def find_doubted(job: LinkJob) -> list[Part]:
     """Return the parts from outside that were not linked on this machine before, with this toolkit and for this
     architecture; those that refer to each other, and were not linked together; and those whose symbols and prototypes
     cannot be read, which a link may report to stderr alone."""
@@ -32,7 +32,7 @@ def doubted(job: LinkJob) -> list[Part]:
         if part.compiled is None
         and (has_compressed_piece(part.kind.name, part.code) or store.get(_key(job, (part,))) != _SURVIVED)
     ]
-    together = _referring(job)
+    together = _find_references(job)
     if together and store.get(_key(job, together)) != _SURVIVED:
         found += [part for part in together if part not in found]
     return found
@@ -43,7 +43,7 @@ def remember(job: LinkJob, parts: Iterable[Part]) -> None:
     parts = list(parts)
     for part in parts:
         current_store().put(_key(job, (part,)), _SURVIVED)
-    if parts and (together := _referring(job)):
+    if parts and (together := _find_references(job)):
         current_store().put(_key(job, together), _SURVIVED)
 
 
@@ -51,18 +51,18 @@ def _external(job: LinkJob) -> list[Part]:
     return [part for part in job.provided if part.planned is not None]
 
 
-def _referring(job: LinkJob) -> list[Part]:
+def _find_references(job: LinkJob) -> list[Part]:
     """Return the parts of machine code or PTX that refer to other parts, with those that they may refer to. What LTO-IR
     defines cannot be read."""
     parts = _external(job)
     if len(parts) < 2:
         return []
-    wanted = {id(part): undefined_in(part.kind.name, part.code) for part in parts}
+    wanted = {id(part): find_undefined(part.kind.name, part.code) for part in parts}
     if not any(wanted.values()):
         return []
     found: dict[int, Part] = {}
     for other in parts:
-        defined = None if other.kind is kinds.LTO_IR else defined_in(other.kind.name, other.code)
+        defined = None if other.kind is kinds.LTO_IR else find_defined(other.kind.name, other.code)
         for part in parts:
             symbols = wanted[id(part)]
             if part is not other and (symbols if defined is None else symbols & defined):

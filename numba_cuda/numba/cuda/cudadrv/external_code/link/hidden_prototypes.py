@@ -55,7 +55,7 @@ def all_interfaces(job: LinkJob) -> list[Interface]:
 
 
 def _look(job: LinkJob, interface: Interface, names: Collection[str]) -> None:
-    found = _remembered(job, interface.part, names)
+    found = _remember(job, interface.part, names)
     if found is None:
         interface.is_whole = False
         return
@@ -69,7 +69,7 @@ def _is_external(part: Part) -> bool:
     return part.planned is not None and part.compiled is None
 
 
-def _remembered(job: LinkJob, part: Part, names: Collection[str]) -> _Found | None:
+def _remember(job: LinkJob, part: Part, names: Collection[str]) -> _Found | None:
     key = CacheKey(
         "prototype",
         f"functions of {part.name}",
@@ -82,14 +82,14 @@ def _remembered(job: LinkJob, part: Part, names: Collection[str]) -> _Found | No
             ("code", part.code),
         ),
     )
-    found = json.loads(current_store().fetch(key, lambda: _packed(_found(job, part, names))).data)
+    found = json.loads(current_store().fetch(key, lambda: _pack(_find(job, part, names))).data)
     if not found:
         return None
     defined, declared, variables = found
-    return _unpacked(defined), _unpacked(declared), None if variables is None else tuple(variables)
+    return _unpack(defined), _unpack(declared), None if variables is None else tuple(variables)
 
 
-def _found(job: LinkJob, part: Part, names: Collection[str]) -> _Found | None:
+def _find(job: LinkJob, part: Part, names: Collection[str]) -> _Found | None:
     """Return the interface of *part*; None if the link that shows it fails."""
     arch = job.plan.target.arch
     if not names:  # compressed machine code or PTX
@@ -114,19 +114,19 @@ def _found(job: LinkJob, part: Part, names: Collection[str]) -> _Found | None:
     return defined, declared, tuple(variables)
 
 
-def _packed(found: _Found | None) -> bytes:
+def _pack(found: _Found | None) -> bytes:
     if found is None:
         return b"[]"
     *functions, variables = found
-    described = [{name: _described(each) for name, each in prototypes.items()} for prototypes in functions]
+    described = [{name: _describe(each) for name, each in prototypes.items()} for prototypes in functions]
     return json.dumps([*described, variables]).encode()
 
 
-def _described(prototype: Prototype) -> list[Any]:
+def _describe(prototype: Prototype) -> list[Any]:
     return [each and [each.size, each.align] for each in (prototype.returns, *prototype.parameters)]
 
 
-def _unpacked(described: dict[str, list[Any]]) -> Prototypes:
+def _unpack(described: dict[str, list[Any]]) -> Prototypes:
     found: Prototypes = {}
     for name, parts in described.items():
         returns, *parameters = [each and Parameter(*each) for each in parts]

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The parts of a link: its inputs as the linker takes them, compiled."""
+"""The parts of a link, its inputs as the linker takes them, compiled; and its options."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from cuda.core import LinkerOptions
 
 from ..inputs import kinds
 from ..inputs.kinds import Kind
+from ..inputs.link_input import LinkInput
 from ..plan.kernel_code import KernelCode
 from ..plan.link_plan import LinkPlan, PlannedInput
 from .link_record import CompiledCode, LinkedInput, sha256
@@ -55,6 +60,16 @@ class LinkJob:
         return any(part.kind is kinds.LTO_IR for part in self.parts)
 
 
-def listed(parts: Sequence[Part]) -> str:
+def list_origins(parts: Sequence[Part]) -> str:
     """Return the origins of *parts*, for a message."""
     return "; ".join(part.origin for part in parts)
+
+
+Linkable: TypeAlias = LinkInput | Part
+
+
+def options_for(inputs: Iterable[Linkable], arch: str, **options: Any) -> tuple[str, ...]:
+    """Return nvJitLink's options for a link of *inputs*; *options* are more of `cuda.core.LinkerOptions`."""
+    lto = any(item.kind is kinds.LTO_IR for item in inputs)
+    as_bytes = LinkerOptions(arch=arch, link_time_optimization=lto or None, **options).as_bytes()
+    return tuple(map(os.fsdecode, as_bytes))

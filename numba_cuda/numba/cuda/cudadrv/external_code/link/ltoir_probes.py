@@ -14,7 +14,7 @@ from typing import Any
 
 from ..inputs.kinds import LTO_IR, PTX
 from ..inputs.link_input import LinkInput, LinkInputError
-from .linker_options import Linkable, options_for
+from .linker_input import Linkable, options_for
 from .nvjitlink import Outcome, TrialError, link_here, link_in_helper, multiply_defined, run_trials
 
 _SYMBOL = re.compile(r"[A-Za-z_$.][\w$.]*", re.ASCII)  # damaged code may have others, which NVVM refuses
@@ -27,7 +27,7 @@ def duplicate_in_ltoir(modules: Sequence[bytes], arch: str, *, isolated: bool = 
     """Return a symbol that two of the LTO-IR *modules* define, or ``None``. Unless *isolated*, this process links
     them, so that each must have survived a link."""
     stop = definitions_of(_STOP, arch)  # given twice, it ends a link that would otherwise go on to generate code
-    symbol = multiply_defined(_linked([*modules, stop, stop], arch, isolated=isolated).log)
+    symbol = multiply_defined(_link([*modules, stop, stop], arch, isolated=isolated).log)
     return None if symbol in _STOP else symbol
 
 
@@ -71,7 +71,7 @@ def ptx_of_ltoir(
     *names*; ``None`` if they do not link. Without *optimize*, nothing is inlined or left out of a body, and the link
     takes a tenth of the time."""
     how: dict[str, Any] = {} if optimize else {"optimization_level": 0}
-    outcome = _linked([_module(names, arch), *modules], arch, "ptx", **how)
+    outcome = _link([_module(names, arch), *modules], arch, "ptx", **how)
     return outcome.code if outcome.ok else None
 
 
@@ -84,7 +84,7 @@ def relocatable_cubin(code: Linkable, arch: str) -> bytes | None:
     return outcome.code if outcome.ok else None
 
 
-def _linked(
+def _link(
     modules: Sequence[bytes | Linkable], arch: str, output: str = "cubin", *, isolated: bool = True, **how: Any
 ) -> Outcome:
     """Link LTO-IR *modules* with the linker options *how*, in a child process if *isolated*."""

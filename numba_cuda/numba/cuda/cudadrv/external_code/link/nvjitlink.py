@@ -18,7 +18,7 @@ from ..diagnostics import timeline
 from ..platform.child_pool import ChildPool
 from ..platform.child_process import ChildEndedError, ChildError, ChildProcess, limited_memory
 from . import nvjitlink_child
-from .linker_options import Linkable, options_for
+from .linker_input import Linkable, options_for
 
 TIMEOUT = 60.0  # seconds for a link that is only tried
 LINK_TIMEOUT = 120.0  # seconds for a link whose result is used

@@ -22,7 +22,7 @@ from ..inputs.c_prototypes import CType, split_types
 from ..plan.errors import link_error
 from ..plan.kernel_code import SymbolSite
 from ..plan.link_plan import NAMED_EXPLICITLY
-from .linker_input import LinkJob, Part, listed
+from .linker_input import LinkJob, Part, list_origins
 
 Prototypes: TypeAlias = dict[str, Prototype]  # by symbol
 _LLVM_SIZES = {"void": 0, "float": 4, "double": 8, "ptr": 8}
@@ -74,7 +74,7 @@ def check_no_kernel_is_called(job: LinkJob, *kernels: Collection[str]) -> None:
                 job.plan,
                 f"{symbol!r} is called as a function, but it is a kernel",
                 f"called: {job.kernel_code.referenced_by(symbol)}",
-                f"linked: {listed(job.parts)}",
+                f"linked: {list_origins(job.parts)}",
                 f"what to do: declare {symbol!r} as __device__, not as __global__ (in PTX: .func, not .entry)",
             )
 

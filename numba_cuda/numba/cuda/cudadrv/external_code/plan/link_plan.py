@@ -16,6 +16,7 @@ from ..inputs import kinds
 from ..inputs.link_input import LinkInput, line_marker
 from ..inputs.variable_source import VariableSource
 from ..platform.target import Target
+from .kernel_code import KernelCode
 
 # The origins of inputs that no call site provides.
 NAMED_EXPLICITLY = "link="
@@ -146,3 +147,17 @@ def _unique_names(sources: Sequence[LinkInput]) -> list[str]:
         seen[name] += 1
         unique.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
     return unique
+
+
+@dataclass(frozen=True)
+class LinkRequest:
+    """A link of a kernel's own code with what is planned, to an *output*, ``"cubin"`` or, with LTO only, ``"ptx"``.
+
+    With *drop_unused_variables*, LTO may assume that no other code reads or sets a variable, or calls another kernel.
+    If code is named explicitly, that goes for the variables of headers alone: weak ones with a mangled name.
+    """
+
+    plan: LinkPlan
+    kernel_code: KernelCode
+    output: str = "cubin"
+    drop_unused_variables: bool = False

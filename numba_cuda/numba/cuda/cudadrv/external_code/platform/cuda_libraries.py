@@ -27,23 +27,23 @@ _LIBRARIES = {
 
 def nvrtc_version() -> Version | None:
     """Return ``(major, minor)`` of the NVRTC in this process; ``None`` where there is none."""
-    return _loaded("NVRTC")[0]
+    return _load("NVRTC")[0]
 
 
 def nvjitlink_version() -> Version | None:
     """Return ``(major, minor)`` of the nvJitLink in this process; ``None`` where there is none."""
-    return _loaded("nvJitLink")[0]
+    return _load("nvJitLink")[0]
 
 
 def nvvm_version() -> Version | None:
     """Return ``(major, minor)`` of the libNVVM in this process; ``None`` where there is none."""
-    return _loaded("NVVM")[0]
+    return _load("NVVM")[0]
 
 
 @functools.cache
 def versions() -> dict[str, Version | None]:
     """Return the versions of NVRTC, NVVM and nvJitLink; ``None`` for one that is not there."""
-    return {library: _loaded(library)[0] for library in ("NVRTC", "NVVM", "nvJitLink")}
+    return {library: _load(library)[0] for library in ("NVRTC", "NVVM", "nvJitLink")}
 
 
 def version_texts() -> dict[str, str]:
@@ -51,7 +51,7 @@ def version_texts() -> dict[str, str]:
     return {name: ".".join(map(str, version)) for name, version in versions().items() if version}
 
 
-def _loaded(library: str) -> tuple[Version | None, Exception | None]:
+def _load(library: str) -> tuple[Version | None, Exception | None]:
     module, function, _ = _LIBRARIES[library]
     try:
         *_, major, minor = getattr(importlib.import_module(f"cuda.bindings.{module}"), function)()
@@ -75,7 +75,7 @@ def headers_version(folder: str) -> Version | None:
 def why_missing(library: str) -> tuple[str, Exception] | None:
     """Return a message about a missing *library* (``"NVRTC"`` or ``"nvJitLink"``) and what loading it raised; ``None``
     if the library is there."""
-    _, error = _loaded(library)
+    _, error = _load(library)
     if error is None:
         return None
     if "dlopen" in str(error):
@@ -96,13 +96,13 @@ def why_missing(library: str) -> tuple[str, Exception] | None:
 def nvrtc_build() -> str:
     """Return what identifies NVRTC's build. Libraries do not report patch levels; their linker's build ID tells them
     apart, wherever and whenever they were installed."""
-    return f"{_shown(nvrtc_version())} {_library('nvrtc')}"
+    return f"{_show(nvrtc_version())} {_library('nvrtc')}"
 
 
 @functools.cache
 def nvjitlink_build() -> str:
     """Return what identifies nvJitLink's build."""
-    return f"{_shown(nvjitlink_version())} {_library('nvJitLink')}"
+    return f"{_show(nvjitlink_version())} {_library('nvJitLink')}"
 
 
 @functools.cache
@@ -115,7 +115,7 @@ def nvvm_build() -> str:
     except Exception as error:
         if raised_by_signal_handler(error):
             raise
-        return f"{_shown(nvvm_version())} {_library('nvvm')}"
+        return f"{_show(nvvm_version())} {_library('nvvm')}"
     nvvm = libdevice.parents[1]
     folders = (nvvm / "lib64", nvvm / "bin", nvvm.parent / "lib", nvvm.parent / "bin")
     found = sorted(file for folder in folders for file in folder.glob("*nvvm.so*"))
@@ -165,5 +165,5 @@ def _build_id(path: str) -> bytes:
     raise ValueError("there is no build ID")
 
 
-def _shown(version: Version | None) -> str:
+def _show(version: Version | None) -> str:
     return "none" if version is None else ".".join(map(str, version))

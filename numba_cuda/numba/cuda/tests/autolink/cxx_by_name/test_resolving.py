@@ -129,6 +129,7 @@ def test_a_mixed_kernel_takes_a_run_for_each_library(runs):
     [
         ("hidden over same", ["double", "double", "double"], 2),  # guessed as float
         ("hidden halved", None, 3),  # which C++ takes as guessed only
+        ("whole of_int halved", None, 2),  # which C++ refuses as guessed
         ("hidden n::f<1> halved over", ["double", "float", "float", "float"], 2),
     ],
 )

@@ -28,6 +28,7 @@ def test_cells_print_and_return_what_the_notebook_shows(path, monkeypatch):
     assert sum(map(bool, shown.values())) > 5
 
 
+@pytest.mark.thorough
 @pytest.mark.gpu(emulated=True)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=named)
 def test_cells_that_launch_return_what_the_notebook_shows(path, tmp_path, monkeypatch):
@@ -36,7 +37,7 @@ def test_cells_that_launch_return_what_the_notebook_shows(path, tmp_path, monkey
     compared = 0
     for number, cell in enumerate(json.loads(path.read_text())["cells"]):
         tags = cell["metadata"].get("tags", ())
-        if cell["cell_type"] != "code" or "raises-exception" in tags:
+        if cell["cell_type"] != "code" or "raises-exception" in tags or "plot" in tags:
             continue
         source = tmp_path / f"cell_{number}.py"  # cuda.jit reads the source
         source.write_text("".join(cell["source"]))

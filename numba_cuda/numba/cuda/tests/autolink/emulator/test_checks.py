@@ -56,7 +56,7 @@ class TestBounds:
         with pytest.raises(EmulationError, match="out of bounds") as raised:
             run(body, 64, words(), before=SHARED)
         assert raised.value.thread == (63, 0, 0)
-        assert "byte 256 of 256 bytes of shared memory" in str(raised.value)
+        assert "byte 256 of 256 bytes of shared memory; byte 256 of 256 of s\n" in str(raised.value)
 
     def test_dynamic_shared_memory_ends_at_a_multiple_of_16(self):
         before = ".extern .shared .align 16 .b8 d[];"
@@ -331,6 +331,7 @@ class TestPlaces:
     def test_a_readable_name(self):
         assert readable_name("_ZN8__main__6oob_2d12_3clocals_3e1kB2v1B4cw51E5ArrayIfE") == "__main__.oob_2d.<locals>.k"
         assert [readable_name(name) for name in ("_Z3addPfi", "kernel", "_Z")] == ["add", "kernel", "_Z"]
+        assert readable_name("_ZZN2ns10block_scanEiE7storage") == "storage of ns.block_scan"
 
     def test_a_modifier_that_the_emulator_does_not_have(self):
         text = kernel_text(".loc 1 3 0\nadd.sat.u32 %r1, %r2, %r3;") + '.file 1 "/a/kernel.py"'

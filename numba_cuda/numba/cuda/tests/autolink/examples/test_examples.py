@@ -3,6 +3,7 @@
 
 import ctypes
 import importlib.util
+import itertools
 import os
 import shutil
 import subprocess
@@ -13,7 +14,10 @@ import pytest
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.core.errors import TypingError
+from parameters import in_turn
 from repository import EXAMPLES, SUPPORT, module
+
+LONG = ("fft", "cub_block_sum", "cub_unique", "cub_by_name", "nufft_window", "finished_graph")
 
 
 @pytest.fixture(scope="module")
@@ -40,28 +44,13 @@ class TestRunAsAScript:
     @pytest.mark.parametrize(
         "name",
         [
-            "fft.py",
-            pytest.param("cub_block_sum.py", marks=pytest.mark.thorough),
-            pytest.param("cub_unique.py", marks=pytest.mark.thorough),
-            pytest.param("cub_by_name.py", marks=pytest.mark.thorough),
             "own_cu_file.py",
-            "nufft_window.py",
-            "finished_graph.py",
             "torch_operator.py",
+            *(pytest.param(f"{name}.py", marks=pytest.mark.thorough) for name in LONG),
         ],
     )
-    def test_succeeds(self, name, thorough, tmp_path):
-        """The short form links the first kernel of the FFT, and without a GPU it runs two sizes."""
-        script = name
-        if name == "fft.py" and not thorough:
-            script = tmp_path / name
-            script.write_text(
-                f"import sys; sys.path[0] = {str(EXAMPLES)!r}\n"
-                "import itertools, fft, _run\n"
-                "if not _run.cuda.is_available(): fft.SIZES = [128, 4096]\n"
-                "_run.run(fft.launch, lambda: itertools.islice(fft.link(), 1))\n"
-            )
-        done = self.run(script)
+    def test_succeeds(self, name):
+        done = self.run(name)
         if done.returncode == 2 and "This example needs PyTorch" in done.stdout:
             pytest.skip("needs PyTorch, where there is a GPU")
         assert done.returncode == 0, done.stdout + done.stderr
@@ -70,6 +59,7 @@ class TestRunAsAScript:
             assert "linked for sm_90" in done.stdout
             assert "with the external code inlined" in done.stdout
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         "name, library", [("glm_vectors.py", "GLM"), ("boost_math.py", "Boost.Math")], ids=["glm", "boost_math"]
     )
@@ -80,6 +70,7 @@ class TestRunAsAScript:
         assert done.returncode == 0, done.stdout + done.stderr
         assert "On the GPU" in done.stdout or "gives a cubin" in done.stdout
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("name", ["curand_monte_carlo.py", "curand_by_name.py"])
     def test_curand(self, name):
         """cuRAND's wheel is too large to be a requirement of all tests (77 MB): nox has a corner with it."""
@@ -229,36 +220,6 @@ class TestOurFFT:
         assert fft.value_type == np.complex64
         assert fft.shared_memory_size == fft.shared_size * 8
 
-    @pytest.mark.parametrize("size", SIZES)
-    @pytest.mark.parametrize("precision", PRECISIONS)
-    def test_the_defaults_fit_a_block(self, fft_example, size, precision):
-        fft = fft_example.FFT(size, precision)
-        threads = fft.block_dim[0] * fft.block_dim[1]
-        assert 128 <= threads <= 1024
-        assert fft.shared_memory_size <= 48 * 1024
-
-    @pytest.mark.parametrize(
-        "arguments, message",
-        [
-            ({"size": 100}, "size: got 100, expected a power of two from 2 to 4096"),
-            ({"size": 8192}, "size: got 8192, expected a power of two from 2 to 4096"),
-            (
-                {"precision": np.float16},
-                "precision: got <class 'numpy.float16'>, expected numpy.float32 or numpy.float64",
-            ),
-            ({"direction": "back"}, "direction: got 'back', expected 'forward' or 'inverse'"),
-            ({"elements_per_thread": 3}, r"elements_per_thread: got 3, expected one of \[2, 4, 8, 16\] for size 128"),
-            ({"size": 4096, "elements_per_thread": 2}, r"got 2, expected one of \[4, 8, 16\] for size 4096"),
-            (
-                {"elements_per_thread": 8, "ffts_per_block": 65},
-                "ffts_per_block: got 65, expected 1 to 64, since each takes 16 of a block's 1024 threads",
-            ),
-        ],
-    )
-    def test_refuses_unsupported_arguments(self, fft_example, arguments, message):
-        with pytest.raises(ValueError, match=message):
-            fft_example.FFT(**{"size": 128, **arguments})
-
     def test_refuses_data_of_another_type_at_the_call(self, fft_example):
         fft = fft_example.FFT(128)
         shared = fft.shared_size
@@ -313,9 +274,9 @@ LAUNCHABLE = 48 << 10  # bytes of dynamic shared memory that a kernel gets witho
 
 @pytest.mark.gpu
 class TestOnTheGPU:
-    @pytest.mark.parametrize("size", SIZES)
-    @pytest.mark.parametrize("precision", PRECISIONS)
-    @pytest.mark.parametrize("direction", DIRECTIONS)
+    @pytest.mark.parametrize(
+        "size, precision, direction", in_turn([(n,) for n in SIZES], [*itertools.product(PRECISIONS, DIRECTIONS)])
+    )
     def test_our_fft(self, fft_example, size, precision, direction):
         most = [min(3, 1024 * elements // size) for elements in elements_for(size)]
         splits = [(None, None), (None, 1), *zip(elements_for(size), most, strict=True)]
@@ -339,7 +300,9 @@ class TestOnTheGPU:
         kernel[7, forward.block_dim](device)
         assert run_example.relative_error(device.copy_to_host() / 256, x) < 1e-6
 
-    @pytest.mark.parametrize("threads", [32, 100, 512])
-    @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "uint64", "float32", "float64"])
+    @pytest.mark.parametrize(
+        "dtype, threads",
+        in_turn([(n,) for n in ("int8", "uint16", "int32", "uint64", "float32", "float64")], [(32,), (100,), (512,)]),
+    )
     def test_cub_block_sum_and_scan(self, dtype, threads):
         assert module(EXAMPLES, "cub_block_sum").check(dtype, threads)

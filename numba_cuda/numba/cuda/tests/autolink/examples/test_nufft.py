@@ -7,11 +7,11 @@ import struct
 import subprocess
 import sys
 import zlib
-from fractions import Fraction
 
 import numpy as np
 import pytest
 from numba.cuda import autolink
+from parameters import in_turn
 from repository import EXAMPLES, SUPPORT, module
 
 
@@ -167,30 +167,6 @@ class TestPlan:
     def test_the_fine_grid_has_twice_the_modes(self, nufft, modes, size):
         assert nufft.Plan(1, modes).sizes == (size,)
 
-    @pytest.mark.parametrize(
-        "arguments, message",
-        [
-            ({"kind": 3}, "kind: got 3, expected 1 or 2"),
-            ({"modes": 0}, "modes: got 0, expected 1 to 8388608 in 1 dimension$"),
-            ({"modes": (1 << 23) + 1}, "modes: got 8388609, expected 1 to 8388608 in 1 dimension$"),
-            ({"modes": (9, 2049)}, r"modes: got \(9, 2049\), expected 1 to 2048 in 2 dimensions$"),
-            ({"modes": (1, 2, 3)}, r"modes: got \(1, 2, 3\), expected an int or one or two of them"),
-            ({"eps": 1e-14}, "eps: got 1e-14, expected 1e-13 or more, and less than 1, for complex128"),
-            ({"eps": 1e-7, "dtype": np.complex64}, "eps: got 1e-07, expected 1e-06 or more, .* for complex64"),
-            ({"eps": 1.0}, "eps: got 1.0, expected"),
-            ({"sign": 0}, "sign: got 0, expected 1 or -1"),
-            ({"dtype": np.float64}, "dtype: got .*float64.*, expected numpy.complex64 or numpy.complex128"),
-            ({"longest_fft": 100}, "longest_fft: got 100, expected a power of two from 4 to 4096"),
-        ],
-    )
-    def test_refuses_what_it_cannot_do(self, nufft, arguments, message):
-        with pytest.raises(ValueError, match=message):
-            nufft.Plan(**{"kind": 1, "modes": 10, **arguments})
-
-    def test_refuses_modes_that_are_not_integers(self, nufft):
-        with pytest.raises(TypeError, match=r"modes: got 1.5, expected an int or one or two of them"):
-            nufft.Plan(1, 1.5)
-
     def test_refuses_arrays_that_are_not_points(self, nufft):
         plan = nufft.Plan(1, (10, 10))
         x = np.zeros(3)
@@ -202,31 +178,6 @@ class TestPlan:
             plan.set_points(np.zeros((3, 1)), x)
         with pytest.raises(ValueError, match="y: got 4 points, expected as many as of x, 3"):
             plan.set_points(x, np.zeros(4))
-
-    def test_execute_needs_points(self, nufft):
-        with pytest.raises(RuntimeError, match="execute: this plan has no points yet: call set_points first"):
-            nufft.Plan(1, 10).execute(np.zeros(3, complex))
-
-    def test_functions_refuse_other_dimensions(self, nufft):
-        with pytest.raises(ValueError, match=r"modes: got \(3, 4\), expected 1 of them"):
-            nufft.nufft1d1(np.zeros(3), vector(3), (3, 4))
-
-
-class TestPoints:
-    def test_a_turn_is_exact_to_twice_the_precision(self):
-        points = module(EXAMPLES, "nufft_parts.points")
-        turns = Fraction(points.TURNS) + Fraction(points.TURNS_REST)
-        assert abs(turns * 2 * Fraction("3.14159265358979323846264338327950288419716939937510582") - 1) < 2**-105
-
-
-class TestWork:
-    def test_is_every_point_once_in_parts_of_a_size(self):
-        points = module(EXAMPLES, "nufft_parts.points")
-        in_bin = np.array([0, 5, 12, 0, 1])
-        first = np.concatenate([[0], np.cumsum(in_bin)])
-        work = points.share(in_bin, first, 5)
-        assert work.tolist() == [[1, 0, 5], [2, 5, 9], [2, 9, 13], [2, 13, 17], [4, 17, 18]]
-        assert points.share(in_bin * 0, first * 0, 5).shape == (0, 3)
 
 
 class TestTransform:
@@ -242,15 +193,6 @@ class TestTransform:
                         assert fft.size == done.size <= 4096
                         assert fft.shared_memory_size <= transforms.LAUNCHABLE
                         assert fft.stride * fft.ffts_per_block <= 1024
-
-    @pytest.mark.parametrize("size", [8, 128, 1 << 13])
-    @pytest.mark.parametrize("sign", [1, -1])
-    def test_twiddles_are_roots_of_unity(self, transforms, size, sign):
-        table = transforms.twiddles(size, sign, np.complex128)
-        fine = transforms.twiddle_split(size)
-        power = np.arange(size)
-        product = table[power % fine] * table[fine + power // fine]
-        assert abs(product - np.exp(sign * 2j * np.pi * power / size)).max() < 1e-15
 
 
 LINKED = [
@@ -318,12 +260,6 @@ class TestPicture:
             image.fourier_transform(k_x, k_y) * (size / 2) ** 2
         )
 
-    def test_bessel_function(self, image):
-        q = np.array([0.0, 1e-9, 0.5, 3.0, 24.9, 25.1, 100.0, 400.0])
-        t = (np.arange(2000) + 0.5) * np.pi / 2000
-        expected = np.mean(np.cos(q[:, None] * np.cos(t)) * np.sin(t) ** 2, axis=1)
-        assert abs(image.bessel_quotient(q) - expected).max() < 1e-14
-
     def test_reconstruction(self, nufft, windows, image):
         size = 32
         k_y, k_x, weight = image.radial_samples(size)
@@ -333,11 +269,6 @@ class TestPicture:
         head = image.reconstruct(image.scan(size, k_y, k_x), weight, forward, adjoint)
         assert image.likeness(head, size) > 0.93
         assert head.sum() == pytest.approx(image.phantom(size).sum(), rel=0.02)
-
-    def test_png(self, image, tmp_path):
-        picture = np.array([[0.0, 0.5, 2.0], [-1.0, 1.0, 0.25]])
-        image.write_png(tmp_path / "a.png", picture)
-        assert read_png(tmp_path / "a.png").tolist() == [[0, 255, 64], [0, 128, 255]]
 
 
 def read_png(path):
@@ -382,10 +313,13 @@ def test_runs_as_a_reader_runs_it(tmp_path):
 
 @pytest.mark.gpu
 class TestOnTheGPU:
-    @pytest.mark.parametrize("sign, eps", [(1, 1e-3), (1, 1e-6), (-1, 1e-9), (1, 1e-12)])
     @pytest.mark.parametrize("kind", [1, 2])
     @pytest.mark.parametrize(
-        "modes, points", [((1000,), 5000), ((777,), 5000), ((64, 64), 5000), ((101, 250), 20_000), ((1,), 10)]
+        "modes, points, sign, eps",
+        in_turn(
+            [((1000,), 5000), ((777,), 5000), ((64, 64), 5000), ((101, 250), 20_000), ((1,), 10)],
+            [(1, 1e-3), (1, 1e-6), (-1, 1e-9), (1, 1e-12)],
+        ),
     )
     def test_to_the_tolerance(self, nufft, kind, sign, eps, modes, points):
         case = nufft.make_case(kind, modes, points, eps, sign=sign)
@@ -394,30 +328,26 @@ class TestOnTheGPU:
         case()  # the second run finds the grid as the first left it
         assert case.error() <= eps
 
-    @pytest.mark.parametrize("eps", [1e-2, 1e-4, 1e-6])
     @pytest.mark.parametrize("kind", [1, 2])
-    @pytest.mark.parametrize("modes, points", [((500,), 3000), ((20_000,), 50_000), ((150, 90), 30_000)])
+    @pytest.mark.parametrize(
+        "modes, points, eps",
+        in_turn([((500,), 3000), ((20_000,), 50_000), ((150, 90), 30_000)], [(1e-2,), (1e-4,), (1e-6,)]),
+    )
     def test_in_single_precision(self, nufft, kind, eps, modes, points):
         case = nufft.make_case(kind, modes, points, eps, np.complex64)
         case()
         assert case.error() <= eps + 1e-6
 
-    @pytest.mark.parametrize("eps", [1e-6, 1e-12])
     @pytest.mark.parametrize("kind", [1, 2])
-    @pytest.mark.parametrize("modes, points", [(3001, 20_000), (100_000, 100_000), (1 << 20, 200_000)])
+    @pytest.mark.parametrize(
+        "modes, points, eps", in_turn([(3001, 20_000), (100_000, 100_000), (1 << 20, 200_000)], [(1e-6,), (1e-12,)])
+    )
     def test_long(self, nufft, kind, eps, modes, points):
         case = nufft.make_case(kind, modes, points, eps)
         case()
         assert case.error(most=50 if kind == 1 else 10) <= 2 * eps  # of few elements
 
-    @pytest.mark.parametrize("kind", [1, 2])
-    def test_longest(self, nufft, kind):
-        case = nufft.make_case(kind, 1 << 23, 10_000, 1e-6)
-        case()
-        assert case.error(most=20 if kind == 1 else 4) <= 2e-6
-
-    @pytest.mark.parametrize("kind", [1, 2])
-    @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+    @pytest.mark.parametrize("kind, dtype", in_turn([(1,), (2,)], [(np.complex64,), (np.complex128,)]))
     def test_largest_square(self, nufft, kind, dtype):
         case = nufft.make_case(kind, (2048, 2048), 100_000, 1e-5, dtype)
         case()
@@ -485,13 +415,6 @@ class TestOnTheGPU:
         strided = cuda.to_device(np.zeros((20, 60), complex))[:, ::2]
         with pytest.raises(ValueError, match=r"data: got an array with strides .*, expected a contiguous one"):
             plan.execute(strided)
-
-    def test_types_1_and_2_are_adjoint(self, nufft):
-        x, y = uniform(2, 3000)
-        c, f = vector(3000), vector((50, 70))
-        left = np.vdot(f, nufft.nufft2d1(x, y, c, (50, 70), eps=1e-10))
-        right = np.vdot(nufft.nufft2d2(x, y, f, eps=1e-10), c)
-        assert abs(left - right) <= 1e-9 * np.linalg.norm(c) * np.linalg.norm(f) * 60
 
     def test_picture(self, image, tmp_path):
         assert image.make_picture(tmp_path / "head.png", size=128)

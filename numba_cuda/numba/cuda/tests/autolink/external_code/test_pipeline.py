@@ -16,8 +16,9 @@ from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CPrototype, CTy
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.link import checked_link
 from numba.cuda.cudadrv.external_code.plan.kernel_code import KernelCode, LLVMModules, SymbolSite
-from numba.cuda.cudadrv.external_code.plan.link_plan import NAMED_EXPLICITLY, LinkPlan
-from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
+from numba.cuda.cudadrv.external_code.plan.link_plan import NAMED_EXPLICITLY, LinkPlan, LinkRequest
+
+from numba_cuda_autolink.package_versions import package_versions
 
 
 def calls(function, plus=0):
@@ -159,4 +160,9 @@ def test_the_key_is_the_same_with_the_same_tools(other, monkeypatch):
     for library in ("nvjitlink_build", "nvvm_build"):
         with monkeypatch.context() as patch:
             patch.setattr(pipeline.cuda_libraries, library, lambda: "another build")
+            assert key() != before
+    versions = package_versions()
+    for package in ("numba-cuda-autolink", "numba-cuda"):
+        with monkeypatch.context() as patch:
+            patch.setattr(pipeline, "version_of", {**versions, package: "another"}.get)
             assert key() != before

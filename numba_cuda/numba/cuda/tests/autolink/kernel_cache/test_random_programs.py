@@ -9,17 +9,17 @@ import pytest
 from program_features import FEATURES
 from random_programs import Change, Trial
 
-_WAYS = {"one process": True, "two processes": False}
+_GROUPS = 6  # of features, which are the features of one program
 
 
-@pytest.mark.parametrize("in_one_process", _WAYS.values(), ids=_WAYS)
-@pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
-def test_a_change_is_seen(feature, in_one_process, tmp_path, servers):
-    if in_one_process and feature.is_registered:
-        pytest.skip("Numba goes on using what was registered first")
-    change = Change((feature,), (0,), (1,))
+@pytest.mark.parametrize("in_one_process", [False, True], ids=["two processes", "one process"])
+@pytest.mark.parametrize("group", range(_GROUPS))
+def test_changes_are_seen(group, in_one_process, tmp_path, servers):
+    """Each in a kernel of its own. Numba goes on using in a process what was registered first."""
+    features = tuple(each for each in FEATURES[group::_GROUPS] if not (in_one_process and each.is_registered))
+    change = Change(features, (0,) * len(features), (1,) * len(features), is_apart=True)
     faults = list(Trial(tmp_path, servers).faults(change, in_one_process=in_one_process))
-    assert not faults, "\n".join([*faults, str(change.files((1,)))])
+    assert not faults, "\n".join([*faults, *(f"{place}: {each.name}" for place, each in enumerate(features))])
 
 
 def pytest_generate_tests(metafunc):

@@ -14,7 +14,7 @@ from io import BytesIO
 
 import numpy as np
 import pytest
-from autolink_support import build
+from autolink_support import build, unload
 from elftools.elf.elffile import ELFFile
 from numba import cuda
 from numba.cuda import autolink, types
@@ -522,7 +522,7 @@ class TestOnGPU:
         table = table_of()
         kernel = self.kernel_of(Look(table))
         self.values(kernel)
-        cuda.current_context().reset()
+        unload(kernel)
         table.set([1, 2, 3, 4])
         assert table.get().tolist() == [1, 2, 3, 4]
         assert self.values(self.kernel_of(Look(table))) == [1, 2, 3, 4]

@@ -13,14 +13,10 @@ from numba.cuda.datamodel.models import OpaqueModel
 from numba.cuda.extending import (
     intrinsic,
     overload,
-    overload_attribute,
     overload_method,
     register_model,
     typeof_impl,
 )
-
-in_module = Linked("in_module")
-module_function = in_module.function
 
 
 class Device(Linked):
@@ -39,15 +35,6 @@ def asked_once(spy, kernel, signature="void(int32[::1])", argtypes=(types.int32,
     assert spy.asked == [argtypes]
     assert [planned.input.code.decode() for planned in linked.inputs] == [spy.answer.data]
     return linked
-
-
-def test_a_global():
-    in_module.asked.clear()
-
-    def kernel(x):
-        x[0] = module_function(x[1])
-
-    asked_once(in_module, kernel)
 
 
 def test_a_closure_variable():
@@ -194,18 +181,6 @@ def type_of_owner(owner, context):
     return OwnerType(owner)
 
 
-@overload_method(OwnerType, "method")
-def owner_method(self, x):
-    function = self.owner.functions["method"]
-    return lambda self, x: function(x)
-
-
-@overload_attribute(OwnerType, "attribute")
-def owner_attribute(self):
-    function = self.owner.functions["attribute"]
-    return lambda self: function(5)
-
-
 @overload(operator.add)
 def owner_plus(left, right):
     if isinstance(left, OwnerType):
@@ -220,32 +195,11 @@ def owner_getitem(self, index):
         return lambda self, index: function(index)
 
 
-@overload(len)
-def owner_len(self):
-    if isinstance(self, OwnerType):
-        function = self.owner.functions["len"]
-        return lambda self: function(7)
-
-
 @overload(operator.neg)
 def owner_neg(self):
     if isinstance(self, OwnerType):
         function = self.owner.functions["neg"]
         return lambda self: function(7)
-
-
-def uses_method(owner):
-    def kernel(x):
-        x[0] = owner.method(x[1])
-
-    return kernel
-
-
-def uses_attribute(owner):
-    def kernel(x):
-        x[0] = owner.attribute
-
-    return kernel
 
 
 def uses_plus(owner):
@@ -262,13 +216,6 @@ def uses_getitem(owner):
     return kernel
 
 
-def uses_len(owner):
-    def kernel(x):
-        x[0] = len(owner)
-
-    return kernel
-
-
 def uses_neg(owner):
     def kernel(x):
         x[0] = -owner
@@ -276,30 +223,13 @@ def uses_neg(owner):
     return kernel
 
 
-@pytest.mark.parametrize("uses", [uses_method, uses_attribute, uses_plus, uses_getitem, uses_len, uses_neg])
+@pytest.mark.parametrize("uses", [uses_plus, uses_getitem, uses_neg])
 def test_calls_in_the_bodies_of_overloads(uses):
     spy = Linked(uses.__name__)
     kernel = uses(Owner({uses.__name__.removeprefix("uses_"): spy.function}))
     linked = build(kernel)
     assert [asked.__class__ for asked in spy.asked] == [tuple]
     assert len(linked.inputs) == 1
-
-
-def test_a_call_in_the_body_of_an_overloaded_function():
-    spy = Linked("in_overload")
-    function = spy.function
-
-    def overloaded(x):
-        raise NotImplementedError
-
-    @overload(overloaded)
-    def _(x):
-        return lambda x: function(x)
-
-    def kernel(x):
-        x[0] = overloaded(x[1])
-
-    asked_once(spy, kernel)
 
 
 def test_an_intrinsic_that_compiles_a_python_function():
@@ -340,73 +270,6 @@ def test_an_intrinsic_that_asks_the_context_for_a_function():
     asked_once(spy, kernel)
 
 
-def test_a_function_with_the_attribute():
-    source = autolink.CUDASource(adder("behind_function"))
-    behind = cuda.declare_device("behind_function", "int32(int32)")
-    asked = []
-
-    def function(x):
-        raise NotImplementedError
-
-    def hook(x):
-        asked.append(x)
-        return source
-
-    function.__numba_cuda_link__ = hook
-
-    @overload(function)
-    def _(x):
-        return lambda x: behind(x)
-
-    def kernel(x):
-        x[0] = function(x[1])
-
-    assert len(build(kernel).inputs) == 1
-    assert asked == [types.int32]
-
-
-def test_a_device_function_with_the_attribute():
-    behind = cuda.declare_device("behind_device_function", "int32(int32)")
-    source = autolink.CUDASource(adder("behind_device_function"))
-
-    def function(x):
-        return behind(x)
-
-    function.__numba_cuda_link__ = lambda x: source
-    device_function = cuda.jit(device=True)(function)
-
-    def kernel(x):
-        x[0] = device_function(x[1])
-
-    assert len(build(kernel).inputs) == 1
-
-
-@pytest.mark.parametrize("kind", ["classmethod", "staticmethod", "instance method"])
-def test_of_a_class_only_a_classmethod_or_staticmethod_counts(kind):
-    symbol = f"of_{kind.split()[0]}"
-    behind = cuda.declare_device(symbol, "int32(int32)")
-    source = autolink.CUDASource(adder(symbol))
-    namespace = {
-        "classmethod": classmethod(lambda cls, x: source),
-        "staticmethod": staticmethod(lambda x: source),
-        "instance method": lambda self, x: source,
-    }
-    called_class = type("Called", (), {"__numba_cuda_link__": namespace[kind]})
-
-    @overload(called_class)
-    def _(x):
-        return lambda x: behind(x)
-
-    def kernel(x):
-        x[0] = called_class(x[1])
-
-    if kind == "instance method":
-        with pytest.raises(Exception, match=f"Unresolved extern function '{symbol}'"):
-            build(kernel)
-    else:
-        assert len(build(kernel).inputs) == 1
-
-
 class WithMethods:
     """Methods that are overloaded for its type; the hooks are set by the tests."""
 
@@ -433,32 +296,6 @@ external_method = cuda.declare_device("external_method", "int32(int32)")
 @overload_method(WithMethodsType, "method")
 def with_methods_method(self, x):
     return lambda self, x: external_method(x)
-
-
-def test_a_bound_method_is_asked_before_its_owner(monkeypatch):
-    asked = []
-    source = autolink.CUDASource(adder("external_method"))
-
-    def owners(self, *argtypes):
-        asked.append(("owner", argtypes))
-        return source
-
-    def methods(*argtypes):
-        asked.append(("method", argtypes))
-        return source
-
-    monkeypatch.setattr(WithMethods, "__numba_cuda_link__", owners, raising=False)
-
-    def uses(instance):
-        def kernel(x):
-            x[0] = instance.method(x[1])
-
-        return kernel
-
-    build(uses(WithMethods()))
-    monkeypatch.setattr(WithMethods.method, "__numba_cuda_link__", methods, raising=False)
-    build(uses(WithMethods()))
-    assert asked == [("owner", (types.int32,)), ("method", (types.int32,))]
 
 
 def test_an_owner_that_a_device_function_gets_as_an_argument(monkeypatch):
@@ -511,60 +348,6 @@ def test_the_type_of_an_object_that_is_only_a_kernel_argument(symbol, form):
     assert len(linked.inputs) == 1
 
 
-def test_keywords_and_defaults_are_folded():
-    source = autolink.CUDASource(adder("folded"))
-    behind = cuda.declare_device("folded", "int32(int32)")
-    asked = []
-
-    def function(a, b=2, c=None):
-        raise NotImplementedError
-
-    def hook(*argtypes):
-        asked.append(argtypes)
-        return source
-
-    function.__numba_cuda_link__ = hook
-
-    @overload(function)
-    def _(a, b=2, c=None):
-        return lambda a, b=2, c=None: behind(a)
-
-    def kernel(x, y):
-        x[0] = function(b=y[0], a=x[1])
-        x[1] = function(x[1], c=y[0])
-
-    build(kernel, "void(int32[::1], float64[::1])")
-    assert asked == [
-        (types.int32, types.float64, types.none),
-        (types.int32, types.int64, types.float64),
-    ]
-
-
-def test_star_arguments_are_asked_one_by_one():
-    source = autolink.CUDASource(adder("starred"))
-    behind = cuda.declare_device("starred", "int32(int32)")
-    asked = []
-
-    def function(a, *rest):
-        raise NotImplementedError
-
-    def hook(*argtypes):
-        asked.append(argtypes)
-        return source
-
-    function.__numba_cuda_link__ = hook
-
-    @overload(function)
-    def _(a, *rest):
-        return lambda a, *rest: behind(a)
-
-    def kernel(x, y):
-        x[0] = function(x[1], y[0], x[2])
-
-    build(kernel, "void(int32[::1], float64[::1])")
-    assert asked == [(types.int32, types.float64, types.int32)]
-
-
 def test_types_are_final():
     """A variable that is an integer at first and a float later is a float to the hook from the start."""
     spy = Linked("final", signature="float64(float64)")
@@ -597,16 +380,3 @@ def test_each_object_signature_and_target_is_asked_once():
     build(kernel, cc=(8, 0))
     build(other, cc=(8, 0))
     assert [target.compute_capability for target in spy.targets] == [(9, 0), (8, 0)]
-
-
-def test_an_object_that_is_only_mentioned_is_not_asked():
-    spy = Linked("mentioned")
-    function, other = spy.function, Linked("called").function
-
-    def kernel(x):
-        if False:
-            x[0] = function(x[1])
-        x[0] = other(x[1])
-
-    build(kernel)
-    assert spy.asked == []

@@ -41,6 +41,14 @@ class Linked:
         return self.answer() if callable(self.answer) else self.answer
 
 
+def unload(kernel) -> None:
+    """Unload the code of *kernel* alone. A reset of the context unloads that of every kernel of the process, which
+    numba-cuda cannot launch again."""
+    for overload in kernel.overloads.values():
+        overload._codelibrary.get_cufunc().module.unload()
+    cuda.current_context().deallocations.clear()
+
+
 def without_place(error: Exception | str) -> str:
     """The message of *error* without its second line, the place, and the source below it."""
     return re.sub(r"\n  (?:called )?at: .*(?:\n {6}.*){0,2}", "", str(error), count=1)

@@ -42,8 +42,10 @@ _KERNELS = """
 from numba import cuda
 from parts import *
 MODULES
+"""
+_KERNEL = """
 @cuda.jit(cache=True, **options)
-def kernel(out):
+def NAME(out):
     x = out[1]
     out[0] = base(x)
 STATEMENTS
@@ -52,9 +54,10 @@ STATEMENTS
 _CHANGE_IN_PROCESS = """
 importlib.invalidate_caches()
 earlier = importlib.import_module("kernels")
-ran.clear()
-_, status, made = kernel_of(earlier.kernel, {signature!r}, (9, 0, "a"))
-print({earlier!r}, status, hashlib.sha256(made).hexdigest(), file=sys.stderr)
+for name in {names!r}:
+    ran.clear()
+    _, status, made = kernel_of(getattr(earlier, name), {signature!r}, (9, 0, "a"))
+    print({earlier!r}, status, hashlib.sha256(made).hexdigest(), file=sys.stderr)
 for name, module in list(sys.modules.items()):
     if str(getattr(module, "__file__", "")).startswith({folder!r}):
         del sys.modules[name]
@@ -99,11 +102,18 @@ class Feature:
 
 @dataclass(frozen=True)
 class Change:
-    """A program with these features, whose variants change from *before* to *after*."""
+    """A program with these features, whose variants change from *before* to *after*: in one kernel, or each in a
+    kernel of its own."""
 
     features: tuple[Feature, ...]
     before: tuple[int, ...]
     after: tuple[int, ...]
+    is_apart: bool = False
+
+    @property
+    def kernels(self) -> list[str]:
+        """The names of the kernels."""
+        return [f"kernel{place}" for place in range(len(self.features))] if self.is_apart else ["kernel"]
 
     def __repr__(self) -> str:
         shown = zip(self.features, self.before, self.after, strict=True)
@@ -111,14 +121,16 @@ class Change:
 
     def files(self, variants: tuple[int, ...]) -> dict[str, str]:
         """Return the files of the program with *variants*: texts by name."""
-        parts, modules, statements, others = _PARTS, "", "", {}
+        parts, modules, statements, others = _PARTS, "", [], {}
         for place, (feature, variant) in enumerate(zip(self.features, variants, strict=True), 2):
             parts += feature.text(feature.parts, variant) + "\n"
             modules += feature.text(feature.modules, variant)
-            statements += feature.text(f"    out[{place}] = {feature.expression}\n", variant)
+            statements.append(feature.text(f"    out[{place}] = {feature.expression}\n", variant))
             for name, text in feature.files.items():
                 others[feature.text(name, variant)] = feature.text(text, variant)
-        kernels = _KERNELS.replace("MODULES", modules).replace("STATEMENTS", statements)
+        kernels = _KERNELS.replace("MODULES", modules)
+        for name, own in zip(self.kernels, statements if self.is_apart else ["".join(statements)], strict=True):
+            kernels += _KERNEL.replace("NAME", name).replace("STATEMENTS", own)
         return {"parts.py": parts, "kernels.py": kernels, **others}
 
 
@@ -134,34 +146,37 @@ class Trial:
         for folder in self._caches, self._folder:
             shutil.rmtree(folder, ignore_errors=True)
         before, after = (self._writing(change.files(each)) for each in (change.before, change.after))
+        names = change.kernels
         exec(before, {})
         if in_one_process:
             changing = _CHANGE_IN_PROCESS.format(
-                signature=SIGNATURE, folder=str(self._folder), write=after, earlier=_EARLIER
+                names=names, signature=SIGNATURE, folder=str(self._folder), write=after, earlier=_EARLIER
             )
-            found = self._run("warm", changing)
-            earlier = next(line for line in found.log.splitlines() if line.startswith(_EARLIER)).rsplit(" ", 1)[1]
+            found = self._run(names, "warm", changing)
+            lines = [line for line in found[0].log.splitlines() if line.startswith(_EARLIER)]
+            earlier = [line.rsplit(" ", 1)[1] for line in lines]
         else:
-            first = self._run("warm")
-            earlier = first.cubin
-            if "kernel 'kernel' is not cached: " not in first.log and (again := self._run("warm")).status != "loaded":
-                yield f"a new process without a change: the kernel was rebuilt\n{again.log}"
+            first = self._run(names, "warm")
+            earlier = [run.cubin for run in first]
+            for name, run in zip(names, self._run(names, "warm"), strict=True):
+                if f"kernel {name!r} is not cached: " not in first[0].log and run.status != "loaded":
+                    yield f"a new process without a change: {name} was rebuilt\n{run.log}"
             exec(after, {})
-            found = self._run("warm")
+            found = self._run(names, "warm")
         exec(after, {})
-        fresh = self._run("fresh")
-        later = self._run("warm")  # what the process after the change saved
-        if fresh.cubin == earlier:
-            yield "the change makes no difference"
-        for name, run in ("it", found), ("a later process", later):
-            if (run.cubin, run.cooperative) != (fresh.cubin, fresh.cooperative):
-                yield f"the kernel of {name} is stale ({run.status})\n{run.log}"
+        fresh = self._run(names, "fresh")
+        later = self._run(names, "warm")  # what the process after the change saved
+        for name, before_, after_, *runs in zip(names, earlier, fresh, found, later, strict=True):
+            if after_.cubin == before_:
+                yield f"the change makes no difference to {name}"
+            for which, run in zip(("it", "a later process"), runs, strict=True):
+                if (run.cubin, run.cooperative) != (after_.cubin, after_.cooperative):
+                    yield f"{name} of {which} is stale ({run.status})\n{run.log}"
 
     def _writing(self, files: Mapping[str, str]) -> str:
         return _WRITE.format(folder=str(self._folder), files=dict(files))
 
-    def _run(self, cache: str, before: str = "") -> Run:
+    def _run(self, names: list[str], cache: str, before: str = "") -> list[Run]:
         folder = str(self._caches / cache)
         cache_in = f"os.environ['NUMBA_CUDA_AUTOLINK_CACHE_DIR'] = config.CACHE_DIR = {folder!r}\n"
-        (run,) = self._program.runs("kernel", signature=SIGNATURE, before=cache_in + before)
-        return run  # type: ignore[no-any-return]
+        return self._program.runs(*names, signature=SIGNATURE, before=cache_in + before)  # type: ignore[no-any-return]

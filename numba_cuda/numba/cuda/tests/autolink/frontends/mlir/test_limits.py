@@ -14,8 +14,10 @@ from numba import cuda
 
 SCRIPT = """
 import json
+from pathlib import Path
 import numpy as np
-from numba_cuda_mlir import cuda, tools
+import numba_cuda_mlir
+from numba_cuda_mlir import caching, cuda, tools
 from numba_cuda_mlir.numba_cuda import types
 
 FLOATS, facts = "void(float32[::1], float32[::1])", {}
@@ -29,6 +31,7 @@ def fails(called, *args, **options):
 
 facts["cuda.compile"] = fails(cuda.compile, lambda x: x + 1, "int32(int32)", device=True, cc=(9, 0))
 tools._cached_cc = (9, 0)
+facts["cuda.compile_all"] = fails(cuda.compile_all, lambda x: x + 1, "int32(int32)", device=True, cc=(9, 0))
 
 @cuda.jit(device=True)
 def one(x):
@@ -45,6 +48,24 @@ def loops(r, x):
 
 both = (one, two)
 facts["a loop over a tuple of functions"] = fails(loops.compile, FLOATS)
+
+@cuda.jit(device=True, inline="never")
+def not_inlined(x):
+    return x + 3
+
+@cuda.jit
+def calls(r, x):
+    r[0] = one(x[0]) + not_inlined(x[0])
+
+compiled = calls.compile(FLOATS)
+module = compiled.metadata["mlir_module_str"]
+facts["functions that are called"] = [name for name in ("one", "not_inlined") if name in module]
+stored = caching.MLIRCacheImpl.reduce(None, compiled)
+facts["what the cache stores of callbacks"] = [name for name in stored if "callback" in name or "cooperative" in name]
+facts["what shows the loaded code"] = [name for name in dir(calls._c) if not name.startswith("__")]
+
+runtime = Path(numba_cuda_mlir.__file__).parent / "memory_management"
+facts["a runtime that can be linked"] = [path.name for path in runtime.glob("nrt.cu*")]
 
 record = np.dtype([("a", "i4"), ("b", "f8")], align=True)
 
@@ -94,6 +115,11 @@ def facts():
 def test_without_this_project(facts):
     if not cuda.is_available():
         assert "CudaSupportError" in facts["cuda.compile"]
+    assert "NotImplementedError" in facts["cuda.compile_all"]
+    assert facts["functions that are called"] == ["not_inlined"]
+    assert facts["what the cache stores of callbacks"] == []
+    assert facts["a runtime that can be linked"] == []
+    assert facts["what shows the loaded code"] == []
     assert "getiter" in facts["a loop over a tuple of functions"]
     assert "invalid memref element type" in facts["local.array of records"]
     assert "KeyError" in facts["an argument of a type without data"]

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""numba-cuda-mlir with the emulated driver: every seam between the two.
+
+numba-cuda-mlir, its launcher, cuda.core and cuda.bindings find the driver by its name. What is left: kernels that are
+launched are linked to PTX, what a kernel raises in the emulator reaches its caller, numba-cuda-mlir looks for the
+driver again, and does not warn of grids that leave parts of a GPU idle.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cuda.core import ObjectCode
+from numba_cuda_mlir.numba_cuda.core import config
+from numba_cuda_mlir.numba_cuda.cudadrv import driver
+
+from numba_cuda_autolink.emulated_driver import activation
+
+from ...compilation.context import cc_without_device
+from ...frontend_api.emulated_launches import raise_failures
+from ...frontend_api.seams import Seams
+
+_seams = Seams("numba-cuda-mlir")
+_in_place_of = _seams.in_place_of
+_OCCUPANCY_WARNINGS = "CUDA_LOW_OCCUPANCY_WARNINGS"
+_settings_before: dict[str, Any] = {}
+
+
+@_in_place_of("numba_cuda_mlir.linker:Linker.complete")
+def _complete(original: Any, linker: Any) -> Any:
+    """Link a kernel that calls no external code to PTX."""
+    if not is_emulated():
+        return original(linker)
+    linker._materialize_pending_cu()
+    codes = [each for each in linker._object_codes if "cudadevrt" not in each.name]  # which the emulator has
+    kinds = {each.code_type for each in codes}
+    if kinds == {"ptx"}:
+        return ObjectCode.from_ptx(b"\n".join(each.code.rstrip(b"\0") for each in codes))
+    if kinds != {"ltoir"}:
+        raise NotImplementedError(
+            f"the emulator runs PTX, and link= names code of other kinds: {', '.join(sorted(kinds - {'ptx', 'ltoir'}))}"
+            "\n  what to do: provide CUDA C++, or PTX with lto=False"
+        )
+    linker._object_codes[:] = codes
+    return ObjectCode.from_ptx(linker.get_linked_ptx())
+
+
+@_in_place_of("numba_cuda_mlir.descriptor:_ArgMarshaller._launch")
+def _launch(original: Any, *args: Any) -> Any:
+    return raise_failures(original, *args)
+
+
+def is_emulated() -> bool:
+    """Return whether the kernel that is being compiled is launched in the emulator."""
+    return activation.is_active() and cc_without_device() is None
+
+
+def activate() -> None:
+    """Attach numba-cuda-mlir to the emulated driver. Do nothing if it is.
+
+    Raises `MissingSeamError` if the installed numba-cuda-mlir lacks a seam. Nothing is replaced then.
+    """
+    if _seams.active:
+        return
+    _seams.replace(("numba_cuda_mlir.linker:Linker._materialize_pending_cu",))
+    _settings_before[_OCCUPANCY_WARNINGS] = getattr(config, _OCCUPANCY_WARNINGS)
+    setattr(config, _OCCUPANCY_WARNINGS, 0)
+    if driver.driver.initialization_error is not None:
+        driver.driver.is_initialized, driver.driver.initialization_error = False, None
+
+
+def deactivate() -> None:
+    """Detach it. What it found stays valid."""
+    if _seams.active:
+        _seams.restore()
+        setattr(config, _OCCUPANCY_WARNINGS, _settings_before.pop(_OCCUPANCY_WARNINGS))
+
+
+SEAMS = _seams.functions

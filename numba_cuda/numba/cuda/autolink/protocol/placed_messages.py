@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The messages of a front end's errors: the diagnosis first, then the place with its line of source."""
+
+from __future__ import annotations
+
+import os
+import re
+import traceback
+
+from numba.core.errors import NumbaError
+from numba.cuda.core import ir
+from numba.cuda.cudadrv.external_code.diagnostics.source_locations import shown_file, with_place
+
+_STEPS = re.compile(r"(?:Failed in \w+ mode pipeline \(step: [^\n]*\)\n)+")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")  # with NUMBA_COLOR_SCHEME
+_PLACES = re.compile(r"\n(?:During: |\n*File \")")
+_PLACE = re.compile(r'\n(?:File "(?P<file>.*)", line |During: .* at (?P<path>.*) \()(?P<line>\d+)')
+_IS_PLACED = re.compile(r".*\n  (?:called )?at: ")
+
+
+def placed(text: str, function: str = "") -> str:
+    """Return the *text* of a front end's error with its place as the second line, and without the front end's lines
+    about steps. The place of an error in a device function that *function* calls stays; that of the call is last."""
+    text = _COLOUR.sub("", text)
+    steps = _STEPS.match(text)
+    message, *_ = _PLACES.split(text[steps.end() :] if steps else text)
+    if (found := _PLACE.search(text, len(message))) is None:
+        return message.rstrip()
+    filename, line = found["file"] or found["path"], int(found["line"])
+    filename = filename if filename.startswith("<") else os.path.abspath(filename)
+    place = f"{shown_file(filename)}:{line}" + (f" in {function}" if function else "")
+    if _IS_PLACED.match(message):
+        return message.rstrip() if f" {place}\n" in message else f"{message.rstrip()}\n  called from: {place}"
+    return with_place(message.rstrip(), f"at: {place}", filename, line)
+
+
+def placed_error(error: Exception) -> str:
+    """Return the message of a front end's *error* as `placed` does. Where it names no place, it is that of the
+    statement whose types were inferred. The message of any other error is as it is."""
+    if not isinstance(error, NumbaError):
+        return str(error)
+    text = placed(str(error))
+    for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
+        for name in ("inst", "self"):
+            loc = getattr(frame.f_locals.get(name), "loc", None)
+            if isinstance(loc, ir.Loc) and not _IS_PLACED.match(text):
+                text = with_place(text, f"at: {shown_file(loc.filename)}:{loc.line}", loc.filename, loc.line)
+    return text

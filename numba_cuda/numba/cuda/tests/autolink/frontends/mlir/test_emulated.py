@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Whole programs of numba-cuda-mlir in the emulator."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from front_ends import front_end_named
+from repository import EXAMPLES
+
+SCRIPT = """
+import json
+import sys
+import numpy as np
+from numba_cuda_mlir import cuda
+
+facts = {}
+
+@cuda.jit
+def reversed_sum(x, factor):
+    shared = cuda.shared.array(32, np.float32)
+    i = cuda.threadIdx.x
+    shared[i] = x[i]
+    cuda.syncthreads()
+    cuda.atomic.add(x, 0, shared[31 - i] * factor)
+
+x = cuda.to_device(np.arange(32, dtype=np.float32))
+reversed_sum[1, 32](x, 2)
+facts["no external code"] = float(x.copy_to_host()[0])
+from numba.cuda import autolink
+
+hypot = autolink.cxx("#include <cuda/std/cmath>", namespace="cuda::std").hypot
+
+def lengths(x, y, r):
+    i = cuda.grid(1)
+    if i < r.size:
+        r[i] = hypot(x[i], y[i])
+
+def beyond(x, y, r):
+    r[cuda.threadIdx.x + 4] = hypot(x[0], y[0])
+
+VECTORS = "void(float32[::1], float32[::1], float32[::1])"
+x, y = np.float32([3, 5, 8]), np.float32([4, 12, 15])
+
+def results(launch):
+    r = cuda.to_device(np.zeros(3, np.float32))
+    launch(cuda.to_device(x), cuda.to_device(y), r)
+    return r.copy_to_host().tolist()
+
+facts["C++ by name"] = results(cuda.jit(lengths)[1, 32])
+facts["without LTO"] = results(cuda.jit(lengths, lto=False)[1, 32])
+facts["bind"] = results(autolink.bind(cuda.jit(lengths), VECTORS)[1, 32])
+r = np.zeros(3, np.float32)
+autolink.build(cuda.jit(lengths), VECTORS, cc="9.0").emulate[1, 32](x, y, r)
+facts["build"] = r.tolist()
+try:
+    results(cuda.jit(beyond)[1, 1])
+except Exception as error:
+    facts["out of bounds"] = f"{type(error).__name__}: {error}"
+print(json.dumps(facts))
+"""
+
+
+@pytest.fixture(scope="module")
+def facts() -> dict:
+    front_end_named("numba-cuda-mlir")
+    environment = {**os.environ, "NUMBA_CUDA_AUTOLINK_EMULATE": "1", "NUMBA_ENABLE_CUDASIM": "0"}
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_kernels_run_with_and_without_external_code(facts):
+    assert facts["no external code"] == 2 * sum(range(32))
+    for way in ("C++ by name", "without LTO", "bind", "build"):
+        assert facts[way] == [5, 13, 17], way
+
+
+def test_the_error_of_a_kernel_reaches_the_launch(facts):
+    assert facts["out of bounds"].startswith("EmulationError: A write of 4 bytes out of bounds")
+
+
+LONG = ("cub_block_sum", "cub_by_name", "cub_unique", "curand_by_name", "curand_monte_carlo", "fft", "nufft_window")
+
+
+@pytest.mark.parametrize(
+    "name", ["own_cu_file", "finished_graph", *(pytest.param(each, marks=pytest.mark.thorough) for each in LONG)]
+)
+def test_examples(name):
+    front_end_named("numba-cuda-mlir")
+    command = [sys.executable, "-W", "ignore", str(EXAMPLES / f"{name}.py"), "--frontend", "numba-cuda-mlir"]
+    environment = {**os.environ, "NUMBA_CUDA_AUTOLINK_EMULATE": "1", "NUMBA_ENABLE_CUDASIM": "0"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "ok" in done.stdout or "All within" in done.stdout
