@@ -119,7 +119,7 @@ def remedy(log: str, include_paths: Sequence[str] = (), macros: Sequence[str] = 
             todo = f"{_instead_of(name) if is_own else header}{todo} into one of the source's include_paths"
             if HOST_HEADERS in include_paths:
                 return f"{name} is not among the headers of host_headers=True: {todo}"
-            return f"NVRTC has no headers of the host's C++ library: use host_headers=True; or {todo}"
+            return f"NVRTC has no headers of the host's C++ library: {todo}; or use host_headers=True"
         return f"add the directory that {name} is in to the source's include_paths"
     if instead := instead_of_host_type(errors):
         return instead
