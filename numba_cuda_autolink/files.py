@@ -95,14 +95,17 @@ def read_with_status(path: str) -> tuple[bytes, os.stat_result]:
         os.close(descriptor)
 
 
-def refuse_special_file(path: str | os.PathLike[str]) -> None:
-    """Raise `OSError` if *path* is neither a regular file nor a directory, so that to open it may take for ever."""
+def is_regular_file(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a regular file at *path*. Raise `OSError` if it is neither that nor a directory, so that to open
+    it may take for ever."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
-        return
-    if not stat.S_ISDIR(status.st_mode):
-        _check(status, path)
+        return False
+    if stat.S_ISDIR(status.st_mode):
+        return False
+    _check(status, path)
+    return True
 
 
 def _check(status: os.stat_result, path: str | os.PathLike[str]) -> None:

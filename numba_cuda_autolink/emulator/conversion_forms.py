@@ -30,16 +30,20 @@ def integer_to_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None
     to, source = _types(m)
     value = f.value(i.operands[1], source)
     if m["sat"]:
-        wide = f.resize(value, source.bits, 64, signed=source.is_signed)
-        name = f"clamp_{'s' if source.is_signed else 'u'}64_to_{'s' if to.is_signed else 'u'}"
-        value = (
-            f.temporary(f"trunc i64 {f.call(name, wide, str(to.bits))} to {to.llvm}")
-            if to.bits < 64
-            else f.call(name, wide, str(to.bits))
-        )
-    else:
-        value = f.resize(value, source.bits, to.bits, signed=source.is_signed)
+        value = _clamp(f, value, source, to)
+    value = f.resize(value, source.bits, to.bits, signed=source.is_signed)
     f.assign(i.operands[0], to, value)
+
+
+def _clamp(f: FunctionBuilder, value: str, source: PTXType, to: PTXType) -> str:
+    """Return the nearest number of type *to*, in the width of *source*."""
+    lowest = -(1 << to.bits - 1) if to.is_signed else 0
+    highest = (1 << to.bits - to.is_signed) - 1
+    if source.is_signed and lowest > -(1 << source.bits - 1):
+        value = f.intrinsic("smax", source.llvm, value, str(lowest))
+    if highest < (1 << source.bits - source.is_signed) - 1:
+        value = f.intrinsic("smin" if source.is_signed else "umin", source.llvm, value, str(highest))
+    return value
 
 
 @form("cvt", rf"\.(?P<round>rn|rz|rm|rp)(?P<sat>\.sat)?\.(?P<to>{_FLOAT})\.(?P<type>{_INT})")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The meaning of conversions: clamps, and integers as numbers that can be rounded again."""
+"""The meaning of conversions: integers as numbers that can be rounded again."""
 # ruff: noqa: F821
 # mypy: disable-error-code="name-defined"
 
@@ -7,30 +7,6 @@ from __future__ import annotations
 
 from .floats import round_off
 from .native import f32, f64, i64, native, u32, u64
-
-
-@native
-def clamp_s64_to_s(x: i64, bits: u32) -> i64:
-    high = i64(~u64(0) >> (u64(65) - u64(bits)))
-    return high if x > high else (~high if x < ~high else x)
-
-
-@native
-def clamp_s64_to_u(x: i64, bits: u32) -> i64:
-    high = ~u64(0) >> (u64(64) - u64(bits))
-    return i64(0) if x < 0 else (i64(high) if u64(x) > high else x)
-
-
-@native
-def clamp_u64_to_u(x: u64, bits: u32) -> u64:
-    high = ~u64(0) >> (u64(64) - u64(bits))
-    return high if x > high else x
-
-
-@native
-def clamp_u64_to_s(x: u64, bits: u32) -> u64:
-    high = ~u64(0) >> (u64(65) - u64(bits))
-    return high if x > high else x
 
 
 @native

@@ -99,7 +99,13 @@ def approximation(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     if type.kind in ("f16x2", "bf16x2"):
         _pairwise(f, i, type, lambda x: f.call(f"{name}_{type.kind[:-2]}", x))
         return
-    _finish(f, i, m, type, f.call(f"{name}_{type.name}", *_operands(f, i, m, type)))
+    operands = _operands(f, i, m, type)
+    if type.name == "f32" and name in ("exp2", "log2", "sin", "cos"):
+        wide = f.intrinsic(name, "double", f.temporary(f"fpext float {operands[0]} to double"))
+        result = f.temporary(f"fptrunc double {wide} to float")
+    else:
+        result = f.call(f"{name}_{type.name}", *operands)
+    _finish(f, i, m, type, result)
 
 
 @form("abs neg", rf"{_FTZ}\.(?P<type>f32)")
@@ -142,31 +148,19 @@ def extreme(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     f.assign(i.operands[0], type, result)
 
 
-@form("testp", r"\.(?P<test>finite|infinite|number|notanumber|normal|subnormal)\.(?P<type>f32|f64)")
+# Zeros are normal, too
+_CLASSES = {"finite": 0x1F8, "infinite": 0x204, "number": 0x3FC, "notanumber": 3, "normal": 0x168, "subnormal": 0x90}
+
+
+@form("testp", rf"\.(?P<test>{'|'.join(_CLASSES)})\.(?P<type>f32|f64)")
 def test_property(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     type = _type(m)
-    magnitude = f.temporary(f"and {type.integer} {f.bits(i.operands[1], type)}, {(1 << type.bits - 1) - 1}")
-    infinity = 0x7F800000 if type.bits == 32 else 0x7FF0000000000000
-    smallest = 0x00800000 if type.bits == 32 else 0x0010000000000000
-
-    def test(condition: str) -> str:
-        return f.temporary(f"icmp {condition.format(type.integer + ' ' + magnitude)}")
-
-    both = {
-        "finite": (f"ult {{}}, {infinity}",),
-        "infinite": (f"eq {{}}, {infinity}",),
-        "number": (f"ule {{}}, {infinity}",),
-        "notanumber": (f"ugt {{}}, {infinity}",),
-        "normal": (f"ult {{}}, {infinity}",),
-        "subnormal": (f"ult {{}}, {smallest}", "ne {}, 0"),
-    }[m["test"] or ""]
-    result = test(both[0])
-    if m["test"] == "normal":  # zeros are, too
-        either = test(f"uge {{}}, {smallest}"), test("eq {}, 0")
-        result = f.temporary(f"and i1 {result}, {f.temporary(f'or i1 {either[0]}, {either[1]}')}")
-    if len(both) > 1:
-        result = f.temporary(f"and i1 {result}, {test(both[1])}")
-    f.assign(i.operands[0], "pred", result)
+    name = f"@llvm.is.fpclass.f{type.bits}"
+    f.declare(f"declare i1 {name}({type.llvm}, i32 immarg)")
+    value = f.value(i.operands[1], type)
+    f.assign(
+        i.operands[0], "pred", f.temporary(f"call i1 {name}({type.llvm} {value}, i32 {_CLASSES[m['test'] or '']})")
+    )
 
 
 # Half precision

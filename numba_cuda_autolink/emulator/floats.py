@@ -380,26 +380,6 @@ def add_bf16x2(a: u32, b: u32) -> u32:
 
 
 @native
-def exp2_f32(x: f32) -> f32:
-    return f32(exp2(f64(x)))
-
-
-@native
-def log2_f32(x: f32) -> f32:
-    return f32(log2(f64(x)))
-
-
-@native
-def sin_f32(x: f32) -> f32:
-    return f32(sin(f64(x)))
-
-
-@native
-def cos_f32(x: f32) -> f32:
-    return f32(cos(f64(x)))
-
-
-@native
 def tanh_f32(x: f32) -> f32:
     return f32(tanh(f64(x)))
 

@@ -158,10 +158,13 @@ def shift(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     f.assign(i.operands[0], type, result)
 
 
-@form("shf", r"\.(?P<side>l|r)\.(?P<mode>clamp|wrap)\.b32")
-def funnel_shift(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+@form("shf", r"\.(?P<mode>[lr]\.(?:clamp|wrap))\.b32")
+@form("bmsk", r"\.(?P<mode>clamp|wrap)\.b32")
+@form("szext", r"\.(?P<mode>(?:clamp|wrap)\.[us]32)")
+def native_words(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    """Forms of 32 bits that are native functions of the same name and mode."""
     values = [f.value(operand, "u32") for operand in i.operands[1:]]
-    f.assign(i.operands[0], "u32", f.call(f"shf_{m['side']}_{m['mode']}", *values))
+    f.assign(i.operands[0], "u32", f.call(f"{m['name']}_{(m['mode'] or '').replace('.', '_')}", *values))
 
 
 @form("prmt", r"\.b32(?:\.(?P<mode>f4e|b4e|rc8|ecl|ecr|rc16))?")
@@ -187,18 +190,6 @@ def logic_of_three(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
             term = f.temporary(f"and i32 {term}, {chosen[2]}")
             result = f.temporary(f"or i32 {result}, {term}")
     f.assign(i.operands[0], "u32", result)
-
-
-@form("bmsk", r"\.(?P<mode>clamp|wrap)\.b32")
-def bit_mask(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    values = [f.value(operand, "u32") for operand in i.operands[1:]]
-    f.assign(i.operands[0], "u32", f.call(f"bmsk_{m['mode']}", *values))
-
-
-@form("szext", r"\.(?P<mode>clamp|wrap)\.(?P<type>[us]32)")
-def extend_from_bit(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    values = [f.value(operand, "u32") for operand in i.operands[1:]]
-    f.assign(i.operands[0], "u32", f.call(f"szext_{m['mode']}_{m['type']}", *values))
 
 
 @form("dp4a dp2a", r"(?:\.(?P<part>lo|hi))?\.(?P<a>[us]32)\.(?P<b>[us]32)")

@@ -57,7 +57,11 @@ def rounded(f: FunctionBuilder, operation: str, mode: str | None, type: PTXType,
     arguments = ", ".join(f"{llvm} %{k}" for k in range(count))
     intrinsic = f"@llvm.experimental.constrained.{name}.f{type.bits}"
     call = f'call {llvm} {intrinsic}({arguments}, metadata !"round.dynamic", metadata !"fpexcept.strict") strictfp'
-    return _call_wrapper(f, f"{operation}.{mode}.{type.name}", mode, call, llvm, [llvm] * count, operands, intrinsic)
+    result = _call_wrapper(f, f"{operation}.{mode}.{type.name}", mode, call, llvm, [llvm] * count, operands, intrinsic)
+    if type.bits == 64 and operation in ("fmul", "fma"):  # of two NaN, the second
+        is_nan = f.temporary(f"fcmp uno double {operands[1]}, 0.0")
+        result = f.temporary(f"select i1 {is_nan}, double {f.call('canonical_f64', operands[1])}, double {result}")
+    return result
 
 
 def convert_rounded(f: FunctionBuilder, operation: str, mode: str, source: str, target: str, value: str) -> str:

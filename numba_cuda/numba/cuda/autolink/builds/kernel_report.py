@@ -50,7 +50,7 @@ def report(
     front_end = front_end_of(kernel)
     records: Iterable[FunctionRecord]
     if signature is None:
-        records = front_end.launched(kernel, capabilities)
+        records = front_end.read_launched(kernel, capabilities)
     elif front_end.is_device_function(kernel):
         records = [front_end.compile_device_function(kernel, signature, each) for each in capabilities]
     else:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log, programs
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.prototype_assertions import PrototypeError
-from numba.cuda.cudadrv.external_code.explain.source_errors import defined_among
+from numba.cuda.cudadrv.external_code.explain.source_errors import find_defined_among
 from numba.cuda.cudadrv.external_code.formats.containers import pieces
-from numba.cuda.cudadrv.external_code.formats.symbols import defined_in
+from numba.cuda.cudadrv.external_code.formats.symbols import find_defined
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.link.ltoir_probes import ptx_of_ltoir
@@ -84,7 +84,7 @@ def _check_parameters(subject: Subject, target: Target, defined: Mapping[str, Pr
         try:
             programs.compiled(source, dataclasses.replace(target, lto=True), called=subject.called)
         except PrototypeError as error:
-            if wrong := defined_among(source, error.wrong, target):
+            if wrong := find_defined_among(source, error.wrong, target):
                 got = [each.declaration or ", ".join(map(str, each.members)) for each in wrong]
                 expected = [each.called.declaration for each in wrong]
                 raise FailedError("\n".join(got), "\n".join(expected), todo) from None
@@ -111,7 +111,7 @@ def _definitions(inputs: Iterable[LinkInput], names: tuple[str, ...], target: Ta
             ptx = ptx_of_ltoir([code], tuple(sorted(here)), target.arch) if here else None
             texts = [ptx] if ptx is not None else []
         else:
-            here = set(defined_in(kind.name, code)) & set(names)
+            here = set(find_defined(kind.name, code)) & set(names)
             held = []
             with contextlib.suppress(FormatError):
                 held = list(pieces(kind.name, code))

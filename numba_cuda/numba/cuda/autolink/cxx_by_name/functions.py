@@ -16,7 +16,7 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLi
 from ..c_abi.c_types import CABIError, numba_type_of
 from ..c_abi.extern import Extern
 from ..compilation.context import current_target
-from ..device_callable.base_class import DeviceCallable, simulated
+from ..device_callable.base_class import DeviceCallable, simulate
 from ..device_functions.definition import DeviceFunction
 from ..frontend_api.typing_rounds import DeferredCallError, Use
 from .calls import CALLEE, WAYS, Call, CallPattern, Parameter, make_parameter
@@ -112,7 +112,7 @@ class CxxFunction(DeviceCallable):
 
     def python(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Decorate a Python function that does the same: kernels in the simulator call it."""
-        self._python = simulated(function)
+        self._python = simulate(function)
         return function
 
     def __call__(self, *args: Any) -> Any:

@@ -19,7 +19,7 @@ _CALL_HOOK = "__numba_cuda_call__"
 _LONGEST_SHOWN = 40  # characters of an attribute's value in the default repr
 
 
-def simulated(function: Callable[..., Any]) -> Callable[..., Any]:
+def simulate(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return *function*, with the simulated GPU under the name ``cuda`` while a kernel calls it.
 
     The simulator does this only for the globals of the kernel and of its device functions, while the Python function
@@ -98,7 +98,7 @@ class DeviceCallable:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "__call__" in vars(cls):
-            cls.__call__ = simulated(vars(cls)["__call__"])  # type: ignore[method-assign]
+            cls.__call__ = simulate(vars(cls)["__call__"])  # type: ignore[method-assign]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Do what the C function does, in Python: kernels in the simulator call this."""
@@ -156,7 +156,7 @@ class DeviceMethod:
 
     def python(self, function: Callable[..., Any]) -> DeviceMethod:
         """Decorate the ``__call__`` of the method: what it does, in Python, for the simulator."""
-        return self._with_part("__call__", simulated(function))
+        return self._with_part("__call__", simulate(function))
 
     def _with_part(self, hook: str, function: Callable[..., Any]) -> DeviceMethod:
         parts = {**self.parts, hook: function}

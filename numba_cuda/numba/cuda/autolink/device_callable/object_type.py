@@ -113,7 +113,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         arguments = self._arguments[tuple(argtypes)]
         return self.numba_cuda_link_object, arguments, self._returned[arguments.types, _target()]
 
-    def said(self, arguments: CallArguments) -> Any:
+    def declared_call(self, arguments: CallArguments) -> Any:
         """Return what the object's ``__numba_cuda_call__`` returns for a call."""
         return arguments.apply(self.numba_cuda_link_object.__numba_cuda_call__)
 
@@ -200,7 +200,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         try:
             if (call := (self, arguments.types)) in raised:
                 raise raised[call]
-            extern = self._returned[arguments.types, _target()] = self.said(arguments)
+            extern = self._returned[arguments.types, _target()] = self.declared_call(arguments)
             body = self.body_of(arguments, extern)
         except DeferredCallError:
             raise

@@ -38,18 +38,18 @@ class PythonBody:
             return None
         return cls(obj, arguments, function, dispatcher)
 
-    def compiled(self) -> Any:
+    def compile(self) -> Any:
         """Return the function, compiled for the types of the arguments. Raises what Numba raises."""
         return self.dispatcher.compile_device(self.arguments.types)
 
     @property
     def returns(self) -> Any:
         """The type of its result. Raises what Numba raises."""
-        return self.compiled().signature.return_type
+        return self.compile().signature.return_type
 
-    def lowered(self, context: Any, builder: Any, argtypes: Sequence[Any], values: Sequence[Any]) -> Any:
+    def lower(self, context: Any, builder: Any, argtypes: Sequence[Any], values: Sequence[Any]) -> Any:
         """Return the result of a call with *values* of the final *argtypes*."""
-        compiled = self.compiled()
+        compiled = self.compile()
         taken = compiled.signature.args
         cast = [context.cast(builder, *each) for each in zip(values, argtypes, taken, strict=True)]
         context.add_linking_libs([compiled.library])

@@ -58,7 +58,7 @@ class NamedModules:
         """The functions that are called and not defined."""
         return undefined_functions(self.texts)
 
-    def compiled(self, target: Target, name: str) -> tuple[LinkInput, ...]:
+    def compile_for(self, target: Target, name: str) -> tuple[LinkInput, ...]:
         """Return the code for *target*, called *name* in messages: LTO-IR, or PTX without LTO; in debug mode, one PTX
         for each module, as NVVM requires."""
         groups = [(text,) for text in self.texts] if target.debug else [self.texts]

@@ -81,7 +81,7 @@ class FrontEnd(Protocol):
         """Compile *kernel*. Return its record without code, and the link that makes the code; ``None`` if the record
         has it. Raises what `numba.cuda.autolink.build` describes."""
 
-    def launched(self, kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None]) -> Sequence[Any]:
+    def read_launched(self, kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None]) -> Sequence[Any]:
         """Return the records of *kernel* as launches compiled it: for *capabilities*, of which ``None`` alone stands
         for all that it was compiled for. Raise `ValueError` unless it was compiled for one signature."""
 

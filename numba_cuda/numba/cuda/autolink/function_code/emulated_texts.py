@@ -11,7 +11,7 @@ from numba.cuda.cudadrv.external_code.compile import programs
 from numba.cuda.cudadrv.external_code.compile.programs import compile_unit
 from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import recording
-from numba.cuda.cudadrv.external_code.formats.symbols import undefined_in
+from numba.cuda.cudadrv.external_code.formats.symbols import find_undefined
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.pipeline import run_link
 from numba.cuda.cudadrv.external_code.plan.errors import link_error
@@ -40,7 +40,7 @@ def emulated_texts(code: FunctionCode, target: Target, own: Sequence[Any]) -> li
     else:
         texts = [each.code for each in own]
     found = [text.rstrip("\0") for text in (*(each.decode() for each in texts), *others.values())]
-    if not code.referenced.keys().isdisjoint(undefined_in("PTX", "\n".join(found).encode())):
+    if not code.referenced.keys().isdisjoint(find_undefined("PTX", "\n".join(found).encode())):
         run_link(code.request(target, own))  # the error says what nothing defines
     return found
 

@@ -60,8 +60,9 @@ class KernelValues(ValuePickler):
         The files that ``link=`` and declared functions name, in order. Their links compare them by content.
     """
 
-    def __init__(self, names: Collection[str] = ()):
+    def __init__(self, names: Collection[str] = (), has_lines: bool = False):
         super().__init__(names)
+        self.has_lines = has_lines
         self.shown: dict[str, str] = {}
         self.paths: list[str] = []
         self._labels: dict[int, str] = {}
@@ -147,18 +148,12 @@ class KernelValues(ValuePickler):
         return {code for function in functions for code in codes(function.__code__)}
 
 
-class KernelValuesWithLines(KernelValues):
-    """The same for kernels with line or debug information, in which paths and lines are."""
-
-    has_lines = True
-
-
 def values_of_kernel(function: Any, options: Any, linked: Sequence[Any], others: Sequence[Any]) -> KernelValues:
     """Walk over a kernel's Python *function*, the *options* of ``cuda.jit``, what ``link=`` names, and *others*. Raise
     `UnknownValueError` if that leads to something that another process could not tell from something else."""
-    has_lines = options.get("debug") or options.get("lineinfo")
+    has_lines = bool(options.get("debug") or options.get("lineinfo"))  # in which paths and lines are
     link = list(map(as_linked, linked))
-    make = KernelValuesWithLines if has_lines else KernelValues
+    make = functools.partial(KernelValues, has_lines=has_lines)
     found: KernelValues = walk((function, dict(options), link, list(others)), make)
     return found
 

@@ -32,9 +32,9 @@ class CallSite:
     @property
     def call(self) -> str:
         """The call as text: ``fft(array(complex64, 1d, C))``, with the object's repr as its name."""
-        return self.described()
+        return self.describe()
 
-    def described(self, number: int = 1) -> str:
+    def describe(self, number: int = 1) -> str:
         """Return the call as text, with a *number* after the object unless it is the first."""
         counted = f" #{number}" if number > 1 else ""
         return f"{self.callee}{counted}({', '.join(map(str, self.argtypes))})"
@@ -61,7 +61,7 @@ def origins_of(sites: Iterable[CallSite]) -> dict[CallSite, str]:
     for site in sites:
         callees = alike.setdefault(str(site), {})
         number = callees.setdefault(site.callee, len(callees) + 1)
-        found[site] = str(site) if number == 1 else f"{site.described(number)} called at {site.place}"
+        found[site] = str(site) if number == 1 else f"{site.describe(number)} called at {site.place}"
     return found
 
 

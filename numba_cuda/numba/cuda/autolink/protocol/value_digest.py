@@ -158,6 +158,7 @@ class ValuePickler(pickle.Pickler):
 
     def _part(self, value: Any) -> bytes:
         part = type(self)(self.names)
+        part.has_lines = self.has_lines
         part.write(value)
         self.used |= part.used
         self.modules |= part.modules

@@ -138,9 +138,9 @@ class _Link:
 
     def explain(self, job: LinkJob, log: str) -> Exception:
         """Return the error of a link that failed with *log*."""
-        from .explain.link_log import explained
+        from .explain.link_log import explain_failure
 
-        return explained(job, log)
+        return explain_failure(job, log)
 
     def _key(self, keys: Sequence[bytes]) -> CacheKey:
         """Return the key of the link, where *keys* stand for the plan's units."""
@@ -184,9 +184,9 @@ class _Link:
             try:
                 return compile_plan(self.plan, kernel_code, ignored)
             except SourceError as error:
-                from .explain.source_errors import declared_only
+                from .explain.source_errors import find_declared_only
 
-                ignored |= declared_only(self.plan, kernel_code, error)
+                ignored |= find_declared_only(self.plan, kernel_code, error)
 
     def job(self, programs: Sequence[Program | None]) -> LinkJob:
         """Return what is linked: *programs*, and the kernel's own code, which is compiled now."""

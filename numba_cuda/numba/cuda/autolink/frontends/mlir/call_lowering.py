@@ -68,7 +68,7 @@ def _call_c_function(
     if not is_plain(prototype):
         assert external.target is not None
         glue = by_address(c_function.symbol, prototype, external.target)
-        for code in glue.compiled(external.target, glue.symbol):
+        for code in glue.compile_for(external.target, glue.symbol):
             external.add_glue(code)
         symbol = glue.symbol
         if is_struct(returns):

@@ -39,7 +39,7 @@ from .words import MLIR
 class Calls(DeviceCallableType):
     """The typing of the calls of one device callable in numba-cuda-mlir: its hook gets that front end's types."""
 
-    def said(self, arguments: CallArguments) -> Any:
+    def declared_call(self, arguments: CallArguments) -> Any:
         """Return what the object's ``__numba_cuda_call__`` returns for a call."""
         obj = self.numba_cuda_link_object
         return arguments.apply(obj.__numba_cuda_call__, None if takes_core_types(obj) else from_core)
@@ -224,7 +224,7 @@ class Body(PythonBody):
         options = {"fastmath": target.fastmath, "debug": target.debug, "lineinfo": target.lineinfo}
         return cls(obj, arguments, function, cuda.jit(device=True, **options)(function))
 
-    def compiled(self) -> Any:
+    def compile(self) -> Any:
         """Return the function's call template, compiled for the types of the arguments."""
         try:
             template, _, args, _ = self.dispatcher.get_call_template(tuple(map(from_core, self.arguments.types)), {})
@@ -235,4 +235,4 @@ class Body(PythonBody):
     @property
     def returns(self) -> Any:
         """The type of its result, as numba-cuda's."""
-        return to_core(self.compiled().return_type)
+        return to_core(self.compile().return_type)

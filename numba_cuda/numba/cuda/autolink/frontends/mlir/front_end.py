@@ -142,7 +142,7 @@ def _without_external_code(dispatcher: Any, metadata: Any) -> FunctionCode:
     return external
 
 
-def launched(kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None] = ()) -> list[BuildRecord]:
+def read_launched(kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None] = ()) -> list[BuildRecord]:
     """Return the record of *kernel* as a launch compiled it, which is for one GPU, whatever *capabilities* are."""
     overloads = list(kernel.overloads.values())
     check_only_overload(kernel.py_func.__name__, [_signature(each) for each in overloads])

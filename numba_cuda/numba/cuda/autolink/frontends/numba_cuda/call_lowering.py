@@ -33,7 +33,7 @@ def _call(context: Any, builder: Any, sig: Any, args: Sequence[Any], loc: Any = 
     if isinstance(library := context.active_code_library, LinkingCodeLibrary):
         library.function_code.calls.meanings[callee, tuple(argtypes)] = callee.returned(argtypes)
     if isinstance(meaning, PythonBody):
-        return meaning.lowered(context, builder, argtypes, values)
+        return meaning.lower(context, builder, argtypes, values)
     return _call_c_function(context, builder, meaning, (argtypes, values), loc)
 
 

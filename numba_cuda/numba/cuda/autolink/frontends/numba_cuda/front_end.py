@@ -133,7 +133,7 @@ def _launch_facts(compiled: Any, plan: LinkPlan) -> LaunchFacts:
     )
 
 
-def launched(kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None]) -> list[BuildRecord]:
+def read_launched(kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None]) -> list[BuildRecord]:
     """Return the records of *kernel* as launches compiled it: for *capabilities*, of which ``None`` alone stands for
     all that it was compiled for. It is linked now for those that it is not yet linked for."""
     compiled = _only_overload(kernel)

@@ -3,7 +3,8 @@
 
 ========================  ============================================================================
 ``translation_unit``      everything that determines what NVRTC compiles a source to
-``nvrtc``                 call NVRTC, and precompile headers: the script of a child process
+``nvrtc``                 what NVRTC made of a source, or why it made nothing
+``nvrtc_child``           call NVRTC, and precompile headers: the script of a child process
 ``nvrtc_processes``       compile translation units in child processes, within limits
 ``precompiled_headers``   which sources begin alike, and whether their headers are as they were
 ``prototype_assertions``  assertions in a translation unit that its functions have these types

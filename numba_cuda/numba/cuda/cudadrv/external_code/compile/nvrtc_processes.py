@@ -9,14 +9,12 @@ threads compile.
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import sys
 import threading
 from collections.abc import Sequence
 from typing import Any
 
-from cuda import pathfinder
 from cuda.core import ProgramOptions
 
 from ..cache.key import CacheKey
@@ -27,7 +25,7 @@ from ..diagnostics.log import logger
 from ..headers.manifest import HeaderManifest
 from ..platform.child_pool import ChildPool
 from ..platform.child_process import ChildEndedError, ChildError, ChildProcess, ChildStartError, limited_memory
-from . import nvrtc, precompiled_headers
+from . import nvrtc, nvrtc_child, precompiled_headers
 from .nvrtc import Compiled, CompileError
 from .translation_unit import TranslationUnit, working_directory
 
@@ -43,7 +41,7 @@ class NvrtcProcess(ChildProcess):
     """A child process that compiles, and the headers that it has precompiled."""
 
     def __init__(self) -> None:
-        super().__init__(nvrtc.__file__, memory=memory_limit(), has_folder=True)
+        super().__init__(nvrtc_child.__file__, memory=memory_limit(), has_folder=True, has_packages=False)
         self.headers = precompiled_headers.PrecompiledHeaders(self.folder)
 
 
@@ -173,7 +171,7 @@ def run_in_child(
     timeline.in_process(child.pid)
     try:
         reply = child.request(_arguments(unit, options, names, traces), [code.encode()], timeout=time_limit())
-    except UnicodeEncodeError as error:
+    except (UnicodeEncodeError, RuntimeError) as error:
         raise CompileError(unit.name, f"{error}") from error
     except ChildEndedError as error:
         raise CompileError(unit.name, _ended(error)) from error
@@ -189,7 +187,7 @@ def run_in_child(
 def _arguments(unit: TranslationUnit, options: Sequence[str], names: Sequence[str], traces: str = "") -> dict[str, Any]:
     return {
         "run": _run(unit, options, names) | {"traces": traces},
-        "library": _library(),
+        "library": nvrtc.library_path(),
         "folder": working_directory(),
         "precompiles": precompiled_headers.enabled(),
         "to": "",
@@ -198,15 +196,6 @@ def _arguments(unit: TranslationUnit, options: Sequence[str], names: Sequence[st
 
 def _run(unit: TranslationUnit, options: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
     return {"name": unit.name, "options": list(options), "output": unit.output, "names": list(names)}
-
-
-@functools.cache
-def _library() -> str:
-    """Return the path of the NVRTC that this process has, so that children have the same."""
-    try:
-        return str(pathfinder.load_nvidia_dynamic_lib("nvrtc").abs_path or "")
-    except Exception:  # each platform and version reports a missing library in its own way; the child says it again
-        return ""
 
 
 def _ended(error: ChildEndedError) -> str:

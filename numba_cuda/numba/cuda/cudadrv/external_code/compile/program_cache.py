@@ -133,17 +133,24 @@ class CachedUnit:
             places = repr((self.unit.name, self.unit.option("include_path"), working_directory()))
             key = dataclasses.replace(key, parts=(*key.parts, ("places", places)))
 
-        def compiled() -> bytes:
-            return self._compiled(compile_, called, manifest)
+        edited: bytes | None = None  # compiled while a header was edited
 
-        try:
-            fetched = store.fetch(key, compiled)
+        def build() -> bytes | None:
+            nonlocal edited
+            data, is_certain = self._compile(compile_, called, manifest)
+            edited = None if is_certain else data
+            return data if is_certain else None
+
+        fetched = store.fetch(key, build)
+        if fetched is not None:
             unchecked = called if fetched.origin == "built" else _unchecked(program, called)
-            if unchecked and fetched.origin != "built":
-                fetched = Fetched(compiled(), "built", 0)
-            _put_checked(program, unchecked)
-        except _HeaderEditedError as edited:
-            fetched, found = Fetched(edited.data, "built", 0), None
+            if unchecked and fetched.origin != "built" and (data := build()) is not None:
+                fetched = Fetched(data, "built", 0)
+            if edited is None:
+                _put_checked(program, unchecked)
+        if edited is not None:
+            fetched, found = Fetched(edited, "built", 0), None
+        assert fetched is not None
         return FetchedProgram(fetched.data, fetched.origin, time.perf_counter() - start, found)
 
     def lowered(self, names: Sequence[str], compile_: CompileNames, asked: str = "") -> Lowered:
@@ -188,16 +195,16 @@ class CachedUnit:
             return built()
         program, manifest = known
 
-        def build() -> bytes:
-            current_store().put(program, self._compiled(here, (), manifest))
+        def build() -> bytes | None:
+            data, is_certain = self._compile(here, (), manifest)
+            if not is_certain:
+                return None
+            current_store().put(program, data)
             return json.dumps(built()[:2]).encode()
 
-        try:
-            lowered = current_store().fetch(key_of(program), build)
-        except _HeaderEditedError:
+        lowered = current_store().fetch(key_of(program), build)
+        if lowered is None or found is not None:
             return built()
-        if found is not None:
-            return found
         known_names, log = json.loads(lowered.data)
         return Lowered(known_names, log, lowered.origin)
 
@@ -225,11 +232,11 @@ class CachedUnit:
         data: bytes | None = None
         start = time.perf_counter()
 
-        def record() -> bytes:
+        def record() -> bytes | None:
             nonlocal data
             result = compiled_with_headers(self._headers.text, lambda: self._checked(compile_, called))
             if result is None or result[1] is None:
-                raise _NoRecordError
+                return None
             data = _packed(result[0])
             with self._lock:
                 self._headers.note(result[1], time.monotonic())
@@ -241,8 +248,7 @@ class CachedUnit:
             self._found = key.digest
             return result[1].packed
 
-        with contextlib.suppress(_NoRecordError):
-            store.fetch(self.base_key, record, is_portable=lambda _: False)
+        store.fetch(self.base_key, record, is_portable=lambda _: False)
         return data
 
     def _is_new(self, store: CacheStore) -> bool:
@@ -265,13 +271,13 @@ class CachedUnit:
             current_store().put(self._keys.source, b"")
             precompile(self.unit, manifest)
 
-    def _compiled(self, compile_: Compile, called: Called, manifest: HeaderManifest) -> bytes:
-        """Compile the program, whose headers are those of *manifest*, or raise `_HeaderEditedError`."""
+    def _compile(self, compile_: Compile, called: Called, manifest: HeaderManifest) -> tuple[bytes, bool]:
+        """Compile the program. Return it, and whether its headers are those of *manifest*: where one was edited
+        meanwhile, nobody knows which text was compiled."""
         data = _packed(self._checked(compile_, called))
-        if manifest.refreshed() is None:
-            raise _HeaderEditedError(data)
-        self._compiled_with(manifest)
-        return data
+        if is_certain := manifest.refreshed() is not None:
+            self._compiled_with(manifest)
+        return data, is_certain
 
     def _checked(self, compile_: Compile, called: Called) -> Compiled:
         """Compile the unit, and check the types of the functions *called*."""
@@ -316,25 +322,13 @@ class CachedUnit:
             key, manifest = self._current()
         if not dataclasses.replace(manifest, recorded=began).is_settled:
             # One is so new that it may have been edited after NVRTC read it. Now it is known which to watch.
-            try:
-                data = self._compiled(compile_, called, manifest)
-            except _HeaderEditedError as edited:
-                return edited.data
+            data, is_certain = self._compile(compile_, called, manifest)
+            if not is_certain:
+                return data
         current_store().put(key, data)
         _put_checked(key, called)
         self._found = key.digest
         return data
-
-
-class _NoRecordError(Exception):
-    """A program was compiled, or was not, and its headers are not known."""
-
-
-class _HeaderEditedError(Exception):
-    """A header was edited while the program *data* was compiled: nobody knows which text was."""
-
-    def __init__(self, data: bytes):
-        self.data = data
 
 
 def _put_checked(program: CacheKey, called: Called) -> None:

@@ -32,7 +32,7 @@ _REMEDIES = {
 _PTX_LINE = re.compile(r"ptx input, line (\d+)")
 
 
-def explained(job: LinkJob, log: str) -> LinkError:
+def explain_failure(job: LinkJob, log: str) -> LinkError:
     """Return the error that says what nvJitLink's *log* means."""
     if found := _TOO_MUCH.search(log):
         memory, remedy = _REMEDIES[found[1]]

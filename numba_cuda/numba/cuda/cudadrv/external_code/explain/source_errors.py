@@ -10,7 +10,7 @@ from ..compile import nvrtc_log, programs
 from ..compile.nvrtc import CompileError
 from ..compile.programs import SourceError
 from ..compile.prototype_assertions import PrototypeError, WrongFunction
-from ..formats.symbols import defined_in
+from ..formats.symbols import find_defined
 from ..inputs import kinds
 from ..inputs.c_prototypes import CalledFunction
 from ..inputs.link_input import LinkInput
@@ -20,10 +20,11 @@ from ..plan.kernel_code import KernelCode
 from ..plan.link_plan import NAMED_EXPLICITLY, LinkPlan, PlannedInput
 from ..plan.variable_checks import declaration_error, undeclared_variable
 from ..platform.target import Target
+from .include_chain import describe_chain
 from .unsupported_instruction import unsupported_in, unsupported_in_source
 
 
-def declared_only(plan: LinkPlan, kernel_code: KernelCode, error: SourceError) -> set[tuple[int, CalledFunction]]:
+def find_declared_only(plan: LinkPlan, kernel_code: KernelCode, error: SourceError) -> set[tuple[int, CalledFunction]]:
     """Return the functions that a unit of the plan declares with other types than the calls have, and does not define,
     with the index of the unit: those types do not matter. Raises what any other *error* of the compile stage means."""
     planned, cause = plan.units[error.number], error.error
@@ -41,18 +42,18 @@ def declared_only(plan: LinkPlan, kernel_code: KernelCode, error: SourceError) -
     if not isinstance(cause, PrototypeError):
         others = [(plan.units[each.number], each.error) for each in error.others]
         raise does_not_compile(plan, planned, kernel_code, cause, others) from cause
-    if defined := defined_among(planned.input, cause.wrong, plan.target):
+    if defined := find_defined_among(planned.input, cause.wrong, plan.target):
         raise wrong_types(plan, planned, cause, defined) from cause
     return {(error.number, each.called) for each in cause.wrong}
 
 
-def defined_among(source: LinkInput, wrong: Sequence[WrongFunction], target: Target) -> list[WrongFunction]:
+def find_defined_among(source: LinkInput, wrong: Sequence[WrongFunction], target: Target) -> list[WrongFunction]:
     """Return those of the *wrong* functions that *source* defines: others it only declares, or they are C++ functions
     that have the name of another input's C function."""
     program = programs.compiled(source, target)
     if program.kind is kinds.LTO_IR:
         return [each for each in wrong if defined_in_ltoir(program.code, [each.called.symbol], target.arch)]
-    names = defined_in(program.kind.name, program.code)
+    names = find_defined(program.kind.name, program.code)
     return [each for each in wrong if each.called.symbol in names]
 
 
@@ -76,6 +77,7 @@ def does_not_compile(
         f"{planned.input.name!r} does not compile: {nvrtc_log.first_error(error.log, planned.input.name)}",
         f"at fault: {planned}",
         f"source: {path or 'could not be saved'}",
+        *describe_chain(error.log, planned.input.text, planned.input.name, options.include_paths),
         f"what to do: {todo}",
         *(f"does not compile either: {each}" for each, _ in others),
         log="\n".join([error.log, *(each.log for _, each in others)]),

@@ -115,9 +115,9 @@ def _names_in(part: Part, target: Target) -> frozenset[str] | None:
         if source is not None and source.kind is kinds.CUDA:
             with contextlib.suppress(CompileError):  # to machine code, whose symbols can be read
                 program = programs.compiled(source, dataclasses.replace(target, lto=False))
-                return symbols.defined_in("cubin", program.code)
+                return symbols.find_defined("cubin", program.code)
         return None
-    names = symbols.defined_in(part.kind.name, part.code)
+    names = symbols.find_defined(part.kind.name, part.code)
     if has_compressed_piece(part.kind.name, part.code):
         names |= symbols.host_functions(part.kind.name, part.code)
     return names or None

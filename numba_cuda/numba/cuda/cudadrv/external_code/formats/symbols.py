@@ -44,13 +44,13 @@ def symbols_of(kind: str, code: bytes) -> Symbols | None:
     return None
 
 
-def defined_in(kind: str, code: bytes) -> frozenset[str]:
+def find_defined(kind: str, code: bytes) -> frozenset[str]:
     """Return the symbols that code of *kind* defines for other code, as far as it can be read: none of LTO-IR, nor of
     compressed pieces."""
     return frozenset(name for symbols in _readable(kind, code) for name in symbols.defined)
 
 
-def undefined_in(kind: str, code: bytes) -> frozenset[str]:
+def find_undefined(kind: str, code: bytes) -> frozenset[str]:
     """Return the symbols that code of *kind* references and does not define, as far as it can be read."""
     readable = list(_readable(kind, code))
     defined = {name for symbols in readable for name in symbols.defined}

@@ -13,13 +13,14 @@ import functools
 import hashlib
 import os
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from numba_cuda_autolink.files import read_with_status, refuse_special_file
+from numba_cuda_autolink.files import is_regular_file, read_with_status
 
 from .file_state import Header, is_settled, state_in, state_of
-from .preprocessor import ANGLED, EVERY, Directives, Macros, UnknownTextError, may_mention, without_comments
+from .macros import Macros, UnknownTextError
+from .preprocessor import ANGLED, EVERY, Definition, Directives
 
 
 @dataclass
@@ -55,9 +56,9 @@ class SourceText:
 
     @property
     def text(self) -> bytes:
-        """What the macros that options define stand for, and the code, without comments."""
-        options = "".join(f"{value}\n" for _, value in self.defined)
-        return options.encode() + without_comments(self.code)
+        """What the macros that options define stand for, and the code."""
+        options = "".join(f"{value} \n" for _, value in self.defined)
+        return options.encode() + self.code
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -77,7 +78,7 @@ class Scan:
         self._macros, self._probing = Macros(()), frozenset[bytes]()
         self._looked_up: set[tuple[str, str, str | None]] = set()
         self._followed: dict[tuple[str, str], str] = {}
-        self._is_file = functools.cache(os.path.isfile)
+        self._is_file = functools.cache(is_regular_file)
         self._is_folder = functools.cache(os.path.isdir)
         self._real_path = functools.cache(self._real_path_of)
 
@@ -94,7 +95,7 @@ class Scan:
             self.found.unclear
             or any(directives.computed for directives in texts)
             # Headers of packages may include what a macro names.
-            or any(each.body.startswith((b'"', b"<")) for directives in texts for each in directives.definitions)
+            or any(Definition.of(*each).body[:1] in (b'"', b"<") for text in texts for each in text.definitions)
             or not set(self._folders).issubset(self.source.packages)
         )
 
@@ -148,7 +149,7 @@ class Scan:
         try:
             probing = self._probing = macros.probing()
             for path, _, folder in self._texts if probing else ():
-                for probed in macros.probed(self._text(path, probing), probing):
+                for probed in macros.probed(self._text(path), probing):
                     self._look_up(EVERY, probed, folder)
         except UnknownTextError as error:
             self._doubt("", f"the macro {error} probes for a header that the text does not show")
@@ -157,16 +158,11 @@ class Scan:
             self.found.has_path = any(macros.contain_path(self._text(path)) for path in own)
         return bool(self._pending)
 
-    def _text(self, path: str, names: Collection[bytes] = ()) -> bytes:
-        """Return a text without comments; of a file that mentions none of *names*, if there are any, return nothing."""
-        if not path:
-            return self.source.text
+    def _text(self, path: str) -> bytes:
         try:
-            with open(path, "rb") as file:
-                text = file.read()
+            return read_with_status(path)[0] if path else self.source.text
         except OSError:  # it was removed meanwhile, which its state will show
             return b""
-        return without_comments(text) if not names or may_mention(text, names) else b""
 
     def probed_by(self, source: SourceText) -> frozenset[str]:
         """Return the names of the headers that the text of *source* probes for through the macros that this scan found.
@@ -193,11 +189,10 @@ class Scan:
     def _take_file(self, base: str, name: str) -> bool:
         """Read the header *name* below *base* if there is one, else note its absence; return whether there is."""
         path = os.path.join(base, name)
-        if self._is_folder(os.path.dirname(path) or os.curdir):  # toolkits have few folders in common
-            if self._is_file(path):
-                self._read(path)
-                return True
-            refuse_special_file(path)  # which NVRTC would wait for
+        # Toolkits have few folders in common. NVRTC would wait for what is neither a file nor a directory.
+        if self._is_folder(os.path.dirname(path) or os.curdir) and self._is_file(path):
+            self._read(path)
+            return True
         self.found.absent.setdefault(base, {})[name] = None
         return False
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import dataclasses
 from typing import NamedTuple
 
+from .macros import UnknownTextError
 from .manifest import HeaderManifest, HeaderWatch
-from .preprocessor import Directives, UnknownTextError
+from .preprocessor import Directives
 from .scan import Scan, SourceText
 
 _MOST_KNOWN = 16  # the macros of CUB's headers take a megabyte

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from ..cache.key import CacheKey
 from ..cache.store import current_store
 from ..formats.containers import has_compressed_piece
-from ..formats.symbols import defined_in, undefined_in
+from ..formats.symbols import find_defined, find_undefined
 from ..inputs import kinds
 from ..platform import cuda_libraries
 from .linker_input import LinkJob, Part
@@ -57,12 +57,12 @@ def _find_references(job: LinkJob) -> list[Part]:
     parts = _external(job)
     if len(parts) < 2:
         return []
-    wanted = {id(part): undefined_in(part.kind.name, part.code) for part in parts}
+    wanted = {id(part): find_undefined(part.kind.name, part.code) for part in parts}
     if not any(wanted.values()):
         return []
     found: dict[int, Part] = {}
     for other in parts:
-        defined = None if other.kind is kinds.LTO_IR else defined_in(other.kind.name, other.code)
+        defined = None if other.kind is kinds.LTO_IR else find_defined(other.kind.name, other.code)
         for part in parts:
             symbols = wanted[id(part)]
             if part is not other and (symbols if defined is None else symbols & defined):

@@ -135,7 +135,7 @@ def _readable(parts: Sequence[Part]) -> tuple[dict[str, Part], Duplicate | None]
     """Return which part defines each symbol that can be read, and the first that two of *parts* define."""
     defined: dict[str, Part] = {}
     for part in parts:
-        for symbol in sorted(symbols.defined_in(part.kind.name, part.code)):
+        for symbol in sorted(symbols.find_defined(part.kind.name, part.code)):
             if symbol in defined:
                 return defined, Duplicate(symbol, defined[symbol], part)
             defined[symbol] = part

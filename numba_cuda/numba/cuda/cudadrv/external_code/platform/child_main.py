@@ -14,14 +14,16 @@ import json
 import os
 import select
 import signal
-import site
 import sys
 import threading
-from collections.abc import Sequence
-from types import ModuleType
-from typing import IO, Any
 
-Content = dict[str, Any]  # of JSON values
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+    from typing import IO, Any
+
+    Content = dict[str, Any]  # of JSON values
 
 _WATCH_INTERVAL = 1.0  # seconds between two looks of a child at its parent
 _MOST_TRIES = 100
@@ -108,10 +110,13 @@ def _resolved(path: str) -> str | None:
 def _loaded(setup: Content) -> ModuleType:
     """Load the script, with the parent's path but for the working directory."""
     if setup["user_site"]:  # which an isolated interpreter leaves out
+        import site
+
         site.addsitedir(setup["user_site"])
-    here = _resolved(os.curdir)
-    # Where an installed package lies in the working directory (an editable install), that is in the path already.
-    sys.path[:] = [entry for entry in setup["path"] if entry in sys.path or _resolved(entry) != here]
+    if setup["path"] is not None:
+        here = _resolved(os.curdir)
+        # Where an installed package lies in the working directory (an editable install), that is in the path already.
+        sys.path[:] = [entry for entry in setup["path"] if entry in sys.path or _resolved(entry) != here]
     spec = importlib.util.spec_from_file_location("numba_cuda_autolink_child", setup["script"])
     assert spec is not None and spec.loader is not None
     script = sys.modules[spec.name] = importlib.util.module_from_spec(spec)

@@ -30,11 +30,14 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..diagnostics.signal_handlers import raised_by_signal_handler
 from . import child_main
-from .child_main import Content, packed, receive, send
+from .child_main import packed, receive, send
+
+if TYPE_CHECKING:
+    from .child_main import Content
 
 # The variables of a shared cache, of fsspec, and of the clouds that it may be in.
 _SECRETS = ("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE", "FSSPEC_", "AWS_", "AZURE_", "CLOUDSDK_", "GCLOUD_", "GOOGLE_")
@@ -83,8 +86,9 @@ def _without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
 
 class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
     """A child process that runs *script*, a file, with *environment* added to this process's and at most *memory*
-    bytes. It may have a *folder* for files, which is removed at its end. Raises `ChildStartError` if there is no
-    interpreter to start, or it does not start.
+    bytes. It may have a *folder* for files, which is removed at its end. Without packages, which the script then cannot
+    import, it starts in a third of the time. Raises `ChildStartError` if there is no interpreter to start, or it does
+    not start.
 
     Any number of requests may be made, one at a time, from any thread. Close it, or use it in a ``with`` statement.
     """
@@ -96,6 +100,7 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
         environment: Mapping[str, str] | None = None,
         memory: int | None = None,
         has_folder: bool = False,
+        has_packages: bool = True,
     ):
         if not sys.executable:
             raise ChildStartError("no child process can be started: this Python is embedded (sys.executable is empty)")
@@ -106,7 +111,13 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
                 self.folder = tempfile.mkdtemp(prefix="numba-cuda-autolink-")
                 self._remove_folder = weakref.finalize(self, _remove, self.folder, os.getpid())
             self._process = subprocess.Popen(
-                [sys.executable, "-I", os.path.abspath(child_main.__file__), self._mark.decode()],
+                [
+                    sys.executable,
+                    "-I",
+                    *([] if has_packages else ["-S"]),
+                    os.path.abspath(child_main.__file__),
+                    self._mark.decode(),
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -128,9 +139,9 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
         self._reader.start()
         self._lock = threading.Lock()
         self._ended: ChildEndedError | None = None
-        user_site = site.getusersitepackages() if site.ENABLE_USER_SITE else None
+        user_site = site.getusersitepackages() if site.ENABLE_USER_SITE and has_packages else None
         setup = {
-            "path": absolute_path(),
+            "path": absolute_path() if has_packages else None,
             "user_site": user_site,
             "script": os.path.abspath(script),
             "memory": memory,

@@ -125,78 +125,56 @@ def nvrtc_ptx(source, cc):
     return text.decode()
 
 
-def assert_inlined(kernel, *argtypes):
-    """Check that LTO removes the call, and that the same code links without LTO."""
-    linked = build(kernel, argtypes, output="ptx").code.decode()
-    assert "call." not in linked
-    assert "f" not in symbols(build(kernel, argtypes, lto=True).code)
-    assert "f" in symbols(build(kernel, argtypes, lto=False).code)
+def kernel_of(parameters, statement, more=(), **objects):
+    """A kernel with these *parameters* and, for each, a *statement* in which ``NAME`` is the parameter's name."""
+    body = "".join(f"    {line}\n" for each in parameters for line in statement.replace("NAME", each).split("; "))
+    exec(f"def kernel({', '.join((*parameters, *more))}):\n{body}", objects)
+    return objects["kernel"]
 
 
-@pytest.mark.parametrize("name, cxx", NUMBERS.items())
-class TestNumbers:
-    def test_have_their_cxx_name(self, name, cxx):
-        assert autolink.cxx_type(getattr(types, name)) == cxx
-
-    @pytest.mark.parametrize("cc", DIALECTS)
-    def test_are_declared_as_nvrtc_declares_arguments(self, name, cxx, cc):
-        takes = C(f"takes_{name}")
-
-        def kernel(x):
-            takes(x[0])
-
-        assert from_numba(kernel, getattr(types, name)[::1], cc=cc) == [nvrtc_declarations(cc)[takes.symbol]]
-
-    @pytest.mark.parametrize("cc", DIALECTS)
-    def test_are_declared_as_nvrtc_declares_results(self, name, cxx, cc):
-        returns = C(f"returns_{name}", getattr(types, name))
-
-        def kernel(x):
-            x[0] = returns()
-
-        assert from_numba(kernel, getattr(types, name)[::1], cc=cc) == [nvrtc_declarations(cc)[returns.symbol]]
+def test_types_have_their_cxx_names():
+    assert {name: autolink.cxx_type(getattr(types, name)) for name in NUMBERS} == NUMBERS
+    assert {name: autolink.cxx_type(argtype) for name, (argtype, _) in POINTERS.items()} == {
+        name: cxx for name, (_, cxx) in POINTERS.items()
+    }
 
 
-@pytest.mark.parametrize("name", POINTERS)
-class TestPointers:
-    def test_have_their_cxx_type(self, name):
-        assert autolink.cxx_type(POINTERS[name][0]) == POINTERS[name][1]
-
-    @pytest.mark.parametrize("cc", DIALECTS)
-    def test_are_declared_as_nvrtc_declares_them(self, name, cc):
-        takes = C(f"takes_{name}")
-
-        def kernel(x):
-            takes(x)
-
-        assert from_numba(kernel, POINTERS[name][0], cc=cc) == [nvrtc_declarations(cc)[takes.symbol]]
+@pytest.mark.parametrize("cc", DIALECTS)
+def test_numbers_are_declared_as_nvrtc_declares_arguments_and_results(cc):
+    takes = {f"takes_{name}": C(f"takes_{name}") for name in NUMBERS}
+    returns = {f"returns_{name}": C(f"returns_{name}", getattr(types, name)) for name in NUMBERS}
+    kernel = kernel_of(NUMBERS, "takes_NAME(NAME[0]); NAME[0] = returns_NAME()", **takes, **returns)
+    declared = from_numba(kernel, *(getattr(types, name)[::1] for name in NUMBERS), cc=cc)
+    assert declared == sorted(nvrtc_declarations(cc)[name] for name in (*takes, *returns))
 
 
-def some_of(names, *short):
-    """The *names*, of which all but those in *short* are for the whole form."""
-    return [name if name in short else pytest.param(name, marks=pytest.mark.thorough) for name in names]
+@pytest.mark.parametrize("cc", DIALECTS)
+def test_pointers_are_declared_as_nvrtc_declares_them(cc):
+    takes = {f"takes_{name}": C(f"takes_{name}") for name in POINTERS}
+    kernel = kernel_of(POINTERS, "takes_NAME(NAME)", **takes)
+    declared = from_numba(kernel, *(argtype for argtype, _ in POINTERS.values()), cc=cc)
+    assert declared == sorted(nvrtc_declarations(cc)[name] for name in takes)
 
 
-@pytest.mark.parametrize("name", some_of(NUMBERS, "boolean", "int64", "float16", "complex64"))
-def test_numbers_are_inlined_under_lto(name):
-    number, cxx = getattr(types, name), NUMBERS[name]
-    f = C("f", number, source=f'extern "C" __device__ {cxx} f({cxx} x) {{ return x; }}')
-
-    def kernel(x, y):
-        y[0] = f(x[0])
-
-    assert_inlined(kernel, number[::1], number[::1])
-
-
-@pytest.mark.parametrize("name", some_of(POINTERS, "array", "array_readonly", "record", "tuple", "pointer"))
-def test_pointers_are_inlined_under_lto(name):
-    argtype, cxx = POINTERS[name]
-    f = C("f", source=f'extern "C" __device__ void f({cxx} x, char* y) {{ *y = *(const char*)x; }}')
-
-    def kernel(x, y):
-        f(x, y)
-
-    assert_inlined(kernel, argtype, types.int8[::1])
+def test_numbers_and_pointers_are_inlined_under_lto():
+    """And link without it."""
+    objects = {}
+    for name, cxx in NUMBERS.items():
+        source = f'extern "C" __device__ {cxx} f_{name}({cxx} x) {{ return x; }}'
+        objects[f"f_{name}"] = C(f"f_{name}", getattr(types, name), source=source)
+    for name, (_, cxx) in POINTERS.items():
+        source = f'extern "C" __device__ void f_{name}({cxx} x, char* y) {{ *y = *(const char*)x; }}'
+        objects[f"f_{name}"] = C(f"f_{name}", source=source)
+    numbers = kernel_of(NUMBERS, "NAME[1] = f_NAME(NAME[0])", **objects)
+    pointers = kernel_of(POINTERS, "f_NAME(NAME, y)", ("y",), **objects)
+    of_pointers = (*(argtype for argtype, _ in POINTERS.values()), types.int8[::1])
+    for kernel, argtypes, calls in (
+        (numbers, tuple(getattr(types, name)[::1] for name in NUMBERS), len(NUMBERS)),
+        (pointers, of_pointers, len(POINTERS)),
+    ):
+        assert "call." not in build(kernel, argtypes, output="ptx").code.decode()
+        without_lto = symbols(build(kernel, argtypes, lto=False).code)
+        assert len([name for name in without_lto if name.startswith("f_")]) == calls
 
 
 @pytest.mark.parametrize("cc", DIALECTS)
@@ -252,31 +230,28 @@ def test_none_is_a_null_pointer():
     assert re.search(r"st\.param\.b64\s+\[param0(\+0)?\], (0|%rd\d+)", text)
 
 
+class Copy(autolink.DeviceCallable):
+    def __init__(self, name):
+        self.name = name
+
+    def __numba_cuda_call__(self, out, value):
+        args = {"out": None, "value": autolink.by_reference(self.name)}
+        return autolink.Extern(f"copy_{self.name}", args=args)
+
+    def __numba_cuda_link__(self, out, value):
+        cxx = autolink.cxx_type(self.name)
+        code = f'extern "C" __device__ void copy_{self.name}({cxx}* out, const {cxx}* value) {{ *out = *value; }}'
+        return autolink.CUDASource(HEADERS + code, unit="copies")
+
+
 @pytest.mark.parametrize("lto", [True, False])
-@pytest.mark.parametrize("name", ["int8", "uint16", "int64", "float16", "float32", "float64", "complex64", "boolean"])
-def test_a_number_is_passed_by_reference(name, lto):
-    numba_type = getattr(types, name)
-    cxx = autolink.cxx_type(numba_type)
-
-    class Copy(autolink.DeviceCallable):
-        def __numba_cuda_call__(self, out, value):
-            return autolink.Extern("copy", args={"out": None, "value": autolink.by_reference(name)})
-
-        def __numba_cuda_link__(self, out, value):
-            includes = "#include <cuda_fp16.h>\n" if name == "float16" else ""
-            return autolink.CUDASource(
-                includes + f'extern "C" __device__ void copy({cxx}* out, const {cxx}* value) {{ *out = *value; }}'
-            )
-
-    copy = Copy()
-
-    def kernel(out, value):
-        copy(out, value)
-        copy(out, 1)
-
-    linked = build(cuda.jit(kernel, lto=lto), types.void(numba_type[::1], numba_type))
-    if lto:
-        assert "copy" not in symbols(linked.code)
+def test_numbers_are_passed_by_reference(lto):
+    names = ["int8", "uint16", "int64", "float16", "float32", "float64", "complex64", "boolean"]
+    copies = {f"copy_{name}": Copy(name) for name in names}
+    kernel = kernel_of(names, "copy_NAME(NAME, NAME[1]); copy_NAME(NAME, 1)", **copies)
+    linked = build(kernel, tuple(getattr(types, name)[::1] for name in names), lto=lto)
+    copied = [name for name in symbols(linked.code) if name.startswith("copy_")]
+    assert len(copied) == (0 if lto else len(names))
 
 
 def test_a_number_by_reference_is_converted_or_rejected():

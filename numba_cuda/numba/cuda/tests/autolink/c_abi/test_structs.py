@@ -7,7 +7,7 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
-from autolink_support import build, ptx
+from autolink_support import build, ptx, symbols
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.core.errors import TypingError
@@ -37,7 +37,6 @@ STRUCTS = {
         "signed char c; struct { short a; double b; } inner; int last;",
     ),
 }
-STRUCT_IDS = list(STRUCTS)
 
 
 class Through(autolink.DeviceCallable):
@@ -61,14 +60,12 @@ class Through(autolink.DeviceCallable):
         return f'extern "C" __device__ S_{self.name} {self.name}(S_{self.name} s)'
 
 
-def through(name):
-    """Return a kernel that passes a struct through a function of C++, twice."""
-    function = Through(name)
-
-    def kernel(value):
-        function(function(value))
-
-    return kernel
+def through_all():
+    """Return a kernel that passes each struct through a function of C++, twice."""
+    scope = {f"through_{name}": Through(name) for name in STRUCTS}
+    calls = "".join(f"    through_{name}(through_{name}({name}))\n" for name in STRUCTS)
+    exec(f"def kernel({', '.join(STRUCTS)}):\n{calls}", scope)
+    return scope["kernel"]
 
 
 def declarations(text):
@@ -83,22 +80,18 @@ def nvrtc_declarations():
     return declarations(ptx(f'{declared}\nextern "C" __global__ void kernel(char* p) {{ {calls} }}').decode())
 
 
+ARGTYPES = tuple(numba_type for numba_type, _ in STRUCTS.values())
+
+
 @pytest.mark.parametrize("cc", [(9, 0), (10, 0)])
-@pytest.mark.parametrize("name", STRUCT_IDS)
-class TestStructs:
-    def test_are_declared_as_nvrtc_declares_them(self, name, cc):
-        options = {"device": False, "abi": "numba", "output": "ptx"}
-        text = cuda.compile(through(name), (STRUCTS[name][0],), cc=cc, **options)[0]
-        (found,) = declarations(text)
-        assert found in nvrtc_declarations()
+def test_structs_are_declared_as_nvrtc_declares_them_and_inlined_under_lto(cc):
+    text, _ = cuda.compile(through_all(), ARGTYPES, cc=cc, device=False, abi="numba", output="ptx")
+    assert declarations(text) == nvrtc_declarations()
+    assert "call" not in build(through_all(), ARGTYPES, output="ptx", cc=cc).code.decode()
 
-    def test_are_inlined_under_lto(self, name, cc):
-        linked = build(through(name), (STRUCTS[name][0],), output="ptx", cc=cc)
-        assert "call" not in linked.code.decode()
 
-    def test_link_without_lto(self, name, cc):
-        if cc == (9, 0):
-            build(through(name), (STRUCTS[name][0],), lto=False)
+def test_structs_link_without_lto():
+    assert set(STRUCTS) <= symbols(build(through_all(), ARGTYPES, lto=False).code)
 
 
 def test_a_struct_costs_what_its_members_cost():

@@ -244,21 +244,16 @@ def test_records_and_several_values_may_be_state():
     assert calls_in(kernel, (types.float32[::1], types.Array(record, 1, "C"), types.float32[::1])) == []
 
 
-@pytest.mark.parametrize(
-    "name", ["int8", "uint16", "int64", "boolean", "float16", "float64", "complex64", "complex128"]
-)
-@pytest.mark.parametrize("lto", [True, False])
-def test_numbers_are_of_their_types_in_cxx(name, lto):
+def test_numbers_are_of_their_types_in_cxx():
     apply = Apply()
-    numba_type = getattr(types, name)
-    function = cuda.jit(device=True)(lambda a, b: b if name == "boolean" else a + b)
-
-    def kernel(x):
-        x[0] = apply(function, x[1], x[2])
-
-    build(cuda.jit(kernel, lto=lto), (types.Array(numba_type, 1, "C"),))
-    if lto:
-        assert calls_in(kernel, (types.Array(numba_type, 1, "C"),)) == []
+    names = ("int8", "uint16", "int64", "boolean", "float16", "float64", "complex64", "complex128")
+    add, second = cuda.jit(device=True)(lambda a, b: a + b), cuda.jit(device=True)(lambda a, b: b)
+    scope = {"apply": apply, "add": add, "second": second}
+    lines = (f"{name}[0] = apply({'second' if name == 'boolean' else 'add'}, {name}[1], {name}[2])" for name in names)
+    exec(f"def kernel({', '.join(names)}):\n    " + "\n    ".join(lines), scope)
+    signature = tuple(types.Array(getattr(types, name), 1, "C") for name in names)
+    build(scope["kernel"], signature, lto=False)
+    assert calls_in(scope["kernel"], signature) == []
 
 
 def test_tuples_and_records_are_structs_of_any_class():

@@ -27,7 +27,8 @@ def test_every_primitive_inlines_an_operator_with_state():
     assert len([name for name in names if name.startswith("nearer(")]) == 1
 
 
-@pytest.mark.parametrize("dtype", ["complex64", pytest.param("float16", marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("dtype", ["complex64", "float16"])
 def test_operators_of_other_numbers(dtype):
     @cuda.jit(device=True)
     def scaled(a, b, factor):

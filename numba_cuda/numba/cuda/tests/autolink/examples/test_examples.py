@@ -3,6 +3,7 @@
 
 import ctypes
 import importlib.util
+import itertools
 import os
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.core.errors import TypingError
+from parameters import in_turn
 from repository import EXAMPLES, SUPPORT, module
 
 LONG = ("fft", "cub_block_sum", "cub_unique", "cub_by_name", "nufft_window", "finished_graph")
@@ -272,9 +274,9 @@ LAUNCHABLE = 48 << 10  # bytes of dynamic shared memory that a kernel gets witho
 
 @pytest.mark.gpu
 class TestOnTheGPU:
-    @pytest.mark.parametrize("size", SIZES)
-    @pytest.mark.parametrize("precision", PRECISIONS)
-    @pytest.mark.parametrize("direction", DIRECTIONS)
+    @pytest.mark.parametrize(
+        "size, precision, direction", in_turn([(n,) for n in SIZES], [*itertools.product(PRECISIONS, DIRECTIONS)])
+    )
     def test_our_fft(self, fft_example, size, precision, direction):
         most = [min(3, 1024 * elements // size) for elements in elements_for(size)]
         splits = [(None, None), (None, 1), *zip(elements_for(size), most, strict=True)]
@@ -298,7 +300,9 @@ class TestOnTheGPU:
         kernel[7, forward.block_dim](device)
         assert run_example.relative_error(device.copy_to_host() / 256, x) < 1e-6
 
-    @pytest.mark.parametrize("threads", [32, 100, 512])
-    @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "uint64", "float32", "float64"])
+    @pytest.mark.parametrize(
+        "dtype, threads",
+        in_turn([(n,) for n in ("int8", "uint16", "int32", "uint64", "float32", "float64")], [(32,), (100,), (512,)]),
+    )
     def test_cub_block_sum_and_scan(self, dtype, threads):
         assert module(EXAMPLES, "cub_block_sum").check(dtype, threads)

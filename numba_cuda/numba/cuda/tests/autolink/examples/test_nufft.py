@@ -11,6 +11,7 @@ import zlib
 import numpy as np
 import pytest
 from numba.cuda import autolink
+from parameters import in_turn
 from repository import EXAMPLES, SUPPORT, module
 
 
@@ -308,15 +309,6 @@ def test_runs_as_a_reader_runs_it(tmp_path):
         assert "with the external code inlined" in done.stdout
         assert "No picture: the image needs a GPU." in done.stdout
         assert not picture.exists()
-
-
-def in_turn(rows, columns):
-    """Return parameters for all of *rows* with each of *columns*: the short form takes each row with one of them."""
-    return [
-        pytest.param(*row, *column, marks=() if i % len(columns) == j else pytest.mark.thorough)
-        for i, row in enumerate(rows)
-        for j, column in enumerate(columns)
-    ]
 
 
 @pytest.mark.gpu

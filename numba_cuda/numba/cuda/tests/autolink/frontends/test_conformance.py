@@ -232,22 +232,6 @@ class TestWithWhat:
         build(kernel, FLOATS)
         assert set(asked) == {(types.float32[::1], types.int64)}
 
-    def test_the_target_of_the_kernel(self, cuda):
-        inc = Inc(8)
-
-        @cuda.jit(device=True, inline="never")
-        def between(x):
-            return inc(x)
-
-        @cuda.jit
-        def kernel(r, x):
-            r[0] = between(x[0])
-
-        build(kernel, FLOATS, fastmath=True, lineinfo=True, max_registers=64)
-        (target,) = inc.targets
-        assert str(target.compute_capability) == "9.0"
-        assert (target.lto, target.fastmath, target.lineinfo, target.max_registers) == (True, True, True, 64)
-
     def test_each_object_is_asked_once_for_a_signature_and_a_target(self, cuda):
         inc = Inc(9)
 

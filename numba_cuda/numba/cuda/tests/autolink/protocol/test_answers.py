@@ -2,7 +2,6 @@
 """What a hook may return, when it runs, what it sees, and what happens when it fails."""
 
 import os
-import threading
 
 import pytest
 from autolink_support import CC, Linked, adder, build, compiled, without_place
@@ -139,61 +138,6 @@ def test_an_object_whose_repr_raises_is_still_named():
 
 
 @pytest.mark.counted
-def test_a_hook_may_compile_for_itself():
-    """What a hook compiles is a compilation of its own, with its own target."""
-    helper = Linked("helper_of_hook")
-    function = helper.function
-
-    def answer():
-        code, _ = cuda.compile(lambda x: function(x), "int32(int32)", cc=(8, 0), output="ltoir")
-        assert code
-        return source("f")
-
-    spy = Linked("f", answer)
-    build(kernel_calling(spy.function))
-    assert [target.compute_capability for target in spy.targets] == [CC]
-    assert [target.compute_capability for target in helper.targets] == [(8, 0)]
-
-
-def test_a_hook_that_compiles_a_call_of_itself_is_refused():
-    def answer():
-        return build(kernel_calling(spy.function)).code
-
-    spy = Linked("recursive", answer)
-    with pytest.raises(TypingError, match="compiles a call to itself with the same types, and so can never answer"):
-        build(kernel_calling(spy.function))
-
-
-@pytest.mark.counted
-def test_an_object_that_failed_is_asked_again():
-    answers = [ValueError("not yet"), source("f")]
-
-    def answer():
-        result = answers.pop(0)
-        if isinstance(result, Exception):
-            raise result
-        return result
-
-    spy = Linked("f", answer)
-    with pytest.raises(TypingError, match="not yet"):
-        build(kernel_calling(spy.function))
-    build(kernel_calling(spy.function))
-
-
-@pytest.mark.counted
-def test_an_edited_file_is_seen_by_the_next_kernel(tmp_path):
-    file = tmp_path / "add.cu"
-    spy = Linked("from_file", file)
-    codes = []
-    for amount in (1, 2):
-        file.write_text(adder("from_file", amount))
-        (planned,) = build(kernel_calling(spy.function)).inputs
-        codes.append(planned.input.code.decode())
-    assert codes == [adder("from_file", 1), adder("from_file", 2)]
-    assert len(spy.asked) == 1
-
-
-@pytest.mark.counted
 def test_an_edited_source_with_options_is_seen_although_its_answer_is_stored(tmp_path):
     file = tmp_path / "add.cu"
     asked = tmp_path / "asked"  # a list or a file would be part of what the answer is stored under
@@ -321,21 +265,3 @@ def test_cuda_compile_all_returns_the_code_of_called_objects():
     function = spy.function
     codes, _ = cuda.compile_all(lambda x: function(x), "int32(int32)", cc=CC, output="ltoir")
     assert [code.data for code in codes[1:]] == [spy.answer.data]
-
-
-def test_threads_compile_at_the_same_time():
-    spies = [Linked(f"thread_{number}") for number in range(4)]
-    errors = []
-
-    def work(spy):
-        try:
-            assert len(build(kernel_calling(spy.function)).inputs) == 1
-        except Exception as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=work, args=(spy,)) for spy in spies]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []

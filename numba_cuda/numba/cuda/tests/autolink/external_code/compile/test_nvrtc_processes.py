@@ -16,7 +16,7 @@ import pytest
 from cache_support import wait_for
 from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, reset_store
-from numba.cuda.cudadrv.external_code.compile import nvrtc, nvrtc_processes, precompiled_headers, programs
+from numba.cuda.cudadrv.external_code.compile import nvrtc, nvrtc_child, nvrtc_processes, precompiled_headers, programs
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.nvrtc_processes import compile_unit, processes
 from numba.cuda.cudadrv.external_code.compile.precompiled_headers import Beginning
@@ -85,7 +85,7 @@ def test_a_child_compiles_in_the_directory_of_now(fresh, tmp_path, monkeypatch):
 def test_a_process_that_does_not_answer(fresh, tmp_path, monkeypatch, body, message):
     (tmp_path / "child.py").write_text(body)
     with monkeypatch.context() as patches:
-        patches.setattr(nvrtc, "__file__", str(tmp_path / "child.py"))
+        patches.setattr(nvrtc_child, "__file__", str(tmp_path / "child.py"))
         with pytest.raises(CompileError, match=f"NVRTC {message}"):
             compile_unit(unit_of(SMALL))
     compile_unit(unit_of(SMALL))

@@ -16,7 +16,7 @@ from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.core.errors import TypingError
-from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
+from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log as compile_failure
 from numba.cuda.cudadrv.external_code.explain import undefined_symbol
 from numba.cuda.cudadrv.external_code.formats import mangled_names
@@ -425,25 +425,6 @@ def test_an_explicit_input_that_does_not_fit_is_a_link_error():
     link = [cuda.Cubin(compiled(adder("f"), "cubin", "sm_80"), name="f.cubin")]
     with pytest.raises(LinkError, match=r"at fault: cubin 'f.cubin' of link="):
         build(kernel_calling(function), link=link)
-
-
-@pytest.mark.counted
-def test_a_changing_answer_is_refused_when_the_cache_is_verified(monkeypatch):
-    answers = iter(range(100))
-
-    def answer():
-        return autolink.CUDASource(adder("f", next(answers)))
-
-    build(kernel_calling(Linked("f", answer).function))
-    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE", "verify")
-    reset_store()
-    try:
-        error = failure_of(Linked("f", answer), error=TypingError)
-        build(kernel_calling(Linked("f").function))
-    finally:
-        monkeypatch.undo()
-        reset_store()
-    assert "changes its answer between calls\n  got: first CUDA C++ source" in without_place(error)
 
 
 def test_a_hook_that_compiles_itself_names_both_calls():

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Texts that are written to take for ever: each is read in about the time of its size, or left to NVRTC."""
 
+import random
+
 import pytest
-from numba.cuda.cudadrv.external_code.headers.preprocessor import Directives, Macros, UnknownTextError, without_comments
+from numba.cuda.cudadrv.external_code.headers import preprocessor
+from numba.cuda.cudadrv.external_code.headers.macros import Macros, UnknownTextError
+from numba.cuda.cudadrv.external_code.headers.preprocessor import Definition, Directives, spliced, without_comments
 from numba.cuda.cudadrv.external_code.headers.scan import SourceText
 
 SIZE = 120_000
@@ -43,13 +47,79 @@ def test_a_chain_of_macros_that_probe():
 @pytest.mark.parametrize(
     "piece",
     ['R"(', 'R"a(', "/*", "/*/", '"', "'", "\\\n", "1.", "1'", "__has_include(<", "__has_include(", "__has_include ",
-     "defined ", "#", "%:", "#include <", "/", "//", '"\\', "__has_", "s_include ", "??", "\\u"],
+     "defined ", "#", "%:", "#include <", "/", "//", '"\\', "__has_", "s_include ", "??", "\\u", "E__ ", "/* #\n",
+     "*/ #", "/*\n#include A\n*/", "\n#define A /*", "\n#define A(", "\n\t", "\n#if __has_include(A)"],
 )  # fmt: skip
 def test_the_same_again_and_again(piece):
     text = (piece * (SIZE // len(piece))).encode()
     for each in text, b"#define A " + text, b"#if " + text + b"\n", text.replace(b" ", b"\n"):
         Directives.of(each)
         without_comments(each)
+
+
+# What texts are drawn from, on lines of their own.
+LINES = r"""
+#include "a"
+#include <b>
+#include NAME
+#include "f" /* x
+#define A x
+#define B(x) __has_include(x)
+#define/**/C/**/y
+#define S "/*"
+#define F(a) /*/ a
+#if __has_include("c")
+#if __has_include(D)
+# /* */ include "e"
+__DATE__
+TE__
+as_include
+__has_
+??/
+int x;
+1'0
+'0'000
+/*
+*/
+//
+/*/
+*
+/
+"
+'
+R"(
+)"
+#
+%:
+define
+include
+"""
+PIECES = (*LINES.split("\n")[1:-1], "\\\n", "\\", " ", *["\n"] * 6)
+
+
+def test_comments_hide_nothing_where_they_are_not_taken_out():
+    """What is read of a text is at least what is read of it without comments, and as certain."""
+    for seed in range(3000):
+        draw = random.Random(seed)
+        text = "".join(draw.choices(PIECES, k=draw.randrange(1, 14))).encode()
+        plain = without_comments(b"\n" + spliced(text))
+        unclear = "it has trigraphs" if b"??/" in text else ""
+        exact = Directives._read(plain, preprocessor._DIRECTIVE.findall(plain), unclear)
+        found = Directives.of(text)
+        assert set(exact.names) <= set(found.names), text
+        assert {Definition.of(*each) for each in exact.definitions} <= {
+            Definition.of(*each) for each in found.definitions
+        }, text
+        assert found.computed == exact.computed and found.clock == exact.clock, text
+        assert found.unclear == exact.unclear, text
+
+
+@pytest.mark.parametrize("name", ["__has_include", "__DATE__", "__TIME__", "__FILE__"])
+def test_each_way_to_paste_a_predefined_name_of_two_parts_is_seen(name):
+    for end in range(1, len(name)):
+        parts = f"#define CAT(a, b) a##b\nCAT({name[:end]}, {name[end:]})\n".encode()
+        assert Directives.of(parts).unclear, parts
+    assert not Directives.of(f"int foo_{name[2:]}, {name}0;\n".encode()).unclear
 
 
 def test_many_probes_on_one_line():

@@ -166,9 +166,15 @@ def test_what_cannot_be_linked_is_refused_at_the_call(answer, message, hint, tmp
     assert "x[0] = first(x[1])" in text
 
 
-@pytest.mark.parametrize("lto", [True, False])
 @pytest.mark.parametrize(
-    ("first", "second"), [("source",) * 2, ("source", "ltoir"), ("source", "cubin"), ("ltoir",) * 2, ("ptx",) * 2]
+    ("first", "second", "lto"),
+    [
+        ("source", "source", True),
+        ("source", "ltoir", False),
+        ("source", "cubin", True),
+        ("ltoir", "ltoir", True),
+        ("ptx", "ptx", False),
+    ],
 )
 def test_a_symbol_defined_twice_is_named_with_both_calls(first, second, lto):
     def code(kind, symbol, amount):

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 from front_ends import front_end_named
+from repository import EXAMPLES
 
 SCRIPT = """
 import json
@@ -81,3 +82,18 @@ def test_kernels_run_with_and_without_external_code(facts):
 
 def test_the_error_of_a_kernel_reaches_the_launch(facts):
     assert facts["out of bounds"].startswith("EmulationError: A write of 4 bytes out of bounds")
+
+
+LONG = ("cub_block_sum", "cub_by_name", "cub_unique", "curand_by_name", "curand_monte_carlo", "fft", "nufft_window")
+
+
+@pytest.mark.parametrize(
+    "name", ["own_cu_file", "finished_graph", *(pytest.param(each, marks=pytest.mark.thorough) for each in LONG)]
+)
+def test_examples(name):
+    front_end_named("numba-cuda-mlir")
+    command = [sys.executable, "-W", "ignore", str(EXAMPLES / f"{name}.py"), "--frontend", "numba-cuda-mlir"]
+    environment = {**os.environ, "NUMBA_CUDA_AUTOLINK_EMULATE": "1", "NUMBA_ENABLE_CUDASIM": "0"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "ok" in done.stdout or "All within" in done.stdout

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The script of a child process that calls NVRTC. Each first kernel waits for its start, so it imports little, and
+nothing that is installed.
+
+It also makes precompiled headers, in a fork of itself at the lowest priority: no request waits for it. Files of that
+kind are only valid at the address where the child's NVRTC has its heap, which a fork has at the same place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import re
+import signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+_HEAP = 768 << 20  # bytes of addresses: the headers of CUB take 300 MB, most of them never touched
+_LEAST_FREE = 2 << 30  # bytes on the disk on which precompiled headers are written
+_REMARK = re.compile(r'(?m)^"[^"\n]*": (?:using|creating) precompiled header file "[^"\n]*"\n')
+_PR_SET_PDEATHSIG = 1
+
+_to_precompile: list[tuple[str, str, dict[str, Any]]] = []  # files, the library, and what is to be in them
+_heaps: list[int] = []  # the size of NVRTC's heap for precompiled headers, once it is set
+
+
+def run_nvrtc(
+    library: str,
+    code: bytes,
+    *,
+    name: str,
+    options: Sequence[str],
+    output: str,
+    traces: str = "",
+    names: Sequence[str] = (),
+) -> tuple[bytes, str, tuple[str, ...], dict[str, str]]:
+    """Compile a source called *name* with NVRTC's *options*, and lower the name expressions *names*. Return the code,
+    NVRTC's log, the headers read, if they are traced, and the lowered names. Raises `RuntimeError` if the code does not
+    compile, or a name means nothing in it, and `OSError` if the *library* cannot be loaded.
+
+    With *traces*, an empty folder, NVRTC, 13 or later, reports which headers it reads. Only in a process that does
+    nothing else: NVRTC 13.4 has been seen to corrupt memory when it does.
+    """
+    nvrtc = ctypes.CDLL(library)
+    traced = [f"--fdevice-time-trace={os.path.join(traces, 'trace.json')}"] if traces else []
+    with _program(nvrtc, code, name) as program:
+        for each in names:
+            _call(nvrtc, "nvrtcAddNameExpression", program, each.encode())
+        given = [os.fsencode(option) for option in (*options, *traced)]
+        result = nvrtc.nvrtcCompileProgram(program, len(given), (ctypes.c_char_p * len(given))(*given))
+        log = _read(nvrtc, "nvrtcGetProgramLog", program)
+        text = _REMARK.sub("", log.rstrip(b"\0").decode("utf-8", "backslashreplace")).replace("\0", "")
+        if result:
+            raise RuntimeError(f"{_error(nvrtc, result)}, compilation log:\n\n{text}")
+        made = _read(nvrtc, f"nvrtcGet{output.upper()}", program)
+        lowered = {each: _lowered(nvrtc, program, each) for each in names}
+    return made, text, _traced_headers(traces) if traces else (), lowered
+
+
+@contextlib.contextmanager
+def _program(nvrtc: ctypes.CDLL, code: bytes, name: str) -> Iterator[ctypes.c_void_p]:
+    program = ctypes.c_void_p()
+    _call(nvrtc, "nvrtcCreateProgram", ctypes.byref(program), code, os.fsencode(name), 0, None, None)
+    try:
+        yield program
+    finally:
+        nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def _call(nvrtc: ctypes.CDLL, function: str, *arguments: Any) -> None:
+    if result := getattr(nvrtc, function)(*arguments):
+        raise RuntimeError(_error(nvrtc, result))
+
+
+def _error(nvrtc: ctypes.CDLL, result: int) -> str:
+    nvrtc.nvrtcGetErrorString.restype = ctypes.c_char_p
+    return f"{result}: {nvrtc.nvrtcGetErrorString(result).decode()}"
+
+
+def _read(nvrtc: ctypes.CDLL, function: str, program: ctypes.c_void_p) -> bytes:
+    size = ctypes.c_size_t()
+    _call(nvrtc, f"{function}Size", program, ctypes.byref(size))
+    data = ctypes.create_string_buffer(size.value)
+    _call(nvrtc, function, program, data)
+    return data.raw
+
+
+def _lowered(nvrtc: ctypes.CDLL, program: ctypes.c_void_p, name: str) -> str:
+    found = ctypes.c_char_p()
+    _call(nvrtc, "nvrtcGetLoweredName", program, name.encode(), ctypes.byref(found))
+    return os.fsdecode(found.value or b"")
+
+
+def _traced_headers(folder: str) -> tuple[str, ...]:
+    headers: dict[str, None] = {}
+    for file in os.scandir(folder):  # some versions add a suffix of their own
+        with open(file, "rb") as stream:
+            events = json.load(stream)["traceEvents"]
+        named = (event for event in events if event.get("name") == "Processing Header File")
+        headers.update(dict.fromkeys(event["args"]["detail"] for event in named))
+    return tuple(path for path in headers if os.path.isfile(path))  # others are part of NVRTC
+
+
+def answer(content: dict[str, Any], blobs: Sequence[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+    """Answer as a child process: compile the source in *blobs* with the arguments ``run`` of `run_nvrtc`, and return
+    ``log``, ``headers``, ``names`` and the code, or the log of the failure as ``error``. With ``to``, a path, the
+    headers that it includes are precompiled after the answer: the file is there once it is whole.
+
+    NVRTC is loaded from ``library``, and runs in ``folder``: the process may have started elsewhere.
+    """
+    library = content["library"]
+    if content["folder"]:
+        os.chdir(content["folder"])
+    if content["precompiles"]:
+        _set_heap(library)
+    if content["to"]:
+        _to_precompile.append((content["to"], library, content["run"] | {"code": blobs[0]}))
+        return {}, []
+    try:
+        code, log, headers, names = run_nvrtc(library, blobs[0], **content["run"])
+    except (OSError, RuntimeError, ValueError) as error:
+        return {"error": f"{error}"}, []
+    return {"log": log, "headers": headers, "names": names}, [code]
+
+
+def _set_heap(library: str) -> None:
+    """Give NVRTC a heap that is large enough for precompiled headers, before it has a smaller one."""
+    if _heaps:
+        return
+    with contextlib.suppress(AttributeError, OSError, RuntimeError):  # NVRTC before 12.8
+        _call(ctypes.CDLL(library), "nvrtcSetPCHHeapSize", ctypes.c_size_t(_HEAP))
+    _heaps.append(_HEAP)
+
+
+def after_answer() -> None:
+    """Begin to precompile what was asked for."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    while _to_precompile:
+        file, library, source = _to_precompile.pop()
+        parent = os.getpid()
+        if os.fork() == 0:
+            try:
+                _precompile(parent, file, library, source)
+            finally:
+                os._exit(0)
+
+
+def _precompile(parent: int, file: str, library: str, source: dict[str, Any]) -> None:
+    """Write a file of precompiled headers, in a fork of the process *parent*, with which it ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    os.nice(19)
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    os.dup2(nothing, 2)
+    if os.getppid() != parent or _free_space(os.path.dirname(file)) < _LEAST_FREE:
+        return
+    part = f"{file}.part"
+    try:
+        run_nvrtc(library, **source | {"options": [*source["options"], f"--create-pch={part}"]})
+        os.rename(part, file)
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(part)
+
+
+def _free_space(folder: str) -> int:
+    status = os.statvfs(folder)
+    return status.f_frsize * status.f_bavail
