@@ -125,8 +125,12 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     first, block = errors[0]
     # An error of the source itself is no call's, as one in a template that another call instantiates is.
     if not of_call or (block is not of_call[0][1] and "(" not in first["place"] and _BY_CALL not in "".join(block)):
-        details = [f"at: {first['place']}:{first['line']}", *_details(block, label)]
-        remedy = nvrtc_log.remedy(error.log, source.compile_options.include_paths)
+        from numba.cuda.cudadrv.external_code.explain.include_chain import describe_chain
+
+        options = source.compile_options
+        chain = describe_chain(error.log, options.prologue + source.data, "the source", options.include_paths)
+        details = [f"at: {first['place']}:{first['line']}", *_details(block, label), *chain]
+        remedy = nvrtc_log.remedy(error.log, options.include_paths)
         return _error(_write_first_line(_SOURCE_TITLE, label, _readable(first["text"])), details, remedy, error.log)
     first, block = of_call[0]
     at = [] if block[0].startswith(f"{label}(") else [f"at: {first['place']}:{first['line']}"]

@@ -107,11 +107,16 @@ def remedy(log: str, include_paths: Sequence[str] = (), macros: Sequence[str] = 
             todo = f"put a file {name} that defines what is used"
             if any(os.path.isfile(os.path.join(folder, same)) for folder in toolkit_include_paths()):
                 todo = f"include <{same}>, whose names are in cuda::std, or put a file {name} that includes it"
-            todo = f"{_instead_of(name)}{todo} into one of the source's include_paths"
+            place = errors.partition("(")[0]
+            is_own = place.endswith(".cu") or not os.path.isabs(place)
+            header = f"leave out {os.path.basename(place)}, if it is for the host's code; or "
+            todo = f"{_instead_of(name) if is_own else header}{todo} into one of the source's include_paths"
             return f"NVRTC has no headers of the host's C++ library: {todo}"
         return f"add the directory that {name} is in to the source's include_paths"
     if (view := _VIEW_WITHOUT_HEADER.search(errors)) and "must be a class or namespace name" in errors:
         return f"include <cuda/std/{view[1]}>"
+    if "--device-int128" in errors:
+        return "allow it: options={'device_int128': True}"
     if "explicitly marked as a __host__ function" in errors:
         return "mark it __host__ __device__, or put the host's functions between #ifndef __CUDACC_RTC__ and #endif"
     if "host functions are not allowed in JIT mode" in errors:
