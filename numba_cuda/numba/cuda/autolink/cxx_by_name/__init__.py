@@ -12,6 +12,7 @@ passes the arguments on as C++ variables; and a declaration whose lowered name s
 ``constants``          constant expressions
 ``questions``          asks C++ about types and constants, outside of a kernel's compilation
 ``library_source``     the source of a library, with its options, structs and objects
+``declared_names``     the names that a library declares, for completion
 ``resolving``          resolves calls: those of a kernel by one run of NVRTC, remembered in the cache of programs
 ``guesses``            guesses what calls return, to find the calls that follow
 ``results``            the C function of a call, from the lowered name that describes its C++ types

@@ -19,6 +19,7 @@ from ..device_callable.base_class import DeviceCallable
 from .calls import ALL, CALLEE, Call, CallPattern
 from .classes import CxxType, get_class
 from .constants import evaluate
+from .declared_names import list_names
 from .functions import CxxFunction, get_function
 from .library_source import LibrarySource
 from .questions import resolve_for
@@ -54,9 +55,10 @@ class CxxLibrary(DeviceCallable):
         return self._source.__getstate__()
 
     def __dir__(self) -> list[str]:
-        """Return the methods, and the functions and types that the library's own text defines: not those of headers."""
+        """Return the methods, and the functions and types that the library's text and, as far as they are known, its
+        headers seem to declare in its namespace."""
         methods = [name for name in vars(CxxLibrary) if not name.startswith(_NOT_CXX) and name != "cxx_reads_files"]
-        return sorted({*methods, *self._source.list_names()})
+        return sorted({*methods, *list_names(self._source)})
 
     def __getattr__(self, name: str) -> CxxFunction:
         if name.startswith(_NOT_CXX):
