@@ -23,10 +23,10 @@ from numba.cuda.core.ir_utils import get_definition, guard
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 
 from ..compilation.context import compilation
+from ..frontend_api.placed_messages import placed
 from .call_sites import constant_of
 from .callee import HOOK, find_callee
 from .errors import typing_error
-from .placed_messages import placed
 
 _UNTYPED = re.compile(r"Cannot determine Numba type|Unknown attribute")
 _OPERATORS = ("binop", "inplace_binop", "unary")
