@@ -216,7 +216,7 @@ def _explain(text: str) -> tuple[str, str]:
         return diagnosis, f"give the variable the type that C++ declares: {name}(...), such as n = {name}(0)"
     if found := _NOT_AN_ENUMERATOR.search(text):
         return text, f"make a number an enumerator in the kernel: lib[{found['type']!r}](...)"
-    return text, ""
+    return text, nvrtc_log.instead_of_host_type(text)
 
 
 def _details(block: list[str], label: str) -> list[str]:
