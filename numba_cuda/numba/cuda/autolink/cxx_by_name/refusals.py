@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.translation_unit import KERNEL_MARK
+from numba.cuda.cudadrv.external_code.diagnostics.messages import bounded
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
@@ -89,7 +90,7 @@ class CxxError(CABIError):
 
     def __init__(self, message: str, log: str = ""):
         self.log = log
-        super().__init__(message)
+        super().__init__(bounded(message))
 
 
 def explain_refusal(label: str, error: CompileError, source: CUDASource, target: Target) -> CxxError:
@@ -125,8 +126,12 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     first, block = errors[0]
     # An error of the source itself is no call's, as one in a template that another call instantiates is.
     if not of_call or (block is not of_call[0][1] and "(" not in first["place"] and _BY_CALL not in "".join(block)):
-        details = [f"at: {first['place']}:{first['line']}", *_details(block, label)]
-        remedy = nvrtc_log.remedy(error.log, source.compile_options.include_paths)
+        from numba.cuda.cudadrv.external_code.explain.include_chain import describe_chain
+
+        options = source.compile_options
+        chain = describe_chain(error.log, options.prologue + source.data, "the source", options.include_paths)
+        details = [f"at: {first['place']}:{first['line']}", *_details(block, label), *chain]
+        remedy = nvrtc_log.remedy(error.log, options.include_paths)
         return _error(_write_first_line(_SOURCE_TITLE, label, _readable(first["text"])), details, remedy, error.log)
     first, block = of_call[0]
     at = [] if block[0].startswith(f"{label}(") else [f"at: {first['place']}:{first['line']}"]
@@ -211,7 +216,7 @@ def _explain(text: str) -> tuple[str, str]:
         return diagnosis, f"give the variable the type that C++ declares: {name}(...), such as n = {name}(0)"
     if found := _NOT_AN_ENUMERATOR.search(text):
         return text, f"make a number an enumerator in the kernel: lib[{found['type']!r}](...)"
-    return text, ""
+    return text, nvrtc_log.instead_of_host_type(text)
 
 
 def _details(block: list[str], label: str) -> list[str]:

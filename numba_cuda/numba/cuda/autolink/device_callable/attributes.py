@@ -68,8 +68,10 @@ def _error(owner: Any, diagnosis: str, advice: str = "") -> TypingError:
 def _not_constant(what: str, value: Any) -> tuple[str, str]:
     """Return why *value* cannot be a constant, and what to do."""
     if isinstance(value, MethodType):
-        advice = "what to do: decorate it with @autolink.device_method, or call it outside of kernels"
-        return f"{what} is a Python method", advice
+        advice = "decorate it with @autolink.device_method, or call it outside of kernels"
+        if hasattr(value.__self__, "cxx_reads_files"):  # a library of C++
+            advice = f"call it outside of kernels; a function of C++ with that name is lib[{value.__name__!r}]"
+        return f"{what} is a Python method", f"what to do: {advice}"
     if attribute_of(value, "__cuda_array_interface__") is not None:
         return f"{what} is an array on the device, not a constant", "what to do: pass it to the kernel as an argument"
     expected = "expected: a number, string, tuple, dtype, NumPy array, device function or other device callable"

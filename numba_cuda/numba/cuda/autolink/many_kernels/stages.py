@@ -23,6 +23,7 @@ from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.diagnostics import messages
 from numba.cuda.cudadrv.external_code.diagnostics import progress as progress_of_builds
 from numba.cuda.cudadrv.external_code.diagnostics.log import logger
+from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import short_traceback
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 
 from .executors import Workers
@@ -117,12 +118,13 @@ def build_many(
     drawn = jobs if isinstance(jobs, Iterator) else messages.items("the jobs of build_many()", jobs, expected)
     names: list[str] = []
     data = pickle_jobs(_name(drawn, names))
-    built = run_all(data, executor, progress, time_limit=time_limit, attempts=attempts)
+    with short_traceback():
+        built = run_all(data, executor, progress, time_limit=time_limit, attempts=attempts)
     counts = ", ".join(f"{kind} {count}" for kind, count in sorted(built.entries.items()))
     logger.info("%d kernels; built: %s", len(built.results), counts or "nothing")
     if built.unstored:
         text = f"build_many() could not write {built.unstored} entries to the shared cache"
-        warnings.warn(text, CacheWarning, stacklevel=2)
+        warnings.warn(text, CacheWarning, stacklevel=3)
     if on_error == "raise" and any(isinstance(each, BaseException) for each in built.results):
         raise BuildManyError(names, built.results)
     return built.results

@@ -83,3 +83,22 @@ def test_an_argument_of_a_cxx_function_has_no_name():
 
     with pytest.raises(TypingError, match=r"the argument x=\.\.\. has a name, but all are passed by position\n"):
         build(named, "void(float32[::1])")
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: autolink.cxx("", namespce="a"), "namespace"),
+        (lambda: autolink.CUDASource("", include_path="a"), "include_paths"),
+        (lambda: autolink.Extern("f", return_=None), "returns"),
+        (lambda: autolink.Variable("f", "int32", spcae="constant"), "space"),
+        (lambda: autolink.Job(None, "void()", ccc=(9, 0)), "cc"),
+        (lambda: autolink.build_many([], exectr=None), "executor"),
+        (lambda: autolink.report(None, ccc=(9, 0)), "cc"),
+        (lambda: autolink.device_function(abs, states=()), "state"),
+        (lambda: autolink.emulated(check=True), "checks"),
+    ],
+)
+def test_a_misspelt_argument_is_answered_with_the_nearest_name(call, name):
+    with pytest.raises(TypeError, match=rf"\(\) has no parameter '.*'; did you mean {name}\?$"):
+        call()

@@ -8,7 +8,6 @@ import contextvars
 import functools
 import os
 import threading
-import warnings
 import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 from ..cache.store import CacheStore, Origin, current_store
 from ..diagnostics import progress, timeline
 from ..diagnostics.messages import shown_log
+from ..diagnostics.short_tracebacks import warn_user
 from ..diagnostics.signal_handlers import interrupts_unchanged
 from ..inputs import kinds
 from ..inputs.c_prototypes import CalledFunction
@@ -90,12 +90,15 @@ def lowered_names(link_input: LinkInput, target: Target, names: Sequence[str], a
     return unit_of(link_input, target).lowered(names, compile_unit, asked)
 
 
-def header_texts(link_input: LinkInput, target: Target) -> Iterator[str]:
-    """Yield the texts of a source and of the headers that it reads, as far as these are known."""
+def header_texts(link_input: LinkInput, target: Target, *, with_toolkit: bool = True) -> Iterator[str]:
+    """Yield the texts of a source and of the headers that it reads, as far as these are known; *with* those of CUDA's
+    *toolkit*, or without."""
     yield link_input.text
     with contextlib.suppress(OSError):
         known = unit_of(link_input, target).known()
         for header in known.manifest.headers if known is not None else ():
+            if not with_toolkit and header.path.startswith(toolkit_include_paths()):
+                continue
             with open(header.path, errors="replace") as file:
                 yield file.read()
 
@@ -223,7 +226,7 @@ def _program(unit: CachedUnit, fetched: FetchedProgram) -> Program:
     """Return what was *fetched* as a record, and warn if NVRTC warned."""
     code, log = unpacked(fetched.data)
     if log and (messages := messages_outside_toolkit(log)):
-        warnings.warn(f"NVRTC log messages: {shown_log(messages)}", stacklevel=2)
+        warn_user(f"NVRTC log messages: {shown_log(messages)}")
     kind = kinds.LTO_IR if unit.unit.output == "ltoir" else kinds.CUBIN
     return Program(code, kind, fetched.origin, fetched.seconds, fetched.key)
 

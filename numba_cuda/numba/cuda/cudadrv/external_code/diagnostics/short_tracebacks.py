@@ -12,6 +12,7 @@ import contextlib
 import functools
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
 from typing import Any
@@ -29,7 +30,8 @@ _MOST_LINES = 13  # of a message
 
 @contextlib.contextmanager
 def short_traceback(
-    message: Callable[[Exception], str] = str, errors: tuple[type[Exception], ...] = (NumbaError, LinkerError)
+    message: Callable[[Any], str] = str,
+    errors: tuple[type[BaseException], ...] = (NumbaError, LinkerError, KeyboardInterrupt),
 ) -> Iterator[None]:
     """Hide the frames of the compiler in the traceback of one of *errors* that leaves the ``with`` block: others are
     faults of a compiler. What is printed of an error begins as the text that *message* returns of it."""
@@ -57,6 +59,14 @@ def first_lines(message: str) -> str:
     if len(lines) <= _MOST_LINES or is_full():
         return message
     return "\n".join([*lines[:_MOST_LINES], f"  and {len(lines) - _MOST_LINES} more lines: {VARIABLE}=full shows them"])
+
+
+def warn_user(message: str) -> None:
+    """Warn at the line of the user's code that called the compiler."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and _is_of_compiler(frame):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level)
 
 
 def running_shell() -> Any:

@@ -20,6 +20,7 @@ from ..plan.kernel_code import KernelCode
 from ..plan.link_plan import NAMED_EXPLICITLY, LinkPlan, PlannedInput
 from ..plan.variable_checks import declaration_error, undeclared_variable
 from ..platform.target import Target
+from .include_chain import describe_chain
 from .unsupported_instruction import unsupported_in, unsupported_in_source
 
 
@@ -76,6 +77,7 @@ def does_not_compile(
         f"{planned.input.name!r} does not compile: {nvrtc_log.first_error(error.log, planned.input.name)}",
         f"at fault: {planned}",
         f"source: {path or 'could not be saved'}",
+        *describe_chain(error.log, planned.input.text, planned.input.name, options.include_paths),
         f"what to do: {todo}",
         *(f"does not compile either: {each}" for each, _ in others),
         log="\n".join([error.log, *(each.log for _, each in others)]),

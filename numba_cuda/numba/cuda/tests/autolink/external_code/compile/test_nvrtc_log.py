@@ -60,6 +60,12 @@ def message_of(code, **options):
         ),
         ("__device__ void f() {} __device__ void f() {}", "what to do: give the two functions different names"),
         ("__device__ cuda::std::mdspan<float> f();", "what to do: include <cuda/std/mdspan>"),
+        (
+            "#include <cuda.h>",
+            "included: Scale.cu → cuda.h → stdlib.h\n  what to do: NVRTC has no headers of the host's",
+        ),
+        ("#include <cuda.h>", "leave out cuda.h, if it is for the host's code; or include <cuda/std/cstdlib>"),
+        ("__device__ __int128 x;", "what to do: allow it: options={'device_int128': True}"),
         ("int;;;garbage", "what to do: fix the source at the line that the log names\n"),
     ],
 )

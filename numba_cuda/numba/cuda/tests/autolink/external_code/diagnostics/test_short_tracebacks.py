@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The traceback of a failed build shows the user's lines and the message, and the whole of it on request."""
 
+import builtins
 import os
 import re
 import subprocess
 import sys
 
 import pytest
-from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import VARIABLE
+from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import VARIABLE, warn_user
 
 SCRIPT = """
 from numba import cuda
@@ -76,3 +77,20 @@ def test_another_hook_for_uncaught_errors_gets_the_short_traceback(script):
     code = "import sys; before = sys.excepthook; sys.excepthook = lambda *error: before(*error)\n"
     code += "exec(compile(open(sys.argv[1]).read(), sys.argv[1], 'exec'))"
     assert len(run("-c", code, script).splitlines()) <= 22
+
+
+def test_plain_numba_errors_begin_with_the_diagnosis_and_the_place(tmp_path):
+    script = tmp_path / "plain.py"
+    script.write_text(SCRIPT.replace("scaled(x[1])", "x[1] + 'a'"))
+    diagnosis, place, source, _, *others = run(script).partition("TypingError: ")[2].splitlines()
+    assert diagnosis.startswith("No implementation of function")
+    assert (place, source) == (f"  at: {script}:19", "      x[0] = x[1] + 'a'")
+    assert len(others) < 12 and "more lines: " in others[-2]
+
+
+def test_a_warning_names_the_users_line():
+    compiler = {"__name__": "numba_cuda.inner", "warn_user": warn_user}
+    exec("def compile(): warn_user('unused')", compiler)
+    with pytest.warns(UserWarning, match="unused") as caught:
+        exec(builtins.compile("\n\ncompile()", "user.py", "exec"), {"__name__": "user", "compile": compiler["compile"]})
+    assert (caught[0].filename, caught[0].lineno) == ("user.py", 3)
