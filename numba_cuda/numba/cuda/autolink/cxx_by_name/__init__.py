@@ -23,6 +23,8 @@ passes the arguments on as C++ variables; and a declaration whose lowered name s
 ``refusals``           why C++ refuses a call
 ``prelude``            the C++ text before all calls: traits, and values as C passes them (``prelude.cuh``)
 ``structs``            structs that have Numba types, and assertions of their layouts
+``named_results``      functions that return structs with the names of the members
+``call_rewrites``      calls in IR that lack names of members, or device functions of Python functions
 ``written_arguments``  variables and elements of arrays that C++ writes to
 =====================  =================================================================================================
 """

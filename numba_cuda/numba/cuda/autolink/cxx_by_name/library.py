@@ -166,6 +166,7 @@ def cxx(
     defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] | None = None,
     options: Mapping[str, Any] | None = None,
     namespace: str = "",
+    host_headers: bool = False,
 ) -> CxxLibrary:
     """Use C++ by name: without declarations, bindings or result types.
 
@@ -187,7 +188,7 @@ def cxx(
     ----------
     source : str or path-like
         C++ text, often an ``#include``; or the path of a ``.cu`` file or header, which finds headers in its own folder.
-    include_paths, defines, options
+    include_paths, defines, options, host_headers
         As for `CUDASource`. The language is C++17 or later.
     namespace : str, optional
         Names resolve as inside this namespace. Qualified names work in any case.
@@ -212,7 +213,12 @@ def cxx(
     # Functions without __device__ are device functions: a library of plain C++ can be called. NVRTC 13.0 takes generic
     # lambdas for functions of the host otherwise.
     all_options = {"device_as_default_execution_space": True, **(options or {})}
-    arguments = {"include_paths": paths, "defines": {} if defines is None else defines, "options": all_options}
+    arguments = {
+        "include_paths": paths,
+        "defines": {} if defines is None else defines,
+        "options": all_options,
+        "host_headers": bool(host_headers),
+    }
     return CxxLibrary(LibrarySource(source, arguments, namespace.removeprefix("::")))
 
 
