@@ -10,6 +10,7 @@ launched too: ``python benchmarks/cxx.py --only running`` measures these alone.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import itertools
 import json
 import os
@@ -17,10 +18,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import median
 
-PARTS = ["compiling", "chains", "precompiled", "warm", "running"]
+PARTS = ["compiling", "chains", "counts", "precompiled", "warm", "running"]
 FUNCTIONS = ["hypot", "atan2", "fmod", "fmax", "fmin", "pow", "remainder", "copysign", "nextafter", "fdim"]
 CHAINED = ["sin", "exp", "cos", "tan", "sqrt", "log", "cbrt", "erf", "floor", "tanh"]
 MORE = ["sin", "cos", "tan", "exp", "log", "sqrt", "cbrt", "erf", "tgamma", "floor"]
@@ -60,6 +61,37 @@ built = autolink.build(kernel, "void(float32[::1], float32[::1])", cc=(9, 0))
 seconds = time.perf_counter() - start
 runs = sum(each.kind == "compile" and each.origin == "built" for each in built.report.builds[0].timeline)
 print(json.dumps([seconds, runs, len(built.code)]))
+"""
+# A kernel with a loop, a branch, arithmetic, a tuple, a device function and two libraries; and that of the README.
+COUNTED = """
+import importlib, json, sys
+cuda = importlib.import_module(sys.argv[2] + ".cuda")
+from numba.cuda import autolink
+math = autolink.cxx("#include <cuda/std/cmath>", namespace="cuda::std")
+own = autolink.cxx("#include <cuda/std/tuple>\\n"
+    "__device__ cuda::std::tuple<float, float> both(float x) { return {x, x + 1}; }\\n"
+    "template <class T> __device__ T same(T x) { return x; }")
+sin, hypot, both, same = math.sin, math.hypot, own.both, own.same
+@cuda.jit(device=True)
+def doubled(x):
+    return same(sin(x)) * 2
+@cuda.jit
+def mixed(x, y, r):
+    v = x[0]
+    for _ in range(3):
+        v = sin(v) * 2 + doubled(v)
+    if v > 1:
+        least, most = both(v)
+        v = same(least) + most
+    r[0] = hypot(v, y[0])
+@cuda.jit
+def readme(x, y, r):
+    i = cuda.grid(1)
+    if i < r.size:
+        r[i] = hypot(x[i], y[i])
+built = autolink.build(globals()[sys.argv[1]], "void(float32[::1], float32[::1], float32[::1])", cc=(9, 0))
+runs = sum(each.kind == "compile" and each.origin == "built" for each in built.report.builds[0].timeline)
+print(json.dumps([runs, len(built.code)]))
 """
 WARM = """
 import json, sys, time
@@ -195,11 +227,43 @@ def build_chain(source: str, namespace: str, names: Sequence[str], how: str = "b
     """Return the seconds, NVRTC's runs and the bytes of the first build of a chain of calls, in a process with an empty
     cache."""
     with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "NUMBA_CUDA_AUTOLINK_CACHE_DIR": folder}
-        command = [sys.executable, "-c", CHAIN, source, namespace, " ".join(names), how]
-        done = subprocess.run(command, env=environment, check=True, capture_output=True)
-        found: list[float] = json.loads(done.stdout)
+        (found,) = run_at_once(folder, CHAIN, source, namespace, " ".join(names), how)
         return found
+
+
+def run_at_once(folder: str, script: str, *arguments: str, processes: int = 1) -> list[list[float]]:
+    """Return what processes print that start together with one cache *folder*."""
+    environment = {**os.environ, "NUMBA_CUDA_AUTOLINK_CACHE_DIR": folder}
+    command = [sys.executable, "-c", script, *arguments]
+    started = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) for _ in range(processes)]
+    return [json.loads(each.communicate()[0]) for each in started]
+
+
+def counted() -> Iterator[str]:
+    """Yield lines on what is counted: runs of NVRTC, and bytes."""
+    for front_end in ("numba", "numba_cuda_mlir"):
+        if importlib.util.find_spec(front_end) is not None:
+            with tempfile.TemporaryDirectory() as folder:
+                ((runs, _),) = run_at_once(folder, COUNTED, "mixed", front_end)
+            yield line(f"a mixed kernel with two libraries, {front_end}", {"NVRTC runs": runs})
+    with tempfile.TemporaryDirectory() as folder:
+        found = run_at_once(folder, COUNTED, "readme", "numba", processes=8)
+    values = {"NVRTC runs": sum(runs for runs, _ in found), "bytes of the cubin": found[0][1]}
+    yield line("the README's kernel in 8 processes at once", values)
+
+
+def measured_again(repeats: int) -> dict[str, float]:
+    """Return medians in seconds of a chain of ten whose parts are all cached, in new processes, by name and with
+    ``link=``."""
+    own = "".join(f"__device__ float g{n}(float x) {{ return x * {n}.5f; }}\n" for n in range(10))
+    names = " ".join(f"g{n}" for n in range(10))
+    times: dict[str, list[float]] = {"by name": [], "link": []}
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(repeats + 1):
+            for how, each in times.items():
+                each.append(run_at_once(folder, CHAIN, own, "", names, how)[0][0])
+    ours, theirs = (median(each[1:]) for each in times.values())  # the first ones fill the cache
+    return {"s": ours, "link=, s": theirs, "ratio": ours / theirs}
 
 
 def measured_chains(repeats: int) -> dict[str, dict[str, float]]:
@@ -331,10 +395,13 @@ def main() -> None:
         if "chains" in parts:
             for title, values in measured_chains(repeats).items():
                 print(line(title, values))
+        if "counts" in parts:
+            print("\n".join(counted()))
         if "precompiled" in parts:
             print("\n".join(measured_precompiled(repeats)))
         if "warm" in parts:
             print(line("in a fresh process, with everything in the cache", measured_warm(repeats)))
+            print(line("10 chained calls in a fresh process, with everything in the cache", measured_again(repeats)))
         if "running" in parts:
             has_gpu = cuda.is_available()
             print(line("a kernel", measured_running(repeats)) if has_gpu else "a kernel: there is no GPU to run it")

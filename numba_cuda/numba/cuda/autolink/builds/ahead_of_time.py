@@ -15,7 +15,7 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, 
 
 from ..compilation.kernel_events import KernelEvent, announce
 from ..frontend_api.front_end import BuildRequest, front_end_of
-from ..protocol.placed_messages import placed_error
+from ..frontend_api.placed_messages import placed_error
 from .result import LinkedKernel, RanLink
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +20,16 @@ class CStruct(CType):
     members: tuple[CType, ...] = ()
     offsets: tuple[int, ...] = ()
 
+    @property
+    def has_parts(self) -> bool:
+        """Whether its parts are compared: one with one member may be memory for anything."""
+        return len(self.members) > 1
+
+    def list_leaves(self, offset: int = 0) -> Iterator[tuple[int, CType]]:
+        """Yield the numbers and pointers in it, with their offsets."""
+        for member, at in zip(self.members, self.offsets, strict=True):
+            yield from member.list_leaves(offset + at)
+
 
 @dataclass(frozen=True)
 class CArray(CType):
@@ -27,6 +37,11 @@ class CArray(CType):
 
     element: CType = field(default_factory=lambda: CType("void", "void", 0, 1))
     count: int = 0
+
+    def list_leaves(self, offset: int = 0) -> Iterator[tuple[int, CType]]:
+        """Yield the numbers and pointers in it, with their offsets."""
+        for number in range(self.count):
+            yield from self.element.list_leaves(offset + number * self.element.size)
 
 
 def is_struct(numba_type: Any) -> bool:

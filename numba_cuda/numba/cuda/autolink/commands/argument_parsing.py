@@ -178,7 +178,7 @@ def check_signature(text: str, function: Any) -> None:
 @contextlib.contextmanager
 def explained_errors() -> Iterator[None]:
     """Turn the errors of compiling and linking into a `CommandError` with the whole message and no traceback."""
-    from ..protocol.placed_messages import placed_error
+    from ..frontend_api.placed_messages import placed_error
 
     try:
         yield

@@ -32,7 +32,7 @@ class Compilation:
     their hooks raised, by what they were asked; and the timeline of the build that it begins."""
 
     target: Target
-    diagnoses: set[str] = field(default_factory=set)
+    diagnoses: dict[str, Exception | None] = field(default_factory=dict)
     objects: dict[types.Type, dict[int, Any]] = field(default_factory=dict)
     prototypes: list[tuple[str, CPrototype]] = field(default_factory=list)
     timeline: Timeline = field(default_factory=Timeline)

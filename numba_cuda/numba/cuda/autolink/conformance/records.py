@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from numba.cuda import types
+from numba.cuda.cudadrv.external_code.diagnostics.messages import bounded
 
 if TYPE_CHECKING:
     from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
@@ -92,7 +93,7 @@ class NotLinkableError(AssertionError):
         text = [f"{call} is not linkable: {len(wrong)} of {made} checks failed"]
         for number, each in enumerate(wrong, 1):
             text.append(f"  {number}. " + str(each).replace("\n", "\n     "))
-        super().__init__("\n".join([*text, *(f"  {check}" for check in checks if check.skipped)]))
+        super().__init__(bounded("\n".join([*text, *(f"  {check}" for check in checks if check.skipped)])))
 
 
 class FailedError(Exception):

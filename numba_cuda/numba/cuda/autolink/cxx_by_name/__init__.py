@@ -12,6 +12,7 @@ passes the arguments on as C++ variables; and a declaration whose lowered name s
 ``constants``          constant expressions
 ``questions``          asks C++ about types and constants, outside of a kernel's compilation
 ``library_source``     the source of a library, with its options, structs and objects
+``declared_names``     the names that a library declares, for completion
 ``resolving``          resolves calls: those of a kernel by one run of NVRTC, remembered in the cache of programs
 ``guesses``            guesses what calls return, to find the calls that follow
 ``results``            the C function of a call, from the lowered name that describes its C++ types
@@ -22,6 +23,8 @@ passes the arguments on as C++ variables; and a declaration whose lowered name s
 ``refusals``           why C++ refuses a call
 ``prelude``            the C++ text before all calls: traits, and values as C passes them (``prelude.cuh``)
 ``structs``            structs that have Numba types, and assertions of their layouts
+``named_results``      functions that return structs with the names of the members
+``call_rewrites``      calls in IR that lack names of members, or device functions of Python functions
 ``written_arguments``  variables and elements of arrays that C++ writes to
 =====================  =================================================================================================
 """

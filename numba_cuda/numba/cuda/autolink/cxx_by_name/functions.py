@@ -74,6 +74,11 @@ class CxxFunction(DeviceCallable):
         """The source of the library that it is a function of."""
         return self._source
 
+    @property
+    def pattern(self) -> CallPattern:
+        """How it is called."""
+        return self._pattern
+
     def passing(self, *ways: str | None) -> CxxFunction:
         """Return the function with its arguments passed in certain ways, in their order.
 

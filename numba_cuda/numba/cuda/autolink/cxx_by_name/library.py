@@ -19,6 +19,7 @@ from ..device_callable.base_class import DeviceCallable
 from .calls import ALL, CALLEE, Call, CallPattern
 from .classes import CxxType, get_class
 from .constants import evaluate
+from .declared_names import list_names
 from .functions import CxxFunction, get_function
 from .library_source import LibrarySource
 from .questions import resolve_for
@@ -54,9 +55,10 @@ class CxxLibrary(DeviceCallable):
         return self._source.__getstate__()
 
     def __dir__(self) -> list[str]:
-        """Return the methods, and the functions and types that the library's own text defines: not those of headers."""
+        """Return the methods, and the functions and types that the library's text and, as far as they are known, its
+        headers seem to declare in its namespace."""
         methods = [name for name in vars(CxxLibrary) if not name.startswith(_NOT_CXX) and name != "cxx_reads_files"]
-        return sorted({*methods, *self._source.list_names()})
+        return sorted({*methods, *list_names(self._source)})
 
     def __getattr__(self, name: str) -> CxxFunction:
         if name.startswith(_NOT_CXX):
@@ -164,6 +166,7 @@ def cxx(
     defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] | None = None,
     options: Mapping[str, Any] | None = None,
     namespace: str = "",
+    host_headers: bool = False,
 ) -> CxxLibrary:
     """Use C++ by name: without declarations, bindings or result types.
 
@@ -185,7 +188,7 @@ def cxx(
     ----------
     source : str or path-like
         C++ text, often an ``#include``; or the path of a ``.cu`` file or header, which finds headers in its own folder.
-    include_paths, defines, options
+    include_paths, defines, options, host_headers
         As for `CUDASource`. The language is C++17 or later.
     namespace : str, optional
         Names resolve as inside this namespace. Qualified names work in any case.
@@ -210,7 +213,12 @@ def cxx(
     # Functions without __device__ are device functions: a library of plain C++ can be called. NVRTC 13.0 takes generic
     # lambdas for functions of the host otherwise.
     all_options = {"device_as_default_execution_space": True, **(options or {})}
-    arguments = {"include_paths": paths, "defines": {} if defines is None else defines, "options": all_options}
+    arguments = {
+        "include_paths": paths,
+        "defines": {} if defines is None else defines,
+        "options": all_options,
+        "host_headers": bool(host_headers),
+    }
     return CxxLibrary(LibrarySource(source, arguments, namespace.removeprefix("::")))
 
 

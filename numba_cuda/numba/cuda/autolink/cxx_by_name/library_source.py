@@ -20,12 +20,6 @@ from .resolving import Resolver
 from .structs import Struct, select_newest
 
 _PATH = re.compile(r"[^\n;{}#<>\"]+\.(?:cu|cuh|h|hh|hpp|hxx|inl)")
-# A function after its type, and a class or enumeration.
-_DEFINED = re.compile(
-    r"\b(?!(?:return|else|new|delete|throw|if|while|for|switch)\b)\w+[>&*]*\s+[&*]*(\w+)\s*\([^;{}]*\)[^;{}()]*[{;]"
-    r"|\b(?:struct|class|enum|enum\s+class)\s+(\w+)\s*[:{]"
-)
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.DOTALL)
 _T = TypeVar("_T")
 # The include paths and working directories of libraries of equal text, with their numbers.
 _folders: dict[str, dict[tuple[tuple[str, ...], str], int]] = {}
@@ -40,6 +34,8 @@ class LibrarySource:
     ----------
     namespace:
         Where names resolve; empty for the global namespace.
+    text:
+        The C++ text, or an ``#include`` of the file.
     folders:
         Where headers are looked for, and from which working directory.
     records:
@@ -53,10 +49,10 @@ class LibrarySource:
     def __init__(self, source: str | os.PathLike[str], arguments: Mapping[str, Any], namespace: str):
         self._given = source, dict(arguments), namespace
         self.namespace = namespace
-        self._text, self._arguments = _read_source(source, arguments)
-        options = CUDASource(self._text, **self._arguments).compile_options
+        self.text, self._arguments = _read_source(source, arguments)
+        options = CUDASource(self.text, **self._arguments).compile_options
         self.folders = options.include_paths, options.working_directory
-        self._identity = _identify(self._text, options, namespace)
+        self._identity = _identify(self.text, options, namespace)
         self._objects: dict[Hashable, Any] = {}
         self.records: dict[types.Type, Struct] = {}
         self.resolver = Resolver(self.write_source, self._select_records)
@@ -79,12 +75,11 @@ class LibrarySource:
     @property
     def head(self) -> Head:
         """What its calls share."""
-        return Head(self._text, self._identity, self.namespace, tuple(self._select_records().values()))
+        return Head(self.text, self._identity, self.namespace, tuple(self._select_records().values()))
 
-    def list_names(self) -> list[str]:
-        """Return the names of functions, classes and enumerations that the text seems to define, for completion."""
-        code = _COMMENT.sub(" ", self._text)
-        return [name for found in _DEFINED.findall(code) for name in found if name and not name.startswith("_")]
+    def list_units(self) -> list[list[CUDASource]]:
+        """Return sources that read its headers, each list a translation unit: its own, and one of calls."""
+        return [[self.write_unit("", "names")], *self.resolver.list_resolved()]
 
     def write_source(self, call: Call) -> CUDASource:
         """Return the source of one call, which shares its translation unit with other calls of this library."""

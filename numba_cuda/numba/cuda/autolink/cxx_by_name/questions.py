@@ -40,6 +40,8 @@ class Question:
         The C++ expression or type that it is about: by default the label.
     options:
         Further compile options.
+    before:
+        C++ before the text, as it is.
     """
 
     label: str
@@ -47,6 +49,7 @@ class Question:
     names: Sequence[str]
     subject: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
+    before: str = ""
 
 
 def ask(source: LibrarySource, question: Question, cc: ComputeCapabilityLike | None) -> list[str]:
@@ -65,7 +68,7 @@ def ask(source: LibrarySource, question: Question, cc: ComputeCapabilityLike | N
         "subject": question.subject or question.label,
     }
     names = [fill(name, values) for name in question.names]
-    unit = source.write_unit(fill(question.text, values), question.label, **question.options)
+    unit = source.write_unit(question.before + fill(question.text, values), question.label, **question.options)
     with resolve_for(cc) as target:
         try:
             found = compiled(unit, names).names

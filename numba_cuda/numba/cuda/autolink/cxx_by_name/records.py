@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
+import functools
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,9 +16,11 @@ import numpy as np
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_text, shown
-from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
 
 from ..c_abi.c_types import CABIError
+from .call_text import write_call
+from .calls import Call, Records
 from .library_source import LibrarySource
 from .prelude import ARRAY, MOST_MEMBERS, STRUCT
 from .questions import Question, ask
@@ -131,10 +135,7 @@ class _Struct:
 def ask_record(source: LibrarySource, name: str, cc: ComputeCapability | None) -> CxxRecord:
     """Return the struct *name* with its dtype. Raise `CxxError` if it is not a struct that NumPy can describe."""
     question = Question(name, _TEXT, [_CODE], options={"std": "c++20"})
-    (answer,) = ask(source, question, cc)
-    structs: list[_Struct] = []
-    _read_member(iter(read_numbers(answer)), name, "nca::nca_object<nca_T>.nca_v", structs)
-    paths = _ask_paths(source, question, structs, cc)
+    structs, paths = _ask_structs(source, question, (), cc)
     offsets, sizes = _ask_places(source, question, structs, paths, cc)
 
     def make_dtype(struct: _Struct) -> np.dtype[Any]:
@@ -165,15 +166,55 @@ def ask_record(source: LibrarySource, name: str, cc: ComputeCapability | None) -
     return CxxRecord(name, dtype)
 
 
-def _read_member(code: Iterator[int], label: str, value: str, structs: list[_Struct], outer: int | None = None) -> Any:
+def ask_names(source: LibrarySource, call: Call, records: Records, cc: ComputeCapabilityLike) -> Any:
+    """Return the Numba type of the struct that *call* returns, a tuple with the names of the members. Raise `CxxError`
+    if these cannot be known."""
+    written = write_call(call, is_asked_only=True)
+    question = Question(call.label, _TEXT, [_CODE], f"::{call.symbol}_r", options={"std": "c++20"}, before=written)
+    structs, paths = _ask_structs(source, question, list(records), cc)
+
+    def make_type(member: Any) -> Any:
+        if isinstance(member, tuple):
+            return types.UniTuple(make_type(member[1]), member[0])
+        if not isinstance(member, _Struct):
+            return member
+        names = tuple(paths[member.number, i].rpartition(".")[2] for i in range(len(member.members)))
+        return types.BaseTuple.from_types([make_type(each) for each in member.members], _make_class(names))
+
+    return make_type(structs[0])
+
+
+@functools.cache
+def _make_class(names: tuple[str, ...]) -> type[tuple[Any, ...]]:
+    return collections.namedtuple("Struct", names, rename=True)
+
+
+def _ask_structs(
+    source: LibrarySource, question: Question, records: Sequence[Any], cc: ComputeCapabilityLike | None
+) -> tuple[list[_Struct], dict[tuple[int, int], str]]:
+    """Return the structs in the one that *question* is about, which is the first, and the paths to their members."""
+    (answer,) = ask(source, question, cc)
+    structs: list[_Struct] = []
+    _read_member(iter(read_numbers(answer)), question.label, "nca::nca_object<nca_T>.nca_v", structs, records)
+    return structs, _ask_paths(source, question, structs, cc)
+
+
+def _read_member(
+    code: Iterator[int],
+    label: str,
+    value: str,
+    structs: list[_Struct],
+    records: Sequence[Any],
+    outer: int | None = None,
+) -> Any:
     """Return what the next numbers of *code* describe, a member of the struct *outer*; add the structs in it to
     *structs*."""
     first = next(code)
     if first == ARRAY:
         extent = next(code)
-        return extent, _read_member(code, label, f"{value}[0]", structs, outer)
+        return extent, _read_member(code, label, f"{value}[0]", structs, records, outer)
     if first != STRUCT:
-        found = read_type(itertools.chain([first], code), ())
+        found = read_type(itertools.chain([first], code), records)
         if structs and not isinstance(found, (CxxObject, types.BaseTuple)):
             return found
         raise CxxError(
@@ -183,14 +224,15 @@ def _read_member(code: Iterator[int], label: str, value: str, structs: list[_Str
     number = len(structs)
     structs.append(_Struct(number, (), value, outer))
     members = tuple(
-        _read_member(code, label, structs[number].name(member), structs, number) for member in range(next(code))
+        _read_member(code, label, structs[number].name(member), structs, records, number)
+        for member in range(next(code))
     )
     structs[number] = _Struct(number, members, value, outer)
     return structs[number]
 
 
 def _ask_paths(
-    source: LibrarySource, question: Question, structs: Sequence[_Struct], cc: ComputeCapability | None
+    source: LibrarySource, question: Question, structs: Sequence[_Struct], cc: ComputeCapabilityLike | None
 ) -> dict[tuple[int, int], str]:
     """Return the path to each member of the record in C++, such as ``.a`` or ``.inner[0].x``, by the numbers of its
     struct and its own."""

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.translation_unit import KERNEL_MARK
+from numba.cuda.cudadrv.external_code.diagnostics.messages import bounded
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
@@ -89,7 +90,7 @@ class CxxError(CABIError):
 
     def __init__(self, message: str, log: str = ""):
         self.log = log
-        super().__init__(message)
+        super().__init__(bounded(message))
 
 
 def explain_refusal(label: str, error: CompileError, source: CUDASource, target: Target) -> CxxError:
@@ -215,7 +216,7 @@ def _explain(text: str) -> tuple[str, str]:
         return diagnosis, f"give the variable the type that C++ declares: {name}(...), such as n = {name}(0)"
     if found := _NOT_AN_ENUMERATOR.search(text):
         return text, f"make a number an enumerator in the kernel: lib[{found['type']!r}](...)"
-    return text, ""
+    return text, nvrtc_log.instead_of_host_type(text)
 
 
 def _details(block: list[str], label: str) -> list[str]:

@@ -132,6 +132,10 @@ class Resolver:
         """Return the sources of a call, and of those that were declared with it."""
         return [self._source_of(each) for each in self._linked_with(call, target)]
 
+    def list_resolved(self) -> list[list[CUDASource]]:
+        """Return the sources of one unit of calls that were resolved; none if there is none yet."""
+        return [[self._source_of(call) for call in itertools.chain(*unit)] for unit in [*self._resolved.values()][:1]]
+
     def get_refusal(self, call: Call) -> CxxError | None:
         """Return why a call was refused in this compilation; None if it was not."""
         found = self._notes().externs.get(call.symbol)

@@ -16,7 +16,7 @@ from numba.cuda import types
 
 from ..frontend_api.front_end import Vocabulary
 from ..frontend_api.type_inference import register_rewrite
-from ..protocol.call_sites import constant_of
+from .call_rewrites import find_calls, infer_partly
 from .functions import CxxFunction
 from .results import WrittenArgumentError
 
@@ -26,21 +26,12 @@ def rewrite_written(state: Any, vocabulary: Vocabulary) -> bool:
     """Rewrite the calls in the function of a compiler's *state* that write to their arguments, in the IR of
     *vocabulary*. Return whether there are any."""
     ir = vocabulary.ir
-    calls = [
-        (block, statement, callee)
-        for block in state.func_ir.blocks.values()
-        for statement in block.find_insts(ir.Assign)
-        if isinstance(statement.value, ir.Expr) and statement.value.op == "call" and not statement.value.kws
-        if isinstance(callee := constant_of(state.func_ir, statement.value.func, vocabulary), CxxFunction)
-    ]
-    if not calls:
+    if not (calls := find_calls(state, vocabulary)):
         return False
-    found = vocabulary.typed_passes.type_inference_stage(
-        state.typingctx, state.targetctx, state.func_ir, state.args, state.return_type, state.locals, raise_errors=False
-    )
+    found = infer_partly(state, vocabulary)
     rewritten = False
     for block, statement, callee in calls:
-        argtypes = [found.typemap.get(arg.name) for arg in statement.value.args]
+        argtypes = [found.get(arg.name) for arg in statement.value.args]
         refused = None if None in argtypes else callee.get_refusal([vocabulary.to_core(each) for each in argtypes])
         if isinstance(refused, WrittenArgumentError):
             stores = [_make_store(ir, state.func_ir, statement.value.args[number]) for number in refused.written]

@@ -205,7 +205,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         except DeferredCallError:
             raise
         except CABIError as error:  # it says why C or C++ has no such call
-            raise self._error(str(error)) from error
+            raise self._error(str(error), cause=error) from error
         except Exception as error:
             raised[call] = error
             raised_at = f"raised at: {raised_by_user_code(error)}"
@@ -230,10 +230,11 @@ class DeviceCallableType(types.Callable, types.Opaque):
             raise self._error(str(error), argtypes) from None
         return Signature(result_type(extern.returns), arguments.types, recvr=self, pysig=arguments.pysig), c_function
 
-    def _error(self, diagnosis: str, *details: str) -> TypingError:
+    def _error(self, diagnosis: str, *details: str, cause: Exception | None = None) -> TypingError:
         """Return an error with details after the first line of the diagnosis, and the rest of it, what to do, last."""
         first, *advice = with_short_first_line(diagnosis).splitlines()
-        return typing_error("\n".join([first, *(f"  {line}" for line in (f"object: {self.name}", *details)), *advice]))
+        shown = (f"  {line}" for line in (f"object: {self.name}", *details))
+        return typing_error("\n".join([first, *shown, *advice]), cause=cause)
 
 
 def _type_of(obj: Any) -> DeviceCallableType:

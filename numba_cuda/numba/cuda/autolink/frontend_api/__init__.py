@@ -7,6 +7,7 @@
 ``typing_rounds``      calls that type inference puts off, to be resolved together
 ``type_inference``     type inference, which runs again where C++ writes to arguments
 ``emulated_launches``  errors of kernels in the emulator, in place of the driver's codes
+``placed_messages``    messages of a front end's errors: the diagnosis, then the place in the source
 =====================  ===========================================================================
 
 A front end is a compiler of Python functions to kernels. This project attaches to it in its module ``activation``,

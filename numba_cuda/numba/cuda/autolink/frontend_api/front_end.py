@@ -37,6 +37,8 @@ class Vocabulary:
         inference, and signatures.
     to_core, from_core:
         Translate a type of the front end to numba-cuda's, and back: each is the other's inverse.
+    make_device_function:
+        Makes a device function of a Python function.
     front_end:
         The name of the module that is its `FrontEnd`, imported when it is first needed.
     kernels:
@@ -50,6 +52,7 @@ class Vocabulary:
     typeof: Any
     typed_passes: Any
     sigutils: Any
+    make_device_function: Callable[[Any], Any]
     front_end: str
     to_core: Callable[[Any], Any] = _same
     from_core: Callable[[Any], Any] = _same
@@ -96,9 +99,23 @@ class FrontEnd(Protocol):
         `numba_cuda_autolink` launches. Raise `FinishedKernelError` if it needs the launch of its front end."""
 
 
+def _make_device_function(function: Any) -> Any:
+    from numba import cuda
+
+    return cuda.jit(device=True)(function)
+
+
 _PACKAGE = __name__.partition(".autolink.")[0] + ".autolink"
 NUMBA_CUDA = Vocabulary(
-    "numba-cuda", types, ir, ir_utils, typeof, typed_passes, sigutils, f"{_PACKAGE}.frontends.numba_cuda.front_end"
+    "numba-cuda",
+    types,
+    ir,
+    ir_utils,
+    typeof,
+    typed_passes,
+    sigutils,
+    _make_device_function,
+    f"{_PACKAGE}.frontends.numba_cuda.front_end",
 )
 _others: list[Vocabulary] = []
 

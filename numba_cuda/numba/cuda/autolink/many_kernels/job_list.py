@@ -117,7 +117,7 @@ def _load(data: dict[str, Any]) -> Job:
             return dataclasses.replace(job, cc=data["cc"])
         module, _, name = data["kernel"].partition(":")
         kernel = operator.attrgetter(name)(importlib.import_module(module))
-        return Job(**{**data, "kernel": kernel, "signature": data["signature"], "cc": data["cc"]})
+        return Job(**{**data, "kernel": kernel})
     except Exception as error:
         named = data.get("kernel", data) if isinstance(data, dict) else data
         message = f"kernel {named} cannot be loaded: {type(error).__name__}: {error}"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from numba.cuda.cudadrv.external_code.diagnostics.messages import shown, suggest_names
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_text, shown, suggest_names
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def note_lost(error: BaseException) -> None:
 
 def error_text(error: BaseException) -> str:
     """Return the type, the text and the notes of *error*."""
-    return "\n".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
+    return "\n".join([f"{type(error).__name__}: {safe_text(error)}", *getattr(error, "__notes__", ())])
 
 
 class BuildManyError(RuntimeError):

@@ -13,7 +13,6 @@ travels with its answer, as an `AskedCall`.
 ``answers``            what an object returned, and what is remembered of it while the object lives
 ``stored_answers``     answers of objects with a link key, kept on disk
 ``errors``             the errors that users see when an object gives no usable answer, and where it raised
-``placed_messages``    messages of a front end's errors: the diagnosis, then the place in the source
 ``typing_diagnosis``   why Numba cannot type a use of called objects, in place of its own message
 ``kernel_signatures``  signatures of kernels, and what is wrong with them
 =====================  =====================================================================================

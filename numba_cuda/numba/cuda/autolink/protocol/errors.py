@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba.cuda.core.errors import LoweringError, TypingError
 from numba.cuda.cudadrv import external_code
-from numba.cuda.cudadrv.external_code.diagnostics.messages import with_short_first_line
+from numba.cuda.cudadrv.external_code.diagnostics.messages import bounded, with_short_first_line
 from numba.cuda.cudadrv.external_code.diagnostics.source_locations import shown_file, with_place
 
 from ..compilation.context import compilation
@@ -38,7 +38,7 @@ class HookError(Exception):
         """Return the whole message for users: the diagnosis, where it is called, the object, where its hook raised."""
         signature = ", ".join(map(str, self.argtypes))
         hook = "" if f"{self}".startswith("__numba_cuda_link_key__ ") else "__numba_cuda_link__ "
-        text = with_short_first_line(f"{self.callee.name}.{hook}{self}")
+        text = with_short_first_line(bounded(f"{self.callee.name}.{hook}{self}"))
         text += f"\n  object: {self.callee}"
         text += f"\n  argument types: ({signature})"
         text += f"\n  raised at: {self.raised_at}" if self.raised_at else ""
@@ -49,9 +49,10 @@ class AskedAgainError(HookError):
     """A ``__numba_cuda_link__`` is asked the question that it is still answering."""
 
 
-def typing_error(message: str, loc: Any = None) -> TypingError:
-    """Return the error of a kernel that uses a called object in a way that it cannot be used."""
-    _note(message)
+def typing_error(message: str, loc: Any = None, cause: Exception | None = None) -> TypingError:
+    """Return the error of a kernel that uses a called object in a way that it cannot be used: for a *cause*, which will
+    be its ``__cause__``, and whose ``log`` it will have."""
+    _note(message, cause)
     return TypingError(message, loc=loc)
 
 
@@ -61,10 +62,10 @@ def lowering_error(message: str, loc: Any = None) -> LoweringError:
     return LoweringError(message, loc=loc)
 
 
-def _note(message: str) -> None:
+def _note(message: str, cause: Exception | None = None) -> None:
     """Remember that *message* begins with a diagnosis: Numba makes another exception of it, and puts a line first."""
     if (in_progress := compilation()) is not None:
-        in_progress.diagnoses.add(message.partition("\n")[0])
+        in_progress.diagnoses[message.partition("\n")[0]] = cause
 
 
 class CallError(TypingError):

@@ -23,10 +23,10 @@ from numba.cuda.core.ir_utils import get_definition, guard
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 
 from ..compilation.context import compilation
+from ..frontend_api.placed_messages import placed
 from .call_sites import constant_of
 from .callee import HOOK, find_callee
 from .errors import typing_error
-from .placed_messages import placed
 
 _UNTYPED = re.compile(r"Cannot determine Numba type|Unknown attribute")
 _OPERATORS = ("binop", "inplace_binop", "unary")
@@ -50,6 +50,9 @@ def has_own_diagnosis(error: Exception, function: Any) -> bool:
     if in_progress is None or message.partition("\n")[0] not in in_progress.diagnoses:
         return False
     error.args = (message, *error.args[1:])
+    if (cause := in_progress.diagnoses[message.partition("\n")[0]]) is not None:
+        error.__cause__ = cause
+        error.log = getattr(cause, "log", "")  # type: ignore[attr-defined]
     return True
 
 

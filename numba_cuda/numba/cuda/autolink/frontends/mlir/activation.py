@@ -24,6 +24,7 @@ from numba_cuda_autolink.emulated_driver import activation as emulation
 from ...compilation.context import cc_without_device, compilation, compiling, isolate
 from ...compilation.kernel_events import KernelEvent, announce
 from ...frontend_api.front_end import register
+from ...frontend_api.placed_messages import placed_error
 from ...frontend_api.seams import Seams
 from ...frontend_api.type_inference import infer_types
 from ...frontend_api.typing_rounds import propagated, template_of
@@ -31,7 +32,6 @@ from ...function_code.called_symbols import check_state
 from ...function_code.function_code import FunctionCode
 from ...protocol.ask import ask_at
 from ...protocol.call_sites import CallSites, note_objects
-from ...protocol.placed_messages import placed_error
 from ...protocol.typing_diagnosis import has_own_diagnosis
 from . import emulated_driver
 from .call_lowering import llvm_prototype, lower_call

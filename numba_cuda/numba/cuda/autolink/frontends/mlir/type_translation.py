@@ -119,7 +119,7 @@ def to_core(numba_type: Any) -> Any:
         return DeviceCallableType.of(obj())
     if (record := getattr(getattr(numba_type, "instance_class", None), "_of_record", None)) is not None:
         return RecordValue(record)
-    if isinstance(numba_type, MLIRDispatcherType):
+    if isinstance(numba_type, (MLIRDispatcherType, mlir_types.Dispatcher)):
         return typeof(_counterpart(numba_type.dispatcher))
     if type(numba_type) is mlir_types.Function:
         cuda_target.typing_context.refresh()  # numba-cuda may not have compiled anything yet

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The vocabulary of numba-cuda-mlir, in which this project reads its types and its IR."""
 
+from numba_cuda_mlir import cuda
 from numba_cuda_mlir.descriptor import MLIRDispatcher
 from numba_cuda_mlir.numba_cuda import types
 from numba_cuda_mlir.numba_cuda.core import ir, ir_utils, sigutils, typed_passes
@@ -17,6 +18,7 @@ MLIR = Vocabulary(
     typeof,
     typed_passes,
     sigutils,
+    cuda.jit(device=True),
     f"{__package__}.front_end",
     to_core,
     from_core,

@@ -20,8 +20,8 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, 
 
 from ...compilation.context import cc_without_device, compilation, compiling, compiling_callees_again, isolate
 from ...compilation.kernel_events import KernelEvent, announce
+from ...frontend_api.placed_messages import placed_error
 from ...frontend_api.seams import MissingSeamError, Seams
-from ...protocol.placed_messages import placed_error
 from .fork_support import watch_forks
 
 # The replacements import what they need when something is compiled, so that importing numba.cuda stays quick.

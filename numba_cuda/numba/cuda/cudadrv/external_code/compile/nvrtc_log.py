@@ -13,6 +13,7 @@ from numba_cuda_autolink.files import read_regular_file
 
 from ..cache.disk import FAILED_SOURCES
 from ..cache.store import current_store
+from ..inputs.cuda_source import HOST_HEADERS
 
 _MOST_SHOWN = 5
 _ERROR = re.compile(r"(?:catastrophic )?error(?: #[\w-]+)?:")
@@ -35,10 +36,15 @@ _NEED_NO_HEADER = {
     "math": "what it has of them, such as sqrtf and fmax,",
     "string": "what it has of them, such as memcpy and memset,",
 }
+# Of a type of the host's library that host_headers=True declares only.
+_INCOMPLETE = re.compile(r'incomplete (?:type|class) "(?:const )?std::(?:basic_)?(\w+)')
 _ARRAYS = "cuda::std::array of <cuda/std/array>, or memory that the kernel passes, not a container that allocates"
 _NOT_ON_DEVICES = {
     **dict.fromkeys(("deque", "list", "map", "set", "string", "unordered_map", "unordered_set", "vector"), _ARRAYS),
-    **dict.fromkeys(("iostream", "ostream", "print"), "printf, which needs no header"),
+    **dict.fromkeys(
+        ("fstream", "iostream", "ostream", "print", "sstream", "ostringstream", "stringstream"),
+        "printf, which needs no header",
+    ),
     **dict.fromkeys(("thread", "mutex", "shared_mutex"), "the threads of the kernel, and <cuda/std/atomic>"),
 }
 # C++'s have no suffix; C's are listed.
@@ -111,8 +117,12 @@ def remedy(log: str, include_paths: Sequence[str] = (), macros: Sequence[str] = 
             is_own = place.endswith(".cu") or not os.path.isabs(place)
             header = f"leave out {os.path.basename(place)}, if it is for the host's code; or "
             todo = f"{_instead_of(name) if is_own else header}{todo} into one of the source's include_paths"
-            return f"NVRTC has no headers of the host's C++ library: {todo}"
+            if HOST_HEADERS in include_paths:
+                return f"{name} is not among the headers of host_headers=True: {todo}"
+            return f"NVRTC has no headers of the host's C++ library: {todo}; or use host_headers=True"
         return f"add the directory that {name} is in to the source's include_paths"
+    if instead := instead_of_host_type(errors):
+        return instead
     if (view := _VIEW_WITHOUT_HEADER.search(errors)) and "must be a class or namespace name" in errors:
         return f"include <cuda/std/{view[1]}>"
     if "--device-int128" in errors:
@@ -136,6 +146,13 @@ def remedy(log: str, include_paths: Sequence[str] = (), macros: Sequence[str] = 
             " include_paths"
         )
     return todo
+
+
+def instead_of_host_type(errors: str) -> str:
+    """Return what to use rather than a type of the host's library that is declared only; empty if it is none."""
+    found = _INCOMPLETE.search(errors)
+    name = found[1] if found else ""
+    return f"device code has no std::{name}: use {_NOT_ON_DEVICES[name]}" if name in _NOT_ON_DEVICES else ""
 
 
 def _instead_of(header: str) -> str:

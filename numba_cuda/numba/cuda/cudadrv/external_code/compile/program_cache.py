@@ -283,12 +283,13 @@ class CachedUnit:
         """Compile the unit, and check the types of the functions *called*."""
         if not called:
             return compile_(self.unit)
-        from .prototype_assertions import raise_understood, with_assertions
+        from .prototype_assertions import has_structs, raise_understood, with_assertions
 
-        try:
-            return compile_(with_assertions(self.unit, called))
-        except CompileError as error:
-            raise_understood(error, self.unit.name, called)
+        for of_structs in (True, False) if has_structs(called) else (False,):
+            try:
+                return compile_(with_assertions(self.unit, called, of_structs=of_structs))
+            except CompileError as error:
+                raise_understood(error, self.unit.name, called)
         return compile_(self.unit)  # nothing can be told of one of the functions, which the unit need not define
 
     def note_checked(self, called: Called) -> None:

@@ -90,12 +90,15 @@ def lowered_names(link_input: LinkInput, target: Target, names: Sequence[str], a
     return unit_of(link_input, target).lowered(names, compile_unit, asked)
 
 
-def header_texts(link_input: LinkInput, target: Target) -> Iterator[str]:
-    """Yield the texts of a source and of the headers that it reads, as far as these are known."""
+def header_texts(link_input: LinkInput, target: Target, *, with_toolkit: bool = True) -> Iterator[str]:
+    """Yield the texts of a source and of the headers that it reads, as far as these are known; *with* those of CUDA's
+    *toolkit*, or without."""
     yield link_input.text
     with contextlib.suppress(OSError):
         known = unit_of(link_input, target).known()
         for header in known.manifest.headers if known is not None else ():
+            if not with_toolkit and header.path.startswith(toolkit_include_paths()):
+                continue
             with open(header.path, errors="replace") as file:
                 yield file.read()
 

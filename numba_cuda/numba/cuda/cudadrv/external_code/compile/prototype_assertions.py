@@ -21,6 +21,7 @@ from ..inputs.c_prototypes import CalledFunction
 from ..inputs.link_input import line_marker
 from .member_assertions import MEMBER_TEMPLATES, OTHER_MEMBERS, WrongMember, finders, wrong_member
 from .nvrtc import CompileError
+from .struct_assertions import LEAF_TEMPLATES, STRUCT_TEMPLATES
 from .translation_unit import TranslationUnit
 
 # What NVRTC calls the text that is added. Its names begin with "nca_", here "$": no macro of the user's is called that.
@@ -200,6 +201,7 @@ template <class $function, int $number, class $called> struct $call {
     typedef typename $types<$function>::$list $list;
     static_assert($all_fit<$called, $list>::$is, "OTHER_TYPES");
     static_assert($all_members<$number, $called, $list, $all_fit<$called, $list>::$is>::$is, "");
+    static_assert($all_leaves<$called, $list, $all_fit<$called, $list>::$is>::$is, "OTHER_TYPES");
 };
 struct $no_such_function {};
 template <class $c, int $n, class $r, class... $f>
@@ -209,7 +211,7 @@ __device__ $call<$r($f..., ...), $n, $c> $of($r (*)($f..., ...), long);
 template <class $c, int $n> __device__ $no_such_function $of(void (*)($no_such_function, ...), long);
 }
 """.replace("OTHER_TYPES", _OTHER_TYPES)
-    .replace("MEMBERS", MEMBER_TEMPLATES)
+    .replace("MEMBERS", MEMBER_TEMPLATES + LEAF_TEMPLATES)
     .replace("$", "nca_")
 )
 _FUNCTION = """
@@ -244,12 +246,22 @@ class PrototypeError(CompileError):
         super().__init__(name, log)
 
 
-def with_assertions(unit: TranslationUnit, called: Sequence[CalledFunction]) -> TranslationUnit:
-    """Return *unit* with an assertion for each of the *called* functions that C++ can name."""
+def has_structs(called: Sequence[CalledFunction]) -> bool:
+    """Whether structs by value are compared, which may not be possible."""
+    return any("nca_with_leaves<" in each.types for each in called)
+
+
+def with_assertions(
+    unit: TranslationUnit, called: Sequence[CalledFunction], *, of_structs: bool = True
+) -> TranslationUnit:
+    """Return *unit* with an assertion for each of the *called* functions that C++ can name, also *of structs* by value
+    and what is in them."""
     named = [(number, each) for number, each in enumerate(called) if _NAME.fullmatch(each.symbol)]
     functions = {each.symbol: _FUNCTION.format(symbol=each.symbol, space=_SPACE) for _, each in named}
     # The blank line ends a comment or a line that the user's text may end with.
     lines = [unit.code.rstrip("\0"), "", "#if __cplusplus >= 201103L", f"{line_marker(_FILE)}{_TEMPLATES}"]
+    if of_structs and has_structs(called):
+        lines.append(STRUCT_TEMPLATES)
     lines += [*functions.values(), *finders((each for _, each in named), _SPACE)]
     for number, each in named:
         lines.append(f"{line_marker(f'{_FILE}: {each.call}')}namespace {_SPACE} {{ {_assertion(each, number)} }}")
@@ -287,4 +299,8 @@ def raise_understood(error: CompileError, name: str, called: Sequence[CalledFunc
     if others:
         raise CompileError(name, "\n\n".join(kept)) from error.__cause__
     if wrong and not own:
-        raise PrototypeError(name, error.log, tuple(wrong.values())) from error.__cause__
+        # What is wrong with a struct, the names of its members say best.
+        said = (
+            dataclasses.replace(each, declaration="" if each.members else each.declaration) for each in wrong.values()
+        )
+        raise PrototypeError(name, error.log, tuple(said)) from error.__cause__

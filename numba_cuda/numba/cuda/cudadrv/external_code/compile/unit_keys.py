@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..inputs.c_prototypes import CalledFunction
 
 # Goes up when the assertions of `prototype_check` change.
-_CHECK = "4"
+_CHECK = "5"
 
 
 class UnitKeys:

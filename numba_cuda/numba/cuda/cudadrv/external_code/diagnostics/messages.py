@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 _LONGEST_REPR = 120
-_LONGEST_TEXT = 1000
 _LONGEST_LINE = 119  # characters of the first line of a message
 _LONGEST_LOG, _LONGEST_LOG_LINE = 20_000, 1000
 # What moves a terminal's cursor, changes its colours or the order of its text.
@@ -30,15 +29,12 @@ def safe_repr(obj: object, longest: int = _LONGEST_REPR) -> str:
 
 
 def safe_text(error: BaseException) -> str:
-    """Return the message of an error, its first line shortened; if it raises, a text that says so."""
+    """Return the message of an error, `bounded`; if it raises, a text that says so."""
     try:
         text = str(error)
     except Exception as raised:
         text = f"<an error whose text raises {type(raised).__name__}>"
-    first, *others = printable(text).split("\n")
-    if len(first) > _LONGEST_TEXT:
-        first = f"{first[: _LONGEST_TEXT - 3]}..."
-    return "\n".join([first, *others])
+    return bounded(text)
 
 
 def printable(text: str) -> str:
@@ -48,13 +44,19 @@ def printable(text: str) -> str:
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
-def shown_log(log: str) -> str:
-    """Return what a message shows of a *log*: its first 20,000 characters, and 1,000 of each line."""
-    text = printable(log[:_LONGEST_LOG])
-    lines = [line if len(line) <= _LONGEST_LOG_LINE else f"{line[:_LONGEST_LOG_LINE]}..." for line in text.split("\n")]
-    if (rest := len(log) - _LONGEST_LOG) > 0:
-        lines.append(f"... and {rest} more characters: see the exception's .log")
+def bounded(text: str, where: str = "") -> str:
+    """Return what a message shows of a *text*: its first 20,000 characters, and 1,000 of each line, `printable`. A last
+    line counts the others, and tells *where* they are."""
+    lines = printable(text[:_LONGEST_LOG]).split("\n")
+    lines = [line if len(line) <= _LONGEST_LOG_LINE else f"{line[: _LONGEST_LOG_LINE - 3]}..." for line in lines]
+    if (rest := len(text) - _LONGEST_LOG) > 0:
+        lines.append(f"... and {rest} more characters{where}")
     return "\n".join(lines)
+
+
+def shown_log(log: str) -> str:
+    """Return what a message shows of a *log*, which an exception has as a whole."""
+    return bounded(log, ": see the exception's .log")
 
 
 def with_short_first_line(message: str, whole: str = "") -> str:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 
@@ -26,6 +28,19 @@ class CType:
     align: int
     pointee: CType | None = None
     fields: tuple[CField, ...] = field(default=(), kw_only=True)
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether it is a struct whose parts are known."""
+        return False
+
+    def list_leaves(self, offset: int = 0) -> Iterator[tuple[int, CType]]:
+        """Yield the numbers and pointers in the value at *offset*, with their offsets."""
+        if self.kind == "struct" and self.size > 2:  # complex
+            part = CType("part", "float", self.size // 2, self.size // 2)
+            yield from ((offset, part), (offset + part.size, part))
+        else:
+            yield offset, self
 
 
 @dataclass(frozen=True)
@@ -97,6 +112,7 @@ def _of_llvm(llvm_type: str) -> CType:
     return _LLVM.get(llvm_type, CType(f"/* {llvm_type} */", "unknown", 0, 1))
 
 
+MOST_LEAVES = 128  # of a struct whose parts are compared
 _VIEW = re.compile(r"(?:const )?(cuda::std::(?:md)?span)<([^,>]+)(.*)>&?")
 
 
@@ -106,6 +122,10 @@ def _pattern(c_type: CType) -> str:
         fields = ", ".join(f"nca_field<nca_name_{f.name}, {f.offset}, {_pattern(f.type)}>" for f in c_type.fields)
         return f"nca_with_members<{_pattern(replace(c_type, fields=()))}, {fields}>"
     kind, size = c_type.kind, c_type.size
+    leaves = list(itertools.islice(c_type.list_leaves(), MOST_LEAVES + 1))
+    if kind == "struct" and c_type.has_parts and 1 < len(leaves) <= MOST_LEAVES:
+        listed = ", ".join(f"nca_leaf_at<{at}, {leaf.size}, {_kind(leaf)}>" for at, leaf in leaves)
+        return f"nca_with_leaves<nca_struct_of<{size}, {c_type.align}>, {listed}>"
     if found := _VIEW.fullmatch(c_type.cxx):  # C++ may take the elements as const
         name, element, rest = found.groups()
         both = f"{name}<{element}{rest}>, {name}<const {element.removeprefix('const ')}{rest}>"
@@ -123,6 +143,10 @@ def _pattern(c_type: CType) -> str:
     if kind == "pointer":
         return "nca_address" if c_type.pointee is None else f"nca_pointer_to<{_pattern(c_type.pointee)}>"
     return f"nca_integer_of<{size}>"
+
+
+def _kind(leaf: CType) -> str:
+    return {"float": "nca_floating", "pointer": "nca_pointer", "struct": "nca_class"}.get(leaf.kind, "nca_integer")
 
 
 def split_types(parameters: str) -> list[str]:

@@ -28,6 +28,8 @@ _RESERVED_OPTIONS = {
 }
 
 
+# The host's headers, with the names of libcu++.
+HOST_HEADERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "host_headers")
 # Of include paths or macros: an iterable with more of them may never end.
 _MOST = 10_000
 
@@ -77,6 +79,10 @@ class CUDASource(CUSource):
         Called with the loaded module, and before it is unloaded.
     nrt : bool, optional
         Whether the code calls numba-cuda's runtime (NRT).
+    host_headers : bool, optional
+        Whether ``<cmath>``, ``<limits>`` and others of the host's headers are found, after those in *include_paths*:
+        ``std`` then has the names of ``cuda::std``. ``std::string``, ``std::vector``, streams and the like are declared
+        only: code on the device cannot use them.
 
     Raises
     ------
@@ -99,6 +105,7 @@ class CUDASource(CUSource):
         setup_callback: Any = None,
         teardown_callback: Any = None,
         nrt: bool = False,
+        host_headers: bool = False,
     ):
         if not isinstance(code, (str, os.PathLike)):
             raise TypeError(f"CUDASource takes the source as a str, or a pathlib.Path, got {type(code).__name__}")
@@ -116,7 +123,7 @@ class CUDASource(CUSource):
         folders = folders_given("CUDASource's include_paths", include_paths)
         paths = folders if self.path is None else [os.fspath(code), *folders]
         self.compile_options = CompileOptions(
-            tuple(map(os.path.abspath, (*own, *folders))),
+            tuple(map(os.path.abspath, (*own, *folders, *([HOST_HEADERS] if host_headers else [])))),
             _macros(defines),
             _check_options(options or {}),
             unit or "",

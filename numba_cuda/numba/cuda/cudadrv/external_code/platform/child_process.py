@@ -21,6 +21,7 @@ import contextlib
 import io
 import os
 import queue
+import re
 import shutil
 import signal
 import site
@@ -39,8 +40,12 @@ from .child_main import packed, receive, send
 if TYPE_CHECKING:
     from .child_main import Content
 
-# The variables of a shared cache, of fsspec, and of the clouds that it may be in.
-_SECRETS = ("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE", "FSSPEC_", "AWS_", "AZURE_", "CLOUDSDK_", "GCLOUD_", "GOOGLE_")
+# The variables of a shared cache, of fsspec, of the clouds that it may be in, and all that are named like a secret.
+_SECRETS = re.compile(
+    r"NUMBA_CUDA_AUTOLINK_CACHE_REMOTE|FSSPEC_|AWS_|AZURE_|CLOUDSDK_|GCLOUD_|GOOGLE_"
+    r"|.*(TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|_KEY$|_KEY_)",
+    re.IGNORECASE,
+)
 
 _START_LIMIT = 60.0  # seconds until the interpreter runs
 _GRACE = 2.0  # seconds from the end of a child's pipes to its own end
@@ -81,7 +86,7 @@ _running: weakref.WeakSet[ChildProcess] = weakref.WeakSet()  # children that may
 
 
 def _without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if not name.startswith(_SECRETS)}
+    return {name: value for name, value in environment.items() if not _SECRETS.match(name)}
 
 
 class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):

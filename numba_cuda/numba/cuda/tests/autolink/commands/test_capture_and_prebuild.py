@@ -136,9 +136,12 @@ def test_a_kernel_that_cannot_be_built_is_reported_and_all_others_are_built(appl
         ('{"format": 9, "jobs": []}', "has format 9, and this version reads 1"),
         ('{"format": 1, "jobs": [{"kernel": "no_such_module:f"}]}', "kernel no_such_module:f cannot be loaded: Module"),
         ('{"format": 1, "jobs": [{"kernel": "captured_library:f"}]}', "has no attribute 'f'"),
-        ('{"format": 1, "jobs": [{"kernel": "captured_library:named"}]}', "KeyError: 'signature'"),
         (
-            '{"format": 1, "jobs": [{"kernel": "captured_library:named", "signature": "", "cc": "9.0", "outputt": ""}]}',
+            '{"format": 1, "jobs": [{"kernel": "captured_library:named"}]}',
+            "required positional argument: 'signature'",
+        ),
+        (
+            '{"format": 1, "jobs": [{"kernel": "captured_library:named", "signature": "", "outputt": ""}]}',
             "TypeError: Job() has no parameter 'outputt'; did you mean output?",
         ),
     ],

@@ -16,11 +16,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cxx_draws import ELEMENTS, LENGTH, Batch, Draw
+from cxx_draws import ELEMENTS, LENGTH, Argument, Batch, Draw, Type
 from numba import cuda, from_dtype
 from numba.cuda import autolink, types
 from numba.cuda.autolink.c_abi.c_types import CABIError
 from numba.cuda.autolink.c_abi.extern import prototype
+from numba.cuda.autolink.cxx_by_name import enumerators
 from numba.cuda.autolink.cxx_by_name.questions import resolve_for
 from numba.cuda.autolink.cxx_by_name.results import WrittenArgumentError
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
@@ -115,7 +116,7 @@ class Trial:
     def __post_init__(self) -> None:
         self.library = autolink.cxx(self.batch.text)
         self.host = Host(self.batch, self.folder)
-        self.structs = [each for each in self.batch.types if each.kind == "struct"]
+        self.structs = [each for each in self.batch.types if each.is_record]
         self.arrays = draw_arrays(np.random.default_rng(self.batch.rng.randrange(2**32)))
         for struct, size in zip(self.structs, self.host.sizes(len(self.structs)), strict=True):
             self.arrays[f"{struct.cxx}s"] = make_array(self.make_dtype(struct, size))
@@ -125,6 +126,7 @@ class Trial:
             **self.arrays, "np": np, "squared": self.library.squared, "doubled": self.library["Doubled{}"],
             **{f"N{n}": namedtuple(f"N{n}", [f"p{i}" for i in range(n)]) for n in range(1, 4)},
             **{each.cxx: enum.IntEnum(each.cxx, {"V0": 0, "V7": 7}) for each in enums},
+            **{f"keep_{each.cxx}": self.library[f"keep_{each.cxx}"] for each in enums},
             **{each.name: self.make_function(each) for each in self.batch.draws},
         }  # fmt: skip
 
@@ -147,12 +149,14 @@ class Trial:
             target = from_dtype(np.dtype(dtype)) if dtype else None
             found = {"by_value": autolink.by_value, "cast": target}.get(kind)
             ways[f"args_{number}"] = autolink.by_reference(target) if kind == "by_reference" else found
-        returns = None
-        if draw.returns.kind == "struct":
-            returns = from_dtype(self.arrays[f"{draw.returns.cxx}s"].dtype)
-        elif draw.returns.kind != "void":
-            returns = from_dtype(np.dtype(draw.returns.dtype))
-        return CFunction(draw.name, returns, ways, self.batch.text)
+        return CFunction(draw.name, self.find_result(draw.returns), ways, self.batch.text)
+
+    def find_result(self, returns: Type) -> types.Type | None:
+        if returns.kind == "struct":
+            return from_dtype(self.arrays[f"{returns.cxx}s"].dtype)
+        if returns.kind == "tuple":
+            return types.BaseTuple.from_types([self.find_result(each) for each in returns.elements])
+        return None if returns.kind == "void" else from_dtype(np.dtype(returns.dtype))
 
     def find_disagreements(self) -> dict[str, str]:
         """Return why calls of functions of C are refused, by the names of the functions: all of one compilation."""
@@ -175,8 +179,13 @@ class Trial:
         return refused
 
     def find_types(self, draw: Draw) -> list[types.Type]:
-        values = [eval(each.python, self.names) for each in draw.arguments]
-        return [types.literal(each) if isinstance(each, str) else typeof(each, Purpose.constant) for each in values]
+        return [self.find_type(each) for each in draw.arguments]
+
+    def find_type(self, argument: Argument) -> types.Type:
+        if argument.form == "returned":
+            return enumerators.make_enumerator_type(from_dtype(np.dtype(argument.type.dtype)))
+        value = eval(argument.python, self.names)
+        return types.literal(value) if isinstance(value, str) else typeof(value, Purpose.constant)
 
     def find_refusals(self) -> dict[str, str]:
         """Return why calls are refused, by the names of the functions."""
@@ -242,7 +251,8 @@ class Trial:
         lines, number = [], 0
         for draw in calls:
             result = f"r_{draw.name}"  # a variable has one type
-            leaves = list(draw.result.list_leaves(result, draw.named and not draw.result.has_bits))
+            of_call = draw.returns or draw.result
+            leaves = list(of_call.list_leaves(result, draw.named and not of_call.has_bits))
             lines.append(f"{result} = {draw.python}" if leaves else draw.python)
             for path, dtype in leaves:
                 lines += [f"integers[{number}] = {path}"] * (dtype[0] in "iub") + [f"reals[{number}] = {path}"]

@@ -369,3 +369,23 @@ def test_dir_has_the_methods_and_the_names_of_the_text_and_no_internals():
     assert set(dir(lib)) == {
         *("declare", "eval", "expr", "record", "type"), *("P", "twice", "first", "Kind", "declared")
     }  # fmt: skip
+
+
+def test_dir_has_the_names_that_headers_declare_in_the_namespace():
+    math = dir(autolink.cxx("#include <cuda/std/cmath>", namespace="cuda::std"))
+    assert {"sin", "hypot", "isnan", "declare"} <= set(math)  # functions, templates, and the methods
+    assert not [name for name in math if name.startswith(("_", "nca")) or name.isupper()]
+    assert "sin" not in dir(autolink.cxx("#include <cuda/std/cmath>"))
+
+
+def test_dir_has_what_the_text_shows_where_a_header_is_missing():
+    text = """
+        #include <missing.h>
+        using A = int; typedef float B; extern "C" { int of_c(int); } namespace { int of_text(int); }
+        inline namespace v1 { template <class T> requires (sizeof(T) > 1) T newest(T x) { if (x) { return f(x); } } }
+        #define IN_NAMESPACE(name) namespace name {
+        IN_NAMESPACE(other) int elsewhere(int); }
+        int unfinished("""
+    names = {"A", "B", "of_c", "of_text", "newest", "unfinished"}
+    assert set(dir(autolink.cxx(text))) - set(dir(autolink.cxx())) == names
+    assert "elsewhere" in dir(autolink.cxx(text, namespace="other"))

@@ -161,3 +161,29 @@ class TestRemedies:
         first_line = str(caught.value).splitlines()[0]
         assert 'a_header_that_nobody_has_written_and_that_has_a_long_name_besides.hpp"' in first_line
         assert "a_function_with_a_name_that_fills_the_line(float32, float32)" in str(caught.value)
+
+
+def test_members_have_names_and_python_functions_are_passed_and_errors_have_the_log():
+    library = autolink.cxx("""
+        struct Point { int n; struct { float x, y[2]; } at; };
+        __device__ Point make(int n) { return {n, {n * 0.5f, {n * 2.f, n * 3.f}}}; }
+        template <class F> __device__ int twice(F f, int x) { return f(f(x)); }
+    """)
+
+    def add(x):
+        return x + 3
+
+    def kernel(r):
+        p = library.make(7)
+        r[0], r[1], r[2], r[3] = p.n, p.at.x, p.at.y[1], library.twice(add, 1)
+
+    def wrong(r):
+        r[0] = library.twice(r[0])
+
+    result = np.zeros(4)
+    autolink.build(kernel, "void(float64[::1])", cc=(9, 0)).emulate[1, 1](result)
+    np.testing.assert_array_equal(result, [7, 3.5, 21, 7])
+    with pytest.raises(TypingError) as caught:
+        autolink.build(wrong, "void(float64[::1])", cc=(9, 0))
+    assert "no instance of function template" in caught.value.log
+    assert isinstance(caught.value.__cause__, autolink.CxxError)

@@ -74,6 +74,11 @@ class Type:
         yield self
 
     @property
+    def is_record(self) -> bool:
+        """Whether Python is told of the struct."""
+        return self.kind == "struct" and self.cxx[0] == "T"
+
+    @property
     def needs_std(self) -> bool:
         return any(each.kind in ("half", "complex", "tuple") for each in self.parts)
 
@@ -99,7 +104,8 @@ class Type:
     def declare(self) -> str:
         """Return C++ that declares a struct or an enumeration."""
         if self.kind == "enum":
-            return f"{self.before} {self.cxx} : {self.elements[0].cxx} {{ {self.cxx}_0, {self.cxx}_7 = 7 }};"
+            declared = f"{self.before} {self.cxx} : {self.elements[0].cxx} {{ {self.cxx}_0, {self.cxx}_7 = 7 }};"
+            return f"{declared} inline {self.cxx} keep_{self.cxx}({self.cxx} v) {{ return v; }}"
         if self.kind != "struct":
             return ""
         declared = " ".join(f"{each.declare()}{f' : {each.bits}' if each.bits else ''};" for each in self.members)
@@ -146,6 +152,36 @@ def _alike(one: Type, other: Type) -> bool:
         return one == other
     floating = [each.dtype[0] == "f" for each in (one, other)]
     return floating[0] == floating[1] and one.dtype[1:] == other.dtype[1:]
+
+
+def _as_tuple(one: Type) -> Type:
+    """Return a struct as a tuple, arrays in it too; and any other type as it is."""
+    if one.kind != "struct":
+        return one
+    elements = []
+    for member in one.members:
+        found = _as_tuple(member.type)
+        for count in reversed(member.shape):
+            found = Type("tuple", "tuple", elements=(found,) * count)
+        elements.append(found)
+    return Type("tuple", "tuple", elements=tuple(elements))
+
+
+def list_parts(one: Type) -> list[tuple[int, bool, int]]:
+    """Return the offset of each number in a tuple, whether it is a floating-point number, and its size; last those of
+    the tuple: its size and its alignment."""
+    parts: list[tuple[int, bool, int]] = []
+    end, most = 0, 1
+    for each in one.elements or [one]:
+        if each.kind == "tuple":
+            *inner, (size, _, align) = list_parts(each)
+        else:
+            size = align = np.dtype(each.dtype).itemsize
+            inner = [(0, each.dtype[0] == "f", size)]
+        end += -end % align
+        parts += [(end + at, *rest) for at, *rest in inner]
+        end, most = end + size, max(most, align)
+    return [*parts, (end + -end % most, False, most)]
 
 
 @dataclass(frozen=True)
@@ -209,6 +245,8 @@ class Batch:
             self.types.append(Type(f"E{number}", "enum", underlying.dtype, elements=(underlying,), before=before))
         for number in range(structs):
             self.types.append(self._draw_struct(f"T{number}"))
+        for number in range(min(structs, 2)):
+            self.types.append(self._draw_struct(f"L{number}"))
 
     def _draw_struct(self, name: str) -> Type:
         rng, members = self.rng, []
@@ -257,10 +295,11 @@ class Batch:
         rng, at = self.rng, start + self.rng.randint(0, 3)
         dtype = rng.choice([each for each in ELEMENTS if self.with_std or each not in _OF_STD])
         form = rng.choice(
-            ["element"] * 6 + ["constant"] * 3 + ["array"] * 4 + ["strided", "text", "none", "callable", "enum"]
+            ["element"] * 6 + ["constant"] * 3 + ["array"] * 4
+            + ["strided", "text", "none", "callable", "enum", "returned"]
             + ["record"] * 4 + ["records"] * 2 + ["tuple"] * 2 * self.with_std
         )  # fmt: skip
-        records = [each for each in self.types if each.kind == "struct" and not each.has_bits]
+        records = [each for each in self.types if each.is_record and not each.has_bits]
         if form.startswith("record") and not records:
             form = "element"
         if form == "constant":
@@ -277,10 +316,12 @@ class Batch:
         if form == "callable":
             name, cxx = rng.choice([("squared", "squared"), ("doubled", "Doubled{}")])
             return Argument(name, cxx, None, form)
-        if form == "enum":
+        if form in ("enum", "returned"):
             enum = rng.choice([each for each in self.types if each.kind == "enum"])
             value = rng.choice([0, 7])
-            return Argument(f"{enum.cxx}.V{value}", f"{enum.cxx}::{enum.cxx}_{value}", enum, form)
+            keep = f"keep_{enum.cxx}({{}})" if form == "returned" else "{}"
+            python, cxx = f"{enum.cxx}.V{value}", f"{enum.cxx}::{enum.cxx}_{value}"
+            return Argument(keep.format(python), keep.format(cxx), enum, form)
         if form == "record":
             struct = rng.choice(records)
             return Argument(f"{struct.cxx}s[{at}]", f"{struct.cxx}s[{at}]", struct, form)
@@ -365,7 +406,7 @@ class Batch:
             return rng.choice(["const int*", "float*", "const void*", "A", "decltype(nullptr)"]), "mix(h, a);", False
         if form == "callable":
             return rng.choice(["A", "const A&"]), "{ int r = a(21); mix(h, r); }", False
-        if form == "enum":
+        if form in ("enum", "returned"):
             return rng.choice(["T", "const T&", "const T"]).replace("T", own.cxx), mix, False
         cxx = own.cxx
         if form == "tuple":
@@ -457,6 +498,9 @@ class Batch:
         if rng.random() < 0.15:
             returns = rng.choice([VOID, scalar(rng.choice(list(SCALARS))), *self._plain_structs])
             fits.append(returns == result if "struct" in (returns.kind, result.kind) else _alike(returns, result))
+        elif result.kind == "struct" and rng.random() < 0.7:
+            returns = self._draw_tuple_for(result)
+            fits.append(list_parts(returns) == list_parts(_as_tuple(result)))
         declared = ", ".join(f"{cxx} a{n}" for n, cxx in enumerate(parameters))
         mixed = " ".join(
             f"mix(h, {'*' * (way[:3] == 'by_' and cxx[-1] == '*')}{'(const unsigned char*)' * ('void' in cxx)}a{n});"
@@ -469,10 +513,24 @@ class Batch:
             agrees=all(fits),
         )  # fmt: skip
 
+    def _draw_tuple_for(self, struct: Type) -> Type:
+        """Return a tuple like a *struct*, perhaps with another number in it, or with its parts in another order."""
+        found = _as_tuple(struct)
+        elements = list(found.elements)
+        choice = self.rng.random()
+        if choice < 0.3:
+            self.rng.shuffle(elements)
+        elif choice < 0.5:
+            at = self.rng.randrange(len(elements))
+            if elements[at].kind == "scalar":
+                others = [each for each in SCALARS if SCALARS[each][1:] == elements[at].dtype[1:] and each != "bool"]
+                elements[at] = scalar(self.rng.choice([*others, "float"]))
+        return Type("tuple", "tuple", elements=tuple(elements))
+
     @property
     def _plain_structs(self) -> list[Type]:
         """The structs that Python can describe: all parts are where C has them, and none is a bit-field."""
-        plain = [each for each in self.types if each.kind == "struct" and not each.has_bits]
+        plain = [each for each in self.types if each.is_record and not each.has_bits]
         plain = [each for each in plain if len(list(each.list_leaves("r"))) <= MOST_LEAVES]
         return [each for each in plain if not any(part.before for part in each.parts if part.kind == "struct")]
 
@@ -482,7 +540,7 @@ class Batch:
         while True:
             argument = self.draw_argument(start)
             is_plain = not argument.form.startswith("record") or argument.type in self._plain_structs
-            if is_plain and argument.form not in ("text", "callable", "enum", "tuple"):
+            if is_plain and argument.form not in ("text", "callable", "enum", "returned", "tuple"):
                 break
         own, form = argument.type, argument.form
         others = [each for each in SCALARS if each != "bool"]  # other values of a bool mean nothing
@@ -529,7 +587,7 @@ class Batch:
     def write_host(self) -> str:
         """Return C++ of the host that makes the calls: ``run(arrays, results, made)`` makes
         those that *made* says, and then it says which of all are valid."""
-        structs = [each for each in self.types if each.kind == "struct"]
+        structs = [each for each in self.types if each.is_record]
         arrays = [f"auto {dtype} = ({cxx}*)arrays[{n}];" for n, (dtype, cxx) in enumerate(ELEMENTS.items())]
         arrays += [f"auto {each.cxx}s = ({each.cxx}*)arrays[{n}];" for n, each in enumerate(structs, len(ELEMENTS))]
         callers, calls = [], []

@@ -132,6 +132,8 @@ def runs_here(block: dict[str, Any], job: dict[str, Any]) -> bool:
             from cuda import pathfinder
 
             return pathfinder.find_nvidia_header_directory(name) is not None
+        if os.path.isabs(name):
+            return os.path.exists(name)
         return importlib.util.find_spec(name) is not None
     return block["mark"] != "gpu" or bool(job["gpu"])
 

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from numba.cuda import types
 from numba.cuda.autolink import Target
 from numba.cuda.autolink.c_abi.c_types import ctype
+from numba.cuda.autolink.c_abi.structs import struct_ctype
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.programs import compile_unit
 from numba.cuda.cudadrv.external_code.compile.prototype_assertions import (
@@ -268,3 +271,51 @@ def test_the_users_own_errors_come_alone_and_at_their_lines():
 def test_names_that_cxx_cannot_spell_are_left_out():
     unit = unit_of("")
     assert with_assertions(unit, [called("f.x", F4), called("é", F4)]).code == with_assertions(unit, []).code
+
+
+PAIR = types.Tuple((F4, I4))
+NESTED = types.Tuple((PAIR, types.UniTuple(I2, 3), C8))
+# Declarations of S, and a tuple of its size and alignment that it is returned as.
+SAME_PARTS = [
+    ("struct S { float x; unsigned n; };", PAIR),
+    ("enum E { A }; struct S { float x; E n; };", PAIR),
+    ("struct I { float x; int n; }; struct S { I i; };", PAIR),
+    ("struct S { struct { float x; int n; } i; short s[3]; float2 c; };", NESTED),
+    ("struct alignas(8) S { float x; int n; short s[1][3]; float a, b; };", NESTED),
+    ("struct S { int* p; const float* q; };", types.Tuple((ADDRESS, types.uint64))),
+    ("struct S { __half h; unsigned short n; };", types.UniTuple(HALF, 2)),
+    # Not taken apart: what is private, a base class, a union, a struct with an unnamed union.
+    ("class S { float n; int x; };", PAIR),
+    ("struct B { float x; }; struct S : B { int n; };", PAIR),
+    ("union U { int a; float b; }; struct S { U u; U v; };", PAIR),
+    ("struct S { union { int a; float b; }; float y; };", PAIR),
+]
+OTHER_PARTS = [
+    ("struct S { int n; float x; };", PAIR),
+    ("struct S { float x[2]; };", PAIR),
+    ("struct S { float x; short s; };", PAIR),
+    ("struct alignas(4) S { float x; char c[4]; };", PAIR),
+    ("struct S { struct { int n; float x; } i; short s[3]; float2 c; };", NESTED),
+    ("struct S { float x; int n; float2 c; short s[3]; };", NESTED),
+    ("struct S { double x; float* q; };", types.Tuple((ADDRESS, types.uint64))),
+]
+
+
+@pytest.mark.parametrize("std", ["c++11", "c++17"])
+def test_parts_of_structs_are_compared(std):
+    code, calls = [TYPES], []
+    for number, (declared, returns) in enumerate([*SAME_PARTS, *OTHER_PARTS]):
+        declared = re.sub(r"\b([A-Z])\b", rf"\g<1>{number}", declared)
+        code.append(f'{declared} extern "C" __device__ S{number} f{number}(S{number});')
+        calls.append(CalledFunction(f"f{number}", CPrototype(struct_ctype(returns), (struct_ctype(returns),))))
+    comparable = [each for each in code if "{ union {" not in each]
+    for texts, are_compared in ((comparable, std == "c++17"), (code, False)):
+        unit = unit_of("\n".join(texts), std=std)
+        if are_compared:
+            with pytest.raises(PrototypeError) as caught:
+                compiled(unit, *calls)
+            assert [each.called for each in caught.value.wrong] == calls[len(SAME_PARTS) :]
+        else:
+            with_structs = compiled(unit, *calls)
+            assert (with_structs is None) == (std == "c++17")
+            assert compile_unit(with_assertions(unit, calls, of_structs=False))

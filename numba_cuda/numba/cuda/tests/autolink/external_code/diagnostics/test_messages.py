@@ -4,6 +4,9 @@
 import pytest
 from autolink_support import Linked, adder, build
 from numba.cuda import autolink
+from numba.cuda.autolink.conformance.records import FailedCheck, NotLinkableError
+from numba.cuda.autolink.cxx_by_name.refusals import CxxError
+from numba.cuda.autolink.many_kernels.jobs import BuildManyError
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.diagnostics.messages import printable, safe_text, shown_log
 from numba.cuda.cudadrv.external_code.link import checked_link
@@ -23,10 +26,49 @@ def test_a_log_is_shown_in_part():
     log = "x" * 3000 + "\n" + "line\n" * 10_000
     shown = shown_log(log)
     assert len(shown) < 21_000
-    assert shown.startswith("x" * 1000 + "...\nline\n")
+    assert shown.startswith("x" * 997 + "...\nline\n")
     assert shown.endswith(f"... and {len(log) - 20_000} more characters: see the exception's .log")
     error = CompileError("f.cu", log)
     assert error.log == log and len(str(error)) < 21_000
+
+
+LARGE = (HOSTILE + "\n") * 1_000_000 + "x" * 1_000_000  # 24 MB
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        CompileError(LARGE, LARGE),
+        autolink.LinkError(LARGE, LARGE),
+        CxxError(LARGE, LARGE),
+        NotLinkableError("call", (FailedCheck("name", LARGE, "expected", "todo"),), ()),
+        BuildManyError(["job"], [ValueError(LARGE)]),
+        RuntimeError(safe_text(ValueError(LARGE))),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_each_error_is_bounded_and_printable(error):
+    assert len(f"{error}") < 100_000
+    assert all(c.isprintable() or c in "\n\t" for c in f"{error}")
+
+
+def test_the_error_of_a_hook_is_bounded_and_printable():
+    class Raises(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("f", returns=x)
+
+        def __numba_cuda_link__(self, x):
+            raise ValueError(LARGE)
+
+    raises = Raises()
+
+    def kernel(x):
+        x[0] = raises(x[0])
+
+    with pytest.raises(autolink.CallError) as caught:
+        build(kernel)
+    assert len(f"{caught.value}") < 60_000
+    assert "\x1b" not in f"{caught.value}"
 
 
 def kernel_of(code):

@@ -211,10 +211,11 @@ def test_the_functions_that_a_kernel_calls_are_listed():
     assert called.call.startswith(f"the call with (float32) at {__file__}:")
 
 
+@pytest.mark.parametrize("word", ["__global__", "__attribute__((global))"])
 @pytest.mark.parametrize("lto", [True, False])
-def test_a_kernel_is_not_called_as_a_function(lto):
+def test_a_kernel_is_not_called_as_a_function(lto, word):
     """Its parameters are elsewhere. The linker says nothing."""
-    function = Function("f", 'extern "C" __global__ void f(int x) {}', returns=types.void)
+    function = Function("f", f'extern "C" {word} void f(int x) {{}}', returns=types.void)
 
     def kernel(x):
         function(x[1])

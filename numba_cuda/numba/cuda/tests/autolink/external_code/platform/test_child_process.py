@@ -130,8 +130,11 @@ return {"number": content["number"]}, [b"code"]
 
 
 def test_a_child_has_neither_the_key_of_a_shared_cache_nor_credentials_of_a_cloud(script, monkeypatch):
-    secrets = "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY", "AWS_SECRET_ACCESS_KEY", "GOOGLE_APPLICATION_CREDENTIALS"
-    for name in secrets:
+    secrets = (
+        "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY AWS_PROFILE GOOGLE_APPLICATION_CREDENTIALS HF_TOKEN OS_PASSWORD"
+        " ALIBABA_CLOUD_ACCESS_KEY_ID B2_APPLICATION_KEY aws_secret_access_key"
+    )
+    for name in secrets.split():
         monkeypatch.setenv(name, "secret")
     assert "secret" not in ask(script("return dict(os.environ), []")).content.values()
 

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+extern "C++" {
+#include <climits>
+}
