@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..headers.file_state import is_settled
 from ..headers.manifest import HeaderManifest, HeaderWatch
 from .translation_unit import TranslationUnit, fixed_include_paths, working_directory
 
@@ -91,8 +92,10 @@ class _File:
         return os.path.exists(self.path)
 
     def is_current(self) -> bool:
-        """Whether no header was even touched since the manifest was made."""
-        return self.watch.unchanged() and self.watch.manifest is self.manifest
+        """Whether no header was even touched since the manifest was made, and none has appeared."""
+        made = self.manifest
+        were_settled = all(is_settled(header.state, made.recorded) for header in made.headers)
+        return were_settled and self.watch.unchanged() and self.watch.manifest.headers == made.headers
 
     def remove(self) -> None:
         with contextlib.suppress(OSError):

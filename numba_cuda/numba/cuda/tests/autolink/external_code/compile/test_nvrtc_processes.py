@@ -315,6 +315,24 @@ def test_a_changed_header_is_read_again_though_its_time_is_set_back(fresh, heade
 
 
 @pytest.mark.counted
+def test_a_folder_that_was_just_written_to_may_be_searched(fresh, headers, uses, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+
+    def source(number):
+        (other / "unrelated.txt").write_text(str(number))
+        text = f'#include <big.h>\nextern "C" __device__ int f(int x) {{ return twice(x) + {number}; }}'
+        return from_item(autolink.CUDASource(text, name="f.cu", include_paths=[str(other), str(headers.parent)]))
+
+    programs.compiled(source(1), TARGET)
+    wait_until_made(processes.kept)
+    programs.compiled(source(2), TARGET)
+    (other / "big.h").write_text("template <class T> __device__ T twice(T x) { return x * 2; }\n")
+    programs.compiled(source(3), TARGET)
+    assert uses == [False, True, False]
+
+
+@pytest.mark.counted
 def test_two_beginnings_are_kept_and_the_oldest_goes(fresh, headers, uses):
     for number in range(3):
         programs.compiled(source_of(headers, "1", f"#define N{number}\n#include <big.h>\n"), TARGET)
