@@ -197,8 +197,11 @@ def import_file(path: str | os.PathLike[str], *, trust: bool = False) -> int:
 def flush(timeout: float = 600.0) -> int:
     """Wait until all that was built is in the shared cache, at most *timeout* seconds. Return how many entries this
     process built and could not write there. A process that ends does not wait for a slow store."""
-    remote = current_store().remote
-    return 0 if remote is None else remote.flush(timeout)
+    if (remote := current_store().remote) is None:
+        return 0
+    unstored = remote.flush(timeout)
+    remote.warn_of_writes()
+    return unstored
 
 
 def clear() -> int:

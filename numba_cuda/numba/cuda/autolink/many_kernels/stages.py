@@ -10,6 +10,7 @@ import dataclasses
 import os
 import pickle
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -138,12 +139,13 @@ def _check(executor: object, on_error: object, time_limit: float | None, attempt
             f"executor must be a concurrent.futures.Executor, got {type(executor).__name__}\n"
             "  what to do: pass Dask's client.get_executor(), autolink.RayExecutor() or mpi4py's MPIPoolExecutor()"
         )
-    if time_limit is not None and (executor is not None or not time_limit > 0):
+    is_time = isinstance(time_limit, (int, float)) and 0 < time_limit <= threading.TIMEOUT_MAX
+    if time_limit is not None and (executor is not None or not is_time):
         raise ValueError(
             f"time_limit={time_limit!r}: expected a number of seconds above 0, without an executor\n"
             "  what to do: set the limit of the executor's own workers, or leave out executor="
         )
-    if attempts < 1:
+    if not isinstance(attempts, int) or attempts < 1:
         raise ValueError(f"attempts={attempts!r}: expected a number from 1 on")
 
 

@@ -236,17 +236,12 @@ class DiskEntries:
                     os.unlink(path)
                     removed += 1
             total -= status.st_size
-        for file in self._files_in(_TEMPORARY):
-            with contextlib.suppress(OSError):
-                if _time_of(file) < time.time() - _LONGEST_WRITE:
-                    os.unlink(file.path)
+        remove_abandoned(os.path.join(self._root, _TEMPORARY))
         return removed
 
     def _files_in(self, folder: str) -> list[os.DirEntry[str]]:
         """The files, pipes, links and so on in a folder of this directory."""
-        with contextlib.suppress(OSError), os.scandir(os.path.join(self._root, folder)) as found:
-            return [file for file in found if not file.is_dir(follow_symlinks=False)]
-        return []
+        return _files_in(os.path.join(self._root, folder))
 
     def _folders(self, path: str) -> tuple[str, str, str]:
         """The directories whose owners and modes decide who can write an entry."""
@@ -305,6 +300,20 @@ class ReadOnlyEntries:
             except (OSError, DamagedEntryError):
                 continue
         return None
+
+
+def remove_abandoned(folder: str, prefix: str = "") -> None:
+    """Remove the temporary files in *folder* that killed processes left, whose names begin with *prefix*."""
+    for file in _files_in(folder):
+        with contextlib.suppress(OSError):
+            if file.name.startswith(prefix) and _time_of(file) < time.time() - _LONGEST_WRITE:
+                os.unlink(file.path)
+
+
+def _files_in(folder: str) -> list[os.DirEntry[str]]:
+    with contextlib.suppress(OSError), os.scandir(folder) as found:
+        return [file for file in found if not file.is_dir(follow_symlinks=False)]
+    return []
 
 
 def _write_file(path: str, data: bytes, folder: str) -> str:

@@ -24,12 +24,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .disk import remove_abandoned
 from .entry import DamagedEntryError, open_entry, unpack
 from .settings import REMOTE, REMOTE_WAIT, CacheWarning, RemoteSettings, redact
 
 LARGEST = 256 << 20  # bytes of one file
 _MOST_PENDING = 256  # writes; further ones are dropped
 _LONGEST_TEXT = 200  # characters of a server's text that are shown
+_TEMPORARY = ".numba-cuda-autolink-"  # begins the name of a file that is being written
+_SOME = "00"  # begins the name of one entry in 256: where that is written, what killed processes left is removed
 
 _PURPOSE = b"numba-cuda-autolink shared entry 2\0"
 _SIGNATURE_SIZE = hashlib.sha256().digest_size
@@ -97,12 +100,14 @@ class SharedFiles:
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file, whole or not at all."""
+        if len(content) > LARGEST:  # which nobody would read
+            raise OSError(f"{name} is larger than {LARGEST} bytes")
         system, root, is_local = self._folder
         if not is_local:  # object stores write in one step
             system.pipe_file(f"{root}/{name}", content)
             return
         os.makedirs(root, exist_ok=True)
-        temporary = os.path.join(root, f"{secrets.token_hex(8)}.tmp")
+        temporary = os.path.join(root, _TEMPORARY + secrets.token_hex(8))
         try:
             with open(temporary, "xb") as file:
                 file.write(content)
@@ -111,6 +116,8 @@ class SharedFiles:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
             raise
+        if name.startswith(_SOME):
+            remove_abandoned(root, _TEMPORARY)
 
     @functools.cached_property
     def _folder(self) -> tuple[Any, str, bool]:
@@ -180,7 +187,7 @@ class RemoteStore:
 
     def read(self, digest: bytes) -> bytes | None:
         """Return the entry under the key with *digest*, or ``None``: if there is none that is trusted, or no answer."""
-        self._warn_of_writes()
+        self.warn_of_writes()
         if self._is_off:
             self.counts.not_asked += 1
             return None
@@ -206,7 +213,7 @@ class RemoteStore:
 
     def _ask(self, name: str) -> bytes | None:
         """Read a file in another thread, which a store that stalls may keep."""
-        answers: queue.SimpleQueue[bytes | BaseException | None] = queue.SimpleQueue()
+        answers: queue.SimpleQueue[bytes | Exception | None] = queue.SimpleQueue()
         try:
             files = self._open()
             _start(lambda: answers.put(_outcome(files, name)))
@@ -220,18 +227,19 @@ class RemoteStore:
         except Exception:  # it cannot be opened, or this process is ending
             self._is_off = True
             raise
-        if isinstance(answer, BaseException):
+        if isinstance(answer, Exception):
             raise answer
         return answer
 
     def write(self, digest: bytes, entry: bytes) -> None:
         """Queue an entry to be written, unless it is there, or this process does not write."""
-        self._warn_of_writes()
-        if not self.settings.writes or digest in self._is_there:
-            return
-        self._unstored.add(digest)
-        if self._writes.unfinished_tasks >= _MOST_PENDING:
-            return
+        if self.settings.writes and digest not in self._is_there:
+            self._unstored.add(digest)
+            if self._writes.unfinished_tasks < _MOST_PENDING:
+                self._queue(digest, entry)
+        self.warn_of_writes()
+
+    def _queue(self, digest: bytes, entry: bytes) -> None:
         try:
             self._open()
             with self._lock:
@@ -250,7 +258,6 @@ class RemoteStore:
             if not self._is_stalled:
                 is_done = self._writes.all_tasks_done.wait_for(lambda: not self._writes.unfinished_tasks, timeout)
                 self._is_stalled = not is_done
-        self._warn_of_writes()
         return len(self._unstored)
 
     def _write_all(self) -> None:
@@ -259,7 +266,7 @@ class RemoteStore:
             digest, blob = self._writes.get()
             try:
                 files.write(digest.hex(), blob)
-            except Exception as error:
+            except BaseException as error:  # asyncio's CancelledError is one
                 self._note_failed_write(error)
             else:
                 self._is_there.add(digest)
@@ -270,12 +277,13 @@ class RemoteStore:
                 self._is_stalled = False
                 self._writes.task_done()
 
-    def _note_failed_write(self, error: Exception) -> None:
-        """Note what the next call of another thread warns of: where warnings are errors, they end the thread."""
+    def _note_failed_write(self, error: BaseException) -> None:
+        """Note what another thread warns of: where warnings are errors, they would end this one."""
         self.counts.failed_writes += 1
         self._failed_write = self._failed_write or self._describe(error)
 
-    def _warn_of_writes(self) -> None:
+    def warn_of_writes(self) -> None:
+        """Warn if a write failed, once."""
         if self._failed_write:
             self._warn("write", f"cannot write to its shared cache {self._where}: {self._failed_write}.")
 
@@ -289,7 +297,7 @@ class RemoteStore:
     def _where(self) -> str:
         return redact(self.settings.address)
 
-    def _describe(self, error: Exception) -> str:
+    def _describe(self, error: BaseException) -> str:
         """Return one printable line about *error*, whose text may be a server's, without the password to it."""
         text = str(error)
         if isinstance(error, ImportError):
@@ -306,11 +314,13 @@ class RemoteStore:
             warnings.warn(f"numba-cuda-autolink {message} {advice}", CacheWarning, stacklevel=2)
 
 
-def _outcome(files: SharedFiles, name: str) -> bytes | BaseException | None:
+def _outcome(files: SharedFiles, name: str) -> bytes | Exception | None:
     try:
         return files.read(name)
-    except BaseException as error:
+    except Exception as error:
         return error
+    except BaseException as error:  # asyncio's CancelledError would end a build
+        return ConnectionError(f"{type(error).__name__}: {error}")
 
 
 def _start(work: Callable[[], None]) -> None:

@@ -139,9 +139,11 @@ def read_keys(environ: Mapping[str, str]) -> tuple[bytes, ...]:
 
 
 def lacks_writable_store(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether *environ* asks for a shared cache to write to, and its settings cannot be used."""
+    """Whether *environ* asks for a shared cache to write to, and its settings turn it off or cannot be used."""
     if not environ.get(REMOTE, "").strip() or environ.get(REMOTE_MODE, "").strip().lower() in ("", "ro"):
         return False
+    if environ.get(MODE, "").strip() == "0":
+        return True
     try:
         RemoteSettings.from_environment(environ)
     except (RemoteSettingsError, OSError):

@@ -249,6 +249,7 @@ class CacheStore:
             leave(self.settings.directory, left)
         if self.remote is not None:
             self.remote.flush(self.remote.settings.wait if timeout is None else timeout)
+            self.remote.warn_of_writes()
 
     def abandon(self) -> None:
         """Leave no locks and no half-written entries behind: this process ends in the middle of its builds."""

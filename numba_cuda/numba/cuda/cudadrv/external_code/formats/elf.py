@@ -25,8 +25,8 @@ _SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _EM_CUDA = 190
 _SHT_STRTAB = 3
-# Of these a file holds the size alone: none, zeros, and the shared memory of device functions.
-_WITHOUT_CONTENT = (0, 8, 0x7000000A)
+# Of these a file holds the size alone: none, zeros, variables without a value, and shared memory of device functions.
+_WITHOUT_CONTENT = (0, 8, 0x70000007, 0x7000000A)
 _LARGEST_ALIGNMENT = 1 << 20  # bytes; a linker fills what a section's alignment asks for
 
 

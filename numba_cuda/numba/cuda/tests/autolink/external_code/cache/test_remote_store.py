@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import gzip
 import http.server
+import os
 import random
 import shutil
 import threading
@@ -20,8 +22,10 @@ from numba.cuda.cudadrv.external_code.cache.entry import pack
 from numba.cuda.cudadrv.external_code.cache.remote_store import UntrustedEntryError, authenticate, sign
 from numba.cuda.cudadrv.external_code.cache.settings import (
     CacheSettings,
+    CacheWarning,
     RemoteSettings,
     RemoteSettingsError,
+    lacks_writable_store,
     redact,
 )
 from numba.cuda.cudadrv.external_code.cache.store import CacheStore, reset_store
@@ -190,6 +194,37 @@ class TestFaults:
         assert store.remote.flush(30) == 2, "what is written later is stored"
         assert store.get(key) is None
 
+    @pytest.mark.parametrize("error", [asyncio.CancelledError("by the loop"), MemoryError(), RecursionError()])
+    def test_no_exception_of_a_store_ends_a_build_or_the_writes(self, machine, files, error):
+        def fail():
+            raise error
+
+        files.fault = files.fault_of_writes = fail
+        store = machine()
+        with cache_warnings():
+            assert store.fetch(make_key(), lambda: b"right").data == b"right"
+            assert store.remote.flush(30) == 1
+            del files.fault_of_writes
+            store.put(make_key("g.cu"), b"right")
+        assert store.remote.flush(30) == 1 and len(files) == 1
+        assert (store.remote.counts.failed, store.remote.counts.failed_writes) == (1, 1)
+
+    def test_where_warnings_are_errors_writes_go_on_and_all_are_counted(self, machine, files):
+        def full():
+            raise OSError(28, "No space left on device")
+
+        files.fault_of_writes, store = full, machine()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            store.put(make_key("f0.cu"), b"right")
+            assert store.remote.flush(30) == 1
+            with pytest.raises(CacheWarning, match="No space left"):
+                store.put(make_key("f1.cu"), b"right")
+            assert store.remote.flush(30) == 2
+            del files.fault_of_writes
+            store.put(make_key("f2.cu"), b"right")
+            assert store.remote.flush(30) == 2 and len(files) == 1
+
     def test_what_is_dropped_or_not_written_in_time_is_counted(self, machine, files, monkeypatch):
         monkeypatch.setattr(remote_store, "_MOST_PENDING", 3)
         release = threading.Event()
@@ -308,6 +343,22 @@ class TestSettings:
             assert CacheSettings.from_environment(environ).remote is None
         assert len(warned) == 1 and "uses no shared cache" in warned[0] and message in warned[0]
 
+    @pytest.mark.parametrize(
+        ("others", "lacks"),
+        [
+            ({"_REMOTE_MODE": "rw"}, False),
+            ({"_REMOTE_MODE": "ro"}, False),
+            ({}, False),
+            ({"_REMOTE_MODE": "wr"}, True),
+            ({"_REMOTE_MODE": "rw", "_REMOTE_KEY": ""}, True),
+            ({"_REMOTE_MODE": "rw", "": "0"}, True),
+        ],
+    )
+    def test_a_store_to_write_to_that_is_asked_for_in_vain_is_known(self, others, lacks):
+        asked = {"_REMOTE_KEY": KEY.decode(), **others}
+        environ = {**ADDRESS, **{f"NUMBA_CUDA_AUTOLINK_CACHE{each}": asked[each] for each in asked}}
+        assert lacks_writable_store(environ) == lacks
+
     def test_a_key_file_that_is_not_text_is_refused(self, tmp_path):
         path = tmp_path / "key"
         path.write_bytes(bytes(range(128, 160)))
@@ -366,6 +417,30 @@ class TestFolder:
             assert first.fetch(key, lambda: b"right").data == b"right"
         assert first.remote.flush(30) == 0 and not (shared / name_of(key)).is_symlink()
         assert [path.name for path in outside.iterdir()] == [name_of(key)]
+
+    def test_what_is_larger_than_what_is_read_is_not_written_and_counted(self, store, tmp_path, monkeypatch):
+        monkeypatch.setattr(remote_store, "LARGEST", 1000)
+        first = store("one")
+        with cache_warnings() as warned:
+            first.put(make_key(), bytes(1000))
+            assert first.remote.flush(30) == 1
+            first.end()
+        assert len(warned) == 1 and "is larger than 1000 bytes" in warned[0]
+        assert not (tmp_path / "shared").exists()
+
+    def test_what_killed_processes_left_goes_and_nothing_else(self, store, tmp_path, monkeypatch):
+        monkeypatch.setattr(remote_store, "_SOME", "")  # as for one entry in 256
+        shared = tmp_path / "shared"
+        shared.mkdir()
+        for name in ".numba-cuda-autolink-0", "mine.tmp":
+            (shared / name).write_bytes(b"old")
+            os.utime(shared / name, (0, 0))
+        (shared / ".numba-cuda-autolink-1").write_bytes(b"another process writes it now")
+        first = store("one")
+        first.put(make_key(), b"code")
+        assert first.remote.flush(30) == 0
+        left = {".numba-cuda-autolink-1", "mine.tmp", name_of(make_key())}
+        assert {path.name for path in shared.iterdir()} == left
 
     @posix_only
     def test_a_forked_child_has_a_store_of_its_own(self, store):

@@ -202,6 +202,13 @@ def test_an_alignment_is_a_power_of_two_and_bounded(alignment):
     assert f"section 1 is aligned to {alignment} bytes" in structural_fault("cubin", bytes(code))
 
 
+def test_variables_without_a_value_may_be_larger_than_the_file():
+    code = compiled(
+        "__device__ int large[1 << 26];" + adder("f") + "__device__ int *reads() { return large; }", "cubin"
+    )
+    assert read_elf(code).section(".nv.global").size == 4 << 26 and structural_fault("cubin", code) == ""
+
+
 def test_a_prototype_of_no_symbol_is_passed_over():
     code = compiled(adder("f"), "cubin")
     assert [name for name, _, _ in cubin_prototypes(code)] == ["f"]
