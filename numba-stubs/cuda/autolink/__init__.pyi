@@ -227,6 +227,7 @@ def cxx(
     defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] | None = None,
     options: Mapping[str, Any] | None = None,
     namespace: str = "",
+    host_headers: bool = False,
 ) -> _CxxLibrary: ...
 
 # Code
@@ -246,6 +247,7 @@ class CUDASource(CUSource):
         setup_callback: Any = None,
         teardown_callback: Any = None,
         nrt: bool = False,
+        host_headers: bool = False,
     ) -> None: ...
     @classmethod
     def from_file(
@@ -261,6 +263,7 @@ class CUDASource(CUSource):
         setup_callback: Any = None,
         teardown_callback: Any = None,
         nrt: bool = False,
+        host_headers: bool = False,
     ) -> CUDASource: ...
 
 class Variable(CUDASource):

@@ -90,21 +90,20 @@ LIBRARIES = [of_numba_cuda, of_cupy, of_torch, of_another_library]
 
 
 @pytest.mark.parametrize("arrays", LIBRARIES)
-@pytest.mark.parametrize("position", [1, 3])
-def test_one_launch_runs_on_the_current_device_and_refuses_arrays_of_the_other_one(kernel, arrays, position):
+def test_one_launch_runs_on_the_current_device_and_refuses_arrays_of_the_other_one(kernel, arrays):
     launch = kernel[2, 64]
     made = [arrays(0), arrays(1)]
     for device in (0, 1, 1, 0, 1):
         with cuda.gpus[device]:
             r, x, y = made[device]
             launch(r, 0.0, x, y)
-            arguments = [r, 2.0, x, y]
-            number = {1: 0, 3: 1}[position]
-            arguments[position - 1] = made[1 - device][number]
-            with pytest.raises(ArgumentError, match=f"argument {position}, '{'rx'[number]}', ") as caught:
-                launch(*arguments)
-            assert f"on device {1 - device}" in str(caught.value)
-            assert f"copy it to device {device}, or launch on its device" in str(caught.value)
+            for position, number in ((1, 0), (3, 1)):
+                arguments = [r, 2.0, x, y]
+                arguments[position - 1] = made[1 - device][number]
+                with pytest.raises(ArgumentError, match=f"argument {position}, '{'rx'[number]}', ") as caught:
+                    launch(*arguments)
+                assert f"on device {1 - device}" in str(caught.value)
+                assert f"copy it to device {device}, or launch on its device" in str(caught.value)
             cuda.synchronize()
             assert (on_host(r) == 1).all()
             launch(r, 2.0, x, y)

@@ -131,7 +131,7 @@ def test_what_each_call_returned(report):
     assert (source.defines, source.undefined) == (("reported",), ())
     assert source.compiled.kind == "LTO-IR"
     assert source.compiled.size > 0
-    assert source.compiled.seconds > 0 or source.compiled.origin == "memory"  # where another test compiled it
+    assert source.compiled.seconds > 0 or source.compiled.origin != "built"  # another test may have compiled it
     caller, helper = second.returned
     assert [code.name for code in second.returned] == ["power_3.cu", "helper_3.ptx"]
     assert (caller.defines, caller.undefined) == (("power_3",), ("helper_3",))
