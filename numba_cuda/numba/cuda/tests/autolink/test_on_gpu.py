@@ -62,6 +62,21 @@ def test_all_ways_of_linking_work_in_one_kernel():
     assert result_of(kernel)[0] == 11 * 10000 + 22 * 100 + 33
 
 
+def test_device_code_reaches_all_memory_of_the_context():
+    """An array that the kernel is not given."""
+    code = """extern "C" __device__ int reaches(int* result, long long address) {
+        int* there = (int*)address; *result = *there; *there = 7; return 0; }"""
+    reaches = cuda.declare_device("reaches", "int32(int64)", link=cuda.CUSource(code))
+    other = cuda.to_device(np.array([5], np.int32))
+    address = other.device_ctypes_pointer.value
+
+    def kernel(x):
+        x[0] = reaches(address)
+
+    assert result_of(cuda.jit(kernel))[0] == 5
+    assert other.copy_to_host().tolist() == [7]
+
+
 def test_callbacks_run_once_for_a_module_however_many_paths_lead_to_them():
     events = []
     source = autolink.CUDASource(

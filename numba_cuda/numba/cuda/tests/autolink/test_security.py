@@ -9,7 +9,9 @@ import pickle
 import re
 import subprocess
 import sys
+import tempfile
 import warnings
+from pathlib import Path
 
 import pytest
 from autolink_support import build
@@ -27,6 +29,7 @@ KERNELS = "kernel_cache/test_kernel_cache.py"
 INSTALL = "packaging/test_install.py"
 REMOTE = "external_code/cache/test_remote_store.py"
 NVRTC = "external_code/compile/test_nvrtc_processes.py"
+CRASHES = "external_code/link/test_crash_history.py"
 HERE = "test_security.py"
 ADVICE: tuple[str, ...] = ()  # to the reader: nothing to test
 
@@ -51,30 +54,45 @@ SENTENCES = {
         f"{INSTALL}::test_the_environment_variable_turns_this_project_off",
     ),
     "Device code that a hook returns runs on your GPU and can read and write all memory of your process's"
-    " CUDA context.": ("test_on_gpu.py::test_all_ways_of_linking_work_in_one_kernel",),
+    " CUDA context.": ("test_on_gpu.py::test_device_code_reaches_all_memory_of_the_context",),
     "CUDA C++ is compiled with the include paths that it names, and reads any file that it includes.": (
         f"{HERE}::test_a_source_reads_any_file_that_it_includes",
     ),
-    "It is compiled in a child process, whose memory and time are limited, and which ends with its parent.": (
+    "It is compiled in a child process, whose time and, on Linux, memory are limited, and which ends with its"
+    " parent.": (
         f"{NVRTC}::test_no_source_takes_this_process_down",
         f"{NVRTC}::test_no_child_and_no_file_is_left_of_a_process_that_is_killed_while_headers_are_precompiled",
     ),
     "Messages show control characters of sources escaped.": (
+        "external_code/diagnostics/test_messages.py::test_control_characters_are_escaped",
         "external_code/diagnostics/test_messages.py::test_the_error_of_a_source_is_bounded_and_printable",
     ),
-    "Cubins, objects, fatbins, archives, LTO-IR and bitcode are parsed by NVIDIA's libraries.": (
+    "Cubins, objects, fatbins, archives, PTX and LTO-IR are parsed by NVIDIA's libraries.": (
         "external_code/inputs/test_link_inputs.py::test_each_kind_links_from_memory_and_from_a_file",
     ),
     "Their headers and tables are checked first, and what shows a fault is refused; that makes damage harmless in most"
-    " cases, not malice.": ("external_code/formats/test_validation.py::test_the_error_names_the_fault",),
-    "Code that was not linked on this machine before is linked in another process first, whose crash is an error.": (
-        "external_code/link/test_crash_history.py::test_the_first_link_of_outside_code_runs_in_the_helper_and_later_ones_here",
-        "external_code/link/test_crash_history.py::test_a_crash_or_a_hang_is_an_error_that_names_the_input",
+    " cases, not malice.": (
+        "external_code/formats/test_validation.py::test_the_error_names_the_fault",
+        "external_code/formats/test_validation.py::test_damaged_inputs_are_refused_or_accepted",
+    ),
+    "Such code from outside that was not linked on this machine before is linked in another process first, whose"
+    " crash is an error.": (
+        f"{CRASHES}::test_the_first_link_of_outside_code_runs_in_the_helper_and_later_ones_here",
+        f"{CRASHES}::test_a_crash_or_a_hang_is_an_error_that_names_the_input",
+    ),
+    "Bitcode is read and compiled in a child process.": (
+        "external_code/compile/test_bitcode.py::test_where_no_process_can_be_started_it_is_not_compiled",
     ),
     "Link only code that you would also run.": ADVICE,
+    "Where no process can be started, and for CUDA C++ while this process ends, its own NVRTC and nvJitLink are"
+    " used.": (
+        f"{NVRTC}::test_an_ending_interpreter_and_one_that_cannot_start_children_compile_in_this_process",
+        f"{CRASHES}::test_where_no_process_can_be_started_it_is_linked_in_this_one",
+    ),
     "Opening a file of finished kernels executes nothing: it is bytes and JSON, checksummed and checked.": (
         "finished_kernels/test_kernel_file.py::test_random_bytes_and_bits_are_an_error_or_change_nothing",
         "finished_kernels/test_kernel_file.py::test_a_damaged_file_is_an_error",
+        "finished_kernels/test_kernel_file.py::test_opening_a_file_imports_and_unpickles_nothing",
     ),
     "Launching one of its kernels runs it on your GPU, and imports and calls the callbacks that the file names.": (
         "finished_kernels/test_launching.py::test_callbacks_run_once_each",
@@ -109,13 +127,16 @@ SENTENCES = {
     " the directory.": (f"{HERE}::test_the_checksum_does_not_protect_from_someone_who_can_write",),
     "Reading an entry executes nothing: it is bytes and JSON.": (f"{HERE}::test_reading_an_entry_unpickles_nothing",),
     "The exception are kernels of `@cuda.jit(cache=True)`, pickles inside an entry that are unpickled only after these"
-    " checks.": (f"{KERNELS}::test_nothing_is_unpickled_that_another_user_could_have_written",),
+    " checks.": (
+        f"{KERNELS}::test_nothing_is_unpickled_that_another_user_could_have_written",
+        f"{KERNELS}::test_a_damaged_file_costs_one_warning_and_a_build",
+    ),
     "Kernels without external code are in numba-cuda's own files, pickles too, of which numba-cuda checks neither owner"
     " nor mode.": (f"{KERNELS}::test_a_plain_kernel_is_in_numba_cudas_own_files",),
     "Lock files only save work.": (f"{STORE}::test_where_nothing_can_be_locked_it_builds",),
     "No result depends on them.": (f"{STORE}::test_where_nothing_can_be_locked_it_builds",),
     "`NUMBA_CUDA_AUTOLINK_CACHE_READONLY` names directories of which neither owner nor mode is checked.": (
-        f"{REMOTE}::test_a_directory_that_is_only_read_hits_whatever_its_times_and_modes_are",
+        f"{REMOTE}::test_a_directory_that_is_only_read_hits_whatever_its_owners_times_and_modes_are",
     ),
     "Pickles in them are not read, and what is damaged there is rebuilt without a warning.": (
         f"{REMOTE}::test_pickles_in_it_are_not_read",
@@ -154,7 +175,10 @@ SENTENCES = {
     ),
     "Do not copy a cache directory from someone whom you would not let run code, and do not share one between users who"
     " do not trust each other.": ADVICE,
-    "`NUMBA_CUDA_AUTOLINK_CACHE=0` keeps nothing on disk.": (f"{HERE}::test_without_a_cache_nothing_is_on_disk",),
+    "`NUMBA_CUDA_AUTOLINK_CACHE=0` keeps no entries on disk.": (f"{HERE}::test_without_a_cache_nothing_is_on_disk",),
+    "A source that does not compile is saved for you to look at nevertheless, in a new folder for temporary files.": (
+        f"{HERE}::test_without_a_cache_nothing_is_on_disk",
+    ),
 }
 
 
@@ -214,15 +238,23 @@ def test_the_commands_import_the_file_that_is_named(command, tmp_path, capsys):
 
 
 def test_the_import_hook_imports_nothing():
-    """Python imports it in each process, so it must cost nothing and run nothing."""
-    script = (
-        "import sys, os\nbefore = set(sys.modules)\nimport numba_cuda_autolink.import_hook\n"
-        "print(sorted(set(sys.modules) - before))"
-    )
+    """Python imports it in each process, so it must cost nothing and run nothing, whatever else is imported."""
+    script = f"""
+import os, sys
+sys.path.append({str(PROJECT)!r})
+before = set(sys.modules)
+import numba_cuda_autolink.import_hook as hook
+hook.install()
+assert sys.meta_path[0] is hook.Finder
+import colorsys
+try:
+    import numba_like
+except ImportError:
+    print(sorted(set(sys.modules) - before))
+"""
     # Without site there is no .pth file, so that this import is the first.
-    run = subprocess.run([sys.executable, "-I", "-S", "-c", f"import sys; sys.path.append({str(PROJECT)!r})\n{script}"],
-                         capture_output=True, text=True, check=True)  # fmt: skip
-    assert run.stdout.strip() == "['numba_cuda_autolink', 'numba_cuda_autolink.import_hook']"
+    run = subprocess.run([sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "['colorsys', 'numba_cuda_autolink', 'numba_cuda_autolink.import_hook']"
 
 
 def test_a_source_reads_any_file_that_it_includes(tmp_path):
@@ -297,7 +329,7 @@ def test_reading_an_entry_unpickles_nothing(tmp_path, monkeypatch):
     json.dumps(entry.parts)
 
 
-def test_without_a_cache_nothing_is_on_disk(tmp_path):
+def test_without_a_cache_nothing_is_on_disk(tmp_path, monkeypatch):
     settings = CacheSettings.from_environment(
         {"NUMBA_CUDA_AUTOLINK_CACHE": "0", "NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(tmp_path / "cache")}
     )
@@ -307,3 +339,6 @@ def test_without_a_cache_nothing_is_on_disk(tmp_path):
         warnings.simplefilter("error")
         store.fetch(make_key("f"), lambda: b"code")
     assert not (tmp_path / "cache").exists()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    saved = Path(store.disk.save(disk.FAILED_SOURCES, "f.cu", b"source"))
+    assert saved.read_bytes() == b"source" and saved.parent.parent == tmp_path

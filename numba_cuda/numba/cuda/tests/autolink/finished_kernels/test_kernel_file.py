@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import os
+import pickle
 import random
 import stat
 import struct
@@ -200,6 +201,16 @@ def test_a_damaged_file_is_an_error(path, name):
     assert tracemalloc.get_traced_memory()[1] < 10 << 20
     tracemalloc.stop()
     assert str(caught.value).startswith(str(path))
+
+
+def test_opening_a_file_imports_and_unpickles_nothing(path, monkeypatch):
+    images = (image(TREE)._replace(setup=("no_such_module:up",), teardown=("no_such_module:down",)),)
+    write(path, kernel=[Signature("(many)", TREE, images)])
+    for name in "load", "loads", "Unpickler":
+        monkeypatch.setattr(pickle, name, None)
+    with contextlib.closing(KernelFile(path)) as file:
+        (read,) = file.signatures("kernel")[0].images
+    assert read.setup == ("no_such_module:up",)
 
 
 def test_random_bytes_and_bits_are_an_error_or_change_nothing(path, thorough):

@@ -2,6 +2,7 @@
 """LLVM bitcode as linkable code: through NVVM to LTO-IR, or through llvmlite's LLVM to PTX."""
 
 import functools
+import sys
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -229,6 +230,12 @@ class TestErrors:
         assert "cannot be compiled for sm_90" in str(caught.value)
         assert "NVVM: " in caught.value.log
         assert "of llvmlite: LLVM bitcode parsing error" in caught.value.log
+
+    def test_where_no_process_can_be_started_it_is_not_compiled(self, monkeypatch):
+        answer = autolink.Bitcode(bitcode() + bytes(4), "new.bc")
+        monkeypatch.setattr(sys, "executable", "/nowhere/python")
+        with pytest.raises(LinkError, match="no child process can be started"):
+            build(kernel_of(twice(answer=answer)))
 
     def test_a_missing_function(self):
         with pytest.raises(LinkError, match="'twyce' is called but nothing that is linked defines it") as caught:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,14 @@ def test_a_crash_or_a_hang_is_an_error_that_names_the_input(statement, how, monk
         assert "at fault: cubin 'bad one'" in str(caught.value)
         assert how in str(caught.value)
     assert links == ["helper", "helper"]
+
+
+def test_where_no_process_can_be_started_it_is_linked_in_this_one(monkeypatch, links):
+    code = compiled(adder("f"), "cubin") + b"\0"  # which no other test links
+    nvjitlink.helpers.close()
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    assert build_with(cuda.Cubin(code)).code
+    assert links == ["helper", "here"]
 
 
 def test_what_the_linker_prints_as_an_error_is_one(capfd, monkeypatch):
