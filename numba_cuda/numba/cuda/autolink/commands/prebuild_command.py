@@ -79,7 +79,12 @@ def run(options: argparse.Namespace) -> int:
     is_stored = not unstored and not lacks_writable_store()
     if not is_stored:
         what = f"{unstored} entries" if unstored else "what was built"
-        print(f"numba-cuda-autolink: {what} could not be written to the shared cache", file=sys.stderr)
+        print(
+            f"numba-cuda-autolink: {what} could not be written to the shared cache\n"
+            "  what to do: see the warnings, and build into another NUMBA_CUDA_AUTOLINK_CACHE_DIR; what this one has is"
+            " not written again",
+            file=sys.stderr,
+        )
     failed = [(job, each) for job, each in zip(jobs, results, strict=True) if isinstance(each, BaseException)]
     for job, raised in failed:
         text = "\n".join(f"  {line}" for line in error_text(raised).splitlines())

@@ -111,7 +111,7 @@ def test_where_a_store_was_to_be_written_to_and_got_less_the_exit_code_says_so(
     with cache_warnings():
         assert main(["prebuild", str(jobs)]) == 4
     shown = capsys.readouterr()
-    assert "1 of 1 kernels" in shown.out and said in shown.err and "to the shared cache" in shown.err
+    assert "1 of 1 kernels" in shown.out and said in shown.err and "to the shared cache\n  what to do" in shown.err
 
 
 def test_a_kernel_that_cannot_be_built_is_reported_and_all_others_are_built(application, capsys):
