@@ -302,7 +302,7 @@ class RemoteStore:
         text = str(error)
         if isinstance(error, ImportError):
             text += " (pip install 'numba-cuda-autolink[remote]', and fsspec's package for it)"
-        if password := re.search(r"://[^:@]*:(\S+)@", self.settings.address):
+        if password := re.search(r"://[^:@]*:(.+)@", self.settings.address):
             text = text.replace(password[1], "***")
         printable = "".join(each if each.isprintable() else " " for each in f"{type(error).__name__}: {redact(text)}")
         return " ".join(printable.split())[:_LONGEST_TEXT]

@@ -117,7 +117,7 @@ class CacheSettings:
 
 def redact(text: str) -> str:
     """Return *text* without the names and passwords of users in the addresses that it contains."""
-    return re.sub(r"://\S*@", "://***@", text)
+    return re.sub(r"://.*@", "://***@", text)
 
 
 def read_keys(environ: Mapping[str, str]) -> tuple[bytes, ...]:

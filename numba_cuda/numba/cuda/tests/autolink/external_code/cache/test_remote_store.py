@@ -265,10 +265,10 @@ class TestFaults:
 
     def test_a_server_s_text_is_one_printable_line_without_the_password(self, machine, files):
         def fail():
-            raise OSError("403\r\n\x1b[2Jfor me:pa/ss@w0rd@host and https://me:pa/ss@w0rd@host " + 3000 * "x")
+            raise OSError("403\r\n\x1b[2Jfor me:pa/s s@w0rd@host and https://me:pa/s s@w0rd@host " + 3000 * "x")
 
         files.fault = fail
-        store = machine(dataclasses.replace(OURS, address="https://me:pa/ss@w0rd@host/cache", writes=False))
+        store = machine(dataclasses.replace(OURS, address="https://me:pa/s s@w0rd@host/cache", writes=False))
         with cache_warnings() as (warned):
             store.get(make_key())
         (text,) = warned
@@ -377,7 +377,7 @@ class TestSettings:
         assert RemoteSettings.from_environment({**ADDRESS, **own}).wait == 0.25
 
     def test_users_and_passwords_in_addresses_are_not_shown(self, tmp_path):
-        settings = dataclasses.replace(OURS, address="https://me:pa/ss@w0rd@host/cache")
+        settings = dataclasses.replace(OURS, address="https://me:pa/s s@w0rd@host/cache")
         before = reset_store(CacheStore(CacheSettings(str(tmp_path), remote=settings)))
         try:
             info = cache.info()
