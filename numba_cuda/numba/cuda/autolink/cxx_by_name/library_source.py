@@ -106,7 +106,11 @@ def _read_source(source: str | os.PathLike[str], arguments: Mapping[str, Any]) -
         return source, dict(arguments)
     path = os.path.abspath(os.fsdecode(source))
     if not os.path.isfile(path):
-        raise FileNotFoundError(f"cxx() finds no file {os.fsdecode(source)!r}")
+        raise FileNotFoundError(
+            f"cxx() finds no file {os.fsdecode(source)!r}\n  looked for: {path}\n"
+            "  what to do: relative paths begin at the working directory: write Path(__file__).parent / ... for files"
+            " beside your own"
+        )
     folder, name = os.path.split(path)
     return f"#include <{name}>", {**arguments, "include_paths": [folder, *arguments["include_paths"]]}
 

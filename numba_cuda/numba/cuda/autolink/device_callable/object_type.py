@@ -214,7 +214,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
                 said += (
                     "\n  what to do: write a constant in the call: a variable has no value while a kernel is compiled"
                 )
-            raise self._error(said, argtypes, raised_at) from error
+            raise self._error(said, argtypes, raised_at, cause=error) from error
         if body is not None:
             try:
                 returns = body.returns
