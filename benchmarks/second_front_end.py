@@ -68,12 +68,14 @@ def objects() -> dict[str, Any]:
             return autolink.Extern("pair", returns=pair, args={"pair": autolink.by_value, "out": None})
 
         def __numba_cuda_link__(self, pair, out):
-            return autolink.CUDASource("""
-                struct Pair { int n; double x; };
+            return autolink.CUDASource(
+                f"struct Pair {{ {autolink.cxx_type(pair[0])} n; double x; }};"
+                """
                 extern "C" __device__ Pair pair(Pair p, float* out) {
                     out[0] = p.n + p.x;
                     return {p.n + 1, p.x * 2};
-                }""")
+                }"""
+            )
 
         @autolink.device_method
         def first(self, array):
