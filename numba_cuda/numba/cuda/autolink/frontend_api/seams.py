@@ -43,10 +43,13 @@ class Seams:
         for path in also_needed:
             self.locate(path)
         for (owner, name), function in [(self.locate(path), each) for path, each in self.functions.items()]:
-            own = vars(owner)
-            restore = partial(setattr, owner, name, own[name]) if name in own else partial(delattr, owner, name)
-            self._undo.append(restore)
-            setattr(owner, name, _replacement(getattr(owner, name), function))
+            self.set(owner, name, _replacement(getattr(owner, name), function))
+
+    def set(self, owner: Any, name: str, value: Any) -> None:
+        """Set an attribute until all are restored."""
+        own = vars(owner)
+        self._undo.append(partial(setattr, owner, name, own[name]) if name in own else partial(delattr, owner, name))
+        setattr(owner, name, value)
 
     def restore(self) -> None:
         """Restore the attributes."""

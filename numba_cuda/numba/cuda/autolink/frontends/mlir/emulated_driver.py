@@ -22,8 +22,6 @@ from ...frontend_api.seams import Seams
 
 _seams = Seams("numba-cuda-mlir")
 _in_place_of = _seams.in_place_of
-_OCCUPANCY_WARNINGS = "CUDA_LOW_OCCUPANCY_WARNINGS"
-_settings_before: dict[str, Any] = {}
 
 
 @_in_place_of("numba_cuda_mlir.linker:Linker.complete")
@@ -63,17 +61,14 @@ def activate() -> None:
     if _seams.active:
         return
     _seams.replace(("numba_cuda_mlir.linker:Linker._materialize_pending_cu",))
-    _settings_before[_OCCUPANCY_WARNINGS] = getattr(config, _OCCUPANCY_WARNINGS)
-    setattr(config, _OCCUPANCY_WARNINGS, 0)
+    _seams.set(config, "CUDA_LOW_OCCUPANCY_WARNINGS", 0)
     if driver.driver.initialization_error is not None:
         driver.driver.is_initialized, driver.driver.initialization_error = False, None
 
 
 def deactivate() -> None:
     """Detach it. What it found stays valid."""
-    if _seams.active:
-        _seams.restore()
-        setattr(config, _OCCUPANCY_WARNINGS, _settings_before.pop(_OCCUPANCY_WARNINGS))
+    _seams.restore()
 
 
 SEAMS = _seams.functions

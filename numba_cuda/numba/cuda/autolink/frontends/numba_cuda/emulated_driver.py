@@ -22,7 +22,6 @@ from ...frontend_api.seams import Seams
 _seams = Seams("numba-cuda")
 _in_place_of = _seams.in_place_of
 _before: dict[str, Any] = {}  # what numba-cuda knew of a driver
-_settings_before: dict[str, Any] = {}
 # What arrays, streams, events and modules call when they are destroyed, which may be later.
 _DESTROY = ("cuMemFree", "cuMemFreeHost", "cuMemHostUnregister", "cuStreamDestroy", "cuEventDestroy", "cuLibraryUnload")
 
@@ -96,8 +95,7 @@ def _change_settings() -> None:
 
     names = ["CUDA_LOW_OCCUPANCY_WARNINGS", *(["CUDA_DEALLOCS_COUNT"] if checks.initialised else [])]
     for name in names:
-        _settings_before[name] = getattr(config, name)
-        setattr(config, name, 0)
+        _seams.set(config, name, 0)
 
 
 def deactivate() -> None:
@@ -111,8 +109,6 @@ def deactivate() -> None:
     state.update(kept)
     state.update(_before)
     _before.clear()
-    while _settings_before:
-        setattr(config, *_settings_before.popitem())
     type(devices.gpus).lst.fget.cache_clear()
 
 
