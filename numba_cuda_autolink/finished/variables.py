@@ -12,12 +12,16 @@ import ctypes
 import threading
 import weakref
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import LaunchError
 from ..launch.driver import DriverError, bindings, call_driver, current_context, device_of
 from ..types.parameters import type_name
 from ..types.variable_types import VariableType
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike
 
 _LEGACY = 0  # the default stream, which waits for all others but the non-blocking ones
 _CAPTURES = (900, 901, 905, 906)  # CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, INVALIDATED, ISOLATION, IMPLICIT
@@ -64,7 +68,7 @@ class Variable:
         return self.type.space
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype of its elements."""
         return self.type.dtype
 
@@ -73,7 +77,7 @@ class Variable:
         """The bytes that it has in a module that is loaded now; ``None`` if it was never set, which are zeros."""
         return self._value
 
-    def set(self, value: Any, *, device: int | None = None) -> None:
+    def set(self, value: ArrayLike, *, device: int | None = None) -> None:
         """Set it in all kernels, loaded now and later, on all devices.
 
         This waits for the kernels that were launched before, other than in non-blocking streams: synchronize those
@@ -105,7 +109,7 @@ class Variable:
             for _, copy in copies:
                 self._write(copy, data, _LEGACY)
 
-    def get(self, kernel: Any = None, *, device: int | None = None) -> Any:
+    def get(self, kernel: Any = None, *, device: int | None = None) -> np.ndarray[Any, Any]:
         """Return the value as a NumPy array: as it is in memory, where kernels may have changed it.
 
         Before a kernel with it is loaded this is what was set, or zeros.

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import ArgumentError, called_at
 from .driver import DriverError, current_context, device_count, device_of
-from .launch_config import Configuration, refused_launch
+from .launch_config import Configuration, Size, refused_launch
 from .loaded_kernel import Code, ReadyCode, relaxed_capture
 from .overload_resolution import argument_key, choose, differ_in_memory
 
@@ -220,13 +220,13 @@ class Kernel:
 
     def configure(
         self,
-        grid: Any,
-        block: Any,
+        grid: Size,
+        block: Size,
         *,
         stream: Any = 0,
         shared: int = 0,
         cooperative: bool = False,
-        cluster: Any = None,
+        cluster: Size | None = None,
         programmatic: bool = False,
     ) -> Callable[..., None]:
         """Return the kernel, ready to be called with arguments.

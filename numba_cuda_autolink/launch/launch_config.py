@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex, TypeAlias
 
 from ..errors import LaunchError, called_at
 from .driver import bindings
 from .loaded_kernel import ReadyCode
 from .views import shown
+
+# Of a grid, a block or a cluster.
+Size: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...] | list[SupportsIndex]
 
 _MOST_BLOCKS = (2**31 - 1, 65535, 65535)
 _MOST_THREADS = (1024, 1024, 64)

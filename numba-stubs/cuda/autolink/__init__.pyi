@@ -6,10 +6,25 @@ from contextlib import ContextDecorator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, Protocol, SupportsIndex, TextIO, TypeAlias, TypedDict, overload, runtime_checkable
+from typing import (
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    Protocol,
+    SupportsIndex,
+    TextIO,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    overload,
+    runtime_checkable,
+)
 
 from numba.cuda import CUSource, _LinkableCode
 from numpy import dtype, ndarray
+from numpy.typing import ArrayLike, DTypeLike
 from typing_extensions import Unpack
 
 from numba_cuda_autolink import EmulatedKernel, Kernel
@@ -21,6 +36,12 @@ from .cache import CacheWarning as CacheWarning
 from .testing import NotLinkableError as NotLinkableError
 
 __version__: str
+
+_P = ParamSpec("_P")
+_PythonP = ParamSpec("_PythonP")
+_PythonR = TypeVar("_PythonR")
+_R = TypeVar("_R")
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 __all__ = [
     "Bitcode",
@@ -170,25 +191,26 @@ class DeviceCallable:
     def __numba_cuda_link__(self, *args: Any, **kwargs: Any) -> _LinkItems: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
-class _BoundDeviceMethod:
+# The parameters of a device method, and what its part in Python returns: Any where that part is called _.
+class _BoundDeviceMethod(Generic[_P, _R]):
     __self__: Any
-    __func__: _DeviceMethod
+    __func__: _DeviceMethod[_P, _R]
     @property
     def __name__(self) -> str: ...
     @property
     def __numba_cuda_call__(self) -> Callable[..., _Meaning]: ...
-    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
 
-class _DeviceMethod:
-    def link(self, function: Callable[..., _LinkItems]) -> _DeviceMethod: ...
-    def link_key(self, function: Callable[..., object]) -> _DeviceMethod: ...
-    def python(self, function: Callable[..., Any]) -> _DeviceMethod: ...
+class _DeviceMethod(Generic[_P, _R]):
+    def link(self, function: Callable[..., _LinkItems]) -> _DeviceMethod[_P, _R]: ...
+    def link_key(self, function: Callable[..., object]) -> _DeviceMethod[_P, _R]: ...
+    def python(self, function: Callable[Concatenate[Any, _PythonP], _PythonR]) -> _DeviceMethod[_PythonP, _PythonR]: ...
     @overload
-    def __get__(self, instance: None, owner: type | None = None) -> _DeviceMethod: ...
+    def __get__(self, instance: None, owner: type | None = None) -> _DeviceMethod[_P, _R]: ...
     @overload
-    def __get__(self, instance: object, owner: type | None = None) -> _BoundDeviceMethod: ...
+    def __get__(self, instance: object, owner: type | None = None) -> _BoundDeviceMethod[_P, _R]: ...
 
-def device_method(function: Callable[..., _Meaning]) -> _DeviceMethod: ...
+def device_method(function: Callable[Concatenate[Any, _P], _Meaning]) -> _DeviceMethod[_P, Any]: ...
 def cxx_type(numba_type: Any, view: _ArrayView | None = None) -> str: ...
 def symbol(name: str, *parts: Any) -> str: ...
 
@@ -197,13 +219,13 @@ def symbol(name: str, *parts: Any) -> str: ...
 class _CxxFunction(DeviceCallable):
     def passing(self, *ways: str | None) -> _CxxFunction: ...
     def signature(self, *argtypes: Any, cc: _ComputeCapabilityLike | None = None) -> Any: ...
-    def python(self, function: Callable[..., Any]) -> Callable[..., Any]: ...
+    def python(self, function: _F) -> _F: ...
 
 class _CxxType(_CxxFunction):
     size: int
     align: int
     alignment: int
-    dtype: Any
+    dtype: dtype[Any]
     def method(self, name: str) -> _CxxFunction: ...
     def nested(self, name: str) -> _CxxType: ...
 
@@ -213,7 +235,9 @@ class _CxxLibrary:
     def expr(self, text: str) -> _CxxFunction: ...
     def eval(self, text: str, cc: _ComputeCapabilityLike | None = None) -> bool | int | float: ...
     def type(self, name: str, cc: _ComputeCapabilityLike | None = None) -> _CxxType: ...
-    def record(self, name: str, dtype: Any = None, cc: _ComputeCapabilityLike | None = None) -> Any: ...
+    def record(
+        self, name: str, dtype: DTypeLike | None = None, cc: _ComputeCapabilityLike | None = None
+    ) -> dtype[Any]: ...
     def declare(
         self,
         calls: Iterable[tuple[str | _CxxFunction, Iterable[Any]]],
@@ -232,6 +256,8 @@ def cxx(
 
 # Code
 
+_Callback: TypeAlias = Callable[[Any], object]
+
 class CUDASource(CUSource):
     path: str | None
     def __init__(
@@ -244,8 +270,8 @@ class CUDASource(CUSource):
         options: Mapping[str, Any] | None = None,
         unit: str | None = None,
         prologue: str = "",
-        setup_callback: Any = None,
-        teardown_callback: Any = None,
+        setup_callback: _Callback | None = None,
+        teardown_callback: _Callback | None = None,
         nrt: bool = False,
         host_headers: bool = False,
     ) -> None: ...
@@ -260,8 +286,8 @@ class CUDASource(CUSource):
         options: Mapping[str, Any] | None = None,
         unit: str | None = None,
         prologue: str = "",
-        setup_callback: Any = None,
-        teardown_callback: Any = None,
+        setup_callback: _Callback | None = None,
+        teardown_callback: _Callback | None = None,
         nrt: bool = False,
         host_headers: bool = False,
     ) -> CUDASource: ...
@@ -274,7 +300,7 @@ class Variable(CUDASource):
         shape: int | tuple[int, ...] = (),
         *,
         space: Literal["device", "constant", "managed"] = "device",
-        value: Any = None,
+        value: ArrayLike | None = None,
     ) -> None: ...
     @property
     def dtype(self) -> dtype[Any]: ...
@@ -284,7 +310,7 @@ class Variable(CUDASource):
     def space(self) -> Literal["device", "constant", "managed"]: ...
     @property
     def declaration(self) -> str: ...
-    def set(self, value: Any, *, device: int | None = None) -> None: ...
+    def set(self, value: ArrayLike, *, device: int | None = None) -> None: ...
     def get(self, kernel: Any = None, *, device: int | None = None) -> ndarray[Any, Any]: ...
 
 class _CompiledSource:
@@ -298,7 +324,11 @@ def compiled(source: CUDASource | Iterable[CUDASource], names: Iterable[str] = (
 
 class Bitcode(_LinkableCode):
     def __init__(
-        self, data: Any, name: str | None = None, setup_callback: Any = None, teardown_callback: Any = None
+        self,
+        data: bytes | bytearray | memoryview,
+        name: str | None = None,
+        setup_callback: _Callback | None = None,
+        teardown_callback: _Callback | None = None,
     ) -> None: ...
 
 class _PrebuiltFile:
@@ -308,9 +338,13 @@ class _PrebuiltFile:
 
 class Prebuilt:
     folder: Path
-    prefer: str
+    prefer: Literal["cubin", "LTO-IR"]
     def __init__(
-        self, folder: str | PathLike[str], *, prefer: str = "cubin", include_paths: tuple[Any, ...] = ()
+        self,
+        folder: str | PathLike[str],
+        *,
+        prefer: Literal["cubin", "LTO-IR"] = "cubin",
+        include_paths: Iterable[str | PathLike[str]] = (),
     ) -> None: ...
     def code(self, target: Target | None = None) -> _LinkableCode: ...
     def choose(self, target: Target) -> _PrebuiltFile: ...
@@ -444,7 +478,7 @@ class Job:
     kernel: Any
     signature: Any
     cc: _ComputeCapabilityLike | None = None
-    output: str = "cubin"
+    output: Literal["cubin", "ptx", "ltoir"] = "cubin"
     entry_name: str | None = None
     options: Mapping[str, Any] = ...
     for_launch: bool = False

@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from numba.cuda.typing.templates import Signature
 
 _LONGEST_NAME = 50
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class CxxFunction(DeviceCallable):
@@ -115,7 +116,7 @@ class CxxFunction(DeviceCallable):
         with resolve_for(cc):
             return signature(self.__numba_cuda_call__(*given).returns, *given)
 
-    def python(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def python(self, function: _Function) -> _Function:
         """Decorate a Python function that does the same: kernels in the simulator call it."""
         self._python = simulate(function)
         return function

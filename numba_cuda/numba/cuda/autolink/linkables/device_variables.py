@@ -24,6 +24,8 @@ from ..c_abi.c_types import CABIError, element_ctype, memory_layout, numba_type_
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from numpy.typing import ArrayLike
+
 _SHORT = 50  # characters of a type that a first line shows
 _KINDS = "biufc"
 # Those of this process, so that a variable that is unpickled where it was pickled is the same one.
@@ -65,7 +67,13 @@ class Variable(VariableSource):
     """
 
     def __init__(
-        self, name: str, dtype: Any, shape: int | tuple[int, ...] = (), *, space: str = "device", value: Any = None
+        self,
+        name: str,
+        dtype: Any,
+        shape: int | tuple[int, ...] = (),
+        *,
+        space: str = "device",
+        value: ArrayLike | None = None,
     ):
         if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             raise ValueError(f"Variable() takes a C identifier as the name, got {safe_repr(name)}")
@@ -117,7 +125,7 @@ class Variable(VariableSource):
         sizes = "".join(f"[{length}]" for length in self.shape)
         return f'extern "C" __{self.space}__ {element_ctype(numba_type).cxx} {self.memory.name}{sizes};'
 
-    def set(self, value: Any, *, device: int | None = None) -> None:
+    def set(self, value: ArrayLike, *, device: int | None = None) -> None:
         self.memory.set(value, device=device)
 
     set.__doc__ = variables.Variable.set.__doc__

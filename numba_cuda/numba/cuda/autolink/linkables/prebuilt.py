@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from numba.cuda.cudadrv.external_code.diagnostics import messages
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
@@ -62,7 +63,11 @@ class Prebuilt:
     """
 
     def __init__(
-        self, folder: str | os.PathLike[str], *, prefer: str = "cubin", include_paths: tuple[Any, ...] = ()
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        prefer: Literal["cubin", "LTO-IR"] = "cubin",
+        include_paths: Iterable[str | os.PathLike[str]] = (),
     ) -> None:
         if prefer not in ("cubin", "LTO-IR"):
             raise ValueError(f"prefer: got {prefer!r}, expected 'cubin' or 'LTO-IR'")

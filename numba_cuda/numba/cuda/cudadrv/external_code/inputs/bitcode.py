@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from numba.cuda.cudadrv.linkable_code import LinkableCode
@@ -33,7 +34,13 @@ class Bitcode(LinkableCode):
     kind = "bc"
     default_name = "<unnamed-bitcode>"
 
-    def __init__(self, data: Any, name: str | None = None, setup_callback: Any = None, teardown_callback: Any = None):
+    def __init__(
+        self,
+        data: Any,
+        name: str | None = None,
+        setup_callback: Callable[[Any], object] | None = None,
+        teardown_callback: Callable[[Any], object] | None = None,
+    ):
         try:
             code = bytes(memoryview(data))
         except TypeError:

@@ -7,7 +7,7 @@ import dataclasses
 import numbers
 import os
 import pathlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,8 +102,8 @@ class CUDASource(CUSource):
         options: Mapping[str, Any] | None = None,
         unit: str | None = None,
         prologue: str = "",
-        setup_callback: Any = None,
-        teardown_callback: Any = None,
+        setup_callback: Callable[[Any], object] | None = None,
+        teardown_callback: Callable[[Any], object] | None = None,
         nrt: bool = False,
         host_headers: bool = False,
     ):

@@ -106,4 +106,17 @@ inputs = autolink.testing.ask(scale, "float32", cc=90)
 if inputs is not None:
     print(str(inputs[0].kind), len(inputs[0].code))
 autolink.cache.clear()
+lib = autolink.cxx("#include <cuda/std/cmath>", namespace="cuda::std")
+struct: np.dtype[Any] = lib.record("div_t")
+memory: np.dtype[Any] = lib.type("div_t").dtype
+
+
+@lib.hypot.python
+def hypot(x: float, y: float) -> float:
+    return (x * x + y * y) ** 0.5
+
+
+rounded: int = hypot(3, 4).__trunc__()
+raised: float = scale.up(3.0)
+finished.configure((np.int64(4), 1), 32)
 print(autolink.__version__)

@@ -6,6 +6,8 @@ from typing import Any
 from numba import cuda
 from numba.cuda import autolink
 
+import numba_cuda_autolink
+
 
 class Returns(autolink.DeviceCallable):
     def __numba_cuda_call__(self, x: Any) -> str:  # wrong: not an Extern
@@ -43,3 +45,28 @@ print(autolink.current_target().architecture)  # wrong: arch
 print(autolink.LinkEror)  # wrong: misspelled
 autolink.testing.ask(len, cc=None)  # wrong: no compute capability
 cuda.LTOIR(b"", nam="a.ltoir")  # wrong: name
+autolink.Job(len, "void()", output="elf")  # wrong: no such output
+autolink.Prebuilt("folder", prefer="cubn")  # wrong: misspelled
+autolink.Bitcode("text")  # wrong: not bytes
+numba_cuda_autolink.load("all.kernels").kernel.configure(1.5, 32)  # wrong: a float
+
+
+@autolink.cxx("#include <cuda/std/cmath>").hypot.python
+def hypot(x: float, y: float) -> float:
+    return (x * x + y * y) ** 0.5
+
+
+print(hypot(3))  # wrong: two arguments
+
+
+class Method(autolink.DeviceCallable):
+    @autolink.device_method
+    def up(self, x: Any) -> autolink.Extern:
+        return autolink.Extern("up", returns=x)
+
+    @up.python
+    def _(self, x: float) -> float:
+        return x
+
+
+print(Method().up(1, 2))  # wrong: one argument
