@@ -123,7 +123,7 @@ def _pattern(c_type: CType) -> str:
         return f"nca_with_members<{_pattern(replace(c_type, fields=()))}, {fields}>"
     kind, size = c_type.kind, c_type.size
     leaves = list(itertools.islice(c_type.list_leaves(), MOST_LEAVES + 1))
-    if kind == "struct" and c_type.has_parts and 1 < len(leaves) <= MOST_LEAVES:
+    if kind == "struct" and c_type.has_parts and 0 < len(leaves) <= MOST_LEAVES:
         listed = ", ".join(f"nca_leaf_at<{at}, {leaf.size}, {_kind(leaf)}>" for at, leaf in leaves)
         return f"nca_with_leaves<nca_struct_of<{size}, {c_type.align}>, {listed}>"
     if found := _VIEW.fullmatch(c_type.cxx):  # C++ may take the elements as const
