@@ -141,7 +141,8 @@ def _pattern(c_type: CType) -> str:
     if kind == "struct":
         return f"nca_struct_of<{size}, {c_type.align}>"
     if kind == "pointer":
-        return "nca_address" if c_type.pointee is None else f"nca_pointer_to<{_pattern(c_type.pointee)}>"
+        found = "nca_address" if c_type.pointee is None else f"nca_pointer_to<{_pattern(c_type.pointee)}>"
+        return f"nca_read_only<{found}>" if c_type.pointee and c_type.cxx.startswith("const ") else found
     return f"nca_integer_of<{size}>"
 
 
