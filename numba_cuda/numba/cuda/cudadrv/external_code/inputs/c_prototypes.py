@@ -141,8 +141,10 @@ def _pattern(c_type: CType) -> str:
     if kind == "struct":
         return f"nca_struct_of<{size}, {c_type.align}>"
     if kind == "pointer":
-        found = "nca_address" if c_type.pointee is None else f"nca_pointer_to<{_pattern(c_type.pointee)}>"
-        return f"nca_read_only<{found}>" if c_type.pointee and c_type.cxx.startswith("const ") else found
+        if c_type.pointee is None:
+            return "nca_address"
+        pointer = f"nca_pointer_to<{_pattern(c_type.pointee)}>"
+        return f"nca_read_only<{pointer}>" if c_type.cxx.startswith("const ") else pointer
     return f"nca_integer_of<{size}>"
 
 
