@@ -61,8 +61,8 @@ class Tile(autolink.DeviceCallable):
         yield cuda.LTOIR(code.data)
         yield autolink.CUDASource(f"""
             extern "C" __device__ void {symbol}(const void*, void*, void*, const void*, void*);
-            extern "C" __device__ void gemm_{self.key}(const void* alpha, void* a, void* b, const void* beta, void* c) {{
-                {symbol}(alpha, a, b, beta, c);
+            extern "C" __device__ void gemm_{self.key}(const void* s, void* a, void* b, const void* t, void* c) {{
+                {symbol}(s, a, b, t, c);
             }}""")
 
 
