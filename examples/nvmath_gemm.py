@@ -60,9 +60,9 @@ class Tile(autolink.DeviceCallable):
         code, symbol = compile_blas_execute(self.matmul, target, "static_leading_dimensions")
         yield cuda.LTOIR(code.data)
         yield autolink.CUDASource(f"""
-            extern "C" __device__ void {symbol}(void*, void*, void*, void*, void*);
-            extern "C" __device__ void gemm_{self.key}(void* alpha, void* a, void* b, void* beta, void* c) {{
-                {symbol}(alpha, a, b, beta, c);
+            extern "C" __device__ void {symbol}(const void*, void*, void*, const void*, void*);
+            extern "C" __device__ void gemm_{self.key}(const void* s, void* a, void* b, const void* t, void* c) {{
+                {symbol}(s, a, b, t, c);
             }}""")
 
 

@@ -225,7 +225,7 @@ def from_json(data: Any, depth: int = 0) -> Parameter:
     if parameter.form is not None:
         ndim, layout = field(data, "ndim", int), field(data, "layout", str)
         if not 0 <= ndim <= _MOST_DIMENSIONS or layout not in ("C", "F", "A"):
-            raise KernelFileError(f"there is no array of {ndim} dimensions with layout {layout!r}")
+            raise KernelFileError(f"an array cannot have {ndim} dimensions and layout {layout!r}")
         return parameter._replace(ndim=ndim, layout=layout, readonly=field(data, "readonly", bool))
     fits = {
         "complex": dtype in ("<c8", "<c16"),

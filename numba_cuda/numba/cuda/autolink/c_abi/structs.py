@@ -15,15 +15,16 @@ from .c_types import CABIError, c_fields, element_ctype, memory_layout
 
 @dataclass(frozen=True)
 class CStruct(CType):
-    """A struct with ``members`` at ``offsets``."""
+    """A struct with ``members`` at ``offsets``. A record with one field *is_memory*, which may be for anything."""
 
     members: tuple[CType, ...] = ()
     offsets: tuple[int, ...] = ()
+    is_memory: bool = False
 
     @property
     def has_parts(self) -> bool:
-        """Whether its parts are compared: one with one member may be memory for anything."""
-        return len(self.members) > 1
+        """Whether its parts are compared."""
+        return not self.is_memory
 
     def list_leaves(self, offset: int = 0) -> Iterator[tuple[int, CType]]:
         """Yield the numbers and pointers in it, with their offsets."""
@@ -58,7 +59,10 @@ def struct_ctype(numba_type: Any) -> CStruct:
     declared = " ".join(f"{_declared(c, name)};" for c, name in zip(members, names, strict=True))
     has_names = not isinstance(numba_type, types.BaseTuple) or isinstance(numba_type, types.BaseNamedTuple)
     named = zip(names, layout.offsets, field_types(numba_type), strict=True) if has_names else ()
-    struct = CStruct(f"struct {{ {declared} }}", "struct", layout.size, layout.align, None, members, layout.offsets)
+    is_memory = len(members) == 1 and (isinstance(numba_type, types.Record) or getattr(members[0], "is_memory", False))
+    struct = CStruct(
+        f"struct {{ {declared} }}", "struct", layout.size, layout.align, None, members, layout.offsets, is_memory
+    )
     return replace(struct, fields=c_fields(named))
 
 

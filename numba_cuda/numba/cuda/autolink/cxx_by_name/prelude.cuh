@@ -157,17 +157,29 @@ template <class... nca_T> struct nca_of_list<nca_list<nca_T...>> {
 };
 template <class nca_T>
 using nca_members_of = decltype(nca_bound<nca_count<nca_T>()>::nca_in(nca_made<nca_T&>(), nca_types_of{}));
+// The bytes of an object, where its type is aligned.
+template <class nca_T> union nca_copy {
+    nca_T nca_v;
+    __device__ explicit nca_copy(const void* nca_from) { ::memcpy((void*)this, nca_from, sizeof(nca_T)); }
+    __device__ ~nca_copy() {}
+};
 template <class nca_T, bool nca_WHOLE> struct nca_of_struct {
     using nca_passed = typename nca_of_list<nca_members_of<nca_T>>::nca_passed;
     using nca_code = typename nca_of_list<nca_members_of<nca_T>>::nca_code;
     static constexpr bool nca_whole = true;
+    // Members of packed structs are anywhere, but a reference is taken for one to an aligned object.
     struct nca_giver {
+        template <class nca_A> static __device__ auto nca_each(const nca_A& nca_a) {
+            nca_copy<nca_A> nca_c((const void*)__builtin_addressof(nca_a));
+            return nca_form<nca_plain<nca_A>>::nca_give(nca_c.nca_v);
+        }
         template <class... nca_A> __device__ nca_passed operator()(const nca_A&... nca_a) const {
-            return nca_passed{nca_form<nca_plain<nca_A>>::nca_give(nca_a)...};
+            return nca_passed{nca_each(nca_a)...};
         }
     };
     template <class nca_V> static __device__ nca_passed nca_give(nca_V&& nca_v) {
-        return nca_bound<nca_count<nca_T>()>::nca_in(nca_v, nca_giver{});
+        nca_copy<nca_T> nca_c(__builtin_assume_aligned((const void*)__builtin_addressof(nca_v), alignof(nca_T)));
+        return nca_bound<nca_count<nca_T>()>::nca_in(nca_c.nca_v, nca_giver{});
     }
 };
 template <class nca_T> struct nca_of_struct<nca_T, false> {

@@ -62,6 +62,7 @@ _NOT_AN_ENUMERATOR = re.compile(
     r'of type "(?:bool|float|double|(?:(?:un)?signed )?(?:char|short|int|long|long long))"'
     r' is incompatible with parameter of type "(?P<type>[A-Za-z_][\w:]*)"'
 )
+_READ_ONLY = re.compile(r'of type "const (?P<type>[\w ]+\*)" is incompatible with parameter of type "(?P=type)"')
 _FUNCTION_POINTER = re.compile(r'from "const nca_python_\w+" to "(?P<type>[^"]*)"')
 _NUMPY_TYPES = {
     "bool": "np.bool_",
@@ -214,6 +215,8 @@ def _explain(text: str) -> tuple[str, str]:
         given = _NUMPY_TYPES.get(found["given"], found["given"]).removeprefix("np.")
         diagnosis = f"C++ writes to an argument of type {given} as {found['type']}&"
         return diagnosis, f"give the variable the type that C++ declares: {name}(...), such as n = {name}(0)"
+    if found := _READ_ONLY.search(text):
+        return text, f"pass an array that is not read-only; or, where C++ only reads it, take a const {found['type']}"
     if found := _NOT_AN_ENUMERATOR.search(text):
         return text, f"make a number an enumerator in the kernel: lib[{found['type']!r}](...)"
     return text, nvrtc_log.instead_of_host_type(text)

@@ -46,9 +46,8 @@ def lower_record_array(
     align = max(_alignment(builder, given, loc), min(16, size & -size))
     made = (_local if makes is _LOCAL else _shared)(builder, count * size, align)
     strided = ir.StridedLayoutAttr.get(_DYNAMIC_STRIDE, [_DYNAMIC_STRIDE])
-    space = ir.MemRefType(made.type).memory_space
     records = memref.reinterpret_cast(
-        ir.MemRefType.get([_DYNAMIC], T.i8(), layout=strided, memory_space=space),
+        ir.MemRefType.get([_DYNAMIC], T.i8(), layout=strided),
         made,
         offsets=[arith.constant(T.index(), 0)],
         sizes=[arith.constant(T.index(), count)],
@@ -89,4 +88,4 @@ def _shared(builder: Any, size: int, align: int) -> Any:
     name = f"static_shared_records_{next(_number)}"
     with ir.InsertionPoint(builder.mlir_gpu_module.bodyRegion.blocks[0]):
         memref.global_(name, memory, sym_visibility="private", alignment=align)
-    return memref.get_global(memory, name)
+    return memref.memory_space_cast(ir.MemRefType.get([size], T.i8()), memref.get_global(memory, name))

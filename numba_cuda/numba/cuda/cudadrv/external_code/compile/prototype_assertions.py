@@ -142,6 +142,13 @@ template <class $e> struct $pointer_to {
     template <class $t> struct $fits<$t&&> : $to<typename $bare<$t>::$type> {};
     template <class $t> struct $holds : $fits<$t> {};
 };
+template <class $p> struct $read_only {
+    template <class $t> struct $fits : $constant<0> {};
+    template <class $t> struct $fits<const $t*> : $p::template $fits<const $t*> {};
+    template <class $t> struct $fits<const $t&> : $p::template $fits<const $t&> {};
+    template <class $t> struct $fits<const $t&&> : $p::template $fits<const $t&&> {};
+    template <class $t> struct $holds : $p::template $holds<$t> {};
+};
 
 // Views of arrays. Their names are known where their headers are included: $v are a view and that of const elements.
 // A class of the user's that has the same layout fits, and another view does not.

@@ -123,7 +123,7 @@ def _pattern(c_type: CType) -> str:
         return f"nca_with_members<{_pattern(replace(c_type, fields=()))}, {fields}>"
     kind, size = c_type.kind, c_type.size
     leaves = list(itertools.islice(c_type.list_leaves(), MOST_LEAVES + 1))
-    if kind == "struct" and c_type.has_parts and 1 < len(leaves) <= MOST_LEAVES:
+    if kind == "struct" and c_type.has_parts and 0 < len(leaves) <= MOST_LEAVES:
         listed = ", ".join(f"nca_leaf_at<{at}, {leaf.size}, {_kind(leaf)}>" for at, leaf in leaves)
         return f"nca_with_leaves<nca_struct_of<{size}, {c_type.align}>, {listed}>"
     if found := _VIEW.fullmatch(c_type.cxx):  # C++ may take the elements as const
@@ -141,7 +141,10 @@ def _pattern(c_type: CType) -> str:
     if kind == "struct":
         return f"nca_struct_of<{size}, {c_type.align}>"
     if kind == "pointer":
-        return "nca_address" if c_type.pointee is None else f"nca_pointer_to<{_pattern(c_type.pointee)}>"
+        if c_type.pointee is None:
+            return "nca_address"
+        pointer = f"nca_pointer_to<{_pattern(c_type.pointee)}>"
+        return f"nca_read_only<{pointer}>" if c_type.cxx.startswith("const ") else pointer
     return f"nca_integer_of<{size}>"
 
 

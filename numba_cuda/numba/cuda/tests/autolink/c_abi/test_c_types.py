@@ -699,7 +699,7 @@ class TestOnTheGPU:
 
             def __numba_cuda_link__(self, out, one, other):
                 return autolink.CUDASource(
-                    'extern "C" __device__ void add(double* out, double* one, short* other) { *out = *one + *other; }'
+                    'extern "C" __device__ void add(double* x, const double* y, const short& z) { *x = *y + z; }'
                 )
 
         add = Add()

@@ -192,11 +192,18 @@ class TestErrors:
         with pytest.raises(TypingError, match=f"argument 'value': (?s:.*){message}"):
             build(kernel, (argtype,))
 
-    @pytest.mark.parametrize("cxx", ["struct S { float a; double b; };", "struct S { int a; };"])
-    def test_another_struct_in_cxx(self, cxx):
+    @pytest.mark.parametrize(
+        "cxx, returns, shown",
+        [
+            ("struct S { float a; double b; };", "UniTuple(int32, 2)", "int _0; int _1;"),
+            ("struct S { int a; };", "UniTuple(int32, 2)", "int _0; int _1;"),
+            ("struct S { double a; };", "UniTuple(int64, 1)", "long long _0;"),
+        ],
+    )
+    def test_another_struct_in_cxx(self, cxx, returns, shown):
         class Makes(autolink.DeviceCallable):
             def __numba_cuda_call__(self):
-                return autolink.Extern("makes", returns="UniTuple(int32, 2)")
+                return autolink.Extern("makes", returns=returns)
 
             def __numba_cuda_link__(self):
                 return autolink.CUDASource(f'{cxx} extern "C" __device__ S makes() {{ return {{}}; }}')
@@ -206,7 +213,7 @@ class TestErrors:
         def kernel():
             makes()
 
-        with pytest.raises(autolink.LinkError, match=r"struct \{ int _0; int _1; \} makes\(\)"):
+        with pytest.raises(autolink.LinkError, match=rf"struct \{{ {shown} \}} makes\(\)"):
             build(kernel, ())
 
     def test_a_number_is_passed_by_value_in_any_case(self):

@@ -55,6 +55,7 @@ WRONG = [
     ("written", ("float32",), "C++ writes to an argument of type float32 as int&"),
     ("area", ("float32[:]",), "no suitable"),
     ("corner", ("int32[:]", "int32"), "a strided array cannot be passed as int *: C++ reads contiguous memory"),
+    ("corner", ("types.Array(types.int32, 1, 'C', readonly=True)", "int32"), "pass an array that is not read-only"),
     ("overlep", ("float32", "float32"), 'identifier "overlep" is undefined'),
     ("nowhere::f", ("float32",), "must be a class or namespace name"),
     ("shapes::absent", ("float32",), 'namespace "shapes" has no member "absent"'),

@@ -187,3 +187,29 @@ def test_members_have_names_and_python_functions_are_passed_and_errors_have_the_
         autolink.build(wrong, "void(float64[::1])", cc=(9, 0))
     assert "no instance of function template" in caught.value.log
     assert isinstance(caught.value.__cause__, autolink.CxxError)
+
+
+def test_packed_structs_in_results_are_read_where_they_are():
+    library = autolink.cxx("""
+        struct __attribute__((packed)) Packed { long long n; };
+        struct Outer { float x; Packed p; char c[4]; };
+        struct __attribute__((packed)) Bytes { char c; double d[2]; short s; struct Inner { int a; } i; };
+        template <class T> __noinline__ __device__ T filled(const unsigned char* b) {
+            T v;
+            memcpy(&v, b, sizeof v);
+            return v;
+        }
+        __device__ Outer outer(const unsigned char* b) { return filled<Outer>(b); }
+        __device__ Bytes bytes(const unsigned char* b) { return filled<Bytes>(b); }
+    """)
+
+    def kernel(of_outer, of_bytes, r):
+        outer, bytes = library.outer(of_outer), library.bytes(of_bytes)
+        r[0], r[1], r[2] = outer.x, outer.p.n, outer.c[1]
+        r[3], r[4], r[5], r[6] = bytes.c, bytes.d[1], bytes.s, bytes.i.a
+
+    of_outer = np.array([(1.5, 77, b"abcd")], "f4, i8, S4").view("u1")
+    of_bytes = np.array([(3, (4.5, 5.5), 6, 7)], "i1, (2,)f8, i2, i4").view("u1")
+    r = np.zeros(7)
+    autolink.build(kernel, "void(uint8[::1], uint8[::1], float64[::1])", cc=(9, 0)).emulate[1, 1](of_outer, of_bytes, r)
+    np.testing.assert_array_equal(r, [1.5, 77, ord("b"), 3, 5.5, 6, 7])

@@ -240,7 +240,7 @@ def test_random_bytes_and_bits_are_an_error_or_change_nothing(path, thorough):
         ({"name": 3}, "'name' is 3"),
         ({"dtype": "<q9"}, "no number of type '<q9'"),
         ({"dtype": "f"}, "no element type 'f'"),
-        ({"kind": "array", "ndim": -1, "layout": "C", "readonly": False}, "no array of -1 dimensions"),
+        ({"kind": "array", "ndim": -1, "layout": "C", "readonly": False}, "an array cannot have -1 dimensions"),
         ({"kind": "array", "ndim": True, "layout": "C", "readonly": False}, "'ndim' is True"),
         ({"kind": "record", "dtype": {"itemsize": 8, "fields": [["a"]]}}, r"a field of a record is \['a'\]"),
         ({"kind": "bool", "dtype": "<f4"}, "no bool of type '<f4'"),

@@ -75,6 +75,7 @@ def declared(cases):
     return "\n".join(functions), calls
 
 
+READ_ONLY = types.Array(F4, 1, "C", readonly=True)
 FIT = [
     ("float f(float)", F4, F4),
     ("float f()", F4),
@@ -109,6 +110,8 @@ FIT = [
     ("void f(float*, unsigned long long)", VOID, ADDRESS, ADDRESS),
     ("void f(float**, float**)", VOID, types.CPointer(types.CPointer(F4)), array(types.uint64)),
     ("float* f()", types.CPointer(F4)),
+    ("void f(const float*, const volatile float&, const void*)", VOID, READ_ONLY, READ_ONLY, READ_ONLY),
+    ("void f(const float (&)[4], const Pair*)", VOID, READ_ONLY, READ_ONLY),
 ]
 DO_NOT_FIT = [
     ("float f(double)", F4, F4),
@@ -150,6 +153,12 @@ DO_NOT_FIT = [
     ("void f(double*)", VOID, I8),
     ("void f(void*)", VOID, I8),
     ("void* f()", I8),
+    ("void f(float*)", VOID, READ_ONLY),
+    ("void f(float (&)[4])", VOID, READ_ONLY),
+    ("void f(float&&)", VOID, READ_ONLY),
+    ("void f(void*)", VOID, READ_ONLY),
+    ("void f(const double*)", VOID, READ_ONLY),
+    ("void f(int*)", VOID, TUPLE),
 ]
 
 
