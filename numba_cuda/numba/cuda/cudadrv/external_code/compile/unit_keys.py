@@ -18,8 +18,8 @@ from .translation_unit import TranslationUnit, working_directory
 if TYPE_CHECKING:
     from ..inputs.c_prototypes import CalledFunction
 
-# Goes up when the assertions of `prototype_check` change.
-_CHECK = "5"
+# Goes up when the assertions of `prototype_assertions` change.
+_CHECK = "6"
 
 
 class UnitKeys:
