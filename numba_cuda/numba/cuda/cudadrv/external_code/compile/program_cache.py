@@ -22,9 +22,8 @@ from ..cache.key import CacheKey
 from ..cache.store import CacheStore, Fetched, Origin, current_store
 from ..headers.manifest import HeaderManifest
 from .nvrtc import Compiled, CompileError
-from .translation_unit import TranslationUnit, working_directory
+from .translation_unit import TranslationUnit, UnitKeys, checked_key, derived_key, working_directory
 from .unit_headers import UnitHeaders, nvrtc_reports_headers
-from .unit_keys import UnitKeys, checked_key, derived_key
 
 # What it takes to compile is imported where it is needed: a cached program is found without it.
 if TYPE_CHECKING:
