@@ -203,7 +203,7 @@ class FunctionCode:
             return tuple(self.symbols)
         texts = self.llvm_ir()
         if self._undefined is None or self._undefined[0] is not texts:
-            from numba.cuda.cudadrv.external_code.formats.symbol_record import undefined_functions
+            from numba.cuda.cudadrv.external_code.formats.symbols import undefined_functions
 
             self._undefined = texts, undefined_functions(texts)
         return self._undefined[1]

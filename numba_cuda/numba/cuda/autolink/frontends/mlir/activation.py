@@ -38,7 +38,7 @@ from .call_lowering import llvm_prototype, lower_call
 from .called_objects import CalledObjectType, constant_of_attribute, is_called_object, refresh_typing
 from .linker import KEY, CallLinker, linker_for
 from .local_arrays import lower_record_array
-from .words import MLIR
+from .type_translation import MLIR
 
 _seams = Seams("numba-cuda-mlir")
 

@@ -32,8 +32,7 @@ from ...device_callable.constant_expressions import COMPARISONS, ConstantsAsGlob
 from ...device_callable.object_type import DeviceCallableType
 from ...device_callable.python_bodies import PythonBody
 from ...protocol.callee import takes_core_types
-from .type_translation import from_core, to_core
-from .words import MLIR
+from .type_translation import MLIR, from_core, to_core
 
 
 class Calls(DeviceCallableType):

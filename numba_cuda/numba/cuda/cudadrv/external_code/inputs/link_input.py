@@ -24,9 +24,8 @@ from numba.cuda.cudadrv.linkable_code import LinkableCode
 from numba_cuda_autolink.files import read_regular_file
 
 from ..diagnostics.messages import safe_repr, shown
-from .bitcode import Bitcode
 from .cuda_source import CompileOptions, CUDASource
-from .kinds import BITCODE, CUDA, KINDS, PTX, Kind
+from .kinds import BITCODE, CUDA, KINDS, PTX, Bitcode, Kind
 from .variable_source import VariableSource
 
 # The classes of numba-cuda-mlir's ``cuda.LTOIR`` and the like, copies of numba-cuda's.
