@@ -13,6 +13,7 @@ from cuda.core import LinkerOptions
 
 from ..cache.store import Origin
 from ..inputs import kinds
+from ..inputs.c_prototypes import CalledFunction
 from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
 from ..plan.kernel_code import KernelCode
@@ -21,13 +22,15 @@ from ..plan.link_plan import LinkPlan, PlannedInput
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One input as the linker takes it. *planned* is what it was made from; ``None`` for the kernel's own code."""
+    """One input as the linker takes it. *planned* is what it was made from; ``None`` for the kernel's own code. Of the
+    functions that are *hidden*, the structs by value were not compared with those of the calls."""
 
     kind: Kind
     code: bytes = field(repr=False)
     name: str
     planned: PlannedInput | None = None
     compiled: CompiledCode | None = None
+    hidden: tuple[CalledFunction, ...] = ()
 
     @property
     def origin(self) -> str:
