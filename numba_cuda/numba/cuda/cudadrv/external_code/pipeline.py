@@ -28,7 +28,7 @@ from .diagnostics import progress, timeline
 from .diagnostics.signal_handlers import interrupts_unchanged
 from .inputs import kinds
 from .inputs.link_input import LinkInput, from_item
-from .link.link_record import CompiledCode, LinkedInput, LinkRecord, sha256
+from .link.linker_input import CompiledCode, LinkedInput, LinkRecord, sha256
 from .plan.errors import link_error
 from .plan.kernel_code import LLVMModules
 from .plan.link_plan import DEVICE_RUNTIME, NAMED_EXPLICITLY, LinkPlan, LinkRequest, PlannedInput
@@ -275,7 +275,8 @@ def _part(number: int, planned: PlannedInput, program: Program | None) -> Part:
         kind, code = program.kind, program.code
         compiled = CompiledCode(kind.name, len(code), sha256(code), program.origin, program.seconds)
     # nvJitLink's messages refer to inputs by name, so names are unique.
-    return Part(kind, code, f"{planned.input.name} (input {number})", planned, compiled)
+    hidden = () if program is None else program.hidden
+    return Part(kind, code, f"{planned.input.name} (input {number})", planned, compiled, hidden)
 
 
 def _role(unit: PlannedInput) -> tuple[str, bool, bool]:
