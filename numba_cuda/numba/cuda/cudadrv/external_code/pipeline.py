@@ -280,7 +280,8 @@ def _part(number: int, planned: PlannedInput, program: Program | None) -> Part:
         kind, code = program.kind, program.code
         compiled = CompiledCode(kind.name, len(code), sha256(code), program.origin, program.seconds)
     # nvJitLink's messages refer to inputs by name, so names are unique.
-    return Part(kind, code, f"{planned.input.name} (input {number})", planned, compiled)
+    hidden = () if program is None else program.hidden
+    return Part(kind, code, f"{planned.input.name} (input {number})", planned, compiled, hidden)
 
 
 def _role(unit: PlannedInput) -> tuple[str, bool, bool]:

@@ -43,14 +43,16 @@ _MOST_WATCHED = 256
 class Program:
     """Compiled code, of *kind* LTO-IR, cubin or, from bitcode, PTX; *origin* is ``"built"`` or the cache that it came
     from, and *seconds* how long it took to build or find. *key* is the digest of the key of a source's program, with
-    the headers that it was compiled with; ``None`` if these are not known. *warning* is what
-    the user is told of what NVRTC printed, nothing for messages about the toolkit's own headers."""
+    the headers that it was compiled with; ``None`` if these are not known. *hidden* are the functions that calls
+    reference, but whose structs by value C++ does not take apart, so that they were not compared. *warning* is what the
+    user is told of what NVRTC printed, nothing for messages about the toolkit's own headers."""
 
     code: bytes = field(repr=False)
     kind: Kind
     origin: Origin
     seconds: float
     key: bytes | None = None
+    hidden: tuple[CalledFunction, ...] = ()
     warning: str = ""
 
 
@@ -232,7 +234,7 @@ def _program(unit: CachedUnit, fetched: FetchedProgram) -> Program:
         warning = f"NVRTC log messages: {shown_log(messages)}"
         warn_user(warning)
     kind = kinds.LTO_IR if unit.unit.output == "ltoir" else kinds.CUBIN
-    return Program(code, kind, fetched.origin, fetched.seconds, fetched.key, warning)
+    return Program(code, kind, fetched.origin, fetched.seconds, fetched.key, fetched.hidden, warning)
 
 
 def program_digest(source: LinkInput, target: Target, *, on_record: bool) -> bytes | None:

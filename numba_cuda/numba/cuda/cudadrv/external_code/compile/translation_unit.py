@@ -140,8 +140,8 @@ def messages_outside_toolkit(log: str) -> str:
     return "\n\n".join(kept).strip()
 
 
-# Goes up when the assertions of `prototype_check` change.
-_CHECK = "5"
+# Goes up when the assertions of `prototype_assertions` change.
+_CHECK = "6"
 
 
 class UnitKeys:

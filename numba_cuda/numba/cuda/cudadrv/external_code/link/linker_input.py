@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from cuda.core import LinkerOptions
 
 from ..inputs import kinds
+from ..inputs.c_prototypes import CalledFunction
 from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
 from ..plan.kernel_code import KernelCode
@@ -20,13 +21,15 @@ from .link_record import CompiledCode, LinkedInput, sha256
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One input as the linker takes it. *planned* is what it was made from; ``None`` for the kernel's own code."""
+    """One input as the linker takes it. *planned* is what it was made from; ``None`` for the kernel's own code. Of the
+    functions that are *hidden*, the structs by value were not compared with those of the calls."""
 
     kind: Kind
     code: bytes = field(repr=False)
     name: str
     planned: PlannedInput | None = None
     compiled: CompiledCode | None = None
+    hidden: tuple[CalledFunction, ...] = ()
 
     @property
     def origin(self) -> str:

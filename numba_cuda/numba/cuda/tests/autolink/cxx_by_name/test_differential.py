@@ -287,6 +287,6 @@ def check_batch(kind: str, seed: int, folder: Path) -> int:
 def test_calls_compute_what_the_host_computes(kind, request, thorough, tmp_path):
     """``--draws`` calls, on the GPU if there is one."""
     share, of_kernel = DRAWN[kind]
-    count = (request.config.getoption("--draws") or (20_000 if thorough else 500)) * share // 500
+    count = (request.config.getoption("--draws") or (20_000 if thorough else 150)) * share // 500
     made = sum(check_batch(kind, seed, tmp_path) for seed in range(-(-count // of_kernel)))
     assert made > count / 4
