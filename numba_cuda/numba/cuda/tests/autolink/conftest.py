@@ -69,6 +69,13 @@ def emulated_device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def frozen() -> None:
+    """Leave what is there before a module's tests, Numba above all, out of every later garbage collection."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def thorough(request: pytest.FixtureRequest) -> bool:
     """Whether a test with many trials makes all of them."""
@@ -131,12 +138,6 @@ def why_no_gpu() -> str | None:
             f"needs a GPU, and numba-cuda finds none: {str(cuda.cuda_error() or 'no device').strip().splitlines()[0]}"
         )
     return None
-
-
-def pytest_collection_finish() -> None:
-    """Leave what is there for good, which is Numba above all, out of every later garbage collection."""
-    gc.collect()
-    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
