@@ -29,7 +29,7 @@ from ..platform.target import Target
 from .unsupported_instruction import unsupported_in, unsupported_in_source
 
 
-class ExplicitSourceError(LinkError, NVRTCError):
+class _ExplicitSourceError(LinkError, NVRTCError):
     """A source of ``link=`` does not compile: numba-cuda raises cuda.core's error for that, with all that NVRTC printed."""
 
 
@@ -92,7 +92,7 @@ def does_not_compile(
         log="\n".join([error.log, *(each.log for _, each in others)]),
         source_path=path,
         shown=None if explicit else shown,
-        kind=ExplicitSourceError if explicit else LinkError,
+        kind=_ExplicitSourceError if explicit else LinkError,
     )
 
 
