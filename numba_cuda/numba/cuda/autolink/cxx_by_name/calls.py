@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import re
@@ -302,7 +303,7 @@ class Head:
     namespace: str = ""
     records: tuple[Struct, ...] = ()
 
-    @property
+    @functools.cached_property
     def text(self) -> str:
         """The text before all calls of a translation unit."""
         check = f"namespace nca_check {{ using namespace {self.namespace}; }}\n" if self.namespace else ""

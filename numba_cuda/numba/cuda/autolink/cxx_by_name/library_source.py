@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import linecache
 import os
@@ -25,6 +26,7 @@ from .structs import Struct, select_newest
 _PATH = re.compile(r"[^\n;{}#<>\"]+\.(?:cu|cuh|h|hh|hpp|hxx|inl)")
 _LINE_OF_SOURCE = re.compile(rf"\b{re.escape(SOURCE)}([:(])(\d+)")
 _T = TypeVar("_T")
+_make_head = functools.lru_cache(64)(Head)  # calls share the text of a head, too
 # The include paths and working directories of libraries of equal text, with their numbers.
 _folders: dict[str, dict[tuple[tuple[str, ...], str], int]] = {}
 _folders_lock = fork_lock()
@@ -65,10 +67,14 @@ class LibrarySource:
     def _select_records(self) -> dict[types.Type, Struct]:
         return {each: self.records[each] for each in select_newest(self.records).values()}
 
-    def __repr__(self) -> str:
+    @functools.cached_property
+    def _shown(self) -> str:
         source = self._given[0]
         shown = repr(source) if isinstance(source, os.PathLike) else repr(" ".join(str(source).split())[:60])
         return f"cxx({shown}{f', namespace={self.namespace!r}' if self.namespace else ''})"
+
+    def __repr__(self) -> str:
+        return self._shown
 
     def __reduce__(self) -> Any:
         return LibrarySource, self._given
@@ -80,7 +86,7 @@ class LibrarySource:
     @property
     def head(self) -> Head:
         """What its calls share."""
-        return Head(self.text, self._identity, self.namespace, tuple(self._select_records().values()))
+        return _make_head(self.text, self._identity, self.namespace, tuple(self._select_records().values()))
 
     def place_error(self, error: CxxError) -> CxxError:
         """Return an *error* with lines of the Python file that made the library, if that has the library's text."""

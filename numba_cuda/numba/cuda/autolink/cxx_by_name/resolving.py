@@ -22,7 +22,7 @@ from numba.cuda.cudadrv.external_code.platform.target import Target
 from ..c_abi.extern import Extern, prototype
 from ..compilation.context import asking, compilation, current_target
 from ..frontend_api.typing_rounds import DeferredCallError, Use, note_guessed, put_off
-from ..linkables.compiled_source import CompiledSource, compiled_with, unit_of_sources
+from ..linkables.compiled_source import CompiledSource, compiled_with
 from .call_text import write_call
 from .calls import Call, Records
 from .guesses import KnownResults
@@ -258,7 +258,7 @@ class Resolver:
             if isinstance(extern := self._extern(call, found), Extern):
                 named = {f"args_{number}": each for number, each in enumerate(call.argtypes)}
                 called.append(CalledFunction(call.symbol, prototype(extern, named, None).c_prototype))
-        programs.note_checked(unit_of_sources([self._source_of(each) for each in calls]), target, called)
+        programs.note_checked(found.unit, target, called)
 
 
 def _unlikely(call: Call, target: Target) -> CacheKey:
