@@ -38,10 +38,9 @@ from ..device_callable.base_class import DeviceCallable
 from ..frontend_api.front_end import NUMBA_CUDA, core_type, vocabulary_of_kernel
 from ..protocol.answers import CallingCode
 from ..protocol.value_digest import UnknownValueError, value_digest
-from .c_signature import CSignature
+from .c_signature import CSignature, declaration, functor_name
 from .c_wrapper import can_raise, wrap
 from .canonical_code import NAMELESS, NamedModules
-from .cxx_declaration import declaration, functor_name
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -21,7 +21,7 @@ from numba_cuda_mlir.numba_cuda.core.compiler_lock import global_compiler_lock
 from numba_cuda_autolink.launch.driver import Device, bindings, call_driver
 from numba_cuda_autolink.launch.loaded_kernel import Loaded, set_attribute
 
-from ...builds.emulated_build import EmulatedTexts
+from ...builds.result import EmulatedTexts
 from ...compilation.context import compute_capability, without_device
 from ...finished_kernels.saving import check_runtime, layout_of
 from ...frontend_api.front_end import BuildRequest

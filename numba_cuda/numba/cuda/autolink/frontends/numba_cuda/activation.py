@@ -127,7 +127,7 @@ def _infer_types(original: Any, inference: Any, state: Any) -> Any:
     """Let functions of C++ write to variables and to elements of arrays."""
     from numba.cuda.core.errors import TypingError
 
-    from ...frontend_api.type_inference import infer_types
+    from ...frontend_api.typing_rounds import infer_types
 
     return infer_types(original, inference, state, TypingError)
 

@@ -24,7 +24,7 @@ from numba.cuda.lowering import CUDALower
 from numba.cuda.typing.templates import Signature
 
 from ...compilation.context import compilation, lowered_call, lowering_call
-from ...function_code.called_symbols import check_state
+from ...function_code.calls import check_state
 from ...protocol.ask import ask_at
 from ...protocol.call_sites import CallSite, CallSites, argument_types, callees_of_type
 from .code_library import LinkingCodeLibrary
