@@ -112,12 +112,12 @@ CORNERS = [
     Combination(NUMBA_CUDA[-1], CUDA[0], PYTHON[0]),
     Combination(NUMBA_CUDA[-1], CUDA[-1], NEWEST_PYTHON),
 ]
-#: The combinations that continuous integration tests, each with the part of the tests that `part_of` names.
+#: The combinations that continuous integration tests, each with the part of the tests that `part_of` names. The newest
+#: numba-cuda-mlir is installed in the last corner, the oldest with nvmath-python.
 CHECKED = [
-    *CORNERS,
-    Combination(NEWEST, NVMATH_CUDA, ONE_PYTHON),
+    *CORNERS[:-1],
     Combination(NEWEST, CUDA[-1], max(NEWEST_PYTHON, ONE_PYTHON), mlir=MLIR[-1]),
-    SECOND_FRONT_END[-1],
+    Combination(NEWEST, NVMATH_CUDA, ONE_PYTHON, mlir=MLIR[0]),
 ]
 
 #: What the front end can break: its seams, typing, lowering, and kernels that it caches.
@@ -143,21 +143,25 @@ CUDA_TESTS = (
     "external_code/plan",
     "examples/test_examples.py::TestRunAsAScript::test_succeeds[own_cu_file.py]",
 )
+#: What Python can break: the seams of both front ends, processes, files and locks.
+PYTHON_TESTS = ("frontends", "external_code/cache", "external_code/compile", "external_code/platform")
 
 
 def part_of(combination: Combination) -> list[str]:
     """Return the arguments for pytest that choose what continuous integration tests with a combination.
 
-    The oldest numba-cuda runs what a front end can break, with one CUDA all of it, with the other the seams; the newest
-    runs what CUDA can break, and the combination that has nvmath-python the tests of what wraps it. Python's versions
-    meet both parts. The oldest and the newest numba-cuda-mlir run the tests of its seams.
+    The oldest numba-cuda runs what a front end can break, with one CUDA all of it, with the other the seams. The
+    newest runs what CUDA can break with the oldest CUDA, and what Python can break with the newest Python; with the
+    newest CUDA README's command runs all tests. The combination that has nvmath-python runs the tests of what wraps
+    it. The oldest and the newest numba-cuda-mlir run the tests of its seams.
     """
-    if combination.mlir:
-        return ["-k", "mlir", str(TESTS / "frontends")]
     if combination.cuda == NVMATH_CUDA:
-        return ["-k", "nvmath", str(TESTS / "examples"), str(TESTS / "conformance")]
+        folders = ("examples", "conformance", "frontends")
+        return ["-k", "(nvmath or mlir) and not NumbaCudaMLIR", *(str(TESTS / name) for name in folders)]
     names: tuple[str, ...]
-    if combination.numba_cuda != NUMBA_CUDA[0]:
+    if combination.mlir:
+        names = PYTHON_TESTS
+    elif combination.numba_cuda != NUMBA_CUDA[0]:
         names = CUDA_TESTS
     elif combination.cuda == CUDA[0]:
         names = FRONT_END_TESTS
@@ -299,7 +303,7 @@ oldest supported cuda-core. `nox` in a checkout runs them all and writes this pa
 
 Each change is tested in four corners of the table, in which any two ends of different axes meet, and with CUDA
 {nvmath_cuda}, for which the examples that use nvmath-python are built: with the oldest numba-cuda what a front end can
-break, with the newest what CUDA can break. These shorter runs are not in the table.
+break, with the newest what CUDA and Python can break. These shorter runs are not in the table.
 """
 
 

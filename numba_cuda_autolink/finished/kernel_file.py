@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from ..errors import KernelFileError
 from ..files import open_regular, replace_whole
-from ..launch.views import shown
+from ..launch.arrays import shown
 from ..types.parameters import Parameter, field, from_json, place_leaves, to_json
 from ..types.variable_types import VariableType, variable_from_json, variable_to_json
 from .architecture import CodeFor

@@ -10,7 +10,6 @@
 ``launch_codegen``       the generated function that packs the arguments of one launch and launches it
 ``argument_packing``     Python values as the bytes of a kernel's parameters
 ``arrays``               arrays of other libraries as views of device memory
-``views``                views of device memory, and why an argument does not fit
 ``driver``               the CUDA driver: its errors, and the device of the current context
 =======================  =================================================================================
 """

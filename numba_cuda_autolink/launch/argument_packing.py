@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 
 from ..errors import ArgumentError, called_at
 from ..types.parameters import ArrayForm, ElementType, Leaf, Parameter, item_size, type_name
-from .arrays import view_of
+from .arrays import Misfit, View, contiguous_strides, shown, view_of
 from .driver import Device
-from .views import Misfit, View, contiguous_strides, shown
 
 _VIEWS = "qQiIhHbBfd"  # formats that a memoryview writes
 _HALF = struct.Struct("<e")

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import operator
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import LaunchError
-from ..types.parameters import ElementType, RecordType, element_type, item_size
+from ..types.parameters import ElementType, RecordType, element_type, item_size, type_name
 from .driver import Device, bindings, call_driver, ordinal_of
-from .views import Misfit, View, shown
 
 _TORCH = {"uint8": "|u1", "int8": "|i1", "bool": "|b1", "float16": "<f2", "float32": "<f4", "float64": "<f8"}
 _TORCH |= {f"{sign}int{8 * size}": f"<{sign or 'i'}{size}" for sign in ("", "u") for size in (2, 4, 8)}
@@ -235,3 +234,65 @@ def _type_of(typestr: str, descr: Any = None) -> ElementType:
             fields.append((name[1] if isinstance(name, tuple) else name, at, kind, dims))
         at += size
     return RecordType(int(typestr[2:]) or at, tuple(fields))
+
+
+class Misfit(Exception):
+    """An argument does not fit: what it is, and what to do."""
+
+    def __init__(self, got: str, remedy: str = ""):
+        super().__init__(got)
+        self.got, self.remedy = got, remedy
+
+
+class View(NamedTuple):
+    """Memory that an array shows. ``strides`` are in bytes, ``None`` for C-contiguous arrays. ``dtype`` is ``None`` for
+    bytes without a type. ``device`` is the number of the device if the library tells it."""
+
+    pointer: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    dtype: ElementType | None
+    readonly: bool = False
+    device: int | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        count = 1
+        for length in self.shape:
+            count *= length
+        return count
+
+    def is_contiguous(self, layout: str, itemsize: int) -> bool:
+        """Return whether it has *layout*, ``C`` or ``F``. Strides of dimensions of length 1 do not count."""
+        if self.strides is None:
+            return layout == "C" or sum(length != 1 for length in self.shape) < 2 or not self.size
+        pairs = zip(self.shape, contiguous_strides(self.shape, itemsize, layout), self.strides, strict=True)
+        return not self.size or all(length == 1 or expected == stride for length, expected, stride in pairs)
+
+    def __str__(self) -> str:
+        if self.dtype is None:
+            return f"{self.shape[0]} bytes"
+        itemsize = item_size(self.dtype)
+        layout = next((each for each in "CF" if self.is_contiguous(each, itemsize)), "A")
+        kind = "read-only array" if self.readonly else "array"
+        return f"{kind}({type_name(self.dtype)}, {len(self.shape)}d, {layout})"
+
+
+def contiguous_strides(shape: tuple[int, ...], itemsize: int, layout: str) -> tuple[int, ...]:
+    """Return the strides in bytes of an array of *layout* ``C`` or ``F``."""
+    strides, step = [], itemsize
+    for length in reversed(shape) if layout == "C" else shape:
+        strides.append(step)
+        step *= length
+    return tuple(reversed(strides) if layout == "C" else strides)
+
+
+def shown(value: Any) -> str:
+    """Return *value* for messages, in a few words: ``float 1.5``, ``list [1, 2]``."""
+    if value is None:
+        return "None"
+    try:
+        return f"{type(value).__name__} {value!r:.60}"
+    except Exception:  # a foreign object's own, and integers with thousands of digits
+        return type(value).__name__

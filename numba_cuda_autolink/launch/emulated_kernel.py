@@ -14,12 +14,11 @@ from typing import Any
 from ..emulator import Checks, EmulationError, Module, memory
 from ..types.parameters import Leaf, Parameter, end_of, item_size
 from .argument_packing import Buffer, writers
-from .arrays import view_of
+from .arrays import contiguous_strides, view_of
 from .driver import Device, on_device
 from .kernel import Kernel, by_position
 from .launch_codegen import wrong_count
 from .launch_config import Configuration, refused_launch
-from .views import contiguous_strides
 
 _MOST_SHARED = 227 << 10
 

@@ -7,9 +7,9 @@ import operator
 from typing import Any, NamedTuple, SupportsIndex, TypeAlias
 
 from ..errors import LaunchError, called_at
+from .arrays import shown
 from .driver import bindings
 from .loaded_kernel import ReadyCode
-from .views import shown
 
 # Of a grid, a block or a cluster.
 Size: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...] | list[SupportsIndex]

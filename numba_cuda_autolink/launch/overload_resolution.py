@@ -13,9 +13,8 @@ from typing import Any
 from ..errors import ArgumentError, called_at
 from ..types.parameters import Parameter, end_of, item_size, leaves
 from .argument_packing import Buffer, is_integer, writers
-from .arrays import view_of
+from .arrays import Misfit, shown, view_of
 from .driver import current_device
-from .views import Misfit, shown
 
 # The types of Python's numbers, as Numba takes them.
 _OWN = {bool: "|b1", int: "<i8", float: "<f8", complex: "<c16"}

@@ -95,7 +95,7 @@ _NAMES = {
     "cudadrv.external_code.cache.settings": ("CacheWarning",),
     "cudadrv.external_code.cache.store": ("CacheMismatchError",),
     "cudadrv.external_code.compile.nvrtc": ("CompileError",),
-    "cudadrv.external_code.inputs.bitcode": ("Bitcode",),
+    "cudadrv.external_code.inputs.kinds": ("Bitcode",),
     "cudadrv.external_code.inputs.cuda_source": ("CUDASource",),
     "cudadrv.external_code.inputs.link_input": ("LinkInputError",),
     "cudadrv.external_code.plan.errors": ("LinkError",),

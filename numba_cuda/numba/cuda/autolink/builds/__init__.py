@@ -5,7 +5,6 @@
 ``result``          what `build` returns: the record of a build, with its report
 ``ahead_of_time``   build a finished kernel, with or without a GPU
 ``kernel_report``   the report of a kernel, for one or several architectures
-``emulated_build``  what was built, with a launch on the CPU
 ``bound_kernels``   kernels of this process with the launch of finished kernels
 ==================  ===============================================================
 """

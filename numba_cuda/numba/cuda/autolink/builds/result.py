@@ -1,24 +1,28 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The result of a build as users get it: its record, with the report that it makes and the file that it is saved to."""
+"""The result of a build as users get it: its record, with the report that it makes, the file that it is saved
+to, and its launch in the emulator."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span, Timeline, recording
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkRequest
 
+from numba_cuda_autolink.errors import FinishedKernelError
+
+from ..compilation.context import without_device
 from ..finished_kernels.saving import check_runtime, layout_of, save
 from ..function_code.build_record import BuildRecord
 from ..reports import formatting
-from .emulated_build import emulated_kernel
 
 if TYPE_CHECKING:
-    from numba.cuda.cudadrv.external_code.link.link_record import LinkRecord
+    from numba.cuda.cudadrv.external_code.link.linker_input import LinkRecord
 
     from numba_cuda_autolink.launch.emulated_kernel import EmulatedKernel
 
@@ -114,3 +118,45 @@ class LinkedKernel(BuildRecord):
     def save(self, path: str | bytes | os.PathLike[Any]) -> None:
         """Write the kernel to a file, for `numba_cuda_autolink.load`; `save` describes the errors."""
         save(path, self)
+
+
+class EmulatedTexts:
+    """The PTX of a kernel that was built in this process, for the compute capability *cc*, which *make* makes when it
+    is first asked for. A pickle has none."""
+
+    def __init__(self, make: Callable[[], list[str]], cc: tuple[Any, ...]):
+        self._make, self._cc = make, cc
+
+    def __call__(self) -> list[str]:
+        """Return it."""
+        with without_device(self._cc):
+            return self._make()
+
+    def __reduce__(self) -> Any:
+        return type(None), ()
+
+
+def emulated_kernel(linked: BuildRecord, parameters: Any, leaves: Any) -> EmulatedKernel:
+    """Return what `build` returned, *linked*, with a launch on the CPU, with its *parameters* and where they are. Raise
+    `FinishedKernelError` if no PTX of it is at hand."""
+    from numba_cuda_autolink.launch.emulated_kernel import EmulatedCode, EmulatedKernel
+
+    facts, name, texts = linked.launch_facts, linked.launch_facts.name, linked.emulated_texts
+    if texts is None and linked.output != "ptx":
+        raise FinishedKernelError(
+            f"{name} cannot be emulated: it is a cubin that was built in another process"
+            "\n  what to do: build it with output='ptx'"
+        )
+    code = EmulatedCode(
+        linked.signature,
+        parameters,
+        leaves,
+        linked.entry_name,
+        linked.cc.base,
+        facts.cooperative,
+        texts or (lambda: [linked.code.decode().rstrip("\0")]),
+        facts.setup,
+        facts.teardown,
+        [variable.memory for variable in facts.variables],
+    )
+    return EmulatedKernel(name, lambda: [code])

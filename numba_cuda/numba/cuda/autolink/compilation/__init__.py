@@ -3,7 +3,6 @@
 
 =================  ==========================================================
 ``context``        the compilation in progress on this thread, and its target
-``capability``     the compute capability that a build is asked for
 ``kernel_events``  which kernels an application compiles, for whoever listens
 =================  ==========================================================
 """

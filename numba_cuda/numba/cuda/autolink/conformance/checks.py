@@ -8,7 +8,7 @@ from typing import Any
 
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike, Target
 
-from ..compilation.capability import compute_capability
+from ..compilation.context import compute_capability
 from .comparison import check_link_key, check_other_process, check_own_symbols, check_repetition
 from .emulated_run import check_run
 from .records import FailedError, Linkable, LinkedCode

@@ -16,8 +16,7 @@ from numba.cuda.np.numpy_support import as_dtype
 
 from numba_cuda_autolink.errors import FinishedKernelError
 
-from ..compilation.capability import compute_capability
-from ..compilation.context import without_device
+from ..compilation.context import compute_capability, without_device
 from .probes import Argument, Probe, make_probe
 from .records import FailedError, Findings, SkippedError
 

@@ -16,7 +16,6 @@ passes the arguments on as C++ variables; and a declaration whose lowered name s
 ``resolving``          resolves calls: those of a kernel by one run of NVRTC, remembered in the cache of programs
 ``guesses``            guesses what calls return, to find the calls that follow
 ``results``            the C function of a call, from the lowered name that describes its C++ types
-``enumerators``        values of enumerations that calls return
 ``call_text``          the C++ text of one call
 ``calls``              calls, as records: patterns, and arguments as C++ sees them
 ``python_arguments``   Python functions that C++ calls with types of its choice

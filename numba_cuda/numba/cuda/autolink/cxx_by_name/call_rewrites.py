@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..frontend_api.front_end import Vocabulary
-from ..frontend_api.type_inference import register_rewrite
+from ..frontend_api.typing_rounds import register_rewrite
 from ..protocol.call_sites import constant_of
 from .functions import CxxFunction
 from .named_results import NamedResults, name_results

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from importlib import resources
 
-# A struct of more members is an object that only C++ knows.
-MOST_MEMBERS = 32
+from numba.cuda.cudadrv.external_code.compile.struct_assertions import MOST_MEMBERS, write_members
 
 # The numbers that begin a type, and the C++ types of the plain ones: the two halves of the language.
 PLAIN = {
@@ -36,24 +35,6 @@ def _write_codes() -> str:
     )
 
 
-def _write_bound(n: int) -> str:
-    """Return a function that calls another one with the *n* members of a struct."""
-    names = ", ".join(f"nca_m{i}" for i in range(n))
-    return (
-        f"template <> struct nca_bound<{n}> {{ template <class nca_T, class nca_F> static constexpr __device__"
-        f" decltype(auto) nca_in(nca_T& nca_t, nca_F nca_f) {{ auto& [{names}] = nca_t; return nca_f({names}); }} }};"
-    )
-
-
-def _write_empty(n: int) -> str:
-    """Return a function whose type is whether *n* empty lists initialise an aggregate."""
-    made = f"nca_T{{{', '.join(['{}'] * n)}}}"
-    return (
-        f"template <> struct nca_empty<{n}> {{\ntemplate <class nca_T> static __device__ auto nca_in(int)"
-        f" -> decltype({made}, nca_yes{{}});\ntemplate <class nca_T> static __device__ nca_no nca_in(long); }};"
-    )
-
-
 def _write_fields(n: int) -> str:
     """Return a struct of *n* members."""
     types = ", ".join(f"nca_T{i}" for i in range(n))
@@ -70,12 +51,7 @@ def _write_prelude() -> str:
             "struct __nv_bfloat16;",
             "namespace nca {",
             _write_codes(),
-            "struct nca_yes { char nca_c[2]; };",
-            "struct nca_no { char nca_c[1]; };",
-            "template <int nca_N> struct nca_empty;",
-            *map(_write_empty, (*counts, MOST_MEMBERS + 1)),
-            "template <int nca_N> struct nca_bound;",
-            *map(_write_bound, counts),
+            write_members(MOST_MEMBERS + 1),
             "template <class... nca_T> struct nca_fields;",
             *map(_write_fields, counts),
             "}",

@@ -13,8 +13,7 @@ from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike, Target
 
-from ..compilation.capability import require_nvrtc
-from ..compilation.context import asking
+from ..compilation.context import asking, require_nvrtc
 from ..linkables.compiled_source import compiled
 from .calls import fill
 from .library_source import LibrarySource
@@ -74,7 +73,7 @@ def ask(source: LibrarySource, question: Question, cc: ComputeCapabilityLike | N
         try:
             found = compiled(unit, names).names
         except CompileError as error:
-            refused = explain_refusal(question.label, error, unit, target)
+            refused = source.place_error(explain_refusal(question.label, error, unit, target))
         else:
             return [found[name] for name in names]
     raise refused  # outside of the handler: the frames of the other error hold NVRTC's program

@@ -129,7 +129,7 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     first, block = errors[0]
     # An error of the source itself is no call's, as one in a template that another call instantiates is.
     if not of_call or (block is not of_call[0][1] and "(" not in first["place"] and _BY_CALL not in "".join(block)):
-        from numba.cuda.cudadrv.external_code.explain.include_chain import describe_chain
+        from numba.cuda.cudadrv.external_code.explain.source_errors import describe_chain
 
         options = source.compile_options
         chain = describe_chain(error.log, options.prologue + source.data, "the source", options.include_paths)

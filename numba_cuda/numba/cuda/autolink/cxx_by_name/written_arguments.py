@@ -15,7 +15,7 @@ from typing import Any
 from numba.cuda import types
 
 from ..frontend_api.front_end import Vocabulary
-from ..frontend_api.type_inference import register_rewrite
+from ..frontend_api.typing_rounds import register_rewrite
 from .call_rewrites import find_calls, infer_partly
 from .functions import CxxFunction
 from .results import WrittenArgumentError

@@ -6,8 +6,7 @@
 ``arguments``             binds the arguments of a call to parameters
 ``python_bodies``         Python functions that calls stand for
 ``object_type``           the Numba types of objects and methods, and the typing of their calls
-``attributes``            attributes of objects as constants in kernels
-``constant_expressions``  the same for ``len(obj)``, ``obj[i]`` and comparisons; constants before types are inferred
+``constant_expressions``  attributes, ``len(obj)``, ``obj[i]`` and comparisons as constants of a kernel
 ``constants``             Python values as constants of a kernel
 ========================  ==========================================================================================
 """
@@ -15,4 +14,4 @@
 from numba.cuda.core import config
 
 if not config.ENABLE_CUDASIM:  # the simulator has no compiler to register with
-    from . import attributes, constant_expressions, object_type  # noqa: F401
+    from . import constant_expressions, object_type  # noqa: F401

@@ -7,9 +7,8 @@ the object that returns it.
 
 ===================  ===========================================================================
 ``definition``       `device_function`, and what it returns
-``c_signature``      the types of the function's arguments, state and result, in Python and in C
+``c_signature``      the function's types in Python and in C, its declaration and its functor
 ``c_wrapper``        the C function in LLVM IR
-``cxx_declaration``  its declaration in C++, and a functor that calls it
 ``canonical_code``   canonical LLVM IR, and its compilation by NVVM
 ===================  ===========================================================================
 """

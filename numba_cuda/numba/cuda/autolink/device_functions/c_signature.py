@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The types of a Python function that C++ calls, in Python and in C."""
+"""A Python function that C++ calls: its types in Python and in C, its declaration, and a functor that calls it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CType
 
-from ..c_abi.c_types import CABIError, ctype, pointer_to
+from ..c_abi.c_types import HEADERS, CABIError, ctype, pointer_to
 from ..c_abi.structs import is_struct, struct_ctype
 
 STATE = pointer_to("const void")
@@ -64,3 +64,67 @@ def _by_value(numba_type: Any, what: str) -> CType:
         return ctype(numba_type)
     except CABIError as error:
         raise CABIError(f"{what}: {error}") from None
+
+
+def functor_name(symbol: str) -> str:
+    """Return the name of the functor for the C function *symbol*."""
+    return f"{symbol}_functor"
+
+
+def declaration(symbol: str, signature: CSignature) -> str:
+    """Return the declaration of the C function *symbol* and of its functor, which may stand more than once in a
+    translation unit."""
+    structs: dict[Any, str] = {}
+    names = [_cxx(symbol, structs, *each) for each in zip(signature.arguments, signature.c_arguments, strict=True)]
+    returns = _cxx(symbol, structs, signature.returns, signature.c_returns)
+    parameters = ", ".join([*names, *("const void*" for _ in signature.state)])
+    headers = sorted({HEADERS[name] for name in (*names, returns) if name in HEADERS})
+    lines = [
+        f"#ifndef AUTOLINK_{symbol}",
+        f"#define AUTOLINK_{symbol}",
+        *(f"#include <{header}>" for header in headers),
+        *structs.values(),
+        f'extern "C" __device__ {returns} {symbol}({parameters});',
+        *_functor(symbol, names, returns, signature),
+        "#endif",
+    ]
+    return "\n".join(("", *lines, ""))
+
+
+def _cxx(symbol: str, structs: dict[Any, str], numba_type: Any, c_type: CType) -> str:
+    """Return the C++ type of a value; a struct gets a name, and its definition is added to *structs*."""
+    if not is_struct(numba_type):
+        return c_type.cxx
+    if c_type not in structs:
+        structs[c_type] = f"struct {symbol}_struct{len(structs)} {c_type.cxx.removeprefix('struct ')};"
+    return structs[c_type].split()[1]
+
+
+def _functor(symbol: str, names: list[str], returns: str, signature: CSignature) -> list[str]:
+    """Return the lines of the functor. It takes structs as any class of their size, and returns the class that it was
+    given for a struct of the same type."""
+    name = functor_name(symbol)
+    states = [f"nca_state{number}" for number in range(len(signature.state))]
+    given, classes, passed = [], [], []
+    result, result_of = returns, "{}"
+    for number, (argument, cxx) in enumerate(zip(signature.arguments, names, strict=True)):
+        if not is_struct(argument):
+            given.append(f"{cxx} nca_a{number}")
+            passed.append(f"nca_a{number}")
+            continue
+        classes.append(f"class nca_T{number}")
+        given.append(f"const nca_T{number}& nca_a{number}")
+        passed.append(f"__builtin_bit_cast({cxx}, nca_a{number})")
+        if cxx == returns and result == returns:
+            result, result_of = f"nca_T{number}", f"__builtin_bit_cast(nca_T{number}, {{}})"
+    call = result_of.format(f"{symbol}({', '.join([*passed, *states])})")
+    members = [f"    const void* {state};" for state in states]
+    if states:
+        parameters = ", ".join(f"const void* {state}" for state in states)
+        values = ", ".join(f"{state}({state})" for state in states)
+        members.append(f"    __device__ explicit {name}({parameters}) : {values} {{}}")
+    else:  # C++ that passes state on does so for every function
+        members += [f"    {name}() = default;", f"    __device__ explicit {name}(const void*) {{}}"]
+    template = [f"    template <{', '.join(classes)}>"] if classes else []
+    operator = f"    __device__ {result} operator()({', '.join(given)}) const {{ return {call}; }}"
+    return [f"struct {name} {{", *members, *template, operator, "};"]

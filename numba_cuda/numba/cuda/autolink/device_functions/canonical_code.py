@@ -16,7 +16,7 @@ from typing import Any
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.diagnostics import progress
-from numba.cuda.cudadrv.external_code.formats.symbol_record import undefined_functions
+from numba.cuda.cudadrv.external_code.formats.symbols import undefined_functions
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries

@@ -4,8 +4,7 @@
 =====================  ===========================================================================
 ``front_end``          the front ends: their types and IR, and what each provides to build kernels
 ``seams``              attributes of a front end that are replaced, all or none, and restored
-``typing_rounds``      calls that type inference puts off, to be resolved together
-``type_inference``     type inference, which runs again where C++ writes to arguments
+``typing_rounds``      type inference: calls that it puts off; rewrites after which it runs again
 ``emulated_launches``  errors of kernels in the emulator, in place of the driver's codes
 ``placed_messages``    messages of a front end's errors: the diagnosis, then the place in the source
 =====================  ===========================================================================

@@ -27,7 +27,8 @@ from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean
 from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import raised_by_signal_handler
 
-from ..compilation.context import calls_put_off, guesses_in_progress, guessing, putting_off
+from ..compilation.context import calls_put_off, compilation, guesses_in_progress, guessing, putting_off
+from .front_end import NUMBA_CUDA, Vocabulary
 
 # Resolves requests: those that a kernel makes in the end, in their order; those that only lead to the types of these;
 # and which of both are certain, not only guessed.
@@ -278,3 +279,38 @@ def _note_compiled(called: Any, argtypes: Any) -> None:
     if (guess := getattr(type(called), "guess_result", None)) is not None:
         with contextlib.suppress(DeferredCallError):
             guess(called, argtypes, Use())
+
+
+Rewrite = Callable[[Any, Vocabulary], bool]
+_rewrites: list[Rewrite] = []
+
+
+def register_rewrite(rewrite: Rewrite) -> Rewrite:
+    """Decorate a function that rewrites the IR in a compiler's state after type inference has failed, and returns
+    whether it changed any call."""
+    _rewrites.append(rewrite)
+    return rewrite
+
+
+def infer_types(
+    infer: Callable[[Any, Any], Any],
+    inference: Any,
+    state: Any,
+    refused: type[Exception],
+    vocabulary: Vocabulary = NUMBA_CUDA,
+) -> Any:
+    """Return what *infer*, with the pass *inference*, makes of the compiler's *state*, in the IR of *vocabulary*. It
+    runs again as long as it is *refused* and a rewrite changes calls of the function. Raise `GuessedFunction` for a
+    function that is typed under guesses."""
+    while True:
+        try:
+            inferred_types = infer(inference, state)
+        except refused:
+            if is_guessing() or compilation() is None:
+                raise
+            if not any([rewrite(state, vocabulary) for rewrite in _rewrites]):
+                raise
+        else:
+            if is_guessing() and inference._raise_errors:  # where it does not, a part of a function is typed
+                raise GuessedFunction(state.return_type)
+            return inferred_types

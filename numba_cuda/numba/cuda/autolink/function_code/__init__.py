@@ -3,9 +3,8 @@
 
 =====================  ================================================================================
 ``function_code``      what a compiled function needs linked, on its way to the kernel; its plan and link
-``calls``              what one function calls, and where
+``calls``              what one function calls, where, and the symbols that calls reference
 ``call_graph``         the functions through which a kernel reaches its call sites
-``called_symbols``     the calls that reference symbols, and whether they agree on prototypes
 ``canonical_ir``       function names that do not depend on what was compiled before
 ``launch_parameters``  the parameters of a kernel as plain data
 ``emulated_texts``     the PTX of a kernel with all that it links, for the emulator

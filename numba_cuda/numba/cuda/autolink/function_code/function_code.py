@@ -23,12 +23,11 @@ from ..protocol.answers import CallingCode
 from ..protocol.ask import AskedCall, with_answer
 from ..protocol.call_sites import CallSite, origins_of
 from ..protocol.errors import HookError
-from .called_symbols import SymbolSites
-from .calls import Calls, OrderedSet
+from .calls import Calls, OrderedSet, SymbolSites
 
 # The linker takes milliseconds to import, and a kernel that is already linked starts without it.
 if TYPE_CHECKING:
-    from numba.cuda.cudadrv.external_code.link.link_record import LinkRecord
+    from numba.cuda.cudadrv.external_code.link.linker_input import LinkRecord
     from numba.cuda.cudadrv.external_code.pipeline import Linked
 
 # What was named explicitly, or a call site: an `AskedCall`, unless the kernel was loaded from a cache.
@@ -203,7 +202,7 @@ class FunctionCode:
             return tuple(self.symbols)
         texts = self.llvm_ir()
         if self._undefined is None or self._undefined[0] is not texts:
-            from numba.cuda.cudadrv.external_code.formats.symbol_record import undefined_functions
+            from numba.cuda.cudadrv.external_code.formats.symbols import undefined_functions
 
             self._undefined = texts, undefined_functions(texts)
         return self._undefined[1]

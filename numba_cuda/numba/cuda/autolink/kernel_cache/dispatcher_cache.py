@@ -29,7 +29,7 @@ from .registered import registered, why_unpredictable
 from .stored_kernel import KernelChangedError, NotCacheableError, dump_kernel, load_kernel
 
 # Increased when what is pickled or recorded of a kernel changes.
-_SCHEMA = "10"
+_SCHEMA = "11"
 _FUNCTION = "the function"
 _NUMBA_CUDA = os.path.dirname(os.path.abspath(numba.cuda.__file__)) + os.sep
 

@@ -13,7 +13,7 @@ import numpy as np
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean, safe_repr, suggest_names
-from numba.cuda.cudadrv.external_code.inputs.variable_source import VariableSource
+from numba.cuda.cudadrv.external_code.inputs.link_input import VariableSource
 
 from numba_cuda_autolink.finished import variables
 from numba_cuda_autolink.types.parameters import element_type

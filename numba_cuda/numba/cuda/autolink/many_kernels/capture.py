@@ -14,7 +14,7 @@ from pathlib import Path
 
 from numba.cuda.cudadrv.external_code.platform.child_process import fork_lock
 
-from ..compilation.capability import compute_capability
+from ..compilation.context import compute_capability
 from ..compilation.kernel_events import KernelEvent, listeners
 from .job_list import JobList, describe_job
 from .jobs import Job, kernel_name

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import cloudpickle
 
-from ..compilation.capability import compute_capability
+from ..compilation.context import compute_capability
 from .jobs import Job
 
 _NO_FILE = "<dynamic-code>"  # in place of the name

@@ -25,7 +25,7 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, 
 
 from ..builds.ahead_of_time import PreparedBuild, prepare, prepare_for_launch
 from ..builds.result import RanLink
-from ..compilation.capability import compute_capability
+from ..compilation.context import compute_capability
 from .executors import end_now
 from .jobs import Job
 from .pickling import pickle_error, pickle_value

@@ -11,7 +11,6 @@
 ``html_page``         a page, a fragment for notebooks and the graph as SVG, from the files in ``templates/``
 ``graph``             kernel, calls, inputs and result in four columns, also for Graphviz
 ``listings``          what code became: which calls were inlined; the lines of sources with their machine code
-``disassembly``       machine code as text, by function and source line
 ``occupancy``         how many warps a multiprocessor can hold
 ``comparison``        what changed between two reports
 ``trace``             the timeline of a build: its lanes, its totals, and a file for Perfetto

@@ -69,6 +69,13 @@ def emulated_device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def frozen() -> None:
+    """Leave what is there before a module's tests, Numba above all, out of every later garbage collection."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def thorough(request: pytest.FixtureRequest) -> bool:
     """Whether a test with many trials makes all of them."""
@@ -88,6 +95,14 @@ def counted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     yield
     monkeypatch.undo()
     reset_store()
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[list[subprocess.Popen[str]]]:
+    """The processes that run the programs of `kernel_cache_support`."""
+    from kernel_cache_support import start_servers  # imports numba.cuda, which may be emulated
+
+    yield from start_servers()
 
 
 @pytest.fixture(scope="session")
@@ -131,12 +146,6 @@ def why_no_gpu() -> str | None:
             f"needs a GPU, and numba-cuda finds none: {str(cuda.cuda_error() or 'no device').strip().splitlines()[0]}"
         )
     return None
-
-
-def pytest_collection_finish() -> None:
-    """Leave what is there for good, which is Numba above all, out of every later garbage collection."""
-    gc.collect()
-    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

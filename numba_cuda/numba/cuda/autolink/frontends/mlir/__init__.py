@@ -3,7 +3,6 @@
 
 ====================  ==================================================================================================
 ``activation``        every seam with numba-cuda-mlir
-``words``             its vocabulary
 ``type_translation``  its Numba types as numba-cuda's, and back
 ``called_objects``    the types of device callables and of their attributes
 ``call_lowering``     MLIR of the calls
@@ -12,7 +11,6 @@
 ``external_calls``    C++ functions that take structs by address and short numbers as ``int``, for functions that do not
 ``linker``            the linker that the front end is given, which links by this project's own path
 ``emulated_driver``   the seams with numba-cuda-mlir while it runs on the emulated driver
-``module_callbacks``  modules as callbacks are given them
 ``front_end``         kernels that are built without a GPU, and reports
 ====================  ==================================================================================================
 """

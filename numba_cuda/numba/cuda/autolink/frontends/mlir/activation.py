@@ -26,9 +26,8 @@ from ...compilation.kernel_events import KernelEvent, announce
 from ...frontend_api.front_end import register
 from ...frontend_api.placed_messages import placed_error
 from ...frontend_api.seams import Seams
-from ...frontend_api.type_inference import infer_types
-from ...frontend_api.typing_rounds import propagated, template_of
-from ...function_code.called_symbols import check_state
+from ...frontend_api.typing_rounds import infer_types, propagated, template_of
+from ...function_code.calls import check_state
 from ...function_code.function_code import FunctionCode
 from ...protocol.ask import ask_at
 from ...protocol.call_sites import CallSites, note_objects
@@ -38,7 +37,7 @@ from .call_lowering import llvm_prototype, lower_call
 from .called_objects import CalledObjectType, constant_of_attribute, is_called_object, refresh_typing
 from .linker import KEY, CallLinker, linker_for
 from .local_arrays import lower_record_array
-from .words import MLIR
+from .type_translation import MLIR
 
 _seams = Seams("numba-cuda-mlir")
 

@@ -26,14 +26,12 @@ from numba_cuda_mlir.numba_cuda.typing.typeof import typeof, typeof_impl
 
 from ...compilation.context import current_target
 from ...device_callable.arguments import CallArguments
-from ...device_callable.attributes import attribute
 from ...device_callable.base_class import BoundDeviceMethod, DeviceCallable
-from ...device_callable.constant_expressions import COMPARISONS, ConstantsAsGlobals, Refused, value_of_types
+from ...device_callable.constant_expressions import COMPARISONS, ConstantsAsGlobals, Refused, attribute, value_of_types
 from ...device_callable.object_type import DeviceCallableType
 from ...device_callable.python_bodies import PythonBody
 from ...protocol.callee import takes_core_types
-from .type_translation import from_core, to_core
-from .words import MLIR
+from .type_translation import MLIR, from_core, to_core
 
 
 class Calls(DeviceCallableType):

@@ -21,9 +21,8 @@ from numba_cuda_mlir.numba_cuda.core.compiler_lock import global_compiler_lock
 from numba_cuda_autolink.launch.driver import Device, bindings, call_driver
 from numba_cuda_autolink.launch.loaded_kernel import Loaded, set_attribute
 
-from ...builds.emulated_build import EmulatedTexts
-from ...compilation.capability import compute_capability
-from ...compilation.context import without_device
+from ...builds.result import EmulatedTexts
+from ...compilation.context import compute_capability, without_device
 from ...finished_kernels.saving import check_runtime, layout_of
 from ...frontend_api.front_end import BuildRequest
 from ...function_code.build_record import (
@@ -38,10 +37,8 @@ from ...function_code.emulated_texts import emulated_texts
 from ...function_code.function_code import FunctionCode
 from ...protocol.kernel_signatures import kernel_argument_types
 from .emulated_driver import is_emulated
-from .linker import KEY, compiled_for
-from .module_callbacks import SetUp, TearDown
-from .type_translation import to_core
-from .words import MLIR
+from .linker import KEY, SetUp, TearDown, compiled_for
+from .type_translation import MLIR, to_core
 
 _CARVEOUTS: dict[str, Any] = {"default": -1, "maxl1": 0, "maxshared": 100}
 # Options that another option stands for, once numba-cuda-mlir has resolved it.

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +21,6 @@ from numba_cuda_mlir.linker import resolve_link_plan
 from ...function_code.emulated_texts import emulated_texts
 from ...function_code.function_code import FunctionCode
 from .emulated_driver import is_emulated
-from .module_callbacks import SetUp, TearDown
 
 # The key of a function's metadata under which numba-cuda-mlir keeps what it needs linked.
 KEY = "numba_cuda_autolink"
@@ -191,3 +191,45 @@ def _number_names(gpu_module: Any) -> None:
         attributes = operation.operation.attributes
         if "sym_name" in attributes and (name := attributes["sym_name"].value) in names:
             ir.SymbolTable.set_symbol_name(operation.operation, names[name])
+
+
+class LoadedModule:
+    """A module that is loaded, or was, as callbacks get it: ``handle`` is its ``CUlibrary``.
+
+    There is one for each module, which can be referred to weakly, unlike what numba-cuda-mlir gives to callbacks."""
+
+    def __init__(self, handle: Any):
+        self.handle = handle
+        self.is_unloaded = False
+
+
+# By handle, which another module may get after a module is unloaded.
+_modules: dict[int, LoadedModule] = {}
+
+
+# Callbacks are equal if they call the same: numba-cuda-mlir collects those of all kernels of a function, each once.
+
+
+@dataclass(frozen=True)
+class SetUp:
+    """Calls *callback* with a module that was loaded."""
+
+    callback: Callable[[Any], Any]
+
+    def __call__(self, given: Any) -> None:
+        found = _modules.get(int(given.handle))
+        if found is None or found.is_unloaded:
+            found = _modules[int(given.handle)] = LoadedModule(given.handle)
+        self.callback(found)
+
+
+@dataclass(frozen=True)
+class TearDown:
+    """Calls *callback* with a module before it is unloaded."""
+
+    callback: Callable[[Any], Any]
+
+    def __call__(self, given: Any) -> None:
+        found = _modules.setdefault(int(given.handle), LoadedModule(given.handle))
+        found.is_unloaded = True
+        self.callback(found)

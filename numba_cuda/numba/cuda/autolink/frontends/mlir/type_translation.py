@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Numba types of numba-cuda-mlir as those of numba-cuda, and back.
+"""Numba types of numba-cuda-mlir as those of numba-cuda, and back; and the front end's vocabulary.
 
 The list of classes that are translated is closed. A type of any other class becomes a `ForeignValue`, which C has no
 counterpart for, or a `ForeignConstant`, which is not passed to C.
@@ -15,12 +15,15 @@ from numba import cuda
 from numba.cuda import types
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.typing.typeof import typeof
-from numba_cuda_mlir.descriptor import MLIRDispatcherType, mlir_target
+from numba_cuda_mlir import cuda as mlir_cuda
+from numba_cuda_mlir.descriptor import MLIRDispatcher, MLIRDispatcherType, mlir_target
 from numba_cuda_mlir.numba_cuda import types as mlir_types
-from numba_cuda_mlir.numba_cuda.typing.typeof import typeof as mlir_typeof
+from numba_cuda_mlir.numba_cuda.core import ir, ir_utils, sigutils, typed_passes
+from numba_cuda_mlir.numba_cuda.typing import typeof as mlir_typeof
 
 from ...c_abi.record_values import RecordValue
 from ...device_callable.object_type import DeviceCallableType
+from ...frontend_api.front_end import Vocabulary
 
 
 class ForeignValue(types.Type):
@@ -139,10 +142,10 @@ def from_core(numba_type: Any) -> Any:
     if isinstance(numba_type, ForeignValue):
         return numba_type.original
     if isinstance(numba_type, DeviceCallableType):
-        return mlir_typeof(numba_type.numba_cuda_link_object)
+        return mlir_typeof.typeof(numba_type.numba_cuda_link_object)
     if isinstance(numba_type, types.Dispatcher):
         original = getattr(numba_type.dispatcher, _ORIGINAL, None)
-        return mlir_typeof(original() if original is not None else numba_type.dispatcher)
+        return mlir_typeof.typeof(original() if original is not None else numba_type.dispatcher)
     if type(numba_type) is types.Function and (made := _function_type(mlir_target.typing_context, numba_type)):
         return made
     if isinstance(numba_type, RecordValue):
@@ -151,3 +154,20 @@ def from_core(numba_type: Any) -> Any:
     if found is None:
         raise TypeError(f"numba-cuda-mlir has no type {numba_type}, which numba-cuda has")
     return found
+
+
+#: The vocabulary of numba-cuda-mlir, in which this project reads its types and its IR.
+MLIR = Vocabulary(
+    "numba-cuda-mlir",
+    mlir_types,
+    ir,
+    ir_utils,
+    mlir_typeof,
+    typed_passes,
+    sigutils,
+    mlir_cuda.jit(device=True),
+    f"{__package__}.front_end",
+    to_core,
+    from_core,
+    MLIRDispatcher,
+)

@@ -8,7 +8,6 @@
 ``call_lowering``       LLVM IR of the calls of device callables
 ``code_library``        what a compiled function needs linked travels with it to the kernel, where it is linked
 ``declared_functions``  functions declared with ``cuda.declare_device``, which can be pickled
-``closures``            functions written in a kernel, with variables from around it
 ``emulated_driver``     the seams with numba-cuda while it runs on the emulated driver
 ``emulation``           the context manager of programs without a GPU
 ``fork_support``        an error where a forked process could only wait for a lock of its parent

@@ -117,7 +117,7 @@ def _refresh_typing_context(original: Any, context: Any) -> None:
 @_in_place_of("numba.cuda.core.untyped_passes:convert_code_obj_to_function")
 def _make_function_of_lambda(original: Any, make_function: Any, caller_ir: Any) -> Any:
     """Let a function that is written in a kernel have variables of the functions around the kernel."""
-    from .closures import make_closure
+    from .compiler_passes import make_closure
 
     return make_closure(make_function, caller_ir) or original(make_function, caller_ir)
 
@@ -127,7 +127,7 @@ def _infer_types(original: Any, inference: Any, state: Any) -> Any:
     """Let functions of C++ write to variables and to elements of arrays."""
     from numba.cuda.core.errors import TypingError
 
-    from ...frontend_api.type_inference import infer_types
+    from ...frontend_api.typing_rounds import infer_types
 
     return infer_types(original, inference, state, TypingError)
 

@@ -17,7 +17,7 @@ from ...c_abi.extern import Passed, Prototype
 from ...c_abi.llvm_values import BYTE, POINTER, from_c, function_type, llvm_type, new_function, to_c
 from ...c_abi.record_values import find_alignment, result_type, store
 from ...compilation.context import compilation
-from ...device_callable.attributes import attribute
+from ...device_callable.constant_expressions import attribute
 from ...device_callable.object_type import DeviceCallableType
 from ...device_callable.python_bodies import PythonBody
 from ...protocol.errors import lowering_error

@@ -285,6 +285,8 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def restore(cls, function_code: FunctionCode | None = None, **state: Any) -> LinkingCodeLibrary:
         """Return the library with this `state`. Its link asks the called objects again."""
         library: LinkingCodeLibrary = super()._rebuild(**state)
+        runtime, library._linking_files = library._linking_files, LinkedItems(library)
+        library._linking_files.update(runtime)
         if function_code is not None:
             library.function_code, function_code.llvm_ir = function_code, lambda: library.llvm_strs
             function_code.runtimes = library._runtimes

@@ -18,6 +18,7 @@ from numba_cuda_autolink.emulated_driver import activation
 
 from ...frontend_api.emulated_launches import raise_failures
 from ...frontend_api.seams import Seams
+from .code_library import LinkingCodeLibrary
 
 _seams = Seams("numba-cuda")
 _in_place_of = _seams.in_place_of
@@ -41,6 +42,8 @@ def _get_function(original: Any, library: Any) -> Any:
 
 def _code(library: Any) -> ObjectCode:
     """Return the PTX of a kernel for the current device, and set the callbacks of its module."""
+    if not isinstance(library, LinkingCodeLibrary):  # numba-cuda's own, which its cache restores
+        library = LinkingCodeLibrary.restore(**library._reduce_states())
     cc = library._ensure_cc(None)
     plan = library.plan(cc)
     library._setup_functions, library._teardown_functions = list(plan.setup_callbacks), list(plan.teardown_callbacks)

@@ -23,9 +23,8 @@ from numba_cuda_autolink.launch.driver import Device, bindings, call_driver
 from numba_cuda_autolink.launch.loaded_kernel import Loaded
 from numba_cuda_autolink.types.parameters import place_leaves
 
-from ...builds.emulated_build import EmulatedTexts
-from ...compilation.capability import compute_capability
-from ...compilation.context import without_device
+from ...builds.result import EmulatedTexts
+from ...compilation.context import compute_capability, without_device
 from ...finished_kernels.saving import check_launchable
 from ...frontend_api.front_end import BuildRequest
 from ...function_code.build_record import (

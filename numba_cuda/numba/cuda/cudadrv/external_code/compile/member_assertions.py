@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Assertions of `prototype_check` that the members of a C++ struct are where a record of Python has its fields.
+"""Assertions of `prototype_assertions` that the members of a C++ struct are where a record of Python has its fields.
 
 Members and fields belong together by their names. Where fewer than two of them agree, nothing is compared: the members
 may have names of their own, or the record is memory for an object that only C++ knows. Nor are members compared whose

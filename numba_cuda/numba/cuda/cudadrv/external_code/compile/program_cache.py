@@ -22,9 +22,8 @@ from ..cache.key import CacheKey
 from ..cache.store import CacheStore, Fetched, Origin, current_store
 from ..headers.manifest import HeaderManifest
 from .nvrtc import Compiled, CompileError
-from .translation_unit import TranslationUnit, working_directory
+from .translation_unit import TranslationUnit, UnitKeys, checked_key, derived_key, working_directory
 from .unit_headers import UnitHeaders, nvrtc_reports_headers
-from .unit_keys import UnitKeys, checked_key, derived_key
 
 # What it takes to compile is imported where it is needed: a cached program is found without it.
 if TYPE_CHECKING:
@@ -36,9 +35,10 @@ _NOT_CACHEABLE = ("create_pch", "fdevice_time_trace", "pch", "pch_dir", "time", 
 # Bytes of headers from which on compiling takes longer than starting a process for it.
 MANY_HEADERS = 1 << 20
 
-Compile = Callable[[TranslationUnit], Compiled]
+Compile = Callable[..., Compiled]  # of a unit, perhaps with name expressions to lower
 CompileNames = Callable[[TranslationUnit, Sequence[str]], Compiled]
 Called = Sequence["CalledFunction"]
+_HIDDEN = b"but for structs"  # what is noted of a function that was checked
 
 
 class KnownHeaders(NamedTuple):
@@ -51,9 +51,19 @@ class KnownHeaders(NamedTuple):
 @dataclasses.dataclass(frozen=True)
 class FetchedProgram(Fetched):
     """A program as it was fetched, and the digest of its *key*, which contains the headers that it was compiled with;
-    ``None`` if these are not known."""
+    ``None`` if these are not known. *hidden* are the functions that were checked, but for their structs by value."""
 
     key: bytes | None = None
+    hidden: tuple[CalledFunction, ...] = ()
+
+
+@dataclasses.dataclass
+class _Checks:
+    """The functions *called* whose types are checked. Of those that are *hidden*, a compile has found structs by value
+    that C++ does not take apart."""
+
+    called: Called = ()
+    hidden: tuple[CalledFunction, ...] = ()
 
 
 class Lowered(NamedTuple):
@@ -120,12 +130,13 @@ class CachedUnit:
         """
         start = time.perf_counter()
         self._found = None
-        known, data = self._recorded_or_compiled(compile_, called, lambda _: None)
+        checks = _Checks(called)
+        known, data = self._recorded_or_compiled(compile_, checks, lambda _: None)
+        if known is None and data is None:
+            data = self._compiled_and_recorded(compile_, checks)
         if data is not None:
-            return FetchedProgram(data, "built", time.perf_counter() - start, self._found)
-        if known is None:
-            data = self._compiled_and_recorded(compile_, called)
-            return FetchedProgram(data, "built", time.perf_counter() - start, self._found)
+            return FetchedProgram(data, "built", time.perf_counter() - start, self._found, checks.hidden)
+        assert known is not None
         program, manifest = known
         found: bytes | None = program.digest
         store, key = current_store(), program
@@ -137,7 +148,7 @@ class CachedUnit:
 
         def build() -> bytes | None:
             nonlocal edited
-            data, is_certain = self._compile(compile_, called, manifest)
+            data, is_certain = self._compile(compile_, checks, manifest)
             edited = None if is_certain else data
             return data if is_certain else None
 
@@ -147,11 +158,12 @@ class CachedUnit:
             if unchecked and fetched.origin != "built" and (data := build()) is not None:
                 fetched = Fetched(data, "built", 0)
             if edited is None:
-                _put_checked(program, unchecked)
+                _put_checked(program, unchecked, checks.hidden)
         if edited is not None:
             fetched, found = Fetched(edited, "built", 0), None
         assert fetched is not None
-        return FetchedProgram(fetched.data, fetched.origin, time.perf_counter() - start, found)
+        hidden = checks.hidden if fetched.origin == "built" else _list_hidden(program, called)
+        return FetchedProgram(fetched.data, fetched.origin, time.perf_counter() - start, found, hidden)
 
     def lowered(self, names: Sequence[str], compile_: CompileNames, asked: str = "") -> Lowered:
         """Return the lowered names of the name expressions *names*, from a cache or from a compile by *compile_*, whose
@@ -186,17 +198,17 @@ class CachedUnit:
         def put_names(program: CacheKey) -> None:
             current_store().put(key_of(program), json.dumps(built()[:2]).encode())
 
-        known, _ = self._recorded_or_compiled(here, (), put_names)
+        known, _ = self._recorded_or_compiled(here, _Checks(), put_names)
         if known is None:
             self._found = None
-            self._compiled_and_recorded(here, (), in_child)
+            self._compiled_and_recorded(here, _Checks(), in_child)
             if self._found is not None:  # the program is cached: a later process that finds it wants the names too
                 put_names(self._current().key)
             return built()
         program, manifest = known
 
         def build() -> bytes | None:
-            data, is_certain = self._compile(here, (), manifest)
+            data, is_certain = self._compile(here, _Checks(), manifest)
             if not is_certain:
                 return None
             current_store().put(program, data)
@@ -209,19 +221,19 @@ class CachedUnit:
         return Lowered(known_names, log, lowered.origin)
 
     def _recorded_or_compiled(
-        self, compile_: Compile, called: Called, put_more: Callable[[CacheKey], None]
+        self, compile_: Compile, checks: _Checks, put_more: Callable[[CacheKey], None]
     ) -> tuple[KnownHeaders | None, bytes | None]:
         """Return the headers and the key, or None if only a compile can find them; and the program, if it is new and
         was compiled now: then *put_more* has been called with its key, before other processes find it. Raise
         `CompileError` for a header that cannot be read."""
         try:
             known = self.recorded()
-            data = self._compiled_first(compile_, called, put_more) if known is None else None
+            data = self._compiled_first(compile_, checks, put_more) if known is None else None
             return known or self.known(), data
         except OSError as error:
             raise CompileError(self.unit.name, f"{error.filename}: {error.strerror}") from error
 
-    def _compiled_first(self, compile_: Compile, called: Called, put_more: Callable[[CacheKey], None]) -> bytes | None:
+    def _compiled_first(self, compile_: Compile, checks: _Checks, put_more: Callable[[CacheKey], None]) -> bytes | None:
         """Compile the program and meanwhile find its headers, if no cache can have it; record both. Return ``None`` if
         that is not so or cannot be done, or another process has done it."""
         store = current_store()
@@ -234,7 +246,7 @@ class CachedUnit:
 
         def record() -> bytes | None:
             nonlocal data
-            result = compiled_with_headers(self._headers.text, lambda: self._checked(compile_, called))
+            result = compiled_with_headers(self._headers.text, lambda: self._checked(compile_, checks))
             if result is None or result[1] is None:
                 return None
             data = _packed(result[0])
@@ -242,7 +254,7 @@ class CachedUnit:
                 self._headers.note(result[1], time.monotonic())
                 key = self._current().key
             store.put(key, data, built_since=start)
-            _put_checked(key, called)
+            _put_checked(key, checks.called, checks.hidden)
             put_more(key)
             self._compiled_with(result[1])
             self._found = key.digest
@@ -271,25 +283,31 @@ class CachedUnit:
             current_store().put(self._keys.source, b"")
             precompile(self.unit, manifest)
 
-    def _compile(self, compile_: Compile, called: Called, manifest: HeaderManifest) -> tuple[bytes, bool]:
+    def _compile(self, compile_: Compile, checks: _Checks, manifest: HeaderManifest) -> tuple[bytes, bool]:
         """Compile the program. Return it, and whether its headers are those of *manifest*: where one was edited
         meanwhile, nobody knows which text was compiled."""
-        data = _packed(self._checked(compile_, called))
+        data = _packed(self._checked(compile_, checks))
         if is_certain := manifest.refreshed() is not None:
             self._compiled_with(manifest)
         return data, is_certain
 
-    def _checked(self, compile_: Compile, called: Called) -> Compiled:
-        """Compile the unit, and check the types of the functions *called*."""
-        if not called:
+    def _checked(self, compile_: Compile, checks: _Checks) -> Compiled:
+        """Compile the unit, and check the types of the functions that are called."""
+        if not (called := checks.called):
             return compile_(self.unit)
-        from .prototype_assertions import has_structs, raise_understood, with_assertions
+        from .prototype_assertions import has_structs, list_hidden, questions, raise_understood, with_assertions
 
         for of_structs in (True, False) if has_structs(called) else (False,):
+            asked = questions(called) if of_structs else []
+            unit = with_assertions(self.unit, called, of_structs=of_structs)
             try:
-                return compile_(with_assertions(self.unit, called, of_structs=of_structs))
+                compiled = compile_(unit, asked) if asked else compile_(unit)
             except CompileError as error:
                 raise_understood(error, self.unit.name, called)
+            else:
+                checks.hidden = list_hidden(called, [compiled.names[each] for each in asked])
+                return compiled
+        checks.hidden = list_hidden(called, [])
         return compile_(self.unit)  # nothing can be told of one of the functions, which the unit need not define
 
     def note_checked(self, called: Called) -> None:
@@ -307,15 +325,15 @@ class CachedUnit:
             self._known = KnownHeaders(self._keys.program(manifest), manifest)
         return self._known
 
-    def _compiled_and_recorded(self, compile_: Compile, called: Called, traced: Compile | None = None) -> bytes:
+    def _compiled_and_recorded(self, compile_: Compile, checks: _Checks, traced: Compile | None = None) -> bytes:
         """Compile the program, whose headers only NVRTC can report. If it does, as *traced* lets it, the program is
         cached."""
         if not self._is_cacheable or self._headers.are_unclear or not nvrtc_reports_headers():
-            return _packed(self._checked(compile_, called))
+            return _packed(self._checked(compile_, checks))
         began = time.time_ns()
         from .nvrtc_processes import compile_traced
 
-        compiled = self._checked(traced or compile_traced, called)
+        compiled = self._checked(traced or compile_traced, checks)
         data = _packed(compiled)
         with self._lock:
             if not compiled.headers or not self._headers.find(compiled.headers):
@@ -323,19 +341,25 @@ class CachedUnit:
             key, manifest = self._current()
         if not dataclasses.replace(manifest, recorded=began).is_settled:
             # One is so new that it may have been edited after NVRTC read it. Now it is known which to watch.
-            data, is_certain = self._compile(compile_, called, manifest)
+            data, is_certain = self._compile(compile_, checks, manifest)
             if not is_certain:
                 return data
         current_store().put(key, data)
-        _put_checked(key, called)
+        _put_checked(key, checks.called, checks.hidden)
         self._found = key.digest
         return data
 
 
-def _put_checked(program: CacheKey, called: Called) -> None:
-    """Note that the functions *called* of *program* have the types of the calls."""
+def _put_checked(program: CacheKey, called: Called, hidden: Called) -> None:
+    """Note that the functions *called* of *program* have the types of the calls, but for the structs of those that are
+    *hidden*."""
     for each in called:
-        current_store().put(checked_key(program, each), b"")
+        current_store().put(checked_key(program, each), _HIDDEN if each in hidden else b"")
+
+
+def _list_hidden(program: CacheKey, called: Called) -> tuple[CalledFunction, ...]:
+    store = current_store()
+    return tuple(each for each in called if each.has_structs and store.get(checked_key(program, each)) == _HIDDEN)
 
 
 def _unchecked(program: CacheKey, called: Called) -> Called:

@@ -14,22 +14,22 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ..inputs.c_prototypes import CalledFunction
 from ..inputs.link_input import line_marker
 from .member_assertions import MEMBER_TEMPLATES, OTHER_MEMBERS, WrongMember, finders, wrong_member
 from .nvrtc import CompileError
-from .struct_assertions import LEAF_TEMPLATES, STRUCT_TEMPLATES
+from .struct_assertions import LEAF_TEMPLATES, STRUCT_TEMPLATES, question, read_answer
 from .translation_unit import TranslationUnit
 
 # What NVRTC calls the text that is added. Its names begin with "nca_", here "$": no macro of the user's is called that.
 _FILE = "numba-cuda-autolink"
 _SPACE = "numba_cuda_autolink_prototypes"
 _OTHER_TYPES = "a call in Python passes or expects other types than the function has"
-# Another check needs another number in `cached_unit`, or what fits an earlier one is not compared again. Enumerators,
-# since static members of templates would be variables in the code.
+# Another check needs another `_CHECK` in `translation_unit`, or what fits an earlier one is not compared again.
+# Enumerators, since static members of templates would be variables in the code.
 _TEMPLATES = (
     """
 namespace numba_cuda_autolink_prototypes {
@@ -208,9 +208,11 @@ template <class $function, int $number, class $called> struct $call {
     typedef typename $types<$function>::$list $list;
     static_assert($all_fit<$called, $list>::$is, "OTHER_TYPES");
     static_assert($all_members<$number, $called, $list, $all_fit<$called, $list>::$is>::$is, "");
-    static_assert($all_leaves<$called, $list, $all_fit<$called, $list>::$is>::$is, "OTHER_TYPES");
+    typedef $all_leaves<$called, $list, $all_fit<$called, $list>::$is> $compared;
+    static_assert($compared::$is, "OTHER_TYPES");
+    enum { $hides = $compared::$hides };
 };
-struct $no_such_function {};
+struct $no_such_function { enum { $hides = 0 }; };
 template <class $c, int $n, class $r, class... $f>
 __device__ $call<$r($f...), $n, $c> $of($r (*)($f...), int);
 template <class $c, int $n, class $r, class... $f>
@@ -255,7 +257,11 @@ class PrototypeError(CompileError):
 
 def has_structs(called: Sequence[CalledFunction]) -> bool:
     """Whether structs by value are compared, which may not be possible."""
-    return any("nca_with_leaves<" in each.types for each in called)
+    return any(_has_leaves(each) for each in called)
+
+
+def _has_leaves(called: CalledFunction) -> bool:
+    return "nca_with_leaves<" in called.types
 
 
 def with_assertions(
@@ -263,7 +269,7 @@ def with_assertions(
 ) -> TranslationUnit:
     """Return *unit* with an assertion for each of the *called* functions that C++ can name, also *of structs* by value
     and what is in them."""
-    named = [(number, each) for number, each in enumerate(called) if _NAME.fullmatch(each.symbol)]
+    named = _named(called)
     functions = {each.symbol: _FUNCTION.format(symbol=each.symbol, space=_SPACE) for _, each in named}
     # The blank line ends a comment or a line that the user's text may end with.
     lines = [unit.code.rstrip("\0"), "", "#if __cplusplus >= 201103L", f"{line_marker(_FILE)}{_TEMPLATES}"]
@@ -275,9 +281,28 @@ def with_assertions(
     return dataclasses.replace(unit, code="\n".join([*lines, "#endif", ""]))
 
 
+def _named(called: Sequence[CalledFunction]) -> list[tuple[int, CalledFunction]]:
+    return [(number, each) for number, each in enumerate(called) if _NAME.fullmatch(each.symbol)]
+
+
 def _assertion(called: CalledFunction, number: int) -> str:
-    found = f"nca_of_{called.symbol}<nca_list<{called.types}>, {number}>(0)"
-    return f'static_assert(sizeof(decltype({found})) != 0, "");'
+    found = f"decltype(nca_of_{called.symbol}<nca_list<{called.types}>, {number}>(0))"
+    told = f" enum {{ nca_hides_{number} = {found}::nca_hides }};" if _has_leaves(called) else ""
+    return f'static_assert(sizeof({found}) != 0, "");{told}'
+
+
+def questions(called: Sequence[CalledFunction]) -> list[str]:
+    """Return the name expressions to ask where structs are compared."""
+    numbers = [number for number, each in _named(called) if _has_leaves(each)]
+    return [question(numbers, _SPACE)] if numbers else []
+
+
+def list_hidden(called: Sequence[CalledFunction], lowered: Collection[str]) -> tuple[CalledFunction, ...]:
+    """Return those of the functions *called* that have structs by value which are not compared; *lowered* are the names
+    of the `questions`, if they were asked."""
+    asked = [each for _, each in _named(called) if _has_leaves(each)] if lowered else []
+    hides = dict(zip(asked, *map(read_answer, lowered), strict=True) if asked else ())
+    return tuple(each for each in called if hides.get(each, each.has_structs))
 
 
 def raise_understood(error: CompileError, name: str, called: Sequence[CalledFunction]) -> None:

@@ -1,57 +1,74 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Assertions of `prototype_assertions` that the numbers in a struct by value are where a tuple or a record has them.
 
-What C++ cannot take apart, such as a class with private members, is not compared, nor what comes before C++17.
+The compiler finds the offsets of members without their names: it reads members from bytes of which each tells a bit of
+its own offset. That needs C++17, and a struct of numbers. Of one with pointers, the offsets are those that the types of
+the members lead to. What C++ cannot take apart is not compared: a class with private members or a base class, a struct
+with bit-fields, a union. Which calls these are, the compiler tells by the lowered name of `question`.
 """
 
 from __future__ import annotations
 
-_MOST_MEMBERS = 32
+import re
+from collections.abc import Sequence
+
+# A struct of more members is not taken apart.
+MOST_MEMBERS = 32
+_NUMBER = re.compile(r"L[a-z](\d+)E")
+
+
+def write_members(most_taken: int) -> str:
+    """Return C++ templates that take structs apart: functions that call another one with all members of a struct, and
+    functions whose type is whether so many empty lists initialise an aggregate, up to *most_taken*."""
+    counts = range(1, MOST_MEMBERS + 1)
+    return "\n".join(
+        [
+            "struct nca_yes { char nca_c[2]; };",
+            "struct nca_no { char nca_c[1]; };",
+            "template <int nca_N> struct nca_empty;",
+            *map(_write_empty, range(1, most_taken + 1)),
+            "template <int nca_N> struct nca_bound;",
+            *map(_write_bound, counts),
+        ]
+    )
 
 
 def _write_bound(n: int) -> str:
-    names = ", ".join(f"$m{i}" for i in range(n))
+    names = ", ".join(f"nca_m{i}" for i in range(n))
     return (
-        f"template <> struct $bound<{n}> {{ template <class $t, class $f> static constexpr __device__ decltype(auto)"
-        f" $in($t& $v, $f $g) {{ auto& [{names}] = $v; return $g({names}); }} }};"
+        f"template <> struct nca_bound<{n}> {{ template <class nca_T, class nca_F> static constexpr __device__"
+        f" decltype(auto) nca_in(nca_T& nca_t, nca_F nca_f) {{ auto& [{names}] = nca_t; return nca_f({names}); }} }};"
     )
 
 
 def _write_empty(n: int) -> str:
+    made = f"nca_T{{{', '.join(['{}'] * n)}}}"
     return (
-        f"template <> struct $empty<{n}> {{ template <class $t> static __device__ auto $in(int)"
-        f" -> decltype($t{{{', '.join(['{}'] * n)}}}, $yes{{}}); template <class> static __device__ $no $in(long); }};"
+        f"template <> struct nca_empty<{n}> {{\ntemplate <class nca_T> static __device__ auto nca_in(int)"
+        f" -> decltype({made}, nca_yes{{}});\ntemplate <class nca_T> static __device__ nca_no nca_in(long); }};"
     )
 
 
-# "$" stands for "nca_". Where the language is older, a call has no assertion of this kind.
-def _write_counted() -> str:
-    counts = range(1, _MOST_MEMBERS + 1)
-    return "\n".join([*map(_write_bound, counts), *map(_write_empty, counts)])
-
-
-# Precede all assertions.
+# "$" stands for "nca_". Precede all assertions.
 LEAF_TEMPLATES = """
 template <int... $n> struct $leaf_at;
 template <class $p, class... $l> struct $with_leaves : $p {};
 template <class $c> struct $plain_pattern { typedef $c $type; };
 template <class $p, class... $f> struct $plain_pattern<$with_members<$p, $f...>> : $plain_pattern<$p> {};
-template <class $c, class $t> struct $leaves_fit : $constant<1> {};
-template <class $c, class $f, bool> struct $all_leaves : $constant<1> {};
+template <class $c, class $t> struct $leaves_fit : $constant<1> { enum { $hides = 0 }; };
+template <class $c, class $f, bool> struct $all_leaves : $constant<1> { enum { $hides = 0 }; };
 template <class... $c, class... $f> struct $all_leaves<$list<$c...>, $list<$f...>, true> {
-    enum { $is = $all<$leaves_fit<typename $plain_pattern<$c>::$type, $f>...>::$is };
+    enum {
+        $is = $all<$leaves_fit<typename $plain_pattern<$c>::$type, $f>...>::$is,
+        $hides = !$all<$constant<!$leaves_fit<typename $plain_pattern<$c>::$type, $f>::$hides>...>::$is
+    };
 };
 """
 # Precede those of structs.
 STRUCT_TEMPLATES = (
     """
-#if __cplusplus >= 201703L
 namespace numba_cuda_autolink_prototypes {
-struct $yes { char $c[2]; };
-struct $no { char $c[1]; };
-template <int $n> struct $empty;
-template <int $n> struct $bound;
-GENERATED
+MEMBERS
 // Converts to a base class alone.
 template <class $t> struct $base_of {
     template <class $u, int (*)[__is_base_of($u, $t) && !__is_base_of($t, $u) ? 1 : -1] = nullptr>
@@ -70,6 +87,52 @@ template <class $t> constexpr __device__ int $members() {
     else return $member_count<$t>();
 }
 struct $types_of { template <class... $a> __device__ $list<$a...> operator()(const $a&...) const; };
+
+// The offset of each member: the first byte of its value, where each byte tells one bit of its offset.
+template <decltype(sizeof(0)) $n> struct $bytes { unsigned char $b[$n]; };
+template <class $e, decltype(sizeof(0)) $n> constexpr __device__ int $first_byte(const $e (&$v)[$n]);
+template <class $t> constexpr __device__ int $first_byte(const $t& $v);
+struct $first_byte_of {
+    template <class $a, class... $b> constexpr __device__ int operator()(const $a& $v, const $b&...) const {
+        return $first_byte($v);
+    }
+};
+template <class $e, decltype(sizeof(0)) $n> constexpr __device__ int $first_byte(const $e (&$v)[$n]) {
+    return $first_byte($v[0]);
+}
+template <class $t> constexpr __device__ int $first_byte(const $t& $v) {
+    if constexpr ($members<$t>() > 0) return $bound<$members<$t>()>::$in($v, $first_byte_of{});
+    else {
+        $bytes<sizeof($t)> $b = __builtin_bit_cast($bytes<sizeof($t)>, $v);
+        return $b.$b[0];
+    }
+}
+struct $offsets { int $at[MOST] = {}; };
+__device__ int $unknown();
+struct $add_bits {
+    $offsets& $o;
+    int $bit;
+    template <class... $a> constexpr __device__ void operator()(const $a&... $v) const {
+        int $i = 0;
+        (($o.$at[$i++] |= $first_byte($v) << $bit), ...);
+    }
+};
+template <class $t> constexpr __device__ $offsets $offsets_of() {
+    $offsets $o;
+    if constexpr (__is_trivially_copyable($t))
+        for (int $bit = 0; sizeof($t) >> $bit; ++$bit) {
+            $bytes<sizeof($t)> $b{};
+            for (int $i = 0; $i < int(sizeof($t)); ++$i) $b.$b[$i] = $i >> $bit & 1;
+            $t $v = __builtin_bit_cast($t, $b);
+            $bound<$members<$t>()>::$in($v, $add_bits{$o, $bit});
+        }
+    else $o.$at[0] = $unknown();
+    return $o;
+}
+// Not of structs with pointers, unions or bit-fields: these are not read from bytes at compile time.
+template <class $t, int = $offsets_of<$t>().$at[0]> constexpr __device__ bool $has_offsets(int) { return true; }
+template <class> constexpr __device__ bool $has_offsets(long) { return false; }
+
 // The numbers, pointers and opaque parts of a type, in the order of their offsets.
 struct $leaves {
     int $n = 0, $at[256] = {}, $size[256] = {}, $is[256] = {};
@@ -79,24 +142,29 @@ struct $leaves {
     }
 };
 template <class $t> struct $parts;
-template <class $t> constexpr __device__ void $list_leaves($leaves& $l, int $o) {
-    if constexpr (int($kind<$t>::$is) == $class) $parts<$t>::$list($l, $o);
-    else $l.$add($o, sizeof($t), $kind<$t>::$is);
-}
 template <class $e, decltype(sizeof(0)) $n> struct $parts<$e[$n]> {
     static constexpr __device__ void $list($leaves& $l, int $o) {
         for (int $i = 0; $i < int($n) && $l.$n < 256; ++$i) $parts<$e>::$list($l, $o + $i * int(sizeof($e)));
     }
 };
+template <class $m> struct $is_number {
+    enum { $k = $kind<typename $bare<$m>::$type>::$is, $is = int($k) == $integer || int($k) == $floating };
+};
 template <class $t, class $m> struct $members_in;
 template <class $t, class... $m> struct $members_in<$t, $list<$m...>> {
     static constexpr __device__ void $list($leaves& $l, int $o) {
-        int $before = $l.$n, $end = 0;
-        (($end += int(-unsigned($end) % alignof($m)), $parts<$m>::$list($l, $o + $end), $end += sizeof($m)), ...);
-        // Packed, aligned to more, or with bit-fields.
-        if ($end + int(-unsigned($end) % alignof($t)) != int(sizeof($t))) {
-            $l.$n = $before;
-            $l.$add($o, sizeof($t), $class);
+        if constexpr ($has_offsets<$t>(0)) {
+            constexpr $offsets $at = $offsets_of<$t>();
+            int $i = 0;
+            ($parts<$m>::$list($l, $o + $at.$at[$i++]), ...);
+        } else {
+            int $before = $l.$n, $end = 0;
+            (($end += int(-unsigned($end) % alignof($m)), $parts<$m>::$list($l, $o + $end), $end += sizeof($m)), ...);
+            // Bit-fields; or with pointers, and packed, aligned to more, or with bit-fields.
+            if (($is_number<$m>::$is && ...) || $end + int(-unsigned($end) % alignof($t)) != int(sizeof($t))) {
+                $l.$n = $before;
+                $l.$add($o, sizeof($t), $class);
+            }
         }
     }
 };
@@ -110,15 +178,18 @@ template <class $t> struct $parts {
 };
 template <class $t> struct $parts<const $t> : $parts<$t> {};
 // A number of 8 bytes may be a pointer, and one of 16 bits what a half has in it.
-constexpr __device__ bool $has_leaf(const $leaves& $l, int $at, int $size, int $is) {
+enum { $missing, $present, $hidden };
+constexpr __device__ int $find_leaf(const $leaves& $l, int $at, int $size, int $is) {
     for (int $i = 0; $i < $l.$n; ++$i) {
         int $o = $at - $l.$at[$i], $k = $l.$is[$i];
         if ($k == $class || $k == $other) {
-            if ($o >= 0 && $o + $size <= $l.$size[$i]) return true;
-        } else if ($o == 0 && $size == $l.$size[$i])
-            return $k == $is || ($size == 8 && $k != $floating && $is != $floating) || ($size == 2 && $is == $class);
+            if ($o >= 0 && $o + $size <= $l.$size[$i]) return $size == 2 && $l.$size[$i] == 2 ? $present : $hidden;
+        } else if ($o == 0 && $size == $l.$size[$i]) {
+            bool $fits = $k == $is || ($size == 8 && $k != $floating && $is != $floating);
+            return $fits || ($size == 2 && $is == $class) ? $present : $missing;
+        }
     }
-    return false;
+    return $missing;
 }
 template <class $t> constexpr __device__ $leaves $leaves_of() {
     $leaves $l;
@@ -126,18 +197,35 @@ template <class $t> constexpr __device__ $leaves $leaves_of() {
     return $l;
 }
 template <class $t, int... $at, int... $size, int... $is>
-constexpr __device__ bool $has_leaves($list<$leaf_at<$at, $size, $is>...>) {
+constexpr __device__ int $find_leaves($list<$leaf_at<$at, $size, $is>...>) {
     constexpr $leaves $l = $leaves_of<$t>();
-    return $l.$n > 256 || ($has_leaf($l, $at, $size, $is) && ...);
+    if ($l.$n > 256) return $hidden;
+    if ((($find_leaf($l, $at, $size, $is) == $missing) || ...)) return $missing;
+    return (($find_leaf($l, $at, $size, $is) == $hidden) || ...) ? $hidden : $present;
 }
 template <class $p, class... $l, class $t> struct $leaves_fit<$with_leaves<$p, $l...>, $t> {
-    enum { $is = int($kind<$t>::$is) != $class || $has_leaves<typename $bare<$t>::$type>($list<$l...>{}) };
+    template <bool $is_class, class $u> struct $found : $constant<$present> {};
+    template <class $u> struct $found<true, $u> : $constant<$find_leaves<$u>($list<$l...>{})> {};
+    enum {
+        $as = $found<int($kind<$t>::$is) == $class, typename $bare<$t>::$type>::$is,
+        $is = int($as) != $missing,
+        $hides = int($as) == $hidden
+    };
 };
+template <int...> extern __device__ char $told;
 }
-#endif
-""".replace(
-        "GENERATED", "\n".join(write(n) for n in range(1, _MOST_MEMBERS + 1) for write in (_write_bound, _write_empty))
-    )
-    .replace("MOST", str(_MOST_MEMBERS))
+""".replace("MEMBERS", write_members(MOST_MEMBERS))
+    .replace("MOST", str(MOST_MEMBERS))
     .replace("$", "nca_")
 )
+
+
+def question(numbers: Sequence[int], space: str) -> str:
+    """Return the name expression that tells which of the calls with these *numbers* have structs that are not taken
+    apart."""
+    return f"&{space}::nca_told<{', '.join(f'{space}::nca_hides_{number}' for number in numbers)}>"
+
+
+def read_answer(lowered: str) -> list[bool]:
+    """Return what the *lowered* name of a `question` tells, in the order of its numbers."""
+    return [number != "0" for number in _NUMBER.findall(lowered)]

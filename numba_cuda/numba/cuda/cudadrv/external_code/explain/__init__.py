@@ -4,7 +4,6 @@
 ===========================  =========================================================================
 ``source_errors``            the errors of sources
 ``link_log``                 what nvJitLink's log means
-``include_chain``            by way of which headers a source includes a missing one
 ``undefined_symbol``         the error for a symbol that nothing defines
 ``unsupported_instruction``  the error for an instruction that the target's architecture does not have
 ``link_trials``              which of some inputs is at fault, found by links of them

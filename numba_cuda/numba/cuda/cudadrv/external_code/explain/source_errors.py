@@ -3,14 +3,20 @@
 
 from __future__ import annotations
 
+import collections
+import os
 import re
 from collections.abc import Sequence
+
+from cuda.core._utils.cuda_utils import NVRTCError
 
 from ..compile import nvrtc_log, programs
 from ..compile.nvrtc import CompileError
 from ..compile.programs import SourceError
 from ..compile.prototype_assertions import PrototypeError, WrongFunction
+from ..compile.translation_unit import toolkit_include_paths
 from ..formats.symbols import find_defined
+from ..headers.preprocessor import Directives
 from ..inputs import kinds
 from ..inputs.c_prototypes import CalledFunction
 from ..inputs.link_input import LinkInput
@@ -20,8 +26,11 @@ from ..plan.kernel_code import KernelCode
 from ..plan.link_plan import NAMED_EXPLICITLY, LinkPlan, PlannedInput
 from ..plan.variable_checks import declaration_error, undeclared_variable
 from ..platform.target import Target
-from .include_chain import describe_chain
 from .unsupported_instruction import unsupported_in, unsupported_in_source
+
+
+class _ExplicitSourceError(LinkError, NVRTCError):
+    """A source of ``link=`` does not compile: numba-cuda raises cuda.core's error for that, with NVRTC's log."""
 
 
 def find_declared_only(plan: LinkPlan, kernel_code: KernelCode, error: SourceError) -> set[tuple[int, CalledFunction]]:
@@ -37,8 +46,6 @@ def find_declared_only(plan: LinkPlan, kernel_code: KernelCode, error: SourceErr
             " no newer than llvmlite's LLVM",
             log=cause.log,
         ) from cause
-    if planned.origins == (NAMED_EXPLICITLY,) and cause.__cause__ is not None:
-        raise cause.__cause__ from None  # what numba-cuda raises for link=
     if not isinstance(cause, PrototypeError):
         others = [(plan.units[each.number], each.error) for each in error.others]
         raise does_not_compile(plan, planned, kernel_code, cause, others) from cause
@@ -72,6 +79,8 @@ def does_not_compile(
     options = planned.input.options
     macros = [name for name, _ in options.defines]
     todo = undeclared_variable(plan, error.log) or nvrtc_log.remedy(error.log, options.include_paths, macros)
+    explicit = planned.origins == (NAMED_EXPLICITLY,)
+    shown = "\n".join(nvrtc_log.errors_in(each.log) for each in (error, *(each for _, each in others)))
     return link_error(
         plan,
         f"{planned.input.name!r} does not compile: {nvrtc_log.first_error(error.log, planned.input.name)}",
@@ -82,7 +91,8 @@ def does_not_compile(
         *(f"does not compile either: {each}" for each, _ in others),
         log="\n".join([error.log, *(each.log for _, each in others)]),
         source_path=path,
-        shown="\n".join(nvrtc_log.errors_in(each.log) for each in (error, *(each for _, each in others))),
+        shown=None if explicit else shown,
+        kind=_ExplicitSourceError if explicit else LinkError,
     )
 
 
@@ -147,3 +157,36 @@ def _wrong_members(
         log=error.log,
         shown="",
     )
+
+
+_MOST_HEADERS = 2000
+_MISSING = re.compile(r'^(?P<place>.+)\(\d+\): .*cannot open source file "(?P<name>[^"]+)"', re.MULTILINE)
+
+
+def describe_chain(log: str, code: str, name: str, include_paths: Sequence[str]) -> list[str]:
+    """Return the line that shows how the source *name*, with this *code*, includes the header that NVRTC's *log* says
+    is missing; nothing where it does so itself, or that is not found."""
+    found = _MISSING.search(log)
+    if found is None or not os.path.isfile(found["place"]) or found["place"].endswith(name):
+        return []
+    chain = _find(code.encode(), found["place"], (*include_paths, *toolkit_include_paths()))
+    return [f"included: {' → '.join((name, *chain, found['name']))}"] if chain else []
+
+
+def _find(code: bytes, header: str, folders: Sequence[str]) -> tuple[str, ...]:
+    """Return the names on the shortest way from *code* to *header*, under whatever conditions."""
+    waiting: collections.deque[tuple[tuple[str, ...], bytes, str]] = collections.deque([((), code, "")])
+    seen: set[str] = set()
+    while waiting and len(seen) < _MOST_HEADERS:
+        chain, text, folder = waiting.popleft()
+        for _, included in Directives.of(text).names:
+            paths = (os.path.join(base, included) for base in (folder, *folders))
+            path = next(filter(os.path.isfile, paths), None)
+            if path is None or path in seen:
+                continue
+            if os.path.samefile(path, header):
+                return (*chain, included)
+            seen.add(path)
+            with open(path, "rb") as file:
+                waiting.append(((*chain, included), file.read(), os.path.dirname(path)))
+    return ()

@@ -9,7 +9,6 @@
 ``containers``         fatbins, static libraries, objects: the pieces of device code that they hold
 ``lto_ir``             LTO-IR: its header
 ``symbols``            the symbols that code defines and references, of every readable kind
-``symbol_record``      their record
 ``mangled_names``      mangled C++ names
 ``validation``         what is truncated, damaged or of another kind
 =====================  ===============================================================================

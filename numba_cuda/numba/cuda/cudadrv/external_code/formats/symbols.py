@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The symbols that code defines and references: of PTX, cubins and what contains these.
+"""The symbols that code defines and references: of PTX, cubins and what contains these, and of LLVM IR.
 
 LTO-IR cannot be read: see `link.probes`.
 """
@@ -7,7 +7,9 @@ LTO-IR cannot be read: see `link.probes`.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from numba_cuda_autolink.errors import FormatError
 from numba_cuda_autolink.ptx import ptx_symbols
@@ -15,7 +17,6 @@ from numba_cuda_autolink.ptx import ptx_symbols
 from .containers import pieces, read_archive
 from .cubin import kernels_of
 from .elf import ELF_MAGIC, FUNCTION, GLOBAL, elf_symbols, read_elf
-from .symbol_record import Symbols
 
 
 def symbols_of_ptx(code: bytes) -> Symbols:
@@ -85,3 +86,42 @@ def host_functions(kind: str, code: bytes) -> frozenset[str]:
                 symbols = elf_symbols(file, read_elf(file))
                 found |= {s.name for s in symbols if s.bind == GLOBAL and s.type == FUNCTION and s.is_defined}
     return frozenset(found)
+
+
+# The driver or the linker defines these.
+_SYSTEM_FUNCTIONS = frozenset({"vprintf", "malloc", "free", "__assertfail"})
+_SYSTEM_PREFIXES = (".nv", "__UDT", "__UFT", "__nv_reserved", "__cuda_syscall_")
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """The functions and variables that code defines for other code, and those that it references and does not define;
+    each sorted."""
+
+    defined: tuple[str, ...]
+    undefined: tuple[str, ...]
+
+    @classmethod
+    def of(cls, defined: Iterable[str], referenced: Iterable[str]) -> Symbols:
+        """Return the record of these; what the driver or the linker defines is left out."""
+        own = set(defined)
+        undefined = set(referenced) - own - _SYSTEM_FUNCTIONS
+        return cls(tuple(sorted(own)), tuple(sorted(n for n in undefined if not n.startswith(_SYSTEM_PREFIXES))))
+
+
+_LLVM_FUNCTION = re.compile(r'^(declare|define)\b.*?@(?:"([^"]+)"|([\w.$-]+))\s*\(', re.M)
+# NVVM defines these, or numba-cuda does when it hands the IR over.
+_COMPILER_PREFIXES = ("llvm.", "__nv", "___numba_")
+
+
+def undefined_functions(modules: Iterable[str]) -> tuple[str, ...]:
+    """Return the functions that *modules* (LLVM IR as text), linked with each other, call and do not define; sorted.
+
+    Those that NVVM, numba-cuda, the driver or the linker defines are left out.
+    """
+    found: dict[str, set[str]] = {"declare": set(), "define": set()}
+    for text in modules:
+        for how, quoted, plain in _LLVM_FUNCTION.findall(text):
+            found[how].add(quoted or plain)
+    undefined = Symbols.of(found["define"], found["declare"]).undefined
+    return tuple(name for name in undefined if not name.startswith(_COMPILER_PREFIXES))

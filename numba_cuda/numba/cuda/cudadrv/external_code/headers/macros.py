@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from .preprocessor import SPACE, Definition, guarded_places, spliced, without_comments
 
@@ -116,20 +116,15 @@ class Macros:
     def probing(self) -> frozenset[bytes]:
         """Return the macros that pass on the name of a header to ``__has_include``: their first argument. Raise
         `UnknownTextError` if one does anything else with it."""
-        return self._leading_to(_PROBES, self._any_passes_on) - _PROBES
-
-    def _leading_to(self, names: frozenset[bytes], leads: Callable[[bytes, bytes], bool]) -> frozenset[bytes]:
-        """Return *names* and the macros that use one of them, or a macro found before, if that *leads* to it."""
-        if not any(name in rest for rests in self._known.values() for rest in rests for name in names):
-            return names
-        found = set(names)
-        pending = list(names)
+        every = b" ".join([rest for rests in self._known.values() for rest in rests])
+        pending = [name for name in _PROBES if name in every]
+        found = set(pending)
         while pending:
             name = pending.pop()
-            further = {user for user in self._users.get(name, ()) if leads(user, name)} - found
+            further = {user for user in self._users.get(name, ()) if self._any_passes_on(user, name)} - found
             pending += further
             found |= further
-        return frozenset(found)
+        return frozenset(found - _PROBES)
 
     @functools.cached_property
     def _users(self) -> dict[bytes, set[bytes]]:
@@ -191,13 +186,16 @@ class Macros:
     def contain_path(self, text: bytes) -> bool:
         """Return whether what *text* says may put the path of its file into the code, through macros too."""
         text = spliced(text)
-        if not any(name in text for name in self._paths):
-            return False
-        return not self._paths.isdisjoint(_WORD.findall(without_comments(text)))
+        return self._lead_to_path(text) and self._lead_to_path(without_comments(text))
 
-    @functools.cached_property
-    def _paths(self) -> frozenset[bytes]:
-        return self._leading_to(_PATHS, lambda user, name: True)
+    def _lead_to_path(self, text: bytes) -> bool:
+        """Whether a word of *text* is one of `_PATHS`, or a macro whose definition has one that is, and so on."""
+        found, pending = set[bytes](), set(_WORD.findall(text))
+        while pending and _PATHS.isdisjoint(pending):
+            found |= pending
+            rests = [rest for name in pending for rest in self._known.get(name, ())]
+            pending = set(_WORD.findall(b" ".join(rests))) - found
+        return bool(pending)
 
 
 def _path_of_call(macro: Definition, argument: bytes) -> bytes:

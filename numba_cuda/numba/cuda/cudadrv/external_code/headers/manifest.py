@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from .file_state import FileState, Header, all_unchanged, is_settled, state_of, this_machine
+from .file_state import FileState, FolderNames, Header, all_unchanged, is_settled, listed_name, state_of, this_machine
 
 if TYPE_CHECKING:
     from .scan import Found, SourceText
@@ -49,13 +49,17 @@ class Absence(NamedTuple):
     @classmethod
     def of(cls, base: str, names: Iterable[str]) -> Absence | None:
         """Look for *names* below *base*; return ``None`` if one exists."""
-        paths = {name: os.path.join(base, name) for name in names}
+        here, names = base or os.curdir, tuple(names)
+        before, listed = state_of(here), FolderNames(base)
+        paths = [os.path.join(base, name) for name in names if listed.may_contain(listed_name(name))]
         folders: dict[str, list[str]] = {}
-        for path in paths.values():
+        for path in paths:
             folders.setdefault(os.path.dirname(path), []).append(path)
         nearest = {folder: _nearest_existing(folder) for folder in folders}
-        watched = tuple(dict.fromkeys(folder for folder, _ in nearest.values()))
-        states = tuple(map(state_of, watched))  # first, so that a file that appears meanwhile shows later
+        listing = [here] if len(paths) < len(names) else []
+        watched = tuple(dict.fromkeys([*listing, *(folder for folder, _ in nearest.values())]))
+        # From before each look, so that a file that appears meanwhile shows later.
+        states = tuple(before if folder == here else state_of(folder) for folder in watched)
         unwatched: list[str] = []
         for folder, inside in folders.items():
             if nearest[folder][1]:
@@ -69,7 +73,7 @@ class Absence(NamedTuple):
                         return None
                     if os.path.islink(path) and not nearest[folder][1]:
                         unwatched.append(path)
-        return cls(base, tuple(paths), watched, states, tuple(unwatched))
+        return cls(base, names, watched, states, tuple(unwatched))
 
     def is_settled(self, recorded: int) -> bool:
         """Whether any change after *recorded* shows in the states."""

@@ -34,7 +34,8 @@ _DIRECTIVE = re.compile(
     rb"|(include_next|include|import|embed)(?![\w$])|(/|define(?![\w$])))([^\n]*)"
 )
 _TRIGRAPH = re.compile(rb"\?\?[=/]")
-_COMMENT = re.compile(rb"/\*[^*]*(?:\*(?!/)[^*]*)*")  # up to its end, also if it seems to begin in a literal
+_QUOTE = re.compile(rb"[\"']")
+_LINE_END = re.compile(SPACE + rb"(?:\n|\Z)")
 _AFTER_COMMENT = re.compile(rb"\*/" + SPACE + rb"(?:#|%:)")
 _PARAMETERS = re.compile(rb"(?:\(([^)]*)\))?(.*)", re.DOTALL)
 _LITERAL = rb'(?:"([^"\n]{1,500})"|<([^>\n]{1,500})>)'  # a longer one is left to NVRTC
@@ -92,8 +93,8 @@ class Directives:
         """Read the directives of *text*, a source or a header."""
         unclear = "it has trigraphs" if _TRIGRAPH.search(text) else ""
         text = b"\n" + spliced(text)  # a directive follows the end of a line
-        lines = _DIRECTIVE.findall(text)
-        found = None if _hides_directives(text, lines) else cls._read(text, lines, unclear)
+        lines = _plain_lines(text)
+        found = None if lines is None else cls._read(text, lines, unclear)
         # With its comments, a text may seem to do more than it does.
         if found is None or found.computed or found.clock or found.unclear:
             text = without_comments(text)
@@ -126,14 +127,31 @@ class Directives:
         return cls(tuple(names), tuple(computed), tuple(definitions), not _CLOCK.isdisjoint(special), unclear)
 
 
-def _hides_directives(text: bytes, lines: Sequence[_Line]) -> bool:
-    """Whether comments in *text*, of which *lines* look like directives, may hide one, end in one or contain
-    one. A definition too many does no harm."""
-    return b"/*" in text and (
-        any(other or _ends_in_comment(operand) for _, _, other, operand in lines)
-        or _AFTER_COMMENT.search(text) is not None
-        or any(line[1] for part in _COMMENT.findall(text) if b"#" in part for line in _DIRECTIVE.findall(part))
-    )
+def _plain_lines(text: bytes) -> list[_Line] | None:
+    """Return the directives of *text*, or ``None`` if comments may hide one, end in one or contain one. A definition
+    too many does no harm, nor does a comment that begins after one and ends with a line."""
+    if b"/*" not in text:
+        return _DIRECTIVE.findall(text)
+    if _AFTER_COMMENT.search(text):
+        return None
+    lines: list[_Line] = []
+    checked, end, in_comment = 0, -1, False
+    for found in _DIRECTIVE.finditer(text):
+        defined, directive, other, operand = found.groups(b"")
+        if other or _ends_in_comment(operand):
+            if end < found.end():
+                end = text.find(b"*/", found.end())
+            operand = without_comments(operand).partition(b"/*")[0]
+            if not defined or end < 0 or _QUOTE.search(operand) or not _LINE_END.match(text, end + 2):
+                return None
+        if directive:
+            last = text.rfind(b"/*", checked, found.start()), text.rfind(b"*/", checked, found.start())
+            in_comment = last[1] < last[0] + 2 if max(last) >= 0 else in_comment
+            checked = found.start()
+            if in_comment:
+                return None
+        lines.append((defined, directive, other, operand))
+    return lines
 
 
 def _ends_in_comment(line: bytes) -> bool:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from numba_cuda_autolink.files import is_regular_file, read_with_status
 
-from .file_state import Header, is_settled, state_in, state_of
+from .file_state import FolderNames, Header, is_settled, listed_name, state_in, state_of
 from .macros import Macros, UnknownTextError
 from .preprocessor import ANGLED, EVERY, Definition, Directives
 
@@ -78,6 +78,7 @@ class Scan:
         self._macros, self._probing = Macros(()), frozenset[bytes]()
         self._looked_up: set[tuple[str, str, str | None]] = set()
         self._followed: dict[tuple[str, str], str] = {}
+        self._names_in = functools.cache(FolderNames)
         self._is_file = functools.cache(is_regular_file)
         self._is_folder = functools.cache(os.path.isdir)
         self._real_path = functools.cache(self._real_path_of)
@@ -182,17 +183,19 @@ class Scan:
         if (form, name, folder) in self._looked_up:
             return
         self._looked_up.add((form, name, folder))
+        first = listed_name(name)
         for base in self._folders if folder is None else (folder, *self._folders):
-            if self._take_file(base, name) and form != EVERY:
+            if self._take_file(base, name, first) and form != EVERY:
                 return
 
-    def _take_file(self, base: str, name: str) -> bool:
+    def _take_file(self, base: str, name: str, first: str) -> bool:
         """Read the header *name* below *base* if there is one, else note its absence; return whether there is."""
-        path = os.path.join(base, name)
-        # Toolkits have few folders in common. NVRTC would wait for what is neither a file nor a directory.
-        if self._is_folder(os.path.dirname(path) or os.curdir) and self._is_file(path):
-            self._read(path)
-            return True
+        if self._names_in(base).may_contain(first):
+            path = os.path.join(base, name)
+            # Toolkits have few folders in common. NVRTC would wait for what is neither a file nor a directory.
+            if self._is_folder(os.path.dirname(path) or os.curdir) and self._is_file(path):
+                self._read(path)
+                return True
         self.found.absent.setdefault(base, {})[name] = None
         return False
 
@@ -225,7 +228,7 @@ class Scan:
         for base in bases:
             if (name := _below(base, path)) is not None:
                 for other in bases:
-                    self._take_file(other, name)
+                    self._take_file(other, name, listed_name(name))
         self._follow()
 
 

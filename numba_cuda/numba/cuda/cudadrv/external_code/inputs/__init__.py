@@ -5,8 +5,6 @@
 ``link_input``       one piece of code to link, and how it is made from what users pass
 ``kinds``            the kinds of linkable code: suffixes, magic bytes, classes
 ``cuda_source``      CUDA C++ source with its own compile options
-``bitcode``          LLVM bitcode
-``variable_source``  variables of device code that the host sets
 ``c_prototypes``     the C types with which Python calls functions
 ===================  ==================================================================
 """

@@ -80,6 +80,11 @@ class CalledFunction:
         return self.prototype.declaration(self.symbol)
 
     @property
+    def has_structs(self) -> bool:
+        """Whether there are structs by value whose parts are known."""
+        return any(each.has_parts for each in (self.prototype.returns, *self.prototype.parameters))
+
+    @property
     def types(self) -> str:
         """The types as C++ template arguments, which are all that an assertion depends on."""
         return ", ".join(map(_pattern, (self.prototype.returns, *self.prototype.parameters)))
@@ -112,12 +117,12 @@ def _of_llvm(llvm_type: str) -> CType:
     return _LLVM.get(llvm_type, CType(f"/* {llvm_type} */", "unknown", 0, 1))
 
 
-MOST_LEAVES = 128  # of a struct whose parts are compared
+MOST_LEAVES = 256  # of a struct whose parts are compared
 _VIEW = re.compile(r"(?:const )?(cuda::std::(?:md)?span)<([^,>]+)(.*)>&?")
 
 
 def _pattern(c_type: CType) -> str:
-    """Return the template of ``prototype_check`` that decides which C++ types fit a value of *c_type*."""
+    """Return the template of ``prototype_assertions`` that decides which C++ types fit a value of *c_type*."""
     if len(c_type.fields) > 1:  # a struct with one member may be memory for anything
         fields = ", ".join(f"nca_field<nca_name_{f.name}, {f.offset}, {_pattern(f.type)}>" for f in c_type.fields)
         return f"nca_with_members<{_pattern(replace(c_type, fields=()))}, {fields}>"

@@ -7,7 +7,6 @@ no linker accepts.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import inspect
 import io
@@ -22,12 +21,11 @@ from cuda.core import ObjectCode
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
 from numba_cuda_autolink.files import read_regular_file
+from numba_cuda_autolink.finished.variables import Variable
 
 from ..diagnostics.messages import safe_repr, shown
-from .bitcode import Bitcode
 from .cuda_source import CompileOptions, CUDASource
-from .kinds import BITCODE, CUDA, KINDS, PTX, Kind
-from .variable_source import VariableSource
+from .kinds import BITCODE, CUDA, KINDS, PTX, Bitcode, Kind
 
 # The classes of numba-cuda-mlir's ``cuda.LTOIR`` and the like, copies of numba-cuda's.
 _OTHER_LINKABLES = "numba_cuda_mlir.numba_cuda.cudadrv.linkable_code"
@@ -88,7 +86,7 @@ class LinkInput:
         kind, code = self.kind, self.code
         if not isinstance(self.name, str):
             raise LinkInputError(f"the name of the {kind} is {safe_repr(self.name)}, expected a str")
-        for text in (self.name, *_texts(dataclasses.astuple(self.options))):
+        for text in (self.name, *_texts(tuple(vars(self.options).values()))):
             if fault := _text_fault(text) or ("a NUL" if "\0" in text else ""):
                 raise LinkInputError(f"the name or an option of the {kind} is {safe_repr(text)}: it has {fault}")
         if kind in (CUDA, PTX):
@@ -260,3 +258,31 @@ def _bytes(data: Any, name: str) -> bytes:
         return bytes(memoryview(data))
     except TypeError:
         raise LinkInputError(f"{name!r} holds {shown(data)}, expected bytes or str") from None
+
+
+_ALIGNMENT = 16  # bytes: the most that a load of C++ needs
+
+
+class VariableSource(CUDASource):
+    """The definition of a variable of device code, which ``memory`` sets in each module that is loaded with it.
+
+    Its size alone is defined: C++ declares its type.
+    """
+
+    def __init__(self, memory: Variable):
+        self.memory = memory
+        described = memory.type
+        super().__init__(
+            f"// {described}\n"
+            f'extern "C" {{ __{described.space}__ __align__({_ALIGNMENT}) unsigned char'
+            f" {described.name}[{described.nbytes}]; }}\n",
+            name=f"variable {described.name}",
+        )
+        # The simulator's base class takes no arguments for them.
+        self.setup_callback, self.teardown_callback = self._set_up, self._tear_down
+
+    def _set_up(self, module: Any) -> None:
+        self.memory.load(module)
+
+    def _tear_down(self, module: Any) -> None:
+        self.memory.unload(module)  # numba-cuda unloads it, although others may keep its code

@@ -103,7 +103,9 @@ def link_checked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[b
     # The log is cached with the code, so what differs from run to run is left out. Parts are named by their numbers:
     # equal code may be called otherwise where the link is found in the cache.
     numbers = (job.parts.index(each.part) + 1 for each in interfaces if not each.is_whole)
-    notes = (f"not checked: the parameters of functions in input {number}, which cannot be read" for number in numbers)
+    notes = [f"not checked: the parameters of functions in input {number}, which cannot be read" for number in numbers]
+    hidden = dict.fromkeys(each.symbol for part in job.parts for each in part.hidden)
+    notes += [f"not checked: the members of structs by value of {f}, which C++ does not take apart" for f in hidden]
     return outcome.code, "\n".join((_TIMES.sub("", log).strip(), *notes)).strip()
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from numba_cuda_autolink.ptx import ptx_references, ptx_symbols
 
-from ..formats.symbol_record import Symbols
+from ..formats.symbols import Symbols
 from .ltoir_probes import PROBE_SYMBOLS, ptx_of_ltoir
 
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..inputs import kinds
-from ..inputs.link_input import LinkInput, line_marker
-from ..inputs.variable_source import VariableSource
+from ..inputs.link_input import LinkInput, VariableSource, line_marker
 from ..platform.target import Target
 from .kernel_code import KernelCode
 

@@ -13,8 +13,7 @@ import re
 from collections.abc import Iterable
 
 from ..inputs import kinds
-from ..inputs.link_input import LinkInput
-from ..inputs.variable_source import VariableSource
+from ..inputs.link_input import LinkInput, VariableSource
 from .errors import LinkError, link_error
 from .link_plan import LinkPlan, PlannedInput
 

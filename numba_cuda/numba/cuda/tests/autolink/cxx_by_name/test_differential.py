@@ -21,7 +21,7 @@ from numba import cuda, from_dtype
 from numba.cuda import autolink, types
 from numba.cuda.autolink.c_abi.c_types import CABIError
 from numba.cuda.autolink.c_abi.extern import prototype
-from numba.cuda.autolink.cxx_by_name import enumerators
+from numba.cuda.autolink.cxx_by_name import results
 from numba.cuda.autolink.cxx_by_name.questions import resolve_for
 from numba.cuda.autolink.cxx_by_name.results import WrittenArgumentError
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
@@ -183,7 +183,7 @@ class Trial:
 
     def find_type(self, argument: Argument) -> types.Type:
         if argument.form == "returned":
-            return enumerators.make_enumerator_type(from_dtype(np.dtype(argument.type.dtype)))
+            return results.make_enumerator_type(from_dtype(np.dtype(argument.type.dtype)))
         value = eval(argument.python, self.names)
         return types.literal(value) if isinstance(value, str) else typeof(value, Purpose.constant)
 
@@ -287,6 +287,6 @@ def check_batch(kind: str, seed: int, folder: Path) -> int:
 def test_calls_compute_what_the_host_computes(kind, request, thorough, tmp_path):
     """``--draws`` calls, on the GPU if there is one."""
     share, of_kernel = DRAWN[kind]
-    count = (request.config.getoption("--draws") or (20_000 if thorough else 500)) * share // 500
+    count = (request.config.getoption("--draws") or (20_000 if thorough else 150)) * share // 500
     made = sum(check_batch(kind, seed, tmp_path) for seed in range(-(-count // of_kernel)))
     assert made > count / 4

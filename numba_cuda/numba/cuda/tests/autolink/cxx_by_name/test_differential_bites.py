@@ -12,7 +12,7 @@ from numba.core.errors import NumbaError
 from numba.cuda import types
 from numba.cuda.autolink.c_abi import c_types, extern
 from numba.cuda.autolink.c_abi.c_types import CABIError
-from numba.cuda.autolink.cxx_by_name import calls, enumerators, records, results, written_arguments
+from numba.cuda.autolink.cxx_by_name import calls, records, results, written_arguments
 from numba.cuda.cudadrv.external_code.compile import prototype_assertions
 from numba.cuda.cudadrv.external_code.inputs import c_prototypes
 
@@ -54,8 +54,7 @@ def strings_are_not_passed(patch):
 
 def enumerators_are_numbers(patch):
     """What C++ returned is not an enumerator when it goes in again."""
-    for module in (enumerators, results):
-        patch.setattr(module, "make_enumerator_type", lambda underlying: underlying)
+    patch.setattr(results, "make_enumerator_type", lambda underlying: underlying)
 
 
 def named_tuples_have_members_of_their_names(patch):

@@ -10,7 +10,7 @@ import pytest
 from autolink_support import CC, build, symbols
 from numba import cuda
 from numba.cuda import autolink, types
-from numba.cuda.autolink.cxx_by_name.enumerators import make_enumerator_type
+from numba.cuda.autolink.cxx_by_name.results import make_enumerator_type
 
 f32, f64, i32, i64 = types.float32, types.float64, types.int32, types.int64
 

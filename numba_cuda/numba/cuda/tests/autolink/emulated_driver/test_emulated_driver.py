@@ -96,6 +96,38 @@ class TestAProgram:
         """
         assert run(code) == (0, "ComputeCapability(major=9, minor=0) CUDA_SUCCESS 0\n", "")
 
+    def test_loads_cached_kernels_in_a_second_process(self, tmp_path):
+        start = """
+            import numpy as np
+            from numba import cuda
+            add = 'extern "C" __device__ int add(int *out, int x) { *out = x + 7; return 0; }'
+            add_seven = cuda.declare_device("add", "int32(int32)")
+        """
+        kernel = """
+            @cuda.jit(cache=True, {options})
+            def kernel_{number}(x):
+                x[0] = {value} + {function}(x[1])
+            x = cuda.to_device(np.array([0, 10], np.int32))
+            kernel_{number}[1, 1](x)
+            print(x.copy_to_host()[0], *kernel_{number}.stats.cache_hits.values())
+        """
+        texts, external, allocated = [start], "link=[cuda.CUSource(add)]", "np.ones(x.size).size"
+        kinds = (
+            ("", "x.size"),
+            ("lto=False", "x.size"),
+            ("", allocated),
+            ("lto=False", allocated),
+            (external, "x.size"),
+        )
+        for options, value in kinds:
+            function = "add_seven" if options == external else "abs"
+            texts.append(kernel.format(options=options, number=len(texts), value=value, function=function))
+        (tmp_path / "program.py").write_text("".join(map(textwrap.dedent, texts)))
+        program = f"import runpy; runpy.run_path({str(tmp_path / 'program.py')!r})"
+        for hits in "", " 1":
+            found = run(program, NUMBA_CACHE_DIR=str(tmp_path), NUMBA_CUDA_ENABLE_NRT="1")
+            assert found == (0, f"12{hits}\n" * 4 + f"19{hits}\n", "")
+
     def test_says_what_the_variable_may_be(self):
         _, _, errors = run("import numba.cuda", NUMBA_CUDA_AUTOLINK_EMULATE="yes")
         assert "NUMBA_CUDA_AUTOLINK_EMULATE is 'yes'" in errors

@@ -269,9 +269,19 @@ class TestArguments:
             build(scope["kernel"], "void(float32[:, ::1])")
 
 
+# Of the cases: every shape of a block, number of items, algorithm and size of a warp, and six types.
+SHORT = (0, 7, 14, 16, 21, 23)
+
+
 @pytest.mark.gpu
 class TestOnTheGPU:
-    @pytest.mark.parametrize("case", cub_cases.matrix(), ids=str)
+    @pytest.mark.parametrize(
+        "case",
+        [
+            pytest.param(case, id=str(case), marks=[] if case.number in SHORT else [pytest.mark.thorough])
+            for case in cub_cases.matrix()
+        ],
+    )
     def test_every_primitive(self, case):
         wrong = cub_cases.check(case)
         assert not wrong, "\n".join(wrong)

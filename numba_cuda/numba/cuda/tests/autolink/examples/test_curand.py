@@ -17,7 +17,6 @@ from numba.cuda.core.errors import TypingError
 from repository import EXAMPLES, module
 
 curand, generator, distributions = (module(EXAMPLES, f"curand{name}") for name in ("", ".generator", ".distributions"))
-philox_function = module(EXAMPLES, "curand.philox").philox
 
 try:
     generator.headers()

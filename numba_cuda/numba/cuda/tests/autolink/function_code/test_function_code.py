@@ -16,7 +16,7 @@ from numba.cuda.autolink.protocol.call_sites import CallSite
 from numba.cuda.autolink.protocol.callee import find_callee
 from numba.cuda.cudadrv.external_code import pipeline
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Timeline
-from numba.cuda.cudadrv.external_code.formats import symbol_record
+from numba.cuda.cudadrv.external_code.formats import symbols
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.plan.kernel_code import SymbolSite
@@ -55,7 +55,7 @@ def test_a_build_makes_one_plan_and_one_list_of_call_sites_and_reads_symbols_onc
     counting(monkeypatch, counts, "plans", LinkPlan, "of")
     counting(monkeypatch, counts, "lists of call sites", function_code, "origins_of")
     counting(monkeypatch, counts, "lists of call sites", build_record, "origins_of")
-    counting(monkeypatch, counts, "readings of symbols", symbol_record, "undefined_functions")
+    counting(monkeypatch, counts, "readings of symbols", symbols, "undefined_functions")
     counting(monkeypatch, counts, "links", pipeline, "run_link")
     built = build(kernel)
     assert len(built.call_sites) == 4

@@ -4,7 +4,6 @@ seen, and what cannot be found again is not cached. What changes nothing hits.""
 
 from __future__ import annotations
 
-import os
 import shutil
 import textwrap
 
@@ -28,51 +27,9 @@ from numba.cuda import types
 from numba.cuda.extending import intrinsic, overload, register_jitable
 def more(x): pass
 """
-INTRINSIC = """
-@intrinsic
-def raw(typing, x):
-    def codegen(context, builder, signature, arguments):
-        return builder.add(arguments[0], context.get_constant(types.int32, AMOUNT))
-    return types.int32(x), codegen
-@overload(more, target="cuda")
-def ol_more(x): return lambda x: raw(x)
-"""
 
 
-def test_a_body_in_another_module_counts(program):
-    file = program.folder / "elsewhere.py"
-    program.write("from elsewhere import more\nadd = Add(3)", WITH_MORE)
-    for amount in 1, 2:
-        file.write_text(ELSEWHERE + INTRINSIC.replace("AMOUNT", str(amount)))
-        os.utime(file, (1, 1))
-        assert [program.run().status, program.run().status] == ["built", "loaded"]
-
-
-OVERLOADED = """
-    from numba.cuda.extending import overload
-    def more(x): pass
-    def declare(amounts):
-        @overload(more, target="cuda")
-        def ol_more(x):
-            amount = next(iter(amounts))
-            return lambda x: x + amount
-    declare(AMOUNTS)
-    add = Add(3)
-"""
 WITH_MORE = KERNEL.replace("add(x[1])", "add(x[1]) + more(x[1])")
-
-
-def test_what_an_overload_closes_over_counts(program):
-    for amounts in "[1]", "[2]":
-        program.write(OVERLOADED.replace("AMOUNTS", amounts), WITH_MORE)
-        assert [program.run().status for _ in range(2)] == ["built", "loaded"]
-
-
-def test_an_overload_that_cannot_be_told_apart_is_not_cached(program):
-    program.write(OVERLOADED.replace("AMOUNTS", "(each for each in (1, 2))"), WITH_MORE)
-    run = program.run()
-    assert run.status == "built"
-    assert "is not cached: " in run.log and "cannot pickle 'generator' object" in run.log
 
 
 def test_an_object_without_a_link_key_for_a_call_is_loaded(program):
@@ -86,29 +43,6 @@ HOOKED = """
         def __numba_cuda_link_key__(self, x):
             return 1
 """
-HOOKS = {
-    "a text that is executed": (
-        "exec(\"def link(self, x): return autolink.CUDASource(code('add', AMOUNT))\", globals())"
-    ),
-    "a class attribute": (
-        "Hooked.size = AMOUNT\ndef link(self, x): return autolink.CUDASource(code('add', self.size))"
-    ),
-}
-
-
-@pytest.mark.parametrize("text", HOOKS.values(), ids=HOOKS)
-def test_the_code_of_a_hook_counts_beside_the_link_key(program, text):
-    """By its content alone: all files have one time."""
-    cubins = []
-    for amount in 1, 2, 1:
-        hooked = textwrap.dedent(HOOKED) + text.replace("AMOUNT", str(amount))
-        program.write(hooked + "\nHooked.__numba_cuda_link__ = link\nadd = Hooked(0)")
-        for file in program.folder.glob("*.py"):
-            os.utime(file, (1, 1))
-        cubins.append([program.run().cubin, program.run().cubin])
-    (first, again), (second, _), back = cubins
-    assert first == again == back[0]
-    assert first != second
 
 
 @pytest.mark.thorough

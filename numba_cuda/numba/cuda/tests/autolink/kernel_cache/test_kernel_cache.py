@@ -9,7 +9,6 @@ import stat
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 from cache_support import posix_only
@@ -433,29 +432,12 @@ def test_without_this_project_its_files_are_not_in_the_way(program):
 # Faults
 
 
-def _truncate(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-100])
-
-
-def _flip(path: Path) -> None:
+def test_a_damaged_file_costs_one_warning_and_a_build(program):
+    program.write("add = Add(3)")
+    good, path = program.run(), program.file()
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 4
     path.write_bytes(data)
-
-
-def _to_folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
-FAULTS = {"truncated": _truncate, "flipped": _flip, "empty": lambda path: path.write_bytes(b""), "folder": _to_folder}
-
-
-@pytest.mark.parametrize("damage", FAULTS.values(), ids=FAULTS)
-def test_a_damaged_file_costs_one_warning_and_a_build(program, damage):
-    program.write("add = Add(3)")
-    good = program.run()
-    damage(program.file())
     run = program.run()
     assert (run.status, run.cubin, len(run.warnings)) == ("built", good.cubin, 1)
     assert "found a damaged cache entry and rebuilds it" in run.warnings[0]
@@ -525,11 +507,10 @@ def test_a_process_that_is_killed_while_it_writes_does_no_harm(program):
 
 
 @posix_only
-@pytest.mark.parametrize("place", ["the entry", "the folder"])
-def test_nothing_is_unpickled_that_another_user_could_have_written(program, place):
+def test_nothing_is_unpickled_that_another_user_could_have_written(program):
     program.write("add = Add(3)")
     assert program.run().status == "built"
-    (program.file() if place == "the entry" else program.file().parent).chmod(0o777)
+    program.file().chmod(0o777)
     run = program.run(
         before="""
 import pickle
@@ -639,64 +620,72 @@ def test_which_arguments_are_literals_counts(program):
         assert [program.run().status, program.run().status] == ["built", "loaded"]
 
 
-@pytest.mark.parametrize(
-    "amount",
-    [
-        'getattr(settings, "AMO" + "UNT")',
-        'operator.attrgetter("AMO" + "UNT")(settings)',
-        'vars(settings)["AMO" + "UNT"]',
-        'globals()["AMO" + "UNT"]',
-        'eval("AMO" + "UNT")',
-        'sys.modules["settings"].AMOUNT',
-        'importlib.import_module("settings").AMOUNT',
-    ],
+LOOK_UPS = (
+    'getattr(settings, "AMO" + "UNT")',
+    'operator.attrgetter("AMO" + "UNT")(settings)',
+    'vars(settings)["AMO" + "UNT"]',
+    'globals()["AMO" + "UNT"]',
+    'eval("AMO" + "UNT")',
+    'sys.modules["settings"].AMOUNT',
+    'importlib.import_module("settings").AMOUNT',
 )
-def test_a_kernel_is_not_cached_whose_overload_looks_up_what_its_code_does_not_name(program, amount):
-    looks_up = """
-    import importlib, operator, sys
-    from numba.cuda.extending import overload
-    import settings
-    def more(x): pass
-    @overload(more, target="cuda")
-    def ol_more(x):
-        amount = EXPRESSION
-        return lambda x: x + amount
-    """
+
+
+def test_a_kernel_is_not_cached_whose_overload_looks_up_what_its_code_does_not_name(program):
+    text, kernels = ["AMOUNT = 3"], []
+    for number, look_up in enumerate(LOOK_UPS):
+        text.append(f"""
+            import importlib, operator, sys
+            from numba.cuda.extending import overload
+            import settings
+            def more{number}(x): pass
+            @overload(more{number}, target="cuda")
+            def ol_more(x):
+                amount = {look_up}
+                return lambda x: x + amount
+        """)
+        own = KERNEL.replace("def kernel", f"def kernel{number}").replace("add(x[1])", f"more{number}(add(x[1]))")
+        kernels.append(own + f"from looks_up import more{number}\n")
     (program.folder / "settings.py").write_text("AMOUNT = 3\n")
-    text = "AMOUNT = 3\n" + textwrap.dedent(looks_up).replace("EXPRESSION", amount)
-    (program.folder / "looks_up.py").write_text(text)
-    program.write("add = Add(3)", KERNEL.replace("add(x[1])", "more(add(x[1]))") + "from looks_up import more\n")
+    (program.folder / "looks_up.py").write_text("\n".join(map(textwrap.dedent, text)))
+    program.write("add = Add(3)", "".join(kernels))
+    names = [f"kernel{number}" for number in range(len(LOOK_UPS))]
     for _ in range(2):
-        run = program.run()
-        assert run.status == "built"
-    assert "while a kernel is compiled" in run.log
+        runs = program.runs(*names)
+        assert {run.status for run in runs} == {"built"}
+        said = [line for line in runs[0].log.splitlines() if "while a kernel is compiled" in line]
+        assert [f"kernel {name!r} is not cached: " in line for name, line in zip(names, said, strict=True)] == [
+            True
+        ] * 7
 
 
-@pytest.mark.parametrize(
-    "module",
-    ["def __getattr__(name):\n    if name == 'N': return int(os.environ['N'])\n    raise AttributeError(name)",
-     "import sys, types\nclass Module(types.ModuleType):\n    N = property(lambda self: int(os.environ['N']))\n"
-     "sys.modules[__name__].__class__ = Module"],
-    ids=["__getattr__", "a property"],
-)  # fmt: skip
-def test_attributes_that_a_module_makes_when_asked_count(program, module):
-    kernels = """
-    from numba import cuda
-    from parts import *
-    import lazy
-    @cuda.jit(device=True)
-    def f(x): return x + lazy.N
-    @cuda.jit(cache=True)
-    def kernel(x): x[0] = add(x[1]) + lazy.N
-    @cuda.jit(cache=True)
-    def other(x): x[0] = f(add(x[1]))
-    """
-    (program.folder / "lazy.py").write_text(f"import os\n{module}")
+MAKE_ATTRIBUTES = {
+    "by_function": "def __getattr__(name):\n    if name == 'N': return int(os.environ['N'])\n"
+    "    raise AttributeError(name)",
+    "by_property": "import sys, types\nclass Module(types.ModuleType):\n"
+    "    N = property(lambda self: int(os.environ['N']))\nsys.modules[__name__].__class__ = Module",
+}
+
+
+def test_attributes_that_a_module_makes_when_asked_count(program):
+    kernels = "from parts import *\n"
+    for name, module in MAKE_ATTRIBUTES.items():
+        (program.folder / f"{name}.py").write_text(f"import os\n{module}")
+        kernels += textwrap.dedent(f"""
+            import {name}
+            @cuda.jit(device=True)
+            def f_{name}(x): return x + {name}.N
+            @cuda.jit(cache=True)
+            def here_{name}(x): x[0] = add(x[1]) + {name}.N
+            @cuda.jit(cache=True)
+            def below_{name}(x): x[0] = f_{name}(add(x[1]))
+        """)
     program.write("add = Add(3)", kernels)
+    names = [f"{place}_{name}" for name in MAKE_ATTRIBUTES for place in ("here", "below")]
     for number in "12":
         for status in "built", "loaded":
-            runs = program.runs("kernel", "other", before=f"os.environ['N'] = '{number}'")
-            assert [run.status for run in runs] == [status, status]
+            runs = program.runs(*names, before=f"os.environ['N'] = '{number}'")
+            assert {run.status for run in runs} == {status}
 
 
 WITH_VARIABLE = """

@@ -53,7 +53,9 @@ class TestCombinations:
 
     def test_continuous_integration_runs_the_corners_and_nvmath_and_both_ends_of_numba_cuda_mlir(self):
         checked = set(compatibility.CHECKED)
-        assert set(CORNERS) < checked <= {*COMBINATIONS, *compatibility.SECOND_FRONT_END}
+        newest = max(compatibility.NEWEST_PYTHON, compatibility.ONE_PYTHON)
+        last = dataclasses.replace(CORNERS[-1], python=newest, mlir=compatibility.MLIR[-1])
+        assert {*CORNERS[:-1], last} < checked
         of_mlir = [combination for combination in checked if combination.mlir]
         assert {combination.mlir for combination in of_mlir} == set(compatibility.MLIR)
         (oldest,) = [each for each in of_mlir if each.mlir == compatibility.MLIR[0]]
@@ -66,13 +68,20 @@ class TestCombinations:
 class TestParts:
     """What continuous integration runs of the tests with each of its combinations."""
 
-    def test_both_parts_meet_both_ends_of_cuda_and_python(self):
+    def corners_with(self, part):
+        chosen = {str(compatibility.TESTS / name) for name in part}
+        return [each for each in compatibility.CHECKED if chosen <= set(compatibility.part_of(each))]
+
+    def test_the_seams_meet_both_ends_of_cuda_and_python(self):
         assert set(compatibility.SEAM_TESTS) < set(compatibility.FRONT_END_TESTS)
-        for part in compatibility.SEAM_TESTS, compatibility.CUDA_TESTS:
-            chosen = {str(compatibility.TESTS / name) for name in part}
-            met = [combination for combination in CORNERS if chosen <= set(compatibility.part_of(combination))]
-            assert {combination.cuda for combination in met} == {compatibility.CUDA[0], compatibility.CUDA[-1]}
-            assert {combination.python for combination in met} == {compatibility.PYTHON[0], compatibility.NEWEST_PYTHON}
+        met = self.corners_with(compatibility.SEAM_TESTS)
+        assert {combination.cuda for combination in met} == {compatibility.CUDA[0], compatibility.CUDA[-1]}
+        assert {combination.python for combination in met} == {compatibility.PYTHON[0], compatibility.NEWEST_PYTHON}
+
+    def test_processes_and_files_meet_the_newest_python_and_compiling_the_oldest_cuda(self):
+        newest = max(compatibility.NEWEST_PYTHON, compatibility.ONE_PYTHON)
+        assert [each.python for each in self.corners_with(compatibility.PYTHON_TESTS)] == [newest]
+        assert [each.cuda for each in self.corners_with(compatibility.CUDA_TESTS)] == [compatibility.CUDA[0]]
 
     def test_what_they_name_is_there(self):
         for combination in compatibility.CHECKED:
@@ -81,8 +90,8 @@ class TestParts:
             assert [path for path in paths if not Path(path).exists()] == []
 
     def test_with_nvmath_the_tests_of_it_run(self):
-        (combination,) = {each for each in compatibility.CHECKED if not each.mlir} - set(CORNERS)
-        assert compatibility.part_of(combination)[:2] == ["-k", "nvmath"]
+        (combination,) = [each for each in compatibility.CHECKED if each.cuda == compatibility.NVMATH_CUDA]
+        assert compatibility.part_of(combination)[:2] == ["-k", "(nvmath or mlir) and not NumbaCudaMLIR"]
         assert "def test_nvmath" in (compatibility.TESTS / "examples" / "test_examples.py").read_text()
 
 

@@ -75,7 +75,7 @@ def layered(folder, wheel, pth):
     below = folder / "layer"
     copy_numba_cuda(below)
     (environment.site / pth).write_text(f"import site; site.addsitedir({str(below)!r})\n")
-    environment.pip(wheel)
+    zipfile.ZipFile(wheel).extractall(environment.site)  # as pip does, in a tenth of the time
     return Environment(environment.python, environment.site, below, environment.site)
 
 
@@ -123,34 +123,29 @@ facts["loaded"] = [name for name in MODULES if name in sys.modules]
 ALL_MODULES = """
 import importlib
 facts["files"] = [importlib.import_module(name).__file__ for name in MODULES]
+from numba.cuda.autolink import Report
+from numba.cuda.autolink.function_code.call_graph import CallGraph
+report = Report("f", None, None, "(int32)", CallGraph((), ()), (), ())
+facts["reports"] = [report.to_html()[:15], report.to_svg()[:4], report.changes_since(report, "html")[:15]]
+facts["errors"] = []
+for name in "autolink", "cudadrv.external_code.link":
+    try:
+        exec(f"from numba.cuda.{name} import nothing")
+    except ImportError as error:
+        facts["errors"].append(str(error).partition(" (")[0])
 """
 
 
 def test_importing_numba_cuda_activates(environment, modules):
+    """Reports find their templates, and a name that no package has is an ImportError."""
     facts = environment.facts(f"MODULES = {modules}" + LOADED_MODULES + ALL_MODULES)
     assert facts["numba.cuda"] == str(environment.numba_cuda / FOLDER / "__init__.py")
     assert "numba.cuda.autolink" in facts["loaded"]
     assert [file for file in facts["files"] if not file.startswith(str(environment.autolink / FOLDER))] == []
     assert len(facts["files"]) > 5
-
-
-def test_a_name_that_no_package_has_is_an_import_error(environment):
-    for package in ("autolink", "cudadrv.external_code.link"):
-        done = environment.run(f"import numba.cuda; from numba.cuda.{package} import nothing")
-        assert done.stderr.splitlines()[-1].startswith("ImportError: cannot import name 'nothing'")
-
-
-def test_reports_find_their_templates(environment):
-    facts = environment.facts(
-        """
-        import numba.cuda
-        from numba.cuda.autolink import Report
-        from numba.cuda.autolink.function_code.call_graph import CallGraph
-        report = Report("f", None, None, "(int32)", CallGraph((), ()), (), ())
-        facts["begin"] = [report.to_html()[:15], report.to_svg()[:4], report.changes_since(report, "html")[:15]]
-        """
-    )
-    assert facts == {"begin": ["<!DOCTYPE html>", "<svg", "<!DOCTYPE html>"]}
+    assert facts["reports"] == ["<!DOCTYPE html>", "<svg", "<!DOCTYPE html>"]
+    packages = "numba.cuda.autolink", "numba.cuda.cudadrv.external_code.link"
+    assert facts["errors"] == [f"cannot import name 'nothing' from '{each}'" for each in packages]
 
 
 def test_the_environment_variable_turns_this_project_off(environment, modules):
@@ -262,7 +257,7 @@ def test_if_this_project_cannot_be_imported_numba_cuda_can_and_warns_once(finder
 
 def test_without_numba_cuda_python_starts_and_numba_imports(tmp_path, wheel):
     environment = bare(tmp_path)
-    environment.pip(wheel)
+    zipfile.ZipFile(wheel).extractall(environment.site)
     assert environment.facts("import numba; facts['numba'] = numba.__name__") == {"numba": "numba"}
 
 

@@ -104,24 +104,6 @@ def test_a_long_diagnosis_is_cut_in_the_first_line_and_follows_in_whole():
     assert second == f"  {first[:-3]}{second[2 + len(first) - 3 :]}" and second.count("long ") >= 40
 
 
-def test_an_error_in_a_device_function_names_the_call_there():
-    def refuse():
-        raise ValueError("no")
-
-    function = Linked("deep", refuse).function
-
-    @cuda.jit(device=True)
-    def inner(x):
-        return function(x) + 1
-
-    def kernel(x):
-        x[0] = inner(x[1])
-
-    with pytest.raises(TypingError) as caught:
-        build(kernel)
-    assert f"called at: {__file__}:{inner.py_func.__code__.co_firstlineno + 2} in " in str(caught.value)
-
-
 def test_an_object_whose_repr_raises_is_still_named():
     class Unprintable:
         def __repr__(self):

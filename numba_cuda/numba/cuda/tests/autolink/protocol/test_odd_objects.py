@@ -273,35 +273,17 @@ def test_a_proxy_of_an_object_is_refused_or_gets_the_objects_code(wrap):
     assert code_or_error(kernel) in (None, [f"add_{target.number}"])
 
 
-def test_a_hook_that_raises_when_it_is_read_is_an_error_at_the_call():
-    class Lazy(Add):
-        @property
-        def __numba_cuda_link__(self):
-            raise RuntimeError("the generator is not installed")
+@pytest.mark.parametrize("name", ["__numba_cuda_link__", "__numba_cuda_link_key__"])
+def test_a_hook_that_raises_when_it_is_read_is_an_error_at_the_call(name):
+    @property
+    def hook(self):
+        raise RuntimeError("the generator is not installed")
 
-    lazy = Lazy()
+    lazy = type("Lazy", (Add,), {name: hook})()
 
-    def kernel(x):
-        x[0] = lazy(x[1])
-
-    with pytest.raises(TypingError, match="raised RuntimeError: the generator is not installed") as caught:
-        build(kernel)
+    with pytest.raises(TypingError, match=f"{name} raised RuntimeError: the generator is not installed") as caught:
+        build(calls(lazy))
     assert f"called at: {__file__}" in str(caught.value)
-
-
-def test_a_link_key_that_raises_when_it_is_read_is_an_error_at_the_call():
-    class Lazy(Add):
-        @property
-        def __numba_cuda_link_key__(self):
-            raise RuntimeError("no key")
-
-    lazy = Lazy()
-
-    def kernel(x):
-        x[0] = lazy(x[1])
-
-    with pytest.raises(TypingError, match="__numba_cuda_link_key__ raised RuntimeError: no key"):
-        build(kernel)
 
 
 def test_an_object_that_answers_to_every_name_has_no_hook():

@@ -2,8 +2,6 @@
 """Every object that typing resolves a call to is asked for its code, however it is reached."""
 
 import operator
-import types as pytypes
-from collections import namedtuple
 
 import pytest
 from autolink_support import Linked, adder, build
@@ -37,37 +35,6 @@ def asked_once(spy, kernel, signature="void(int32[::1])", argtypes=(types.int32,
     return linked
 
 
-def test_a_closure_variable():
-    spy = Linked("in_closure")
-    function = spy.function
-
-    def kernel(x):
-        x[0] = function(x[1])
-
-    asked_once(spy, kernel)
-
-
-def test_an_attribute_of_a_module():
-    spy = Linked("in_other_module")
-    module = pytypes.ModuleType("other_module")
-    module.function = spy.function
-
-    def kernel(x):
-        x[0] = module.function(x[1])
-
-    asked_once(spy, kernel)
-
-
-def test_a_field_of_a_named_tuple():
-    spy = Device("in_named_tuple")
-    functions = namedtuple("Functions", "f")(spy.function)
-
-    def kernel(x):
-        x[0] = functions.f(x[1])
-
-    asked_once(spy, kernel)
-
-
 def test_an_element_of_a_tuple():
     one, two = Device("element_one"), Device("element_two")
     functions = (one.function, two.function)
@@ -77,32 +44,6 @@ def test_an_element_of_a_tuple():
 
     asked_once(two, kernel)
     assert one.asked == []
-
-
-def test_one_of_two_chosen_at_compile_time():
-    one, two = Linked("chosen_one"), Linked("chosen_two")
-    first, second, flag = one.function, two.function, True
-
-    def kernel(x):
-        f = first if flag else second
-        x[0] = f(x[1])
-
-    asked_once(one, kernel)
-    assert two.asked == []
-
-
-def test_an_object_passed_to_a_device_function():
-    spy = Linked("passed")
-    function = spy.function
-
-    @cuda.jit(device=True)
-    def apply(f, x):
-        return f(x)
-
-    def kernel(x):
-        x[0] = apply(function, x[1])
-
-    asked_once(spy, kernel)
 
 
 @pytest.mark.parametrize("options", [{}, {"inline": "always"}, {"forceinline": True}])
@@ -123,37 +64,6 @@ def test_calls_in_nested_device_functions(options):
 
     linked = asked_once(spy, kernel)
     assert [site.line for site in linked.call_sites] == [inner.py_func.__code__.co_firstlineno + 2]
-
-
-def test_a_second_kernel_gets_the_code_of_a_device_function_that_is_compiled_already():
-    spy = Linked("shared_by_kernels")
-    function = spy.function
-
-    @cuda.jit(device=True)
-    def shared(x):
-        return function(x)
-
-    def kernel(x):
-        x[0] = shared(x[1])
-
-    def other_kernel(x):
-        x[0] = shared(x[1]) + 1
-
-    asked_once(spy, kernel)
-    asked_once(spy, other_kernel)
-
-
-def test_a_local_closure_that_is_inlined():
-    spy = Linked("in_local_closure")
-    function = spy.function
-
-    def kernel(x):
-        def local(y):
-            return function(y) + 1
-
-        x[0] = local(x[1])
-
-    asked_once(spy, kernel)
 
 
 class Owner:
@@ -202,34 +112,13 @@ def owner_neg(self):
         return lambda self: function(7)
 
 
-def uses_plus(owner):
-    def kernel(x):
-        x[0] = owner + x[1]
-
-    return kernel
-
-
-def uses_getitem(owner):
-    def kernel(x):
-        x[0] = owner[x[1]]
-
-    return kernel
-
-
-def uses_neg(owner):
-    def kernel(x):
-        x[0] = -owner
-
-    return kernel
-
-
-@pytest.mark.parametrize("uses", [uses_plus, uses_getitem, uses_neg])
-def test_calls_in_the_bodies_of_overloads(uses):
-    spy = Linked(uses.__name__)
-    kernel = uses(Owner({uses.__name__.removeprefix("uses_"): spy.function}))
-    linked = build(kernel)
-    assert [asked.__class__ for asked in spy.asked] == [tuple]
-    assert len(linked.inputs) == 1
+@pytest.mark.parametrize(("name", "use"), [("plus", "owner + x[1]"), ("getitem", "owner[x[1]]"), ("neg", "-owner")])
+def test_calls_in_the_bodies_of_overloaded_operators(name, use):
+    spy = Linked(f"uses_{name}")
+    names = {"owner": Owner({name: spy.function})}
+    exec(f"def kernel(x):\n    x[0] = {use}", names)
+    linked = build(names["kernel"])
+    assert len(spy.asked) == 1 and len(linked.inputs) == 1
 
 
 def test_an_intrinsic_that_compiles_a_python_function():

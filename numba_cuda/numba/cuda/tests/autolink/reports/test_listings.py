@@ -10,7 +10,7 @@ from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.autolink.reports.collect import report_of
 from numba.cuda.autolink.reports.comparison import changes
-from numba.cuda.autolink.reports.disassembly import nvdisasm
+from numba.cuda.autolink.reports.listings import nvdisasm
 from numba.cuda.autolink.reports.occupancy import occupancy
 
 CALLED = 'extern "C" __device__ __noinline__ int {0}(int *out, int x) {{ *out = x * x + 5; return 0; }}'

@@ -79,10 +79,6 @@ class Type:
         return self.kind == "struct" and self.cxx[0] == "T"
 
     @property
-    def needs_std(self) -> bool:
-        return any(each.kind in ("half", "complex", "tuple") for each in self.parts)
-
-    @property
     def has_bits(self) -> bool:
         return any(member.bits for each in self.parts for member in each.members)
 

@@ -102,34 +102,38 @@ class Feature:
 
 @dataclass(frozen=True)
 class Change:
-    """A program with these features, whose variants change from *before* to *after*: in one kernel, or each in a
-    kernel of its own."""
+    """A program with these features, whose variants change from *before* to *after*; *places* has the number of each
+    feature's kernel."""
 
     features: tuple[Feature, ...]
     before: tuple[int, ...]
     after: tuple[int, ...]
-    is_apart: bool = False
+    places: tuple[int, ...]
 
     @property
     def kernels(self) -> list[str]:
         """The names of the kernels."""
-        return [f"kernel{place}" for place in range(len(self.features))] if self.is_apart else ["kernel"]
+        return [f"kernel{place}" for place in range(max(self.places) + 1)]
 
     def __repr__(self) -> str:
-        shown = zip(self.features, self.before, self.after, strict=True)
-        return "; ".join(f.name if b == a else f"{f.name} ({f.variants[b]} -> {f.variants[a]})" for f, b, a in shown)
+        shown = zip(self.places, self.features, self.before, self.after, strict=True)
+        return "; ".join(
+            f"{place}: {f.name}" + ("" if b == a else f" ({f.variants[b]} -> {f.variants[a]})")
+            for place, f, b, a in shown
+        )
 
     def files(self, variants: tuple[int, ...]) -> dict[str, str]:
         """Return the files of the program with *variants*: texts by name."""
-        parts, modules, statements, others = _PARTS, "", [], {}
-        for place, (feature, variant) in enumerate(zip(self.features, variants, strict=True), 2):
+        parts, modules, others = _PARTS, "", {}
+        statements = [""] * len(self.kernels)
+        for number, (feature, variant) in enumerate(zip(self.features, variants, strict=True)):
             parts += feature.text(feature.parts, variant) + "\n"
             modules += feature.text(feature.modules, variant)
-            statements.append(feature.text(f"    out[{place}] = {feature.expression}\n", variant))
+            statements[self.places[number]] += feature.text(f"    out[{number + 2}] = {feature.expression}\n", variant)
             for name, text in feature.files.items():
                 others[feature.text(name, variant)] = feature.text(text, variant)
         kernels = _KERNELS.replace("MODULES", modules)
-        for name, own in zip(self.kernels, statements if self.is_apart else ["".join(statements)], strict=True):
+        for name, own in zip(self.kernels, statements, strict=True):
             kernels += _KERNEL.replace("NAME", name).replace("STATEMENTS", own)
         return {"parts.py": parts, "kernels.py": kernels, **others}
 

@@ -13,9 +13,6 @@ import pytest
 from cache_support import as_ordinary_user, cache_warnings, file_of, fork, fresh, make_key, not_built, posix_only, wait
 from numba.cuda.cudadrv.external_code.cache.entry import DamagedEntryError, pack, unpack
 
-# The project's goal is 200; each takes some 50 ms.
-KILLS = int(os.environ.get("NUMBA_CUDA_AUTOLINK_TEST_KILLS", "30"))
-
 KEY = make_key("fft.cu")
 OTHER = make_key("other.cu")
 CODE = bytes(range(256)) * 40

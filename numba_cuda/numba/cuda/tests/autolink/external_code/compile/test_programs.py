@@ -19,7 +19,7 @@ from cache_support import fork, wait
 from numba.cuda import autolink, config
 from numba.cuda.autolink import Target
 from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
-from numba.cuda.cudadrv.external_code.compile import nvrtc_processes, programs, unit_headers, unit_keys
+from numba.cuda.cudadrv.external_code.compile import nvrtc_processes, programs, translation_unit, unit_headers
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.programs import compile_unit
 from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit
@@ -244,7 +244,7 @@ CHANGES = {
     "the register cap": (MISS, retarget(max_registers=32)),
     "fastmath, which is for the kernel's own code": (HIT, retarget(fastmath=True)),
     # Versions
-    "NVRTC": (MISS, patch(unit_keys, "nvrtc_build", lambda: "99.0")),
+    "NVRTC": (MISS, patch(translation_unit, "nvrtc_build", lambda: "99.0")),
     "cuda.core": (MISS, patch(cuda.core, "__version__", "99.0")),
 }
 

@@ -14,6 +14,8 @@ from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.programs import compile_unit
 from numba.cuda.cudadrv.external_code.compile.prototype_assertions import (
     PrototypeError,
+    list_hidden,
+    questions,
     raise_understood,
     with_assertions,
 )
@@ -293,11 +295,7 @@ SAME_PARTS = [
     ("struct alignas(8) S { float x; int n; short s[1][3]; float a, b; };", NESTED),
     ("struct S { int* p; const float* q; };", types.Tuple((ADDRESS, types.uint64))),
     ("struct S { __half h; unsigned short n; };", types.UniTuple(HALF, 2)),
-    # Not taken apart: what is private, a base class, a union, a struct with an unnamed union.
-    ("class S { float n; int x; };", PAIR),
-    ("struct B { float x; }; struct S : B { int n; };", PAIR),
-    ("union U { int a; float b; }; struct S { U u; U v; };", PAIR),
-    ("struct S { union { int a; float b; }; float y; };", PAIR),
+    ("struct S { char a; alignas(4) short b; int n; };", types.Tuple((I1, types.Tuple((I2, I4))))),
 ]
 OTHER_PARTS = [
     ("struct S { int n; float x; };", PAIR),
@@ -307,24 +305,50 @@ OTHER_PARTS = [
     ("struct S { struct { int n; float x; } i; short s[3]; float2 c; };", NESTED),
     ("struct S { float x; int n; float2 c; short s[3]; };", NESTED),
     ("struct S { double x; float* q; };", types.Tuple((ADDRESS, types.uint64))),
+    ("struct S { char a; alignas(2) char b; int n; };", types.Tuple((I1, I1, I4))),
+    ("struct __attribute__((packed, aligned(4))) S { char a; int n; };", types.Tuple((I1, I4))),
+    ("struct S { float m[200]; };", types.Tuple((I4, types.UniTuple(F4, 199)))),
 ]
+# Those that C++ does not take apart.
+HIDDEN_PARTS = [
+    ("class S { float n; int x; };", PAIR),
+    ("struct B { float x; }; struct S : B { int n; };", PAIR),
+    ("struct S { int a : 31; int b : 31; };", types.UniTuple(I4, 2)),
+    ("union U { int a; float b; }; struct S { U u; U v; };", PAIR),
+    ("class P { float x; int n; }; struct S { P p; int* q; };", types.Tuple((F4, I4, ADDRESS))),
+    ("struct S { float m[300]; };", types.UniTuple(F4, 300)),
+]
+UNNAMED_UNION = ("struct S { union { int a; float b; }; float y; };", PAIR)
 
 
-@pytest.mark.parametrize("std", ["c++11", "c++17"])
-def test_parts_of_structs_are_compared(std):
+def declare_structs(cases):
+    """C++ that declares functions of the structs of *cases*, and the calls of them."""
     code, calls = [TYPES], []
-    for number, (declared, returns) in enumerate([*SAME_PARTS, *OTHER_PARTS]):
+    for number, (declared, returns) in enumerate(cases):
         declared = re.sub(r"\b([A-Z])\b", rf"\g<1>{number}", declared)
         code.append(f'{declared} extern "C" __device__ S{number} f{number}(S{number});')
         calls.append(CalledFunction(f"f{number}", CPrototype(struct_ctype(returns), (struct_ctype(returns),))))
-    comparable = [each for each in code if "{ union {" not in each]
-    for texts, are_compared in ((comparable, std == "c++17"), (code, False)):
-        unit = unit_of("\n".join(texts), std=std)
-        if are_compared:
-            with pytest.raises(PrototypeError) as caught:
-                compiled(unit, *calls)
-            assert [each.called for each in caught.value.wrong] == calls[len(SAME_PARTS) :]
-        else:
-            with_structs = compiled(unit, *calls)
-            assert (with_structs is None) == (std == "c++17")
-            assert compile_unit(with_assertions(unit, calls, of_structs=False))
+    return "\n".join(code), calls
+
+
+def test_parts_of_structs_are_compared():
+    code, calls = declare_structs([*SAME_PARTS, *HIDDEN_PARTS, *OTHER_PARTS])
+    with pytest.raises(PrototypeError) as caught:
+        compiled(unit_of(code), *calls)
+    assert [each.called for each in caught.value.wrong] == calls[-len(OTHER_PARTS) :]
+
+
+def test_structs_that_are_not_taken_apart_are_told():
+    code, calls = declare_structs([*SAME_PARTS, *HIDDEN_PARTS])
+    asked = questions(calls)
+    told = compile_unit(with_assertions(unit_of(code), calls), asked).names
+    assert list_hidden(calls, [told[each] for each in asked]) == tuple(calls[len(SAME_PARTS) :])
+
+
+@pytest.mark.parametrize(("std", "last"), [("c++17", [UNNAMED_UNION]), ("c++11", [])])
+def test_where_structs_cannot_be_compared_other_types_are(std, last):
+    code, calls = declare_structs([*SAME_PARTS, *last])
+    unit = unit_of(code, std=std)
+    assert compiled(unit, *calls) is None
+    assert compile_unit(with_assertions(unit, calls, of_structs=False))
+    assert list_hidden(calls, []) == tuple(calls)

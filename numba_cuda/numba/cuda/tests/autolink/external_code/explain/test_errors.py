@@ -501,6 +501,22 @@ def test_a_missing_symbol_is_found_after_another_link_failed():
     assert autolink.build(kernel, "void(int32[::1])", cc=(9, 0), lto=False, link=[cuda.CUSource(adder("g"))]).code
 
 
+def test_a_source_of_link_that_does_not_compile_is_numba_cudas_error_too():
+    from cuda.core._utils.cuda_utils import NVRTCError
+
+    source = cuda.CUSource('extern "C" __device__ int broken(int* r) { WRONG; return 0; }', name="broken.cu")
+    with pytest.raises(NVRTCError) as caught:
+        build(kernel_calling(cuda.declare_device("broken", "int32(int32)")), link=[source])
+    assert isinstance(caught.value, LinkError)
+    for text in (
+        "what to do: ",
+        "NVRTC_ERROR_COMPILATION",
+        '"WRONG" is undefined',
+        'in the compilation of "broken.cu"',
+    ):
+        assert text in caught.value.args[0]
+
+
 def test_an_undefined_symbol_is_found_after_a_failed_link_of_other_code():
     """Even where no call brings code, so that numba-cuda would link alone."""
     code = compiled(adder("f"), "ptx").replace(b".version ", b".version 9")
@@ -544,3 +560,31 @@ def test_too_much_constant_memory_is_the_diagnosis(kind):
     made = {"ptx": cuda.PTXSource, "ltoir": cuda.LTOIR}
     first, *_ = str(failure_of(Linked("f", made[kind](compiled(source, kind))))).splitlines()
     assert first.endswith("failed: too much constant memory: 78.1 KiB of 64 KiB")
+
+
+class Hidden(autolink.DeviceCallable):
+    """Returns a struct that C++ does not take apart."""
+
+    def __numba_cuda_call__(self):
+        return autolink.Extern("hidden", returns=types.UniTuple(types.int32, 2))
+
+    def __numba_cuda_link__(self):
+        struct = "struct Fields { int a : 31; int b : 31; };"
+        return cuda.CUSource(f'{struct} extern "C" __device__ Fields hidden() {{ return Fields(); }}')
+
+
+def test_the_report_names_functions_whose_structs_cannot_be_compared():
+    """Also where the program is found in the cache, and the link is not."""
+    hidden = Hidden()
+
+    def use(r):
+        r[0] = hidden()[0]
+
+    def use_twice(r):
+        r[0] = hidden()[0] + hidden()[1]
+
+    for number, function in enumerate((use, use_twice)):
+        report = autolink.build(cuda.jit(function), "void(int32[::1])", cc=(9, 0)).report
+        assert str(report).count("not checked: the members of structs by value of hidden, which C++ does not") == 1
+        (compiled_here,) = (each.compiled for each in report.builds[0].link.inputs if each.compiled is not None)
+        assert (compiled_here.origin == "built") == (number == 0)

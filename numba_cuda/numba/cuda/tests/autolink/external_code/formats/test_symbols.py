@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The symbols that code references and does not define: here the functions of LLVM IR."""
 
-from numba.cuda.cudadrv.external_code.formats.symbol_record import undefined_functions
+from numba.cuda.cudadrv.external_code.formats.symbols import undefined_functions
 
 CALLER = """
 declare i32 @f(i32* %".1")

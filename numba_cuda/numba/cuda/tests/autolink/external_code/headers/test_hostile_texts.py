@@ -122,11 +122,44 @@ def test_each_way_to_paste_a_predefined_name_of_two_parts_is_seen(name):
     assert not Directives.of(f"int foo_{name[2:]}, {name}0;\n".encode()).unclear
 
 
+def test_a_chain_of_macros_to_a_path_is_followed_to_its_end():
+    chain = b"".join(b"#define A%d A%d\n" % (n, n + 1) for n in range(3000)) + b"#define A3000 A0 /* assert */ B\n"
+    macros = Macros(Directives.of(chain).definitions)
+    assert macros.contain_path(b"int x = A0;")
+    assert not macros.contain_path(b"int x = B; /* A0 */")
+    assert not Macros(Directives.of(chain.replace(b"assert", b"")).definitions).contain_path(b"A0")
+
+
 def test_many_probes_on_one_line():
     macros = Macros(Directives.of(b"#define P(x) __has_include(x)\n").definitions)
     assert list(macros.probed(b"P(<a>) " * 20_000, macros.probing())) == ["a"] * 20_000
     with pytest.raises(UnknownTextError):
         list(macros.probed(b"P(a) " * 20_000, macros.probing()))
+
+
+@pytest.mark.parametrize(
+    "text, is_plain",
+    [
+        ("#define A 1 /**< don't\n * use it */\n#define B <b> /* a */ /* b\n*/\n#include <a> /* it */\n", True),
+        ("#define A 1 /* b\n*/ <c>\n#define B <b>\n#include <a>\n", False),
+        ("#define A 1 /* b\n*/\n#define B <b>\n#include <a> /* it\n*/\n", False),
+        ("#define A 1\n#define B <b>\n/*/\n#include <c>\n*/\n#include <a>\n", False),
+        ("#define A 1\n#define B <b>\n/* */*\n#include <c>\n*/\n#include <a>\n", False),
+    ],
+)
+def test_comments_after_definitions_are_taken_out_of_these_alone(monkeypatch, text, is_plain):
+    """A whole text without its comments takes as long as NVRTC needs for a small source."""
+    lengths = []
+
+    def counted(text):
+        lengths.append(len(text))
+        return without_comments(text)
+
+    monkeypatch.setattr(preprocessor, "without_comments", counted)
+    found = Directives.of(text.encode())
+    assert (max(lengths, default=0) < len(text)) == is_plain
+    assert {Definition.of(*each) for each in found.definitions} >= {Definition(b"B", None, b"<b>")}
+    assert ("<", "a") in found.names
 
 
 def test_what_follows_a_comment_that_does_not_end_is_found_all_the_same():

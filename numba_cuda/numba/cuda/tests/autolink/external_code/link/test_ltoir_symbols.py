@@ -3,7 +3,7 @@
 
 import pytest
 from autolink_support import compiled
-from numba.cuda.cudadrv.external_code.formats.symbol_record import Symbols
+from numba.cuda.cudadrv.external_code.formats.symbols import Symbols
 from numba.cuda.cudadrv.external_code.link import ltoir_symbols
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
 

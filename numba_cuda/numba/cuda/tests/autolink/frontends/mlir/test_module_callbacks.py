@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 
 def test_callbacks_are_given_one_object_for_each_loaded_module(mlir):
-    from numba.cuda.autolink.frontends.mlir.module_callbacks import SetUp, TearDown
+    from numba.cuda.autolink.frontends.mlir.linker import SetUp, TearDown
 
     given = []
     loaded = SimpleNamespace(handle=12345)
