@@ -758,24 +758,6 @@ def test_a_fresh_process_launches_a_cached_kernel(program, lto):
 
 
 @pytest.mark.gpu
-def test_a_fresh_process_sees_a_changed_header(program):
-    header = program.folder / "amount.h"
-    header.write_text("#define AMOUNT 1\n")
-    text = '#include "amount.h"\n' + ADD_ONE.replace("1", "AMOUNT")
-    parts = f"""
-    class Add(Add):
-        def __numba_cuda_link__(self, x):
-            return autolink.CUDASource({text!r}, include_paths=[{str(program.folder)!r}])
-    add = Add(0)
-    """
-    program.write(parts)
-    assert launch(program, "kernel") == [("kernel", "11", "built")]
-    assert launch(program, "kernel") == [("kernel", "11", "loaded")]
-    header.write_text("#define AMOUNT 2\n")
-    assert launch(program, "kernel") == [("kernel", "12", "linked")]
-
-
-@pytest.mark.gpu
 def test_callbacks_of_a_loaded_kernel_run(program):
     parts = WITH_CALLBACKS.replace(
         "on_load(module): pass", "on_load(module): said.append(f'setup-{module.handle != 0}')"
