@@ -91,6 +91,8 @@ _LAUNCHED = re.compile(r"[\w:]+\s*(?:<[^<>]*>\s*)?<<<")
 class CxxError(CABIError):
     """C++ refuses a call, or a name is not what is asked for. ``log`` is all that NVRTC printed."""
 
+    __module__ = "numba.cuda.autolink"  # as tracebacks show it
+
     def __init__(self, message: str, log: str = ""):
         self.log = log
         super().__init__(bounded(message))
