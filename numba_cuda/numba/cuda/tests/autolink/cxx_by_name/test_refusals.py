@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from autolink_support import CC, build
@@ -92,6 +93,7 @@ def check(text: str, name: str, reason: str) -> None:
 
 
 lib = autolink.cxx(SOURCE, namespace="shapes")
+outside = autolink.cxx(SOURCE)
 
 
 @pytest.mark.parametrize(("name", "argtypes", "reason"), WRONG, ids=lambda each: str(each)[:30])
@@ -124,6 +126,19 @@ def test_a_near_name_is_named():
     assert "did you mean corner" in message(lib, "shapes::corners", ("float32",))
 
 
+@pytest.mark.parametrize(
+    ("name", "argtypes", "remedy"),
+    [
+        ("area", ("float32",), 'lib["...::area"]: it is declared: __device__ float area(Circle c)'),
+        ("shapes::overlap", ("complex64",) * 2, "convert arguments in the kernel to the types of one of these"),
+        ("shapes::close_to", ("int32",), "convert arguments in the kernel to the types of one of these functions"),
+        ("shapes::corner", ("float32[::1]", "int32"), "pass an array of np.int32"),
+    ],
+)
+def test_what_to_do(name, argtypes, remedy):
+    assert remedy in message(outside, name, argtypes).rpartition("  what to do: ")[2]
+
+
 def test_the_name_in_libcudacxx_is_named_for_one_of_the_hosts_library():
     for name in ("std::min", "std::min<float>", "::std::min"):
         text = message(lib, name, ("float32", "float32"))
@@ -140,7 +155,46 @@ def test_arguments_of_a_template_that_cannot_be_deduced_are_asked_for():
 def test_candidates_come_with_their_places():
     text = message(lib, "overlap", ("complex64", "complex64"))
     assert re.search(r'function "shapes::overlap\(double, double\)" does not match because argument #1', text)
-    assert "source of autolink.cxx:" in text
+    assert f"({__file__}:" in text
+
+
+def find_line(text):
+    """The number of the line of this file that ends with *text*."""
+    (number,) = (
+        number for number, line in enumerate(Path(__file__).read_text().splitlines(), 1) if line.endswith(text)
+    )
+    return f"{__file__}:{number}"
+
+
+def test_errors_in_cxx_that_is_given_as_text_are_at_the_lines_of_the_python_file():
+    library = autolink.cxx("""
+        template <class T> __device__ T late(T x) {
+            return x.foo;
+        }
+        __device__ int fine(int x) { return x; }
+    """)
+    place = find_line("return x.foo;")
+    with pytest.raises(autolink.CxxError) as caught:
+        library.late.signature("float32")
+    assert f"  at: {place}\n" in str(caught.value) and place.replace(":", "(") in caught.value.log
+
+    def kernel(r):
+        r[0] = library.late(r[0])
+
+    with pytest.raises(TypingError, match=re.escape(f"at: {place}\n")):
+        build(kernel, "void(float32[::1])")
+
+
+def test_errors_in_cxx_on_one_line_of_python_are_at_that_line():
+    library = autolink.cxx("__device__ int wrong(int x) { return nowhere; }")
+    place = find_line('return nowhere; }")')
+    with pytest.raises(autolink.CxxError, match=re.escape(f"at: {place}\n")):
+        library.eval("1 + 1")
+
+
+def test_errors_in_cxx_that_is_not_in_the_file_as_it_is_are_at_lines_of_the_source():
+    with pytest.raises(autolink.CxxError, match=r"at: source of autolink.cxx:2\n"):
+        autolink.cxx("\n__device__ int f(int x) { return y; }".replace("y", "elsewhere")).f.signature("int32")
 
 
 def test_an_unknown_member_function_is_refused():
@@ -165,7 +219,7 @@ def test_a_broken_source_is_named_with_its_line(tmp_path):
         broken.f.signature(types.int32, cc=CC)
     first, at, *_ = str(caught.value).splitlines()
     assert first == 'the C++ source of f(int32) does not compile: identifier "y" is undefined'
-    assert at.strip() == f"at: {tmp_path}/broken.h:2"
+    assert at.strip() == f"in C++: {tmp_path}/broken.h:2"
 
 
 def test_a_missing_header_and_a_missing_namespace_are_named():
