@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
 
-from ..c_abi.array_views import mdspan
 from ..c_abi.c_types import HEADERS, CABIError, cxx_type, members, memory_layout
+from ..c_abi.conversions import mdspan
 from ..c_abi.structs import field_names, field_types
 from ..device_functions.definition import DeviceFunction
 from .prelude import PRELUDE, VIEWS
