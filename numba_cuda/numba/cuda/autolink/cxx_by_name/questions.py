@@ -28,31 +28,16 @@ DEFAULT = ComputeCapability(9, 0)
 
 @dataclass(frozen=True)
 class Question:
-    """C++ that follows a library's source, and name expressions whose lowered names answer.
+    """C++ that follows a library's source, and name expressions whose lowered names answer."""
 
-    Attributes
-    ----------
-    label:
-        What messages call it.
-    text:
-        The C++. ``@open@`` and ``@close@`` stand for the namespace in which names resolve, ``@line@`` for the directive
-        after which messages count the lines of *label*, and ``@subject@`` for the subject.
-    names:
-        The name expressions, in which ``@inside@`` stands for the path into the namespace.
-    subject:
-        The C++ expression or type that it is about: by default the label.
-    options:
-        Further compile options.
-    before:
-        C++ before the text, as it is.
-    """
-
-    label: str
+    label: str  # what messages call it
+    # The C++. ``@open@`` and ``@close@`` stand for the namespace in which names resolve, ``@line@`` for the directive
+    # after which messages count the lines of *label*, and ``@subject@`` for the subject.
     text: str
-    names: Sequence[str]
-    subject: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
-    before: str = ""
+    names: Sequence[str]  # the name expressions, in which ``@inside@`` stands for the path into the namespace
+    subject: str = ""  # the C++ expression or type that it is about: by default the label
+    options: Mapping[str, Any] = field(default_factory=dict)  # further compile options
+    before: str = ""  # C++ before the text, as it is
 
 
 def ask(source: LibrarySource, question: Question, cc: ComputeCapabilityLike | None) -> list[str]:
