@@ -22,19 +22,11 @@ class CacheKey:
 
     Two keys are equal if they have the same kind and the same parts in the same order. Text never equals bytes, and no
     part can run into the next.
-
-    Attributes
-    ----------
-    kind:
-        What is cached: ``"program"``, ``"headers"``, ``"link"``, ``"kernel"``, ...; not empty.
-    name:
-        What messages call it. It does not affect equality.
-    parts:
-        Pairs of a label and a value, which is text or bytes. Labels are unique.
     """
 
-    kind: str
-    name: str = field(compare=False)
+    kind: str  # what is cached: ``"program"``, ``"headers"``, ``"link"``, ``"kernel"``, ...; not empty
+    name: str = field(compare=False)  # What messages call it. It does not affect equality.
+    # Pairs of a label and a value, which is text or bytes. Labels are unique.
     parts: tuple[tuple[str, str | bytes], ...]
 
     def __post_init__(self) -> None:
