@@ -150,10 +150,10 @@ PYTHON_TESTS = ("frontends", "external_code/cache", "external_code/compile", "ex
 def part_of(combination: Combination) -> list[str]:
     """Return the arguments for pytest that choose what continuous integration tests with a combination.
 
-    The oldest numba-cuda runs what a front end can break, with one CUDA all of it, with the other the seams. The newest
-    runs what CUDA can break with the oldest CUDA, and what Python can break with the newest Python; with the newest CUDA
-    README's command runs all tests. The combination that has nvmath-python runs the tests of what wraps it. The oldest
-    and the newest numba-cuda-mlir run the tests of its seams.
+    The oldest numba-cuda runs what a front end can break, with one CUDA all of it, with the other the seams. The
+    newest runs what CUDA can break with the oldest CUDA, and what Python can break with the newest Python; with the
+    newest CUDA README's command runs all tests. The combination that has nvmath-python runs the tests of what wraps
+    it. The oldest and the newest numba-cuda-mlir run the tests of its seams.
     """
     if combination.cuda == NVMATH_CUDA:
         folders = ("examples", "conformance", "frontends")

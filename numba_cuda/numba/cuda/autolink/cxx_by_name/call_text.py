@@ -171,12 +171,13 @@ def _c_function(call: Call) -> Iterator[str]:
     for i, each in parameters:
         yield f"    decltype(auto) nca_a{i} = {_fill(each.value, each, call).replace('{p}', f'nca_p{i}')};"
     names = ", ".join(f"nca_a{i}" for i, _ in parameters)
-    called = f"[&]() -> decltype(auto) {{ return {_path(call.head.namespace)}{_PREFIX}_expr({names}); }}"
+    called = f"{_path(call.head.namespace)}{_PREFIX}_expr({names})"
     forms = _new_values(call)
     if forms:
         values = ", ".join(f"{form}::nca_give(nca_a{n})" for form, n in zip(forms, call.pattern.written, strict=True))
         # The result comes first: it is computed before the new values are read.
-        yield f"    return nca::nca_with_result<{_PREFIX}_out, {_PREFIX}_r>({called},"
+        yield f"    return nca::nca_with_result<{_PREFIX}_out, {_PREFIX}_r>("
+        yield f"        [&]() -> decltype(auto) {{ return {called}; }},"
         yield f"        [&](auto... nca_r) {{ return {_PREFIX}_out{{nca_r..., {values}}}; }});\n}}"
     else:
-        yield f"    return nca::nca_given<{_PREFIX}_r>({called});\n}}"
+        yield f"    return nca::nca_cast_t<{_PREFIX}_r>({called});\n}}"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import re
@@ -21,6 +22,7 @@ from .prelude import PRELUDE, VIEWS
 from .refusals import MARKED_KERNELS
 from .structs import Struct
 
+SOURCE = "source of autolink.cxx"  # what NVRTC calls the file with the library's text
 # All arguments, or the first and the others; and the function object that is called. No C++ text has these characters.
 ALL, FIRST, REST, CALLEE = "\u27e8all\u27e9", "\u27e8first\u27e9", "\u27e8rest\u27e9", "\u27e8callee\u27e9"
 _NAMED = re.compile(r"@(\w+?)@")
@@ -269,11 +271,11 @@ class Head:
     namespace: str = ""  # where names resolve; empty for the global namespace
     records: tuple[Struct, ...] = ()  # the structs that have Numba types
 
-    @property
+    @functools.cached_property
     def text(self) -> str:
         """The text before all calls of a translation unit."""
         check = f"namespace nca_check {{ using namespace {self.namespace}; }}\n" if self.namespace else ""
-        source = f"{MARKED_KERNELS}{line_marker('source of autolink.cxx')}{self.source}"
+        source = f"{MARKED_KERNELS}{line_marker(SOURCE)}{self.source}"
         return f"{source}\n{check}{line_marker('prelude')}{PRELUDE}"
 
 

@@ -63,18 +63,22 @@ def _read_declared(call: Call) -> Iterator[Any]:
     """Yield the types before the name of the function in the library's own text, of those that are plain, or tuples of
     plain ones."""
     name = _UNQUALIFIED.search(call.pattern.name)
-    for declared in _words_before(call.head.source, name[1]) if name else ():
+    source = call.head.source
+    places = _places_of_names(source).get(name[1], ()) if name else ()
+    words = (_TYPE_BEFORE.search(source, max(0, place - _LONGEST_TYPE), place) for place in places)
+    for declared in (found[1] for found in words if found):
         found = [NUMBA_TYPES.get(each.strip()) for each in declared.strip("<>").split(",")]
         if None not in found:
             yield types.BaseTuple.from_types(found) if declared.startswith("<") else found[0]
 
 
-@functools.lru_cache(1024)
-def _words_before(source: str, name: str) -> tuple[str, ...]:
-    """Return the words before a name that a parenthesis follows, or the elements of a tuple: ``<float, int>``."""
-    places = (found.start() for found in re.finditer(rf"\b{name}\s*\(", source))
-    words = (_TYPE_BEFORE.search(source, max(0, place - _LONGEST_TYPE), place) for place in places)
-    return tuple(found[1] for found in words if found)
+@functools.lru_cache(16)
+def _places_of_names(source: str) -> dict[str, list[int]]:
+    """Return where each name begins that a parenthesis follows."""
+    places: dict[str, list[int]] = {}
+    for found in re.finditer(r"(\w+)\s*\(", source):
+        places.setdefault(found[1], []).append(found.start())
+    return places
 
 
 def _common_number(argtypes: Sequence[Any]) -> Any:

@@ -4,23 +4,29 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
+import linecache
 import os
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from numba.cuda import types
+from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import place_of_user
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, CUDASource
 from numba.cuda.cudadrv.external_code.platform.child_process import fork_lock
 
 from .call_text import write_call
-from .calls import Call, Head
+from .calls import SOURCE, Call, Head
+from .refusals import CxxError
 from .resolving import Resolver
 from .structs import Struct, select_newest
 
 _PATH = re.compile(r"[^\n;{}#<>\"]+\.(?:cu|cuh|h|hh|hpp|hxx|inl)")
+_LINE_OF_SOURCE = re.compile(rf"\b{re.escape(SOURCE)}([:(])(\d+)")
 _T = TypeVar("_T")
+_make_head = functools.lru_cache(64)(Head)  # calls share the text of a head, too
 # The include paths and working directories of libraries of equal text, with their numbers.
 _folders: dict[str, dict[tuple[tuple[str, ...], str], int]] = {}
 _folders_lock = fork_lock()
@@ -42,15 +48,21 @@ class LibrarySource:
         self._identity = _identify(self.text, options, namespace)
         self._objects: dict[Hashable, Any] = {}
         self.records: dict[types.Type, Struct] = {}  # the structs that have Numba types, by these
-        self.resolver = Resolver(self.write_source, self._select_records)  # what is known of its calls
+        # What is known of its calls.
+        self.resolver = Resolver(self.write_source, self._select_records, self.place_error)
+        self._place = place_of_user()
 
     def _select_records(self) -> dict[types.Type, Struct]:
         return {each: self.records[each] for each in select_newest(self.records).values()}
 
-    def __repr__(self) -> str:
+    @functools.cached_property
+    def _shown(self) -> str:
         source = self._given[0]
         shown = repr(source) if isinstance(source, os.PathLike) else repr(" ".join(str(source).split())[:60])
         return f"cxx({shown}{f', namespace={self.namespace!r}' if self.namespace else ''})"
+
+    def __repr__(self) -> str:
+        return self._shown
 
     def __reduce__(self) -> Any:
         return LibrarySource, self._given
@@ -62,7 +74,19 @@ class LibrarySource:
     @property
     def head(self) -> Head:
         """What its calls share."""
-        return Head(self.text, self._identity, self.namespace, tuple(self._select_records().values()))
+        return _make_head(self.text, self._identity, self.namespace, tuple(self._select_records().values()))
+
+    def place_error(self, error: CxxError) -> CxxError:
+        """Return an *error* with lines of the Python file that made the library, if that has the library's text."""
+        file, line = self._place
+        places = _find_text(self.text, linecache.getlines(file))
+        if (start := min(places, key=lambda place: abs(place + 1 - line), default=None)) is None:
+            return error
+
+        def place_lines(text: str) -> str:
+            return _LINE_OF_SOURCE.sub(lambda found: f"{file}{found[1]}{int(found[2]) + start}", text)
+
+        return CxxError(place_lines(str(error)), place_lines(error.log))
 
     def list_units(self) -> list[list[CUDASource]]:
         """Return sources that read its headers, each list a translation unit: its own, and one of calls."""
@@ -84,6 +108,19 @@ class LibrarySource:
             self._objects.setdefault(key, make())
         found: _T = self._objects[key]
         return found
+
+
+def _find_text(text: str, lines: Sequence[str]) -> Iterator[int]:
+    """Yield how many *lines* of a file are before those of a *text* in it, however they are indented."""
+    wanted, lines = ([line.strip() for line in each] for each in (text.splitlines() or [""], lines))
+    for place in range(len(lines) - len(wanted) + 1):
+        found = lines[place : place + len(wanted)]
+        if len(wanted) == 1:
+            is_there = wanted[0] in found[0]
+        else:
+            is_there = found[0].endswith(wanted[0]) and found[-1].startswith(wanted[-1]) and found[1:-1] == wanted[1:-1]
+        if is_there:
+            yield place
 
 
 def _read_source(source: str | os.PathLike[str], arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -42,10 +42,11 @@ class NamedResults(CxxFunction):
 
     def _name(self, call: Call, returns: Any) -> Any:
         """Return the type of a result with names, or as it is if C++ has none that are known."""
-        if not isinstance(returns, types.BaseTuple):
+        written = call.pattern.written
+        if not isinstance(returns, types.BaseTuple) or len(returns) == len(written):  # new values alone
             return returns
         others: Sequence[Any] = ()
-        if call.pattern.written:
+        if written:
             returns, *others = returns.types
         try:
             named: Any = ask_names(self._source, call, self._source.records, current_target().cc)

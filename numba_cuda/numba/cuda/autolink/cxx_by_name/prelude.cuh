@@ -252,10 +252,16 @@ struct nca_form<nca_T, nca_as_tuple> : nca_of_tuple<nca_T, nca_first<nca_tuple_s
 template <class nca_R> using nca_form_t = nca_form<nca_plain<nca_R>>;
 // What a call returns to Python: nothing, if only C++ knows what it is.
 template <class nca_R> using nca_returned = typename nca_form_t<nca_R>::nca_passed;
-template <class nca_R, class nca_F> __device__ nca_returned<nca_R> nca_given(nca_F nca_f) {
-    if constexpr (nca_same<nca_returned<nca_R>, void>) nca_f();
-    else return nca_form_t<nca_R>::nca_give(nca_f());
-}
+// What a call's result is cast to, and then returned as. A template for each function would take longer to compile.
+template <class nca_R> struct nca_giver {
+    nca_returned<nca_R> nca_v;
+    template <class nca_V> __device__ explicit nca_giver(nca_V&& nca_r) : nca_v(nca_form_t<nca_R>::nca_give(nca_r)) {}
+    __device__ operator nca_returned<nca_R>() const { return nca_v; }
+};
+template <class nca_R, class nca_P = nca_returned<nca_R>>
+using nca_cast_t = typename nca_pick<
+    nca_same<nca_P, void> || nca_same<nca_P, nca_R> || nca_kind_of<nca_R>() == nca_as_plain, nca_P,
+    nca_giver<nca_R>>::nca_type;
 
 // The result of a call and values after it, where the call writes to arguments.
 template <class nca_R, class... nca_T> struct nca_fields_after {
@@ -271,7 +277,7 @@ template <unsigned long long nca_N, class... nca_C> struct nca_codes_after<void,
 template <class nca_O, class nca_R, class nca_F, class nca_G>
 __device__ nca_O nca_with_result(nca_F nca_f, nca_G nca_g) {
     if constexpr (nca_same<nca_R, void>) { nca_f(); return nca_g(); }
-    else { auto nca_r = nca_given<nca_R>(nca_f); return nca_g(nca_r); }
+    else { nca_returned<nca_R> nca_r = nca_cast_t<nca_R>(nca_f()); return nca_g(nca_r); }
 }
 
 // An array of Numba as C++ finds it in memory: its data, the extents, and the strides in elements of strided ones.

@@ -61,7 +61,7 @@ def ask(source: LibrarySource, question: Question, cc: ComputeCapabilityLike | N
         try:
             found = compiled(unit, names).names
         except CompileError as error:
-            refused = explain_refusal(question.label, error, unit, target)
+            refused = source.place_error(explain_refusal(question.label, error, unit, target))
         else:
             return [found[name] for name in names]
     raise refused  # outside of the handler: the frames of the other error hold NVRTC's program

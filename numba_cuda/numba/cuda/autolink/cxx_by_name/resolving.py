@@ -22,7 +22,7 @@ from numba.cuda.cudadrv.external_code.platform.target import Target
 from ..c_abi.extern import Extern, prototype
 from ..compilation.context import asking, compilation, current_target
 from ..frontend_api.typing_rounds import DeferredCallError, Use, note_guessed, put_off
-from ..linkables.compiled_source import CompiledSource, compiled_with, unit_of_sources
+from ..linkables.compiled_source import CompiledSource, compiled_with
 from .call_text import write_call
 from .calls import Call, Records
 from .guesses import KnownResults
@@ -53,10 +53,16 @@ class _Notes:
 
 class Resolver:
     """What is known of the calls of one library. *make_source* makes the source of a call; *records* returns the
-    structs that the library knows, by their Numba types."""
+    structs that the library knows, by their Numba types; *place_error* returns an error with its lines in Python."""
 
-    def __init__(self, make_source: Callable[[Call], CUDASource], records: Callable[[], Records]):
+    def __init__(
+        self,
+        make_source: Callable[[Call], CUDASource],
+        records: Callable[[], Records],
+        place_error: Callable[[CxxError], CxxError],
+    ):
         self._make_source = make_source
+        self._place_error = place_error
         self._sources: dict[str, CUDASource] = {}
         self._records = records
         self._results = KnownResults()
@@ -218,7 +224,7 @@ class Resolver:
                 self._resolve_unit(Unit((call,)), target, notes, certain)
 
     def _explain(self, call: Call, error: CompileError, target: Target) -> CxxError:
-        return explain_refusal(call.label, error, self._source_of(call), target)
+        return self._place_error(explain_refusal(call.label, error, self._source_of(call), target))
 
     def _extern(self, call: Call, unit: CompiledSource) -> Extern | CxxError:
         if refused := find_called_kernel(call.label, unit.log):
@@ -252,7 +258,7 @@ class Resolver:
             if isinstance(extern := self._extern(call, found), Extern):
                 named = {f"args_{number}": each for number, each in enumerate(call.argtypes)}
                 called.append(CalledFunction(call.symbol, prototype(extern, named, None).c_prototype))
-        programs.note_checked(unit_of_sources([self._source_of(each) for each in calls]), target, called)
+        programs.note_checked(found.unit, target, called)
 
 
 def _unlikely(call: Call, target: Target) -> CacheKey:

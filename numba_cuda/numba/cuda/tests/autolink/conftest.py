@@ -98,6 +98,14 @@ def counted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.fixture(scope="session")
+def servers() -> Iterator[list[subprocess.Popen[str]]]:
+    """The processes that run the programs of `kernel_cache_support`."""
+    from kernel_cache_support import start_servers  # imports numba.cuda, which may be emulated
+
+    yield from start_servers()
+
+
+@pytest.fixture(scope="session")
 def driver_stub(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Environment variables for a process that loads the NVIDIA driver. Without a driver they lead to a library of its
     name whose calls report that there is no device."""

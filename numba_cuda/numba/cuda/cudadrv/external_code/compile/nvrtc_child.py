@@ -2,8 +2,10 @@
 """The script of a child process that calls NVRTC. Each first kernel waits for its start, so it imports little, and
 nothing that is installed.
 
-It also makes precompiled headers, in a fork of itself at the lowest priority: no request waits for it. Files of that
-kind are only valid at the address where the child's NVRTC has its heap, which a fork has at the same place.
+It also makes precompiled headers, in a fork of itself at the lowest priority: no request waits for it. It begins when
+no request has come for a moment, or one more has been answered: what follows a compile at once has the cores for
+itself. Files of that kind are only valid at the address where the child's NVRTC has its heap, which a fork has at the
+same place.
 """
 
 from __future__ import annotations
@@ -17,15 +19,18 @@ import signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
 _HEAP = 768 << 20  # bytes of addresses: the headers of CUB take 300 MB, most of them never touched
+_MOMENT = 1.0  # seconds without a request, before headers are precompiled
 _LEAST_FREE = 2 << 30  # bytes on the disk on which precompiled headers are written
 _REMARK = re.compile(r'(?m)^"[^"\n]*": (?:using|creating) precompiled header file "[^"\n]*"\n')
 _PR_SET_PDEATHSIG = 1
 
-_to_precompile: list[tuple[str, str, dict[str, Any]]] = []  # files, the library, and what is to be in them
+# Files of precompiled headers, the library, and what is to be in them: asked for in a request, and before it.
+_asked: list[tuple[str, str, dict[str, Any]]] = []
+_due: list[tuple[str, str, dict[str, Any]]] = []
 _heaps: list[int] = []  # the size of NVRTC's heap for precompiled headers, once it is set
 
 
@@ -119,7 +124,7 @@ def answer(content: dict[str, Any], blobs: Sequence[bytes]) -> tuple[dict[str, A
     if content["precompiles"]:
         _set_heap(library)
     if content["to"]:
-        _to_precompile.append((content["to"], library, content["run"] | {"code": blobs[0]}))
+        _asked.append((content["to"], library, content["run"] | {"code": blobs[0]}))
         return {}, []
     try:
         code, log, headers, names = run_nvrtc(library, blobs[0], **content["run"])
@@ -137,19 +142,26 @@ def _set_heap(library: str) -> None:
     _heaps.append(_HEAP)
 
 
-def after_answer() -> None:
-    """Begin to precompile what was asked for."""
+def after_answer(is_idle: Callable[[float], bool]) -> None:
+    """Begin to precompile what was asked for: at once if that was before this request, else if none follows it."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
-    while _to_precompile:
-        file, library, source = _to_precompile.pop()
-        parent = os.getpid()
-        if os.fork() == 0:
-            try:
-                _precompile(parent, file, library, source)
-            finally:
-                os._exit(0)
+    while _due:
+        _begin(*_due.pop())
+    _due.extend(_asked)
+    _asked.clear()
+    while _due and is_idle(_MOMENT):
+        _begin(*_due.pop())
+
+
+def _begin(file: str, library: str, source: dict[str, Any]) -> None:
+    parent = os.getpid()
+    if os.fork() == 0:
+        try:
+            _precompile(parent, file, library, source)
+        finally:
+            os._exit(0)
 
 
 def _precompile(parent: int, file: str, library: str, source: dict[str, Any]) -> None:

@@ -28,8 +28,8 @@ from .translation_unit import TranslationUnit
 _FILE = "numba-cuda-autolink"
 _SPACE = "numba_cuda_autolink_prototypes"
 _OTHER_TYPES = "a call in Python passes or expects other types than the function has"
-# Another check needs another number in `translation_unit`, or what fits an earlier one is not compared again. Enumerators,
-# since static members of templates would be variables in the code.
+# Another check needs another `_CHECK` in `translation_unit`, or what fits an earlier one is not compared again.
+# Enumerators, since static members of templates would be variables in the code.
 _TEMPLATES = (
     """
 namespace numba_cuda_autolink_prototypes {

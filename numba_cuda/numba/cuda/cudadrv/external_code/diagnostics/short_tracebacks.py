@@ -63,10 +63,21 @@ def first_lines(message: str) -> str:
 
 def warn_user(message: str) -> None:
     """Warn at the line of the user's code that called the compiler."""
-    frame, level = sys._getframe(), 1
+    warnings.warn(message, stacklevel=_find_user()[1] - 1)
+
+
+def place_of_user() -> tuple[str, int]:
+    """Return the file and the line of the user's code that called this project."""
+    frame, _ = _find_user()
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def _find_user() -> tuple[FrameType, int]:
+    """Return the innermost frame of the user's code, and how many calls it is away."""
+    frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _is_of_compiler(frame):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, stacklevel=level)
+    return frame, level
 
 
 def running_shell() -> Any:

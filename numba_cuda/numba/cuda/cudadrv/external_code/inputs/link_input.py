@@ -7,7 +7,6 @@ no linker accepts.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import inspect
 import io
@@ -87,7 +86,7 @@ class LinkInput:
         kind, code = self.kind, self.code
         if not isinstance(self.name, str):
             raise LinkInputError(f"the name of the {kind} is {safe_repr(self.name)}, expected a str")
-        for text in (self.name, *_texts(dataclasses.astuple(self.options))):
+        for text in (self.name, *_texts(tuple(vars(self.options).values()))):
             if fault := _text_fault(text) or ("a NUL" if "\0" in text else ""):
                 raise LinkInputError(f"the name or an option of the {kind} is {safe_repr(text)}: it has {fault}")
         if kind in (CUDA, PTX):

@@ -156,8 +156,8 @@ def _main(mark: bytes) -> None:
             _flush()
             send(marks, mark)
             send(replies, message, made)
-            if (idle := getattr(script, "after_answer", None)) is not None:
-                idle()
+            if (work := getattr(script, "after_answer", None)) is not None:
+                work(lambda seconds: not select.select([requests], [], [], seconds)[0])
     _end(folders)
 
 

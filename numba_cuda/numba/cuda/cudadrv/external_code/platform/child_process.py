@@ -3,10 +3,10 @@
 
 The parent starts `child_main` as a script (``python -I``), which loads the child's script by its path. That script
 imports nothing relative and defines ``answer(content, blobs)``: it gets a dictionary of JSON values and a list of
-bytes, and returns the same two; ``after_answer()``, if it defines that, is called when a reply is sent. Code in the
-working directory is never run: the child's ``sys.path`` has the parent's absolute entries without the working
-directory. The environment is the parent's, so that libraries are found the same way, without what gives access to a
-shared cache: no child asks one.
+bytes, and returns the same two; ``after_answer(is_idle)``, if it defines that, is called when a reply is sent, with a
+function that waits for some seconds and returns whether no request came. Code in the working directory is never run:
+the child's ``sys.path`` has the parent's absolute entries without the working directory. The environment is the
+parent's, so that libraries are found the same way, without what gives access to a shared cache: no child asks one.
 
 What a library prints cannot corrupt a message: in the child, file descriptors 1 and 2 both lead to another pipe. Its
 content is returned with each reply or error, and never shown.

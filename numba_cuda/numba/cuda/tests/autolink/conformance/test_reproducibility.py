@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """An object asked in another process."""
 
-import subprocess
 import sys
 
 import pytest
+from kernel_cache_support import run_warm
 from numba.cuda import autolink, float32
 from numba.cuda.autolink.conformance import reproducibility
 from numba.cuda.autolink.protocol.callee import find_callee
@@ -65,7 +65,7 @@ def test_a_hook_that_hangs_is_an_error(scale, monkeypatch):
         ask(scale)
 
 
-def test_a_script_s_own_objects_are_sent(tmp_path):
+def test_a_script_s_own_objects_are_sent(tmp_path, servers):
     (tmp_path / "script.py").write_text(
         MODULE.replace("BODY", "pass")
         + "from numba import float32\n"
@@ -75,5 +75,5 @@ def test_a_script_s_own_objects_are_sent(tmp_path):
         + "answer = reproducibility.ask_there(find_callee(Scale()), (float32,), [autolink.Target((9, 0))])\n"
         + "print(answer.code[0][0].text)\n"
     )
-    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True)
+    done = run_warm(servers, "script.py", cwd=tmp_path)
     assert (done.stdout, done.stderr) == ("// code\n", "")

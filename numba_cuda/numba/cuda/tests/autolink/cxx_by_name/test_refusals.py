@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from autolink_support import CC, build
@@ -140,7 +141,46 @@ def test_arguments_of_a_template_that_cannot_be_deduced_are_asked_for():
 def test_candidates_come_with_their_places():
     text = message(lib, "overlap", ("complex64", "complex64"))
     assert re.search(r'function "shapes::overlap\(double, double\)" does not match because argument #1', text)
-    assert "source of autolink.cxx:" in text
+    assert f"({__file__}:" in text
+
+
+def find_line(text):
+    """The number of the line of this file that ends with *text*."""
+    (number,) = (
+        number for number, line in enumerate(Path(__file__).read_text().splitlines(), 1) if line.endswith(text)
+    )
+    return f"{__file__}:{number}"
+
+
+def test_errors_in_cxx_that_is_given_as_text_are_at_the_lines_of_the_python_file():
+    library = autolink.cxx("""
+        template <class T> __device__ T late(T x) {
+            return x.foo;
+        }
+        __device__ int fine(int x) { return x; }
+    """)
+    place = find_line("return x.foo;")
+    with pytest.raises(autolink.CxxError) as caught:
+        library.late.signature("float32")
+    assert f"  at: {place}\n" in str(caught.value) and place.replace(":", "(") in caught.value.log
+
+    def kernel(r):
+        r[0] = library.late(r[0])
+
+    with pytest.raises(TypingError, match=re.escape(f"at: {place}\n")):
+        build(kernel, "void(float32[::1])")
+
+
+def test_errors_in_cxx_on_one_line_of_python_are_at_that_line():
+    library = autolink.cxx("__device__ int wrong(int x) { return nowhere; }")
+    place = find_line('return nowhere; }")')
+    with pytest.raises(autolink.CxxError, match=re.escape(f"at: {place}\n")):
+        library.eval("1 + 1")
+
+
+def test_errors_in_cxx_that_is_not_in_the_file_as_it_is_are_at_lines_of_the_source():
+    with pytest.raises(autolink.CxxError, match=r"at: source of autolink.cxx:2\n"):
+        autolink.cxx("\n__device__ int f(int x) { return y; }".replace("y", "elsewhere")).f.signature("int32")
 
 
 def test_an_unknown_member_function_is_refused():

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import textwrap
 import threading
 
 import pytest
 from autolink_support import CC, build
+from kernel_cache_support import run_warm
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.autolink.reports.trace import totals
@@ -320,7 +319,7 @@ def test_an_edited_cu_file_is_noticed_by_the_next_kernel(tmp_path):
     assert codes[0] != codes[1]
 
 
-def test_a_fresh_process_with_a_warm_cache_runs_no_nvrtc(tmp_path):
+def test_a_fresh_process_with_a_warm_cache_runs_no_nvrtc(tmp_path, servers):
     script = textwrap.dedent("""
         import sys
         from numba import cuda
@@ -346,11 +345,10 @@ def test_a_fresh_process_with_a_warm_cache_runs_no_nvrtc(tmp_path):
     header = tmp_path / "own.h"
     header.write_text("inline __device__ int own(int x) { return x; }")
     os.utime(header, (1e9, 1e9))  # so old that it was not edited meanwhile
-    environment = {**os.environ, "NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(tmp_path), "NUMBA_CUDA_AUTOLINK_CACHE": "1"}
+    variables = {"NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(tmp_path), "NUMBA_CUDA_AUTOLINK_CACHE": "1"}
     counts = []
     for _ in range(2):
-        command = [sys.executable, "-c", script, str(tmp_path)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        done = run_warm(servers, "-c", script, tmp_path, **variables)
         assert done.returncode == 0, done.stderr
         counts.append(int(done.stdout))
     assert counts[0] > 0 and counts[1] == 0

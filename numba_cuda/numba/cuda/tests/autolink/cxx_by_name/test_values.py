@@ -189,6 +189,24 @@ def test_members_have_names_and_python_functions_are_passed_and_errors_have_the_
     assert isinstance(caught.value.__cause__, autolink.CxxError)
 
 
+def test_members_have_names_beside_a_call_that_returns_nothing_and_writes_one_argument():
+    library = autolink.cxx("""
+        struct Point { int n; float x; };
+        __device__ Point make(int& n) { return {++n, 0.5f}; }
+        __device__ void set(short& n) { n = 7; }
+    """)
+
+    def kernel(n, s, r):
+        library.set(s[0])
+        p = library.make(n[0])
+        r[0], r[1], r[2], r[3] = p.n, p.x, n[0], s[0]
+
+    r = np.zeros(4)
+    linked = autolink.build(kernel, "void(int32[::1], int16[::1], float64[::1])", cc=(9, 0))
+    linked.emulate[1, 1](np.array([4], np.int32), np.zeros(1, np.int16), r)
+    np.testing.assert_array_equal(r, [5, 0.5, 5, 7])
+
+
 def test_packed_structs_in_results_are_read_where_they_are():
     library = autolink.cxx("""
         struct __attribute__((packed)) Packed { long long n; };

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import pickle
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from autolink_support import build
+from kernel_cache_support import run_warm
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.core.errors import TypingError
@@ -71,7 +70,7 @@ def test_a_closure_and_an_inlined_function_write_to_the_kernels_variables_and_el
     assert re.search(rf"mov\.u32 \t{register}, 7;", code)
 
 
-def test_a_function_that_was_unpickled_writes_to_variables_too(tmp_path):
+def test_a_function_that_was_unpickled_writes_to_variables_too(tmp_path, servers):
     """Nothing has imported the module of `autolink.cxx` there."""
     program = tmp_path / "program.py"
     program.write_text(
@@ -85,8 +84,8 @@ def test_a_function_that_was_unpickled_writes_to_variables_too(tmp_path):
         "    r[0] = split(x[0], n[0])\n"
         "print(len(autolink.build(kernel, 'void(float32[::1], int32[::1], float32[::1])', cc=(9, 0)).code) > 0)\n"
     )
-    command = [sys.executable, str(program), pickle.dumps(split).hex()]
-    assert subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=120).stdout == "True\n"
+    done = run_warm(servers, program, pickle.dumps(split).hex())
+    assert done.stdout == "True\n", done.stderr
 
 
 def test_what_is_not_written_is_passed_as_before():

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import re
 import runpy
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 from autolink_support import build
+from kernel_cache_support import run_warm
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.core.errors import TypingError
@@ -345,14 +345,13 @@ autolink.build(kernel, "void(float32[::1])", cc=(9, 0), output="ltoir")
 """
 
 
-def test_symbols_are_the_same_in_every_process_and_order_of_compilation(tmp_path, capsys, monkeypatch):
+def test_symbols_are_the_same_in_every_process_and_order_of_compilation(tmp_path, capsys, monkeypatch, servers):
     script = tmp_path / "symbols.py"
     script.write_text(SYMBOLS)
     monkeypatch.setattr(sys, "argv", ["symbols.py", "0", "2", "3"])
     runpy.run_path(str(script))
     here = capsys.readouterr().out
-    command = [sys.executable, str(script), "1", "3", "2"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_warm(servers, script, "1", "3", "2")
     assert done.returncode == 0, done.stderr
     assert sorted(set(here.splitlines())) == sorted(set(done.stdout.splitlines()))
     assert len({line.split()[1] for line in here.splitlines()}) == 2

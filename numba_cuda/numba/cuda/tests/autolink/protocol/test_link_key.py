@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import textwrap
 
 import pytest
+from kernel_cache_support import run_warm
 
 # Prints how often the hook of an object ran, and the constant in the code that it gave.
 MAIN = """
@@ -38,7 +36,7 @@ class Linked(autolink.DeviceCallable):
 
 
 @pytest.fixture
-def asked(tmp_path):
+def asked(tmp_path, servers):
     """A function that runs the program in a process of its own, and returns how often the hook ran."""
     package = tmp_path / "thing"
     package.mkdir()
@@ -48,10 +46,8 @@ def asked(tmp_path):
 
     def run(imports="import thing.other"):
         (tmp_path / "main.py").write_text(MAIN.format(imports=textwrap.dedent(imports)))
-        environment = {**os.environ, "NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(tmp_path / "cache")}
-        environment.pop("NUMBA_CUDA_AUTOLINK_CACHE", None)
-        command = [sys.executable, str(tmp_path / "main.py"), str(tmp_path)]
-        found = subprocess.run(command, env=environment, capture_output=True, text=True)
+        variables = {"NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(tmp_path / "cache"), "NUMBA_CUDA_AUTOLINK_CACHE": "1"}
+        found = run_warm(servers, tmp_path / "main.py", tmp_path, **variables)
         assert not found.returncode, found.stderr
         return int(found.stdout)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Shared by the tests of cached kernels: programs that run in one process after another.
+"""Shared by the tests of cached kernels: programs that run in one process after another, and other scripts that a
+process of its own runs.
 
 A program is a folder with the modules ``kernels`` and ``parts``. Each process looks for the kernel in the cache, and
 builds and saves it if it is not there, as a launch would, but without a GPU. A kernel is ``loaded`` if it was found and
@@ -13,6 +14,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +25,7 @@ from cache_support import fresh
 
 # One process that has imported numba.cuda, and built a kernel, forks for each run, so that a run does not take seconds.
 SERVER = r'''
-import contextlib, gc, hashlib, importlib, io, json, os, sys, tempfile, traceback, warnings
+import atexit, contextlib, gc, hashlib, importlib, io, json, os, sys, tempfile, traceback, warnings
 
 import numba_cuda
 from numba import cuda
@@ -102,7 +104,41 @@ def run(folder, names, signature, cc, before):
     return results
 
 
+def run_script(argv, environment, cwd, output):
+    """What ``python *argv`` does. Numba is imported already; nothing is in memory of what was built."""
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(environment)
+    for descriptor, name in enumerate(output, 1):
+        os.dup2(os.open(name, os.O_WRONLY), descriptor)
+    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)
+    main = sys.modules["__main__"] = type(sys)("__main__")
+    if argv[0] == "-c":
+        code, main.__file__ = argv[1], "<string>"
+        sys.argv, folder = ["-c", *argv[2:]], ""
+    else:
+        code, main.__file__ = open(argv[0]).read(), argv[0]
+        sys.argv, folder = argv, os.path.dirname(os.path.abspath(argv[0]))
+    sys.path.insert(0, folder)
+    config.reload_config()
+    reset_store()
+    status = 0
+    try:
+        exec(compile(code, main.__file__, "exec"), vars(main))
+    except SystemExit as error:
+        status = error.code or 0
+    except BaseException as error:
+        sys.excepthook(type(error), error, error.__traceback__.tb_next)
+        status = 1
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
 def answer(request):
+    if "argv" in request:
+        run_script(**request)
     try:
         return run(**request)
     except BaseException:
@@ -139,9 +175,10 @@ if __name__ == "__main__":
             os._exit(0)
         os.close(writer)
         with os.fdopen(reader) as file:
-            out.write(file.read() + "\n")
+            answered = file.read()
+        _, status = os.waitpid(child, 0)
+        out.write((answered or json.dumps(os.waitstatus_to_exitcode(status))) + "\n")
         out.flush()
-        os.waitpid(child, 0)
 '''
 
 PRELUDE = """
@@ -203,11 +240,7 @@ class Program:
     def runs(self, *names: str, signature: Any = "void(int32[::1])", cc: Any = (9, 0, "a"), before: str = "") -> Any:
         """Run it in a new process, with a signature for all kernels, or a dictionary of them."""
         request = dict(folder=str(self.folder), names=names, signature=signature, cc=cc, before=before)
-        server = self._servers[0]
-        self._servers.reverse()
-        server.stdin.write(json.dumps(request) + "\n")
-        server.stdin.flush()
-        found = json.loads(server.stdout.readline())
+        found = ask(self._servers, request)
         assert isinstance(found, list), found
         return [Run(**each) for each in found]
 
@@ -230,6 +263,23 @@ class Program:
     def numba_files(self) -> list[Path]:
         """The files of numba-cuda's own cache."""
         return sorted(path for path in (self.folder / "numba").rglob("*") if path.is_file())
+
+
+def ask(servers: list[Any], request: dict[str, Any]) -> Any:
+    """Return the answer of the server whose turn it is."""
+    server = servers[0]
+    servers.reverse()
+    server.stdin.write(json.dumps(request) + "\n")
+    server.stdin.flush()
+    return json.loads(server.stdout.readline())
+
+
+def run_warm(servers: list[Any], *argv: Any, cwd: Any = "/", **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run ``python *argv`` with more environment *variables*, in a process forked from one that has imported Numba."""
+    with tempfile.NamedTemporaryFile("r") as out, tempfile.NamedTemporaryFile("r") as err:
+        request = {"argv": list(map(str, argv)), "cwd": str(cwd), "output": [out.name, err.name]}
+        status = ask(servers, {**request, "environment": {**os.environ, **variables}})
+        return subprocess.CompletedProcess(argv, status, out.read(), err.read())
 
 
 def start_servers(first: str = "") -> Iterator[list[Any]]:

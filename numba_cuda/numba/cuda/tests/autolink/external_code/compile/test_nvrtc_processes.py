@@ -302,6 +302,16 @@ def test_headers_are_precompiled_after_the_first_compile_and_give_the_same_bytes
     assert not os.path.exists(folder)
 
 
+def test_headers_are_precompiled_when_no_request_comes_or_one_more_was_answered(monkeypatch):
+    begun = []
+    monkeypatch.setattr(nvrtc_child, "_begin", begun.append)
+    monkeypatch.setattr(os, "waitpid", lambda *_: (0, 0))
+    for asked, is_idle, expected in [(["a"], True, ["a"]), (["b"], False, ["a"]), ([], False, ["a", "b"])]:
+        nvrtc_child._asked.extend(asked)
+        nvrtc_child.after_answer(lambda _, is_idle=is_idle: is_idle)
+        assert begun == expected
+
+
 @pytest.mark.counted
 def test_a_changed_header_is_read_again_though_its_time_is_set_back(fresh, headers, uses):
     programs.compiled(source_of(headers, "NUMBER"), TARGET)
@@ -381,13 +391,15 @@ def test_what_a_source_begins_with(code, directives, rest):
 
 
 ORPHAN = """
-import os, signal, sys
+import os, signal, sys, time
 from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.compile import nvrtc_processes, programs
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
 source = autolink.CUDASource("#include <cuda/std/cstdint>\\n#include <cuda_fp16.h>\\n__device__ int f() { return 1; }")
 programs.compiled(from_item(source), autolink.Target((9, 0), lto=True))
 child = nvrtc_processes.processes.kept
+while not os.listdir(child.folder):
+    time.sleep(0.01)
 print(child.pid, child.folder, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -2,12 +2,10 @@
 """The traceback of a failed build shows the user's lines and the message, and the whole of it on request."""
 
 import builtins
-import os
 import re
-import subprocess
-import sys
 
 import pytest
+from kernel_cache_support import run_warm
 from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import VARIABLE, warn_user
 
 SCRIPT = """
@@ -41,12 +39,16 @@ def script(tmp_path_factory):
     return path
 
 
-def run(*command, **environment):
-    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, env={**os.environ, **environment})
-    return re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
+@pytest.fixture
+def run(servers):
+    def run(*command, **environment):
+        done = run_warm(servers, *command, **environment)
+        return re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
+
+    return run
 
 
-def test_a_script_shows_its_own_lines_and_the_place_below_the_diagnosis(script):
+def test_a_script_shows_its_own_lines_and_the_place_below_the_diagnosis(script, run):
     text = run(script)
     assert len(text.splitlines()) <= 20
     assert "numba_cuda/" not in re.sub(r"(?m)^.*Error: ", "", text)
@@ -59,11 +61,11 @@ def test_a_script_shows_its_own_lines_and_the_place_below_the_diagnosis(script):
     assert f"{VARIABLE}=full" in others[-1]
 
 
-def test_a_setting_shows_all_frames(script):
+def test_a_setting_shows_all_frames(script, run):
     assert run(script, **{VARIABLE: "full"}).count('\n  File "') > 20
 
 
-def test_ipython_shows_the_cells_lines(script):
+def test_ipython_shows_the_cells_lines(script, run):
     code = "import sys; from IPython.core.interactiveshell import InteractiveShell as Shell\n"
     code += "Shell.instance(colors='NoColor').run_cell(open(sys.argv[1]).read())"
     pytest.importorskip("IPython")
@@ -73,13 +75,13 @@ def test_ipython_shows_the_cells_lines(script):
     assert "dispatcher.py" not in text
 
 
-def test_another_hook_for_uncaught_errors_gets_the_short_traceback(script):
+def test_another_hook_for_uncaught_errors_gets_the_short_traceback(script, run):
     code = "import sys; before = sys.excepthook; sys.excepthook = lambda *error: before(*error)\n"
     code += "exec(compile(open(sys.argv[1]).read(), sys.argv[1], 'exec'))"
     assert len(run("-c", code, script).splitlines()) <= 22
 
 
-def test_plain_numba_errors_begin_with_the_diagnosis_and_the_place(tmp_path):
+def test_plain_numba_errors_begin_with_the_diagnosis_and_the_place(tmp_path, run):
     script = tmp_path / "plain.py"
     script.write_text(SCRIPT.replace("scaled(x[1])", "x[1] + 'a'"))
     diagnosis, place, source, _, *others = run(script).partition("TypingError: ")[2].splitlines()
