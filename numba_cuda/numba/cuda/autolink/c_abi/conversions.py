@@ -71,10 +71,7 @@ def exact(numba_type: Any) -> Exact:
     ``int32``. A floating-point number, an ``int64`` that is not a constant, and the constant ``2**31`` are errors at
     the line of the call. With ``args={"n": types.int32}`` they are converted as by a cast in C.
 
-    Raises
-    ------
-    TypeError
-        If *numba_type* is not the type of a number, its name, or a NumPy dtype or scalar class.
+    Raises `TypeError` if *numba_type* is not the type of a number, its name, or a NumPy dtype or scalar class.
     """
     return Exact(_number("exact", numba_type))
 
@@ -85,10 +82,7 @@ def by_reference(numba_type: Any) -> ByReference:
     The function takes a ``const T*`` or ``const T&``, where ``T`` is *numba_type*, to which the number is converted.
     What C++ writes there is lost: for results, pass an array.
 
-    Raises
-    ------
-    TypeError
-        If *numba_type* is not the type of a number, its name, or a NumPy dtype or scalar class.
+    Raises `TypeError` if *numba_type* is not the type of a number, its name, or a NumPy dtype or scalar class.
     """
     return ByReference(_number("by_reference", numba_type))
 
