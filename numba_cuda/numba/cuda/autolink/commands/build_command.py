@@ -10,7 +10,7 @@ import re
 import sys
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.link.linker_input import LinkedInput, sha256
+from numba.cuda.cudadrv.external_code.link.link_record import LinkedInput, sha256
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 
 from numba_cuda_autolink.package_versions import package_versions

@@ -27,7 +27,7 @@ from .calls import Calls, OrderedSet, SymbolSites
 
 # The linker takes milliseconds to import, and a kernel that is already linked starts without it.
 if TYPE_CHECKING:
-    from numba.cuda.cudadrv.external_code.link.linker_input import LinkRecord
+    from numba.cuda.cudadrv.external_code.link.link_record import LinkRecord
     from numba.cuda.cudadrv.external_code.pipeline import Linked
 
 # What was named explicitly, or a call site: an `AskedCall`, unless the kernel was loaded from a cache.

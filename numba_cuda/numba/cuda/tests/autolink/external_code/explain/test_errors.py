@@ -508,7 +508,12 @@ def test_a_source_of_link_that_does_not_compile_is_numba_cudas_error_too():
     with pytest.raises(NVRTCError) as caught:
         build(kernel_calling(cuda.declare_device("broken", "int32(int32)")), link=[source])
     assert isinstance(caught.value, LinkError)
-    for text in ("what to do: ", "NVRTC_ERROR_COMPILATION", '"WRONG" is undefined', 'in the compilation of "broken.cu"'):
+    for text in (
+        "what to do: ",
+        "NVRTC_ERROR_COMPILATION",
+        '"WRONG" is undefined',
+        'in the compilation of "broken.cu"',
+    ):
         assert text in caught.value.args[0]
 
 
