@@ -23,7 +23,7 @@ from ..c_abi.record_values import result_type
 from ..compilation.context import compilation, current_target
 from ..frontend_api.typing_rounds import DeferredCallError, is_guessing, use_of
 from ..protocol.callee import Identity, identity
-from ..protocol.errors import raised_by_user_code, typing_error
+from ..protocol.errors import fix_call_or_hook, raised_by_user_code, typing_error
 from .arguments import ArgumentError, CallArguments
 from .base_class import BoundDeviceMethod, DeviceCallable, is_defined, type_name
 from .python_bodies import PythonBody
@@ -215,6 +215,8 @@ class DeviceCallableType(types.Callable, types.Opaque):
                 said += (
                     "\n  what to do: write a constant in the call: a variable has no value while a kernel is compiled"
                 )
+            elif "what to do: " not in said:
+                said += f"\n  {fix_call_or_hook(type_name(self.numba_cuda_link_object), '__numba_cuda_call__')}"
             raise self._error(said, argtypes, raised_at, cause=error) from error
         if body is not None:
             try:

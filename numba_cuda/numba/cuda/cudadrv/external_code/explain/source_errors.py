@@ -30,7 +30,7 @@ from .unsupported_instruction import unsupported_in, unsupported_in_source
 
 
 class _ExplicitSourceError(LinkError, NVRTCError):
-    """A source of ``link=`` does not compile: numba-cuda raises cuda.core's error, with all that NVRTC printed."""
+    """A source of ``link=`` does not compile: numba-cuda raises cuda.core's error for that, with NVRTC's log."""
 
 
 def find_declared_only(plan: LinkPlan, kernel_code: KernelCode, error: SourceError) -> set[tuple[int, CalledFunction]]:
