@@ -165,9 +165,12 @@ def check_race(thread: u64, record: u64, address: u64, nbytes: u32, writes: bool
     who = me
     if atomic:
         who = me | u16(_ATOMIC)
-        before = load_u16(record, 0)
-        if load_u32(record, _EPOCH) == epoch and (before & ~u16(_ATOMIC)) >> 5 != me >> 5:
-            who = u16(_SEVERAL)
+        if load_u32(record, _EPOCH) == epoch:
+            before = load_u16(record, 0)
+            if before < _ATOMIC:
+                return  # a plain write, which other warps must not miss
+            if (before & ~u16(_ATOMIC)) >> 5 != me >> 5:
+                who = u16(_SEVERAL)
     note_access(record, who, warp_epoch, epoch, site)
 
 

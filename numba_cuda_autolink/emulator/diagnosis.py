@@ -185,7 +185,7 @@ def _describe_address(failure: Failure, arguments: bytes) -> str:
     if allocation is None or min(abs(address - allocation.address), abs(address - allocation.end)) > _FAR:
         return "not near any memory that kernels may access"
     array = find_array(arguments, allocation.address, allocation.end)
-    where = f"{allocation.label or 'an array'} at {allocation.address:#x}, of {allocation.nbytes} bytes"
+    where = f"{readable_name(allocation.label) or 'an array'} at {allocation.address:#x}, of {allocation.nbytes} bytes"
     index = f"; index {array.index_of(address)} of the shape {array.shape}" if array is not None else ""
     if address < allocation.address:
         return f"{allocation.address - address} bytes before {where}{index}"

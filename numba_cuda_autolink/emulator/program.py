@@ -144,11 +144,8 @@ class Program:
             return str(FIRST_FUNCTION_ADDRESS + 16 * self.linked.function_numbers[id(function)])
         if variable.space == "shared":
             return str(self.shared[text, name])
-        pointer = f.temporary(f"getelementptr i8, ptr %launch, i64 {Launch.VARIABLES}")
-        table = f.temporary(f"load ptr, ptr {pointer}")
-        number = self.linked.variable_numbers[text, name]
-        slot = f.temporary(f"getelementptr i64, ptr {table}, i64 {number}")
-        return f.temporary(f"load i64, ptr {slot}")
+        table = f.load("%launch", Launch.VARIABLES, "ptr")
+        return f.load(table, 8 * self.linked.variable_numbers[text, name])
 
     def is_shared(self, function: Function, name: str) -> bool:
         variable = self.linked.find_variable(function.text, name)[1]

@@ -9,6 +9,7 @@ from typing import Any, overload
 
 from numba.cuda.core import config
 from numba.cuda.core.compiler_lock import global_compiler_lock
+from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean
 from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import short_traceback
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
@@ -117,7 +118,8 @@ def prepare(
 ) -> PreparedBuild:
     """Compile *kernel* as `build` does, and do not link it. Raises what `build` describes."""
     if output not in _OUTPUTS:
-        raise ValueError(f"output must be one of {', '.join(map(repr, _OUTPUTS))}, not {output!r}")
+        near = did_you_mean(output, _OUTPUTS)
+        raise ValueError(f"output must be one of {', '.join(map(repr, _OUTPUTS))}, not {output!r}{near}")
     if entry_name is not None and not (isinstance(entry_name, str) and _IDENTIFIER.fullmatch(entry_name)):
         raise ValueError(f"entry_name must be a C identifier, not {entry_name!r}")
     if config.ENABLE_CUDASIM:

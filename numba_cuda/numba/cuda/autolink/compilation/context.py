@@ -288,12 +288,17 @@ def compute_capability(cc: ComputeCapabilityLike | None) -> tuple[int, int, str]
                 "  what to do: pass cc=, for example cc=(9, 0)"
             ) from error
     capability = ComputeCapability.parse(cc)
-    if missing := why_missing("NVRTC"):
-        from numba.cuda.cudadrv.external_code.plan.errors import LinkError
-
-        raise LinkError(f"build() cannot start: {missing[0]}", str(missing[1])) from missing[1]
+    require_nvrtc("build() cannot start")
     known = nvrtc.get_supported_ccs()
     if capability.base not in known:
         names = ", ".join(f"{major}.{minor}" for major, minor in known)
         raise ValueError(f"compute capability {capability} is not known to this CUDA toolkit\n  known: {names}")
     return capability.parts
+
+
+def require_nvrtc(otherwise: str) -> None:
+    """Raise a `LinkError` that begins with *otherwise* if NVRTC is not installed."""
+    if missing := why_missing("NVRTC"):
+        from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+
+        raise LinkError(f"{otherwise}: {missing[0]}", str(missing[1])) from missing[1]

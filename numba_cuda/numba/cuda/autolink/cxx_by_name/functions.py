@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from numba.cuda import types
-from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
+from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean, safe_repr, suggest_names
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike
 
 from ..c_abi.c_types import CABIError, numba_type_of
@@ -80,6 +80,7 @@ class CxxFunction(DeviceCallable):
         """How it is called."""
         return self._pattern
 
+    @suggest_names
     def passing(self, *ways: str | None) -> CxxFunction:
         """Return the function with its arguments passed in certain ways, in their order.
 
@@ -96,9 +97,13 @@ class CxxFunction(DeviceCallable):
         """
         for way in ways:
             if way is not None and not (isinstance(way, str) and way in WAYS):
-                raise ValueError(f"passing() takes {', '.join(map(repr, WAYS))} or None, got {safe_repr(way, 30)}")
+                near = did_you_mean(way, WAYS)
+                raise ValueError(
+                    f"passing() takes {', '.join(map(repr, WAYS))} or None, got {safe_repr(way, 30)}{near}"
+                )
         return get_function(self._source, dataclasses.replace(self._pattern, passing=ways))
 
+    @suggest_names
     def signature(self, *argtypes: Any, cc: ComputeCapabilityLike | None = None) -> Signature:
         """Return the Numba signature of a call with arguments of these types, as C++ resolves it.
 

@@ -73,6 +73,7 @@ class CxxLibrary(DeviceCallable):
         """Refuse the call: kernels call the library's functions."""
         raise CABIError("a C++ library is not a function\n  what to do: call one of its functions, lib.name(...)")
 
+    @suggest_names
     def expr(self, text: str) -> CxxFunction:
         """Return a C++ expression whose value is called, as a device callable: a lambda or another function object.
 
@@ -84,6 +85,7 @@ class CxxLibrary(DeviceCallable):
         _check_text("an expression", text)
         return get_function(self._source, CallPattern(text, f"{CALLEE}({ALL})", callee=text))
 
+    @suggest_names
     def eval(self, text: str, cc: ComputeCapabilityLike | None = None) -> bool | int | float:
         """Return the value of a constant expression of C++, such as ``sizeof(T)`` or an enumerator, as a number.
 
@@ -98,6 +100,7 @@ class CxxLibrary(DeviceCallable):
         _check_text("an expression", text)
         return evaluate(self._source, text, _parse_cc(cc))
 
+    @suggest_names
     def type(self, name: str, cc: ComputeCapabilityLike | None = None) -> CxxType:
         """Return the class *name*, ``"cub::BlockReduce<float, 128>"``: its size and alignment, and its member functions
         as device callables.
@@ -108,6 +111,7 @@ class CxxLibrary(DeviceCallable):
         _check_text("a type", name)
         return get_class(self._source, name, _parse_cc(cc))
 
+    @suggest_names
     def record(
         self, name: str, dtype: DTypeLike | None = None, cc: ComputeCapabilityLike | None = None
     ) -> np.dtype[Any]:
@@ -126,6 +130,7 @@ class CxxLibrary(DeviceCallable):
         parsed = _parse_cc(cc)
         return ask_record(self._source, name, parsed).register(self._source, dtype, parsed)
 
+    @suggest_names
     def declare(
         self, calls: Iterable[tuple[str | CxxFunction, Sequence[Any]]], cc: ComputeCapabilityLike | None = None
     ) -> None:

@@ -169,10 +169,12 @@ class PythonArguments:
         try:
             return Overload(cxx, device_function(function, *argtypes))
         except TypeError as error:
-            _, *reason = str(error).splitlines()
-            shown = ", ".join(map(str, argtypes))
-            diagnosis = f"C++ calls the Python function {name} with ({shown}), for which it does not compile"
-            raise CABIError("\n".join([diagnosis, *reason])) from error
+            why = (
+                str(error)
+                .removeprefix("device_function() cannot compile ")
+                .replace("\n  at: ", "\n  in the function: ")
+            )
+            raise CABIError(f"C++ calls the Python function {why}") from error
 
     def _read_type(self, name: str, text: str) -> types.Type:
         """Return the Numba type of what C++ calls *text*."""

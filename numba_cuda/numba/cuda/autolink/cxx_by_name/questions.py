@@ -13,7 +13,7 @@ from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike, Target
 
-from ..compilation.context import asking
+from ..compilation.context import asking, require_nvrtc
 from ..linkables.compiled_source import compiled
 from .calls import fill
 from .library_source import LibrarySource
@@ -83,6 +83,7 @@ def ask(source: LibrarySource, question: Question, cc: ComputeCapabilityLike | N
 def resolve_for(cc: ComputeCapabilityLike | None) -> Iterator[Target]:
     """Resolve for *cc* inside the ``with`` block: by default for the current GPU, as a launch would, or for `DEFAULT`
     without one."""
+    require_nvrtc("C++ cannot be asked")
     target = Target(_default() if cc is None else ComputeCapability.parse(cc), lto=True)
     with asking(target):
         yield target

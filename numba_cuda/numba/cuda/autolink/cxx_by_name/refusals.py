@@ -89,6 +89,8 @@ _NUMPY_TYPES = {
 _USED = re.compile(
     rf'.*: function "(?P<name>.*)" was declared deprecated \("{KERNEL_MARK}"\)\n(?P<line>.*)\n(?P<caret> *)\^'
 )
+_OTHER_POINTER = re.compile(r'argument of type "[^"]* \*" is .* of type "(?:const )?(?P<element>[\w ]+) \*"')
+_OVERLOADS = re.compile("no instance of|more than one instance of")
 _LAUNCHED = re.compile(r"[\w:]+\s*(?:<[^<>]*>\s*)?<<<")
 
 
@@ -138,17 +140,19 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
 
         options = source.compile_options
         chain = describe_chain(error.log, options.prologue + source.data, "the source", options.include_paths)
-        details = [f"at: {first['place']}:{first['line']}", *_details(block, label), *chain]
+        details = [f"in C++: {first['place']}:{first['line']}", *_details(block, label), *chain]
         remedy = nvrtc_log.remedy(error.log, options.include_paths)
         return _error(_write_first_line(_SOURCE_TITLE, label, _readable(first["text"])), details, remedy, error.log)
     first, block = of_call[0]
-    at = [] if block[0].startswith(f"{label}(") else [f"at: {first['place']}:{first['line']}"]
+    at = [] if block[0].startswith(f"{label}(") else [f"in C++: {first['place']}:{first['line']}"]
     text, remedy = _explain(_readable(first["text"]))
     remedy = remedy or _near(first["text"], source, target)
     if not remedy and (strided := _STRIDED_ARGUMENT.search(label)):
         remedy = f"pass a contiguous array where C++ takes a pointer: a strided one, {strided[0]}, is an mdspan to C++"
     elif "failed deduction" in "\n".join(block) and "<" not in label.partition("(")[0]:
         remedy = f'name the template arguments that C++ cannot deduce: lib["{label.partition("(")[0]}<...>"]'
+    elif not remedy and _OVERLOADS.match(first["text"]):
+        remedy = "convert arguments in the kernel to the types of one of these functions, such as types.float64(x)"
     if first["text"] == _NOT_CONSTRUCTED:
         remedy = "for a struct without constructors: lib.expr('[](auto... members) { return T{members...}; }')"
         text = "not a function, nor a class with a constructor of these arguments"
@@ -232,6 +236,8 @@ def _explain(text: str) -> tuple[str, str]:
         return text, f"pass an array that is not read-only; or, where C++ only reads it, take a const {found['type']}"
     if found := _OTHER_STRUCT.search(text):
         return text, f"make the records with the dtype that lib.record({found['type']!r}) returns"
+    if (found := _OTHER_POINTER.search(text)) and (element := _NUMPY_TYPES.get(found["element"])):
+        return text, f"pass an array of {element}"
     if found := _NOT_AN_ENUMERATOR.search(text):
         return text, f"make a number an enumerator in the kernel: lib[{found['type']!r}](...)"
     return text, nvrtc_log.instead_of_host_type(text)
@@ -283,6 +289,8 @@ def _near(text: str, source: CUDASource, target: Target) -> str:
     unknown = next((match["name"] for pattern in _UNKNOWN if (match := pattern.search(text))), None)
     if unknown is None:
         return ""
+    if declared := next(_find_declarations(unknown, source, target), ""):
+        return f'write its namespace or class, lib["...::{unknown}"]: it is {declared}'
     texts = programs.header_texts(unit_of_sources([source]), target)
     known = {name for each in texts for name in _IDENTIFIER.findall(each)} - {unknown}
     near = difflib.get_close_matches(unknown, known, n=3, cutoff=0.75)

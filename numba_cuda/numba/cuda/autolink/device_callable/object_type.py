@@ -23,7 +23,7 @@ from ..c_abi.record_values import result_type
 from ..compilation.context import compilation, current_target
 from ..frontend_api.typing_rounds import DeferredCallError, is_guessing, use_of
 from ..protocol.callee import Identity, identity
-from ..protocol.errors import raised_by_user_code, typing_error
+from ..protocol.errors import fix_call_or_hook, raised_by_user_code, typing_error
 from .arguments import ArgumentError, CallArguments
 from .base_class import BoundDeviceMethod, DeviceCallable, is_defined, type_name
 from .python_bodies import PythonBody
@@ -42,7 +42,8 @@ class DeviceCallableType(types.Callable, types.Opaque):
     def __init__(self, obj: Any):
         is_method = isinstance(obj, BoundDeviceMethod)
         known_as = identity(obj)
-        self._owner = weakref.ref(obj.__self__ if is_method else obj, lambda _: _types.pop(known_as, None))
+        # Forgotten by a built-in: what a signal handler raises in a Python function that is called back would be lost.
+        self._owner = weakref.ref(obj.__self__ if is_method else obj, functools.partial(_types.pop, known_as))
         self._method: Any = obj.__func__ if is_method else None
         self._calls: dict[Any, tuple[Signature, Prototype | PythonBody]] = {}
         self._as_written: dict[Any, tuple[Signature, Prototype | PythonBody]] = {}
@@ -214,6 +215,8 @@ class DeviceCallableType(types.Callable, types.Opaque):
                 said += (
                     "\n  what to do: write a constant in the call: a variable has no value while a kernel is compiled"
                 )
+            elif "what to do: " not in said:
+                said += f"\n  {fix_call_or_hook(type_name(self.numba_cuda_link_object), '__numba_cuda_call__')}"
             raise self._error(said, argtypes, raised_at, cause=error) from error
         if body is not None:
             try:

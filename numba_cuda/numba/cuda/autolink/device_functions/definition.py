@@ -36,6 +36,7 @@ from ..compilation.context import (
 )
 from ..device_callable.base_class import DeviceCallable
 from ..frontend_api.front_end import NUMBA_CUDA, core_type, vocabulary_of_kernel
+from ..frontend_api.placed_messages import placed
 from ..protocol.answers import CallingCode
 from ..protocol.value_digest import UnknownValueError, value_digest
 from .c_signature import CSignature, declaration, functor_name
@@ -288,10 +289,12 @@ def _check_parameters(function: Any, called: str, arguments: Any, states: Any) -
         )
     if len(expected.parameters) != given:  # default values are no help: the function is compiled for all parameters
         one = f"{len(arguments)} from C++" + (f" and {len(states)} of state" if states else "")
+        has = f"{len(expected.parameters)} parameter{'' if len(expected.parameters) == 1 else 's'}"
         raise TypeError(
-            f"device_function() cannot compile {called}: it has {len(expected.parameters)} parameters, not {given}\n"
+            f"device_function() cannot compile {called}: it has {has}, not {given}\n"
             f"  got: the types of {given} arguments ({one})\n"
-            f"  expected: those of the function's parameters, {expected}"
+            f"  expected: those of the function's parameters, {expected}\n"
+            f"  what to do: write the function with {given} parameters"
         )
 
 
@@ -304,8 +307,8 @@ def _compile(name: str, dispatcher: Any, question: tuple[Any, Any, Target], made
             compiled = dispatcher.compile_device((*arguments, *states))
     except (NumbaError, UnsupportedBytecodeError, AttributeError, AssertionError, NotImplementedError) as error:
         # For what CUDA does not support, such as try, Numba also raises errors of its own internals.
-        why = str(error) if isinstance(error, NumbaError) else f"{type(error).__name__}: {error}"
-        raise TypeError(f"device_function() cannot compile {called}\n{why}") from error
+        why = placed(str(error), name) if isinstance(error, NumbaError) else f"{type(error).__name__}: {error}"
+        raise TypeError(f"device_function() cannot compile {called}: {why}") from error
     try:
         signature = CSignature(arguments, states, types.unliteral(compiled.signature.return_type))
     except CABIError as error:

@@ -18,11 +18,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 from numba.cuda.core.errors import TypingError
+from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean
 from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import raised_by_signal_handler
 
 from ..compilation.context import calls_put_off, compilation, guesses_in_progress, guessing, putting_off
@@ -122,12 +124,27 @@ def propagated(propagate: Callable[..., Any], inferer: Any, raise_errors: bool, 
         return _propagate_inner(propagate, inferer, raise_errors, error, outer)
     while True:
         certain: Requests = {}
-        with putting_off(certain):
-            errors = propagate(inferer, raise_errors=False)
+        try:
+            with putting_off(certain):
+                errors = propagate(inferer, raise_errors=False)
+        except KeyError as missing:
+            raise _unknown_field(missing, error) or missing from None
         if not certain:
             break
         _resolve(certain, *_guess_calls(propagate, inferer))
     return propagate(inferer, raise_errors=True) if errors and raise_errors else errors
+
+
+def _unknown_field(missing: KeyError, error: Any) -> Exception | None:
+    """Return the *error* for a field that a record does not have, for which Numba raises *missing*; ``None`` for
+    another one."""
+    selves = [frame.f_locals.get("self") for frame, _ in traceback.walk_tb(missing.__traceback__)]
+    if not (fields := getattr(selves[-1], "fields", None)):
+        return None
+    name = str(missing.args[0])
+    text = f"a record has no field {name!r}{did_you_mean(name, fields)}\n  its fields: {', '.join(fields)}"
+    found: Exception = error(text, loc=next((each.loc for each in reversed(selves) if hasattr(each, "loc")), None))
+    return found
 
 
 def _propagate_inner(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError
-from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, suggest_names
+from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean, safe_repr, suggest_names
 from numba.cuda.cudadrv.external_code.inputs.link_input import VariableSource
 
 from numba_cuda_autolink.finished import variables
@@ -79,7 +79,8 @@ class Variable(VariableSource):
             raise ValueError(f"Variable() takes a C identifier as the name, got {safe_repr(name)}")
         if space not in SPACES:
             raise ValueError(
-                f"the space of the variable {name!r} is {safe_repr(space)}\n  expected: {', '.join(map(repr, SPACES))}"
+                f"the space of the variable {name!r} is {safe_repr(space)}{did_you_mean(space, SPACES)}\n"
+                f"  expected: {', '.join(map(repr, SPACES))}"
             )
         try:
             lengths = (operator.index(shape),) if not isinstance(shape, tuple) else tuple(map(operator.index, shape))

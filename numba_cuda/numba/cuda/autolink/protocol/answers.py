@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import weakref
@@ -143,7 +144,8 @@ class AnswerMemory(dict[Identity, tuple[dict[Question, Answer], list[Any]]]):
 
     def _reference(self, obj: Any, identity: Identity) -> Any:
         try:
-            return weakref.ref(obj, lambda _: self.pop(identity, None))
+            # A built-in: what a signal handler raises in a Python function that is called back would be lost.
+            return weakref.ref(obj, functools.partial(self.pop, identity))
         except TypeError:
             return obj
 

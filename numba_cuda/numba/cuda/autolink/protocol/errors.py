@@ -41,8 +41,17 @@ class HookError(Exception):
         text = with_short_first_line(bounded(f"{self.callee.name}.{hook}{self}"))
         text += f"\n  object: {self.callee}"
         text += f"\n  argument types: ({signature})"
-        text += f"\n  raised at: {self.raised_at}" if self.raised_at else ""
+        if self.raised_at:
+            text += f"\n  raised at: {self.raised_at}"
+            text += "" if "what to do: " in text else f"\n  {fix_call_or_hook(self.callee.name, 'hook')}"
+        elif f"{self}".startswith("raised TypeError: "):
+            text += "\n  what to do: let the hook take one parameter for each argument type"
         return with_place(text, f"called at: {call_site.place}", call_site.filename, call_site.line)
+
+
+def fix_call_or_hook(name: str, hook: str) -> str:
+    """Return what to do about an exception of a *hook* of the object *name*."""
+    return f"what to do: pass arguments that {name} takes, or change its {hook} where it raised"
 
 
 class AskedAgainError(HookError):
@@ -101,14 +110,14 @@ def raised_by_hook(error: BaseException) -> str | None:
 
 
 def raised_by_user_code(error: BaseException) -> str:
-    """Return file and line of the innermost frame of *error* that is not this package's, else of the innermost one."""
+    """Return the same of the innermost frame of *error* that is not this package's, else of the innermost one."""
     frames, outside = _frames(error)
-    frame = (outside or frames)[-1]
-    return f"{shown_file(frame.filename)}:{frame.lineno}"
+    return _describe((outside or frames)[-1])
 
 
 def _describe(frame: traceback.FrameSummary) -> str:
-    return f"{shown_file(frame.filename)}:{frame.lineno} in {frame.name}"
+    source = f"\n      {frame.line}" if frame.line else ""
+    return f"{shown_file(frame.filename)}:{frame.lineno} in {frame.name}{source}"
 
 
 def _frames(error: BaseException) -> tuple[Sequence[traceback.FrameSummary], Sequence[traceback.FrameSummary]]:

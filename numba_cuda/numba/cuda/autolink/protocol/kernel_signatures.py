@@ -6,7 +6,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_text, shown
+from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean, safe_text, shown
 
 from ..frontend_api.front_end import NUMBA_CUDA, Vocabulary, core_type, vocabulary_of
 from .callee import find_callee
@@ -35,8 +35,9 @@ def normalize(signature: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> tuple[tupl
                 f"  expected: such as {_EXAMPLE!r} or (types.float32[::1], types.int32)"
             ) from None
         why = str(error).splitlines()[0] if str(error) else "Numba has no such type"
+        near = did_you_mean(error.name, vars(vocabulary.types)) if isinstance(error, NameError) else ""
         advice = f"write the types, such as {_EXAMPLE!r}"
-        raise ValueError(f"{signature!r} is not a signature: {why}\n  what to do: {advice}") from error
+        raise ValueError(f"{signature!r} is not a signature: {why}{near}\n  what to do: {advice}") from None
     return tuple(argtypes), return_type
 
 

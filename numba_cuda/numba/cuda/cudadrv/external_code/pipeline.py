@@ -25,6 +25,7 @@ from .cache.key import CacheKey
 from .cache.store import Fetched, current_store
 from .compile.plan_programs import called_in, current_keys, keys_of, write_debug_sources
 from .diagnostics import progress, timeline
+from .diagnostics.short_tracebacks import warn_user
 from .diagnostics.signal_handlers import interrupts_unchanged
 from .inputs import kinds
 from .inputs.link_input import LinkInput, from_item
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from .link.linker_input import LinkJob, Part
 
 # Part of the cache's key: goes up when the meaning of what is cached changes.
-_FORMAT = "8"
+_FORMAT = "9"
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class _Link:
                     return None
             job = self.job(programs)
             start = time.perf_counter()
-            data = self._link(job)
+            data = self._link(job, programs)
             seconds = time.perf_counter() - start
             return data
 
@@ -134,7 +135,7 @@ class _Link:
         with timeline.span("link", self.plan.kernel) as span:
             span.origin = fetched.origin
         write_debug_sources(self.plan)
-        return self._read(fetched)
+        return self._read(fetched, programs or ())
 
     def explain(self, job: LinkJob, log: str) -> Exception:
         """Return the error of a link that failed with *log*."""
@@ -201,8 +202,8 @@ class _Link:
         once = [part for part in units if part.compiled is not None or (part.kind, part.code) not in from_sources]
         return LinkJob(self.plan, self.request.kernel_code, (*own, *once))
 
-    def _link(self, job: LinkJob) -> bytes:
-        """Link what was compiled: return the entry of the cache."""
+    def _link(self, job: LinkJob, programs: Sequence[Program | None]) -> bytes:
+        """Link what was compiled, with the *programs* of the plan's units: return the entry of the cache."""
         from .link.checked_link import LinkFailedError, link_checked
 
         plan = self.plan
@@ -218,7 +219,8 @@ class _Link:
             else {"unit": self.units.index(part.planned), "compiled": part.compiled and astuple(part.compiled)[:3]}
             for part in job.parts
         ]
-        facts = {"lto": job.has_ltoir, "options": options, "inputs": inputs, "log": log}
+        warnings = [program.warning for program in programs if program is not None and program.warning]
+        facts = {"lto": job.has_ltoir, "options": options, "inputs": inputs, "log": log, "warnings": warnings}
         return json.dumps(facts).encode() + b"\0" + code
 
     def _options(self, job: LinkJob) -> tuple[str, ...]:
@@ -242,9 +244,12 @@ class _Link:
 
     def _read(self, fetched: Fetched, programs: Sequence[Program | None] = ()) -> tuple[LinkRecord, bytes]:
         """Return the record and the code of an entry: where its programs come from is known if they were just compiled,
-        as *programs*."""
+        as *programs*. What was said of others when they were compiled is said now."""
         head, _, code = fetched.data.partition(b"\0")
         facts = json.loads(head)
+        if not programs:
+            for warning in facts["warnings"]:
+                warn_user(warning)
         inputs = []
         for each in facts["inputs"]:
             number, compiled = each["unit"], None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
 import shutil
 import stat
@@ -139,6 +140,10 @@ class DiskEntries:
         for path in self._paths():
             with contextlib.suppress(OSError, DamagedEntryError):
                 yield describe(path)
+
+    def has_more_than(self, count: int) -> bool:
+        """Whether there are more than *count* entries; at most so many are looked at, and none is read."""
+        return next(itertools.islice(self._paths(), count, None), None) is not None
 
     def clear(self) -> int:
         """Remove all entries, the files of `save`, the sources for debuggers, and the lock files that killed processes

@@ -44,7 +44,8 @@ class Program:
     """Compiled code, of *kind* LTO-IR, cubin or, from bitcode, PTX; *origin* is ``"built"`` or the cache that it came
     from, and *seconds* how long it took to build or find. *key* is the digest of the key of a source's program, with
     the headers that it was compiled with; ``None`` if these are not known. *hidden* are the functions that calls
-    reference, but whose structs by value C++ does not take apart, so that they were not compared."""
+    reference, but whose structs by value C++ does not take apart, so that they were not compared. *warning* is what the
+    user is told of what NVRTC printed, nothing for messages about the toolkit's own headers."""
 
     code: bytes = field(repr=False)
     kind: Kind
@@ -52,6 +53,7 @@ class Program:
     seconds: float
     key: bytes | None = None
     hidden: tuple[CalledFunction, ...] = ()
+    warning: str = ""
 
 
 class SourceError(Exception):
@@ -227,10 +229,12 @@ def _write_debug_sources(unit: TranslationUnit) -> None:
 def _program(unit: CachedUnit, fetched: FetchedProgram) -> Program:
     """Return what was *fetched* as a record, and warn if NVRTC warned."""
     code, log = unpacked(fetched.data)
+    warning = ""
     if log and (messages := messages_outside_toolkit(log)):
-        warn_user(f"NVRTC log messages: {shown_log(messages)}")
+        warning = f"NVRTC log messages: {shown_log(messages)}"
+        warn_user(warning)
     kind = kinds.LTO_IR if unit.unit.output == "ltoir" else kinds.CUBIN
-    return Program(code, kind, fetched.origin, fetched.seconds, fetched.key, fetched.hidden)
+    return Program(code, kind, fetched.origin, fetched.seconds, fetched.key, fetched.hidden, warning)
 
 
 def program_digest(source: LinkInput, target: Target, *, on_record: bool) -> bytes | None:

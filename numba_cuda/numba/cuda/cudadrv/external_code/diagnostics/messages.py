@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, cast
 
+from .short_tracebacks import short_traceback
+
 _LONGEST_REPR = 120
 _LONGEST_LINE = 119  # characters of the first line of a message
 _LONGEST_LOG, _LONGEST_LOG_LINE = 20_000, 1000
@@ -67,9 +69,9 @@ def with_short_first_line(message: str, whole: str = "") -> str:
     return "\n".join([f"{first[: _LONGEST_LINE - 3]}...", f"  {whole or first}", *others])
 
 
-def did_you_mean(wrong: str, names: Iterable[str]) -> str:
+def did_you_mean(wrong: object, names: Iterable[str]) -> str:
     """Return ``; did you mean NAME?`` for the one of *names* that looks most like *wrong*, or an empty text."""
-    near = difflib.get_close_matches(wrong, list(names), 1)
+    near = difflib.get_close_matches(wrong, list(names), 1) if isinstance(wrong, str) else []
     return f"; did you mean {near[0]}?" if near else ""
 
 
@@ -77,19 +79,23 @@ _Called = TypeVar("_Called", bound=Callable[..., Any])
 
 
 def suggest_names(called: _Called) -> _Called:
-    """Decorate a public function or class: the error for an unknown name of an argument suggests the nearest one."""
+    """Decorate a public function or class: the error for an unknown name of an argument suggests the nearest one, or
+    lists all, and the traceback of an error about arguments shows the user's lines alone."""
     if isinstance(called, type):
         type.__setattr__(called, "__init__", suggest_names(called.__init__))  # type: ignore[misc]
         return called
     code = called.__code__
     known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    listed = ", ".join(name for name in known if name != "self")
 
     @functools.wraps(called)
     def checked(*args: Any, **named: Any) -> Any:
-        for wrong in named.keys() - known:
-            name = called.__qualname__.removesuffix(".__init__")
-            raise TypeError(f"{name}() has no parameter {wrong!r}{did_you_mean(wrong, known)}")
-        return called(*args, **named)
+        with short_traceback():
+            for wrong in named.keys() - known:
+                name = called.__qualname__.removesuffix(".__init__")
+                nearest = did_you_mean(wrong, known) or f"\n  expected: one of {listed}"
+                raise TypeError(f"{name}() has no parameter {wrong!r}{nearest}")
+            return called(*args, **named)
 
     return cast(_Called, checked)
 

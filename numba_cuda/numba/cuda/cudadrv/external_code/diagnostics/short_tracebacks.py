@@ -9,6 +9,7 @@ follow, and what Python and IPython print of uncaught errors leaves them out, an
 from __future__ import annotations
 
 import contextlib
+import dis
 import functools
 import os
 import sys
@@ -33,12 +34,14 @@ def short_traceback(
     message: Callable[[Any], str] = str,
     errors: tuple[type[BaseException], ...] = (NumbaError, LinkerError, KeyboardInterrupt),
 ) -> Iterator[None]:
-    """Hide the frames of the compiler in the traceback of one of *errors* that leaves the ``with`` block: others are
-    faults of a compiler. What is printed of an error begins as the text that *message* returns of it."""
+    """Hide the frames of the compiler in the traceback of one of *errors*, or of what the compiler raises about wrong
+    arguments, that leaves the ``with`` block: others are faults of a compiler. What is printed of an error begins as
+    the text that *message* returns of it."""
+    hidden: tuple[type[BaseException], ...] = (*errors, TypeError, ValueError, OSError)
     try:
         yield
-    except errors as error:
-        if not is_full():
+    except hidden as error:
+        if not is_full() and (isinstance(error, errors) or _is_refusal(error)):
             _hide_frames(error, sys._getframe())
             vars(error)[_MESSAGE] = message
             if getattr(sys.excepthook, "func", None) is not _print_error:
@@ -83,6 +86,12 @@ def _find_user() -> tuple[FrameType, int]:
 def running_shell() -> Any:
     """Return the IPython shell that runs this process, ``None`` if there is none."""
     return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+
+
+def _is_refusal(error: BaseException) -> bool:
+    """Return whether a ``raise`` statement of the compiler raised *error*, and not what Python does there."""
+    *_, (frame, innermost) = _frames(error.__traceback__)
+    return _is_of_compiler(frame) and frame.f_code.co_code[innermost.tb_lasti] == dis.opmap["RAISE_VARARGS"]
 
 
 def _render(shell: Any, error: BaseException) -> Any:
@@ -144,8 +153,8 @@ def _print_error(
 
 @contextlib.contextmanager
 def _shortened(error: BaseException) -> Iterator[bool]:
-    """Take the hidden frames from *error* and its causes inside the ``with`` block, and causes that have no other ones;
-    take the last lines of long messages. Give whether there are hidden frames."""
+    """Take the hidden frames from *error* and its causes inside the ``with`` block, and causes whose other frames the
+    message of *error* names; take the last lines of long messages. Give whether there are hidden frames."""
     with contextlib.ExitStack() as restored:
         yield any([_shorten(each, restored) for each in _chain(error)])
 
@@ -160,7 +169,11 @@ def _shorten(error: BaseException, restored: contextlib.ExitStack) -> int:
     restored.callback(error.with_traceback, error.__traceback__)
     error.__traceback__ = functools.reduce(_linked, reversed(shown), None)
     caused_by = error.__cause__
-    if caused_by is not None and all(_is_of_compiler(frame) for frame, _ in _frames(caused_by.__traceback__)):
+    said = str(error)
+    if caused_by is not None and all(
+        _is_of_compiler(frame) or f":{place.tb_lineno} in {frame.f_code.co_name}" in said
+        for frame, place in _frames(caused_by.__traceback__)
+    ):
         restored.callback(setattr, error, "__cause__", caused_by)
         error.__cause__ = None
     return len(before) - len(shown)

@@ -8,6 +8,8 @@ import os
 import re
 from collections.abc import Sequence
 
+from cuda.core._utils.cuda_utils import NVRTCError
+
 from ..compile import nvrtc_log, programs
 from ..compile.nvrtc import CompileError
 from ..compile.programs import SourceError
@@ -27,6 +29,10 @@ from ..platform.target import Target
 from .unsupported_instruction import unsupported_in, unsupported_in_source
 
 
+class _ExplicitSourceError(LinkError, NVRTCError):
+    """A source of ``link=`` does not compile: numba-cuda raises cuda.core's error for that, with NVRTC's log."""
+
+
 def find_declared_only(plan: LinkPlan, kernel_code: KernelCode, error: SourceError) -> set[tuple[int, CalledFunction]]:
     """Return the functions that a unit of the plan declares with other types than the calls have, and does not define,
     with the index of the unit: those types do not matter. Raises what any other *error* of the compile stage means."""
@@ -40,8 +46,6 @@ def find_declared_only(plan: LinkPlan, kernel_code: KernelCode, error: SourceErr
             " no newer than llvmlite's LLVM",
             log=cause.log,
         ) from cause
-    if planned.origins == (NAMED_EXPLICITLY,) and cause.__cause__ is not None:
-        raise cause.__cause__ from None  # what numba-cuda raises for link=
     if not isinstance(cause, PrototypeError):
         others = [(plan.units[each.number], each.error) for each in error.others]
         raise does_not_compile(plan, planned, kernel_code, cause, others) from cause
@@ -75,6 +79,8 @@ def does_not_compile(
     options = planned.input.options
     macros = [name for name, _ in options.defines]
     todo = undeclared_variable(plan, error.log) or nvrtc_log.remedy(error.log, options.include_paths, macros)
+    explicit = planned.origins == (NAMED_EXPLICITLY,)
+    shown = "\n".join(nvrtc_log.errors_in(each.log) for each in (error, *(each for _, each in others)))
     return link_error(
         plan,
         f"{planned.input.name!r} does not compile: {nvrtc_log.first_error(error.log, planned.input.name)}",
@@ -85,7 +91,8 @@ def does_not_compile(
         *(f"does not compile either: {each}" for each, _ in others),
         log="\n".join([error.log, *(each.log for _, each in others)]),
         source_path=path,
-        shown="\n".join(nvrtc_log.errors_in(each.log) for each in (error, *(each for _, each in others))),
+        shown=None if explicit else shown,
+        kind=_ExplicitSourceError if explicit else LinkError,
     )
 
 

@@ -30,7 +30,14 @@ class LinkError(LinkerError):
         super().__init__(f"{message}\n  log: {indented}" if shown else message)
 
 
-def link_error(plan: LinkPlan, diagnosis: str, *details: str, log: str = "", **source: str | None) -> LinkError:
+def link_error(
+    plan: LinkPlan,
+    diagnosis: str,
+    *details: str,
+    log: str = "",
+    kind: type[LinkError] = LinkError,
+    **source: str | None,
+) -> LinkError:
     """Return the error of a failed link of *plan*: the diagnosis, the first call that the *details* name, and one line
     for each of them. A first line that would be too long begins with the diagnosis, and ends there."""
     first = f"linking {plan.kernel} for {plan.target.arch} failed"
@@ -41,4 +48,4 @@ def link_error(plan: LinkPlan, diagnosis: str, *details: str, log: str = "", **s
     message = "\n  ".join((first, *details))
     if call := _CALL.search(message):
         message = with_place(message, f"called at: {call['place']}", call["file"], int(call["line"]))
-    return LinkError(message, log, **source)
+    return kind(message, log, **source)

@@ -186,15 +186,6 @@ class TestRejects:
         assert name == "can be called in a kernel"
         assert "Untyped has __numba_cuda_link__, but no Numba type" in message and "autolink.DeviceCallable" in message
 
-    def test_types_that_it_rejects(self):
-        class ForIntegers(Add):
-            def __numba_cuda_call__(self, x):
-                raise TypeError("integers only")
-
-        name, message = what_is_wrong(ForIntegers())
-        assert name == "can be called in a kernel"
-        assert "integers only" in message
-
     def test_types_that_every_kind_of_callable_rejects(self):
         class Picky(Add):
             def __numba_cuda_call__(self, x):

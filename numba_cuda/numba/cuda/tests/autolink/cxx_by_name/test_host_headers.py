@@ -64,14 +64,15 @@ def test_a_library_for_cpus_computes(library):
 
 
 @pytest.mark.parametrize(
-    ("body", "reason"),
+    ("header", "body", "reason"),
     [
-        ("std::vector<int> v; return 1;", "device code has no std::vector: use cuda::std::array"),
-        ("std::ostringstream s; return 1;", "device code has no std::ostringstream: use printf"),
-        ("return std::stable_partition(1);", "std has the host's functions"),
+        ("vector", "std::vector<int> v; return 1;", "device code has no std::vector: use cuda::std::array"),
+        ("sstream", "std::ostringstream s; return 1;", "device code has no std::ostringstream: use printf"),
+        ("utility", "return std::stable_partition(1);", "std has the host's functions"),
     ],
 )
-def test_what_no_device_has_is_refused(library, body, reason):
+def test_what_no_device_has_is_refused(header, body, reason):
+    library = autolink.cxx(f"#include <{header}>", host_headers=True)
     with pytest.raises(autolink.CxxError, match=reason):
         library.expr(f"[] {{ {body} }}").signature(cc=CC)
 

@@ -11,6 +11,7 @@ from autolink_support import build
 from emulator_support import kernel_of, registered
 from numba.cuda import autolink, types
 from numba.cuda.autolink.cxx_by_name.records import _read_member_name
+from numba.cuda.core.errors import TypingError
 from numba.cuda.np.numpy_support import from_dtype
 
 lib = autolink.cxx("""
@@ -45,6 +46,17 @@ __device__ double value(const Twenty& t) { return t.a + t.t; }
 __device__ void add(Packed* p, int n) { for (int i = 0; i < n; ++i) p[i].d += i + 1; }
 """)
 NAMES = ["Packed", "Over", "Flags", "Unnamed", "Many", "Twenty"]
+
+
+def test_a_field_that_a_record_does_not_have():
+    """Numba raises a plain KeyError for it."""
+
+    def kernel(flags):
+        flags[0].n = flags[0].nn
+
+    with pytest.raises(TypingError, match=r"a record has no field 'nn'; did you mean n\?\n") as raised:
+        build(kernel, (types.Array(from_dtype(lib.record("Flags")), 1, "C"),))
+    assert "  its fields: b, n" in str(raised.value)
 
 
 def emulate(kernel, *arrays):

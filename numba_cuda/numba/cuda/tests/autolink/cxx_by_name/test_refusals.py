@@ -95,6 +95,7 @@ def check(text: str, name: str, reason: str) -> None:
 
 
 lib = autolink.cxx(SOURCE, namespace="shapes")
+outside = autolink.cxx(SOURCE)
 
 
 @pytest.mark.parametrize(("name", "argtypes", "reason"), WRONG, ids=lambda each: str(each)[:30])
@@ -125,6 +126,19 @@ def test_wrong_types_and_counts_are_refused(name, argtypes):
 def test_a_near_name_is_named():
     assert "what to do: did you mean overlap" in message(lib, "overlep", ("float32", "float32"))
     assert "did you mean corner" in message(lib, "shapes::corners", ("float32",))
+
+
+@pytest.mark.parametrize(
+    ("name", "argtypes", "remedy"),
+    [
+        ("area", ("float32",), 'lib["...::area"]: it is declared: __device__ float area(Circle c)'),
+        ("shapes::overlap", ("complex64",) * 2, "convert arguments in the kernel to the types of one of these"),
+        ("shapes::close_to", ("int32",), "convert arguments in the kernel to the types of one of these functions"),
+        ("shapes::corner", ("float32[::1]", "int32"), "pass an array of np.int32"),
+    ],
+)
+def test_what_to_do(name, argtypes, remedy):
+    assert remedy in message(outside, name, argtypes).rpartition("  what to do: ")[2]
 
 
 def test_the_name_in_libcudacxx_is_named_for_one_of_the_hosts_library():
@@ -224,7 +238,7 @@ def test_a_broken_source_is_named_with_its_line(tmp_path):
         broken.f.signature(types.int32, cc=CC)
     first, at, *_ = str(caught.value).splitlines()
     assert first == 'the C++ source of f(int32) does not compile: identifier "y" is undefined'
-    assert at.strip() == f"at: {tmp_path}/broken.h:2"
+    assert at.strip() == f"in C++: {tmp_path}/broken.h:2"
 
 
 def test_a_missing_header_and_a_missing_namespace_are_named():

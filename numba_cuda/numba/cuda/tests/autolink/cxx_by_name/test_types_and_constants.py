@@ -69,16 +69,6 @@ class TestConstants:
         assert arch.eval("__CUDA_ARCH__", cc=(8, 0)) == 800
         assert arch.eval("__CUDA_ARCH__", cc="9.0a") == 900
 
-    def test_it_is_the_shape_of_an_array(self):
-        size = lib.eval("twice(4)")
-
-        @cuda.jit
-        def kernel(r):
-            a = cuda.local.array(size, types.float32)
-            r[0] = a.size
-
-        assert len(build(kernel, "void(float32[::1])").code) > 0
-
     @pytest.mark.parametrize(
         ("text", "message"),
         [
@@ -99,20 +89,6 @@ class TestRecords:
         assert dtype.names == ("mass", "charge", "n", "v", "w", "alive", "next")
         assert [dtype.fields[name][1] for name in dtype.names] == [0, 8, 16, 28, 36, 52, 56]
         assert dtype["n"] == np.dtype(("i4", 3)) and dtype["w"] == np.dtype((vector, 2)) and dtype.itemsize == 64
-
-    def test_records_are_passed_and_returned_as_the_struct(self):
-        fields = [name for name in lib.record("Vector").names]
-        assert fields == ["x", "y"]
-        dtype = lib.record("Particle")
-        norm, move, make = lib.norm, lib.move, lib.make
-
-        @cuda.jit
-        def kernel(p, r):
-            move(p[0])
-            r[0] = norm(p[0])
-            p[1] = make(r[0])
-
-        assert len(build(kernel, (numba.from_dtype(dtype)[::1], types.float32[::1])).code) > 0
 
     def test_a_dtype_of_ones_own_is_compared(self):
         own = np.dtype([("x", np.float32), ("y", np.float32)])
@@ -142,27 +118,13 @@ class TestClasses:
         assert rng.dtype.itemsize == 20 and wide.alignment == 16
         assert rng.nested("Inner").size == 8
 
-    def test_objects_are_constructed_and_used_in_memory_of_the_kernel(self):
-        rng = lib.type("Rng")
-        draw, next_ = lib.draw, rng.method("next")
-
-        @cuda.jit
-        def kernel(r):
-            local = cuda.local.array(1, rng.dtype)
-            shared = cuda.shared.array(2, rng.dtype)
-            rng(local[0], 42)
-            rng(shared[1], 7)
-            r[0] = next_(local[0]) + next_(shared[1], 5) + draw(local[0]) + rng.size
-
-        assert len(build(kernel, "void(int32[::1])").code) > 0
-
     def test_an_unknown_class_is_refused(self):
         with pytest.raises(autolink.CxxError, match='identifier "Nothing" is undefined'):
             lib.type("Nothing")
 
 
-@pytest.mark.gpu
-class TestOnGPU:
+@pytest.mark.gpu(emulated=True)
+class TestInKernels:
     def test_objects_keep_their_state(self):
         rng = lib.type("Rng")
         draw, next_ = lib.draw, rng.method("next")

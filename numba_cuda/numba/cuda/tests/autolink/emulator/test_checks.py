@@ -259,6 +259,17 @@ class TestRaces:
                 checks=self.checks,
             )
 
+    @pytest.mark.parametrize(("between", "other"), [("", 1), ("bar.warp.sync -1;", 63), ("bar.sync 0;", None)])
+    def test_an_initial_value_that_atomic_operations_do_not_wait_for(self, between, other):
+        body = f"""mov.u32 %r0, %tid.x; setp.ne.u32 %p1, %r0, 0; @%p1 bra L; st.shared.u32 [s], 0; L: {between}
+            atom.shared.add.u32 %r1, [s], 1;"""
+        if other is None:
+            run(body, 64, words(), before=SHARED, checks=self.checks)
+            return
+        with pytest.raises(EmulationError, match=r"this atomic access of 4 bytes and thread \(0, 0, 0\)") as raised:
+            run(body, 64, words(), before=SHARED, checks=self.checks)
+        assert raised.value.thread == (other, 0, 0)
+
     def test_all_may_read_what_a_thread_wrote_before_the_barrier(self):
         body = (
             ELEMENT

@@ -16,7 +16,6 @@ from autolink_support import build, elf
 from cub_cases import Case, cub
 from numba import cuda
 from numba.cuda import autolink
-from numba.cuda.autolink.testing import check_linkable
 from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.driver import LinkerError
 from repository import BENCHMARKS, EXAMPLES, SUPPORT, module
@@ -141,47 +140,6 @@ class TestLinked:
         native_code, native_shared = sizes_of(bytes(native.code), "block_sums")
         assert shared == native_shared
         assert code <= 1.2 * native_code
-
-
-class TestIsLinkable:
-    """Checked as the documentation recommends to library authors."""
-
-    @pytest.mark.thorough
-    @pytest.mark.parametrize(
-        ("method", "argtypes"),
-        [
-            (cub.BlockReduce(64).max, ["uint8", "int64"]),
-            (cub.BlockReduce((8, 8), 4).reduce, ["int32[::1]", operator.xor]),
-            (cub.BlockScan(64, 2).exclusive_scan, ["float16[::1]", max, "float16"]),
-            (cub.BlockRadixSort(64, 3).sort_descending, ["int16[::1]", "complex128[::1]", "int32", "int32"]),
-            (cub.BlockExchange(64, 2).scatter_to_striped, ["complex64[::1]", "uint16[::1]"]),
-            (cub.BlockLoad(64, 2, "warp_transpose").load, ["float32[::1]", "float32[::1]", "int32", "uint32", "int8"]),
-            (cub.BlockStore(64, 2, "striped").store, ["complex64[::1]", "complex64[::1]"]),
-            (cub.WarpReduce(64, 8).sum, ["complex128"]),
-            (cub.WarpScan(64).inclusive_scan, ["int64", operator.mul]),
-            (cub.WarpMergeSort(64, 16, 2).sort, ["float64[::1]", "int8[::1]"]),
-            (cub.WarpExchange(64, 4, 3).striped_to_blocked, ["uint64[::1]", "uint64[::1]"]),
-        ],
-        ids=lambda value: value.__self__.__class__.__name__ if hasattr(value, "__self__") else "",
-    )
-    def test_with_lto(self, method, argtypes):
-        assert check_linkable(method, *argtypes, lto=True, other_process=False)
-
-    @pytest.mark.thorough
-    def test_in_all_ways(self, monkeypatch):
-        monkeypatch.syspath_prepend(str(EXAMPLES))
-        linkable = check_linkable(cub.BlockReduce(64, 4).sum, "int32[::1]")
-        assert [check.name for check in linkable.checks if check.skipped] == [
-            "its __numba_cuda_link_key__ identifies its code"
-        ]
-
-    @pytest.mark.thorough
-    def test_with_a_device_function(self, thorough):
-        lto = None if thorough else True
-        scan = cub.BlockScan(64).inclusive_scan
-        linkable = check_linkable(scan, "int32", cub_cases.affine, lto=lto, other_process=False)
-        kinds = [code.kind for code in linkable.code]
-        assert kinds == (["CUDA C++ source", "LTO-IR", "PTX"] if thorough else ["CUDA C++ source", "LTO-IR"])
 
 
 class TestInTheSimulator:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import autolink_support
 import pytest
 from autolink_support import CC, Linked, adder, build
 from numba import cuda
@@ -43,6 +44,18 @@ class Looks:
             return original(store, key, *args, **kwargs)
 
         return noting
+
+
+def test_what_nvrtc_warned_of_is_said_each_time():
+    """As numba-cuda does: also of a kernel whose link, or whose source, is in the cache."""
+    code = 'extern "C" __device__ int unused(int* r, int a) { int never_used; *r = a; return 0; }'
+    for source in (autolink.CUDASource(code, include_paths=["."]), cuda.CUSource(code)):
+        function = cuda.declare_device("unused", "int32(int32)", link=[source])
+        for plus in (0, 0, 1):
+            reset_store()
+            with pytest.warns(UserWarning, match=r"NVRTC log messages: .*\bnever_used\b") as said:
+                build(calls(function, plus))
+            assert len(said) == 1 and said[0].filename == autolink_support.__file__
 
 
 @pytest.mark.counted

@@ -500,7 +500,7 @@ def test_the_kernels_are_cleared_and_listed_with_the_rest(program, monkeypatch, 
 
 def test_a_process_that_is_killed_while_it_writes_does_no_harm(program):
     program.write("add = Add(3)")
-    with pytest.raises(ValueError):  # no answer
+    with pytest.raises(AssertionError, match="^1\\b"):  # its exit code
         program.run(before="os.replace = lambda *args: os._exit(1)")
     assert program.run().status == "built"
     assert program.run().status == "loaded"
@@ -755,24 +755,6 @@ def test_a_fresh_process_launches_a_cached_kernel(program, lto):
     program.write("add = Add(4)", kernels)
     assert launch(program, "kernel") == [("kernel", "14", "built")]
     assert launch(program, "kernel") == [("kernel", "14", "loaded")]
-
-
-@pytest.mark.gpu
-def test_a_fresh_process_sees_a_changed_header(program):
-    header = program.folder / "amount.h"
-    header.write_text("#define AMOUNT 1\n")
-    text = '#include "amount.h"\n' + ADD_ONE.replace("1", "AMOUNT")
-    parts = f"""
-    class Add(Add):
-        def __numba_cuda_link__(self, x):
-            return autolink.CUDASource({text!r}, include_paths=[{str(program.folder)!r}])
-    add = Add(0)
-    """
-    program.write(parts)
-    assert launch(program, "kernel") == [("kernel", "11", "built")]
-    assert launch(program, "kernel") == [("kernel", "11", "loaded")]
-    header.write_text("#define AMOUNT 2\n")
-    assert launch(program, "kernel") == [("kernel", "12", "linked")]
 
 
 @pytest.mark.gpu

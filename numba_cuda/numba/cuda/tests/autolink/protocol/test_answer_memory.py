@@ -2,12 +2,14 @@
 """Answers are remembered while the objects live that gave them, and no longer."""
 
 import gc
+import sys
 import threading
 import weakref
 
 import pytest
 from autolink_support import adder, build
 from numba.cuda import autolink, types
+from numba.cuda.autolink.device_callable import object_type
 from numba.cuda.autolink.protocol import ask as asking
 from numba.cuda.autolink.protocol.answers import AnswerMemory
 from numba.cuda.autolink.protocol.ask import ask
@@ -145,3 +147,17 @@ def test_answers_that_outlive_their_object_are_not_those_of_another():
     assert memory.of(callee) == {"asked": "answer"}
     memory[callee.identity] = memory[callee.identity][0], [weakref.ref(Owner())]
     assert memory.of(callee) == {}
+
+
+def test_a_signal_handler_is_not_called_where_an_object_is_forgotten():
+    """What it raised there would be lost, and Ctrl-C with it: handlers are called by Python code alone."""
+    called = []
+    memory, types_before = AnswerMemory(), dict(object_type._types)
+    function, obj = method_with("first"), autolink.DeviceCallable()
+    memory.of(find_callee(function))["asked"] = "answer"
+    kept = object_type.DeviceCallableType.of(obj)  # as by Numba
+    sys.setprofile(lambda frame, event, _: called.append(frame.f_code) if event == "call" else None)
+    del function, obj
+    sys.setprofile(None)
+    assert called == []
+    assert (memory, object_type._types) == ({}, types_before), kept

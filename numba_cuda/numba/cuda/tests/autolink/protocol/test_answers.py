@@ -8,7 +8,6 @@ from autolink_support import CC, Linked, adder, build, compiled, without_place
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.core.errors import TypingError
-from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 
 
 def kernel_calling(function):
@@ -102,21 +101,6 @@ def test_a_long_diagnosis_is_cut_in_the_first_line_and_follows_in_whole():
     first, second, *_ = without_place(caught.value).splitlines()
     assert len(first) == 119 and first.endswith("...")
     assert second == f"  {first[:-3]}{second[2 + len(first) - 3 :]}" and second.count("long ") >= 40
-
-
-def test_an_object_whose_repr_raises_is_still_named():
-    class Unprintable:
-        def __repr__(self):
-            raise RuntimeError("no repr")
-
-        def __numba_cuda_link__(self, x):
-            raise ValueError("no")
-
-    function = cuda.declare_device("unprintable", "int32(int32)")
-    function.__numba_cuda_link__ = Unprintable().__numba_cuda_link__
-    with pytest.raises(TypingError, match="raised ValueError: no"):
-        build(kernel_calling(function))
-    assert safe_repr(Unprintable()) == f"<{Unprintable.__qualname__} object whose repr raises RuntimeError>"
 
 
 @pytest.mark.counted

@@ -107,6 +107,8 @@ def test_the_stubs_have_the_public_names(name):
     assert names == list(module.__all__)
 
 
+# .ci/run runs it too, in its step of the documentation.
+@pytest.mark.thorough
 def test_the_stubs_agree_with_the_code(tmp_path):
     pytest.importorskip("mypy")
     allowed = ["--allowlist", FOLDER / "stubtest_allowlist.txt", "--ignore-unused-allowlist"]

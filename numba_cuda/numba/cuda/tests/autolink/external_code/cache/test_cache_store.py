@@ -467,6 +467,20 @@ def test_the_log_says_what_hit_and_by_what_it_missed(tmp_path, capsys):
         assert line.endswith(ends)
 
 
+@pytest.mark.usefixtures("printed_log")
+def test_a_logged_miss_reads_no_entries_of_a_large_cache(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("numba.cuda.cudadrv.external_code.cache.store._MOST_READ", 2)
+    for number in range(3):
+        fresh(tmp_path).disk.write(make_key(number=str(number)), b"1")
+        if number == 1:
+            fresh(tmp_path).get(make_key("g.cu"))
+    monkeypatch.setattr("numba.cuda.cudadrv.external_code.cache.disk.describe", None)
+    fresh(tmp_path).get(make_key("g.cu"))
+    few, many = capsys.readouterr().err.splitlines()
+    assert few.endswith("; there is no earlier entry of this name")
+    assert many.endswith("; cache why shows earlier entries")
+
+
 def test_without_the_log_nothing_is_printed_and_no_miss_is_explained(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(CacheStore, "_why_missed", None)
     fresh(tmp_path).fetch(make_key(), lambda: b"code")

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from kernel_cache_support import run_warm
-from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import VARIABLE, warn_user
+from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import VARIABLE, short_traceback, warn_user
 
 SCRIPT = """
 from numba import cuda
@@ -59,6 +59,36 @@ def test_a_script_shows_its_own_lines_and_the_place_below_the_diagnosis(script, 
     assert source[caret.index("^") : caret.rindex("^") + 1] == "scale(x)"
     assert f"  called from: {script}:19 in kernel" in others
     assert f"{VARIABLE}=full" in others[-1]
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        (
+            "autolink.build(lambda: None, 'void()', ccc=1)",
+            "TypeError: build() and cuda.jit have no option 'ccc'; did",
+        ),
+        ("autolink.cxx('', namespace=1)", "ValueError: cxx() takes the namespace as a name such as 'a::b', got 1"),
+        ("autolink.cxx('').type('a;')", "ValueError: a type of C++ is its name alone, without ';'"),
+        ("autolink.Variable('v', 'f4', space='constnat')", "'constnat'; did you mean constant?"),
+        ("autolink.report(kernell=1)", "TypeError: report() has no parameter 'kernell'; did you mean kernel?"),
+    ],
+)
+def test_what_is_refused_shows_no_frame_of_the_compiler(tmp_path, run, statement, message):
+    (path := tmp_path / "script.py").write_text(f"from numba.cuda import autolink\n\n{statement}\n")
+    text = run(path)
+    assert message in text
+    assert re.findall('File "(/.*)"', text) == [str(path)]
+
+
+def test_an_error_that_python_raises_in_the_compiler_shows_its_frames():
+    """Such as a fault of the compiler: the frames are what a report of it needs."""
+    with pytest.raises(ZeroDivisionError) as raised, short_traceback():
+        raise ZeroDivisionError
+    assert "__tracebackhide__" not in raised.traceback[-1].frame.f_locals
+    with pytest.raises(ValueError) as raised, short_traceback():
+        int("x")
+    assert not hasattr(raised.value, "_numba_cuda_autolink_message")
 
 
 def test_a_setting_shows_all_frames(script, run):

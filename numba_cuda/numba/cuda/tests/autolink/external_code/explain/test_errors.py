@@ -501,6 +501,22 @@ def test_a_missing_symbol_is_found_after_another_link_failed():
     assert autolink.build(kernel, "void(int32[::1])", cc=(9, 0), lto=False, link=[cuda.CUSource(adder("g"))]).code
 
 
+def test_a_source_of_link_that_does_not_compile_is_numba_cudas_error_too():
+    from cuda.core._utils.cuda_utils import NVRTCError
+
+    source = cuda.CUSource('extern "C" __device__ int broken(int* r) { WRONG; return 0; }', name="broken.cu")
+    with pytest.raises(NVRTCError) as caught:
+        build(kernel_calling(cuda.declare_device("broken", "int32(int32)")), link=[source])
+    assert isinstance(caught.value, LinkError)
+    for text in (
+        "what to do: ",
+        "NVRTC_ERROR_COMPILATION",
+        '"WRONG" is undefined',
+        'in the compilation of "broken.cu"',
+    ):
+        assert text in caught.value.args[0]
+
+
 def test_an_undefined_symbol_is_found_after_a_failed_link_of_other_code():
     """Even where no call brings code, so that numba-cuda would link alone."""
     code = compiled(adder("f"), "ptx").replace(b".version ", b".version 9")

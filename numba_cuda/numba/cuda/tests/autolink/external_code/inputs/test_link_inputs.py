@@ -4,7 +4,7 @@
 import os
 
 import pytest
-from autolink_support import CC, Linked, adder, build, compiled, elf, from_nvcc, have_nvcc, symbols
+from autolink_support import Linked, adder, build, compiled, elf, from_nvcc, have_nvcc, symbols
 from cuda.core import ObjectCode
 from numba import cuda
 from numba.cuda import autolink
@@ -188,13 +188,6 @@ def test_a_symbol_defined_twice_is_named_with_both_calls(first, second, lto):
     assert "'helper' is defined twice" in text
     assert text.count(f"called at {__file__}:") == 2
     assert "different names" in text and ("unit='a name'" in text) == (first == second == "source")
-
-
-def test_code_for_another_architecture_names_the_input():
-    spy = Linked("add_one", cuda.Cubin(compiled(adder("add_one"), "cubin", "sm_80")))
-    with pytest.raises(TypingError, match=r"cubin '.*' does not fit\n") as caught:
-        build(kernel_calling(spy.function), cc=CC)
-    assert "\n  reason: it is machine code for sm_80" in str(caught.value)
 
 
 def test_one_symbol_called_with_two_prototypes_names_both_calls():

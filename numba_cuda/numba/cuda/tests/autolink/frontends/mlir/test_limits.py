@@ -18,7 +18,20 @@ from pathlib import Path
 import numpy as np
 import numba_cuda_mlir
 from numba_cuda_mlir import caching, cuda, tools
+from numba_cuda_mlir.extending import intrinsic
 from numba_cuda_mlir.numba_cuda import types
+
+@intrinsic
+def requests(context, x):
+    def codegen(context, builder, signature, arguments):
+        return context.get_function(None, signature)(builder, arguments)
+    return types.float32(types.float32), codegen
+
+@intrinsic
+def compiles(context, x):
+    def codegen(context, builder, signature, arguments):
+        return context.compile_internal(builder, lambda x: x, signature, arguments)
+    return types.float32(types.float32), codegen
 
 FLOATS, facts = "void(float32[::1], float32[::1])", {}
 
@@ -96,6 +109,16 @@ launched = b".text." + compiled.metadata["func_name"].encode() + bytes(1)
 facts["the name that is launched"] = launched in compiled.metadata["cubin"]
 compiled = nothing.compile(FLOATS, abi_info={"abi_name": "mine"})
 facts["the name that was asked for"] = compiled.metadata["func_name"] == "mine"
+@cuda.jit
+def by_request(r, x):
+    r[0] = requests(x[0])
+
+@cuda.jit
+def by_compiling(r, x):
+    r[0] = compiles(x[0])
+
+facts["an intrinsic that requests a function"] = fails(by_request.compile, FLOATS)
+facts["an intrinsic that compiles a function"] = fails(by_compiling.compile, FLOATS)
 facts["the simulator"] = fails(__import__, "numba_cuda_mlir.simulator")
 facts["Numba"] = "numba" in __import__("sys").modules
 print(json.dumps(facts))
@@ -125,5 +148,7 @@ def test_without_this_project(facts):
     assert "KeyError" in facts["an argument of a type without data"]
     assert not facts["the name that is launched"], "a kernel with a parameter that is None can be launched"
     assert not facts["the name that was asked for"], "kernels have a name that can be chosen"
+    assert "has no attribute 'get_function'" in facts["an intrinsic that requests a function"]
+    assert "has no attribute 'compile_internal'" in facts["an intrinsic that compiles a function"]
     assert "ModuleNotFoundError" in facts["the simulator"]
     assert facts["Numba"] is False
