@@ -19,8 +19,8 @@ if TYPE_CHECKING or not config.ENABLE_CUDASIM:  # which has no compiler and no l
     from numba.cuda import types
     from numba.cuda.core.caching import NullCache
     from numba.cuda.cudadrv.external_code.diagnostics.messages import shown
-    from numba.cuda.cudadrv.external_code.explain import link_trials
-    from numba.cuda.cudadrv.external_code.explain.link_trials import Trial
+    from numba.cuda.cudadrv.external_code.explain import link_log
+    from numba.cuda.cudadrv.external_code.explain.link_log import Trial
     from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
     from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike, Target
     from numba.cuda.dispatcher import CUDADispatcher
@@ -196,7 +196,7 @@ def try_link(
     if isinstance(items, (str, os.PathLike)):
         raise TypeError(f"try_link() takes an iterable of items, not the path {items!r}")
     inputs = [item if isinstance(item, LinkInput) else from_item(item) for item in items]
-    return link_trials.try_link(
+    return link_log.try_link(
         inputs, target if isinstance(target, Target) else Target(target, lto=True), timeout=timeout
     )
 
