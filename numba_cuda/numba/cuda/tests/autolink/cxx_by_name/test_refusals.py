@@ -195,24 +195,24 @@ def test_errors_in_cxx_that_is_given_as_text_are_at_the_lines_of_the_python_file
     place = find_line("return x.foo;")
     with pytest.raises(autolink.CxxError) as caught:
         library.late.signature("float32")
-    assert f"  at: {place}\n" in str(caught.value) and place.replace(":", "(") in caught.value.log
+    assert f"  in C++: {place}\n" in str(caught.value) and place.replace(":", "(") in caught.value.log
 
     def kernel(r):
         r[0] = library.late(r[0])
 
-    with pytest.raises(TypingError, match=re.escape(f"at: {place}\n")):
+    with pytest.raises(TypingError, match=re.escape(f"in C++: {place}\n")):
         build(kernel, "void(float32[::1])")
 
 
 def test_errors_in_cxx_on_one_line_of_python_are_at_that_line():
     library = autolink.cxx("__device__ int wrong(int x) { return nowhere; }")
     place = find_line('return nowhere; }")')
-    with pytest.raises(autolink.CxxError, match=re.escape(f"at: {place}\n")):
+    with pytest.raises(autolink.CxxError, match=re.escape(f"in C++: {place}\n")):
         library.eval("1 + 1")
 
 
 def test_errors_in_cxx_that_is_not_in_the_file_as_it_is_are_at_lines_of_the_source():
-    with pytest.raises(autolink.CxxError, match=r"at: source of autolink.cxx:2\n"):
+    with pytest.raises(autolink.CxxError, match=r"in C\+\+: source of autolink.cxx:2\n"):
         autolink.cxx("\n__device__ int f(int x) { return y; }".replace("y", "elsewhere")).f.signature("int32")
 
 
