@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.translation_unit import KERNEL_MARK
-from numba.cuda.cudadrv.external_code.diagnostics.messages import bounded
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
@@ -97,9 +96,11 @@ _LAUNCHED = re.compile(r"[\w:]+\s*(?:<[^<>]*>\s*)?<<<")
 class CxxError(CABIError):
     """C++ refuses a call, or a name is not what is asked for. ``log`` is all that NVRTC printed."""
 
+    __module__ = "numba.cuda.autolink"  # as tracebacks show it
+
     def __init__(self, message: str, log: str = ""):
         self.log = log
-        super().__init__(bounded(message))
+        super().__init__(message)
 
 
 def explain_refusal(label: str, error: CompileError, source: CUDASource, target: Target) -> CxxError:
