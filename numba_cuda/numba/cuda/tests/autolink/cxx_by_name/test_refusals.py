@@ -6,11 +6,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from autolink_support import CC, build
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.core.errors import TypingError
+from numba.cuda.np.numpy_support import from_dtype
 
 SOURCE = """
 namespace shapes {
@@ -164,6 +166,23 @@ def find_line(text):
         number for number, line in enumerate(Path(__file__).read_text().splitlines(), 1) if line.endswith(text)
     )
     return f"{__file__}:{number}"
+
+
+def test_structs_are_called_by_their_names():
+    library = autolink.cxx("""
+        struct Pair { float x; int n; };
+        __device__ void fill(Pair* p) {}
+        __device__ float add(Pair p) { return p.x + p.n; }
+    """)
+    known = from_dtype(library.record("Pair", cc=CC))
+    other = from_dtype(np.dtype([("n", "i4"), ("x", "f4")], align=True))
+    with pytest.raises(autolink.CxxError) as caught:
+        library.fill.signature(types.Array(known, 1, "C", readonly=True))
+    assert 'argument of type "const Pair *" is incompatible with parameter of type "Pair *"' in str(caught.value)
+    assert "what to do: pass an array that is not read-only" in str(caught.value)
+    for function, argument in ((library.fill, types.Array(other, 1, "C")), (library.add, other)):
+        with pytest.raises(autolink.CxxError, match=r"with the dtype that lib.record\('Pair'\) returns"):
+            function.signature(argument)
 
 
 def test_errors_in_cxx_that_is_given_as_text_are_at_the_lines_of_the_python_file():
