@@ -13,9 +13,8 @@ from numba.cuda.cudadrv.external_code.diagnostics import messages
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CPrototype
 
-from .array_views import ArrayView
 from .c_types import CABIError, CType, ctype, is_passed, numba_type_of, pointer_to
-from .conversions import ByReference, ByValue, Exact, State, check_exact, check_pointee, reference
+from .conversions import ArrayView, ByReference, ByValue, Exact, State, check_exact, check_pointee, reference
 from .structs import is_struct, struct_ctype
 
 _POINTERS = (types.CPointer, types.RawPointer)

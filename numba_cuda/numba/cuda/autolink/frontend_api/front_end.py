@@ -26,36 +26,23 @@ def _same(numba_type: Any) -> Any:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words of one front end.
+    """The words of one front end."""
 
-    Attributes
-    ----------
-    name:
-        The front end's name, for messages.
-    types, ir, ir_utils, typeof, typed_passes, sigutils:
-        Its modules of these names: Numba types, Numba IR, helpers of the IR, ``typeof`` with ``Purpose``, type
-        inference, and signatures.
-    to_core, from_core:
-        Translate a type of the front end to numba-cuda's, and back: each is the other's inverse.
-    make_device_function:
-        Makes a device function of a Python function.
-    front_end:
-        The name of the module that is its `FrontEnd`, imported when it is first needed.
-    kernels:
-        The class of its kernels; ``None`` for numba-cuda, whose front end also takes what is not a kernel yet.
-    """
-
-    name: str
+    name: str  # the front end's name, for messages
+    # types, ir, ir_utils, typeof, typed_passes, sigutils: its modules of these names: Numba types, Numba IR, helpers of
+    # the IR, ``typeof`` with ``Purpose``, type inference, and signatures
     types: Any
     ir: Any
     ir_utils: Any
     typeof: Any
     typed_passes: Any
     sigutils: Any
-    make_device_function: Callable[[Any], Any]
-    front_end: str
+    make_device_function: Callable[[Any], Any]  # makes a device function of a Python function
+    front_end: str  # the name of the module that is its `FrontEnd`, imported when it is first needed
+    # to_core, from_core: translate a type of the front end to numba-cuda's, and back: each is the other's inverse
     to_core: Callable[[Any], Any] = _same
     from_core: Callable[[Any], Any] = _same
+    # The class of its kernels; ``None`` for numba-cuda, whose front end also takes what is not a kernel yet.
     kernels: type | None = None
 
     def is_type(self, value: Any) -> bool:

@@ -123,10 +123,7 @@ class CachedUnit:
         The functions *called* must have the types of the calls. Where that was not checked when the program was
         compiled, it is compiled once more. What was checked is stored next to the program.
 
-        Raises
-        ------
-        CompileError
-            If the code does not compile, or a function has other types (`PrototypeError`).
+        Raises `CompileError` if the code does not compile, or a function has other types (`PrototypeError`).
         """
         start = time.perf_counter()
         self._found = None
