@@ -8,55 +8,36 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from .native import compile_native, llvm_type
 from .parser import parse_integer
 from .ptx_types import PTXType, ptx_type
-from .state import FRAME_ADDRESS, FRAME_BELOW, FRAME_BYTES, FRAME_SHADOW, FRAME_SIZE, Thread
+from .state import (
+    FIRST_FUNCTION_ADDRESS,
+    FRAME_ADDRESS,
+    FRAME_BELOW,
+    FRAME_BYTES,
+    FRAME_SHADOW,
+    FRAME_SIZE,
+    Launch,
+    Thread,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .checks import Checks
     from .errors import UnsupportedInstruction
     from .parser import Function, Instruction
+    from .program import Program
 
 _ADDRESS = re.compile(r"\[\s*([\w%$@.]+|-?\d+)\s*(?:\+\s*(-?(?:0[xX])?[\da-fA-F]+))?\s*\]")
-
-
-class ProgramContext(Protocol):
-    """What a function needs to know of the kernel that it belongs to."""
-
-    suspends: bool
-    spins: bool
-
-    @property
-    def may_recurse(self) -> bool: ...
-    @property
-    def frame_bytes(self) -> int: ...
-
-    declarations: set[str]
-    natives: set[str]
-    helpers: dict[str, str]
-    checks: Checks
-
-    def site(self, instruction: Instruction, function: Function) -> int: ...
-    def unsupported(self, instruction: Instruction, function: Function, why: str) -> UnsupportedInstruction: ...
-    def symbol_address(self, f: FunctionBuilder, name: str) -> str | None: ...
-    def is_shared(self, function: Function, name: str) -> bool: ...
-    def symbol_size(self, function: Function, name: str) -> int | None: ...
-    def parameter_offsets(self, function: Function) -> dict[str, int]: ...
-    def find_function(self, function: Function, name: str) -> Function | None: ...
-    def function_symbol(self, function: Function) -> str: ...
-    def function_count(self) -> int: ...
-    def slot(self, function: Function, base: str, nbytes: int) -> int: ...
 
 
 class FunctionBuilder:
     """The text of one function as it grows: instructions of LLVM, and operands of PTX as values."""
 
-    def __init__(self, program: ProgramContext, function: Function):
+    def __init__(self, program: Program, function: Function):
         self.program, self.function = program, function
         self.lines: list[str] = []
         self.entry: list[str] = []
@@ -267,7 +248,17 @@ class FunctionBuilder:
         pointer = self.pointer_of(name)
         if pointer is not None:
             return self.temporary(f"ptrtoint ptr {pointer} to i64")
-        return self.program.symbol_address(self, name)
+        program, function = self.program, self.function
+        text, variable = program.linked.find_variable(function.text, name)
+        if variable is None:
+            found = program.find_function(function, name)
+            return (
+                None if found is None else str(FIRST_FUNCTION_ADDRESS + 16 * program.linked.function_numbers[id(found)])
+            )
+        if variable.space == "shared":
+            return str(program.shared[text, name])
+        table = self.load("%launch", Launch.VARIABLES, "ptr")
+        return self.load(table, 8 * program.linked.variable_numbers[text, name])
 
     def pointer_of(self, name: str) -> str | None:
         """Return a pointer to the bytes of a local variable or a parameter."""

@@ -7,9 +7,22 @@ kernel takes the thread alone.
 
 from __future__ import annotations
 
+from . import (  # noqa: F401
+    atomic_forms,
+    control_forms,
+    conversion_forms,
+    float_forms,
+    integer_forms,
+    matrix_forms,
+    mbarrier_forms,
+    memory_forms,
+    synchronisation_forms,
+)
 from .forms import find_form
 from .function_builder import FunctionBuilder
+from .native import list_texts
 from .parser import Instruction
+from .program import Program
 from .ptx_types import ptx_type
 from .special_registers import special_register
 from .state import Block, Error, Thread
@@ -141,3 +154,18 @@ class FunctionLowering(FunctionBuilder):
         linkage = "" if function.is_entry else "internal "
         lines = [f"define {linkage}void {name}({signature}) nounwind {{", *head, '"begin":', *self.lines, "}"]
         return "\n".join(lines) + "\n"
+
+
+def lower_program(program: Program) -> str:
+    """Return the text of the kernel of *program* as a module of LLVM."""
+    functions = [FunctionLowering(program, function).lower() for function in program.functions]
+    table = ", ".join(
+        f"ptr {program.function_symbol(f)}" if f in program.functions and not f.is_entry else "ptr null"
+        for f in program.linked.functions
+    )
+    texts, declarations = list_texts(sorted(program.natives), runtime=False)
+    count = len(program.linked.functions)
+    head = [f"@functions = internal constant [{count} x ptr] [{table}]", *sorted(declarations | program.declarations)]
+    return "\n".join(
+        [*head, *texts, *program.helpers.values(), *functions, '!0 = !{!"branch_weights", i32 1000, i32 1}', ""]
+    )

@@ -53,6 +53,7 @@ def check_linkable(
 
     - has a ``__numba_cuda_link__``, and can be called in a kernel;
     - returns code that links, for this signature, alone and in a kernel that calls it twice, with LTO and without;
+    - returns sources that compile;
     - defines the symbols that the call references, with the parameters that the call passes: their types in CUDA C++,
       their number and sizes in PTX and LTO-IR (where an ``int`` looks like a ``float``);
     - returns the same code when it is asked again, and in another process, with other hashes and without a GPU;

@@ -85,6 +85,8 @@ class CallError(TypingError):
     ``call_site`` is the `CallSite`, ``hook_error`` the `HookError`; the object's own exception is ``__cause__``.
     """
 
+    __module__ = "numba.cuda.autolink"  # as tracebacks show it
+
     def __init__(self, error: HookError, call_site: CallSite, loc: Any):
         self.call_site = call_site
         self.hook_error = error

@@ -113,8 +113,12 @@ template <class $e> struct $pointer_to {
     template <class $t> struct $fits<$t&&> : $to<typename $bare<$t>::$type> {};
     template <class $t> struct $holds : $fits<$t> {};
 };
+template <class $p> struct $if_not_a_pointer { template <class $t> struct $fits : $constant<0> {}; };
+template <> struct $if_not_a_pointer<$address> {
+    template <class $t> struct $fits : $has<$t, $integer, 8> {};
+};
 template <class $p> struct $read_only {
-    template <class $t> struct $fits : $constant<0> {};
+    template <class $t> struct $fits : $if_not_a_pointer<$p>::template $fits<$t> {};
     template <class $t> struct $fits<const $t*> : $p::template $fits<const $t*> {};
     template <class $t> struct $fits<const $t&> : $p::template $fits<const $t&> {};
     template <class $t> struct $fits<const $t&&> : $p::template $fits<const $t&&> {};

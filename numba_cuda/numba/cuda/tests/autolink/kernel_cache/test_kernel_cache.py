@@ -500,7 +500,7 @@ def test_the_kernels_are_cleared_and_listed_with_the_rest(program, monkeypatch, 
 
 def test_a_process_that_is_killed_while_it_writes_does_no_harm(program):
     program.write("add = Add(3)")
-    with pytest.raises(AssertionError, match="^1\\b"):  # its exit code
+    with pytest.raises(AssertionError, match=r"^1\b"):  # its exit code
         program.run(before="os.replace = lambda *args: os._exit(1)")
     assert program.run().status == "built"
     assert program.run().status == "loaded"
