@@ -70,12 +70,8 @@ def load(path: "str | bytes | os.PathLike[Any]", *, emulate: bool = False) -> "K
     With *emulate* the kernels run on the CPU, on arrays of NumPy (see `EmulatedKernel`). That takes NumPy and llvmlite,
     and nothing of CUDA, and kernels that were saved as PTX.
 
-    Raises
-    ------
-    KernelFileError
-        If *path* is not a file of finished kernels, is damaged or truncated, or was written by a later version.
-    OSError
-        If it cannot be opened.
+    Raises `KernelFileError` if *path* is not a file of finished kernels, is damaged or truncated, or was written by a
+    later version; `OSError` if it cannot be opened.
     """
     from .finished.library import KernelLibrary
 

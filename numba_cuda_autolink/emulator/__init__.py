@@ -18,12 +18,12 @@ its callees; with stacks, recursion and calls need nothing special, and a switch
 ``memory``                 what kernels may access
 ``compiler``               LLVM IR to native code
 ``cache``                  compiled kernels on disk
-``program``                one kernel as LLVM IR
+``program``                one kernel: its functions, and what its lowering finds
 ``linked_texts``           several texts of PTX as one
 ``parser``                 PTX as records
 ``ptx_types``              the types of PTX
 ``source_lines``           the source lines of instructions
-``lowering``               one function as LLVM IR
+``lowering``               a kernel and its functions as LLVM IR
 ``function_builder``       operands of PTX as values
 ``special_registers``      indices, sizes, clocks
 ``pointers``               addresses as pointers, with the quick part of the checks

@@ -10,8 +10,8 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from .cache import fetch_object, store_object
-from .native import list_runtime_functions
-from .program import runtime_text
+from .native import list_runtime_functions, list_texts
+from .switching import SWITCH_IR
 
 if llvm.llvm_version_info[0] < 20:
     raise ImportError("The emulator needs llvmlite 0.45 or newer: pip install -U llvmlite")
@@ -64,12 +64,12 @@ def compile_text(text: str, level: int = 0) -> bytes:
 @functools.cache
 def runtime_object() -> bytes:
     """Return the object file of the scheduler and all else that kernels share."""
-    text = runtime_text(sorted(list_runtime_functions()))
     machine = describe_machine()
-    code = fetch_object("runtime", text, machine)
+    code = fetch_object("runtime", machine)
     if code is None:
-        code = compile_text(text, level=2)
-        store_object("runtime", code, text, machine)
+        texts, declarations = list_texts(sorted(list_runtime_functions()), runtime=True)
+        code = compile_text("\n".join([*sorted(declarations), SWITCH_IR, *texts]), level=2)
+        store_object("runtime", code, machine)
     return code
 
 

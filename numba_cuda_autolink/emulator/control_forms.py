@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING
 from .forms import Modifiers, form
 from .host_calls import HOST_FUNCTIONS
 from .parser import split_operands
-from .state import (
-    FIRST_FUNCTION_ADDRESS,
-    FRAME_ADDRESS,
-    FRAME_BELOW,
-    FRAME_BYTES,
-    FRAME_SHADOW,
-    FRAME_SIZE,
-    Error,
-    Thread,
-)
+from .state import FIRST_FUNCTION_ADDRESS, Error, Thread
 
 if TYPE_CHECKING:
     from .function_builder import FunctionBuilder
@@ -112,15 +103,10 @@ def call(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 
 def _call_in_frame(f: FunctionBuilder, symbol: str, arguments: str) -> None:
     """Call *symbol*, with a record of the instruction among the thread's frames, for messages."""
-    newest = f.temporary(f"getelementptr i8, ptr %thread, i64 {Thread.LOCALS}")
-    below = f.temporary(f"load i64, ptr {newest}")
-    frame = f.scratch(FRAME_BYTES)
-    for offset, value in ((FRAME_BELOW, below), (FRAME_ADDRESS, f.site), (FRAME_SIZE, 0), (FRAME_SHADOW, 0)):
-        field = f.temporary(f"getelementptr i8, ptr {frame}, i64 {offset}")
-        f.emit(f"store i64 {value}, ptr {field}")
-    f.emit(f"store ptr {frame}, ptr {newest}")
+    below = f.load("%thread", Thread.LOCALS)
+    f.push_frame(below, f.site, 0, "0")
     f.emit(f"call void {symbol}({arguments})")
-    f.emit(f"store i64 {below}, ptr {newest}")
+    f.store("%thread", Thread.LOCALS, below)
 
 
 def _indirect_target(f: FunctionBuilder, name: str) -> str:
@@ -163,8 +149,7 @@ def _call_host(f: FunctionBuilder, name: str, arguments: list[str], results: lis
     if name == "__assertfail":
         record = f.scratch(8 * len(values))
         for k in range(len(values)):
-            slot = f.temporary(f"getelementptr i64, ptr {record}, i64 {k}")
-            f.emit(f"store i64 {values[k]}, ptr {slot}")
+            f.store(record, 8 * k, values[k])
         values = [f.temporary(f"ptrtoint ptr {record} to i64"), "0"]
     result = f.call("host_call", f.thread, str(host.code), values[0], values[1], f.site)
     if results:

@@ -170,9 +170,8 @@ def floats_to_pair(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         half = _convert_float(f, f.value(operand, "f32"), ptx_type("f32"), ptx_type(one), m["round"])
         if m["relu"]:
             half = f.call(f"relu_{one}", half)
-        halves.append(f.temporary(f"zext i16 {half} to i32"))
-    upper = f.temporary(f"shl i32 {halves[0]}, 16")
-    f.assign(i.operands[0], "b32", f.temporary(f"or i32 {upper}, {halves[1]}"))
+        halves.append(half)
+    f.assign(i.operands[0], "b32", f.pack(halves, 16))
 
 
 @form("cvt", r"\.rn\.satfinite(?P<relu>\.relu)?\.(?P<to>e4m3|e5m2)x2\.(?P<type>f32|f16x2)")
@@ -181,7 +180,7 @@ def pair_to_bytes(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     if m["type"] == "f32":
         floats = [f.value(operand, "f32") for operand in i.operands[1:]]
     else:
-        floats = [f.call("widen_f16", half) for half in _halves(f, f.value(i.operands[1], "b32"), 16)]
+        floats = [f.call("widen_f16", half) for half in f.unpack(f.value(i.operands[1], "b32"), 16)]
     parts = []
     for value in floats:
         value = f.temporary(f"fpext float {value} to double")
@@ -189,26 +188,15 @@ def pair_to_bytes(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
             is_negative = f.temporary(f"fcmp ole double {value}, 0.0")
             value = f.temporary(f"select i1 {is_negative}, double 0.0, double {value}")
         parts.append(f.call(f"narrow_{m['to']}", value))
-    upper = f.temporary(f"shl i16 {parts[0]}, 8")
-    f.assign(i.operands[0], "b16", f.temporary(f"or i16 {upper}, {parts[1]}"))
+    f.assign(i.operands[0], "b16", f.pack(parts, 8))
 
 
 @form("cvt", r"\.rn(?P<relu>\.relu)?\.f16x2\.(?P<type>e4m3|e5m2)x2")
 def bytes_to_pair(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    halves = [f.call(f"widen_{m['type']}", half) for half in _halves(f, f.value(i.operands[1], "b16"), 8)]
+    halves = [f.call(f"widen_{m['type']}", half) for half in f.unpack(f.value(i.operands[1], "b16"), 8)]
     if m["relu"]:
         halves = [f.call("relu_f16", half) for half in halves]
-    upper, lower = (f.temporary(f"zext i16 {half} to i32") for half in halves)
-    f.assign(i.operands[0], "b32", f.temporary(f"or i32 {f.temporary(f'shl i32 {upper}, 16')}, {lower}"))
-
-
-def _halves(f: FunctionBuilder, value: str, bits: int) -> list[str]:
-    """Return the upper and the lower *bits* of a value of twice as many, as i16."""
-    upper = f.temporary(f"lshr i{2 * bits} {value}, {bits}")
-    parts = [upper, value]
-    if bits == 16:
-        return [f.temporary(f"trunc i32 {part} to i16") for part in parts]
-    return [f.temporary(f"and i16 {part}, 255") for part in parts]
+    f.assign(i.operands[0], "b32", f.pack(halves, 16))
 
 
 @form("cvt", r"\.(?P<round>rna|rn|rz)(?P<relu>\.relu)?\.tf32\.f32")

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from ..errors import PrintableError
 
-class EmulationError(RuntimeError):
+
+class EmulationError(PrintableError, RuntimeError):
     """A kernel did what a GPU would not forgive, or what a check forbids.
 
     `kernel` is its name; `block` and `thread` are indices (x, y, z); `address` the device address, or None; `lines` the

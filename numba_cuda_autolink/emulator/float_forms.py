@@ -176,13 +176,8 @@ def _pairwise(f: FunctionBuilder, i: Instruction, type: PTXType, operation: obje
     if type.bits == 16:
         f.assign(i.operands[0], type, operation(*values))
         return
-    results = []
-    for shift in (0, 16):
-        halves = [f.temporary(f"lshr i32 {v}, {shift}") if shift else v for v in values]
-        halves = [f.temporary(f"trunc i32 {v} to i16") for v in halves]
-        results.append(f.temporary(f"zext i16 {operation(*halves)} to i32"))
-    upper = f.temporary(f"shl i32 {results[1]}, 16")
-    f.assign(i.operands[0], type, f.temporary(f"or i32 {results[0]}, {upper}"))
+    results = [operation(*halves) for halves in zip(*(f.unpack(v, 16) for v in values), strict=True)]
+    f.assign(i.operands[0], type, f.pack(results, 16))
 
 
 @form("add sub mul", rf"(?:\.rn)?{_FTZ}{_SAT}{_HALF}")

@@ -8,52 +8,36 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from .native import compile_native, llvm_type
 from .parser import parse_integer
 from .ptx_types import PTXType, ptx_type
+from .state import (
+    FIRST_FUNCTION_ADDRESS,
+    FRAME_ADDRESS,
+    FRAME_BELOW,
+    FRAME_BYTES,
+    FRAME_SHADOW,
+    FRAME_SIZE,
+    Launch,
+    Thread,
+)
 
 if TYPE_CHECKING:
-    from .checks import Checks
+    from collections.abc import Iterable
+
     from .errors import UnsupportedInstruction
     from .parser import Function, Instruction
+    from .program import Program
 
 _ADDRESS = re.compile(r"\[\s*([\w%$@.]+|-?\d+)\s*(?:\+\s*(-?(?:0[xX])?[\da-fA-F]+))?\s*\]")
-
-
-class ProgramContext(Protocol):
-    """What a function needs to know of the kernel that it belongs to."""
-
-    suspends: bool
-    spins: bool
-
-    @property
-    def may_recurse(self) -> bool: ...
-    @property
-    def frame_bytes(self) -> int: ...
-
-    declarations: set[str]
-    natives: set[str]
-    helpers: dict[str, str]
-    checks: Checks
-
-    def site(self, instruction: Instruction, function: Function) -> int: ...
-    def unsupported(self, instruction: Instruction, function: Function, why: str) -> UnsupportedInstruction: ...
-    def symbol_address(self, f: FunctionBuilder, name: str) -> str | None: ...
-    def is_shared(self, function: Function, name: str) -> bool: ...
-    def symbol_size(self, function: Function, name: str) -> int | None: ...
-    def parameter_offsets(self, function: Function) -> dict[str, int]: ...
-    def find_function(self, function: Function, name: str) -> Function | None: ...
-    def function_symbol(self, function: Function) -> str: ...
-    def function_count(self) -> int: ...
-    def slot(self, function: Function, base: str, nbytes: int) -> int: ...
 
 
 class FunctionBuilder:
     """The text of one function as it grows: instructions of LLVM, and operands of PTX as values."""
 
-    def __init__(self, program: ProgramContext, function: Function):
+    def __init__(self, program: Program, function: Function):
         self.program, self.function = program, function
         self.lines: list[str] = []
         self.entry: list[str] = []
@@ -70,11 +54,12 @@ class FunctionBuilder:
         moved = {operand for i in function.code if i.opcode.startswith("mov") for operand in i.operands}
         self.frame_parameters = {v.name: v for v in function.parameters if v.name in moved and not function.is_entry}
         self.frame_variables = [*self.frame_variables, *self.frame_parameters]
+        self.frames_below = ""
         self.local_variable = local[0] if local else None
 
     def emit_return(self) -> None:
         if self.frame_variables:
-            self.emit("store i64 %frame.below, ptr %frame.below.p")
+            self.store("%thread", Thread.LOCALS, self.frames_below)
         self.emit("ret void")
 
     # Text
@@ -126,15 +111,41 @@ class FunctionBuilder:
         """The address of the thread's record."""
         return "%thread.address"
 
-    def thread_field(self, offset: int, llvm: str = "i64") -> str:
-        pointer = self.temporary(f"getelementptr i8, ptr %thread, i64 {offset}")
+    def load(self, record: str, offset: int | str, llvm: str = "i64") -> str:
+        """Return what the *record* (a pointer) holds at the byte *offset*."""
+        pointer = self.temporary(f"getelementptr i8, ptr {record}, i64 {offset}")
         return self.temporary(f"load {llvm}, ptr {pointer}")
+
+    def store(self, record: str, offset: int, value: str, llvm: str = "i64") -> None:
+        pointer = self.temporary(f"getelementptr i8, ptr {record}, i64 {offset}")
+        self.emit(f"store {llvm} {value}, ptr {pointer}")
 
     def scratch(self, nbytes: int) -> str:
         """Return a pointer to *nbytes* of the function's stack."""
         self.count += 1
         self.entry.append(f" %s{self.count} = alloca [{nbytes} x i8], align 16")
         return f"%s{self.count}"
+
+    def push_frame(self, below: str, address: str, nbytes: int, shadow: str) -> str:
+        """Make a record the newest of the thread's frames; return its address."""
+        frame = self.scratch(FRAME_BYTES)
+        fields = {FRAME_BELOW: below, FRAME_ADDRESS: address, FRAME_SIZE: str(nbytes), FRAME_SHADOW: shadow}
+        for offset, value in fields.items():
+            self.store(frame, offset, value)
+        newest = self.temporary(f"ptrtoint ptr {frame} to i64")
+        self.store("%thread", Thread.LOCALS, newest)
+        return newest
+
+    def pack(self, halves: Iterable[str], bits: int) -> str:
+        """Return the upper and the lower of two numbers of *bits* (i16 each) as one of twice as many."""
+        high, low = (self.resize(value, 16, 2 * bits, signed=False) for value in halves)
+        high = self.temporary(f"shl i{2 * bits} {high}, {bits}")
+        return self.temporary(f"or i{2 * bits} {high}, {low}")
+
+    def unpack(self, value: str, bits: int) -> list[str]:
+        """Return the upper and the lower *bits* of *value* as i16, whose own upper half may hold anything."""
+        upper = self.temporary(f"lshr i{2 * bits} {value}, {bits}")
+        return [self.resize(part, 2 * bits, 16, signed=False) for part in (upper, value)]
 
     def mark_waiting(self) -> None:
         """Note that threads may wait in this kernel."""
@@ -237,7 +248,17 @@ class FunctionBuilder:
         pointer = self.pointer_of(name)
         if pointer is not None:
             return self.temporary(f"ptrtoint ptr {pointer} to i64")
-        return self.program.symbol_address(self, name)
+        program, function = self.program, self.function
+        text, variable = program.linked.find_variable(function.text, name)
+        if variable is None:
+            found = program.find_function(function, name)
+            return (
+                None if found is None else str(FIRST_FUNCTION_ADDRESS + 16 * program.linked.function_numbers[id(found)])
+            )
+        if variable.space == "shared":
+            return str(program.shared[text, name])
+        table = self.load("%launch", Launch.VARIABLES, "ptr")
+        return self.load(table, 8 * program.linked.variable_numbers[text, name])
 
     def pointer_of(self, name: str) -> str | None:
         """Return a pointer to the bytes of a local variable or a parameter."""

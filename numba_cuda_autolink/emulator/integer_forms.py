@@ -158,20 +158,36 @@ def shift(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     f.assign(i.operands[0], type, result)
 
 
-@form("shf", r"\.(?P<mode>[lr]\.(?:clamp|wrap))\.b32")
-@form("bmsk", r"\.(?P<mode>clamp|wrap)\.b32")
-@form("szext", r"\.(?P<mode>(?:clamp|wrap)\.[us]32)")
+@form("shf", r"\.(?P<kind>[lr])\.(?P<limit>clamp|wrap)\.b32")
+@form("bmsk", r"\.(?P<limit>clamp|wrap)\.b32")
+@form("szext", r"\.(?P<limit>clamp|wrap)\.(?P<kind>[us]32)")
 def native_words(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    """Forms of 32 bits that are native functions of the same name and mode."""
-    values = [f.value(operand, "u32") for operand in i.operands[1:]]
-    f.assign(i.operands[0], "u32", f.call(f"{m['name']}_{(m['mode'] or '').replace('.', '_')}", *values))
+    """Forms of 32 bits that are native functions; where counts wrap, their lower 5 bits matter."""
+    values, name = [f.value(operand, "u32") for operand in i.operands[1:]], m["name"] or ""
+    first = {"bmsk": 0, "szext": 1, "shf": 2}[name]
+    if m["limit"] == "wrap":
+        values[first:] = [f.temporary(f"and i32 {count}, 31") for count in values[first:]]
+    f.assign(i.operands[0], "u32", f.call(f"{name}_{m['kind']}" if "kind" in m else name, *values))
+
+
+# The selectors of bytes that each mode stands for: of the numbers 0 to 3, from the lower end on
+_SELECTORS = {
+    "f4e": 0x6543_5432_4321_3210,
+    "b4e": 0x0123_7012_6701_5670,
+    "rc8": 0x3333_2222_1111_0000,
+    "ecl": 0x3333_3222_3211_3210,
+    "ecr": 0x3210_2210_1110_0000,
+    "rc16": 0x3232_1010_3232_1010,
+}
 
 
 @form("prmt", r"\.b32(?:\.(?P<mode>f4e|b4e|rc8|ecl|ecr|rc16))?")
 def permute_bytes(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     values = [f.value(operand, "u32") for operand in i.operands[1:]]
     if m["mode"]:
-        values[2] = f.call(f"prmt_selector_{m['mode']}", values[2])
+        number = f.resize(f.temporary(f"and i32 {values[2]}, 3"), 32, 64, signed=False)
+        selector = f.temporary(f"lshr i64 {_SELECTORS[m['mode']]}, {f.temporary(f'shl i64 {number}, 4')}")
+        values[2] = f.resize(selector, 64, 32, signed=False)
     f.assign(i.operands[0], "u32", f.call("prmt", *values))
 
 

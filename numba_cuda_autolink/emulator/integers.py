@@ -136,7 +136,7 @@ def bfi_u32(a: u32, b: u32, position: u32, length: u32) -> u32:
 
 
 @native
-def bmsk_clamp(a: u32, b: u32) -> u32:
+def bmsk(a: u32, b: u32) -> u32:
     if a > 31 or b == 0:
         return 0
     mask = ~u32(0)
@@ -146,31 +146,16 @@ def bmsk_clamp(a: u32, b: u32) -> u32:
 
 
 @native
-def bmsk_wrap(a: u32, b: u32) -> u32:
-    return ((u32(1) << (b & 31)) - 1) << (a & 31)
-
-
-@native
-def szext_clamp_u32(a: u32, b: u32) -> u32:
+def szext_u32(a: u32, b: u32) -> u32:
     return a if b > 31 else a & ((u32(1) << (b & 31)) - 1)
 
 
 @native
-def szext_wrap_u32(a: u32, b: u32) -> u32:
-    return a & ((u32(1) << (b & 31)) - 1)
-
-
-@native
-def szext_wrap_s32(a: u32, b: u32) -> u32:
-    count = i32(32) - i32(b & 31)
-    if count == 32:
-        return 0
-    return u32((i32(a) << count) >> count)
-
-
-@native
-def szext_clamp_s32(a: u32, b: u32) -> u32:
-    return a if b > 31 else szext_wrap_s32(a, b)
+def szext_s32(a: u32, b: u32) -> u32:
+    if b > 31:
+        return a
+    count = i32(32) - i32(b)
+    return u32(0) if count == 32 else u32((i32(a) << (count & 31)) >> (count & 31))
 
 
 @native
@@ -193,25 +178,15 @@ def fns_u32(mask: u32, base: u32, offset: i32) -> u32:
 
 
 @native
-def shf_l_clamp(a: u32, b: u32, c: u32) -> u32:
+def shf_l(a: u32, b: u32, c: u32) -> u32:
     wide = u64(b) << 32 | u64(a)
     return u32((wide << u64(c if c < 32 else u32(32))) >> 32)
 
 
 @native
-def shf_r_clamp(a: u32, b: u32, c: u32) -> u32:
+def shf_r(a: u32, b: u32, c: u32) -> u32:
     wide = u64(b) << 32 | u64(a)
     return u32(wide >> u64(c if c < 32 else u32(32)))
-
-
-@native
-def shf_l_wrap(a: u32, b: u32, c: u32) -> u32:
-    return shf_l_clamp(a, b, c & 31)
-
-
-@native
-def shf_r_wrap(a: u32, b: u32, c: u32) -> u32:
-    return shf_r_clamp(a, b, c & 31)
 
 
 @native
@@ -225,45 +200,6 @@ def prmt(a: u32, b: u32, c: u32) -> u32:
             byte = (byte >> 7) * 255
         result |= byte << (k * 8)
     return result
-
-
-@native
-def prmt_selector_f4e(c: u32) -> u32:
-    s = c & 3
-    return s | (s + 1) << 4 | (s + 2) << 8 | (s + 3) << 12
-
-
-@native
-def prmt_selector_b4e(c: u32) -> u32:
-    s = c & 3
-    return s | ((s - 1) & 7) << 4 | ((s - 2) & 7) << 8 | ((s - 3) & 7) << 12
-
-
-@native
-def prmt_selector_rc8(c: u32) -> u32:
-    return (c & 3) * 0x1111
-
-
-@native
-def prmt_selector_ecl(c: u32) -> u32:
-    s = c & 3
-    second = s if s > 1 else u32(1)
-    third = s if s > 2 else u32(2)
-    return s | second << 4 | third << 8 | u32(3) << 12
-
-
-@native
-def prmt_selector_ecr(c: u32) -> u32:
-    s = c & 3
-    second = s if s < 1 else u32(1)
-    third = s if s < 2 else u32(2)
-    return second << 4 | third << 8 | s << 12
-
-
-@native
-def prmt_selector_rc16(c: u32) -> u32:
-    s = (c & 1) * 2
-    return (s | (s + 1) << 4) * 0x101
 
 
 @native

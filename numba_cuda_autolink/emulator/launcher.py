@@ -9,7 +9,6 @@ import os
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,13 +18,12 @@ from .access import ACCESS_BYTES
 from .diagnosis import Failure, Region, describe_failure, list_frames, readable_name
 from .errors import LaunchSizeError
 from .host_services import HostServices
+from .program import parameter_offsets
 from .state import FIRST_SHARED_ADDRESS, Block, Launch, Thread
 
 if TYPE_CHECKING:
-    from .checks import Checks
     from .compiler import NativeCode
-    from .linked_texts import LinkedTexts
-    from .parser import Function
+    from .program import Program
 
 _FEW_THREADS = 2048
 _RESIDENT_BLOCKS, _RESIDENT_THREADS = 256, 32768
@@ -33,23 +31,6 @@ _DIRECT_STACK_BYTES = 1 << 20
 _WORKSPACE_BYTES = 32  # behind the parameters
 _grid_ids = itertools.count(1)
 _HOST_CALL = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)
-
-
-@dataclass(frozen=True)
-class KernelFacts:
-    """What a launch needs to know of a kernel."""
-
-    name: str
-    function: Function
-    linked: LinkedTexts
-    parameter_bytes: int
-    shared_bytes: int
-    shared_variables: tuple[tuple[str, int, int], ...]  # names, shared addresses, sizes
-    stack_bytes: int
-    suspends: bool
-    spins: bool
-    slots: int
-    checks: Checks
 
 
 class _Arenas:
@@ -81,11 +62,11 @@ _arenas = _Arenas()
 class _Worker:
     """The memory with which one core runs blocks of *threads* threads; *resident* blocks at a time."""
 
-    def __init__(self, threads: int, shared: int, facts: KernelFacts, resident: int):
-        stack_bytes = facts.stack_bytes if facts.suspends else max(_DIRECT_STACK_BYTES, facts.stack_bytes)
-        stacks = threads if facts.suspends else 1
-        shadow_written = shared if facts.checks.initialised else 0
-        shadow_races = shared * ACCESS_BYTES if facts.checks.races else 0
+    def __init__(self, threads: int, shared: int, program: Program, resident: int):
+        stack_bytes = program.stack_bytes if program.suspends else max(_DIRECT_STACK_BYTES, program.stack_bytes)
+        stacks = threads if program.suspends else 1
+        shadow_written = shared if program.checks.initialised else 0
+        shadow_races = shared * ACCESS_BYTES if program.checks.races else 0
         per_block = (
             ("threads", threads * Thread.BYTES),
             ("status", threads + 32),
@@ -101,7 +82,7 @@ class _Worker:
             offsets[name] = end
             end += -(-nbytes // 1024) * 1024 if nbytes else 0
         self.blocks = np.zeros(Block.BYTES * resident, np.uint8)
-        self.caches = np.zeros(2 * facts.slots + 2, np.uint64)
+        self.caches = np.zeros(2 * program.slot_count + 2, np.uint64)
         self.arena = _arenas.take(end * resident + 1024)
         base = -(-self.arena.ctypes.data // 1024) * 1024
         for k in range(resident):
@@ -185,7 +166,7 @@ _pool = _Pool()
 
 def launch(
     code: NativeCode,
-    facts: KernelFacts,
+    program: Program,
     variables: np.ndarray,
     grid: tuple[int, int, int],
     block: tuple[int, int, int],
@@ -194,17 +175,17 @@ def launch(
     cooperative: bool,
 ) -> None:
     """Run a kernel; raise `EmulationError` for the first error of any of its threads."""
-    _check_sizes(facts, grid, block, arguments)
+    _check_sizes(program, grid, block, arguments)
     threads, blocks = block[0] * block[1] * block[2], grid[0] * grid[1] * grid[2]
     if not blocks:
         return
-    shared_bytes = max(16, -(-(facts.shared_bytes + shared) // 16) * 16)
+    shared_bytes = max(16, -(-(program.static_shared_bytes + shared) // 16) * 16)
     # Blocks may wait for each other in loops: GPUs hold small grids at once, and so do workers.
-    cooperative |= facts.spins and blocks <= _RESIDENT_BLOCKS and blocks * threads <= _RESIDENT_THREADS
+    cooperative |= program.spins and blocks <= _RESIDENT_BLOCKS and blocks * threads <= _RESIDENT_THREADS
     few = blocks * threads < _FEW_THREADS and not cooperative
     count = 1 if few else min(_core_count(), blocks)
     resident = [-(-(blocks - k) // count) for k in range(count)] if cooperative else [1] * count
-    workers = [_Worker(threads, shared_bytes, facts, number) for number in resident]
+    workers = [_Worker(threads, shared_bytes, program, number) for number in resident]
     parameters = np.zeros(-(-len(arguments) // 16) * 16 + _WORKSPACE_BYTES, np.uint8)
     parameters[: len(arguments)] = np.frombuffer(arguments, np.uint8)
     table = memory.pack_table()
@@ -226,27 +207,27 @@ def launch(
         (Launch.BLOCKS, blocks),
         (Launch.DYNAMIC_SHARED, shared),
         (Launch.GRID_ID, next(_grid_ids) & 0xFFFFFFFF),
-        (Launch.CHECKS, facts.checks.flags),
+        (Launch.CHECKS, program.checks.flags),
     ):
         _put32(record, field, value)
     services.attach(record, [worker.caches for worker in workers])
     for number, worker in enumerate(workers):
         worker.prepare(record, number, count, grid, block)
-    jobs = [_job(code, facts, worker, number, cooperative) for worker, number in zip(workers, resident, strict=True)]
-    _run(jobs, record, interruptible=facts.spins)
+    jobs = [_job(code, program, worker, number, cooperative) for worker, number in zip(workers, resident, strict=True)]
+    _run(jobs, record, interruptible=program.spins)
     for worker in workers:
         _arenas.give_back(worker.arena)
     sys.stdout.flush() if services.has_printed else None
     if services.error is not None:
         raise services.error
-    _raise_first_error(facts, workers, grid, block, arguments)
+    _raise_first_error(program, workers, grid, block, arguments)
 
 
-def _job(code: NativeCode, facts: KernelFacts, worker: _Worker, resident: int, cooperative: bool):
-    if cooperative and facts.suspends:
+def _job(code: NativeCode, program: Program, worker: _Worker, resident: int, cooperative: bool):
+    if cooperative and program.suspends:
         function = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint32)(code.addresses["run_resident_blocks"])
         return lambda: function(worker.address, resident)
-    name = "run_blocks" if facts.suspends else "run_direct"
+    name = "run_blocks" if program.suspends else "run_direct"
     direct = ctypes.CFUNCTYPE(None, ctypes.c_uint64)(code.addresses[name])
     return lambda: direct(worker.address)
 
@@ -266,10 +247,10 @@ def _run(jobs: list, record: np.ndarray, *, interruptible: bool) -> None:
         raise
 
 
-def _check_sizes(facts: KernelFacts, grid: tuple[int, int, int], block: tuple[int, int, int], arguments: bytes) -> None:
+def _check_sizes(program: Program, grid: tuple[int, int, int], block: tuple[int, int, int], arguments: bytes) -> None:
     threads = block[0] * block[1] * block[2]
-    limits = facts.function.directives
-    name, where = readable_name(facts.name), f"; the block is {block}"
+    limits, nbytes = program.kernel.directives, parameter_offsets(program.kernel)[1]
+    name, where = readable_name(program.kernel.name), f"; the block is {block}"
     cluster, most, exact = (limits.get(word) for word in ("reqnctapercluster", "maxntid", "reqntid"))
     why = ""
     if min(block) < 1 or min(grid) < 0 or threads > 1024 or block[2] > 64:
@@ -280,14 +261,14 @@ def _check_sizes(facts: KernelFacts, grid: tuple[int, int, int], block: tuple[in
         why = f"{name} is compiled for blocks of at most {most} threads (.maxntid){where}"
     elif exact is not None and tuple(block) != exact:
         why = f"{name} is compiled for blocks of exactly {exact} threads (.reqntid){where}"
-    elif len(arguments) != facts.parameter_bytes:
-        why = f"{name} takes {facts.parameter_bytes} bytes of parameters; {len(arguments)} were passed"
+    elif len(arguments) != nbytes:
+        why = f"{name} takes {nbytes} bytes of parameters; {len(arguments)} were passed"
     if why:
-        raise LaunchSizeError(why, kernel=facts.name)
+        raise LaunchSizeError(why, kernel=program.kernel.name)
 
 
 def _raise_first_error(
-    facts: KernelFacts,
+    program: Program,
     workers: list[_Worker],
     grid: tuple[int, int, int],
     block: tuple[int, int, int],
@@ -299,7 +280,7 @@ def _raise_first_error(
             code = _get32(one, Block.ERROR)
             if code:
                 number = _get32(one, Block.ERROR_THREAD)
-                thread = _get64(one, Block.THREADS) + Thread.BYTES * number * facts.suspends
+                thread = _get64(one, Block.THREADS) + Thread.BYTES * number * program.suspends
                 shared = _get64(one, Block.SHARED)
                 failure = Failure(
                     code,
@@ -312,6 +293,6 @@ def _raise_first_error(
                     Region(shared + FIRST_SHARED_ADDRESS, _get64(one, Block.SHARED_BYTES)),
                     Region(_get_at(thread + Thread.STACK), _get32(one, Block.STACK_BYTES)),
                     list_frames(_get_at(thread + Thread.LOCALS)),
-                    tuple(Region(shared + at, nbytes, name) for name, at, nbytes in facts.shared_variables),
+                    tuple(Region(shared + at, nbytes, name) for name, at, nbytes in program.list_shared_variables()),
                 )
-                raise describe_failure(failure, facts.name, facts.linked, grid, block, arguments)
+                raise describe_failure(failure, program.kernel.name, program.linked, grid, block, arguments)

@@ -7,12 +7,25 @@ kernel takes the thread alone.
 
 from __future__ import annotations
 
+from . import (  # noqa: F401
+    atomic_forms,
+    control_forms,
+    conversion_forms,
+    float_forms,
+    integer_forms,
+    matrix_forms,
+    mbarrier_forms,
+    memory_forms,
+    synchronisation_forms,
+)
 from .forms import find_form
 from .function_builder import FunctionBuilder
+from .native import list_texts
 from .parser import Instruction
+from .program import Program
 from .ptx_types import ptx_type
 from .special_registers import special_register
-from .state import FRAME_ADDRESS, FRAME_BELOW, FRAME_BYTES, FRAME_SHADOW, FRAME_SIZE, Block, Error, Thread
+from .state import Block, Error, Thread
 
 _STACK_RESERVE = 16384  # for what a function calls besides itself
 _ENDS = ("bra", "ret", "exit", "trap", "brx")
@@ -30,6 +43,8 @@ class FunctionLowering(FunctionBuilder):
         starts = {*self.function.labels.values(), len(code)}
         starts |= {k + 1 for k, instruction in enumerate(code) if instruction.opcode.partition(".")[0] in _ENDS}
         falls_through = True
+        if self.frame_variables:
+            self.push_frames()
         for k, instruction in enumerate(code):
             self.instruction, self.index = instruction, k
             if k in starts:
@@ -65,40 +80,20 @@ class FunctionLowering(FunctionBuilder):
             self.start_block(after)
         return not ends
 
-    def frame_lines(self) -> list[str]:
-        """Return what makes the function's local memory known to the checks."""
-        lines = []
-        below = f" %frame.below.p = getelementptr i8, ptr %thread, i64 {Thread.LOCALS}"
-        if self.frame_variables:
-            lines += [below, " %frame.below = load i64, ptr %frame.below.p"]
-        previous = "%frame.below"
-        for k, variable in enumerate(self.frame_variables):
+    def push_frames(self) -> None:
+        """Make the function's local memory known to the checks."""
+        newest = self.frames_below = self.load("%thread", Thread.LOCALS)
+        for variable in self.frame_variables:
             is_parameter = variable in self.frame_parameters
             variables = self.frame_parameters if is_parameter else self.function.local_variables
-            pointer, nbytes = self.pointer_of(variable), variables[variable].nbytes
-            shadow = "0"
+            nbytes, shadow = variables[variable].nbytes, "0"
             if self.program.checks.initialised and not is_parameter:
-                lines.append(f" %shadow{k} = alloca [{nbytes} x i8]")
-                lines.append(f" call void @llvm.memset.p0.i64(ptr %shadow{k}, i8 0, i64 {nbytes}, i1 false)")
-                lines.append(f" %shadow{k}.a = ptrtoint ptr %shadow{k} to i64")
+                pointer = self.scratch(nbytes)
+                self.emit(f"call void @llvm.memset.p0.i64(ptr {pointer}, i8 0, i64 {nbytes}, i1 false)")
                 self.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-                shadow = f"%shadow{k}.a"
-            lines.append(f" %frame{k} = alloca [{FRAME_BYTES} x i8], align 8")
-            lines.append(f" %frame{k}.address = ptrtoint ptr {pointer} to i64")
-            fields = (
-                (FRAME_BELOW, previous),
-                (FRAME_ADDRESS, f"%frame{k}.address"),
-                (FRAME_SIZE, nbytes),
-                (FRAME_SHADOW, shadow),
-            )
-            for offset, value in fields:
-                lines.append(f" %frame{k}.{offset} = getelementptr i8, ptr %frame{k}, i64 {offset}")
-                lines.append(f" store i64 {value}, ptr %frame{k}.{offset}")
-            lines.append(f" %frame{k}.a = ptrtoint ptr %frame{k} to i64")
-            previous = f"%frame{k}.a"
-        if self.frame_variables:
-            lines.append(f" store i64 {previous}, ptr %frame.below.p")
-        return lines
+                shadow = self.temporary(f"ptrtoint ptr {pointer} to i64")
+            address = self.temporary(f"ptrtoint ptr {self.pointer_of(variable)} to i64")
+            newest = self.push_frame(newest, address, nbytes, shadow)
 
     def stack_check(self) -> list[str]:
         """Return what stops a recursion that would leave the stack."""
@@ -120,7 +115,6 @@ class FunctionLowering(FunctionBuilder):
 
     def assemble(self) -> str:
         function = self.function
-        frame = self.frame_lines()
         head = ["entry:"]
         for name in sorted(self.used_registers):
             type = ptx_type(function.registers[name]).integer
@@ -142,7 +136,6 @@ class FunctionLowering(FunctionBuilder):
         head.append(f" %shared.bytes.p = getelementptr i8, ptr %block, i64 {Block.SHARED_BYTES}")
         head.append(" %shared.bytes = load i64, ptr %shared.bytes.p")
         head.append(" %parameters = load ptr, ptr %launch")
-        head += frame
         head += self.entry
         if self.program.may_recurse and not function.is_entry:
             head += self.stack_check()
@@ -161,3 +154,18 @@ class FunctionLowering(FunctionBuilder):
         linkage = "" if function.is_entry else "internal "
         lines = [f"define {linkage}void {name}({signature}) nounwind {{", *head, '"begin":', *self.lines, "}"]
         return "\n".join(lines) + "\n"
+
+
+def lower_program(program: Program) -> str:
+    """Return the text of the kernel of *program* as a module of LLVM."""
+    functions = [FunctionLowering(program, function).lower() for function in program.functions]
+    table = ", ".join(
+        f"ptr {program.function_symbol(f)}" if f in program.functions and not f.is_entry else "ptr null"
+        for f in program.linked.functions
+    )
+    texts, declarations = list_texts(sorted(program.natives), runtime=False)
+    count = len(program.linked.functions)
+    head = [f"@functions = internal constant [{count} x ptr] [{table}]", *sorted(declarations | program.declarations)]
+    return "\n".join(
+        [*head, *texts, *program.helpers.values(), *functions, '!0 = !{!"branch_weights", i32 1000, i32 1}', ""]
+    )

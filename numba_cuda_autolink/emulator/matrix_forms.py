@@ -47,8 +47,7 @@ def load_matrix(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     address = f.temporary(f"ptrtoint ptr {record} to i64")
     warp_operation(f, operation, "-1", address, m["count"] or "")
     for k, target in enumerate(split_operands(i.operands[0].strip("{}"))):
-        slot = f.temporary(f"getelementptr i8, ptr {record}, i64 {8 + 4 * k}")
-        f.assign(target, "b32", f.temporary(f"load i32, ptr {slot}"))
+        f.assign(target, "b32", f.load(record, 8 + 4 * k, "i32"))
 
 
 @form(
@@ -62,15 +61,13 @@ def multiply(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     if shape not in _SHAPES.get(a, ()) or not same or result not in results or m["c"] != result:
         raise f.refuse()
     record = f.scratch(RECORD_BYTES)
-    type = "b64" if result == "f64" else "b32"
+    type = ptx_type("b64" if result == "f64" else "b32")
     for offset, operand in zip((FIRST, SECOND, ADDEND), i.operands[1:], strict=True):
         for k, register in enumerate(split_operands(operand.strip("{}"))):
-            slot = f.temporary(f"getelementptr i8, ptr {record}, i64 {offset + k * int(type[1:]) // 8}")
-            f.emit(f"store i{type[1:]} {f.bits(register, ptx_type(type))}, ptr {slot}")
+            f.store(record, offset + k * type.nbytes, f.bits(register, type), type.integer)
     m_, n_, k_ = (int(part) for part in shape[1:].replace("n", "k").split("k"))
     kinds = _KINDS[a] << 24 | _KINDS[b] << 32 | _KINDS[result] << 40
     address = f.temporary(f"ptrtoint ptr {record} to i64")
     warp_operation(f, Operation.MULTIPLY, "-1", address, str(m_ | n_ << 8 | k_ << 16 | kinds))
     for k, target in enumerate(split_operands(i.operands[0].strip("{}"))):
-        slot = f.temporary(f"getelementptr i8, ptr {record}, i64 {RESULT + k * int(type[1:]) // 8}")
-        f.assign(target, type, f.temporary(f"load i{type[1:]}, ptr {slot}"))
+        f.assign(target, type, f.load(record, RESULT + k * type.nbytes, type.integer))

@@ -36,7 +36,6 @@ class _Table:
         self.allocations: list[Allocation] = []
         self.buffers: dict[int, np.ndarray] = {}
         self.quarantine: list[tuple[Allocation, np.ndarray | None]] = []
-        self.generation = 0
         self.packed: np.ndarray | None = None
 
     def add(self, allocation: Allocation) -> None:
@@ -47,7 +46,7 @@ class _Table:
             else:
                 self.starts.insert(k, allocation.address)
                 self.allocations.insert(k, allocation)
-            self.change()
+            self.packed = None
 
     def remove(self, address: int) -> Allocation:
         with self.lock:
@@ -55,12 +54,8 @@ class _Table:
             if k == len(self.starts) or self.starts[k] != address:
                 raise ValueError(f"No memory begins at {address:#x}: it was never allocated, or is freed already")
             del self.starts[k]
-            self.change()
+            self.packed = None
             return self.allocations.pop(k)
-
-    def change(self) -> None:
-        self.generation += 1
-        self.packed = None
 
     def pack(self) -> np.ndarray:
         """Return pairs of address and end, sorted."""
@@ -140,11 +135,6 @@ def find_nearest(address: int) -> Allocation | None:
         k = bisect.bisect_right(_table.starts, address)
         near = [a for a in _table.allocations[max(0, k - 1) : k + 1] if a.nbytes]
         return min(near, key=lambda a: max(a.address - address, address - a.end), default=None)
-
-
-def generation() -> int:
-    """Return a number that changes whenever the table does."""
-    return _table.generation
 
 
 def pack_table() -> np.ndarray:

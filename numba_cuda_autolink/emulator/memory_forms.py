@@ -94,10 +94,8 @@ def is_in_space(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     address = f.value(i.operands[1], "u64")
     space = plain_space(m)
     shared = is_shared(f, address)
-    stack = f.temporary(f"sub i64 {address}, {f.thread_field(Thread.STACK)}")
-    pointer = f.temporary(f"getelementptr i8, ptr %block, i64 {Block.STACK_BYTES}")
-    size = f.temporary(f"load i32, ptr {pointer}")
-    size = f.temporary(f"zext i32 {size} to i64")
+    stack = f.temporary(f"sub i64 {address}, {f.load('%thread', Thread.STACK)}")
+    size = f.resize(f.load("%block", Block.STACK_BYTES, "i32"), 32, 64, signed=False)
     local = f.temporary(f"icmp ult i64 {stack}, {size}")
     result = {"shared": shared, "local": local}.get(space, "false")
     if space == "global":

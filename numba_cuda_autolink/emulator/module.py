@@ -20,8 +20,9 @@ from .cache import fetch_object, store_object
 from .checks import Checks
 from .compiler import NativeCode, compile_text, describe_machine
 from .errors import PTXSyntaxError
-from .launcher import KernelFacts, launch
+from .launcher import launch
 from .linked_texts import LinkedTexts
+from .lowering import lower_program
 from .parser import parse_integer
 from .program import Program, parameter_offsets
 from .ptx_types import ptx_type
@@ -172,7 +173,7 @@ class Kernel:
         self._lock = threading.Lock()
         self._stored = fetch_object("kernel", *self._key)
         if self._stored is None:
-            self._text = self._program.lower()
+            self._text = lower_program(self._program)
         threads = function.directives.get("reqntid") or function.directives.get("maxntid") or (1024, 1, 1)
         self.attributes = KernelAttributes(
             self._program.static_shared_bytes,
@@ -187,36 +188,19 @@ class Kernel:
         offsets, _ = parameter_offsets(self._function)
         return tuple((offsets[each.name], each.nbytes) for each in self._function.parameters)
 
-    def _compile(self) -> tuple[NativeCode, KernelFacts]:
+    def _compile(self) -> NativeCode:
         with self._lock:
-            return self._compile_once()
-
-    def _compile_once(self) -> tuple[NativeCode, KernelFacts]:
-        if self._code is None:
-            stored = self._stored
-            if stored is None:
-                program = self._program
-                facts = {"suspends": program.suspends, "spins": program.spins, "slots": len(program.slots)}
-                stored = json.dumps(facts).encode() + b"\n" + compile_text(self._text)
-                store_object("kernel", stored, *self._key)
-            head, _, code = stored.partition(b"\n")
-            facts = json.loads(head)
-            self._facts = KernelFacts(
-                self.name,
-                self._function,
-                self._module.linked,
-                parameter_offsets(self._function)[1],
-                self._program.static_shared_bytes,
-                self._program.list_shared_variables(),
-                self._program.stack_bytes,
-                bool(facts["suspends"]),
-                bool(facts["spins"]),
-                int(facts["slots"]),
-                self._module.checks,
-            )
-            self._code = NativeCode(code)
-            self._stored, self._text = None, ""
-        return self._code, self._facts
+            if self._code is None:
+                program, stored = self._program, self._stored
+                if stored is None:
+                    facts = json.dumps((program.suspends, program.spins, program.slot_count))
+                    stored = facts.encode() + b"\n" + compile_text(self._text)
+                    store_object("kernel", stored, *self._key)
+                head, _, code = stored.partition(b"\n")
+                program.suspends, program.spins, program.slot_count = json.loads(head)
+                self._code = NativeCode(code)
+                self._stored, self._text = None, ""
+            return self._code
 
     def launch(
         self,
@@ -231,5 +215,5 @@ class Kernel:
 
         *shared* are the bytes of dynamic shared memory. The blocks of a *cooperative* grid run at the same time.
         """
-        code, facts = self._compile()
-        launch(code, facts, self._module._addresses, grid, block, arguments, shared, cooperative)
+        code = self._compile()
+        launch(code, self._program, self._module._addresses, grid, block, arguments, shared, cooperative)

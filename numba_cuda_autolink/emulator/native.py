@@ -2,7 +2,7 @@
 """A small typed subset of Python that becomes LLVM IR: the language of the scheduler and of instructions.
 
 A function marked `native` has annotated parameters, and variables with one type each, which their first assignment
-decides. It may contain assignments, ``if``, ``while``, ``for … in range``, ``break``, ``continue``, ``return``,
+decides. It may contain assignments, ``if``, ``while``, ``for … in range``, ``for … in bits``, ``return``,
 integer, floating and boolean expressions (integers wrap around; ``and`` and ``or`` stop early), casts (``u64(x)``), the
 operations of `_OPERATIONS`, ``load_u32(address, offset)``, ``store_u32(address, offset, value)`` and calls of other
 native functions. `native_for` makes
@@ -43,14 +43,8 @@ _COMPARE = {"Eq": "eq", "NotEq": "ne", "Lt": "lt", "LtE": "le", "Gt": "gt", "GtE
 _OPERATIONS = {
     "sqrt": ("sqrt", 1),
     "floor": ("floor", 1),
-    "ceil": ("ceil", 1),
-    "trunc": ("trunc", 1),
-    "rint": ("rint", 1),
     "fabs": ("fabs", 1),
     "exp2": ("exp2", 1),
-    "log2": ("log2", 1),
-    "sin": ("sin", 1),
-    "cos": ("cos", 1),
     "copysign": ("copysign", 2),
     "fma": ("fma", 3),
     "ctpop": ("ctpop", 1),
@@ -192,7 +186,6 @@ class _Translator:
         self.variables: dict[str, str] = {}
         self.calls: set[str] = set()
         self.declarations: set[str] = set()
-        self.loops: list[tuple[str, str]] = []
         self.count = 0
 
     def translate(self) -> _Compiled:
@@ -290,47 +283,26 @@ class _Translator:
         self.emit(f"br label %{test}")
         self.lines.append(f"{test}:")
         self.emit(f"br i1 {self.condition(statement.test)}, label %{body}, label %{end}")
-        self.loops.append((end, test))
         self._block(body, statement.body, test)
-        self.loops.pop()
         self.lines.append(f"{end}:")
 
     def _for(self, statement: ast.For) -> None:
-        """``for i in range([start,] stop)``: *i* has the type of *stop*."""
-        assert isinstance(statement.iter, ast.Call) and isinstance(statement.target, ast.Name)
-        bounds = [self.expression(a) for a in statement.iter.args]
-        stop = bounds[-1]
-        type = next((b.type for b in reversed(bounds) if isinstance(b, _Value)), "i64")
-        name = statement.target.id
-        if name in self.variables:
-            type = self.variables[name]
-        stop = self.typed(stop, type, statement)
-        self._store(name, self.typed(bounds[0] if len(bounds) == 2 else _Literal(0), type, statement), statement)
-        test, body, step, end = self.label(), self.label(), self.label(), self.label()
-        self.emit(f"br label %{test}")
-        self.lines.append(f"{test}:")
-        i = self.temporary(f"load {_LLVM[type]}, ptr %v.{name}")
-        more = self.temporary(f"icmp {'u' if type[0] == 'u' else 's'}lt {_LLVM[type]} {i}, {stop.text}")
-        self.emit(f"br i1 {more}, label %{body}, label %{end}")
-        self.loops.append((end, step))
-        self._block(body, statement.body, step)
-        self.loops.pop()
-        self.lines.append(f"{step}:")
-        i = self.temporary(f"load {_LLVM[type]}, ptr %v.{name}")
-        i = self.temporary(f"add {_LLVM[type]} {i}, 1")
-        self.emit(f"store {_LLVM[type]} {i}, ptr %v.{name}")
-        self.emit(f"br label %{test}")
-        self.lines.append(f"{end}:")
-
-    def _break(self, statement: ast.Break) -> None:
-        self._jump(self.loops[-1][0])
-
-    def _continue(self, statement: ast.Continue) -> None:
-        self._jump(self.loops[-1][1])
-
-    def _jump(self, label: str) -> None:
-        self.emit(f"br label %{label}")
-        self.lines.append(f"{self.label()}:")
+        """``for i in range([start,] stop)``, where *i* has the type of *stop*; or ``for i in bits(mask)``: the numbers
+        of the bits that are 1."""
+        assert isinstance(statement.iter, ast.Call)
+        self.count += 1
+        i, bound, function = ast.unparse(statement.target), f"bound{self.count}", ast.unparse(statement.iter.func)
+        *start, last = map(ast.unparse, statement.iter.args)
+        self._statements(ast.parse(f"{bound} = {last}").body)
+        if function == "bits":
+            loop = f"while {bound} != 0:\n {i} = cttz({bound})\n {bound} &= {bound} - 1"
+        else:
+            first = f"{self.variables[bound]}({start[0] if start else 0})"
+            loop = f"{i} = {first}\nwhile {i} < {bound}:\n {i} += 1"
+        body = ast.parse(loop).body
+        steps = body[-1].body  # type: ignore[attr-defined]
+        steps[:] = [*steps, *statement.body] if function == "bits" else [*statement.body, *steps]
+        self._statements(body)
 
     def _return(self, statement: ast.Return) -> None:
         if statement.value is None:
@@ -465,9 +437,6 @@ class _Translator:
             return _Value(
                 self.temporary(f"call {llvm} @llvm.{name}.{llvm}({llvm} {values[0].text}, i1 false)"), values[0].type
             )
-        if name == "cycle_counter":
-            self.declarations.add("declare i64 @llvm.readcyclecounter()")
-            return _Value(self.temporary("call i64 @llvm.readcyclecounter()"), "u64")
         if name == "atomic_add_u32":
             address, amount = self._address(values[0], _Literal(0), node), self.typed(values[1], "u32", node)
             return _Value(self.temporary(f"atomicrmw add ptr {address}, i32 {amount.text} seq_cst"), "u32")

@@ -83,7 +83,6 @@ class Function:
     labels: dict[str, int] = field(default_factory=dict)
     local_variables: dict[str, Variable] = field(default_factory=dict)
     branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    prototypes: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass
@@ -292,17 +291,8 @@ class _Parser:
             self.text.variables[variable.name] = variable
         elif statement.startswith(".branchtargets"):
             function.branch_targets[label] = tuple(split_operands(statement[14:]))
-        elif statement.startswith(".callprototype"):
-            self.prototype(function, statement, label)
-        elif not statement.startswith((".pragma", ".calltargets")):
+        elif not statement.startswith((".pragma", ".callprototype", ".calltargets")):
             raise PTXSyntaxError(f"A statement of PTX was not understood: {statement}")
-
-    @staticmethod
-    def prototype(function: Function, statement: str, label: str) -> None:
-        groups = [len(split_operands(g)) for g in re.findall(r"\(([^)]*)\)", statement)]
-        has_result = bool(re.match(r"\.callprototype\s*\(", statement))
-        results = groups.pop(0) if has_result else 0
-        function.prototypes[label] = (results, groups[0] if groups else 0)
 
     def instruction(self, statement: str, names: dict[str, str], location: Location | None) -> Instruction:
         found = _INSTRUCTION.match(statement)

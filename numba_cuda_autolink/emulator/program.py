@@ -1,32 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One kernel as LLVM IR: the functions that it reaches, and the layout of its shared memory."""
+"""One kernel: the functions that it reaches, the layout of its shared memory, and what its lowering finds."""
 
 from __future__ import annotations
 
 import functools
 from typing import TYPE_CHECKING
 
-from . import (  # noqa: F401
-    atomic_forms,
-    control_forms,
-    conversion_forms,
-    float_forms,
-    integer_forms,
-    matrix_forms,
-    mbarrier_forms,
-    memory_forms,
-    synchronisation_forms,
-)
 from .errors import UnsupportedInstruction
-from .lowering import FunctionLowering
-from .native import list_texts
 from .source_lines import describe_lines, source_lines
-from .state import FIRST_FUNCTION_ADDRESS, FIRST_SHARED_ADDRESS, Launch
-from .switching import SWITCH_IR
+from .state import FIRST_SHARED_ADDRESS
 
 if TYPE_CHECKING:
     from .checks import Checks
-    from .function_builder import FunctionBuilder
     from .linked_texts import LinkedTexts
     from .parser import Function, Instruction, Variable
 
@@ -35,7 +20,11 @@ _SPILLED_BYTES = 32  # an instruction becomes at most four values that live acro
 
 
 class Program:
-    """The kernel *kernel* of *linked*; `lower` returns its text."""
+    """The kernel *kernel* of *linked*.
+
+    Its lowering notes the declarations, native functions and helpers that it needs, whether threads may wait and spin,
+    and the number of its slots, which hold what accesses met last.
+    """
 
     def __init__(self, linked: LinkedTexts, kernel: Function, checks: Checks):
         self.linked, self.kernel, self.checks = linked, kernel, checks
@@ -44,6 +33,7 @@ class Program:
         self.natives: set[str] = set()
         self.helpers: dict[str, str] = {}
         self.suspends = self.spins = False
+        self.slot_count = 0
         self.slots: dict[tuple[int, str, int], int] = {}
         self.offsets: dict[int, dict[str, int]] = {}
         self.shared, self.static_shared_bytes = self._lay_out_shared()
@@ -108,20 +98,6 @@ class Program:
                 del callees[leaf]
         return bool(callees)
 
-    def lower(self) -> str:
-        """Return the text of the kernel as a module of LLVM."""
-        functions = [FunctionLowering(self, function).lower() for function in self.functions]
-        table = ", ".join(
-            f"ptr {self.function_symbol(f)}" if f in self.functions and not f.is_entry else "ptr null"
-            for f in self.linked.functions
-        )
-        texts, declarations = list_texts(sorted(self.natives), runtime=False)
-        count = len(self.linked.functions)
-        head = [f"@functions = internal constant [{count} x ptr] [{table}]", *sorted(declarations | self.declarations)]
-        return "\n".join(
-            [*head, *texts, *self.helpers.values(), *functions, '!0 = !{!"branch_weights", i32 1000, i32 1}', ""]
-        )
-
     # What functions ask
 
     def site(self, instruction: Instruction, function: Function) -> int:
@@ -134,21 +110,6 @@ class Program:
             kernel=self.kernel.name,
             lines=lines,
         )
-
-    def symbol_address(self, f: FunctionBuilder, name: str) -> str | None:
-        text, variable = self.linked.find_variable(f.function.text, name)
-        if variable is None:
-            function = self.find_function(f.function, name)
-            if function is None:
-                return None
-            return str(FIRST_FUNCTION_ADDRESS + 16 * self.linked.function_numbers[id(function)])
-        if variable.space == "shared":
-            return str(self.shared[text, name])
-        pointer = f.temporary(f"getelementptr i8, ptr %launch, i64 {Launch.VARIABLES}")
-        table = f.temporary(f"load ptr, ptr {pointer}")
-        number = self.linked.variable_numbers[text, name]
-        slot = f.temporary(f"getelementptr i64, ptr {table}, i64 {number}")
-        return f.temporary(f"load i64, ptr {slot}")
 
     def is_shared(self, function: Function, name: str) -> bool:
         variable = self.linked.find_variable(function.text, name)[1]
@@ -177,7 +138,9 @@ class Program:
         return len(self.linked.functions)
 
     def slot(self, function: Function, base: str, nbytes: int) -> int:
-        return self.slots.setdefault((id(function), base, nbytes), len(self.slots))
+        number = self.slots.setdefault((id(function), base, nbytes), len(self.slots))
+        self.slot_count = len(self.slots)
+        return number
 
 
 def parameter_offsets(function: Function) -> tuple[dict[str, int], int]:
@@ -188,9 +151,3 @@ def parameter_offsets(function: Function) -> tuple[dict[str, int], int]:
         offsets[parameter.name] = end
         end += parameter.nbytes
     return offsets, end
-
-
-def runtime_text(names: list[str]) -> str:
-    """Return the module of the native functions that kernels call, *names*."""
-    texts, declarations = list_texts(names, runtime=True)
-    return "\n".join([*sorted(declarations), SWITCH_IR, *texts])

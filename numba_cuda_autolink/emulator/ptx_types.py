@@ -34,15 +34,6 @@ class PTXType:
     def is_signed(self) -> bool:
         return self.kind == "s"
 
-    @property
-    def native(self) -> str:
-        """The name of the type in the native subset of Python."""
-        if self.kind == "pred":
-            return "bool"
-        if self.llvm in ("float", "double"):
-            return self.name
-        return ("i" if self.is_signed else "u") + str(self.bits)
-
 
 _TYPES = {"pred": PTXType("pred", "pred", 1), "bf16": PTXType("bf16", "bf", 16), "tf32": PTXType("tf32", "b", 32)}
 _TYPES.update({f"{kind}{bits}": PTXType(f"{kind}{bits}", kind, bits) for kind in "bus" for bits in (8, 16, 32, 64)})

@@ -29,7 +29,7 @@ def special_register(f: FunctionBuilder, name: str) -> tuple[str, int] | None:
     base, axis = name[:-2], name[-2:]
     if axis in _AXES and base in _RECORDS:
         record, offset = _RECORDS[base]
-        return _load(f, record, offset + _AXES[axis]), 32
+        return f.load(record, offset + _AXES[axis], "i32"), 32
     if axis in _AXES and base in ("%cluster_ctaid", "%cluster_nctaid"):
         return ("0" if base == "%cluster_ctaid" else "1"), 32
     if name in _CONSTANTS:
@@ -37,7 +37,7 @@ def special_register(f: FunctionBuilder, name: str) -> tuple[str, int] | None:
     if name in ("%laneid", "%warpid", "%nwarpid") or name in _LANE_MASKS:
         return _lane_register(f, name), 32
     if name == "%gridid":
-        return f.temporary(f"zext i32 {_load(f, '%launch', Launch.GRID_ID)} to i64"), 64
+        return f.temporary(f"zext i32 {f.load('%launch', Launch.GRID_ID, 'i32')} to i64"), 64
     if name in ("%clock", "%clock64", "%globaltimer", "%clock_hi", "%globaltimer_lo", "%globaltimer_hi"):
         f.declare("declare i64 @llvm.readcyclecounter()")
         value = f.temporary("call i64 @llvm.readcyclecounter()")
@@ -47,24 +47,19 @@ def special_register(f: FunctionBuilder, name: str) -> tuple[str, int] | None:
             return value, 64
         return f.temporary(f"trunc i64 {value} to i32"), 32
     if name in _WORKSPACE:
-        return _load(f, "%launch", Launch.WORKSPACE + _WORKSPACE[name]), 32
+        return f.load("%launch", Launch.WORKSPACE + _WORKSPACE[name], "i32"), 32
     if name == "%dynamic_smem_size":
-        return _load(f, "%launch", Launch.DYNAMIC_SHARED), 32
+        return f.load("%launch", Launch.DYNAMIC_SHARED, "i32"), 32
     if name in ("%total_smem_size", "%aggr_smem_size"):
         return f.temporary("trunc i64 %shared.bytes to i32"), 32
     return None
 
 
-def _load(f: FunctionBuilder, record: str, offset: int) -> str:
-    pointer = f.temporary(f"getelementptr i8, ptr {record}, i64 {offset}")
-    return f.temporary(f"load i32, ptr {pointer}")
-
-
 def _lane_register(f: FunctionBuilder, name: str) -> str:
     if name == "%nwarpid":
-        threads = f.temporary(f"add i32 {_load(f, '%block', Block.COUNT)}, 31")
+        threads = f.temporary(f"add i32 {f.load('%block', Block.COUNT, 'i32')}, 31")
         return f.temporary(f"lshr i32 {threads}, 5")
-    index = _load(f, "%thread", Thread.INDEX)
+    index = f.load("%thread", Thread.INDEX, "i32")
     if name == "%warpid":
         return f.temporary(f"lshr i32 {index}, 5")
     lane = f.temporary(f"and i32 {index}, 31")

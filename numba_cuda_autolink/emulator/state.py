@@ -59,7 +59,6 @@ class Block:
     EPOCH = 160  # u32: barriers passed and blocks begun
     SHARED_WRITTEN = 168  # a byte per byte of shared memory: whether it was written
     SHARED_ACCESSES = 176  # for races: a record per byte of shared memory
-    RESIDENT = 184  # the next block of the worker in a cooperative grid
     DONE = 188  # u32
     BARRIERS = 192  # 16 x 32 bytes: arrived, expected, site, reduction (u32 each)
     UNWRITTEN_THREAD = 704  # u32: the first read of unwritten shared memory since the last barrier

@@ -24,23 +24,18 @@ class StackSwitch:
     argument_slot: int
 
 
+_SAVED_X86 = ("%rbp", "%rbx", "%r12", "%r13", "%r14", "%r15")
 _X86 = StackSwitch(
-    switch="""pushq %rbp
-pushq %rbx
-pushq %r12
-pushq %r13
-pushq %r14
-pushq %r15
-movq %rsp, (%rdi)
-movq %rsi, %rsp
-popq %r15
-popq %r14
-popq %r13
-popq %r12
-popq %rbx
-popq %rbp
-popq %rcx
-jmpq *%rcx""",
+    switch="\n".join(
+        [
+            *(f"pushq {register}" for register in _SAVED_X86),
+            "movq %rsp, (%rdi)",
+            "movq %rsi, %rsp",
+            *(f"popq {register}" for register in reversed(_SAVED_X86)),
+            "popq %rcx",
+            "jmpq *%rcx",
+        ]
+    ),
     start="""movq %r12, %rdi
 callq *%r13
 ud2""",
@@ -49,33 +44,20 @@ ud2""",
     function_slot=16,
     argument_slot=24,
 )
+_SAVED_AARCH64 = [f"x{k}, x{k + 1}" for k in range(19, 31, 2)] + [f"d{k}, d{k + 1}" for k in range(8, 16, 2)]
 _AARCH64 = StackSwitch(
-    switch="""sub sp, sp, #160
-stp x19, x20, [sp, #0]
-stp x21, x22, [sp, #16]
-stp x23, x24, [sp, #32]
-stp x25, x26, [sp, #48]
-stp x27, x28, [sp, #64]
-stp x29, x30, [sp, #80]
-stp d8, d9, [sp, #96]
-stp d10, d11, [sp, #112]
-stp d12, d13, [sp, #128]
-stp d14, d15, [sp, #144]
-mov x9, sp
-str x9, [x0]
-mov sp, x1
-ldp x19, x20, [sp, #0]
-ldp x21, x22, [sp, #16]
-ldp x23, x24, [sp, #32]
-ldp x25, x26, [sp, #48]
-ldp x27, x28, [sp, #64]
-ldp x29, x30, [sp, #80]
-ldp d8, d9, [sp, #96]
-ldp d10, d11, [sp, #112]
-ldp d12, d13, [sp, #128]
-ldp d14, d15, [sp, #144]
-add sp, sp, #160
-ret""",
+    switch="\n".join(
+        [
+            "sub sp, sp, #160",
+            *(f"stp {pair}, [sp, #{16 * k}]" for k, pair in enumerate(_SAVED_AARCH64)),
+            "mov x9, sp",
+            "str x9, [x0]",
+            "mov sp, x1",
+            *(f"ldp {pair}, [sp, #{16 * k}]" for k, pair in enumerate(_SAVED_AARCH64)),
+            "add sp, sp, #160",
+            "ret",
+        ]
+    ),
     start="""mov x0, x19
 blr x20
 brk #1""",

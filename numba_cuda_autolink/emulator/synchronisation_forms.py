@@ -34,7 +34,7 @@ def reduce_at_barrier(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     aligned = str(m["name"] == "bar" or m.get("aligned") is not None).lower()
     number = f.value(i.operands[1], "u32")
     f.call("arrive_at_barrier", f.thread, number, count, predicate, "true", aligned, f.site)
-    ones, arrived = f.thread_field(Thread.RESULT), f.thread_field(Thread.RESULT_2)
+    ones, arrived = f.load("%thread", Thread.RESULT), f.load("%thread", Thread.RESULT_2)
     if m["kind"] == "popc":
         f.assign(i.operands[0], "u32", f.temporary(f"trunc i64 {ones} to i32"))
     else:
@@ -69,7 +69,7 @@ def warp_operation(f: FunctionBuilder, operation: int, mask: str, *operands: str
     f.mark_waiting()
     values = [*operands, "0", "0", "0"][:3]
     f.call("warp_operation", f.thread, str(operation), mask, *values, f.site)
-    return f.thread_field(Thread.RESULT), f.thread_field(Thread.RESULT_2)
+    return f.load("%thread", Thread.RESULT), f.load("%thread", Thread.RESULT_2)
 
 
 def _widen(f: FunctionBuilder, value: str, bits: int = 32) -> str:

@@ -51,7 +51,7 @@ def complete_warp(block: u64, warp: u32, mask: u32, operation: u32):
     lanes = mask & load_u32(load_u64(block, Block.LIVE_LANES), u64(warp) * 4)
     base = warp * 32
     rest = lanes
-    while rest != 0:
+    while rest != 0:  # the last lane first, which most often is not there yet
         lane = 31 - ctlz(rest)
         rest ^= u32(1) << lane
         if status_of(block, base + lane) != Status.WARP:
@@ -64,10 +64,7 @@ def complete_warp(block: u64, warp: u32, mask: u32, operation: u32):
         shuffle(first, lanes, operation)
     elif operation == Operation.SYNC:
         give_all(first, lanes, 0, 0)
-        rest = lanes
-        while rest != 0:
-            lane = 31 - ctlz(rest)
-            rest ^= u32(1) << lane
+        for lane in bits(lanes):
             other = first + u64(lane) * Thread.BYTES
             store_u32(other, Thread.WARP_EPOCH, load_u32(other, Thread.WARP_EPOCH) + 1)
     elif operation <= Operation.BALLOT:
@@ -86,29 +83,20 @@ def complete_warp(block: u64, warp: u32, mask: u32, operation: u32):
     else:
         give_all(first, lanes, 0, 0)
         gather_matrix(first, lanes, operation == Operation.LOAD_MATRIX_TRANSPOSED)
-    rest = lanes
-    while rest != 0:
-        lane = 31 - ctlz(rest)
-        rest ^= u32(1) << lane
+    for lane in bits(lanes):
         set_status(block, base + lane, Status.READY)
 
 
 @native
 def give_all(first: u64, lanes: u32, result: u64, second: u64):
-    rest = lanes
-    while rest != 0:
-        lane = cttz(rest)
-        rest &= rest - 1
+    for lane in bits(lanes):
         store_u64(first + u64(lane) * Thread.BYTES, Thread.RESULT, result)
         store_u64(first + u64(lane) * Thread.BYTES, Thread.RESULT_2, second)
 
 
 @native(inline=False)
 def shuffle(first: u64, lanes: u32, operation: u32):
-    rest = lanes
-    while rest != 0:
-        lane = cttz(rest)
-        rest &= rest - 1
+    for lane in bits(lanes):
         thread = first + u64(lane) * Thread.BYTES
         b = u32(load_u64(thread, Thread.B)) & 31
         c = u32(load_u64(thread, Thread.C))
@@ -138,10 +126,7 @@ def shuffle(first: u64, lanes: u32, operation: u32):
 @native
 def vote(first: u64, lanes: u32, operation: u32):
     ballot = u32(0)
-    rest = lanes
-    while rest != 0:
-        lane = cttz(rest)
-        rest &= rest - 1
+    for lane in bits(lanes):
         ballot |= u32(load_u64(first + u64(lane) * Thread.BYTES, Thread.A)) << lane
     result = u64(ballot)
     if operation == Operation.VOTE_ALL:
@@ -155,16 +140,10 @@ def vote(first: u64, lanes: u32, operation: u32):
 
 @native
 def match(first: u64, lanes: u32, operation: u32):
-    rest = lanes
-    while rest != 0:
-        lane = cttz(rest)
-        rest &= rest - 1
+    for lane in bits(lanes):
         mine = load_u64(first + u64(lane) * Thread.BYTES, Thread.A)
         same = u32(0)
-        others = lanes
-        while others != 0:
-            other = cttz(others)
-            others &= others - 1
+        for other in bits(lanes):
             if load_u64(first + u64(other) * Thread.BYTES, Thread.A) == mine:
                 same |= u32(1) << other
         thread = first + u64(lane) * Thread.BYTES
@@ -177,10 +156,7 @@ def match(first: u64, lanes: u32, operation: u32):
 @native
 def reduce_lanes(first: u64, lanes: u32, operation: u32):
     result = u32(load_u64(first + u64(cttz(lanes)) * Thread.BYTES, Thread.A))
-    rest = lanes & (lanes - 1)
-    while rest != 0:
-        lane = cttz(rest)
-        rest &= rest - 1
+    for lane in bits(lanes & (lanes - 1)):
         x = u32(load_u64(first + u64(lane) * Thread.BYTES, Thread.A))
         if operation == Operation.REDUCE_ADD:
             result += x

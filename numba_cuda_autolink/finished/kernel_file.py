@@ -148,12 +148,8 @@ def _json(data: Any) -> bytes:
 class KernelFile:
     """An open file of finished kernels. Kernels are described, and their code is read, when they are asked for.
 
-    Raises
-    ------
-    KernelFileError
-        If *path* is not a file of finished kernels, is damaged or truncated, or was written by a later version.
-    OSError
-        If it cannot be opened, or is not a regular file.
+    Raises `KernelFileError` if *path* is not a file of finished kernels, is damaged or truncated, or was written by a
+    later version; `OSError` if it cannot be opened, or is not a regular file.
     """
 
     def __init__(self, path: str | bytes | os.PathLike[Any]):

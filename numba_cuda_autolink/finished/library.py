@@ -121,12 +121,8 @@ class KernelLibrary:
 
         What the code does not tell (PTX has no registers) or the kernel does not set is ``None``.
 
-        Raises
-        ------
-        KeyError
-            If the file holds no kernel *name*.
-        KernelFileError
-            If the description of the kernel or a report is damaged.
+        Raises `KeyError` if the file holds no kernel *name*; `KernelFileError` if the description of the kernel or a
+        report is damaged.
         """
         self._check(name)
         described = []

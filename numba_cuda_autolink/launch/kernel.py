@@ -61,12 +61,8 @@ class Launch:
     def __call__(self, *args: Any, **named: Any) -> None:
         """Launch the kernel with *args*. Nothing is launched if one does not fit its parameter.
 
-        Raises
-        ------
-        ArgumentError
-            If an argument does not fit its parameter.
-        LaunchError
-            If the configuration does not fit the device, or the driver refuses the launch.
+        Raises `ArgumentError` if an argument does not fit its parameter; `LaunchError` if the configuration does not
+        fit the device, or the driver refuses the launch.
         """
         if named:
             raise by_position(self._overload.kernel, named)

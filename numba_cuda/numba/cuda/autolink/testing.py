@@ -19,8 +19,8 @@ if TYPE_CHECKING or not config.ENABLE_CUDASIM:  # which has no compiler and no l
     from numba.cuda import types
     from numba.cuda.core.caching import NullCache
     from numba.cuda.cudadrv.external_code.diagnostics.messages import shown
-    from numba.cuda.cudadrv.external_code.explain import link_trials
-    from numba.cuda.cudadrv.external_code.explain.link_trials import Trial
+    from numba.cuda.cudadrv.external_code.explain import link_log
+    from numba.cuda.cudadrv.external_code.explain.link_log import Trial
     from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
     from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike, Target
     from numba.cuda.dispatcher import CUDADispatcher
@@ -53,6 +53,7 @@ def check_linkable(
 
     - has a ``__numba_cuda_link__``, and can be called in a kernel;
     - returns code that links, for this signature, alone and in a kernel that calls it twice, with LTO and without;
+    - returns sources that compile;
     - defines the symbols that the call references, with the parameters that the call passes: their types in CUDA C++,
       their number and sizes in PTX and LTO-IR (where an ``int`` looks like a ``float``);
     - returns the same code when it is asked again, and in another process, with other hashes and without a GPU;
@@ -196,7 +197,7 @@ def try_link(
     if isinstance(items, (str, os.PathLike)):
         raise TypeError(f"try_link() takes an iterable of items, not the path {items!r}")
     inputs = [item if isinstance(item, LinkInput) else from_item(item) for item in items]
-    return link_trials.try_link(
+    return link_log.try_link(
         inputs, target if isinstance(target, Target) else Target(target, lto=True), timeout=timeout
     )
 

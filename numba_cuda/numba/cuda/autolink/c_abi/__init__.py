@@ -4,7 +4,6 @@
 =================  ======================================================================================
 ``c_types``        C types and layouts of Numba types; `cxx_type`
 ``structs``        records and tuples by value
-``array_views``    `span` and `mdspan`: arrays as views of C++
 ``conversions``    how the ``args`` of an `Extern` ask for arguments: `exact`, `by_reference`, `by_value`
 ``extern``         `Extern`: the C function that a call stands for
 ``llvm_values``    the LLVM types of C's values, and the values in them

@@ -20,10 +20,12 @@ from numba.cuda.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CField, CType
 
+from numba_cuda_autolink.errors import PrintableError
+
 from ..frontend_api.front_end import core_type
 
 
-class CABIError(TypeError):
+class CABIError(PrintableError, TypeError):
     """A value cannot be passed to C or returned from it. The message says why and what to do."""
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How the ``args`` of an `Extern` ask for arguments to be passed, besides plain Numba types."""
+"""How the ``args`` of an `Extern` ask for arguments to be passed, besides plain Numba types; arrays as views of C++."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numba.cuda import types
 from numba.cuda.np import numpy_support
 
 from .c_types import CABIError, CType, ctype, element_ctype, numba_type_of, pointer_to
+from .structs import CStruct
 
 _NUMBERS = (types.Number, types.Boolean)
 _ADDRESSES = (types.int64, types.uint64)
@@ -70,10 +71,7 @@ def exact(numba_type: Any) -> Exact:
     ``int32``. A floating-point number, an ``int64`` that is not a constant, and the constant ``2**31`` are errors at
     the line of the call. With ``args={"n": types.int32}`` they are converted as by a cast in C.
 
-    Raises
-    ------
-    TypeError
-        If *numba_type* is not the type of a number, its name, or a NumPy dtype or scalar class.
+    Raises `TypeError` if *numba_type* is not the type of a number, its name, or a NumPy dtype or scalar class.
     """
     return Exact(_number("exact", numba_type))
 
@@ -84,10 +82,7 @@ def by_reference(numba_type: Any) -> ByReference:
     The function takes a ``const T*`` or ``const T&``, where ``T`` is *numba_type*, to which the number is converted.
     What C++ writes there is lost: for results, pass an array.
 
-    Raises
-    ------
-    TypeError
-        If *numba_type* is not the type of a number, its name, or a NumPy dtype or scalar class.
+    Raises `TypeError` if *numba_type* is not the type of a number, its name, or a NumPy dtype or scalar class.
     """
     return ByReference(_number("by_reference", numba_type))
 
@@ -185,3 +180,44 @@ def _has_all_of(goal: Any, source: Any) -> bool:
 
 def _real(numba_type: Any) -> Any:
     return getattr(numba_type, "underlying_float", numba_type)
+
+
+_LAYOUTS = {"C": "layout_right", "F": "layout_left"}
+_SIZE = CType("unsigned long long", "uint", 8, 8)
+
+
+@dataclass(frozen=True)
+class ArrayView:
+    """How an array is passed: as a ``"span"`` or as an ``"mdspan"``."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return f"autolink.{self.name}"
+
+    def ctype(self, array: Any) -> CType:
+        """Return the C++ type of a parameter that takes an *array* of this Numba type. Raise `CABIError` if there is
+        none."""
+        if not isinstance(array, types.Array) or array.ndim == 0:
+            raise CABIError(f"{array} has no {self.name}: it is not an array with elements")
+        if isinstance(array.dtype, types.Record):
+            raise CABIError(f"an array of records has no {self.name}: only C++ knows their struct\n  got: {array}")
+        element = ("" if array.mutable else "const ") + element_ctype(array.dtype).cxx
+        if self.name == "span":
+            if array.layout not in _LAYOUTS:
+                raise CABIError(f"{array} has no span: it may be strided\n  what to do: pass it as autolink.mdspan")
+            members = pointer_to(element), _SIZE
+            return CStruct(f"cuda::std::span<{element}>", "struct", 16, 8, None, members, (0, 8))
+        extents = f"cuda::std::dextents<long long, {array.ndim}>"
+        layout = _LAYOUTS.get(array.layout, "layout_stride")
+        mdspan = f"cuda::std::mdspan<{element}, {extents}, cuda::std::{layout}>"
+        return CType(f"const {mdspan}&", "pointer", 8, 8)
+
+
+span = ArrayView("span")
+"""Passes a contiguous array as a ``cuda::std::span<T>`` of all its elements, in the ``args`` of an `Extern`."""
+
+mdspan = ArrayView("mdspan")
+"""Passes an array as a ``const cuda::std::mdspan<T, cuda::std::dextents<long long, ndim>, layout>&``, in the ``args``
+of an `Extern`. The layout is that of the array's type: ``cuda::std::layout_right`` in C order, ``layout_left`` in
+Fortran order, and ``layout_stride`` otherwise. Strides are multiples of the size of an element."""

@@ -31,11 +31,8 @@ def symbol(name: str, *parts: Any) -> str:
 
     Functions, and objects without a link key, are deprecated as parts, and refused from 0.3.0 on.
 
-    Raises
-    ------
-    TypeError
-        If *name* is not a C identifier, or the content of a part is not known: that of an object written in C, of an
-        array on the device, or of an object that refers to a large part of the program.
+    Raises `TypeError` if *name* is not a C identifier, or the content of a part is not known: that of an object written
+    in C, of an array on the device, or of an object that refers to a large part of the program.
     """
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise TypeError(f"symbol() takes a C identifier as the name, got {safe_repr(name)}")

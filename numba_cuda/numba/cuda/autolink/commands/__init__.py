@@ -14,4 +14,6 @@
 ``kernel_loading``      FILE.py:KERNEL: importing a file, where there is no GPU too, and the kernels in it
 ``output``              where a command writes its result: a file, or standard output
 ======================  ==================================================================================
+
+A command has ``add_to``, which adds it to a parser, and ``run``, which runs it and returns the exit code.
 """

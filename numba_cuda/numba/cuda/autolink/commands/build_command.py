@@ -10,7 +10,7 @@ import re
 import sys
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.link.linker_input import LinkedInput, sha256
+from numba.cuda.cudadrv.external_code.link.link_record import LinkedInput, sha256
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 
 from numba_cuda_autolink.package_versions import package_versions
@@ -36,7 +36,6 @@ MANIFEST_FORMAT = 1
 
 
 def add_to(commands: Any) -> None:
-    """Add the command to a parser's *commands*."""
     parser = commands.add_parser(
         "build",
         help="build a kernel ahead of time; no GPU needed",
@@ -67,7 +66,6 @@ def add_to(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command with the parsed *options*, and return the exit code."""
     from numba.cuda import autolink
 
     output = _output(options)

@@ -26,7 +26,6 @@ _MOST_LINES = 40
 
 
 def add_to(commands: Any) -> None:
-    """Add the command to a parser's *commands*."""
     parser = commands.add_parser(
         "cache",
         help="show, clear, prune or move the cache, or show what changed",

@@ -21,7 +21,6 @@ _EXAMPLES = """examples:
 
 
 def add_to(commands: Any) -> None:
-    """Add the command to a parser's *commands*."""
     parser = commands.add_parser(
         "capture",
         help="run an application, and list the kernels that it compiles",
@@ -37,7 +36,6 @@ def add_to(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command with the parsed *options*, and return the exit code."""
     from ..many_kernels.capture import VARIABLE, read_captured
 
     name, *arguments = options.command[options.command[0] == "--" :]

@@ -20,7 +20,6 @@ _FILES = ("FILE", "OUT")  # how the metavars of arguments that are files begin
 
 
 def add_to(commands: Any) -> None:
-    """Add the command to a parser's *commands*."""
     parser = commands.add_parser(
         "completion",
         help="write a script that completes commands in a shell",

@@ -59,7 +59,6 @@ class Conflict(NamedTuple):
 
 
 def add_to(commands: Any) -> None:
-    """Add the command to a parser's *commands*."""
     parser = commands.add_parser("doctor", help="show versions, libraries, and known conflicts with their fixes")
     _complete(parser)
 

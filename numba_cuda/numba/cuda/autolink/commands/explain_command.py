@@ -30,7 +30,6 @@ LIST_FORMAT = 1
 
 
 def add_to(commands: Any) -> None:
-    """Add the command to a parser's *commands*."""
     parser = commands.add_parser(
         "explain",
         help="report what a kernel links; no GPU needed",
@@ -65,7 +64,6 @@ def add_to(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command with the parsed *options*, and return the exit code."""
     from numba.cuda import autolink
 
     form, lists = _form(options.form, options.out), os.path.isfile(options.kernel)

@@ -32,7 +32,6 @@ _EXECUTORS = "processes[:N], dask://HOST:PORT, ray[://HOST:PORT] or mpi"
 
 
 def add_to(commands: Any) -> None:
-    """Add the command to a parser's *commands*."""
     parser = commands.add_parser(
         "prebuild",
         help="build the kernels of a job list into the cache; no GPU needed",
@@ -49,7 +48,6 @@ def add_to(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command with the parsed *options*, and return the exit code."""
     from numba.cuda import autolink
     from numba.cuda.cudadrv.external_code.cache.settings import lacks_writable_store
 

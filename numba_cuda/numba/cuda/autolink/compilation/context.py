@@ -54,35 +54,20 @@ class Compilation:
 
 @dataclass(frozen=True)
 class _State:
-    """What is in progress where code runs: in a thread, or a task.
-
-    Attributes
-    ----------
-    cc:
-        That of `without_device`.
-    device_functions:
-        The device functions that the hook that is being asked has had compiled for C++.
-    isolated:
-        Of the dispatchers that are isolated, by id(), the overloads that they had before; ``None`` where none are.
-    questions:
-        What is being answered, outermost first.
-    put_off:
-        The calls that type inference has put off, by what resolves them; ``None`` outside of type inference.
-    guesses:
-        What type inference notes while it guesses results; ``None`` where all types are true.
-    call:
-        The Numba type of the callee and the place of the call that is being lowered.
-    """
+    """What is in progress where code runs: in a thread, or a task."""
 
     compilation: Compilation | None = None
     hook_target: Target | None = None
-    cc: tuple[int, int, str] | None = None
+    cc: tuple[int, int, str] | None = None  # that of `without_device`
+    # The device functions that the hook that is being asked has had compiled for C++.
     device_functions: list[Any] | None = None
+    # Of the dispatchers that are isolated, by id(), the overloads that they had before; ``None`` where none are.
     isolated: dict[int, tuple[Any, Any]] | None = None
-    questions: tuple[Any, ...] = ()
+    questions: tuple[Any, ...] = ()  # what is being answered, outermost first
+    # The calls that type inference has put off, by what resolves them; ``None`` outside of type inference.
     put_off: dict[Any, list[Any]] | None = None
-    guesses: Any = None
-    call: tuple[Any, Any] | None = None
+    guesses: Any = None  # what type inference notes while it guesses results; ``None`` where all types are true
+    call: tuple[Any, Any] | None = None  # the Numba type of the callee and the place of the call that is being lowered
 
 
 _NOTHING = _State()

@@ -12,7 +12,7 @@ from ..compilation.context import compute_capability
 from .comparison import check_link_key, check_other_process, check_own_symbols, check_repetition
 from .emulated_run import check_run
 from .records import FailedError, Linkable, LinkedCode
-from .subject import PythonSubject, Subject, describe_linking, find_python_subject, find_subject
+from .subject import CalledSubject, describe_linking, find_python_subject, find_subject
 from .symbol_checks import check_symbols
 
 
@@ -51,7 +51,7 @@ def run_checks(
     return Linkable(subject.findings.call, subject.site.argtypes, tuple(subject.symbols), tuple(code), checks)
 
 
-def _check_links(subject: Subject | PythonSubject) -> None:
+def _check_links(subject: CalledSubject) -> None:
     """Check that kernels that call the object once and twice link, for each target."""
     for target in subject.targets:
         how = describe_linking(target)

@@ -26,31 +26,8 @@ from .records import FailedError, Findings
 
 
 @dataclass(frozen=True)
-class Subject:
-    """An object that a kernel can call and that returns code.
-
-    ``site`` is the call as the compiler found it; ``symbols`` are the symbols that it references, with their prototypes
-    where PTX shows them; ``called`` are the same with the types that C sees; ``answers`` are the code for each target.
-    """
-
-    findings: Findings
-    obj: Any
-    args: tuple[Argument, ...]
-    targets: tuple[Target, ...]
-    site: CallSite
-    symbols: Mapping[str, Prototype | None]
-    called: tuple[CalledFunction, ...]
-    answers: Mapping[Target, tuple[LinkInput, ...]]
-
-    def build_error(self, target: Target, calls: int = 1) -> str:
-        """Link a kernel with that many *calls* of the object, and return the error, or an empty text."""
-        return _build_error(self.obj, self.args, target, calls)
-
-
-@dataclass(frozen=True)
-class PythonSubject:
-    """An object whose calls stand for a Python function, and that has no code of its own. ``built`` is a kernel that
-    calls it."""
+class CalledSubject:
+    """An object that a kernel can call: ``built`` is a kernel that does."""
 
     findings: Findings
     obj: Any
@@ -60,7 +37,25 @@ class PythonSubject:
 
     def build_error(self, target: Target, calls: int = 1) -> str:
         """Link a kernel with that many *calls* of the object, and return the error, or an empty text."""
-        return _build_error(self.obj, self.args, target, calls)
+        try:
+            build_calls(self.obj, self.args, target, calls, lto=target.lto)
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+        return ""
+
+
+@dataclass(frozen=True)
+class Subject(CalledSubject):
+    """An object that a kernel can call, and that returns code.
+
+    ``site`` is the call as the compiler found it; ``symbols`` are the symbols that it references, with their prototypes
+    where PTX shows them; ``called`` are the same with the types that C sees; ``answers`` are the code for each target.
+    """
+
+    site: CallSite
+    symbols: Mapping[str, Prototype | None]
+    called: tuple[CalledFunction, ...]
+    answers: Mapping[Target, tuple[LinkInput, ...]]
 
 
 def describe_linking(target: Target) -> str:
@@ -97,10 +92,10 @@ def find_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target, ...])
     ptx = ptx_of_ltoir([built.code], (), targets[0].arch) or b""
     declared = prototypes_in(ptx)
     symbols = {name: declared.get(name) for name in symbols_of_ptx(ptx).undefined}
-    return Subject(findings, obj, args, targets, site, symbols, built.called_functions, answers)
+    return Subject(findings, obj, args, targets, built, site, symbols, built.called_functions, answers)
 
 
-def find_python_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target, ...]) -> PythonSubject | None:
+def find_python_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target, ...]) -> CalledSubject | None:
     """Return *obj* if its calls stand for Python functions, and it has no hook for code; else ``None``. Raise
     `NotLinkableError` if a kernel cannot call it."""
     if find_callee(obj) is not None or not hasattr(obj, "__numba_cuda_call__"):
@@ -112,15 +107,7 @@ def find_python_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target
     findings.raise_failed()
     if built.called_functions and not built.call_sites:  # a C function, whose code the object does not return
         return None
-    return PythonSubject(findings, obj, args, targets, built)
-
-
-def _build_error(obj: Any, args: tuple[Argument, ...], target: Target, calls: int) -> str:
-    try:
-        build_calls(obj, args, target, calls, lto=target.lto)
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-    return ""
+    return CalledSubject(findings, obj, args, targets, built)
 
 
 def _build(obj: Any, args: tuple[Argument, ...], target: Target) -> LinkedKernel:

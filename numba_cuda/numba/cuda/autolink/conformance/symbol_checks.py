@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -40,6 +41,11 @@ class _Definitions:
 def check_symbols(subject: Subject) -> bool:
     """Return whether the code for each target defines the symbols, with the right parameters where they can be seen."""
     found: dict[Target, _Definitions] = {}
+    with subject.findings.check("its source compiles"):
+        if not any([_compile(target, subject) for target in subject.targets]):
+            raise SkippedError("it returns none")
+    if subject.findings.wrong:
+        return False
     with subject.findings.check("defines the symbols that the call references"):
         if not subject.symbols:
             raise SkippedError("the PTX of the call names none")
@@ -56,20 +62,29 @@ def check_symbols(subject: Subject) -> bool:
     return not subject.findings.wrong
 
 
-def _definitions_for(target: Target, subject: Subject) -> _Definitions:
-    inputs = subject.answers[target]
+def _compile(target: Target, subject: Subject) -> bool:
+    """Compile the sources, as for `_definitions`, and return whether there are any."""
+    sources = [item for item in subject.answers[target] if item.kind.is_compiled]
     try:
-        found = _definitions(inputs, tuple(subject.symbols), target)
+        for item in sources:
+            programs.compiled(item, dataclasses.replace(target, lto=True))
     except CompileError as error:
         todo = nvrtc_log.remedy(error.log)
         raise FailedError(nvrtc_log.errors_in(error.log), "code that compiles", todo) from error
     except Exception as error:
         todo = "fix the source where the log says"
         raise FailedError(f"{type(error).__name__}: {error}", "code that compiles", todo) from error
+    return bool(sources)
+
+
+def _definitions_for(target: Target, subject: Subject) -> _Definitions:
+    inputs = subject.answers[target]
+    found = _definitions(inputs, tuple(subject.symbols), target)
     missing = ", ".join(sorted(set(subject.symbols) - found.defined))
     if missing and not found.opaque:
         code = ", ".join(str(LinkedCode.of(item)) for item in inputs)
-        got = f"no {missing} in {code}\n{subject.build_error(target)}"
+        near = re.search(r"near miss: .* (defines .*)", subject.build_error(target))
+        got = f"no {missing} in {code}{f', which {near[1]}' if near else ''}"
         todo = 'check its spelling, and declare it extern "C" __device__, so that C++ does not mangle the name'
         raise FailedError(got, f"a definition of {missing}", todo)
     return found
@@ -94,7 +109,7 @@ def _check_parameters(subject: Subject, target: Target, defined: Mapping[str, Pr
 
 
 def _definitions(inputs: Iterable[LinkInput], names: tuple[str, ...], target: Target) -> _Definitions:
-    """Return what *inputs* show of the symbols *names*. Raise `CompileError` if a source does not compile."""
+    """Return what *inputs*, whose sources compile, show of the symbols *names*."""
     defined: set[str] = set()
     found: dict[str, Prototype] = {}
     opaque = False

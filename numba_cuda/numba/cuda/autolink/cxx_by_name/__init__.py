@@ -9,7 +9,6 @@ passes the arguments on as C++ variables; and a declaration whose lowered name s
 ``functions``          functions as device callables
 ``classes``            types, kept in memory of kernels
 ``records``            structs as NumPy dtypes
-``constants``          constant expressions
 ``questions``          asks C++ about types and constants, outside of a kernel's compilation
 ``library_source``     the source of a library, with its options, structs and objects
 ``declared_names``     the names that a library declares, for completion
@@ -23,10 +22,9 @@ passes the arguments on as C++ variables; and a declaration whose lowered name s
 ``prelude``            the C++ text before all calls: traits, and values as C passes them (``prelude.cuh``)
 ``structs``            structs that have Numba types, and assertions of their layouts
 ``named_results``      functions that return structs with the names of the members
-``call_rewrites``      calls in IR that lack names of members, or device functions of Python functions
-``written_arguments``  variables and elements of arrays that C++ writes to
+``call_rewrites``      calls in IR that get names of members, device functions, or what C++ writes to ``T&``
 =====================  =================================================================================================
 """
 
 # Lets type inference rewrite calls that write to arguments.
-from . import written_arguments as written_arguments
+from . import call_rewrites as call_rewrites

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
 
-from ..c_abi.array_views import mdspan
 from ..c_abi.c_types import HEADERS, CABIError, cxx_type, members, memory_layout
+from ..c_abi.conversions import mdspan
 from ..c_abi.structs import field_names, field_types
 from ..device_functions.definition import DeviceFunction
 from .prelude import PRELUDE, VIEWS
@@ -53,38 +53,18 @@ _TEXT = f"#ifndef NCA_TEXT\n#define NCA_TEXT\n{_TEXT_TYPE}\n#endif"
 
 @dataclass(frozen=True)
 class Parameter:
-    """An argument of a call.
+    """An argument of a call."""
 
-    Attributes
-    ----------
-    cxx:
-        The type of the variable that the C++ call gets, as a parameter declares it: ``float&``.
-    passed:
-        The type of the C function's parameter, empty if nothing is passed.
-    value:
-        The C++ expression that makes the variable of the C function's parameter ``{p}``.
-    is_number:
-        Whether the variable is a copy of a number, to which C++ can write.
-    as_array:
-        For arrays, the arguments of ``nca::nca_array_form`` after the mode.
-    way:
-        How an array is passed; None lets the function decide.
-    is_state:
-        Whether it is passed as state of a Python function.
-    by_address:
-        Whether C gets the address of a struct that C++ declares, whatever its layout is.
-    headers, declarations, inside:
-        What C++ needs before the call; *inside* is declared in the namespace in which names resolve.
-    """
-
-    cxx: str
-    passed: str
-    value: str
-    is_number: bool = False
-    as_array: str = ""
-    way: str | None = None
-    is_state: bool = False
-    by_address: bool = False
+    cxx: str  # the type of the variable that the C++ call gets, as a parameter declares it: ``float&``
+    passed: str  # the type of the C function's parameter, empty if nothing is passed
+    value: str  # the C++ expression that makes the variable of the C function's parameter ``{p}``
+    is_number: bool = False  # whether the variable is a copy of a number, to which C++ can write
+    as_array: str = ""  # for arrays, the arguments of ``nca::nca_array_form`` after the mode
+    way: str | None = None  # How an array is passed; None lets the function decide.
+    is_state: bool = False  # whether it is passed as state of a Python function
+    by_address: bool = False  # whether C gets the address of a struct that C++ declares, whatever its layout is
+    # headers, declarations, inside: what C++ needs before the call; *inside* is declared in the namespace in which
+    # names resolve
     headers: tuple[str, ...] = ()
     declarations: tuple[str, ...] = ()
     inside: tuple[str, ...] = ()
@@ -284,24 +264,12 @@ _VIEW_MODES = ("nca::nca_by_mdspan", "nca::nca_by_span")
 
 @dataclass(frozen=True)
 class Head:
-    """What the calls of a library share.
+    """What the calls of a library share."""
 
-    Attributes
-    ----------
-    source:
-        The library's source.
-    identity:
-        Digits that stand for the source and how it is compiled.
-    namespace:
-        Where names resolve; empty for the global namespace.
-    records:
-        The structs that have Numba types.
-    """
-
-    source: str
-    identity: str
-    namespace: str = ""
-    records: tuple[Struct, ...] = ()
+    source: str  # the library's source
+    identity: str  # digits that stand for the source and how it is compiled
+    namespace: str = ""  # where names resolve; empty for the global namespace
+    records: tuple[Struct, ...] = ()  # the structs that have Numba types
 
     @functools.cached_property
     def text(self) -> str:
@@ -313,27 +281,13 @@ class Head:
 
 @dataclass(frozen=True)
 class CallPattern:
-    """How a function of C++ is called, whatever the arguments are.
+    """How a function of C++ is called, whatever the arguments are."""
 
-    Attributes
-    ----------
-    name:
-        What messages call the function.
-    text:
-        The C++ expression, in which `ALL`, or `FIRST` and `REST`, stand for the arguments.
-    callee:
-        An expression for the function object that is called, which the text calls `CALLEE`.
-    passing:
-        How arrays are passed; see `CxxFunction.passing`.
-    written:
-        The positions of the arguments whose new values are returned as well.
-    """
-
-    name: str
-    text: str
-    callee: str = ""
-    passing: tuple[str | None, ...] = ()
-    written: tuple[int, ...] = ()
+    name: str  # what messages call the function
+    text: str  # the C++ expression, in which `ALL`, or `FIRST` and `REST`, stand for the arguments
+    callee: str = ""  # an expression for the function object that is called, which the text calls `CALLEE`
+    passing: tuple[str | None, ...] = ()  # how arrays are passed; see `CxxFunction.passing`
+    written: tuple[int, ...] = ()  # the positions of the arguments whose new values are returned as well
 
 
 @dataclass(frozen=True)

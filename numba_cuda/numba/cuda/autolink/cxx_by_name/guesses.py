@@ -19,6 +19,8 @@ from .results import NUMBA_TYPES
 # A word, or the elements of a tuple or a pair, before a name.
 _TYPE_BEFORE = re.compile(r"(\w+|(?<=tuple)<[\w ,]+>|(?<=pair)<[\w ,]+>)\s+\Z")
 _LONGEST_TYPE = 100
+# A type after an arrow, or in a cast of what is returned.
+_TYPE_IN_LAMBDA = re.compile(r"(?:->\s*|\breturn\s+(?:static_cast\s*<|\()?\s*)(\w[\w ]*?)\s*[{(>)]")
 _UNQUALIFIED = re.compile(r"(\w+)(?:<.*>)?\Z")
 
 
@@ -60,11 +62,13 @@ def _guesses(call: Call, use: Use, records: Records, known: Mapping[tuple[Any, .
 
 
 def _read_declared(call: Call) -> Iterator[Any]:
-    """Yield the types before the name of the function in the library's own text, of those that are plain, or tuples of
-    plain ones."""
-    name = _UNQUALIFIED.search(call.pattern.name)
+    """Yield the types before the name of the function in the library's own text, or those in a lambda, of those that
+    are plain, or tuples of plain ones."""
+    if (name := _UNQUALIFIED.search(call.pattern.name)) is None:
+        yield from filter(None, (NUMBA_TYPES.get(word) for word in _TYPE_IN_LAMBDA.findall(call.pattern.name)))
+        return
     source = call.head.source
-    places = _places_of_names(source).get(name[1], ()) if name else ()
+    places = _places_of_names(source).get(name[1], ())
     words = (_TYPE_BEFORE.search(source, max(0, place - _LONGEST_TYPE), place) for place in places)
     for declared in (found[1] for found in words if found):
         found = [NUMBA_TYPES.get(each.strip()) for each in declared.strip("<>").split(",")]

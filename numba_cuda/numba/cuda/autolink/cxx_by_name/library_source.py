@@ -34,33 +34,21 @@ _folders_lock = fork_lock()
 
 class LibrarySource:
     """The source of a library: C++ text or the path of a file, the *arguments* of a `CUDASource` besides it, and the
-    *namespace* in which names resolve.
-
-    Attributes
-    ----------
-    namespace:
-        Where names resolve; empty for the global namespace.
-    text:
-        The C++ text, or an ``#include`` of the file.
-    folders:
-        Where headers are looked for, and from which working directory.
-    records:
-        The structs that have Numba types, by these.
-    resolver:
-        What is known of its calls.
-    """
+    *namespace* in which names resolve."""
 
     cxx_reads_files = "constants"  # headers, which may change between two kernels
 
     def __init__(self, source: str | os.PathLike[str], arguments: Mapping[str, Any], namespace: str):
         self._given = source, dict(arguments), namespace
-        self.namespace = namespace
-        self.text, self._arguments = _read_source(source, arguments)
+        self.namespace = namespace  # where names resolve; empty for the global namespace
+        self.text, self._arguments = _read_source(source, arguments)  # the C++ text, or an ``#include`` of the file
         options = CUDASource(self.text, **self._arguments).compile_options
+        # Where headers are looked for, and from which working directory.
         self.folders = options.include_paths, options.working_directory
         self._identity = _identify(self.text, options, namespace)
         self._objects: dict[Hashable, Any] = {}
-        self.records: dict[types.Type, Struct] = {}
+        self.records: dict[types.Type, Struct] = {}  # the structs that have Numba types, by these
+        # What is known of its calls.
         self.resolver = Resolver(self.write_source, self._select_records, self.place_error)
         self._place = place_of_user()
 

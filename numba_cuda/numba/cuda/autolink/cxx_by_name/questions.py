@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Questions about types and constants of a library, outside of calls."""
+"""Questions about types and constants of a library, outside of calls; constant expressions as numbers of Python."""
 
 from __future__ import annotations
 
 import contextlib
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from numba.cuda import types
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
@@ -18,6 +20,7 @@ from ..linkables.compiled_source import compiled
 from .calls import fill
 from .library_source import LibrarySource
 from .refusals import CxxError, explain_refusal
+from .results import CxxObject, read_numbers, read_type
 
 # Where no compute capability is given and there is no GPU.
 DEFAULT = ComputeCapability(9, 0)
@@ -25,31 +28,16 @@ DEFAULT = ComputeCapability(9, 0)
 
 @dataclass(frozen=True)
 class Question:
-    """C++ that follows a library's source, and name expressions whose lowered names answer.
+    """C++ that follows a library's source, and name expressions whose lowered names answer."""
 
-    Attributes
-    ----------
-    label:
-        What messages call it.
-    text:
-        The C++. ``@open@`` and ``@close@`` stand for the namespace in which names resolve, ``@line@`` for the directive
-        after which messages count the lines of *label*, and ``@subject@`` for the subject.
-    names:
-        The name expressions, in which ``@inside@`` stands for the path into the namespace.
-    subject:
-        The C++ expression or type that it is about: by default the label.
-    options:
-        Further compile options.
-    before:
-        C++ before the text, as it is.
-    """
-
-    label: str
+    label: str  # what messages call it
+    # The C++. ``@open@`` and ``@close@`` stand for the namespace in which names resolve, ``@line@`` for the directive
+    # after which messages count the lines of *label*, and ``@subject@`` for the subject.
     text: str
-    names: Sequence[str]
-    subject: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
-    before: str = ""
+    names: Sequence[str]  # the name expressions, in which ``@inside@`` stands for the path into the namespace
+    subject: str = ""  # the C++ expression or type that it is about: by default the label
+    options: Mapping[str, Any] = field(default_factory=dict)  # further compile options
+    before: str = ""  # C++ before the text, as it is
 
 
 def ask(source: LibrarySource, question: Question, cc: ComputeCapabilityLike | None) -> list[str]:
@@ -96,3 +84,44 @@ def _default() -> ComputeCapability:
         return ComputeCapability.parse(cuda.get_current_device().compute_capability).as_launched
     except Exception:
         return DEFAULT
+
+
+_TEXT = """#line 1 "prelude"
+namespace nca {
+template <class nca_T> constexpr __device__ unsigned long long nca_bits(nca_T nca_v) {
+    if constexpr (nca_same<nca_T, float> || nca_same<nca_T, double>)
+        return __builtin_bit_cast(unsigned long long, double(nca_v));
+    else return static_cast<unsigned long long>(nca_v);
+}
+template <class nca_T> constexpr __device__ bool nca_is_number() {
+    return nca_plain_code<nca_under_t<nca_plain<nca_T>>>::nca_value >= 0;
+}
+}
+@open@
+@line@using nca_type = decltype(@subject@);
+template <bool nca_B> constexpr __device__ unsigned long long nca_bits() {
+    if constexpr (nca_B) return nca::nca_bits(static_cast<nca::nca_plain<nca_type>>(@subject@)); else return 0;
+}
+enum : unsigned long long { nca_value = nca_bits<nca::nca_is_number<nca_type>()>() };
+@close@
+"""
+_QUESTION = (
+    "&nca::nca_tell<nca::nca_all_t<nca::nca_told<@inside@nca_value>, nca::nca_form_t<@inside@nca_type>::nca_code>>"
+)
+
+
+def evaluate(source: LibrarySource, text: str, cc: ComputeCapability | None) -> bool | int | float:
+    """Return the value of the constant expression *text*. Raise `CxxError` if that is not a number."""
+    (answer,) = ask(source, Question(text, _TEXT, [_QUESTION]), cc)
+    bits, *code = read_numbers(answer)
+    numba_type = read_type(iter(code), ())
+    if isinstance(numba_type, types.EnumMember):
+        numba_type = numba_type.dtype
+    if isinstance(numba_type, types.Float):
+        return float(struct.unpack("<d", struct.pack("<Q", bits))[0])
+    if numba_type == types.boolean:
+        return bool(bits)
+    if isinstance(numba_type, types.Integer):
+        return bits - (1 << 64) if numba_type.signed and bits >> 63 else bits
+    what = "an object" if isinstance(numba_type, CxxObject) else f"a {numba_type}"
+    raise CxxError(f"{text} is not a number but {what} of C++\n  expected: an integer, bool, float or enumerator")

@@ -102,24 +102,13 @@ def _listed(dtype: np.dtype[Any]) -> str:
 
 @dataclass(frozen=True)
 class _Struct:
-    """A struct in a record, or the record itself.
+    """A struct in a record, or the record itself."""
 
-    Attributes
-    ----------
-    number:
-        Its place among the structs of the record.
-    members:
-        What its members are: Numba types, structs, or arrays as pairs of an extent and an element.
-    value:
-        C++ that names it, or its first one in an array, after the members of the structs around it have names.
-    outer:
-        The struct around it.
-    """
-
-    number: int
+    number: int  # its place among the structs of the record
+    # What its members are: Numba types, structs, or arrays as pairs of an extent and an element.
     members: tuple[Any, ...]
-    value: str
-    outer: int | None = None
+    value: str  # C++ that names it, or its first one in an array, after the members of the structs around it have names
+    outer: int | None = None  # the struct around it
 
     def bind(self, structs: Sequence[_Struct]) -> str:
         """Return C++ that gives names to its members, and to those of the structs around it alone: NVRTC takes members

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.translation_unit import KERNEL_MARK
-from numba.cuda.cudadrv.external_code.diagnostics.messages import bounded
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
@@ -63,6 +62,12 @@ _NOT_AN_ENUMERATOR = re.compile(
     r' is incompatible with parameter of type "(?P<type>[A-Za-z_][\w:]*)"'
 )
 _READ_ONLY = re.compile(r'of type "const (?P<type>[\w ]+\*)" is incompatible with parameter of type "(?P=type)"')
+# What a call's text calls a struct that has a dtype, and one that it declares for a record.
+_ALIAS = re.compile(r"using (nca_record_[0-9a-f]+)_t = (.*?);")
+_STRUCT = re.compile(r"\bnca_(?:(record)|struct)_[0-9a-f]{12}\b")
+_OTHER_STRUCT = re.compile(
+    r'"(?:const )?record(?: \*)?" (?:is incompatible with parameter of type|to) "(?:const )?(?P<type>[\w:]+)[^<"]*"'
+)
 _FUNCTION_POINTER = re.compile(r'from "const nca_python_\w+" to "(?P<type>[^"]*)"')
 _NUMPY_TYPES = {
     "bool": "np.bool_",
@@ -91,13 +96,16 @@ _LAUNCHED = re.compile(r"[\w:]+\s*(?:<[^<>]*>\s*)?<<<")
 class CxxError(CABIError):
     """C++ refuses a call, or a name is not what is asked for. ``log`` is all that NVRTC printed."""
 
+    __module__ = "numba.cuda.autolink"  # as tracebacks show it
+
     def __init__(self, message: str, log: str = ""):
         self.log = log
-        super().__init__(bounded(message))
+        super().__init__(message)
 
 
 def explain_refusal(label: str, error: CompileError, source: CUDASource, target: Target) -> CxxError:
     """Return the error for what messages call *label*, whose *source* does not compile for *target*."""
+    error = CompileError(label, _name_structs(error.log, source.data))
     for name in find_changed(error.log):
         return CxxError(
             f"the layout of {name} has changed in C++ since Python was told\n  call: {label}\n"
@@ -154,6 +162,12 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     if first["text"] in _WRONG_NUMBER:
         details += _find_declarations(label, source, target)
     return _error(_write_first_line(_CALL_TITLE, label, text), details, remedy, error.log)
+
+
+def _name_structs(log: str, text: str) -> str:
+    """Return *log* with the names that C++ has for structs; the *text* of a call declares what it calls them."""
+    names = dict(_ALIAS.findall(text))
+    return _STRUCT.sub(lambda found: names.get(found[0], found[0]) if found[1] else "record", log)
 
 
 def is_named_in(log: str, label: str) -> bool:
@@ -221,6 +235,8 @@ def _explain(text: str) -> tuple[str, str]:
         return diagnosis, f"give the variable the type that C++ declares: {name}(...), such as n = {name}(0)"
     if found := _READ_ONLY.search(text):
         return text, f"pass an array that is not read-only; or, where C++ only reads it, take a const {found['type']}"
+    if found := _OTHER_STRUCT.search(text):
+        return text, f"make the records with the dtype that lib.record({found['type']!r}) returns"
     if (found := _OTHER_POINTER.search(text)) and (element := _NUMPY_TYPES.get(found["element"])):
         return text, f"pass an array of {element}"
     if found := _NOT_AN_ENUMERATOR.search(text):
@@ -250,8 +266,10 @@ def _details(block: list[str], label: str) -> list[str]:
 
 def _readable(text: str) -> str:
     text = re.sub(r'"[^"]*\b(?:nca::|nca_|cxx_\w+_[0-9a-f]{16})[^"]*" \(aka "([^"]*)"\)', r'"\1"', text)
+    text = re.sub(r"\bnca_python_\d+_(\w+)_\1_[0-9a-f]{16}\b", r"\1", text)
+    text = re.sub(r"\b(\w+)_[0-9a-f]{16}_struct\d+\b", r"what \1 returns", text)
     text = re.sub(r"\b(cuda::std|cub|thrust)::(?:__\d+|(?:CUB|THRUST|_V)_\w+)::", r"\1::", text)
-    return text.replace("18446744073709551615UL", "dynamic_extent")
+    return text.replace("18446744073709551615UL", "dynamic_extent").replace("__nv_bool", "bool")
 
 
 def _find_declarations(label: str, source: CUDASource, target: Target) -> Iterator[str]:

@@ -15,7 +15,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.link_input import VariableSource
-from numba.cuda.cudadrv.external_code.link.linker_input import LinkRecord
+from numba.cuda.cudadrv.external_code.link.link_record import LinkRecord
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkPlan, PlannedInput
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 
@@ -37,16 +37,7 @@ _LONGEST_REPR = 4000
 class CallRecord:
     """One call of an object that provides code: the call site as text; the object's repr, a short name that no other
     object of the kernel has, its class, and the argument types that it was asked about; the place of the call, and the
-    text of that line.
-
-    Attributes
-    ----------
-    chain, function:
-        The functions from the kernel to the call, each with the line at which it calls the next, or that of the call
-        itself; and the index of the last one among the functions of the call graph.
-    seconds, stored:
-        How long the answer took, and whether it had been stored under its link key, so that the object was not asked.
-    """
+    text of that line."""
 
     site: str
     object: str
@@ -56,8 +47,12 @@ class CallRecord:
     filename: str
     line: int
     text: str
+    # chain, function: the functions from the kernel to the call, each with the line at which it calls the next, or that
+    # of the call itself; and the index of the last one among the functions of the call graph
     chain: tuple[Frame, ...]
     function: int
+    # seconds, stored: how long the answer took, and whether it had been stored under its link key, so that the object
+    # was not asked
     seconds: float | None
     stored: bool
 

@@ -27,7 +27,7 @@ from .calls import Calls, OrderedSet, SymbolSites
 
 # The linker takes milliseconds to import, and a kernel that is already linked starts without it.
 if TYPE_CHECKING:
-    from numba.cuda.cudadrv.external_code.link.linker_input import LinkRecord
+    from numba.cuda.cudadrv.external_code.link.link_record import LinkRecord
     from numba.cuda.cudadrv.external_code.pipeline import Linked
 
 # What was named explicitly, or a call site: an `AskedCall`, unless the kernel was loaded from a cache.
@@ -43,19 +43,7 @@ def _no_runtimes(provided: Sequence[Traced]) -> Iterable[Traced]:
 
 class FunctionCode:
     """The code of one compiled function, as every front end knows it: its call sites and those of all that it calls,
-    with their answers; what ``link=`` names; the symbols that its calls reference; each once, in order of first use.
-
-    Attributes
-    ----------
-    target:
-        What the function was compiled for; ``None`` if that is not known.
-    entry_name:
-        A kernel's name in the code.
-    link_options:
-        Options of a kernel's link besides those of the target.
-    restored:
-        Whether it was unpickled: objects are asked again, and it is linked again.
-    """
+    with their answers; what ``link=`` names; the symbols that its calls reference; each once, in order of first use."""
 
     def __init__(
         self,
@@ -68,12 +56,13 @@ class FunctionCode:
     ):
         """*llvm_ir* returns the function's own LLVM modules, where the front end has them, and *runtimes* the runtime
         libraries that its front end links besides what is provided, with their origins."""
+        # What the function was compiled for; ``None`` if that is not known.
         self.name, self.target, self.timeline = name, target, timeline
-        self.restored = False
+        self.restored = False  # whether it was unpickled: objects are asked again, and it is linked again
         self.calls = Calls()
         self.symbols = SymbolSites()
-        self.entry_name: str | None = None
-        self.link_options: dict[str, Any] = {}
+        self.entry_name: str | None = None  # a kernel's name in the code
+        self.link_options: dict[str, Any] = {}  # options of a kernel's link besides those of the target
         self.llvm_ir, self.runtimes = llvm_ir, runtimes
         self._entries = OrderedSet()
         self._glue = OrderedSet()

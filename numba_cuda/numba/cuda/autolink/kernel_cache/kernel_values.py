@@ -51,19 +51,14 @@ class KernelValues(ValuePickler):
 
     The answers of called objects are compared apart. Of such an object, its state counts, what its class evaluates
     without a hook, and the attributes that any function may mean.
-
-    Attributes
-    ----------
-    shown:
-        Short values as text, by the names by which functions reach them: for messages.
-    paths:
-        The files that ``link=`` and declared functions name, in order. Their links compare them by content.
     """
 
     def __init__(self, names: Collection[str] = (), has_lines: bool = False):
         super().__init__(names)
         self.has_lines = has_lines
+        # Short values as text, by the names by which functions reach them: for messages.
         self.shown: dict[str, str] = {}
+        # The files that ``link=`` and declared functions name, in order. Their links compare them by content.
         self.paths: list[str] = []
         self._labels: dict[int, str] = {}
 

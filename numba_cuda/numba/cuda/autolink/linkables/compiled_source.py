@@ -88,11 +88,16 @@ def compiled_with(
     """Compile *sources* as `compiled` does, with further text for the names that are *asked*, which makes no code. The
     *labels*, by default the sources' names, say in timelines what for."""
     from numba.cuda.cudadrv.external_code.compile import programs
+    from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 
     target = current_target()
     unit = unit_of_sources(sources)
     with timeline.span("compile", _list_labels(labels or [source.name for source in sources])) as span:
-        lowered = programs.lowered_names(unit, target, tuple(names), asked)
+        try:
+            lowered = programs.lowered_names(unit, target, tuple(names), asked)
+        except CompileError:
+            span.origin = timeline.REFUSED
+            raise
         span.origin = lowered.origin
     return CompiledSource(lowered.names, unit, target, lowered.origin != "built", lowered.log)
 

@@ -15,6 +15,7 @@ from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 from numba.cuda.cudadrv.linkable_code import LTOIR, Cubin, LinkableCode, PTXSource
 
+from numba_cuda_autolink.errors import PrintableError
 from numba_cuda_autolink.files import read_regular_file
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ MANIFEST = "manifest.json"
 _KINDS = ("cubin", "LTO-IR", "PTX", "source")
 
 
-class PrebuiltError(ValueError):
+class PrebuiltError(PrintableError, ValueError):
     """No code of a package fits the target, or its manifest cannot be read."""
 
 

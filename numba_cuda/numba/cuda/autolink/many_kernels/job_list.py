@@ -24,6 +24,7 @@ from typing import Any
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
+from numba_cuda_autolink.errors import PrintableError
 from numba_cuda_autolink.files import replace_whole
 
 from ..frontend_api.front_end import Vocabulary, vocabulary_of_kernel
@@ -36,7 +37,7 @@ _OTHERS = ("output", "entry_name", "options", "for_launch")
 _DEFAULTS = Job(None, None)
 
 
-class JobListError(ValueError):
+class JobListError(PrintableError, ValueError):
     """A file is not a list of jobs, or names a kernel that cannot be imported."""
 
 

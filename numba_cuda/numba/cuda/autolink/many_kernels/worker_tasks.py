@@ -50,26 +50,14 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a task.
+    """What came of a task."""
 
-    Attributes
-    ----------
-    result:
-        What it returned.
-    error:
-        The pickled exception that it raised.
-    built:
-        How many cache entries of each kind it built.
-    entries:
-        These entries, where the parent does not share the cache directory, as far as another machine can use them.
-    unstored:
-        The process, and how many entries of all that it built could not be written to the shared cache.
-    """
-
-    result: Any
-    error: bytes | None
-    built: Mapping[str, int]
+    result: Any  # what it returned
+    error: bytes | None  # the pickled exception that it raised
+    built: Mapping[str, int]  # how many cache entries of each kind it built
+    # These entries, where the parent does not share the cache directory, as far as another machine can use them.
     entries: Entries
+    # The process, and how many entries of all that it built could not be written to the shared cache.
     unstored: tuple[str, int]
 
 

@@ -23,24 +23,12 @@ _MOST_ITEMS = 100_000  # of one answer; an iterable with more of them may never 
 
 
 class CallingCode:
-    """Compiled code, and the code of the objects that it calls. Two are equal if what they link is.
+    """Compiled code, and the code of the objects that it calls. Two are equal if what they link is."""
 
-    Attributes
-    ----------
-    library:
-        The code library of the function that was compiled, which knows its calls.
-    function_code:
-        The `FunctionCode` of that function.
-    undefined:
-        The functions that it calls and does not define.
-    takes_arrays:
-        Whether C++ passes on the address of an array that it gets from the call.
-    """
-
-    library: Any
-    function_code: Any
-    undefined: tuple[str, ...]
-    takes_arrays: bool
+    library: Any  # the code library of the function that was compiled, which knows its calls
+    function_code: Any  # the `FunctionCode` of that function
+    undefined: tuple[str, ...]  # the functions that it calls and does not define
+    takes_arrays: bool  # whether C++ passes on the address of an array that it gets from the call
 
     def traced_inputs(self, origin: str) -> Iterator[tuple[str, LinkInput]]:
         """Yield its code, whose origin is *origin*, and what the objects that it calls provide, each with its call."""

@@ -14,6 +14,8 @@ from numba.cuda.cudadrv import external_code
 from numba.cuda.cudadrv.external_code.diagnostics.messages import bounded, with_short_first_line
 from numba.cuda.cudadrv.external_code.diagnostics.source_locations import shown_file, with_place
 
+from numba_cuda_autolink.errors import PrintableError
+
 from ..compilation.context import compilation
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from .callee import Callee
 
 
-class HookError(Exception):
+class HookError(PrintableError):
     """A ``__numba_cuda_link__`` gave no usable answer. It becomes a `CallError` where the call site is known.
 
     ``callee`` is the object, ``argtypes`` are the Numba types that it was asked with, and ``raised_at`` is the file,
@@ -82,6 +84,8 @@ class CallError(TypingError):
 
     ``call_site`` is the `CallSite`, ``hook_error`` the `HookError`; the object's own exception is ``__cause__``.
     """
+
+    __module__ = "numba.cuda.autolink"  # as tracebacks show it
 
     def __init__(self, error: HookError, call_site: CallSite, loc: Any):
         self.call_site = call_site

@@ -91,19 +91,7 @@ def codes(code: pytypes.CodeType) -> Iterator[pytypes.CodeType]:
 
 
 class ValuePickler(pickle.Pickler):
-    """Pickles values to be hashed.
-
-    Attributes
-    ----------
-    names:
-        The names of attributes of modules that count.
-    used:
-        The names that functions use.
-    modules:
-        The modules of the program that values come from.
-    things:
-        All objects that were met, but for numbers, texts and the like, in order.
-    """
+    """Pickles values to be hashed."""
 
     has_lines = False  # whether line numbers and paths of code count
     at: str = ""  # what is pickled now, for messages
@@ -112,10 +100,10 @@ class ValuePickler(pickle.Pickler):
         self._file = io.BytesIO()
         super().__init__(self._file, protocol=4)
         self.fast = True  # pickle would tell whether equal texts are one object
-        self.names = names
-        self.used: set[str] = set()
-        self.modules: set[str] = set()
-        self.things: list[Any] = []
+        self.names = names  # the names of attributes of modules that count
+        self.used: set[str] = set()  # the names that functions use
+        self.modules: set[str] = set()  # the modules of the program that values come from
+        self.things: list[Any] = []  # all objects that were met, but for numbers, texts and the like, in order
         self._numbers: dict[Any, int] = {}
 
     @property

@@ -74,10 +74,7 @@ class Report(KernelReport):
     def from_json(cls, text: str) -> Report:
         """Return the report that `to_json` made *text* of.
 
-        Raises
-        ------
-        ValueError
-            If *text* is not a report, or is one in a format that this version does not know.
+        Raises `ValueError` if *text* is not a report, or is one in a format that this version does not know.
         """
         data = json.loads(text)
         if not isinstance(data, dict) or data.pop("format", None) != FORMAT:

@@ -29,7 +29,7 @@ from .diagnostics.short_tracebacks import warn_user
 from .diagnostics.signal_handlers import interrupts_unchanged
 from .inputs import kinds
 from .inputs.link_input import LinkInput, from_item
-from .link.linker_input import CompiledCode, LinkedInput, LinkRecord, sha256
+from .link.link_record import CompiledCode, LinkedInput, LinkRecord, sha256
 from .plan.errors import link_error
 from .plan.kernel_code import LLVMModules
 from .plan.link_plan import DEVICE_RUNTIME, NAMED_EXPLICITLY, LinkPlan, LinkRequest, PlannedInput

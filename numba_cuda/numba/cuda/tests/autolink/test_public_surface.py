@@ -90,7 +90,7 @@ def test_every_error_and_warning_that_a_user_may_catch_is_public():
                 for name, value in vars(module).items()
                 if inspect.isclass(value)
                 and issubclass(value, BaseException)
-                and value.__module__ == found.name
+                and value.__module__ in (found.name, autolink.__name__)
                 and not name.startswith("_")
                 and name not in INTERNAL
                 and getattr(autolink, name, None) is not value
@@ -103,6 +103,8 @@ def test_errors_are_what_they_were_before_they_were_public():
     assert issubclass(autolink.CallError, cuda.core.errors.TypingError)
     assert issubclass(autolink.CABIError, TypeError) and issubclass(autolink.PrebuiltError, ValueError)
     assert issubclass(autolink.LinkInputError, ValueError) and issubclass(autolink.CacheWarning, RuntimeWarning)
+    for error in autolink.LinkError, autolink.CallError, autolink.CxxError:
+        assert error.__module__ == autolink.__name__  # what a traceback names
     assert autolink.NotLinkableError is autolink.testing.NotLinkableError
     assert autolink.CacheWarning is autolink.cache.CacheWarning
 

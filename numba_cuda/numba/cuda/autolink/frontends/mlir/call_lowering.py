@@ -14,9 +14,8 @@ from numba_cuda_mlir.lowering_utilities import get_or_insert_function
 from numba_cuda_mlir.numba_cuda import types
 from numba_cuda_mlir.numba_cuda.core.errors import LoweringError
 
-from ...c_abi.array_views import ArrayView
 from ...c_abi.c_types import CABIError, memory_layout
-from ...c_abi.conversions import State
+from ...c_abi.conversions import ArrayView, State
 from ...c_abi.extern import Passed, Prototype
 from ...c_abi.record_values import result_type
 from ...compilation.context import compilation

@@ -20,8 +20,8 @@ from numba_cuda_mlir.lowering_utilities import (
     llvm_struct_to_complex,
 )
 
-from ...c_abi.array_views import ArrayView
 from ...c_abi.c_types import CABIError, Layout, layout_of_fields, memory_layout
+from ...c_abi.conversions import ArrayView
 from ...c_abi.structs import field_types, is_struct
 from .type_translation import from_core
 

@@ -10,9 +10,8 @@ from llvmlite import ir as llvm
 from numba.cuda import cgutils, types
 from numba.cuda.extending import lower_builtin, lower_getattr_generic, lower_setattr_generic
 
-from ...c_abi.array_views import ArrayView
 from ...c_abi.c_types import memory_layout
-from ...c_abi.conversions import State
+from ...c_abi.conversions import ArrayView, State
 from ...c_abi.extern import Passed, Prototype
 from ...c_abi.llvm_values import BYTE, POINTER, from_c, function_type, llvm_type, new_function, to_c
 from ...c_abi.record_values import find_alignment, result_type, store

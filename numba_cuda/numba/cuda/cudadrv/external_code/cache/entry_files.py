@@ -12,6 +12,7 @@ import tarfile
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
+from numba_cuda_autolink.errors import PrintableError
 from numba_cuda_autolink.files import open_regular, replace_whole
 
 from .disk import DiskEntries
@@ -24,7 +25,7 @@ _BLOCK = tarfile.BLOCKSIZE
 _END = bytes(2 * _BLOCK)
 
 
-class EntryFileError(ValueError):
+class EntryFileError(PrintableError, ValueError):
     """A file is not one of cache entries, or has entries that are not trusted."""
 
 

@@ -42,24 +42,14 @@ class RemoteSettingsError(ValueError):
 
 @dataclass(frozen=True)
 class RemoteSettings:
-    """A cache that machines share.
+    """A cache that machines share."""
 
-    Attributes
-    ----------
-    address:
-        A folder for fsspec: ``"s3://bucket/folder"``, ``"file:///net/cache"``, ``"https://host/folder"``, ...
-    keys:
-        The secrets that entries are signed with: the first one signs, and each is accepted.
-    writes:
-        Whether what is built here is written there.
-    wait:
-        How many seconds one answer may take. After one that takes longer nothing is asked anymore.
-    """
-
+    # A folder for fsspec: ``"s3://bucket/folder"``, ``"file:///net/cache"``, ``"https://host/folder"``, ...
     address: str = field(repr=False)
+    # The secrets that entries are signed with: the first one signs, and each is accepted.
     keys: tuple[bytes, ...] = field(repr=False)
-    writes: bool = False
-    wait: float = 2.0
+    writes: bool = False  # whether what is built here is written there
+    wait: float = 2.0  # How many seconds one answer may take. After one that takes longer nothing is asked anymore.
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> RemoteSettings | None:

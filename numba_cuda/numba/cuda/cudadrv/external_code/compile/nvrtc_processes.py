@@ -82,10 +82,7 @@ def compile_unit(
     """Compile *unit* in a child process, and lower the name expressions *names*. Safe to call from threads. The child
     is in *running* meanwhile: of several that compile at once, none is ended when it is done.
 
-    Raises
-    ------
-    CompileError
-        If the code does not compile, a limit is reached, or NVRTC crashes.
+    Raises `CompileError` if the code does not compile, a limit is reached, or NVRTC crashes.
     """
     options = nvrtc_options(unit)
     if not sys.executable or is_ending():

@@ -248,14 +248,6 @@ def program_digest(source: LinkInput, target: Target, *, on_record: bool) -> byt
     return None if known is None else known.key.digest
 
 
-def fingerprint(link_input: LinkInput, target: Target) -> bytes:
-    """Return a digest of all that *link_input* in a link for *target* depends on, headers included; nothing is
-    compiled. It is random for what can be compiled but not cached."""
-    if link_input.kind is not kinds.CUDA:
-        return bytes.fromhex(link_input.digest)
-    return program_digest(link_input, target, on_record=False) or os.urandom(32)
-
-
 def unit_of(source: LinkInput, target: Target) -> CachedUnit:
     """Return the unit of *source* for *target*: the same one for as long as this process's store is the same."""
     # Inputs that differ only in their names are equal, but compile to different code.

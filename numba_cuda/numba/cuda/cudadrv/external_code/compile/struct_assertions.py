@@ -9,6 +9,7 @@ with bit-fields, a union. Which calls these are, the compiler tells by the lower
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from collections.abc import Sequence
 
@@ -49,174 +50,17 @@ def _write_empty(n: int) -> str:
     )
 
 
-# "$" stands for "nca_". Precede all assertions.
-LEAF_TEMPLATES = """
-template <int... $n> struct $leaf_at;
-template <class $p, class... $l> struct $with_leaves : $p {};
-template <class $c> struct $plain_pattern { typedef $c $type; };
-template <class $p, class... $f> struct $plain_pattern<$with_members<$p, $f...>> : $plain_pattern<$p> {};
-template <class $c, class $t> struct $leaves_fit : $constant<1> { enum { $hides = 0 }; };
-template <class $c, class $f, bool> struct $all_leaves : $constant<1> { enum { $hides = 0 }; };
-template <class... $c, class... $f> struct $all_leaves<$list<$c...>, $list<$f...>, true> {
-    enum {
-        $is = $all<$leaves_fit<typename $plain_pattern<$c>::$type, $f>...>::$is,
-        $hides = !$all<$constant<!$leaves_fit<typename $plain_pattern<$c>::$type, $f>::$hides>...>::$is
-    };
-};
-"""
-# Precede those of structs.
+def read_templates(name: str) -> str:
+    """Return the C++ in a file of this package."""
+    text = pkgutil.get_data(__package__, name)
+    assert text is not None
+    return text.decode().replace("$", "nca_")
+
+
+_WRITTEN = f"enum {{ nca_most = {MOST_MEMBERS} }};\n{write_members(MOST_MEMBERS)}"
+# Precede the assertions of structs.
 STRUCT_TEMPLATES = (
-    """
-namespace numba_cuda_autolink_prototypes {
-MEMBERS
-// Converts to a base class alone.
-template <class $t> struct $base_of {
-    template <class $u, int (*)[__is_base_of($u, $t) && !__is_base_of($t, $u) ? 1 : -1] = nullptr>
-    constexpr __device__ operator $u() const;
-};
-template <class $t> __device__ auto $has_base(int) -> decltype($t{$base_of<$t>{}}, $yes{});
-template <class> __device__ $no $has_base(long);
-template <class $t, int $n = 1> constexpr __device__ int $member_count() {
-    if constexpr ($n > MOST) return 0;
-    else if constexpr (sizeof($empty<$n>::template $in<$t>(0)) != sizeof($yes)) return $n - 1;
-    else return $member_count<$t, $n + 1>();
-}
-template <class $t> constexpr __device__ int $members() {
-    if constexpr (!__is_class($t) || !__is_aggregate($t) || __is_empty($t)) return 0;
-    else if constexpr (sizeof($has_base<$t>(0)) == sizeof($yes)) return 0;
-    else return $member_count<$t>();
-}
-struct $types_of { template <class... $a> __device__ $list<$a...> operator()(const $a&...) const; };
-
-// The offset of each member: the first byte of its value, where each byte tells one bit of its offset.
-template <decltype(sizeof(0)) $n> struct $bytes { unsigned char $b[$n]; };
-template <class $e, decltype(sizeof(0)) $n> constexpr __device__ int $first_byte(const $e (&$v)[$n]);
-template <class $t> constexpr __device__ int $first_byte(const $t& $v);
-struct $first_byte_of {
-    template <class $a, class... $b> constexpr __device__ int operator()(const $a& $v, const $b&...) const {
-        return $first_byte($v);
-    }
-};
-template <class $e, decltype(sizeof(0)) $n> constexpr __device__ int $first_byte(const $e (&$v)[$n]) {
-    return $first_byte($v[0]);
-}
-template <class $t> constexpr __device__ int $first_byte(const $t& $v) {
-    if constexpr ($members<$t>() > 0) return $bound<$members<$t>()>::$in($v, $first_byte_of{});
-    else {
-        $bytes<sizeof($t)> $b = __builtin_bit_cast($bytes<sizeof($t)>, $v);
-        return $b.$b[0];
-    }
-}
-struct $offsets { int $at[MOST] = {}; };
-__device__ int $unknown();
-struct $add_bits {
-    $offsets& $o;
-    int $bit;
-    template <class... $a> constexpr __device__ void operator()(const $a&... $v) const {
-        int $i = 0;
-        (($o.$at[$i++] |= $first_byte($v) << $bit), ...);
-    }
-};
-template <class $t> constexpr __device__ $offsets $offsets_of() {
-    $offsets $o;
-    if constexpr (__is_trivially_copyable($t))
-        for (int $bit = 0; sizeof($t) >> $bit; ++$bit) {
-            $bytes<sizeof($t)> $b{};
-            for (int $i = 0; $i < int(sizeof($t)); ++$i) $b.$b[$i] = $i >> $bit & 1;
-            $t $v = __builtin_bit_cast($t, $b);
-            $bound<$members<$t>()>::$in($v, $add_bits{$o, $bit});
-        }
-    else $o.$at[0] = $unknown();
-    return $o;
-}
-// Not of structs with pointers, unions or bit-fields: these are not read from bytes at compile time.
-template <class $t, int = $offsets_of<$t>().$at[0]> constexpr __device__ bool $has_offsets(int) { return true; }
-template <class> constexpr __device__ bool $has_offsets(long) { return false; }
-
-// The numbers, pointers and opaque parts of a type, in the order of their offsets.
-struct $leaves {
-    int $n = 0, $at[256] = {}, $size[256] = {}, $is[256] = {};
-    constexpr __device__ void $add(int $o, int $s, int $k) {
-        if ($n < 256) { $at[$n] = $o; $size[$n] = $s; $is[$n] = $k; }
-        ++$n;
-    }
-};
-template <class $t> struct $parts;
-template <class $e, decltype(sizeof(0)) $n> struct $parts<$e[$n]> {
-    static constexpr __device__ void $list($leaves& $l, int $o) {
-        for (int $i = 0; $i < int($n) && $l.$n < 256; ++$i) $parts<$e>::$list($l, $o + $i * int(sizeof($e)));
-    }
-};
-template <class $m> struct $is_number {
-    enum { $k = $kind<typename $bare<$m>::$type>::$is, $is = int($k) == $integer || int($k) == $floating };
-};
-template <class $t, class $m> struct $members_in;
-template <class $t, class... $m> struct $members_in<$t, $list<$m...>> {
-    static constexpr __device__ void $list($leaves& $l, int $o) {
-        if constexpr ($has_offsets<$t>(0)) {
-            constexpr $offsets $at = $offsets_of<$t>();
-            int $i = 0;
-            ($parts<$m>::$list($l, $o + $at.$at[$i++]), ...);
-        } else {
-            int $before = $l.$n, $end = 0;
-            (($end += int(-unsigned($end) % alignof($m)), $parts<$m>::$list($l, $o + $end), $end += sizeof($m)), ...);
-            // Bit-fields; or with pointers, and packed, aligned to more, or with bit-fields.
-            if (($is_number<$m>::$is && ...) || $end + int(-unsigned($end) % alignof($t)) != int(sizeof($t))) {
-                $l.$n = $before;
-                $l.$add($o, sizeof($t), $class);
-            }
-        }
-    }
-};
-template <class $t> __device__ $t& $object() noexcept;
-template <class $t> struct $parts {
-    static constexpr __device__ void $list($leaves& $l, int $o) {
-        if constexpr ($members<$t>() > 0)
-            $members_in<$t, decltype($bound<$members<$t>()>::$in($object<$t>(), $types_of{}))>::$list($l, $o);
-        else $l.$add($o, sizeof($t), $kind<$t>::$is);
-    }
-};
-template <class $t> struct $parts<const $t> : $parts<$t> {};
-// A number of 8 bytes may be a pointer, and one of 16 bits what a half has in it.
-enum { $missing, $present, $hidden };
-constexpr __device__ int $find_leaf(const $leaves& $l, int $at, int $size, int $is) {
-    for (int $i = 0; $i < $l.$n; ++$i) {
-        int $o = $at - $l.$at[$i], $k = $l.$is[$i];
-        if ($k == $class || $k == $other) {
-            if ($o >= 0 && $o + $size <= $l.$size[$i]) return $size == 2 && $l.$size[$i] == 2 ? $present : $hidden;
-        } else if ($o == 0 && $size == $l.$size[$i]) {
-            bool $fits = $k == $is || ($size == 8 && $k != $floating && $is != $floating);
-            return $fits || ($size == 2 && $is == $class) ? $present : $missing;
-        }
-    }
-    return $missing;
-}
-template <class $t> constexpr __device__ $leaves $leaves_of() {
-    $leaves $l;
-    $parts<$t>::$list($l, 0);
-    return $l;
-}
-template <class $t, int... $at, int... $size, int... $is>
-constexpr __device__ int $find_leaves($list<$leaf_at<$at, $size, $is>...>) {
-    constexpr $leaves $l = $leaves_of<$t>();
-    if ($l.$n > 256) return $hidden;
-    if ((($find_leaf($l, $at, $size, $is) == $missing) || ...)) return $missing;
-    return (($find_leaf($l, $at, $size, $is) == $hidden) || ...) ? $hidden : $present;
-}
-template <class $p, class... $l, class $t> struct $leaves_fit<$with_leaves<$p, $l...>, $t> {
-    template <bool $is_class, class $u> struct $found : $constant<$present> {};
-    template <class $u> struct $found<true, $u> : $constant<$find_leaves<$u>($list<$l...>{})> {};
-    enum {
-        $as = $found<int($kind<$t>::$is) == $class, typename $bare<$t>::$type>::$is,
-        $is = int($as) != $missing,
-        $hides = int($as) == $hidden
-    };
-};
-template <int...> extern __device__ char $told;
-}
-""".replace("MEMBERS", write_members(MOST_MEMBERS))
-    .replace("MOST", str(MOST_MEMBERS))
-    .replace("$", "nca_")
+    f"\nnamespace numba_cuda_autolink_prototypes {{\n{_WRITTEN}\n}}\n{read_templates('struct_assertions.cuh')}"
 )
 
 

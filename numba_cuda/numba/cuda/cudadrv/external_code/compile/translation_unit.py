@@ -31,25 +31,14 @@ KERNEL_MARK = "a kernel is not a device function"
 
 @dataclass(frozen=True)
 class TranslationUnit:
-    """The whole input of NVRTC.
+    """The whole input of NVRTC."""
 
-    Attributes
-    ----------
-    code:
-        The source.
-    name:
-        Its name in messages and in ``__FILE__``. Quoted includes are looked for in its directory first; without one,
-        in the working directory.
-    options:
-        Fields of `cuda.core.ProgramOptions` and their values, sorted by name.
-    output:
-        ``"ltoir"`` or ``"cubin"``.
-    """
-
-    code: str
+    code: str  # the source
+    # Its name in messages and in ``__FILE__``. Quoted includes are looked for in its directory first; without one, in
+    # the working directory.
     name: str
-    options: tuple[tuple[str, Any], ...]
-    output: str
+    options: tuple[tuple[str, Any], ...]  # fields of `cuda.core.ProgramOptions` and their values, sorted by name
+    output: str  # ``"ltoir"`` or ``"cubin"``
 
     @classmethod
     def of(cls, source: LinkInput, target: Target) -> TranslationUnit:
@@ -145,15 +134,7 @@ _CHECK = "6"
 
 
 class UnitKeys:
-    """The keys of *unit*.
-
-    Attributes
-    ----------
-    headers:
-        That of the record of its headers: all that its program depends on, without them.
-    source:
-        That of a note that there is a program of this source, with whatever headers, and wherever they are.
-    """
+    """The keys of *unit*."""
 
     def __init__(self, unit: TranslationUnit):
         self._unit = unit
@@ -162,7 +143,9 @@ class UnitKeys:
         folder = (("working directory", working_directory()),) if self._has_lines else ()
         # Another version may find other headers.
         record = ("record of headers", f"{MANIFEST_FORMAT}, numba-cuda-autolink {version_of('numba-cuda-autolink')}")
+        # That of the record of its headers: all that its program depends on, without them.
         self.headers = CacheKey("headers", unit.name, (*self._parts(with_paths=True), *folder, record))
+        # That of a note that there is a program of this source, with whatever headers, and wherever they are.
         self.source = CacheKey("source", unit.name, self._parts(with_paths=False))
 
     def program(self, manifest: HeaderManifest) -> CacheKey:

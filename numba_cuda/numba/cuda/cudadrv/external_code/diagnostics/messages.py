@@ -7,17 +7,15 @@ import difflib
 import functools
 import itertools
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, cast
+
+from numba_cuda_autolink.errors import bounded, printable
 
 from .short_tracebacks import short_traceback
 
 _LONGEST_REPR = 120
 _LONGEST_LINE = 119  # characters of the first line of a message
-_LONGEST_LOG, _LONGEST_LOG_LINE = 20_000, 1000
-# What moves a terminal's cursor, changes its colours or the order of its text.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def safe_repr(obj: object, longest: int = _LONGEST_REPR) -> str:
@@ -37,23 +35,6 @@ def safe_text(error: BaseException) -> str:
     except Exception as raised:
         text = f"<an error whose text raises {type(raised).__name__}>"
     return bounded(text)
-
-
-def printable(text: str) -> str:
-    """Return *text* with escapes in place of control characters, but for ends of lines and tabs, and of what cannot be
-    encoded. Sources and servers may contain any."""
-    text = text.replace("\r\n", "\n").encode("utf-8", "backslashreplace").decode()
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
-
-
-def bounded(text: str, where: str = "") -> str:
-    """Return what a message shows of a *text*: its first 20,000 characters, and 1,000 of each line, `printable`. A last
-    line counts the others, and tells *where* they are."""
-    lines = printable(text[:_LONGEST_LOG]).split("\n")
-    lines = [line if len(line) <= _LONGEST_LOG_LINE else f"{line[: _LONGEST_LOG_LINE - 3]}..." for line in lines]
-    if (rest := len(text) - _LONGEST_LOG) > 0:
-        lines.append(f"... and {rest} more characters{where}")
-    return "\n".join(lines)
 
 
 def shown_log(log: str) -> str:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 NVTX_DOMAIN = "numba-cuda-autolink"
+REFUSED = "refused"  # the origin of what a compiler refused, where the build goes on without it
 Kind = Literal["front end", "hook", "compile", "NVVM", "link"]
 
 
@@ -24,7 +25,8 @@ Kind = Literal["front end", "hook", "compile", "NVVM", "link"]
 class Span:
     """A part of a build: what *kind* of work it was, on what (*name*); when it began, in seconds since the epoch, and
     how long it took; the ids of the process that did it and of the thread that waited for it; and its *origin*,
-    ``"built"``, or where the result was found: ``"memory"``, ``"disk"``, or ``"stored"`` under a link key."""
+    ``"built"``, ``"refused"`` where the compiler refused what was only guessed, or where the result was found:
+    ``"memory"``, ``"disk"``, or ``"stored"`` under a link key."""
 
     kind: str
     name: str
@@ -71,8 +73,8 @@ def recording(timeline: Timeline) -> Iterator[None]:
 
 @contextlib.contextmanager
 def span(kind: Kind, name: str) -> Iterator[OpenSpan]:
-    """Record the ``with`` block as a span, unless it raises; in no measurable time. In a program that has imported the
-    package ``nvtx`` it is also a range, which Nsight Systems shows."""
+    """Record the ``with`` block as a span, unless it raises and is not `REFUSED`; in no measurable time. In a program
+    that has imported the package ``nvtx`` it is also a range, which Nsight Systems shows."""
     opened = OpenSpan()
     with _nvtx_range(f"{kind}: {name}"):
         if (timeline := _current.get()) is None:
@@ -99,13 +101,15 @@ def _recorded(timeline: Timeline, opened: OpenSpan, kind: str, name: str) -> Ite
     token = _open.set(opened)
     # The clock that is compared between processes tells the beginning, and the one that never jumps the duration.
     began, start = time.time(), time.perf_counter()
+    has_ended = False
     try:
         yield
+        has_ended = True
     finally:
         _open.reset(token)
-    seconds = time.perf_counter() - start
-    thread = threading.get_native_id()
-    timeline.spans.append(Span(kind, name, began, seconds, opened.process, thread, opened.origin))
+        if has_ended or opened.origin == REFUSED:
+            seconds, thread = time.perf_counter() - start, threading.get_native_id()
+            timeline.spans.append(Span(kind, name, began, seconds, opened.process, thread, opened.origin))
 
 
 def in_process(process: int) -> None:

@@ -3,9 +3,8 @@
 
 ===========================  =========================================================================
 ``source_errors``            the errors of sources
-``link_log``                 what nvJitLink's log means
+``link_log``                 what nvJitLink's log means; links that find the input at fault
 ``undefined_symbol``         the error for a symbol that nothing defines
 ``unsupported_instruction``  the error for an instruction that the target's architecture does not have
-``link_trials``              which of some inputs is at fault, found by links of them
 ===========================  =========================================================================
 """

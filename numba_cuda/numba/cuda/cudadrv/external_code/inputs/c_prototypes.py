@@ -146,9 +146,7 @@ def _pattern(c_type: CType) -> str:
     if kind == "struct":
         return f"nca_struct_of<{size}, {c_type.align}>"
     if kind == "pointer":
-        if c_type.pointee is None:
-            return "nca_address"
-        pointer = f"nca_pointer_to<{_pattern(c_type.pointee)}>"
+        pointer = "nca_address" if c_type.pointee is None else f"nca_pointer_to<{_pattern(c_type.pointee)}>"
         return f"nca_read_only<{pointer}>" if c_type.cxx.startswith("const ") else pointer
     return f"nca_integer_of<{size}>"
 

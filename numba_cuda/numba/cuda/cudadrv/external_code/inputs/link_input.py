@@ -20,6 +20,7 @@ from typing import Any
 from cuda.core import ObjectCode
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
+from numba_cuda_autolink.errors import PrintableError
 from numba_cuda_autolink.files import read_regular_file
 from numba_cuda_autolink.finished.variables import Variable
 
@@ -31,7 +32,7 @@ from .kinds import BITCODE, CUDA, KINDS, PTX, Bitcode, Kind
 _OTHER_LINKABLES = "numba_cuda_mlir.numba_cuda.cudadrv.linkable_code"
 
 
-class LinkInputError(ValueError):
+class LinkInputError(PrintableError, ValueError):
     """A link input is missing, of an unknown kind, or not what it claims to be."""
 
     @classmethod

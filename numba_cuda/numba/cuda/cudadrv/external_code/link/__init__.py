@@ -11,6 +11,7 @@
 ``nvjitlink``          links in a child process, for inputs that may crash the linker
 ``crash_history``      inputs that were linked on this machine before
 ``nvjitlink_child``    the script that the child process runs
-``linker_input``       the inputs as the linker takes them, and the record of a link
+``link_record``        the record of a link, for reports
+``linker_input``       the inputs as the linker takes them
 =====================  =====================================================================
 """

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from numba_cuda_autolink.errors import PrintableError
+
 from ..diagnostics import timeline
 from ..platform.child_pool import ChildPool
 from ..platform.child_process import ChildEndedError, ChildError, ChildProcess, limited_memory
@@ -29,7 +31,7 @@ _MULTIPLY_DEFINED = re.compile(r"Linking globals named '([^']+)': symbol multipl
 _INCOMPLETE = re.compile(r"Undefined reference to|Unresolved extern|undefined symbol|NO_MODULE_IN_PROGRAM")
 
 
-class TrialError(RuntimeError):
+class TrialError(PrintableError, RuntimeError):
     """No child process could be started, or it could not load nvJitLink: nothing was tried."""
 
 

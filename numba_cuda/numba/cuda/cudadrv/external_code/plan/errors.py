@@ -21,6 +21,8 @@ class LinkError(LinkerError):
     that holds a CUDA C++ source that does not compile, ``None`` if it could not be saved.
     """
 
+    __module__ = "numba.cuda.autolink"  # as tracebacks show it
+
     def __init__(self, message: str, log: str = "", *, source_path: str | None = None, shown: str | None = None):
         self.log = log.replace("\0", "").strip()
         self.source_path = source_path

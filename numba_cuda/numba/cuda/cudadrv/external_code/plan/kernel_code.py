@@ -15,24 +15,12 @@ _POINTER = re.compile(r"[%\w.\"]+\*+")
 
 
 class SymbolSite(NamedTuple):
-    """A call that references a symbol.
+    """A call that references a symbol."""
 
-    Attributes
-    ----------
-    prototype:
-        Its LLVM prototype.
-    call:
-        Which call it is, for messages.
-    c_prototype:
-        The types that C sees; ``None`` if only LLVM's are known.
-    asked:
-        The calls of objects that it is, as the origins of link inputs.
-    """
-
-    prototype: str
-    call: str
-    c_prototype: CPrototype | None = None
-    asked: tuple[str, ...] = ()
+    prototype: str  # its LLVM prototype
+    call: str  # which call it is, for messages
+    c_prototype: CPrototype | None = None  # the types that C sees; ``None`` if only LLVM's are known
+    asked: tuple[str, ...] = ()  # the calls of objects that it is, as the origins of link inputs
 
     @property
     def untyped(self) -> str:

@@ -67,6 +67,7 @@ class TestAccepts:
             "has a __numba_cuda_link__: yes",
             "can be called in a kernel: yes",
             "returns code that links: yes",
+            "its source compiles: yes",
             "defines the symbols that the call references: yes",
             "the parameters match the call: yes",
             "returns the same code when asked again: yes",
@@ -261,6 +262,7 @@ class TestRejects:
         name, message = what_is_wrong(Mangled())
         assert name == "defines the symbols that the call references"
         assert "no add_1 in CUDA C++ source 'add.cu'" in message and 'extern "C"' in message
+        assert "which defines add_1(float), as C++: _Z5add_1f" in message and message.count("what to do") == 1
 
     def test_source_that_does_not_compile(self):
         class Misspelt(Add):
@@ -268,7 +270,7 @@ class TestRejects:
                 return super().source(x).replace("return", "retrun")
 
         name, message = what_is_wrong(Misspelt())
-        assert name == "defines the symbols that the call references"
+        assert name == "its source compiles"
         assert 'add.cu(1): error: identifier "retrun" is undefined' in message
 
     @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from numba.core.errors import NumbaError
 from numba.cuda import types
 from numba.cuda.autolink.c_abi import c_types, extern
 from numba.cuda.autolink.c_abi.c_types import CABIError
-from numba.cuda.autolink.cxx_by_name import calls, records, results, written_arguments
+from numba.cuda.autolink.cxx_by_name import call_rewrites, calls, records, results
 from numba.cuda.cudadrv.external_code.compile import prototype_assertions
 from numba.cuda.cudadrv.external_code.inputs import c_prototypes
 
@@ -76,7 +76,7 @@ def new_values_are_lost(patch):
     def make_store(ir, func_ir, arg):
         return lambda value, loc: ir.Assign(value, arg.scope.redefine("lost", loc), loc)
 
-    patch.setattr(written_arguments, "_make_store", make_store)
+    patch.setattr(call_rewrites, "_make_store", make_store)
 
 
 def members_are_named_in_another_order(patch):

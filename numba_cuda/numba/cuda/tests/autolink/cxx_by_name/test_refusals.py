@@ -6,11 +6,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from autolink_support import CC, build
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.core.errors import TypingError
+from numba.cuda.np.numpy_support import from_dtype
 
 SOURCE = """
 namespace shapes {
@@ -166,6 +168,23 @@ def find_line(text):
     return f"{__file__}:{number}"
 
 
+def test_structs_are_called_by_their_names():
+    library = autolink.cxx("""
+        struct Pair { float x; int n; };
+        __device__ void fill(Pair* p) {}
+        __device__ float add(Pair p) { return p.x + p.n; }
+    """)
+    known = from_dtype(library.record("Pair", cc=CC))
+    other = from_dtype(np.dtype([("n", "i4"), ("x", "f4")], align=True))
+    with pytest.raises(autolink.CxxError) as caught:
+        library.fill.signature(types.Array(known, 1, "C", readonly=True))
+    assert 'argument of type "const Pair *" is incompatible with parameter of type "Pair *"' in str(caught.value)
+    assert "what to do: pass an array that is not read-only" in str(caught.value)
+    for function, argument in ((library.fill, types.Array(other, 1, "C")), (library.add, other)):
+        with pytest.raises(autolink.CxxError, match=r"with the dtype that lib.record\('Pair'\) returns"):
+            function.signature(argument)
+
+
 def test_errors_in_cxx_that_is_given_as_text_are_at_the_lines_of_the_python_file():
     library = autolink.cxx("""
         template <class T> __device__ T late(T x) {
@@ -176,24 +195,24 @@ def test_errors_in_cxx_that_is_given_as_text_are_at_the_lines_of_the_python_file
     place = find_line("return x.foo;")
     with pytest.raises(autolink.CxxError) as caught:
         library.late.signature("float32")
-    assert f"  at: {place}\n" in str(caught.value) and place.replace(":", "(") in caught.value.log
+    assert f"  in C++: {place}\n" in str(caught.value) and place.replace(":", "(") in caught.value.log
 
     def kernel(r):
         r[0] = library.late(r[0])
 
-    with pytest.raises(TypingError, match=re.escape(f"at: {place}\n")):
+    with pytest.raises(TypingError, match=re.escape(f"in C++: {place}\n")):
         build(kernel, "void(float32[::1])")
 
 
 def test_errors_in_cxx_on_one_line_of_python_are_at_that_line():
     library = autolink.cxx("__device__ int wrong(int x) { return nowhere; }")
     place = find_line('return nowhere; }")')
-    with pytest.raises(autolink.CxxError, match=re.escape(f"at: {place}\n")):
+    with pytest.raises(autolink.CxxError, match=re.escape(f"in C++: {place}\n")):
         library.eval("1 + 1")
 
 
 def test_errors_in_cxx_that_is_not_in_the_file_as_it_is_are_at_lines_of_the_source():
-    with pytest.raises(autolink.CxxError, match=r"at: source of autolink.cxx:2\n"):
+    with pytest.raises(autolink.CxxError, match=r"in C\+\+: source of autolink.cxx:2\n"):
         autolink.cxx("\n__device__ int f(int x) { return y; }".replace("y", "elsewhere")).f.signature("int32")
 
 

@@ -156,10 +156,25 @@ def test_what_cxx_refuses_is_not_guessed_again(runs):
     counts = []
     for _ in range(2):
         lib = autolink.cxx(text)
-        kernel = strict_kernel_of(lib.strict, lib.expr("[](double x) { return (float)x; }"))
-        build(kernel, "void(float32[::1], float32[::1])")
-        counts.append(len(runs))
-    assert counts[0] == counts[1] <= 3
+        kernel = strict_kernel_of(lib.strict, lib.expr("[](double x) { float y = x; return y; }"))
+        built = build(kernel, "void(float32[::1], float32[::1])")
+        counts.append((len(runs), [each.origin for each in built.report.builds[0].timeline if each.kind == "compile"]))
+    assert counts[0][0] == counts[1][0] == 3
+    assert counts[0][1] == ["refused", "built", "built", "memory"]
+    assert "refused" not in counts[1][1]
+
+
+@pytest.mark.parametrize("body", ["-> double { return x; }", "{ return (double)x; }", "{ return double(x) * 2; }"])
+def test_a_lambda_that_names_the_type_of_its_result_is_guessed_right(runs, body):
+    text = 'template <class T> __device__ auto strict(T x) { static_assert(sizeof(T) == 8, ""); return x; }'
+    lib = autolink.cxx(f"{text}// {body}")
+    strict, single = lib.strict, lib.expr(f"[](float x) {body}")
+
+    def kernel(x, r):
+        r[0] = strict(single(x[0]))
+
+    build(kernel, "void(float32[::1], float32[::1])")
+    assert len(runs) == 1
 
 
 def test_no_hook_is_asked_and_nothing_is_kept_under_a_guess(runs):

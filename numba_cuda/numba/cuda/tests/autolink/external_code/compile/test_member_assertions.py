@@ -230,8 +230,8 @@ def test_structs_by_value_and_results_are_compared(returns):
 
 def test_arrays_of_records_and_each_of_several_functions_are_compared():
     code = """
-        struct S { float v, x; }; struct R { float x, v; };
-        extern "C" { __device__ void f(S*) {} __device__ void g(R*, const S*) {} __device__ void h(R*, const R*) {} }"""
+        struct S { float v, x; }; struct R { float x, v; }; extern "C" __device__ void f(const S*) {}
+        extern "C" { __device__ void g(R*, const S*) {} __device__ void h(R*, const R*) {} }"""
     pointers = ctype(XV), ctype(types.Array(XV, 1, "C", readonly=True))
     calls = [CalledFunction(name, CPrototype(VOID, pointers[-n:]), name) for name, n in (("f", 1), ("g", 2), ("h", 2))]
     with pytest.raises(PrototypeError) as caught:

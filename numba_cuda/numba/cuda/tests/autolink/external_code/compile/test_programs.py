@@ -371,10 +371,9 @@ def test_a_header_that_only_a_compile_finds(tree):
 @pytest.mark.skipif(not TRACES, reason="this NVRTC does not report headers: such programs are not cached")
 def test_a_header_that_only_a_compile_finds_may_be_new(tree):
     tree.write("second/deep/two.h", "#define TEXT(x) #x\n#include TEXT(three.h)\n#define TWO 2\n")
-    before = programs.fingerprint(tree.source, TARGET)
-    assert before != programs.fingerprint(tree.source, TARGET)
+    assert programs.program_digest(tree.source, TARGET, on_record=False) is None
     built = programs.compiled(tree.source, TARGET)
-    assert built.origin == "built" and built.key == programs.fingerprint(tree.source, TARGET)
+    assert built.origin == "built" and built.key == programs.program_digest(tree.source, TARGET, on_record=True)
     assert tree.compiled().origin == "disk"
     change(3, "THREE 3", "THREE 4")(tree)
     assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
@@ -494,14 +493,14 @@ def test_a_damaged_record_of_headers_is_rebuilt(tree, monkeypatch):
         assert tree.compiled().origin == "disk"
 
 
-def test_a_fingerprint_follows_the_headers_and_compiles_nothing(tree, monkeypatch):
+def test_the_digest_of_a_program_follows_the_headers_and_compiles_nothing(tree, monkeypatch):
     monkeypatch.setattr("numba.cuda.cudadrv.external_code.compile.nvrtc_processes.compile_unit", None)
-    before = programs.fingerprint(tree.source, tree.target)
-    assert programs.fingerprint(tree.source, tree.target) == before
+    before = programs.program_digest(tree.source, tree.target, on_record=False)
+    assert before is not None and programs.program_digest(tree.source, tree.target, on_record=True) == before
     change(3, "THREE 3", "THREE 4")(tree)
-    assert programs.fingerprint(tree.source, tree.target) != before
-    tree.code += "\n__device__ const char *when() { return __TIME__; }"  # which makes it another each time
-    assert programs.fingerprint(tree.source, tree.target) != programs.fingerprint(tree.source, tree.target)
+    assert programs.program_digest(tree.source, tree.target, on_record=False) != before
+    tree.code += "\n__device__ const char *when() { return __TIME__; }"
+    assert programs.program_digest(tree.source, tree.target, on_record=False) is None
 
 
 def test_why_it_missed(tree, monkeypatch, capsys):

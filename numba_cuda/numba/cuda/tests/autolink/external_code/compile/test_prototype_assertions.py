@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 from numba.cuda import types
 from numba.cuda.autolink import Target
@@ -24,6 +25,7 @@ from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction, CPrototype, prototype_of_llvm
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
+from numba.cuda.np.numpy_support import from_dtype
 
 TYPES = """
 #include <cuda_fp16.h>
@@ -78,6 +80,8 @@ def declared(cases):
 
 
 READ_ONLY = types.Array(F4, 1, "C", readonly=True)
+READ_ONLY_RECORDS = types.Array(from_dtype(np.dtype([("p", "f4"), ("q", "f4")])), 1, "C", readonly=True)
+MIXED = types.Tuple((F4, I4))
 FIT = [
     ("float f(float)", F4, F4),
     ("float f()", F4),
@@ -108,12 +112,14 @@ FIT = [
     ("void f(unsigned*, Color*)", VOID, array(I4), array(I4)),
     ("void f(float2*, float*)", VOID, array(C8), array(C8)),
     ("void f(__half*, unsigned short*)", VOID, array(HALF), array(HALF)),
-    ("void f(const int*, Pair*)", VOID, TUPLE, types.Tuple((I4, F4))),
+    ("void f(const int*, const Pair*)", VOID, TUPLE, types.Tuple((I4, F4))),
     ("void f(float*, unsigned long long)", VOID, ADDRESS, ADDRESS),
     ("void f(float**, float**)", VOID, types.CPointer(types.CPointer(F4)), array(types.uint64)),
     ("float* f()", types.CPointer(F4)),
     ("void f(const float*, const volatile float&, const void*)", VOID, READ_ONLY, READ_ONLY, READ_ONLY),
     ("void f(const float (&)[4], const Pair*)", VOID, READ_ONLY, READ_ONLY),
+    ("void f(const Pair*, const Pair&, const void*, unsigned long long)", VOID, *[READ_ONLY_RECORDS] * 4),
+    ("void f(const Pair*, const Pair&, const void*, unsigned long long)", VOID, *[MIXED] * 4),
 ]
 DO_NOT_FIT = [
     ("float f(double)", F4, F4),
@@ -161,6 +167,7 @@ DO_NOT_FIT = [
     ("void f(void*)", VOID, READ_ONLY),
     ("void f(const double*)", VOID, READ_ONLY),
     ("void f(int*)", VOID, TUPLE),
+    *[(f"void f({passed})", VOID, each) for passed in ("Pair*", "Pair&", "int") for each in (READ_ONLY_RECORDS, MIXED)],
 ]
 
 

@@ -6,10 +6,18 @@ from autolink_support import Linked, adder, build
 from numba.cuda import autolink
 from numba.cuda.autolink.conformance.records import FailedCheck, NotLinkableError
 from numba.cuda.autolink.cxx_by_name.refusals import CxxError
+from numba.cuda.autolink.many_kernels.job_list import JobListError
 from numba.cuda.autolink.many_kernels.jobs import BuildManyError
+from numba.cuda.cudadrv.external_code.cache.entry_files import EntryFileError
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.diagnostics.messages import printable, safe_text, shown_log
 from numba.cuda.cudadrv.external_code.link import checked_link
+
+import numba_cuda_autolink
+from numba_cuda_autolink import emulator
+from numba_cuda_autolink.emulator.errors import EmulationError, PTXSyntaxError, UnsupportedInstruction
+from numba_cuda_autolink.errors import ArgumentError, FormatError, KernelFileError, PrintableError
+from numba_cuda_autolink.launch.driver import DriverError
 
 HOSTILE = "\x1b]0;title\x07\x1b[31mred\r\b\x7f\x9b2J\u202etxt"
 
@@ -44,12 +52,26 @@ LARGE = (HOSTILE + "\n") * 1_000_000 + "x" * 1_000_000  # 24 MB
         NotLinkableError("call", (FailedCheck("name", LARGE, "expected", "todo"),), ()),
         BuildManyError(["job"], [ValueError(LARGE)]),
         RuntimeError(safe_text(ValueError(LARGE))),
+        *[cls(LARGE) for cls in (autolink.CABIError, autolink.LinkInputError, autolink.PrebuiltError)],
+        *[cls(LARGE) for cls in (autolink.TrialError, EntryFileError, JobListError, FormatError, KernelFileError)],
+        *[cls(LARGE) for cls in (ArgumentError, DriverError, EmulationError, PTXSyntaxError, UnsupportedInstruction)],
+        autolink.HookError(None, (), LARGE),
     ],
     ids=lambda error: type(error).__name__,
 )
 def test_each_error_is_bounded_and_printable(error):
     assert len(f"{error}") < 100_000
     assert all(c.isprintable() or c in "\n\t" for c in f"{error}")
+
+
+def test_a_new_public_error_is_bounded_and_printable_too():
+    """All that are not tested above."""
+    public = [getattr(each, name) for each in (autolink, numba_cuda_autolink, emulator) for name in dir(each)]
+    errors = [each for each in public if isinstance(each, type) and issubclass(each, Exception)]
+    bounds_itself = (CompileError, autolink.LinkError, autolink.CallError, NotLinkableError, BuildManyError, Warning)
+    of_ours = (autolink.CacheMismatchError, autolink.MissingSeamError)  # which have texts and paths of ours alone
+    assert [each for each in errors if not issubclass(each, (PrintableError, *bounds_itself, *of_ours))] == []
+    assert len(errors) > 15
 
 
 def test_the_error_of_a_hook_is_bounded_and_printable():

@@ -8,7 +8,7 @@ import pytest
 from autolink_support import adder, compiled
 from numba import cuda
 from numba.cuda import autolink
-from numba.cuda.cudadrv.external_code.explain.link_trials import try_link
+from numba.cuda.cudadrv.external_code.explain.link_log import try_link
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
 from numba.cuda.cudadrv.external_code.link import nvjitlink, nvjitlink_child
 from numba.cuda.cudadrv.external_code.link.nvjitlink import Outcome, TrialError, run_trials
