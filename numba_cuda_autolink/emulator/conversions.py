@@ -24,6 +24,6 @@ def s64_to_odd_f64(x: i64) -> f64:
 def to_tf32(x: f32, mode: u32) -> u32:
     bits = bits_u32(x)
     if bits & 0x7F800000 == 0x7F800000:
-        return bits
+        return bits & ~u32(0x1FFF)
     kept = round_off(u64(bits & 0x7FFFFFFF) >> 13, u64(bits & 0x1FFF), 0x1000, bits >> 31 == 1, mode)
     return bits & 0x80000000 | u32(kept) << 13
