@@ -81,12 +81,15 @@ def read_regular_file(path: str | os.PathLike[str], largest: int = LARGEST_FILE)
     return content
 
 
-def read_with_status(path: str) -> tuple[bytes, os.stat_result]:
+def read_with_status(path: str, largest: int = LARGEST_FILE) -> tuple[bytes, os.stat_result]:
     """Return the content of the regular file at *path* and its status from before it was read, in a third of the system
-    calls that `open` makes. Raise `OSError` if it is something else, or cannot be read."""
+    calls that `open` makes. Raise `OSError` if it is something else, has more than *largest* bytes, or cannot be read.
+    """
     descriptor = open_regular(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:
         status = os.fstat(descriptor)
+        if status.st_size > largest:
+            raise OSError(errno.EFBIG, f"it has more than {largest} bytes", path)
         parts = []
         while part := os.read(descriptor, status.st_size + 1):
             parts.append(part)

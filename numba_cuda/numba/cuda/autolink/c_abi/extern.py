@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from numba.cuda import types
@@ -183,7 +183,10 @@ def _passed(name: str, given: Any, target: Any, typing_context: Any, chosen: boo
     has_address = isinstance(source, (types.Array, types.Record, types.BaseTuple, *_POINTERS)) or source == types.none
     check_pointee(name, source, target)
     if has_address and isinstance(target, _POINTERS):
-        return source, ctype(target)
+        is_const = isinstance(source, types.BaseTuple) or (isinstance(source, types.Array) and not source.mutable)
+        passed = ctype(target)
+        # What a binding declares as an address is whatever C++ takes it for.
+        return source, replace(passed, cxx=f"const {passed.cxx}") if is_const and passed.pointee else passed
     if isinstance(target, State):
         return source, pointer_to("const void")
     if isinstance(target, ByReference):

@@ -266,6 +266,8 @@ def _details(block: list[str], label: str) -> list[str]:
 
 def _readable(text: str) -> str:
     text = re.sub(r'"[^"]*\b(?:nca::|nca_|cxx_\w+_[0-9a-f]{16})[^"]*" \(aka "([^"]*)"\)', r'"\1"', text)
+    text = re.sub(r"\bnca_python_\d+_(\w+)_\1_[0-9a-f]{16}\b", r"\1", text)
+    text = re.sub(r"\b(\w+)_[0-9a-f]{16}_struct\d+\b", r"what \1 returns", text)
     text = re.sub(r"\b(cuda::std|cub|thrust)::(?:__\d+|(?:CUB|THRUST|_V)_\w+)::", r"\1::", text)
     return text.replace("18446744073709551615UL", "dynamic_extent").replace("__nv_bool", "bool")
 

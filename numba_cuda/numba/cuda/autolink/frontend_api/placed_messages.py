@@ -15,6 +15,10 @@ _STEPS = re.compile(r"(?:Failed in \w+ mode pipeline \(step: [^\n]*\)\n)+")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")  # with NUMBA_COLOR_SCHEME
 _PLACES = re.compile(r"\n(?:During: |\n*File \")")
 _PLACE = re.compile(r'\n(?:File "(?P<file>.*)", line |During: .* at (?P<path>.*) \()(?P<line>\d+)')
+_FUNCTION = re.compile(r":\n *def (\w+)")
+_CALL = re.compile(r"\nDuring: typing of call at (?P<path>.*) \((?P<line>\d+)\)")
+_NO_OVERLOAD = re.compile(r"No implementation of function .* found for signature:\s*>>> (\w+\(.*\))\s*\n")
+_REASON = re.compile(r"the implementation raised a specific error:\n\s*NumbaTypeError: (.*)")
 _IS_PLACED = re.compile(r".*\n  (?:called )?at: ")
 
 
@@ -24,14 +28,26 @@ def placed(text: str, function: str = "") -> str:
     text = _COLOUR.sub("", text)
     steps = _STEPS.match(text)
     message, *_ = _PLACES.split(text[steps.end() :] if steps else text)
-    if (found := _PLACE.search(text, len(message))) is None:
+    found, length = _PLACE.search(text, len(message)), len(message)
+    if no_overload := _NO_OVERLOAD.match(message):
+        reasons = set(_REASON.findall(message))
+        if len(reasons) == 1:
+            message = f"{reasons.pop()}\n  no implementation of {no_overload[1]}"
+        else:
+            message = f"No implementation of {no_overload[1]}\n{message[no_overload.end() :]}"
+    if found is None:
         return message.rstrip()
     filename, line = found["file"] or found["path"], int(found["line"])
     filename = filename if filename.startswith("<") else os.path.abspath(filename)
+    if not function and (defined := _FUNCTION.match(text, found.end())):
+        function = defined[1]
     place = f"{shown_file(filename)}:{line}" + (f" in {function}" if function else "")
     if _IS_PLACED.match(message):
         return message.rstrip() if f" {place}\n" in message else f"{message.rstrip()}\n  called from: {place}"
-    return with_place(message.rstrip(), f"at: {place}", filename, line)
+    calls = dict.fromkeys(f"{shown_file(call['path'])}:{call['line']}" for call in _CALL.finditer(text, length))
+    called = [f"  called from: {call}" for call in calls if call != f"{shown_file(filename)}:{line}"]
+    first, *others = message.rstrip().split("\n")
+    return with_place("\n".join([first, *called, *others]), f"at: {place}", filename, line)
 
 
 def placed_error(error: Exception) -> str:

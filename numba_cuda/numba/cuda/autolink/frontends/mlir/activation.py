@@ -7,6 +7,7 @@ numba-cuda-mlir as it was. Importing this module imports that front end.
 
 from __future__ import annotations
 
+import types as pytypes
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
@@ -23,7 +24,7 @@ from numba_cuda_autolink.emulated_driver import activation as emulation
 
 from ...compilation.context import cc_without_device, compilation, compiling, isolate
 from ...compilation.kernel_events import KernelEvent, announce
-from ...frontend_api.front_end import register
+from ...frontend_api.front_end import make_closure, register
 from ...frontend_api.placed_messages import placed_error
 from ...frontend_api.seams import Seams
 from ...frontend_api.typing_rounds import infer_types, propagated, template_of
@@ -205,8 +206,11 @@ def _external(lower: Any) -> FunctionCode:
 
 @_seams.in_place_of("numba_cuda_mlir.mlir_lowering:MLIRLower.lower_assign")
 def _lower_assign(original: Any, lower: Any, assignment: Any) -> Any:
-    """Keep called objects, which their types name, out of the memory of variables that are assigned several times."""
+    """Keep called objects, which their types name, out of the memory of variables that are assigned several times, and
+    lower nothing for the code of a lambda, which is a function by then."""
     name, value = assignment.target.name, assignment.value
+    if isinstance(value, MLIR.ir.Const) and isinstance(value.value, pytypes.CodeType):
+        return None
     numba_type = lower.fndesc.typemap.get(name)
     if not isinstance(numba_type, CalledObjectType) or getattr(value, "op", None) == "call":
         return original(lower, assignment)
@@ -214,6 +218,12 @@ def _lower_assign(original: Any, lower: Any, assignment: Any) -> Any:
     lower.var_assign_count[name] = 1
     lower.varmap[name] = numba_type.called_object()
     return None
+
+
+@_seams.in_place_of("numba_cuda_mlir.numba_cuda.core.untyped_passes:convert_code_obj_to_function")
+def _make_function_of_lambda(original: Any, make_function: Any, caller_ir: Any) -> Any:
+    """Let a function that is written in a kernel have variables of the functions around the kernel."""
+    return make_closure(make_function, caller_ir, MLIR) or original(make_function, caller_ir)
 
 
 @_seams.in_place_of("numba_cuda_mlir.mlir_lowering:MLIRLower.lower_getattr_assign")

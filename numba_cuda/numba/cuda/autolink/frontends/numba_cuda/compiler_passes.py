@@ -6,7 +6,6 @@ from __future__ import annotations
 import importlib
 import itertools
 import sys
-import types as pytypes
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -15,7 +14,6 @@ from numba.cuda import types
 from numba.cuda.compiler import CUDANativeLowering
 from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
-from numba.cuda.core.ir_utils import get_definition, guard
 from numba.cuda.cudadrv.external_code.diagnostics.source_locations import shown_file
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CPrototype
 from numba.cuda.cudadrv.external_code.plan.kernel_code import SymbolSite
@@ -177,21 +175,3 @@ def _cxx_alignment(element: Any) -> int:
         # A record. The size of a struct is a multiple of its alignment.
         return min(16, element.count & -element.count)
     return 0
-
-
-def make_closure(make_function: Any, caller_ir: Any) -> Any:
-    """Return the function that an expression of the IR makes, with the values of its free variables. Return None, for
-    numba-cuda to make it, if none of them belongs to a function around the caller."""
-    code, caller = make_function.code, caller_ir.func_id.func
-    cells = dict(zip(caller.__code__.co_freevars, caller.__closure__ or (), strict=True))
-    if make_function.defaults or not cells.keys() & set(code.co_freevars):
-        return None
-    for name in set(code.co_freevars) - cells.keys():
-        definition = guard(get_definition, caller_ir, name)
-        if not isinstance(definition, ir.const_types):
-            return None
-        cells[name] = pytypes.CellType(definition.value)
-    closure = tuple(cells[name] for name in code.co_freevars)
-    function = pytypes.FunctionType(code, caller.__globals__, code.co_name, None, closure)
-    function.__qualname__ = f"closure.<locals>.{code.co_name}"  # as numba-cuda names those that it makes
-    return function

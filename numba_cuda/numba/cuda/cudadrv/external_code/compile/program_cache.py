@@ -292,6 +292,7 @@ class CachedUnit:
         """Compile the unit, and check the types of the functions that are called."""
         if not (called := checks.called):
             return compile_(self.unit)
+        from ..platform.child_process import ChildEndedError
         from .prototype_assertions import has_structs, list_hidden, questions, raise_understood, with_assertions
 
         for of_structs in (True, False) if has_structs(called) else (False,):
@@ -300,6 +301,8 @@ class CachedUnit:
             try:
                 compiled = compile_(unit, asked) if asked else compile_(unit)
             except CompileError as error:
+                if isinstance(error.__cause__, ChildEndedError):  # NVRTC would end again, at the same limit
+                    raise
                 raise_understood(error, self.unit.name, called)
             else:
                 checks.hidden = list_hidden(called, [compiled.names[each] for each in asked])

@@ -263,16 +263,17 @@ def moved(path: str, roots: Sequence[str], packages: Sequence[str]) -> str:
 # The headers read in this process, most of them the toolkit's, and when each was read.
 _read_before: dict[str, tuple[int, Header, Directives]] = {}
 _MOST_REMEMBERED = 20_000
+_LARGEST = 256 << 20  # bytes of a header; a larger one is an error before NVRTC reads it
 
 
 def read_header(path: str) -> tuple[Header, Directives]:
     """Return the header at *path* and its directives, read now unless this process read it before and it is unchanged.
-    Raise `OSError` if it is not a regular file that can be read."""
+    Raise `OSError` if it is not a regular file that can be read, or is too large."""
     known = _read_before.get(path)
     if known is not None and known[1].state == state_of(path) and is_settled(known[1].state, known[0]):
         return known[1:]
     now = time.time_ns()
-    content, status = read_with_status(path)  # from before reading, so that a change during it shows later
+    content, status = read_with_status(path, _LARGEST)  # from before reading, so that a change during it shows later
     header = Header(path, state_in(status), hashlib.sha256(content).hexdigest())
     directives = known[2] if known is not None and known[1].sha256 == header.sha256 else Directives.of(content)
     if len(_read_before) >= _MOST_REMEMBERED:

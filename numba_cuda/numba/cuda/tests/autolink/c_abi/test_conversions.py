@@ -177,6 +177,17 @@ class TestPointers:
     def test_of_the_same_dtype_are_passed(self, target, given):
         compile_call(target, autolink.cxx_type(target), given)
 
+    @pytest.mark.parametrize(
+        "given",
+        [types.Array(types.float32, 1, "C", readonly=True), types.UniTuple(types.float32, 2)],
+    )
+    def test_to_what_c_may_not_write_are_pointers_to_const(self, given):
+        target = types.CPointer(types.float32)
+        compile_call(target, "const float*", given, output="cubin")
+        compile_call(types.voidptr, "float*", given, output="cubin")  # as the binding says
+        with pytest.raises(autolink.LinkError, match="'takes' is called with other types than it has"):
+            compile_call(target, "float*", given, output="cubin")
+
     @pytest.mark.parametrize("given", [types.int64, types.uint64, 3])
     @pytest.mark.parametrize("cxx", ["const long long&", "long long&&", "unsigned long long&", "double*", "void*"])
     def test_an_integer_is_not_an_address(self, given, cxx):

@@ -248,6 +248,7 @@ class TestFunctionsWhoseTypesCxxDecides:
         [
             ("apply", lambda v: v.real.no_such, "lambda>(float32): Unknown attribute 'no_such' of type float32\n"),
             ("apply", lambda v: v.real.no_such, f"\n  in the function: {__file__}:"),
+            ("apply", lambda v: (v, v), 'conversion function from "what lambda returns" to "float" exists'),
             ("apply", lambda v, w: v, "expected: those of the function's parameters, (v, w)"),
             ("of_an_enumerator", lambda v: v, "an argument that Python does not know: Kind"),
             ("by_pointer", lambda v: v, "a Python function cannot be passed as int (*)(int), but as a template"),

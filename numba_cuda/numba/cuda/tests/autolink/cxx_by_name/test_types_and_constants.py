@@ -12,6 +12,7 @@ from autolink_support import CC, build
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.core.errors import TypingError
+from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 
 SOURCE = """
 namespace my {
@@ -241,3 +242,12 @@ def test_a_changed_header_changes_constants_classes_and_structs_and_old_dtypes_a
     assert lib.record("Pair") != pair
     assert read(lib.record("Pair")) != before
     compiled(take)
+
+
+@pytest.mark.parametrize("ask", ["eval('1')", "type('int')", "record('P')", "f.signature('int32')", "declare([])"])
+def test_without_nvrtc_each_question_says_that_it_is_missing(monkeypatch, ask):
+    error = OSError("no libnvrtc")
+    monkeypatch.setattr(cuda_libraries, "_load", lambda library: (None, error))
+    with pytest.raises(autolink.LinkError, match=r"^C\+\+ cannot be asked: NVRTC, which .* was not found\n") as raised:
+        eval(f"lib.{ask}", {"lib": autolink.cxx("")})
+    assert raised.value.__cause__ is error

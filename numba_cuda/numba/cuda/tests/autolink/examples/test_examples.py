@@ -17,7 +17,7 @@ from numba.cuda.core.errors import TypingError
 from parameters import in_turn
 from repository import EXAMPLES, SUPPORT, module
 
-LONG = ("fft", "cub_block_sum", "cub_unique", "cub_by_name", "nufft_window", "finished_graph")
+LONG = ("fft", "cub_block_sum", "cub_unique", "cub_by_name", "nufft_window", "finished_graph", "torch_operator")
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,6 @@ class TestRunAsAScript:
         "name",
         [
             "own_cu_file.py",
-            "torch_operator.py",
             *(pytest.param(f"{name}.py", marks=pytest.mark.thorough) for name in LONG),
         ],
     )

@@ -80,7 +80,7 @@ def test_a_kernel_that_is_found_sets_no_compiler_up(folder):
         "autolink.frontends.numba_cuda.compiler_passes",
         "autolink.builds.kernel_report",
     }
-    of_linking = {"link.checked_link", "link.linker_input", "explain"}
+    of_linking = {"link.checked_link", "explain"}
     unneeded = compilers | {f"numba.cuda.{name}" for name in ours}
     unneeded |= {f"numba.cuda.cudadrv.external_code.{name}" for name in of_linking}
     assert not unneeded & set(modules)

@@ -128,9 +128,9 @@ class TestSharedWork:
         results, built, _ = run_all(pickled(jobs(KERNELS, PROGRAMS, log)), thread)
         assert codes(results) == codes(serial) and built["program"] == PROGRAMS
 
-    def test_the_answer_of_a_class_whose_module_no_worker_has_is_not_stored(self, tmp_path):
+    def test_the_answer_of_a_class_whose_module_no_worker_has_is_not_stored(self, tmp_path, another_machine):
         """Nothing there tells one version of the class from another."""
-        _, built, _ = run_all(pickled(jobs(2, 1, tmp_path / "generated")))
+        _, built, _ = run_all(pickled(jobs(2, 1, tmp_path / "generated")), another_machine)
         assert "answer" not in built and lines_of(tmp_path / "generated") == ["2"] * 2
 
     def test_workers_of_another_machine_build_each_program_once(self, tmp_path, another_machine):

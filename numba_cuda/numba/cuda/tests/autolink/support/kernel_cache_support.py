@@ -117,8 +117,8 @@ def run_script(argv, environment, cwd, output):
         code, main.__file__ = argv[1], "<string>"
         sys.argv, folder = ["-c", *argv[2:]], ""
     else:
-        code, main.__file__ = open(argv[0]).read(), argv[0]
-        sys.argv, folder = argv, os.path.dirname(os.path.abspath(argv[0]))
+        code, main.__file__ = open(argv[0]).read(), os.path.abspath(argv[0])
+        sys.argv, folder = argv, os.path.dirname(main.__file__)
     sys.path.insert(0, folder)
     config.reload_config()
     reset_store()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from cache_support import wait_for
+from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, reset_store
 from numba.cuda.cudadrv.external_code.compile import nvrtc, nvrtc_child, nvrtc_processes, precompiled_headers, programs
@@ -118,6 +119,31 @@ def test_no_source_takes_this_process_down(fresh, monkeypatch, kind):
     assert len(f"{caught.value}") < 1 << 20
     monkeypatch.delenv(nvrtc_processes.TIME)
     compile_unit(unit_of(SMALL))
+
+
+def test_a_source_that_reaches_a_limit_is_compiled_once(fresh, monkeypatch):
+    """With the checks of the functions that are called: not again without them."""
+    monkeypatch.setenv(nvrtc_processes.TIME, "2")
+    runs = []
+    request = nvrtc_processes.run_in_child
+    monkeypatch.setattr(nvrtc_processes, "run_in_child", lambda *given: runs.append(given) or request(*given))
+
+    class Endless(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("f", returns=x)
+
+        def __numba_cuda_link__(self, x):
+            return autolink.CUDASource(ENDLESS, name="f.cu")
+
+    endless = Endless()
+
+    @cuda.jit
+    def kernel(x):
+        x[0] = endless(x[0])
+
+    with pytest.raises(autolink.LinkError, match="no answer within 2 s"):
+        autolink.build(kernel, "void(int32[::1])", cc=(9, 0))
+    assert len(runs) == 1
 
 
 def test_a_child_that_is_killed_in_the_middle_is_an_error_of_that_source_alone(fresh):

@@ -115,9 +115,26 @@ def test_plain_numba_errors_begin_with_the_diagnosis_and_the_place(tmp_path, run
     script = tmp_path / "plain.py"
     script.write_text(SCRIPT.replace("scaled(x[1])", "x[1] + 'a'"))
     diagnosis, place, source, _, *others = run(script).partition("TypingError: ")[2].splitlines()
-    assert diagnosis.startswith("No implementation of function")
+    assert diagnosis == "No implementation of add(float32, Literal[str](a))"
     assert (place, source) == (f"  at: {script}:19", "      x[0] = x[1] + 'a'")
     assert len(others) < 12 and "more lines: " in others[-2]
+
+
+def test_plain_numba_errors_in_device_functions_name_the_calls(tmp_path, run):
+    script = tmp_path / "plain.py"
+    script.write_text(SCRIPT.replace("scale(x) + abs(x)", "x.foo"))
+    diagnosis, place, _, _, *others = run(script).partition("TypingError: ")[2].splitlines()
+    assert (diagnosis, place) == ("Unknown attribute 'foo' of type float32", f"  at: {script}:16 in scaled")
+    assert others[0] == f"  called from: {script}:19"
+
+
+def test_the_reason_of_the_one_implementation_that_refuses_is_the_diagnosis(tmp_path, run):
+    script = tmp_path / "plain.py"
+    readonly = "(types.Array(types.float32, 1, 'C', readonly=True),)"
+    script.write_text(SCRIPT.replace("scaled(x[1])", "1").replace('"void(float32[::1])"', readonly))
+    text = run("-c", f"from numba.cuda import types; exec(open({str(script)!r}).read())")
+    assert "TypingError: Cannot modify readonly array of type: readonly array(float32, 1d, C)\n  at: " in text
+    assert "\n  no implementation of setitem(readonly array(float32, 1d, C), " in text
 
 
 def test_a_warning_names_the_users_line():

@@ -115,3 +115,13 @@ def test_a_directory_that_cannot_be_listed_may_contain_a_header(folders, monkeyp
     with open(path, "w"):
         source = SourceText(f'{MANY}#include "here.h"\n'.encode(), None, folders)
     assert list(source.scan().headers) == [path]
+
+
+def test_a_header_that_is_too_large_is_not_read(tmp_path, monkeypatch):
+    """NVRTC has limits of memory and time; this process has none."""
+    with open(tmp_path / "large.h", "wb") as file:
+        file.truncate(1 << 40)  # a hole
+    monkeypatch.setattr(os, "read", None)
+    with pytest.raises(OSError, match=f"it has more than {256 << 20} bytes") as caught:
+        SourceText(b'#include "large.h"', str(tmp_path), ()).scan()
+    assert caught.value.filename == str(tmp_path / "large.h")

@@ -51,6 +51,21 @@ def results(launch):
     launch(cuda.to_device(x), cuda.to_device(y), r)
     return r.copy_to_host().tolist()
 
+apply = autolink.cxx("template <class F> __device__ int apply(F f, int x) { return f(x); }").apply
+FACTOR = 10
+
+def make_kernel():
+    summand = 3
+
+    def kernel(r):
+        r[0] = apply(lambda x: x * FACTOR, 2)
+        r[1] = apply(lambda x: x + summand, 2)
+
+    return kernel
+
+r = cuda.to_device(np.zeros(2, np.int32))
+cuda.jit(make_kernel())[1, 1](r)
+facts["lambdas"] = r.copy_to_host().tolist()
 facts["C++ by name"] = results(cuda.jit(lengths)[1, 32])
 facts["without LTO"] = results(cuda.jit(lengths, lto=False)[1, 32])
 facts["bind"] = results(autolink.bind(cuda.jit(lengths), VECTORS)[1, 32])
@@ -78,6 +93,10 @@ def test_kernels_run_with_and_without_external_code(facts):
     assert facts["no external code"] == 2 * sum(range(32))
     for way in ("C++ by name", "without LTO", "bind", "build"):
         assert facts[way] == [5, 13, 17], way
+
+
+def test_lambdas_with_variables_of_functions_around_the_kernel_are_passed_to_cxx(facts):
+    assert facts["lambdas"] == [20, 5]
 
 
 def test_the_error_of_a_kernel_reaches_the_launch(facts):

@@ -13,6 +13,8 @@ from front_ends import front_end_named
 from numba import cuda
 
 SCRIPT = """
+import collections
+import enum
 import json
 from pathlib import Path
 import numpy as np
@@ -90,6 +92,22 @@ def records(r, x):
 
 facts["local.array of records"] = fails(records.compile, FLOATS)
 
+class Color(enum.IntEnum):
+    RED = 1
+
+Pair = collections.namedtuple("Pair", "a b")
+
+@cuda.jit
+def stores(r, x):
+    r[0] = Color.RED
+
+@cuda.jit
+def makes(r, x):
+    r[0] = Pair(x[0], x[1]).a
+
+facts["an enumerator that is stored"] = fails(stores.compile, FLOATS)
+facts["a named tuple that is made"] = fails(makes.compile, FLOATS)
+
 class Own(types.Type):
     def __init__(self):
         super().__init__(name="Own")
@@ -145,6 +163,7 @@ def test_without_this_project(facts):
     assert facts["what shows the loaded code"] == []
     assert "getiter" in facts["a loop over a tuple of functions"]
     assert "invalid memref element type" in facts["local.array of records"]
+    assert facts["an enumerator that is stored"] and facts["a named tuple that is made"]
     assert "KeyError" in facts["an argument of a type without data"]
     assert not facts["the name that is launched"], "a kernel with a parameter that is None can be launched"
     assert not facts["the name that was asked for"], "kernels have a name that can be chosen"
