@@ -202,5 +202,4 @@ class Kernel:
 
         *shared* are the bytes of dynamic shared memory. The blocks of a *cooperative* grid run at the same time.
         """
-        code = self._compile()
-        launch(code, self._program, self._module._addresses, grid, block, arguments, shared, cooperative)
+        launch(self._compile(), self._program, self._module._addresses, grid, block, arguments, shared, cooperative)
