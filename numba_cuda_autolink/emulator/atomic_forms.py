@@ -7,17 +7,13 @@ either, so all use them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from . import floats  # noqa: F401
 from .forms import Modifiers, form
+from .function_builder import FunctionBuilder
 from .memory_forms import SCOPE, is_shared, plain_space
+from .parser import Instruction
 from .pointers import checked_pointer
 from .ptx_types import PTXType, ptx_type
-
-if TYPE_CHECKING:
-    from .function_builder import FunctionBuilder
-    from .parser import Instruction
 
 _ORDER = r"(?:\.(?:relaxed|acquire|release|acq_rel|sc))?"
 _SPACE = r"(?:\.(?P<space>global|shared(?:::cta|::cluster)?))?"
@@ -60,16 +56,21 @@ def _update(f: FunctionBuilder, operation: str, type: PTXType, pointer: str, val
     llvm, is_float = type.integer, type.kind in ("f", "bf", "f16x2", "bf16x2")
     align = type.nbytes
     if operation == "cas":
-        pair = f.temporary(
-            f"cmpxchg ptr {pointer}, {llvm} {values[0]}, {llvm} {values[1]} seq_cst seq_cst, align {align}"
-        )
-        return f.temporary(f"extractvalue {{ {llvm}, i1 }} {pair}, 0")
+        return _compare_and_swap(f, type, pointer, *values)[0]
     if operation in _DIRECT and not is_float and type.bits < 128:
         return f.temporary(f"atomicrmw {_DIRECT[operation]} ptr {pointer}, {llvm} {values[0]} seq_cst, align {align}")
     if operation in ("min", "max") and not is_float:
         name = operation if type.is_signed else f"u{operation}"
         return f.temporary(f"atomicrmw {name} ptr {pointer}, {llvm} {values[0]} seq_cst, align {align}")
     return _update_in_loop(f, operation, type, pointer, values[0])
+
+
+def _compare_and_swap(f: FunctionBuilder, type: PTXType, pointer: str, old: str, new: str) -> tuple[str, str]:
+    """Return what memory held, and whether it was *old* and is now *new*."""
+    llvm, order = type.integer, f"seq_cst seq_cst, align {type.nbytes}"
+    pair = f.temporary(f"cmpxchg ptr {pointer}, {llvm} {old}, {llvm} {new} {order}")
+    seen, success = (f.temporary(f"extractvalue {{ {llvm}, i1 }} {pair}, {k}") for k in range(2))
+    return seen, success
 
 
 def _update_in_loop(f: FunctionBuilder, operation: str, type: PTXType, pointer: str, value: str) -> str:
@@ -92,12 +93,8 @@ def _update_in_loop(f: FunctionBuilder, operation: str, type: PTXType, pointer: 
         new = f.to_bits(f.temporary(f"select i1 {choice}, {type.llvm} {in_shared}, {type.llvm} {in_global}"), type)
     else:
         new = f.call(f"{operation}_{type.name}", old, value)
-    pair = f.temporary(
-        f"cmpxchg ptr {pointer}, {llvm} {old}, {llvm} {new} seq_cst seq_cst, align {max(1, type.nbytes)}"
-    )
-    seen = f.temporary(f"extractvalue {{ {llvm}, i1 }} {pair}, 0")
+    seen, success = _compare_and_swap(f, type, pointer, old, new)
     f.emit(f"store {llvm} {seen}, ptr {old_slot}")
-    success = f.temporary(f"extractvalue {{ {llvm}, i1 }} {pair}, 1")
     f.emit(f"br i1 {success}, label %{done}, label %{loop}")
     f.start_block(done)
     return old

@@ -3,16 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from .forms import Modifiers, form
+from .function_builder import FunctionBuilder
 from .host_calls import HOST_FUNCTIONS
-from .parser import split_operands
+from .parser import Instruction, split_operands
 from .state import FIRST_FUNCTION_ADDRESS, Error, Thread
-
-if TYPE_CHECKING:
-    from .function_builder import FunctionBuilder
-    from .parser import Instruction
 
 _WAITING = ("atom", "red", "nanosleep", "mbarrier")
 _ORDERED = (".volatile", ".acquire", ".relaxed", ".cv", ".mmio")

@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from . import conversions  # noqa: F401
 from .floats import AWAY, DOWN, NEAREST, UP, ZERO
-from .forms import Modifiers, form
+from .forms import Modifiers, form, type_of
+from .function_builder import FunctionBuilder
+from .parser import Instruction
 from .ptx_types import PTXType, ptx_type
 from .rounding import convert_rounded
-
-if TYPE_CHECKING:
-    from .function_builder import FunctionBuilder
-    from .parser import Instruction
 
 _INT = "[us](?:8|16|32|64)"
 _FLOAT = "f16|f32|f64|bf16"
@@ -22,7 +18,7 @@ _INTEGRAL = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 
 
 def _types(m: Modifiers) -> tuple[PTXType, PTXType]:
-    return ptx_type(m["to"] or ""), ptx_type(m["type"] or "")
+    return type_of(m, "to"), type_of(m)
 
 
 @form("cvt", rf"(?P<sat>\.sat)?\.(?P<to>{_INT})\.(?P<type>{_INT})")
@@ -123,15 +119,13 @@ def float_to_integral_float(f: FunctionBuilder, i: Instruction, m: Modifiers) ->
     f.assign(i.operands[0], to, value)
 
 
-@form(
-    "cvt",
-    r"(?:\.(?P<round>rn|rz|rm|rp|rna))?(?P<ftz>\.ftz)?(?P<relu>\.relu)?(?P<sat>\.sat(?!finite))?\.(?P<to>f16|f32|f64|bf16)\.(?P<type>f16|f32|f64|bf16)",
-)
+_BOTH = rf"\.(?P<to>{_FLOAT})\.(?P<type>{_FLOAT})"
+
+
+@form("cvt", rf"(?:\.(?P<round>rn|rz|rm|rp))?(?P<ftz>\.ftz)?(?P<relu>\.relu)?(?P<sat>\.sat)?{_BOTH}")
 def float_to_float(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     to, source = _types(m)
-    if m["ftz"] and "f32" not in (to.name, source.name):
-        raise f.refuse()
-    if m["round"] == "rna" or (m["relu"] and to.bits != 16):
+    if (m["ftz"] and "f32" not in (to.name, source.name)) or (m["relu"] and to.bits != 16):
         raise f.refuse()
     value = f.value(i.operands[1], source)
     if m["ftz"] and source.name == "f32":
@@ -160,10 +154,8 @@ def _convert_float(f: FunctionBuilder, value: str, source: PTXType, to: PTXType,
     return convert_rounded(f, "fptrunc", mode, "double", "float", value)
 
 
-@form("cvt", r"\.(?P<round>rn|rz)(?P<relu>\.relu)?(?P<finite>\.satfinite)?\.(?P<to>f16x2|bf16x2)\.f32")
+@form("cvt", r"\.(?P<round>rn|rz)(?P<relu>\.relu)?\.(?P<to>f16x2|bf16x2)\.f32")
 def floats_to_pair(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    if m["finite"]:
-        raise f.refuse()
     one = (m["to"] or "").removesuffix("x2")
     halves = []
     for operand in i.operands[1:]:
@@ -199,9 +191,7 @@ def bytes_to_pair(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     f.assign(i.operands[0], "b32", f.pack(halves, 16))
 
 
-@form("cvt", r"\.(?P<round>rna|rn|rz)(?P<relu>\.relu)?\.tf32\.f32")
+@form("cvt", r"\.(?P<round>rna|rn|rz)\.tf32\.f32")
 def float_to_tf32(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     result = f.call("to_tf32", f.value(i.operands[1], "f32"), str(_MODES[m["round"]]))
-    if m["relu"]:
-        raise f.refuse()
     f.assign(i.operands[0], "b32", result)

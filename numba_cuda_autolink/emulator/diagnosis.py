@@ -3,27 +3,25 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from . import memory
 from .errors import EmulationError
+from .linked_texts import LinkedTexts
 from .packed_arrays import find_array
+from .parser import Function, Instruction
+from .program import Program
 from .source_lines import describe_lines, source_lines
 from .state import FRAME_ADDRESS, FRAME_BELOW, FRAME_SIZE, Error
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from .linked_texts import LinkedTexts
-    from .parser import Function, Instruction
 
 _ACCESSES = {"ld": "read", "ldu": "read", "st": "write", "atom": "atomic access", "red": "atomic access"}
 _OF_ACCESSES = (Error.OUT_OF_BOUNDS, Error.MISALIGNED, Error.UNINITIALISED, Error.RACE)
 _ATOMIC, _SEVERAL = 0x8000, 0xFFFF
 _FAR = 1 << 20
+Size: TypeAlias = "tuple[int, int, int]"
 _NO_LINES = "\n  what to do: compile it with lineinfo=True, to see the lines of Python and C++"
 
 
@@ -64,23 +62,15 @@ def list_frames(frame: int) -> tuple[Region, ...]:
     """Return the records of a thread's frames, from that at the address *frame* on: calls have no size."""
     frames: list[Region] = []
     while frame and len(frames) < 1000:
-        address, nbytes, below = (
-            ctypes.c_uint64.from_address(frame + offset).value for offset in (FRAME_ADDRESS, FRAME_SIZE, FRAME_BELOW)
-        )
+        address, nbytes, below = (memory.word_at(frame + offset) for offset in (FRAME_ADDRESS, FRAME_SIZE, FRAME_BELOW))
         frames.append(Region(address, nbytes))
         frame = below
     return tuple(frames)
 
 
-def describe_failure(
-    failure: Failure,
-    kernel: str,
-    linked: LinkedTexts,
-    grid: tuple[int, int, int],
-    block: tuple[int, int, int],
-    arguments: bytes,
-) -> EmulationError:
-    """Return the error to raise for *failure* of the *kernel*, which was launched with the packed *arguments*."""
+def describe_failure(failure: Failure, program: Program, grid: Size, block: Size, arguments: bytes) -> EmulationError:
+    """Return the error to raise for *failure* of a kernel, which was launched with the packed *arguments*."""
+    kernel, linked = program.kernel.name, program.linked
     _, instruction, lines = _locate(linked, failure.site)
     is_access = failure.code in _OF_ACCESSES
     block_index, thread_index = _index(failure.block, grid), _index(failure.thread, block)
@@ -139,11 +129,11 @@ def _list_calls(failure: Failure, linked: LinkedTexts) -> list[tuple[str, ...]]:
     return [_locate(linked, site)[2] for site in calls[:8]]
 
 
-def _index(number: int, sizes: tuple[int, int, int]) -> tuple[int, int, int]:
+def _index(number: int, sizes: Size) -> Size:
     return number % sizes[0], number // sizes[0] % sizes[1], number // sizes[0] // sizes[1]
 
 
-def _diagnosis(failure: Failure, instruction: Instruction, linked: LinkedTexts, block: tuple[int, int, int]) -> str:
+def _diagnosis(failure: Failure, instruction: Instruction, linked: LinkedTexts, block: Size) -> str:
     access = _ACCESSES.get(instruction.opcode.partition(".")[0], "access")
     size = f"{failure.nbytes} byte" + "s" * (failure.nbytes != 1)
     code = failure.code

@@ -3,25 +3,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from . import floats
-from .forms import Modifiers, form
-from .ptx_types import PTXType, ptx_type
+from .forms import Modifiers, form, type_of
+from .function_builder import FunctionBuilder
+from .parser import Instruction
+from .ptx_types import PTXType
 from .rounding import rounded
-
-if TYPE_CHECKING:
-    from .function_builder import FunctionBuilder
-    from .parser import Instruction
 
 _ROUND = r"(?:\.(?P<round>rn|rz|rm|rp))?"
 _FTZ = r"(?P<ftz>\.ftz)?"
 _SAT = r"(?P<sat>\.sat)?"
-_OPERATIONS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
-
-
-def _type(m: Modifiers) -> PTXType:
-    return ptx_type(m["type"] or "")
+_OPERATIONS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "rcp": "fdiv", "mad": "fma"}
+_OPERATIONS |= {"fma": "fma", "sqrt": "sqrt"}
 
 
 def flush(f: FunctionBuilder, m: Modifiers, type: PTXType, value: str) -> str:
@@ -45,40 +38,17 @@ def _operands(f: FunctionBuilder, i: Instruction, m: Modifiers, type: PTXType) -
     return [flush(f, m, type, f.value(operand, type)) for operand in i.operands[1:]]
 
 
-@form("add sub mul", rf"{_ROUND}{_FTZ}{_SAT}\.(?P<type>f32)")
+@form("add sub mul mad", rf"{_ROUND}{_FTZ}{_SAT}\.(?P<type>f32)")
 @form("add sub mul", rf"{_ROUND}\.(?P<type>f64)")
-@form("div", rf"\.(?P<round>rn|rz|rm|rp){_FTZ}\.(?P<type>f32)")
-@form("div", r"\.(?P<round>rn|rz|rm|rp)\.(?P<type>f64)")
-@form("div", rf"\.(?:full|approx){_FTZ}\.(?P<type>f32)")
-def arithmetic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = _type(m)
-    result = rounded(f, _OPERATIONS[m["name"] or ""], m.get("round"), type, *_operands(f, i, m, type))
-    _finish(f, i, m, type, result)
-
-
 @form("fma", rf"\.(?P<round>rn|rz|rm|rp){_FTZ}{_SAT}\.(?P<type>f32)")
-@form("fma", r"\.(?P<round>rn|rz|rm|rp)\.(?P<type>f64)")
-@form("mad", rf"{_ROUND}{_FTZ}{_SAT}\.(?P<type>f32)")
-@form("mad", r"\.(?P<round>rn|rz|rm|rp)\.(?P<type>f64)")
-def fused_multiply_add(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = _type(m)
-    _finish(f, i, m, type, rounded(f, "fma", m["round"], type, *_operands(f, i, m, type)))
-
-
-@form("sqrt", rf"\.(?P<round>rn|rz|rm|rp){_FTZ}\.(?P<type>f32)")
-@form("sqrt", r"\.(?P<round>rn|rz|rm|rp)\.(?P<type>f64)")
-@form("sqrt", rf"\.approx{_FTZ}\.(?P<type>f32)")
-def square_root(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = _type(m)
-    _finish(f, i, m, type, rounded(f, "sqrt", m.get("round"), type, *_operands(f, i, m, type)))
-
-
-@form("rcp", rf"\.(?P<round>rn|rz|rm|rp){_FTZ}\.(?P<type>f32)")
-@form("rcp", r"\.(?P<round>rn|rz|rm|rp)\.(?P<type>f64)")
-@form("rcp", rf"\.approx{_FTZ}\.(?P<type>f32)")
-def reciprocal(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = _type(m)
-    _finish(f, i, m, type, rounded(f, "fdiv", m.get("round"), type, "1.0", *_operands(f, i, m, type)))
+@form("div rcp sqrt", rf"\.(?P<round>rn|rz|rm|rp){_FTZ}\.(?P<type>f32)")
+@form("div rcp sqrt fma mad", r"\.(?P<round>rn|rz|rm|rp)\.(?P<type>f64)")
+@form("div", rf"\.full{_FTZ}\.(?P<type>f32)")
+@form("div rcp sqrt", rf"\.approx{_FTZ}\.(?P<type>f32)")
+def arithmetic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    type, first = type_of(m), ["1.0"] if m["name"] == "rcp" else []
+    operands = [*first, *_operands(f, i, m, type)]
+    _finish(f, i, m, type, rounded(f, _OPERATIONS[m["name"] or ""], m.get("round"), type, *operands))
 
 
 @form("rcp rsqrt", r"\.approx\.ftz\.f64")
@@ -95,7 +65,7 @@ _APPROXIMATIONS = {"ex2": "exp2", "lg2": "log2", "sin": "sin", "cos": "cos", "ta
 @form("ex2", r"\.approx\.(?P<type>f16|f16x2)")
 @form("ex2", r"\.approx\.ftz\.(?P<type>bf16|bf16x2)")
 def approximation(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type, name = _type(m), _APPROXIMATIONS[m["name"] or ""]
+    type, name = type_of(m), _APPROXIMATIONS[m["name"] or ""]
     if type.kind in ("f16x2", "bf16x2"):
         _pairwise(f, i, type, lambda x: f.call(f"{name}_{type.kind[:-2]}", x))
         return
@@ -111,13 +81,13 @@ def approximation(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 @form("abs neg", rf"{_FTZ}\.(?P<type>f32)")
 @form("abs neg", r"\.(?P<type>f64)")
 def sign(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = _type(m)
+    type = type_of(m)
     f.assign(i.operands[0], type, f.call(f"{m['name']}_{type.name}", *_operands(f, i, m, type)))
 
 
 @form("copysign", r"\.(?P<type>f32|f64)")
 def copy_sign(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = _type(m)
+    type = type_of(m)
     a, b = _operands(f, i, m, type)
     f.assign(i.operands[0], type, f.intrinsic("copysign", type.llvm, b, a))
 
@@ -125,7 +95,7 @@ def copy_sign(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 @form("min max", rf"{_FTZ}(?P<nan>\.NaN)?(?P<xorsign>\.xorsign\.abs)?\.(?P<type>f32)")
 @form("min max", r"\.(?P<type>f64)")
 def extreme(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = _type(m)
+    type = type_of(m)
     values = _operands(f, i, m, type)
     sign = None
     if m.get("xorsign"):
@@ -154,13 +124,12 @@ _CLASSES = {"finite": 0x1F8, "infinite": 0x204, "number": 0x3FC, "notanumber": 3
 
 @form("testp", rf"\.(?P<test>{'|'.join(_CLASSES)})\.(?P<type>f32|f64)")
 def test_property(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = _type(m)
+    type = type_of(m)
     name = f"@llvm.is.fpclass.f{type.bits}"
     f.declare(f"declare i1 {name}({type.llvm}, i32 immarg)")
     value = f.value(i.operands[1], type)
-    f.assign(
-        i.operands[0], "pred", f.temporary(f"call i1 {name}({type.llvm} {value}, i32 {_CLASSES[m['test'] or '']})")
-    )
+    result = f.temporary(f"call i1 {name}({type.llvm} {value}, i32 {_CLASSES[m['test'] or '']})")
+    f.assign(i.operands[0], "pred", result)
 
 
 # Half precision
@@ -185,7 +154,7 @@ def _pairwise(f: FunctionBuilder, i: Instruction, type: PTXType, operation: obje
 @form("abs neg", rf"{_FTZ}{_HALF}")
 @form("min max", rf"{_FTZ}(?P<nan>\.NaN)?(?P<xorsign>\.xorsign\.abs)?{_HALF}")
 def half_arithmetic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = _type(m)
+    type = type_of(m)
     one = type.kind.removesuffix("x2") if type.bits == 32 else type.name
     if one == "bf16" and m.get("ftz"):
         raise f.refuse()

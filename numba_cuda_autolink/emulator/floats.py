@@ -310,32 +310,21 @@ def relu(a: T) -> T:
 
 
 @native_for("f32", "f64")
-def min(a: T, b: T) -> T:
+def extreme(a: T, b: T, largest: bool) -> T:
     if a != a:
         return canonical_T(b)
     if b != b:
         return a
     if a == b:
-        return bits_T(bits_U(a) | bits_U(b))
-    return a if a < b else b
+        return bits_T(bits_U(a) & bits_U(b)) if largest else bits_T(bits_U(a) | bits_U(b))
+    return a if (a > b) == largest else b
 
 
-@native_for("f32", "f64")
-def max(a: T, b: T) -> T:
-    if a != a:
-        return canonical_T(b)
-    if b != b:
-        return a
-    if a == b:
-        return bits_T(bits_U(a) & bits_U(b))
-    return a if a > b else b
-
-
-@native
-def extreme_16(a: u16, b: u16, infinity: u16, largest: bool) -> u16:
-    if a & 0x7FFF > infinity:
-        return u16(NAN_16) if b & 0x7FFF > infinity else b
-    if b & 0x7FFF > infinity:
+@native_for(*_HALVES)
+def extreme(a: T, b: T, largest: bool) -> T:
+    if a & 0x7FFF > infinity_T():
+        return u16(NAN_16) if b & 0x7FFF > infinity_T() else b
+    if b & 0x7FFF > infinity_T():
         return a
     x = i32(a)
     y = i32(b)
@@ -346,14 +335,14 @@ def extreme_16(a: u16, b: u16, infinity: u16, largest: bool) -> u16:
     return a if (x > y) == largest else b
 
 
-@native_for(*_HALVES)
+@native_for("f32", "f64", *_HALVES)
 def min(a: T, b: T) -> T:
-    return extreme_16(a, b, infinity_T(), False)
+    return extreme_T(a, b, False)
 
 
-@native_for(*_HALVES)
+@native_for("f32", "f64", *_HALVES)
 def max(a: T, b: T) -> T:
-    return extreme_16(a, b, infinity_T(), True)
+    return extreme_T(a, b, True)
 
 
 @native

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .function_builder import FunctionBuilder
-    from .parser import Instruction
+from .function_builder import FunctionBuilder
+from .parser import Instruction
+from .ptx_types import PTXType, ptx_type
 
 Modifiers: TypeAlias = "dict[str, str | None]"
 Handler: TypeAlias = "Callable[[FunctionBuilder, Instruction, Modifiers], None]"
@@ -41,3 +40,8 @@ def find_form(opcode: str) -> tuple[Handler, Modifiers] | None:
         if found := pattern.fullmatch(dot + modifiers):
             return handler, {"name": name, **found.groupdict()}
     return None
+
+
+def type_of(m: Modifiers, key: str = "type") -> PTXType:
+    """Return the type that the group *key* of an instruction's modifiers names."""
+    return ptx_type(m[key] or "")

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
+from .errors import UnsupportedInstruction
 from .native import compile_native, llvm_type
-from .parser import parse_integer
+from .parser import Function, Instruction, parse_integer
+from .program import Program
 from .ptx_types import PTXType, ptx_type
 from .state import (
     FIRST_FUNCTION_ADDRESS,
@@ -23,13 +25,6 @@ from .state import (
     Launch,
     Thread,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from .errors import UnsupportedInstruction
-    from .parser import Function, Instruction
-    from .program import Program
 
 _ADDRESS = re.compile(r"\[\s*([\w%$@.]+|-?\d+)\s*(?:\+\s*(-?(?:0[xX])?[\da-fA-F]+))?\s*\]")
 

@@ -7,7 +7,7 @@ import ctypes
 import re
 import sys
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from . import memory
 from .errors import EmulationError
 from .host_calls import ALLOCATE, ASSERT, FREE, PRINT
 from .state import Block, Launch, Thread
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _FORMAT = re.compile(r"%([-+ #0]*)(\d*)((?:\.\d+)?)(hh|h|ll|l|z|j|t)?([diouxXfFeEgGaAcsp%])")
 _lock = threading.Lock()  # of printing, and of memory that kernels allocate
@@ -81,19 +78,15 @@ class HostServices:
 
 def _failed_assertion(record: int, thread: int) -> EmulationError:
     """Return the error for the assertion whose operands are at *record*, with a GPU's words."""
-    message, file, line, function = (_word(record + 8 * k) for k in range(4))
+    message, file, line, function = (memory.word_at(record + 8 * k) for k in range(4))
     where = f"{read_text(file)}:{line & 0xFFFFFFFF}"
     block_index, thread_index = (
         tuple((ctypes.c_uint32 * 3).from_address(address))
-        for address in (_word(thread + Thread.BLOCK) + Block.CTAID, thread + Thread.TID)
+        for address in (memory.word_at(thread + Thread.BLOCK) + Block.CTAID, thread + Thread.TID)
     )
     place = f"block: [{','.join(map(str, block_index))}], thread: [{','.join(map(str, thread_index))}]"
     text = f"{where}: {read_text(function)}: {place} Assertion `{read_text(message)}` failed."
     return EmulationError(text, block=block_index, thread=thread_index, lines=(where,))
-
-
-def _word(address: int) -> int:
-    return ctypes.c_uint64.from_address(address).value
 
 
 def read_text(address: int) -> str:

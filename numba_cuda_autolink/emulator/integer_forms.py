@@ -3,23 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from . import integers  # noqa: F401
-from .forms import Modifiers, form
-from .parser import parse_integer, split_operands
+from .forms import Modifiers, form, type_of
+from .function_builder import FunctionBuilder
+from .parser import Instruction, parse_integer, split_operands
 from .ptx_types import PTXType, ptx_type
-
-if TYPE_CHECKING:
-    from .function_builder import FunctionBuilder
-    from .parser import Instruction
 
 _INT = r"\.(?P<type>[us](?:16|32|64))"
 _BITS = r"\.(?P<type>b(?:16|32|64)|pred)"
-
-
-def _type(m: Modifiers, key: str = "type") -> PTXType:
-    return ptx_type(m[key] or "")
 
 
 def _operands(f: FunctionBuilder, i: Instruction, type: PTXType) -> list[str]:
@@ -29,7 +20,7 @@ def _operands(f: FunctionBuilder, i: Instruction, type: PTXType) -> list[str]:
 @form("add sub", _INT)
 @form("and or xor", _BITS)
 def simple_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = _type(m)
+    type = type_of(m)
     a, b = _operands(f, i, type)
     f.assign(i.operands[0], type, f.temporary(f"{m['name']} {type.llvm} {a}, {b}"))
 
@@ -45,7 +36,7 @@ _CARRY = "carry"
 
 @form("add addc sub subc", r"(?P<out>\.cc)?\.(?P<type>[us](?:32|64))")
 def with_carry(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type, name = _type(m), m["name"] or ""
+    type, name = type_of(m), m["name"] or ""
     a, b = _operands(f, i, type)
     f.assign(i.operands[0], type, _add_with_carry(f, type, a, b, name[:3], name.endswith("c"), m["out"] is not None))
 
@@ -69,7 +60,7 @@ def _add_with_carry(f: FunctionBuilder, type: PTXType, a: str, b: str, operation
 @form("mad", rf"\.(?P<part>lo|hi|wide){_INT}")
 @form("mad madc", r"\.(?P<part>lo|hi)(?P<out>\.cc)?\.(?P<type>[us](?:32|64))")
 def multiply(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type, part, name = _type(m), m["part"], m["name"]
+    type, part, name = type_of(m), m["part"], m["name"]
     a, b = f.value(i.operands[1], type), f.value(i.operands[2], type)
     if part == "wide" and type.bits == 64:
         raise f.refuse()
@@ -104,7 +95,7 @@ def multiply_saturating(f: FunctionBuilder, i: Instruction, m: Modifiers) -> Non
 
 @form("mul24 mad24", r"\.(?P<part>lo|hi)\.(?P<type>[us]32)")
 def multiply_24_bits(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = _type(m)
+    type = type_of(m)
     shift = "ashr" if type.is_signed else "lshr"
     wide = []
     for operand in i.operands[1:3]:
@@ -131,7 +122,7 @@ def multiply_24_bits(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 @form("fns", r"\.(?P<type>b32)")
 def native_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """Forms that are native functions of the same name and type."""
-    type, name = _type(m), m["name"] or ""
+    type, name = type_of(m), m["name"] or ""
     operands = []
     for k, operand in enumerate(i.operands[1:]):
         is_count = (name == "bfe" and k >= 1) or (name == "bfi" and k >= 2)
@@ -146,7 +137,7 @@ def native_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 @form("shr", r"\.(?P<type>[bus](?:16|32|64))")
 def shift(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """Shifts beyond the width leave zeros, or copies of the sign."""
-    type = _type(m)
+    type = type_of(m)
     value, amount = f.value(i.operands[1], type), f.value(i.operands[2], "u32")
     operation = "shl" if m["name"] == "shl" else "ashr" if type.is_signed else "lshr"
     clamped = f.intrinsic("umin", "i32", amount, str(type.bits - 1))
@@ -221,24 +212,22 @@ def dot_product(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 
 @form("not", _BITS)
 def invert(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = _type(m)
+    type = type_of(m)
     f.assign(i.operands[0], type, f.temporary(f"xor {type.llvm} {f.value(i.operands[1], type)}, -1"))
 
 
 @form("min max", rf"{_INT}")
 def extreme(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = _type(m)
+    type = type_of(m)
     a, b = _operands(f, i, type)
     result = f.intrinsic(f"{'s' if type.is_signed else 'u'}{m['name']}", type.llvm, a, b)
     f.assign(i.operands[0], type, result)
 
 
-@form("mov", r"(?:\.(?P<vector>v2|v4))?\.(?P<type>pred|[bus](?:16|32|64)|f32|f64|b128)")
+@form("mov", r"\.(?P<type>pred|[bus](?:16|32|64)|f32|f64|b128)")
 def move(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = _type(m)
+    type = type_of(m)
     target, source = i.operands
-    if m["vector"]:
-        raise f.refuse()
     if target.startswith("{"):
         parts = split_operands(target[1:-1])
         part = ptx_type(f"b{type.bits // len(parts)}")
@@ -262,7 +251,7 @@ def move(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 
 @form("selp", r"\.(?P<type>[bus](?:16|32|64)|f32|f64)")
 def select(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = _type(m)
+    type = type_of(m)
     a, b = f.bits(i.operands[1], type), f.bits(i.operands[2], type)
     result = f.temporary(f"select i1 {f.value(i.operands[3], 'pred')}, {type.integer} {a}, {type.integer} {b}")
     f.assign(i.operands[0], ptx_type(f"b{type.bits}"), result)
@@ -270,7 +259,7 @@ def select(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 
 @form("slct", r"(?P<ftz>\.ftz)?\.(?P<type>[bus](?:16|32|64)|f32|f64)\.(?P<by>s32|f32)")
 def select_by_sign(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = _type(m)
+    type = type_of(m)
     a, b = f.bits(i.operands[1], type), f.bits(i.operands[2], type)
     c = f.value(i.operands[3], m["by"] or "")
     if m["ftz"]:
@@ -292,11 +281,12 @@ _FLOAT = {
     "nan": "uno",
 }
 _COMPARISON = r"\.(?P<test>eq|ne|lt|le|gt|ge|lo|ls|hi|hs|equ|neu|ltu|leu|gtu|geu|num|nan)"
-_COMPARED = r"(?P<ftz>\.ftz)?\.(?P<type>[bus](?:16|32|64)|f16|f32|f64|bf16)"
+_COMBINED = r"(?:\.(?P<combine>and|or|xor))?(?P<ftz>\.ftz)?"
+_COMPARED = r"\.(?P<type>[bus](?:16|32|64)|f16|f32|f64|bf16)"
 
 
 def _compare(f: FunctionBuilder, i: Instruction, m: Modifiers) -> str:
-    type, test = _type(m), m["test"] or ""
+    type, test = type_of(m), m["test"] or ""
     a, b = f.value(i.operands[1], type), f.value(i.operands[2], type)
     if type.kind in ("f", "bf"):
         llvm = type.llvm
@@ -319,7 +309,7 @@ def _compare(f: FunctionBuilder, i: Instruction, m: Modifiers) -> str:
     return f.temporary(f"icmp {test} {type.llvm} {a}, {b}")
 
 
-@form("setp", rf"{_COMPARISON}(?:\.(?P<combine>and|or|xor))?{_COMPARED}")
+@form("setp", rf"{_COMPARISON}{_COMBINED}{_COMPARED}")
 def set_predicate(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     result = _compare(f, i, m)
     targets = i.operands[0].split("|")
@@ -332,15 +322,12 @@ def set_predicate(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         f.assign(targets[1].strip(), "pred", inverse)
 
 
-@form(
-    "set",
-    rf"{_COMPARISON}(?:\.(?P<combine>and|or|xor))?(?P<ftz>\.ftz)?\.(?P<result>u32|s32|f32|f16|bf16|u16)\.(?P<type>[bus](?:16|32|64)|f16|f32|f64|bf16)",
-)
+@form("set", rf"{_COMPARISON}{_COMBINED}\.(?P<result>u32|s32|f32|f16|bf16|u16){_COMPARED}")
 def set_value(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     result = _compare(f, i, m)
     if m["combine"]:
         result = f.temporary(f"{m['combine']} i1 {result}, {f.value(i.operands[3], 'pred')}")
-    type = _type(m, "result")
+    type = type_of(m, "result")
     one = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}.get(type.name, -1)
     bits = f.temporary(f"select i1 {result}, {type.integer} {one}, {type.integer} 0")
     f.assign(i.operands[0], ptx_type(f"b{type.bits}"), bits)

@@ -9,21 +9,17 @@ import os
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from . import memory
 from .access import ACCESS_BYTES
-from .diagnosis import Failure, Region, describe_failure, list_frames, readable_name
+from .compiler import NativeCode
+from .diagnosis import Failure, Region, Size, describe_failure, list_frames, readable_name
 from .errors import LaunchSizeError
 from .host_services import HostServices
-from .program import parameter_offsets
+from .program import Program, parameter_offsets
 from .state import FIRST_SHARED_ADDRESS, Block, Launch, Thread
-
-if TYPE_CHECKING:
-    from .compiler import NativeCode
-    from .program import Program
 
 _FEW_THREADS = 2048
 _RESIDENT_BLOCKS, _RESIDENT_THREADS = 256, 32768
@@ -107,9 +103,7 @@ class _Worker:
     def address(self) -> int:
         return int(self.blocks.ctypes.data)
 
-    def prepare(
-        self, launch: np.ndarray, number: int, count: int, grid: tuple[int, int, int], block: tuple[int, int, int]
-    ) -> None:
+    def prepare(self, launch: np.ndarray, number: int, count: int, grid: Size, block: Size) -> None:
         """Fill the records of its blocks for a *launch*, as the worker *number* of *count*."""
         for k, start in enumerate(range(0, len(self.blocks), Block.BYTES)):
             one = self.blocks[start : start + Block.BYTES]
@@ -135,10 +129,6 @@ def _get32(record: np.ndarray, offset: int) -> int:
 
 def _get64(record: np.ndarray, offset: int) -> int:
     return int(record[offset : offset + 8].view(np.uint64)[0])
-
-
-def _get_at(address: int) -> int:
-    return ctypes.c_uint64.from_address(address).value
 
 
 def _core_count() -> int:
@@ -168,8 +158,8 @@ def launch(
     code: NativeCode,
     program: Program,
     variables: np.ndarray,
-    grid: tuple[int, int, int],
-    block: tuple[int, int, int],
+    grid: Size,
+    block: Size,
     arguments: bytes,
     shared: int,
     cooperative: bool,
@@ -247,7 +237,7 @@ def _run(jobs: list, record: np.ndarray, *, interruptible: bool) -> None:
         raise
 
 
-def _check_sizes(program: Program, grid: tuple[int, int, int], block: tuple[int, int, int], arguments: bytes) -> None:
+def _check_sizes(program: Program, grid: Size, block: Size, arguments: bytes) -> None:
     threads = block[0] * block[1] * block[2]
     limits, nbytes = program.kernel.directives, parameter_offsets(program.kernel)[1]
     name, where = readable_name(program.kernel.name), f"; the block is {block}"
@@ -267,13 +257,7 @@ def _check_sizes(program: Program, grid: tuple[int, int, int], block: tuple[int,
         raise LaunchSizeError(why, kernel=program.kernel.name)
 
 
-def _raise_first_error(
-    program: Program,
-    workers: list[_Worker],
-    grid: tuple[int, int, int],
-    block: tuple[int, int, int],
-    arguments: bytes,
-) -> None:
+def _raise_first_error(program: Program, workers: list[_Worker], grid: Size, block: Size, arguments: bytes) -> None:
     for worker in workers:
         for start in range(0, len(worker.blocks), Block.BYTES):
             one = worker.blocks[start : start + Block.BYTES]
@@ -291,8 +275,8 @@ def _raise_first_error(
                     _get32(one, Block.ERROR_BYTES),
                     _get64(one, Block.ERROR_DETAIL),
                     Region(shared + FIRST_SHARED_ADDRESS, _get64(one, Block.SHARED_BYTES)),
-                    Region(_get_at(thread + Thread.STACK), _get32(one, Block.STACK_BYTES)),
-                    list_frames(_get_at(thread + Thread.LOCALS)),
+                    Region(memory.word_at(thread + Thread.STACK), _get32(one, Block.STACK_BYTES)),
+                    list_frames(memory.word_at(thread + Thread.LOCALS)),
                     tuple(Region(shared + at, nbytes, name) for name, at, nbytes in program.list_shared_variables()),
                 )
-                raise describe_failure(failure, program.kernel.name, program.linked, grid, block, arguments)
+                raise describe_failure(failure, program, grid, block, arguments)

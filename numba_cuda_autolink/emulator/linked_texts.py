@@ -4,14 +4,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
-from .parser import parse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from .parser import Function, Text, Variable
+from .parser import Function, Text, Variable, parse
 
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 
@@ -28,9 +23,8 @@ class LinkedTexts:
                 if function.code and (function.is_visible or function.is_entry):
                     self.visible_functions.setdefault(name, function)
             for name, variable in text.variables.items():
-                if variable.is_visible and (not variable.is_extern or name not in self.visible_variables):
-                    if name in self.visible_variables and not self.visible_variables[name][1].is_extern:
-                        continue
+                known = self.visible_variables.get(name)
+                if variable.is_visible and (known is None or (known[1].is_extern and not variable.is_extern)):
                     self.visible_variables[name] = (text.number, variable)
         self.functions: list[Function] = [f for text in self.texts for f in text.functions.values() if f.code]
         self.function_numbers = {id(f): k for k, f in enumerate(self.functions)}

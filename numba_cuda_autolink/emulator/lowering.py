@@ -25,7 +25,7 @@ from .parser import Instruction
 from .program import Program
 from .ptx_types import ptx_type
 from .special_registers import special_register
-from .state import Block, Error, Thread
+from .state import Block, Error, Launch, Thread
 
 _STACK_RESERVE = 16384  # for what a function calls besides itself
 _ENDS = ("bra", "ret", "exit", "trap", "brx")
@@ -122,20 +122,17 @@ class FunctionLowering(FunctionBuilder):
         for name, pointer in self.local_pointers.items():
             variable = function.local_variables[name]
             head.append(f" {pointer} = alloca [{max(1, variable.nbytes)} x i8], align {max(variable.align, 1)}")
-        for name, record, offset in (
-            ("shared", "%thread", Thread.SHARED),
-            ("caches", "%thread", Thread.CACHES),
-            ("block.address", "%thread", Thread.BLOCK),
+        for name, type, record, offset in (
+            ("shared", "i64", "%thread", Thread.SHARED),
+            ("caches", "i64", "%thread", Thread.CACHES),
+            ("block", "ptr", "%thread", Thread.BLOCK),
+            ("launch", "ptr", "%block", Block.LAUNCH),
+            ("shared.bytes", "i64", "%block", Block.SHARED_BYTES),
+            ("parameters", "ptr", "%launch", Launch.PARAMETERS),
         ):
             head.append(f" %{name}.p = getelementptr i8, ptr {record}, i64 {offset}")
-            head.append(f" %{name} = load i64, ptr %{name}.p")
+            head.append(f" %{name} = load {type}, ptr %{name}.p")
         head.append(" %thread.address = ptrtoint ptr %thread to i64")
-        head.append(" %block = inttoptr i64 %block.address to ptr")
-        head.append(f" %launch.p = getelementptr i8, ptr %block, i64 {Block.LAUNCH}")
-        head.append(" %launch = load ptr, ptr %launch.p")
-        head.append(f" %shared.bytes.p = getelementptr i8, ptr %block, i64 {Block.SHARED_BYTES}")
-        head.append(" %shared.bytes = load i64, ptr %shared.bytes.p")
-        head.append(" %parameters = load ptr, ptr %launch")
         head += self.entry
         if self.program.may_recurse and not function.is_entry:
             head += self.stack_check()

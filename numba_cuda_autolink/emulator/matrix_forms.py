@@ -3,19 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from .forms import Modifiers, form
+from .function_builder import FunctionBuilder
 from .matrices import ADDEND, BFLOAT, BYTE, DOUBLE, FIRST, HALF, RECORD_BYTES, RESULT, SECOND, SIGNED_BYTE, TF32
-from .parser import split_operands
+from .parser import Instruction, split_operands
 from .pointers import checked_pointer
 from .ptx_types import ptx_type
 from .state import Operation
 from .synchronisation_forms import warp_operation
-
-if TYPE_CHECKING:
-    from .function_builder import FunctionBuilder
-    from .parser import Instruction
 
 _KINDS = {
     "f16": HALF,

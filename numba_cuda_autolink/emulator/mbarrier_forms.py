@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from . import mbarriers  # noqa: F401
 from .forms import Modifiers, form
+from .function_builder import FunctionBuilder
+from .parser import Instruction
 from .pointers import checked_pointer
-
-if TYPE_CHECKING:
-    from .function_builder import FunctionBuilder
-    from .parser import Instruction
 
 _SPACE = r"(?P<space>\.shared(?:::cta)?)?"
 _ORDER = r"(?:\.(?:release|acquire|relaxed))?(?:\.(?:cta|cluster))?"

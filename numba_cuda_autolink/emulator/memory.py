@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import bisect
+import ctypes
 import threading
 from dataclasses import dataclass, replace
 
@@ -67,6 +68,7 @@ class _Table:
 
 
 _table = _Table()
+pack_table = _table.pack
 
 
 def allocate(nbytes: int, *, label: str = "") -> int:
@@ -137,5 +139,6 @@ def find_nearest(address: int) -> Allocation | None:
         return min(near, key=lambda a: max(a.address - address, address - a.end), default=None)
 
 
-def pack_table() -> np.ndarray:
-    return _table.pack()
+def word_at(address: int) -> int:
+    """Return the 64 bits at *address*."""
+    return ctypes.c_uint64.from_address(address).value

@@ -3,17 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from .forms import Modifiers, form
-from .parser import split_operands
+from .forms import Modifiers, form, type_of
+from .function_builder import FunctionBuilder
+from .parser import Instruction, split_operands
 from .pointers import checked_pointer
 from .ptx_types import ptx_type
 from .state import FIRST_SHARED_ADDRESS, Block, Thread
-
-if TYPE_CHECKING:
-    from .function_builder import FunctionBuilder
-    from .parser import Instruction
 
 SPACE = r"(?:\.(?P<space>global|shared(?:::cta|::cluster)?|local|const|param(?:::entry|::func)?))?"
 SCOPE = r"(?:\.(?:cta|cluster|gpu|sys))?"
@@ -34,7 +29,7 @@ def plain_space(modifiers: Modifiers) -> str:
 @form("ld", rf"\.(?P<ordered>relaxed|acquire|mmio){SCOPE}{SPACE}{_CACHE}{_VECTOR}{_TYPE}")
 @form("ldu", rf"{SPACE}{_VECTOR}{_TYPE}")
 def load(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = ptx_type(m["type"] or "")
+    type = type_of(m)
     targets = split_operands(i.operands[0].strip("{}"))
     nbytes = type.nbytes * len(targets)
     ordered = m.get("ordered") is not None
@@ -55,7 +50,7 @@ def load(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 @form("st", rf"\.(?P<ordered>volatile){SPACE}{_CACHE}{_VECTOR}{_TYPE}")
 @form("st", rf"\.(?P<ordered>relaxed|release|mmio){SCOPE}{SPACE}{_CACHE}{_VECTOR}{_TYPE}")
 def store(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = ptx_type(m["type"] or "")
+    type = type_of(m)
     sources = split_operands(i.operands[1].strip("{}"))
     values = [f.bits(source, type) for source in sources]
     nbytes = type.nbytes * len(sources)
@@ -70,10 +65,10 @@ def store(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         f.emit(f"store {mode}{type.integer} {value}, ptr {at}, align {align}")
 
 
-@form(
-    "cvta",
-    r"(?P<to>\.to)?\.(?P<space>global|const|local|param(?:::entry)?|shared(?:::cta|::cluster)?)\.u(?P<bits>32|64)",
-)
+_ADDRESSED = r"\.(?P<space>global|const|local|param(?:::entry)?|shared(?:::cta|::cluster)?)"
+
+
+@form("cvta", rf"(?P<to>\.to)?{_ADDRESSED}\.u(?P<bits>32|64)")
 def convert_address(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     type = ptx_type(f"u{m['bits']}")
     address = f.value(i.operands[1], "u64")
@@ -89,7 +84,7 @@ def is_shared(f: FunctionBuilder, address: str) -> str:
     return f.temporary(f"icmp ult i64 {offset}, %shared.bytes")
 
 
-@form("isspacep", r"\.(?P<space>global|const|local|param(?:::entry)?|shared(?:::cta|::cluster)?)")
+@form("isspacep", _ADDRESSED)
 def is_in_space(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     address = f.value(i.operands[1], "u64")
     space = plain_space(m)

@@ -9,9 +9,8 @@ import re
 import struct
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,19 +18,15 @@ from . import memory
 from .cache import fetch_object, store_object
 from .checks import Checks
 from .compiler import NativeCode, compile_text, describe_machine
+from .diagnosis import Size
 from .errors import PTXSyntaxError
 from .launcher import launch
 from .linked_texts import LinkedTexts
 from .lowering import lower_program
-from .parser import parse_integer
+from .parser import Function, parse_integer
 from .program import Program, parameter_offsets
 from .ptx_types import ptx_type
 from .state import FIRST_FUNCTION_ADDRESS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from .parser import Function
 
 
 @dataclass(frozen=True)
@@ -202,18 +197,9 @@ class Kernel:
                 self._stored, self._text = None, ""
             return self._code
 
-    def launch(
-        self,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        arguments: bytes,
-        *,
-        shared: int = 0,
-        cooperative: bool = False,
-    ) -> None:
+    def launch(self, grid: Size, block: Size, arguments: bytes, *, shared: int = 0, cooperative: bool = False) -> None:
         """Run the kernel to its end on *grid* blocks of *block* threads; *arguments* is the packed parameter buffer.
 
         *shared* are the bytes of dynamic shared memory. The blocks of a *cooperative* grid run at the same time.
         """
-        code = self._compile()
-        launch(code, self._program, self._module._addresses, grid, block, arguments, shared, cooperative)
+        launch(self._compile(), self._program, self._module._addresses, grid, block, arguments, shared, cooperative)

@@ -17,11 +17,9 @@ import inspect
 import re
 import struct
 import textwrap
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+from typing import Any
 
 u8 = int
 u16 = int
@@ -39,17 +37,8 @@ _LLVM.update({f"{sign}{bits}": f"i{bits}" for sign in "ui" for bits in (8, 16, 3
 _INTEGER = {"Add": "add", "Sub": "sub", "Mult": "mul", "BitAnd": "and", "BitOr": "or", "BitXor": "xor", "LShift": "shl"}
 _FLOAT = {"Add": "fadd", "Sub": "fsub", "Mult": "fmul", "Div": "fdiv"}
 _COMPARE = {"Eq": "eq", "NotEq": "ne", "Lt": "lt", "LtE": "le", "Gt": "gt", "GtE": "ge"}
-# name: (LLVM intrinsic, number of operands); the operands and the result are of one type
-_OPERATIONS = {
-    "sqrt": ("sqrt", 1),
-    "floor": ("floor", 1),
-    "fabs": ("fabs", 1),
-    "exp2": ("exp2", 1),
-    "copysign": ("copysign", 2),
-    "fma": ("fma", 3),
-    "ctpop": ("ctpop", 1),
-    "bitreverse": ("bitreverse", 1),
-}
+# Intrinsics of LLVM, whose operands and result are of one type
+_OPERATIONS = ("sqrt", "floor", "fabs", "exp2", "copysign", "fma", "ctpop", "bitreverse", "ctlz", "cttz")
 _EXTERNAL = {"tanh": ("f64", ("f64",)), "switch": ("None", ("u64", "u64")), "start_address": ("u64", ())}
 
 _functions: dict[str, _Function] = {}
@@ -234,9 +223,6 @@ class _Translator:
             if method is None:
                 raise self.fail(statement, "unsupported statement")
             method(statement)
-
-    def _pass(self, statement: ast.Pass) -> None:
-        pass
 
     def _expr(self, statement: ast.Expr) -> None:
         if not isinstance(statement.value, ast.Constant):
@@ -430,13 +416,7 @@ class _Translator:
             to = name[5:]
             return _Value(self.temporary(f"bitcast {_LLVM[values[0].type]} {values[0].text} to {_LLVM[to]}"), to)
         if name in _OPERATIONS:
-            return self._intrinsic(_OPERATIONS[name][0], values, node)
-        if name in ("ctlz", "cttz"):
-            llvm = _LLVM[values[0].type]
-            self.declarations.add(f"declare {llvm} @llvm.{name}.{llvm}({llvm}, i1)")
-            return _Value(
-                self.temporary(f"call {llvm} @llvm.{name}.{llvm}({llvm} {values[0].text}, i1 false)"), values[0].type
-            )
+            return self._intrinsic(name, values, node)
         if name == "atomic_add_u32":
             address, amount = self._address(values[0], _Literal(0), node), self.typed(values[1], "u32", node)
             return _Value(self.temporary(f"atomicrmw add ptr {address}, i32 {amount.text} seq_cst"), "u32")
@@ -480,9 +460,13 @@ class _Translator:
         type = next(v.type for v in values if isinstance(v, _Value))
         name = _LLVM[type]
         suffix = {"float": "f32", "double": "f64"}.get(name, name)
-        self.declarations.add(f"declare {name} @llvm.{intrinsic}.{suffix}({', '.join([name] * len(values))})")
-        arguments = ", ".join(f"{name} {self.typed(v, type, node).text}" for v in values)
-        return _Value(self.temporary(f"call {name} @llvm.{intrinsic}.{suffix}({arguments})"), type)
+        parameters = [name] * len(values)
+        arguments = [f"{name} {self.typed(v, type, node).text}" for v in values]
+        if intrinsic in ("ctlz", "cttz"):  # whether 0 is undefined
+            parameters.append("i1")
+            arguments.append("i1 false")
+        self.declarations.add(f"declare {name} @llvm.{intrinsic}.{suffix}({', '.join(parameters)})")
+        return _Value(self.temporary(f"call {name} @llvm.{intrinsic}.{suffix}({', '.join(arguments)})"), type)
 
     def _cast(self, value: Any, to: str, node: ast.AST) -> _Value:
         if isinstance(value, _Literal):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .errors import PTXSyntaxError
 from .ptx_types import is_type, ptx_type
@@ -318,13 +318,10 @@ class _Parser:
             for serial in reversed(serials):
                 name = f"{instruction.operands[0]}@{serial}" if serial else instruction.operands[0]
                 if name in function.labels:
-                    values = {**instruction.__dict__, "operands": (name,)}
-                    function.code[k] = Instruction(**values)
+                    function.code[k] = replace(instruction, operands=(name,))
                     break
 
 
-def parse(ptx: str | bytes, number: int = 0) -> Text:
+def parse(ptx: str, number: int = 0) -> Text:
     """Return what the text *ptx* says; *number* is its place among the texts of a module."""
-    if isinstance(ptx, bytes):
-        ptx = ptx.decode()
     return _Parser(number).parse(ptx.rstrip("\0"))

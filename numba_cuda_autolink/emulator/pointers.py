@@ -3,13 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from .function_builder import FunctionBuilder
 from .parser import parse_integer
 from .state import FIRST_SHARED_ADDRESS
-
-if TYPE_CHECKING:
-    from .function_builder import FunctionBuilder
 
 
 def checked_pointer(
@@ -19,7 +15,7 @@ def checked_pointer(
     base, offset = f.address(operand)
     if space == "param":
         return _parameter_pointer(f, base, offset)
-    align = align or nbytes
+    align = (align or nbytes) if f.program.checks.alignment else 1
     address = f.address_value(base)
     if offset:
         address = f.temporary(f"add i64 {address}, {offset}")
@@ -65,7 +61,7 @@ def _branch_if_bad(f: FunctionBuilder, good: str, call: str, *arguments: str) ->
 
 
 def _is_aligned(f: FunctionBuilder, address: str, align: int, good: str) -> str:
-    if align == 1 or not f.program.checks.alignment:
+    if align == 1:
         return good
     rest = f.temporary(f"and i64 {address}, {align - 1}")
     aligned = f.temporary(f"icmp eq i64 {rest}, 0")
@@ -81,8 +77,7 @@ def _shared_pointer(
         valid = f.temporary(f"sub i64 %shared.bytes, {nbytes - 1}")
         good = _is_aligned(f, address, align, f.temporary(f"icmp ult i64 {offset}, {valid}"))
         generic = f.temporary(f"add i64 {address}, %shared")
-        used_align = str(align if checks.alignment else 1)
-        _branch_if_bad(f, good, "fail_access", f.thread, generic, str(nbytes), used_align, f.site)
+        _branch_if_bad(f, good, "fail_access", f.thread, generic, str(nbytes), str(align), f.site)
     if checks.races or checks.initialised:
         f.call("check_shared_access", *_notice(f, address, nbytes, writes, atomic))
     generic = f.temporary(f"add i64 {address}, %shared")
@@ -99,8 +94,7 @@ def _local_pointer(f: FunctionBuilder, address: str, nbytes: int, align: int, wr
             size = f.function.local_variables[f.local_variable].nbytes
             valid = f.temporary(f"icmp ult i64 {offset}, {max(0, size - nbytes + 1)}")
             good = _is_aligned(f, address, align, valid)
-        used_align = str(align if checks.alignment else 1)
-        _branch_if_bad(f, good, "check_local", f.thread, address, str(nbytes), used_align, f.site)
+        _branch_if_bad(f, good, "check_local", f.thread, address, str(nbytes), str(align), f.site)
     if checks.initialised:
         f.call("check_any_access", *_notice(f, address, nbytes, writes, False))
     return f.temporary(f"inttoptr i64 {address} to ptr")
@@ -118,5 +112,4 @@ def _check_global(f: FunctionBuilder, base: str, address: str, nbytes: int, alig
     valid = f.load(pointer, 8)
     offset = f.temporary(f"sub i64 {address}, {begin}")
     good = _is_aligned(f, address, align, f.temporary(f"icmp ult i64 {offset}, {valid}"))
-    used_align = str(align if checks.alignment else 1)
-    _branch_if_bad(f, good, "check_access", f.thread, address, str(nbytes), used_align, f.site, slot_address)
+    _branch_if_bad(f, good, "check_access", f.thread, address, str(nbytes), str(align), f.site, slot_address)

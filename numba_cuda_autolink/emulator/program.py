@@ -4,17 +4,13 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
 
+from .checks import Checks
 from .errors import UnsupportedInstruction
+from .linked_texts import LinkedTexts
+from .parser import Function, Instruction, Variable
 from .source_lines import describe_lines, source_lines
 from .state import FIRST_SHARED_ADDRESS
-
-if TYPE_CHECKING:
-    from .checks import Checks
-    from .linked_texts import LinkedTexts
-    from .parser import Function, Instruction, Variable
-
 
 _SPILLED_BYTES = 32  # an instruction becomes at most four values that live across branches
 

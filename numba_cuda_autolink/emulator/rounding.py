@@ -4,23 +4,13 @@
 from __future__ import annotations
 
 import platform
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .function_builder import FunctionBuilder
-    from .ptx_types import PTXType
+from .function_builder import FunctionBuilder
+from .ptx_types import PTXType
 
 _IS_X86 = platform.machine().lower() in ("x86_64", "amd64")
 # The processor's rounding modes, as their bits in its control register
 _MODES = {"rz": 0x6000, "rm": 0x2000, "rp": 0x4000} if _IS_X86 else {"rz": 3 << 22, "rm": 2 << 22, "rp": 1 << 22}
-_CONSTRAINED = {
-    "fadd": ("fadd", 2),
-    "fsub": ("fsub", 2),
-    "fmul": ("fmul", 2),
-    "fdiv": ("fdiv", 2),
-    "fma": ("fma", 3),
-    "sqrt": ("sqrt", 1),
-}
 
 
 def _set_mode(value: str) -> str:
@@ -53,11 +43,8 @@ def rounded(f: FunctionBuilder, operation: str, mode: str | None, type: PTXType,
             return f.intrinsic(operation, llvm, *operands)
         return f.temporary(f"{operation} {llvm} {operands[0]}, {operands[1]}")
     assert mode is not None
-    name, count = _CONSTRAINED[operation]
-    arguments = ", ".join(f"{llvm} %{k}" for k in range(count))
-    intrinsic = f"@llvm.experimental.constrained.{name}.f{type.bits}"
-    call = f'call {llvm} {intrinsic}({arguments}, metadata !"round.dynamic", metadata !"fpexcept.strict") strictfp'
-    result = _call_wrapper(f, f"{operation}.{mode}.{type.name}", mode, call, llvm, [llvm] * count, operands, intrinsic)
+    name, types = f"{operation}.{mode}.{type.name}", [llvm] * len(operands)
+    result = _call_wrapper(f, name, mode, f"{operation}.f{type.bits}", llvm, types, operands)
     if type.bits == 64 and operation in ("fmul", "fma"):  # of two NaN, the second
         is_nan = f.temporary(f"fcmp uno double {operands[1]}, 0.0")
         result = f.temporary(f"select i1 {is_nan}, double {f.call('canonical_f64', operands[1])}, double {result}")
@@ -67,22 +54,17 @@ def rounded(f: FunctionBuilder, operation: str, mode: str | None, type: PTXType,
 def convert_rounded(f: FunctionBuilder, operation: str, mode: str, source: str, target: str, value: str) -> str:
     """Convert *value* from the LLVM type *source* to *target* with ``sitofp``, ``uitofp`` or ``fptrunc`` in *mode*."""
     suffix = {"float": "f32", "double": "f64"}
-    intrinsic = f"@llvm.experimental.constrained.{operation}.{suffix[target]}.{suffix.get(source, source)}"
-    call = f'call {target} {intrinsic}({source} %0, metadata !"round.dynamic", metadata !"fpexcept.strict") strictfp'
-    return _call_wrapper(f, f"{operation}.{mode}.{source}.{target}", mode, call, target, [source], (value,), intrinsic)
+    intrinsic = f"{operation}.{suffix[target]}.{suffix.get(source, source)}"
+    return _call_wrapper(f, f"{operation}.{mode}.{source}.{target}", mode, intrinsic, target, [source], (value,))
 
 
 def _call_wrapper(
-    f: FunctionBuilder,
-    name: str,
-    mode: str,
-    call: str,
-    result: str,
-    types: list[str],
-    operands: tuple[str, ...],
-    intrinsic: str,
+    f: FunctionBuilder, name: str, mode: str, intrinsic: str, result: str, types: list[str], operands: tuple[str, ...]
 ) -> str:
+    intrinsic = f"@llvm.experimental.constrained.{intrinsic}"
     f.declare(f"declare {result} {intrinsic}({', '.join(types)}, metadata, metadata)")
+    parameters = ", ".join(f"{type} %{k}" for k, type in enumerate(types))
+    call = f'call {result} {intrinsic}({parameters}, metadata !"round.dynamic", metadata !"fpexcept.strict") strictfp'
     f.program.helpers[name] = _wrapper(f"rounded.{name}", mode, call, result, ", ".join(types))
     arguments = ", ".join(f"{t} {v}" for t, v in zip(types, operands, strict=True))
     return f.temporary(f"call {result} @rounded.{name}({arguments})")

@@ -122,14 +122,20 @@ def prepare_stack(thread: u64, stack: u64, nbytes: u64, function: u64, argument:
 
 
 @native
+def set_indices(target: u64, number: u32, sizes: u64):
+    """Store the three indices of *number* in a block or grid of the *sizes*."""
+    nx = load_u32(sizes, 0)
+    ny = load_u32(sizes, 4)
+    rest = number // nx
+    store_u32(target, 0, number - rest * nx)
+    store_u32(target, 4, rest % ny)
+    store_u32(target, 8, rest // ny)
+
+
+@native
 def prepare_thread(block: u64, thread: u64, index: u32):
-    nx = load_u32(block, Block.NTID)
-    rest = index // nx
-    ny = load_u32(block, Block.NTID + 4)
     store_u32(thread, Thread.INDEX, index)
-    store_u32(thread, Thread.TID, index - rest * nx)
-    store_u32(thread, Thread.TID + 4, rest % ny)
-    store_u32(thread, Thread.TID + 8, rest // ny)
+    set_indices(thread + Thread.TID, index, block + Block.NTID)
     store_u64(thread, Thread.BLOCK, block)
     store_u64(thread, Thread.CACHES, load_u64(block, Block.CACHES))
     store_u64(thread, Thread.SHARED, load_u64(block, Block.SHARED))
@@ -275,13 +281,8 @@ def grid_sync(thread: u64, site: u32):
 
 @native(inline=False)
 def start_block(block: u64, index: u32):
-    nx = load_u32(block, Block.NCTAID)
-    ny = load_u32(block, Block.NCTAID + 4)
-    rest = index // nx
     store_u32(block, Block.INDEX, index)
-    store_u32(block, Block.CTAID, index - rest * nx)
-    store_u32(block, Block.CTAID + 4, rest % ny)
-    store_u32(block, Block.CTAID + 8, rest // ny)
+    set_indices(block + Block.CTAID, index, block + Block.NCTAID)
     count = load_u32(block, Block.COUNT)
     store_u32(block, Block.ALIVE, count)
     store_u32(block, Block.EPOCH, load_u32(block, Block.EPOCH) + 1)

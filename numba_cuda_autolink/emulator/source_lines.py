@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .parser import Location, Text
+from .parser import Location, Text
 
 
 def source_lines(text: Text, location: Location | None) -> tuple[str, ...]:

@@ -3,12 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from .function_builder import FunctionBuilder
 from .state import Block, Launch, Thread
-
-if TYPE_CHECKING:
-    from .function_builder import FunctionBuilder
 
 _AXES = {".x": 0, ".y": 4, ".z": 8}
 _RECORDS = {
@@ -66,12 +62,7 @@ def _lane_register(f: FunctionBuilder, name: str) -> str:
     if name == "%laneid":
         return lane
     bit = f.temporary(f"shl i32 1, {lane}")
-    if name == "%lanemask_eq":
-        return bit
     below = f.temporary(f"sub i32 {bit}, 1")
-    if name == "%lanemask_lt":
-        return below
     upto = f.temporary(f"or i32 {below}, {bit}")
-    if name == "%lanemask_le":
-        return upto
-    return f.temporary(f"xor i32 {below if name == '%lanemask_ge' else upto}, -1")
+    lanes = {"eq": bit, "lt": below, "le": upto, "gt": upto, "ge": below}[name[-2:]]
+    return f.temporary(f"xor i32 {lanes}, -1") if name[-2] == "g" else lanes

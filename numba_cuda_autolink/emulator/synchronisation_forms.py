@@ -3,37 +3,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from . import warp  # noqa: F401
 from .forms import Modifiers, form
+from .function_builder import FunctionBuilder
+from .parser import Instruction
 from .state import Operation, Thread
-
-if TYPE_CHECKING:
-    from .function_builder import FunctionBuilder
-    from .parser import Instruction
 
 
 @form("bar", r"(?:\.cta)?\.(?P<kind>sync|arrive)")
 @form("barrier", r"(?:\.cta)?\.(?P<kind>sync|arrive)(?P<aligned>\.aligned)?")
 def barrier(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    _arrive(f, m, [*i.operands], "false", str(m["kind"] == "sync").lower())
+
+
+def _arrive(f: FunctionBuilder, m: Modifiers, barrier: list[str], predicate: str, waits: str) -> None:
+    """Arrive at a *barrier*: its number, and how many threads take part if it is not the whole block."""
     f.mark_waiting()
-    count = f.value(i.operands[1], "u32") if len(i.operands) > 1 else "0"
-    waits = str(m["kind"] == "sync").lower()
+    number, count = (f.value(operand, "u32") for operand in [*barrier, "0"][:2])
     aligned = str(m["name"] == "bar" or m.get("aligned") is not None).lower()
-    number = f.value(i.operands[0], "u32")
-    f.call("arrive_at_barrier", f.thread, number, count, "false", waits, aligned, f.site)
+    f.call("arrive_at_barrier", f.thread, number, count, predicate, waits, aligned, f.site)
 
 
 @form("bar", r"(?:\.cta)?\.red\.(?P<kind>popc|and|or)\.(?P<type>u32|pred)")
 @form("barrier", r"(?:\.cta)?\.red\.(?P<kind>popc|and|or)(?P<aligned>\.aligned)?\.(?P<type>u32|pred)")
 def reduce_at_barrier(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    f.mark_waiting()
-    predicate = f.value(i.operands[-1], "pred")
-    count = f.value(i.operands[2], "u32") if len(i.operands) > 3 else "0"
-    aligned = str(m["name"] == "bar" or m.get("aligned") is not None).lower()
-    number = f.value(i.operands[1], "u32")
-    f.call("arrive_at_barrier", f.thread, number, count, predicate, "true", aligned, f.site)
+    _arrive(f, m, [*i.operands[1:-1]], f.value(i.operands[-1], "pred"), "true")
     ones, arrived = f.load("%thread", Thread.RESULT), f.load("%thread", Thread.RESULT_2)
     if m["kind"] == "popc":
         f.assign(i.operands[0], "u32", f.temporary(f"trunc i64 {ones} to i32"))
