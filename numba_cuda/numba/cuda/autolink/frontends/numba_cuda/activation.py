@@ -20,7 +20,6 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, 
 
 from ...compilation.context import cc_without_device, compilation, compiling, compiling_callees_again, isolate
 from ...compilation.kernel_events import KernelEvent, announce
-from ...frontend_api.front_end import NUMBA_CUDA, make_closure
 from ...frontend_api.placed_messages import placed_error
 from ...frontend_api.seams import MissingSeamError, Seams
 from .fork_support import watch_forks
@@ -118,6 +117,8 @@ def _refresh_typing_context(original: Any, context: Any) -> None:
 @_in_place_of("numba.cuda.core.untyped_passes:convert_code_obj_to_function")
 def _make_function_of_lambda(original: Any, make_function: Any, caller_ir: Any) -> Any:
     """Let a function that is written in a kernel have variables of the functions around the kernel."""
+    from ...frontend_api.front_end import NUMBA_CUDA, make_closure
+
     return make_closure(make_function, caller_ir, NUMBA_CUDA) or original(make_function, caller_ir)
 
 
