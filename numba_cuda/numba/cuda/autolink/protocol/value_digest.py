@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import ctypes
+import dis
 import enum
 import functools
 import hashlib
@@ -23,7 +24,7 @@ import types as pytypes
 from _abc import _get_dump  # type: ignore[import-not-found]
 from abc import ABCMeta
 from collections.abc import Callable, Collection, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from cuda.core import ObjectCode
@@ -35,6 +36,8 @@ from .loaded_modules import UnknownValueError, origin_of
 
 __all__ = ["UnknownValueError", "ValuePickler", "codes", "is_numba_type", "is_plain", "value_digest", "walk"]
 
+# Instructions whose names are attributes, of an object that other instructions find. All others may name globals.
+_OF_ATTRIBUTES = {"LOAD_ATTR", "STORE_ATTR", "DELETE_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"}
 # Values that Python may make anew or use twice: which of two equal ones is meant does not count.
 _WITHOUT_IDENTITY = (
     *(str, bytes, int, float, complex, tuple, frozenset, pytypes.NoneType, range, slice, types.Type, enum.Enum),
@@ -165,9 +168,9 @@ class ValuePickler(pickle.Pickler):
         known = obj.__module__, obj.__qualname__, origin, cells, obj.__defaults__, obj.__kwdefaults__
         if origin is not None:
             return known
-        names = [name for code in codes(obj.__code__) for name in names_in(code)]
-        self.used.update(names)
-        meant = [*self._globals(obj, names)]
+        used = [names_in(code) for code in codes(obj.__code__)]
+        self.used.update(name for names in used for name in (*names.attributes, *names.others))
+        meant = [*self._globals(obj, [name for names in used for name in names.others])]
         own = {name: value for name, value in vars(obj).items() if not name.startswith("__numba_cuda_")}
         return *known, obj.__code__, obj.__doc__, list(obj.__annotations__.items()), own, meant
 
@@ -300,12 +303,21 @@ class ValuePickler(pickle.Pickler):
     kinds: tuple[tuple[Any, Callable[..., Any]], ...] = ()
 
 
-def names_in(code: pytypes.CodeType) -> Iterator[str]:
-    """Yield the names that *code* uses, and texts that may be names, as those given to ``getattr``."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, str) and constant.isidentifier():
-            yield constant
+class NamesInCode(NamedTuple):
+    """The names that code uses: those of attributes alone, and others, with texts that may be names, as those given to
+    ``getattr``."""
+
+    attributes: tuple[str, ...]
+    others: tuple[str, ...]
+
+
+@functools.lru_cache(maxsize=1024)
+def names_in(code: pytypes.CodeType) -> NamesInCode:
+    """Return the names that *code* uses. ``threadIdx.x`` does not mean the global ``x``."""
+    named = [each for each in dis.get_instructions(code) if each.opcode in dis.hasname]
+    others = {each.argval: None for each in named if each.opname not in _OF_ATTRIBUTES}
+    texts = {each: None for each in code.co_consts if isinstance(each, str) and each.isidentifier()}
+    return NamesInCode(tuple(name for name in code.co_names if name not in others), tuple(others | texts))
 
 
 @functools.cache

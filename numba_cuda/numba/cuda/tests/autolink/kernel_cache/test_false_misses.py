@@ -108,3 +108,21 @@ def test_a_relative_path_in_link_is_not_in_the_key(servers, tmp_path):
         shared = f"os.environ['NUMBA_CUDA_AUTOLINK_CACHE_DIR'] = {str(tmp_path / 'cache')!r}\n"
         runs += program.runs("one", before=f"os.chdir({str(folder)!r})\n{shared}")
     assert [run.status for run in runs] == ["built", "loaded"], runs[1].log
+
+
+def test_an_attribute_is_not_the_global_of_its_name(servers, tmp_path):
+    """As in a script whose kernel uses ``threadIdx.x``, and whose array on the GPU is ``x``."""
+    program = Program(tmp_path, servers).write(
+        "add = Add(3)",
+        """
+        import threading
+        from numba import cuda
+        from parts import *
+        x = threading.Lock()
+        @cuda.jit(cache=True)
+        def kernel(data):
+            data[0] = add(data[1]) + cuda.threadIdx.x
+        """,
+    )
+    runs = [program.run(), program.run()]
+    assert [run.status for run in runs] == ["built", "loaded"], runs[1].log
