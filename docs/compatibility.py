@@ -45,7 +45,8 @@ WRAPPED = {
 }
 #: The newest CUDA with whose headers this libmathdx compiles cuBLASDx.
 NVMATH_CUDA = "13.4"
-NVMATH = ("nvmath-python==1.0.0", "nvidia-libmathdx-cu13==0.4.1.15")
+# cffi is for nvmath.device where numba-cuda-mlir is installed.
+NVMATH = ("nvmath-python==1.0.0", "nvidia-libmathdx-cu13==0.4.1.15", "cffi")
 
 #: The distributions whose versions the page lists.
 LISTED = (

@@ -137,6 +137,7 @@ def by_compiling(r, x):
 
 facts["an intrinsic that requests a function"] = fails(by_request.compile, FLOATS)
 facts["an intrinsic that compiles a function"] = fails(by_compiling.compile, FLOATS)
+facts["version"] = numba_cuda_mlir.__version__
 facts["the simulator"] = fails(__import__, "numba_cuda_mlir.simulator")
 facts["Numba"] = "numba" in __import__("sys").modules
 print(json.dumps(facts))
@@ -163,7 +164,8 @@ def test_without_this_project(facts):
     assert facts["what shows the loaded code"] == []
     assert "getiter" in facts["a loop over a tuple of functions"]
     assert "invalid memref element type" in facts["local.array of records"]
-    assert facts["an enumerator that is stored"] and facts["a named tuple that is made"]
+    assert facts["an enumerator that is stored"] or facts["version"].startswith("0.5.")
+    assert facts["a named tuple that is made"]
     assert "KeyError" in facts["an argument of a type without data"]
     assert not facts["the name that is launched"], "a kernel with a parameter that is None can be launched"
     assert not facts["the name that was asked for"], "kernels have a name that can be chosen"
