@@ -104,7 +104,7 @@ def _record(
     library = compiled._codelibrary
     return BuildRecord(
         code,
-        library.entry_name,
+        library.function_code.entry_name,
         output,
         _signature(compiled),
         plan.inputs,
