@@ -134,8 +134,7 @@ def propagated(propagate: Callable[..., Any], inferer: Any, raise_errors: bool, 
 
 
 def _unknown_field(missing: KeyError, error: Any) -> Exception | None:
-    """Return the *error* for a field that a record does not have, for which Numba raises *missing*; ``None`` for
-    another one."""
+    """Return the *error* for a field that a record lacks, for which Numba raises *missing*; else ``None``."""
     selves = [frame.f_locals.get("self") for frame, _ in traceback.walk_tb(missing.__traceback__)]
     if not (fields := getattr(selves[-1], "fields", None)):
         return None
@@ -280,8 +279,7 @@ _rewrites: list[Rewrite] = []
 
 
 def register_rewrite(rewrite: Rewrite) -> Rewrite:
-    """Decorate a function that rewrites the IR in a compiler's state after type inference has failed, and returns
-    whether it changed any call."""
+    """Decorate a function that rewrites the IR where type inference has failed, and returns whether it did."""
     _rewrites.append(rewrite)
     return rewrite
 

@@ -60,8 +60,7 @@ class _Lookup:
 
 
 class KernelCache(CUDACache):
-    """numba-cuda's cache of the kernels of *py_func*, which keeps those with external code in the one store. *options*
-    are those of ``cuda.jit``."""
+    """numba-cuda's cache of the kernels of *py_func*, which keeps those with external code in the one store."""
 
     def __init__(self, py_func: Any, options: Mapping[str, Any]):
         super().__init__(py_func)

@@ -104,8 +104,7 @@ class _KernelPickler(NumbaPickler):
         self._walks = walks
 
     def reducer_override(self, obj: Any) -> Any:
-        """Pickle the type of a function that is written in a kernel so that it holds the function: nothing else does
-        in another process."""
+        """Let the type of a function that is written in a kernel hold it: nothing else does in another process."""
         if isinstance(obj, types.Dispatcher):
             return _type_of_function, (type(obj), obj.dispatcher)
         return super().reducer_override(obj)
@@ -185,8 +184,7 @@ def _walk(meaning: Any) -> KernelValues:
 
 
 def _check_and_digest(obj: Any, arguments: Any, returned: Any, target: Target) -> bytes:
-    """Return the digest of what *obj* *returned* for a call. Raise `UnknownValueError` if it returns something else
-    now."""
+    """Return the digest of what *obj* *returned* for a call, or raise `UnknownValueError` if it now differs."""
     digest = _walk(returned).digest
     if _walk(_ask_meaning(obj, arguments, target)).digest != digest:
         raise UnknownValueError(f"what {obj} returns for a call has changed since that was compiled")

@@ -100,8 +100,7 @@ def ask_afresh(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Ans
 
 
 def link_key(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Any:
-    """Return the link key of *callee* for a call with *argtypes*; None if it has none. Raise `HookError` if its
-    ``__numba_cuda_link_key__`` raises."""
+    """Return the link key of *callee* for a call with *argtypes*; None if it has none. May raise `HookError`."""
     if callee.link_key is None:
         return None
     with asking(target), _hook_errors(callee, argtypes, f"{KEY_HOOK} "):

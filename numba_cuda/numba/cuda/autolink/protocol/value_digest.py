@@ -61,8 +61,7 @@ _MADE_BY_CODE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 
 
 def value_digest(*values: Any) -> bytes:
-    """Return the SHA-256 of *values*, with what functions and classes in them name. Raise `UnknownValueError` if they
-    lead to a value that has none."""
+    """Return the SHA-256 of *values*, with what functions and classes in them name, or raise `UnknownValueError`."""
     return walk(values).digest
 
 

@@ -210,7 +210,7 @@ def _lower_assign(original: Any, lower: Any, assignment: Any) -> Any:
         return original(lower, assignment)
     _external(lower)  # also of a kernel that only reads attributes, which no key of a cache knows
     lower.var_assign_count[name] = 1
-    lower.varmap[name] = numba_type.called_object()
+    lower.varmap[name] = numba_type.numba_cuda_link_object
     return None
 
 
@@ -224,7 +224,7 @@ def _lower_getattr(original: Any, lower: Any, target: Any, value: Any, attr: str
     numba_type = lower.get_numba_type(value.name)
     if not isinstance(numba_type, CalledObjectType):
         return original(lower, target, value, attr)
-    return lower.store_var(target, constant_of_attribute(numba_type.called_object(), attr)[0])
+    return lower.store_var(target, constant_of_attribute(numba_type.numba_cuda_link_object, attr)[0])
 
 
 @_seams.in_place_of("numba_cuda_mlir.mlir_lowering:MLIRLower.lower_setattr")

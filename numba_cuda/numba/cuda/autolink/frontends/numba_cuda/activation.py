@@ -301,8 +301,6 @@ _ALSO_NEEDED = (
     "numba.cuda.cudadrv.nvrtc:_get_nvrtc_version",
     "numba.cuda.cuda_paths:_get_include_dir",
     "numba.cuda.dispatcher:_Kernel",
-    "numba.cuda.dispatcher:CUDACache._load_overload",
-    "numba.cuda.dispatcher:CUDACache._guard_against_spurious_io_errors",
     "numba.cuda.dispatcher:CUDACache._save_overload",
     "numba.cuda.lowering:CUDALower.lower_call",
     "numba.cuda.memory_management.nrt:NRT_LIBRARY",

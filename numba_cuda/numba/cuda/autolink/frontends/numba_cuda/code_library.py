@@ -118,8 +118,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             self.function_code.add_callee(library.function_code)
 
     def facts(self, cc: tuple[Any, ...], output: str = "cubin") -> BuildFacts:
-        """Return the facts of the kernel, which was linked for *cc* to a ``"cubin"`` or ``"ptx"``; *output* is
-        ``"ltoir"`` if it was not linked."""
+        """Return the facts of the kernel, linked for *cc* to *output*, which is ``"ltoir"`` if it was not linked."""
         from ...function_code.build_record import facts_of
 
         log = (self._linkerinfo_cache.get(cc) or "") if output == "cubin" else ""
@@ -164,8 +163,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     # The link
 
     def plan(self, cc: Any = None) -> LinkPlan:
-        """Return what is linked into this kernel for *cc* (default: the current GPU), besides its own code. Raises
-        `LinkError` as `FunctionCode.plan` does."""
+        """Return what `FunctionCode.plan` does for *cc* (default: the current GPU)."""
         return self.function_code.plan(self.target_for(self._ensure_cc(cc)))
 
     def _runtimes(self, provided: Sequence[tuple[str, LinkInput]]) -> Iterator[tuple[str, LinkInput]]:
