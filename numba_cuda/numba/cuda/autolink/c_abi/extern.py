@@ -146,7 +146,6 @@ class Prototype:
 
     @property
     def c_prototype(self) -> CPrototype:
-        """The types that C sees."""
         return CPrototype(self.return_ctype, tuple(arg.c_type for arg in self.args))
 
     def __str__(self) -> str:

@@ -92,12 +92,10 @@ def _inside(**state: Any) -> Iterator[None]:
 
 
 def questions() -> tuple[Any, ...]:
-    """Return the questions that are being answered, outermost first."""
     return _state.get().questions
 
 
 def answering(question: Any) -> contextlib.AbstractContextManager[None]:
-    """Answer *question* inside the ``with`` block."""
     return _inside(questions=(*questions(), question))
 
 
@@ -107,7 +105,6 @@ def calls_put_off() -> dict[Any, list[Any]] | None:
 
 
 def putting_off(calls: dict[Any, list[Any]] | None) -> contextlib.AbstractContextManager[None]:
-    """Let type inference put off *calls* inside the ``with`` block; none if it is ``None``."""
     return _inside(put_off=calls)
 
 
@@ -117,7 +114,6 @@ def guesses_in_progress() -> Any:
 
 
 def guessing(guesses: Any) -> contextlib.AbstractContextManager[None]:
-    """Let type inference guess results inside the ``with`` block, and note calls in *guesses*."""
     return _inside(guesses=guesses, put_off=None)
 
 
@@ -127,7 +123,6 @@ def lowered_call() -> tuple[Any, Any] | None:
 
 
 def lowering_call(numba_type: Any, loc: Any) -> contextlib.AbstractContextManager[None]:
-    """Lower the call of *numba_type* at *loc* inside the ``with`` block."""
     return _inside(call=(numba_type, loc))
 
 
@@ -170,7 +165,6 @@ def noting_device_functions() -> Iterator[list[Any]]:
 
 
 def note_device_function(function: Any) -> None:
-    """Remember that the hook that is being asked depends on *function*."""
     if (noted := _state.get().device_functions) is not None:
         noted.append(function)
 
@@ -212,7 +206,6 @@ def isolate(dispatcher: Any) -> None:
 
 
 def cc_without_device() -> tuple[int, int, str] | None:
-    """Return the compute capability set by `without_device`, or None."""
     return _state.get().cc
 
 

@@ -35,7 +35,6 @@ class CallArguments:
 
     @property
     def types(self) -> tuple[Any, ...]:
-        """The types in the order of the parameters."""
         return tuple(self.named.values())
 
     def apply(self, function: Callable[..., Any], translate: Callable[[Any], Any] | None = None) -> Any:
@@ -102,13 +101,11 @@ def _check_keywords(signature: inspect.Signature, kws: Mapping[str, Any]) -> Non
 
 
 def _show(signature: inspect.Signature) -> str:
-    """Return the parameters as text, without annotations."""
     named = [each.replace(annotation=_Parameter.empty) for each in signature.parameters.values()]
     return str(inspect.Signature(named))
 
 
 def _argument_type(parameter: inspect.Parameter, argument: Any, function: Callable[..., Any]) -> Any:
-    """Return the type that the function is given for an argument."""
     if isinstance(argument, types.Omitted):  # the default of a device function's own parameter, passed on
         argument = constant_type(as_constant(argument.value))
     if not _requires_literal(parameter, function):

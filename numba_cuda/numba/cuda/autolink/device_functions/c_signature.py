@@ -33,17 +33,14 @@ class CSignature:
 
     @property
     def c_arguments(self) -> tuple[CType, ...]:
-        """The C types of the arguments, without the state."""
         return tuple(_by_value(argument, "an argument") for argument in self.arguments)
 
     @property
     def c_parameters(self) -> tuple[CType, ...]:
-        """The C types of all parameters."""
         return (*self.c_arguments, *(STATE for _ in self.state))
 
     @property
     def c_returns(self) -> CType:
-        """The C type of the result."""
         return _by_value(self.returns, "the result")
 
 
@@ -67,7 +64,6 @@ def _by_value(numba_type: Any, what: str) -> CType:
 
 
 def functor_name(symbol: str) -> str:
-    """Return the name of the functor for the C function *symbol*."""
     return f"{symbol}_functor"
 
 

@@ -55,7 +55,6 @@ class NamedModules:
 
     @property
     def undefined(self) -> tuple[str, ...]:
-        """The functions that are called and not defined."""
         return undefined_functions(self.texts)
 
     def compile_for(self, target: Target, name: str) -> tuple[LinkInput, ...]:

@@ -255,7 +255,6 @@ def _function_for(target: Target, subject: Any, argtypes: Any, state: Any) -> De
 
 
 def _dispatcher(subject: Any, target: Target) -> Any:
-    """Return the device function that *subject* is, or is made into with the options of the kernel."""
     if getattr(getattr(subject, "py_func", None), "__qualname__", "").startswith(_IN_A_KERNEL):
         subject = subject.py_func
     if isinstance(getattr(subject, "py_func", None), pytypes.FunctionType):

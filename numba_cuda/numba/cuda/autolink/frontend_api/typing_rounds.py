@@ -74,11 +74,9 @@ class _Guesses:
     functions: dict[Any, tuple[Any, _Guesses]] = field(default_factory=dict)
 
     def apart(self) -> _Guesses:
-        """Return the same for requests of their own."""
         return dataclasses.replace(self, requests={}, final={})
 
     def add(self, inner: _Guesses) -> None:
-        """Note the requests of a function that is called."""
         for own, others in ((self.requests, inner.requests), (self.final, inner.final)):
             for resolve, each in others.items():
                 own.setdefault(resolve, []).extend(each)
@@ -164,7 +162,6 @@ def _propagate_inner(
 
 
 def _resolve(certain: Requests, final: Requests, passing: Requests) -> None:
-    """Resolve each object's calls together."""
     for resolve in {**final, **passing, **certain}:
         linked = dict.fromkeys(final.get(resolve, []))
         asked = dict.fromkeys([*passing.get(resolve, []), *certain.get(resolve, [])])
@@ -172,7 +169,6 @@ def _resolve(certain: Requests, final: Requests, passing: Requests) -> None:
 
 
 def _guess_calls(propagate: Callable[..., Any], inferer: Any) -> tuple[Requests, Requests]:
-    """Return the calls that are met when results are guessed: with their final types, and all."""
     guesses = _Guesses()
     with guessing(guesses):
         copy = inferer.copy()
@@ -202,7 +198,6 @@ def _guess(propagate: Callable[..., Any], inferer: Any) -> Any:
 
 
 def _note_final(inferer: Any, called_type: Any, signature: Any) -> None:
-    """Note a call with the types that it has in the end."""
     if signature is not None and (hasattr(called_type, "numba_cuda_link_object") or hasattr(called_type, "dispatcher")):
         with _any_error():
             inferer.context.resolve_function_type(called_type, signature.args, {})
@@ -219,7 +214,6 @@ def _any_error() -> Iterator[None]:
 
 
 def _find_uses(inferer: Any) -> Iterator[tuple[Any, Use]]:
-    """Yield called objects and how their results are used, as far as the IR shows it."""
     for block in inferer.func_ir.blocks.values():
         for statement in block.body:
             value: Any = getattr(statement, "value", None)

@@ -58,7 +58,6 @@ class CallRecord:
 
     @property
     def call(self) -> str:
-        """The call as text."""
         return f"{self.object}({', '.join(self.argtypes)})"
 
 
@@ -108,7 +107,6 @@ def facts_of(code: FunctionCode, target: Target, output: str, log: str = "") -> 
 
 
 def _names_of(callee: Callee) -> tuple[str, str]:
-    """Return a name for what has no readable repr, that of a function or a type, and the repr."""
     if isinstance(callee.obj, ExternFunction):
         return str(callee.obj.name), str(callee.obj.name)
     return callee.name, safe_repr(callee.obj, _LONGEST_REPR)
@@ -159,7 +157,6 @@ def check_only_overload(name: str, signatures: Sequence[str]) -> None:
 
 
 def parameter_names(function: Any, count: int) -> tuple[str, ...]:
-    """Return the names of the *count* parameters of a Python function, in the order of its signature."""
     return tuple(inspect.signature(function).parameters)[:count]
 
 

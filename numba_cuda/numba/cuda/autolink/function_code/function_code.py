@@ -100,12 +100,10 @@ class FunctionCode:
 
     @property
     def call_sites(self) -> tuple[CallSite, ...]:
-        """These call sites alone."""
         return tuple(self.origins)
 
     @property
     def has_calls(self) -> bool:
-        """Whether there are any."""
         return any(isinstance(entry, CallSite) for entry in self._entries)
 
     def add_call(self, call: AskedCall) -> None:
@@ -118,7 +116,6 @@ class FunctionCode:
             self.symbols.note_all(code.function_code.symbols)
 
     def add_items(self, items: Iterable[Entry]) -> None:
-        """Link what ``link=`` names."""
         self._entries.update(items)
         self._origins = None
         self._plans.clear()
@@ -236,7 +233,6 @@ class FunctionCode:
 
 
 def is_optimizable(link_input: LinkInput) -> bool:
-    """Return whether *link_input* takes part in link-time optimisation."""
     return link_input.kind in _OPTIMIZABLE
 
 

@@ -115,7 +115,6 @@ class KernelValues(ValuePickler):
         return encoded, asked
 
     def _find_attributes(self, obj: Any) -> list[Any]:
-        """Return the attributes of *obj* that any of the functions may mean."""
         found: list[Any] = []
         for name in sorted(self.names):
             if name.startswith("__"):
@@ -133,12 +132,10 @@ class KernelValues(ValuePickler):
 
     @property
     def files(self) -> dict[str, str]:
-        """The digests of the program's files that all of it comes from, by module."""
         return program_files(self.modules)
 
     @property
     def codes(self) -> set[pytypes.CodeType]:
-        """The code of all functions that were met, and of those in them."""
         functions = (thing for thing in self.things if isinstance(thing, pytypes.FunctionType))
         return {code for function in functions for code in codes(function.__code__)}
 

@@ -71,7 +71,6 @@ def _registries() -> list[Any]:
 
 
 def _tables() -> Iterator[Any]:
-    """Yield the tables by type that Numba has besides registries."""
     from numba.core.typing.typeof import typeof_impl as core_typeof_impl
     from numba.cuda.datamodel import default_manager
     from numba.cuda.models import cuda_data_manager

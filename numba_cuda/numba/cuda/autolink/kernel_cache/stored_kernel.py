@@ -115,7 +115,6 @@ class _KernelPickler(NumbaPickler):
         return super().reducer_override(obj)
 
     def persistent_id(self, obj: Any) -> Any:
-        """Return the reference that stands for *obj*; ``None`` if *obj* itself is pickled."""
         if isinstance(obj, (str, os.PathLike)):
             found = ((place, each.paths) for place, each in enumerate(self._walks) if os.fspath(obj) in each.paths)
             return next((("linked", place, paths.index(os.fspath(obj))) for place, paths in found), None)
@@ -131,13 +130,11 @@ class _KernelUnpickler(pickle.Unpickler):
         self._walks = walks
 
     def persistent_load(self, reference: Any) -> Any:
-        """Return the object that *reference* stands for."""
         kind, place, number = reference
         return (self._walks[place].paths if kind == "linked" else self._walks[place].things)[number]
 
 
 def _place(obj: Any, walks: Iterable[KernelValues]) -> tuple[int, int] | None:
-    """Return which of *walks* met *obj*, and its number there."""
     numbers = ((place, each.number(obj)) for place, each in enumerate(walks))
     return next(((place, number) for place, number in numbers if number is not None), None)
 
@@ -149,7 +146,6 @@ def _type_of_function(cls: Any, dispatcher: Any) -> types.Dispatcher:
 
 
 def _find_called(sites: Iterable[CallSite]) -> Iterator[tuple[Any, str]]:
-    """Yield the objects that are called or passed at *sites*, with names for messages."""
     for site in sites:
         yield site.callee.obj, str(site)
         for given in (getattr(argtype, "numba_cuda_link_object", None) for argtype in site.argtypes):
@@ -158,7 +154,6 @@ def _find_called(sites: Iterable[CallSite]) -> Iterator[tuple[Any, str]]:
 
 
 def _check_reached(walks: list[KernelValues], objects: Iterable[tuple[Any, str]]) -> None:
-    """Raise `NotCacheableError` for a called object that another process could not find."""
     for obj, label in objects:
         owner = getattr(obj, "__self__", obj)
         if obj is not None and not isinstance(owner, types.Type) and _place(owner, walks) is None:
@@ -180,7 +175,6 @@ def _ask_together(calls: Iterable[tuple[Any, Any]], target: Target) -> None:
 
 
 def _ask_meaning(obj: Any, arguments: Any, target: Target) -> Any:
-    """Return which C function, or which function in Python, a device callable says now that a call means."""
     with asking(target):
         return arguments.apply(obj.__numba_cuda_call__)
 
@@ -225,7 +219,6 @@ def _module_to_compare(module: str) -> str:
 
 
 def _content_of(module: str) -> Any:
-    """Return what identifies the code of *module*, which need not be imported."""
     if (record := record_of(module)) is not None:
         return record[0], file_digest(record[1])
     try:

@@ -85,7 +85,6 @@ class Answer:
 
     @property
     def calling(self) -> tuple[CallingCode, ...]:
-        """The items that call objects."""
         return tuple(item for item in self.items if isinstance(item, CallingCode))
 
 
@@ -122,7 +121,6 @@ class AnswerMemory(dict[Identity, tuple[dict[Question, Answer], list[Any]]]):
     """
 
     def of(self, callee: Callee) -> dict[Question, Answer]:
-        """Return the answers of *callee*, to be read and added to."""
         found = self.get(callee.identity)
         if found is None or not all(map(_refers_to, found[1], callee.identified_by)):
             # The weak references live here, and so run their callback only while there is something to forget.

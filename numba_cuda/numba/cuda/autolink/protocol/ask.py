@@ -38,7 +38,6 @@ class AskedCall(CallSite):
 
     @property
     def site(self) -> CallSite:
-        """The call site alone, without an answer."""
         return CallSite(self.callee, self.argtypes, self.filename, self.line, self.function)
 
     def __reduce__(self) -> Any:
@@ -153,7 +152,6 @@ def _check_item(callee: Callee, item: Any) -> Item:
 
 
 def _name_after(callee: Callee, link_input: LinkInput) -> LinkInput:
-    """Return *link_input*; if it has no name, it is called after the object."""
     name = f"{callee.name}{link_input.kind.suffixes[0]}"
     return dataclasses.replace(link_input, name=name) if link_input.name.startswith("<unnamed") else link_input
 

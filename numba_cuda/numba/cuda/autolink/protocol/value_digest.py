@@ -86,7 +86,6 @@ def walk(values: Any, make: Callable[[Collection[str]], Any] | None = None) -> A
 
 
 def codes(code: pytypes.CodeType) -> Iterator[pytypes.CodeType]:
-    """Yield *code* and the code of the functions and classes that are defined in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, pytypes.CodeType):
@@ -111,7 +110,6 @@ class ValuePickler(pickle.Pickler):
 
     @property
     def digest(self) -> bytes:
-        """The SHA-256 of what was pickled."""
         return hashlib.sha256(self._file.getbuffer()).digest()
 
     def write(self, values: Any) -> None:
@@ -334,7 +332,6 @@ def _is_type_class(cls: Any) -> bool:
 
 
 def is_numba_type(value: Any) -> bool:
-    """Return whether *value* is a type of either front end."""
     cls: Any = type(value)
     return _is_type_class(cls)
 
@@ -357,7 +354,6 @@ def _own(obj: Any) -> dict[str, Any]:
 
 
 def _is_made_at_run_time(cls: type) -> bool:
-    """Return whether *cls* is another class than the one that its module has under its name."""
     found: Any = sys.modules.get(cls.__module__)
     for name in cls.__qualname__.split("."):
         found = getattr(found, name, None)
@@ -370,7 +366,6 @@ def _is_remembered(cls: type, name: str) -> bool:
 
 
 def _attributes(*names: str) -> Callable[[Any, Any], Any]:
-    """Return what says that values of a kind are equal if these attributes are."""
     return lambda pickler, obj: [getattr(obj, name) for name in names]
 
 

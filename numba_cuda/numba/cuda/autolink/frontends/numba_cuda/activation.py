@@ -213,7 +213,6 @@ def _current_device(original: Any) -> Any:
 
 @_in_place_of("numba.cuda.dispatcher:_Kernel.bind")
 def _bind(original: Any, kernel: Any) -> None:
-    """Without a GPU, link a compiled kernel and do not load it."""
     if (cc := cc_without_device()) is None:
         original(kernel)
     else:
@@ -263,7 +262,6 @@ def _enable_caching(original: Any, dispatcher: Any) -> None:
 
 @_in_place_of("numba.cuda.target:CUDATypingContext.resolve_value_type")
 def _resolve_value_type(original: Any, context: Any, value: Any) -> Any:
-    """Note the Numba types of objects with linkable code."""
     numba_type = original(context, value)
     if compilation() is not None:
         from ...protocol.call_sites import note_objects

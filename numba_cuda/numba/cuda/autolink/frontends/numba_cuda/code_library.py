@@ -68,7 +68,6 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         return self.function_code.target or self.target_for(self._ensure_cc(None))
 
     def target_for(self, cc: tuple[Any, ...]) -> Target:
-        """Return the target of a link for *cc*."""
         capability, own = ComputeCapability.parse(cc), {"lto": self._lto, "max_registers": self._max_registers or None}
         target = self.function_code.target or Target(capability)
         return dataclasses.replace(target, compute_capability=capability, suffix="", **own)
@@ -79,7 +78,6 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     # What travels with the function
 
     def add_call(self, call: AskedCall) -> None:
-        """Link what the called object provides."""
         self.function_code.add_call(call)
         for code in call.answer.calling:
             self.use_cooperative |= code.library.use_cooperative
@@ -215,7 +213,6 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         return bytes(self.function_code.link(request).code.code).decode()
 
     def emulated_texts(self, cc: Any) -> list[str]:
-        """Return the kernel's PTX with that of all it links, for the emulator."""
         from ...function_code.emulated_texts import emulated_texts
 
         if not self._entries:
@@ -254,7 +251,6 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
     @property
     def entry_name(self) -> str | None:
-        """The kernel's name in the code."""
         return self._entry_name
 
     # Disk caches
@@ -296,7 +292,6 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
 
 def _allow_shared_memory(cufunc: Any) -> None:
-    """Allow the loaded kernel *cufunc* all shared memory that a block of its device may have."""
     attribute = binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
     size = cufunc.device.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN - cufunc.attrs.shared
     driver.cuKernelSetAttribute(attribute, size, cufunc.handle, cufunc.device.id)

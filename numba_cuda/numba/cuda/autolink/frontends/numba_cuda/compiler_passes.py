@@ -69,7 +69,6 @@ class LinkingLower(CUDALower):
             return super().lower()
 
     def lower_call(self, resty: types.Type, expr: ir.Expr) -> Any:
-        """Lower one call, and note which symbols it declares and calls."""
         signature = self.fndesc.calltypes[expr]
         in_progress = compilation()
         if in_progress is None or not isinstance(self.library, LinkingCodeLibrary):

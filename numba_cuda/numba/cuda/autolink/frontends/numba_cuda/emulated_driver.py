@@ -52,7 +52,6 @@ def _code(library: Any) -> ObjectCode:
 
 @_in_place_of("numba.cuda.memory_management.nrt:_Linker")
 def _runtime_linker(original: Any, *args: Any, **options: Any) -> Any:
-    """Link numba-cuda's own runtime to PTX."""
     linker = original(*args, **options)
     linker.complete = lambda: ObjectCode.from_ptx(linker.get_linked_ptx())
     return linker
@@ -116,7 +115,6 @@ def deactivate() -> None:
 
 
 def active() -> bool:
-    """Return whether numba-cuda runs on the emulated driver."""
     return _seams.active and activation.is_active()
 
 

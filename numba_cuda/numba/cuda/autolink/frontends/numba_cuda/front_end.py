@@ -174,7 +174,6 @@ def _only_overload(kernel: Any) -> Any:
 
 
 def is_device_function(function: Any) -> bool:
-    """Return whether *function* is a device function of numba-cuda."""
     return isinstance(function, CUDADispatcher) and bool(function.targetoptions.get("device"))
 
 
@@ -224,5 +223,4 @@ class CompiledCode:
 
 
 def code_for_bind(kernel: CUDADispatcher, argtypes: tuple[Any, ...]) -> CompiledCode:
-    """Return the code of *kernel* for arguments of the types *argtypes*, compiled if it is not."""
     return CompiledCode(kernel, argtypes)
