@@ -57,7 +57,6 @@ _BY_NAME = {c_type.cxx: c_type for c_type in _SCALARS.values()}
 
 
 def pointer_to(cxx: str) -> CType:
-    """Return the C type of a pointer to the C++ type *cxx*."""
     name = cxx.removeprefix("const ")
     pointee = pointer_to(name.removesuffix("*")) if name.endswith("*") else _BY_NAME.get(name)
     return CType(f"{cxx}*", "pointer", 8, 8, pointee)
@@ -220,7 +219,6 @@ def memory_layout(numba_type: types.Type, *, as_in_cxx: bool = True) -> Layout:
 
 
 def fields_of_record(record: Any) -> tuple[CField, ...]:
-    """Return the fields of a record that can be members of a C++ struct by their names."""
     return c_fields((name, record.offset(name), field_type) for name, field_type in record.members)
 
 
@@ -242,7 +240,6 @@ def _field_ctype(numba_type: Any) -> CType:
 
 
 def layout_of_fields(fields: Iterable[Layout]) -> Layout:
-    """Return where a struct has its *fields*, in their order."""
     offsets, end, align = [], 0, 1
     for field in fields:
         offsets.append(end + -end % field.align)

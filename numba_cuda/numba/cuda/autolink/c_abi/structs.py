@@ -43,7 +43,6 @@ class CArray(CType):
 
 
 def is_struct(numba_type: Any) -> bool:
-    """Return whether C sees a value of *numba_type* as a struct of several members."""
     return isinstance(numba_type, types.Record) or (isinstance(numba_type, types.BaseTuple) and len(numba_type) > 0)
 
 

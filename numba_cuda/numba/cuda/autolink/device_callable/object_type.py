@@ -56,7 +56,6 @@ class DeviceCallableType(types.Callable, types.Opaque):
 
     @classmethod
     def of(cls, obj: Any) -> DeviceCallableType:
-        """Return the type of *obj*, the same one as long as the object lives."""
         known_as = identity(obj)
         return _types.get(known_as) or _types.setdefault(known_as, cls(obj))
 

@@ -126,7 +126,6 @@ _others: list[Vocabulary] = []
 
 
 def register(vocabulary: Vocabulary) -> None:
-    """Let the core know the types of another front end."""
     if vocabulary not in _others:
         _others.append(vocabulary)
 
@@ -152,7 +151,6 @@ def vocabulary_of_kernel(kernel: Any) -> Vocabulary:
 
 
 def front_end_of(kernel: Any) -> FrontEnd:
-    """Return the front end that made *kernel*; numba-cuda for what is not a kernel."""
     return cast(FrontEnd, importlib.import_module(vocabulary_of_kernel(kernel).front_end))
 
 

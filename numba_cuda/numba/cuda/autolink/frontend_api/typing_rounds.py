@@ -109,7 +109,6 @@ def note_guessed(resolve: Resolve, request: Any) -> None:
 
 
 def use_of(called: Any) -> Use:
-    """Return how the kernel uses what the object *called* returns, while types are guessed."""
     found: Use = current_state().guesses.uses.get(id(called), Use())
     return found
 

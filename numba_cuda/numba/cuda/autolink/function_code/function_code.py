@@ -120,12 +120,10 @@ class FunctionCode:
         self._plans.clear()
 
     def add_glue(self, link_input: LinkInput) -> None:
-        """Link a function that a call goes through."""
         self._glue.add(link_input)
         self._plans.clear()
 
     def add_callee(self, callee: FunctionCode, line: int | None = None) -> None:
-        """Link what a function needs that is called, at *line* or where code is being lowered."""
         self.add_items(callee._entries)
         self._glue.update(callee._glue)
         self.calls.add(callee, line=line)

@@ -72,7 +72,6 @@ class Callee:
 
     @property
     def folder(self) -> str:
-        """The folder of the module that defines the object's class; empty if there is none."""
         return os.path.dirname(getattr(sys.modules.get(self._defined.__module__), "__file__", None) or "")
 
     @property
@@ -99,7 +98,6 @@ def _parts_of_identity(obj: Any) -> tuple[Any, ...]:
 
 
 def identity(obj: Any) -> Identity:
-    """Return what identifies *obj* while it lives."""
     return tuple(map(id, _parts_of_identity(obj)))
 
 

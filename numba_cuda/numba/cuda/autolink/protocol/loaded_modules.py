@@ -96,7 +96,6 @@ def distribution_of(package: str) -> tuple[Any, ...] | None:
 
 @functools.cache
 def record_of(package: str) -> tuple[str, str] | None:
-    """Return the version of the distribution of a *package*, and the path of its record."""
     try:
         found = importlib.metadata.distribution(package)
     except (importlib.metadata.PackageNotFoundError, ValueError):

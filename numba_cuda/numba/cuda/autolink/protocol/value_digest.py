@@ -112,7 +112,6 @@ class ValuePickler(pickle.Pickler):
         return hashlib.sha256(self._file.getbuffer()).digest()
 
     def write(self, values: Any) -> None:
-        """Pickle *values*. Raise `UnknownValueError` for what pickle refuses."""
         try:
             self.dump(values)
         except UnknownValueError:
@@ -122,7 +121,6 @@ class ValuePickler(pickle.Pickler):
             raise UnknownValueError(f"{at}{type(error).__name__}: {error}") from error
 
     def number(self, thing: Any) -> int | None:
-        """Return the place of *thing* in ``things``; ``None`` if it was not met."""
         return self._numbers.get(_identity(thing))
 
     def persistent_id(self, obj: Any) -> Any:

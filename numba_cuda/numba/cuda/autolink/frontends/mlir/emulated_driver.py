@@ -67,7 +67,6 @@ def activate() -> None:
 
 
 def deactivate() -> None:
-    """Detach it. What it found stays valid."""
     _seams.restore()
 
 

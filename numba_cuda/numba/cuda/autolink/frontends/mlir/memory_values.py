@@ -51,7 +51,6 @@ def data_pointer(array: Any) -> Any:
 
 
 def store(builder: Any, core: Any, value: Any, address: Any) -> None:
-    """Store a *value* of the *core* type, numba-cuda's, at an *address* where C++ reads it."""
     layout = memory_layout(core)
     if isinstance(core, types.Record):
         data = llvm.load(ir.Type.parse(f"!llvm.array<{layout.size} x i8>"), value)
@@ -71,7 +70,6 @@ def _store_number(builder: Any, core: Any, value: Any, address: Any, align: int)
 
 
 def load(builder: Any, core: Any, in_memory: Any, address: Any) -> Any:
-    """Return the value of a *core* type that C++ has stored as an *in_memory* type at an *address*."""
     layout = memory_layout(in_memory)
     if isinstance(in_memory, types.NestedArray):
         size = layout.size // in_memory.shape[0]

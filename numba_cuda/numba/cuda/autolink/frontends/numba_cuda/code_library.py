@@ -108,10 +108,6 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         for cache in self._ptx_cache, self._ltoir_cache, self._cubin_cache:
             cache.clear()
 
-    @property
-    def _entries(self) -> tuple[Entry, ...]:
-        return self.function_code.entries
-
     def add_linking_library(self, library: Any) -> None:
         super().add_linking_library(library)
         if isinstance(library, LinkingCodeLibrary):
@@ -139,7 +135,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         """The text of the modules; with canonical names if external code is linked, so that equal links are
         recognised. What hooks compile becomes external code, whose names must not meet those of the kernel."""
         if self._llvm_strs is None and (
-            self._entries or (self._entry_name is None and current_state().hook_target is not None)
+            self.function_code.entries or (self._entry_name is None and current_state().hook_target is not None)
         ):
             modules = [*map(str, self.modules)]
             if self._entry_name is None:
@@ -174,7 +170,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
     def _links_more(self) -> bool:
         """Whether the kernel is not numba-cuda's business alone: more than its own code is linked, or missing."""
-        return bool(self._entries or self.needs_cudadevrt or self.function_code.referenced)
+        return bool(self.function_code.entries or self.needs_cudadevrt or self.function_code.referenced)
 
     def get_cubin(self, cc: Any = None) -> Any:
         """Return the linked cubin (a `cuda.core.ObjectCode`) for *cc*, and set the callbacks of its module."""
@@ -194,7 +190,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         which a kernel was compiled, and allows 48 KB of dynamic shared memory."""
         cufunc = super().get_cufunc()
         if cufunc not in self._with_shared_memory:
-            if self._entries:
+            if self.function_code.entries:
                 _allow_shared_memory(cufunc)
             self._with_shared_memory.add(cufunc)
         if self._setup_functions and not cufunc.module.initialized:
@@ -215,14 +211,14 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def emulated_texts(self, cc: Any) -> list[str]:
         from ...function_code.emulated_texts import emulated_texts
 
-        if not self._entries:
+        if not self.function_code.entries:
             own = [self.get_lto_ptx(cc=cc)] if self._lto else self.get_asm_strs(cc=cc)
             return [text.rstrip("\0") for text in own]
         return emulated_texts(self.function_code, self.plan(cc).target, self.own_inputs(cc))
 
     def link_request(self, cc: Any, output: str) -> LinkRequest | None:
         """Return the link that makes the ``"cubin"`` or ``"ptx"`` for *cc*; ``None`` if numba-cuda links it alone."""
-        is_ours = self._links_more() if output == "cubin" else self._entries and self._lto
+        is_ours = self._links_more() if output == "cubin" else self.function_code.entries and self._lto
         return self._request(self.target_for(self._ensure_cc(cc)), output) if is_ours else None
 
     def _request(self, target: Target, output: str) -> LinkRequest:
@@ -254,7 +250,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     @property
     def brings_external_code(self) -> bool:
         """Whether more is linked than numba-cuda's own runtime, which numba-cuda can pickle."""
-        return any(entry is not NRT_LIBRARY for entry in self._entries)
+        return any(entry is not NRT_LIBRARY for entry in self.function_code.entries)
 
     def _reduce_class(self) -> type:
         """Pickle a plain kernel as numba-cuda's own class, so that it loads where this project is not installed."""
@@ -275,7 +271,6 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
     @classmethod
     def restore(cls, function_code: FunctionCode | None = None, **state: Any) -> LinkingCodeLibrary:
-        """Return the library with this `state`. Its link asks the called objects again."""
         library: LinkingCodeLibrary = super()._rebuild(**state)
         runtime, library._linking_files = library._linking_files, LinkedItems(library)
         library._linking_files.update(runtime)
