@@ -20,12 +20,12 @@ from cuda import pathfinder
 from cuda.core import ObjectCode
 
 from numba_cuda_autolink.package_versions import version_of
+from numba_cuda_autolink.short_tracebacks import warn_user
 
 from .cache.key import CacheKey
 from .cache.store import Fetched, current_store
 from .compile.plan_programs import called_in, current_keys, keys_of, write_debug_sources
 from .diagnostics import progress, timeline
-from .diagnostics.short_tracebacks import warn_user
 from .diagnostics.signal_handlers import interrupts_unchanged
 from .inputs import kinds
 from .inputs.link_input import LinkInput, from_item

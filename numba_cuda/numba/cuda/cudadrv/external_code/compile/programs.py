@@ -13,10 +13,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from numba_cuda_autolink.short_tracebacks import warn_user
+
 from ..cache.store import CacheStore, Origin, current_store
 from ..diagnostics import progress, timeline
 from ..diagnostics.messages import shown_log
-from ..diagnostics.short_tracebacks import warn_user
 from ..diagnostics.signal_handlers import interrupts_unchanged
 from ..inputs import kinds
 from ..inputs.c_prototypes import CalledFunction

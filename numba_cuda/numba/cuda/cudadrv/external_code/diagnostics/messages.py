@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 from numba_cuda_autolink.errors import bounded, printable
-
-from .short_tracebacks import short_traceback
+from numba_cuda_autolink.short_tracebacks import short_traceback
 
 _LONGEST_REPR = 120
 _LONGEST_LINE = 119  # characters of the first line of a message

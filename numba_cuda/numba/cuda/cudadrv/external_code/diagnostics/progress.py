@@ -17,8 +17,9 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from numba_cuda_autolink.short_tracebacks import running_shell
+
 from .messages import printable
-from .short_tracebacks import running_shell
 
 if TYPE_CHECKING:
     from rich.live import Live

@@ -7,7 +7,7 @@ import ast
 import linecache
 import re
 
-from .short_tracebacks import running_shell
+from numba_cuda_autolink.short_tracebacks import running_shell
 
 _CELL = re.compile(r"(?:.*[/\\])?ipykernel_\d+[/\\]\d+\.py|<ipython-input-.*>")
 _LONGEST_LINE = 100
