@@ -69,13 +69,11 @@ class FileLock:
                         return cls(path, descriptor)
 
     def beat(self) -> None:
-        """Show that this process lives."""
         if (descriptor := self._descriptor) is not None:
             with contextlib.suppress(OSError):
                 os.utime(descriptor)
 
     def release(self) -> None:
-        """Unlock and remove the file."""
         if self._descriptor is None:
             return
         descriptor, self._descriptor = self._descriptor, None

@@ -57,7 +57,6 @@ class DiskEntries:
 
     @property
     def is_open(self) -> bool:
-        """Whether the directory is used, and can be."""
         return self._files is not None
 
     def path(self, digest: bytes) -> str | None:
@@ -245,7 +244,6 @@ class DiskEntries:
         return removed
 
     def _files_in(self, folder: str) -> list[os.DirEntry[str]]:
-        """The files, pipes, links and so on in a folder of this directory."""
         return _files_in(os.path.join(self._root, folder))
 
     def _folders(self, path: str) -> tuple[str, str, str]:
@@ -340,7 +338,6 @@ def _time_of(file: os.DirEntry[str]) -> float:
 
 
 def _make_private(folder: str) -> None:
-    """Create *folder* and the missing folders above it, for this user alone."""
     try:
         os.mkdir(folder, 0o700)
     except FileNotFoundError:

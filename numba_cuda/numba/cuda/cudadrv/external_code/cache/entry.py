@@ -58,7 +58,6 @@ class StoredEntry:
 
 
 def pack(key: CacheKey, data: bytes) -> bytes:
-    """Return the entry that holds *data* under *key*."""
     header = json.dumps({"kind": key.kind, "name": key.name, "parts": key.table}).encode()
     prefix = _PREFIX.pack(_MAGIC, len(header), len(data), key.digest)
     rest = header + data

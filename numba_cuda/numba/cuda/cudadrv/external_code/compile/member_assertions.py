@@ -44,12 +44,10 @@ class WrongMember:
     field: CField
 
     def __str__(self) -> str:
-        """The member as the class has it."""
         return f"{self.type} {self.name} at byte {self.offset} of {self.struct}"
 
     @property
     def expected(self) -> str:
-        """The member as the record has it."""
         return f"{self.field.type.cxx} {self.name} at byte {self.field.offset}"
 
 

@@ -147,7 +147,6 @@ def _functions_needed(plan: LinkPlan, kernel_code: KernelCode) -> tuple[str, ...
 
 
 def compile_own_code(kernel_code: KernelCode) -> tuple[LinkInput, ...]:
-    """Return the kernel's own code as the linker takes it."""
     return tuple(_compile_modules(each) if isinstance(each, LLVMModules) else each for each in kernel_code.inputs)
 
 

@@ -41,7 +41,6 @@ class Beginning(NamedTuple):
 
     @classmethod
     def of(cls, code: str) -> Beginning | None:
-        """Return the beginning of *code*, or ``None`` if it includes nothing there."""
         kept: list[str] = []
         depth, end, line, name, found = 0, 0, 1, "", None
         includes = False
@@ -140,12 +139,10 @@ class PrecompiledHeaders:
 
 
 def enabled() -> bool:
-    """Whether headers are precompiled: unless ``NUMBA_CUDA_AUTOLINK_PCH`` is 0."""
     return os.environ.get(VARIABLE, "").strip() != "0"
 
 
 def worth(unit: TranslationUnit, manifest: HeaderManifest) -> bool:
-    """Return whether *unit*, which reads the headers of *manifest*, can use precompiled ones."""
     return enabled() and not manifest.has_path and not any(unit.option(option) for option in _REFUSED)
 
 

@@ -105,7 +105,6 @@ class CachedUnit:
             return self._current() if self._is_cacheable and self._headers.on_record() else None
 
     def is_slow(self, called: Called = ()) -> bool:
-        """Whether it is to be compiled, and has many headers."""
         try:
             known = self.known()
         except OSError:  # which `fetched` reports
@@ -261,7 +260,6 @@ class CachedUnit:
         return data
 
     def _is_new(self, store: CacheStore) -> bool:
-        """Whether no program of this source is in a cache."""
         return (
             self._is_cacheable
             and not store.settings.verify
@@ -289,7 +287,6 @@ class CachedUnit:
         return data, is_certain
 
     def _checked(self, compile_: Compile, checks: _Checks) -> Compiled:
-        """Compile the unit, and check the types of the functions that are called."""
         if not (called := checks.called):
             return compile_(self.unit)
         from ..platform.child_process import ChildEndedError
@@ -363,7 +360,6 @@ def _list_hidden(program: CacheKey, called: Called) -> tuple[CalledFunction, ...
 
 
 def _unchecked(program: CacheKey, called: Called) -> Called:
-    """Return those of the functions *called* of *program* whose types are not known to be those of the calls."""
     store = current_store()
     derived = set(map(tuple, json.loads((store.get(derived_key(program)) if called else None) or b"[]")))
     others = [each for each in called if (each.symbol, each.types) not in derived]
@@ -376,7 +372,6 @@ def _packed(compiled: Compiled) -> bytes:
 
 
 def unpacked(data: bytes) -> tuple[bytes, str]:
-    """Return the program's code and NVRTC's log."""
     end = 8 + int.from_bytes(data[:8], "little")
     return data[end:], data[8:end].decode()
 

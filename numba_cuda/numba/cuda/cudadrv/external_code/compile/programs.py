@@ -227,7 +227,6 @@ def _write_debug_sources(unit: TranslationUnit) -> None:
 
 
 def _program(unit: CachedUnit, fetched: FetchedProgram) -> Program:
-    """Return what was *fetched* as a record, and warn if NVRTC warned."""
     code, log = unpacked(fetched.data)
     warning = ""
     if log and (messages := messages_outside_toolkit(log)):

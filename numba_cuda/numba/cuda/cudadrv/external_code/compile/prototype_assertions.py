@@ -63,7 +63,6 @@ class PrototypeError(CompileError):
 
 
 def has_structs(called: Sequence[CalledFunction]) -> bool:
-    """Whether structs by value are compared, which may not be possible."""
     return any(_has_leaves(each) for each in called)
 
 
@@ -99,7 +98,6 @@ def _assertion(called: CalledFunction, number: int) -> str:
 
 
 def questions(called: Sequence[CalledFunction]) -> list[str]:
-    """Return the name expressions to ask where structs are compared."""
     numbers = [number for number, each in _named(called) if _has_leaves(each)]
     return [question(numbers, _SPACE)] if numbers else []
 

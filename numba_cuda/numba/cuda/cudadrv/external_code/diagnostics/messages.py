@@ -106,5 +106,4 @@ def items(what: str, values: Any, expected: str, most: int | None = None) -> lis
 
 
 def shown(value: Any, longest: int = _SHORT) -> str:
-    """Return a value's type and its repr, shortened to *longest* characters."""
     return "None" if value is None else f"{type(value).__name__} {safe_repr(value, longest)}"

@@ -23,7 +23,6 @@ def cell_name(filename: str) -> str | None:
 
 
 def shown_file(filename: str) -> str:
-    """Return *filename*, or the name of the cell that it stands for."""
     return cell_name(filename) or filename
 
 

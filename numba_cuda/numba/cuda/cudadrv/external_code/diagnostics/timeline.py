@@ -38,7 +38,6 @@ class Span:
 
     @property
     def end(self) -> float:
-        """When it ended, in seconds since the epoch."""
         return self.start + self.seconds
 
 
@@ -63,7 +62,6 @@ _open: ContextVar[OpenSpan | None] = ContextVar("numba_cuda_autolink_span", defa
 
 @contextlib.contextmanager
 def recording(timeline: Timeline) -> Iterator[None]:
-    """Record what ends inside the ``with`` block in *timeline*."""
     token = _current.set(timeline)
     try:
         yield
@@ -113,6 +111,5 @@ def _recorded(timeline: Timeline, opened: OpenSpan, kind: str, name: str) -> Ite
 
 
 def in_process(process: int) -> None:
-    """Note that the process with this id does the work of the innermost span."""
     if (opened := _open.get()) is not None:
         opened.process = process

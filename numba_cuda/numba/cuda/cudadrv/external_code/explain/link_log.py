@@ -36,7 +36,6 @@ _PTX_LINE = re.compile(r"ptx input, line (\d+)")
 
 
 def explain_failure(job: LinkJob, log: str) -> LinkError:
-    """Return the error that says what nvJitLink's *log* means."""
     if found := _TOO_MUCH.search(log):
         memory, remedy = _REMEDIES[found[1]]
         used, most = (f"{int(size, 16) / 1024:.1f}".removesuffix(".0") for size in found.group(2, 3))
@@ -117,7 +116,6 @@ def _unexplained(job: LinkJob, at_fault: list[Part], log: str) -> LinkError:
 
 
 def _rejected(at_fault: Sequence[Part]) -> str:
-    """Return the diagnosis where only the log says what the linker found wrong."""
     if not at_fault:
         return "nvJitLink rejects the inputs together"
     planned = at_fault[0].planned
@@ -129,7 +127,6 @@ def _rejected(at_fault: Sequence[Part]) -> str:
 
 
 def _found_by_trial(job: LinkJob) -> tuple[list[Part], str]:
-    """Return the part that the linker refuses or does not survive alone, and what it reports."""
     with contextlib.suppress(TrialError):
         outcomes = run_trials(job.parts, [[index] for index in range(len(job.parts))], job.plan.target.arch)
         if (index := worst(outcomes)) is not None:

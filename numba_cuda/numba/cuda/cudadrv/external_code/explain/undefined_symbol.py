@@ -38,7 +38,6 @@ _REMEDY_FOR_VARIABLES = (
 
 
 def symbol_in_log(log: str) -> str | None:
-    """Return the first undefined symbol that the linker's *log* names, or ``None``."""
     found = _UNDEFINED.search(log)
     return next(group for group in found.groups() if group) if found else None
 
@@ -59,7 +58,6 @@ def symbol_in_parts(job: LinkJob) -> str | None:
 
 
 def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
-    """Return the error for an undefined *symbol*."""
     declared = _declarations(job, symbol)
     is_variable = bool(declared) or symbol == undefined_variable(log)
     external = [part for part in job.parts if part.planned is not None]
@@ -87,14 +85,12 @@ def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
 
 
 def _declarations(job: LinkJob, symbol: str) -> list[str]:
-    """Return where CUDA C++ declares *symbol* as a variable that other code defines."""
     sources = [each for each in job.plan.inputs if each.input.kind is kinds.CUDA]
     found = [(each, extern_declaration(each.input.code.decode(), symbol)) for each in sources]
     return [f"declared by: {each}, line {declaration[1]}" for each, declaration in found if declaration is not None]
 
 
 def _variables_among(defined: Mapping[Part, frozenset[str]]) -> dict[Part, frozenset[str]]:
-    """Return the parts that are variables of Python, with their names."""
     return {part: names for part, names in defined.items() if part.planned and part.planned.input.variable is not None}
 
 
@@ -107,7 +103,6 @@ def _definitions(names: frozenset[str] | None) -> str:
 
 
 def _names_in(part: Part, target: Target) -> frozenset[str] | None:
-    """Return the symbols that *part* defines; ``None`` if they cannot be read."""
     source = part.planned.input if part.planned is not None else None
     if source is not None and source.kind is kinds.BITCODE:
         return frozenset(bitcode.defined(source) or ()) or None
@@ -124,7 +119,6 @@ def _names_in(part: Part, target: Target) -> frozenset[str] | None:
 
 
 def _similar_names(symbol: str, defined: Mapping[Part, Iterable[str]]) -> tuple[list[str], str]:
-    """Return what is defined under a name similar to *symbol*, and what to do about it."""
     mangled = [
         (part, name) for part, names in defined.items() for name in names if mangled_names.base_name(name) == symbol
     ]

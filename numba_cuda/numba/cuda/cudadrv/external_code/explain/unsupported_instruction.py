@@ -36,12 +36,10 @@ _ARCHITECTURES = ("75", "80", "86", "87", "89", "90", "90a", "100", "100a", "103
 
 
 def unsupported_in(log: str) -> re.Match[str] | None:
-    """Return ptxas's message in *log* of an instruction that the architecture does not have, or ``None``."""
     return _UNSUPPORTED.search(log)
 
 
 def unsupported_in_link(job: LinkJob, found: re.Match[str], log: str) -> LinkError:
-    """Return the error for the *found* message in the *log* of a link."""
     named = [part for part in job.parts if part.name and part.name in log]
     if named and named[0].kind is kinds.PTX:
         return _error(job.plan, [named[0].origin], found, named[0].code, log)
@@ -57,7 +55,6 @@ def unsupported_in_link(job: LinkJob, found: re.Match[str], log: str) -> LinkErr
 def unsupported_in_source(
     plan: LinkPlan, source: PlannedInput, kernel_code: KernelCode, found: re.Match[str], log: str
 ) -> LinkError:
-    """Return the error for the *found* message in NVRTC's *log* of a *source* that it compiles to machine code."""
     target = dataclasses.replace(plan.target, lto=True)
     code = programs.compiled(source.input, target).code
     return _error(
@@ -94,7 +91,6 @@ def _text(ptx: bytes | None) -> str:
 
 
 def _line(ptx: bytes | None, found: re.Match[str]) -> tuple[int, str]:
-    """Return the line of *ptx* that ptxas means, or the first that has what ptxas names."""
     lines = [line.strip() for line in _text(ptx).splitlines()]
     number, wanted = int(found["line"]), _words(found["what"])
     if number <= len(lines) and wanted <= _words(lines[number - 1]):

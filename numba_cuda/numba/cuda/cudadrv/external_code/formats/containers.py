@@ -54,12 +54,10 @@ def pieces(kind: str, code: bytes) -> Iterator[Piece]:
 
 
 def has_compressed_piece(kind: str, code: bytes) -> bool:
-    """Return whether a piece of *code* is compressed and cannot be read here."""
     return any(piece.code is None for piece in _known_pieces(kind, code))
 
 
 def has_ltoir(kind: str, code: bytes) -> bool:
-    """Return whether *code* is LTO-IR, or has a piece that is."""
     return any(piece.kind == "LTO-IR" for piece in _known_pieces(kind, code))
 
 

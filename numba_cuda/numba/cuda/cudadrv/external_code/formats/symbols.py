@@ -59,7 +59,6 @@ def find_undefined(kind: str, code: bytes) -> frozenset[str]:
 
 
 def kernels_in(kind: str, code: bytes) -> frozenset[str]:
-    """Return the kernels that code of *kind* defines, as far as it can be read."""
     found: set[str] = set()
     with contextlib.suppress(FormatError):
         for piece in pieces(kind, code):

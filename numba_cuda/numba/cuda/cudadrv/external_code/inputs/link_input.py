@@ -37,7 +37,6 @@ class LinkInputError(PrintableError, ValueError):
 
     @classmethod
     def unknown_item(cls, item: Any) -> LinkInputError:
-        """Return the error for an *item* of a type that cannot be linked."""
         hint = ""
         if inspect.iscoroutine(item):
             item.close()  # or Python warns that nobody awaited it
@@ -147,7 +146,6 @@ def line_marker(name: str, line: int = 1) -> str:
 
 
 def is_item(item: Any) -> bool:
-    """Return whether *item* is of a type that `from_item` takes."""
     return isinstance(item, (LinkableCode, ObjectCode, str, os.PathLike)) or type(item).__module__ == _OTHER_LINKABLES
 
 
@@ -240,7 +238,6 @@ def _text_fault(text: str) -> str:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts in the fields of compile options."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, tuple):

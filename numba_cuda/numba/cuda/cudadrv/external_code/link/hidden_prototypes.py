@@ -90,7 +90,6 @@ def _remember(job: LinkJob, part: Part, names: Collection[str]) -> _Found | None
 
 
 def _find(job: LinkJob, part: Part, names: Collection[str]) -> _Found | None:
-    """Return the interface of *part*; None if the link that shows it fails."""
     arch = job.plan.target.arch
     if not names:  # compressed machine code or PTX
         cubin = relocatable_cubin(part, arch)

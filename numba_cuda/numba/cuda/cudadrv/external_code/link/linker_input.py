@@ -33,7 +33,6 @@ class Part:
 
     @property
     def origin(self) -> str:
-        """Where it comes from, for messages."""
         return "the kernel's own code" if self.planned is None else str(self.planned)
 
     @property
@@ -59,12 +58,10 @@ class LinkJob:
 
     @property
     def has_ltoir(self) -> bool:
-        """Whether the link needs link-time optimisation."""
         return any(part.kind is kinds.LTO_IR for part in self.parts)
 
 
 def list_origins(parts: Sequence[Part]) -> str:
-    """Return the origins of *parts*, for a message."""
     return "; ".join(part.origin for part in parts)
 
 

@@ -47,7 +47,6 @@ def definers_in_ltoir(modules: Sequence[Linkable], symbol: str, arch: str) -> li
 
 
 def definitions_of(names: tuple[str, ...], arch: str) -> bytes:
-    """Return LTO-IR that defines functions called *names*."""
     return _module(names, arch, is_kernel=False)
 
 
@@ -87,7 +86,6 @@ def relocatable_cubin(code: Linkable, arch: str) -> bytes | None:
 def _link(
     modules: Sequence[bytes | Linkable], arch: str, output: str = "cubin", *, isolated: bool = True, **how: Any
 ) -> Outcome:
-    """Link LTO-IR *modules* with the linker options *how*, in a child process if *isolated*."""
     try:
         inputs = [
             LinkInput(LTO_IR, each, name=f"module {number}") if isinstance(each, bytes) else each

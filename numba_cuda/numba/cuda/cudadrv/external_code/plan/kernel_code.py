@@ -28,7 +28,6 @@ class SymbolSite(NamedTuple):
         return _POINTER.sub("i8*", self.prototype)
 
     def called(self, symbol: str) -> CalledFunction:
-        """Return what it expects of the function *symbol*."""
         return CalledFunction(symbol, self.c_prototype or prototype_of_llvm(self.prototype), self.call)
 
 
@@ -61,5 +60,4 @@ class KernelCode:
         return {symbol: sites[0].prototype for symbol, sites in self.sites.items()}
 
     def referenced_by(self, symbol: str) -> str:
-        """Return what references *symbol*, for a message."""
         return self.sites[symbol][0].call if symbol in self.sites else "linked code, not by a call in Python"

@@ -78,7 +78,6 @@ class LinkPlan:
 
     @classmethod
     def of(cls, kernel: str, target: Target, provided: Iterable[tuple[str, LinkInput]]) -> LinkPlan:
-        """Plan a link of what is *provided*: pairs of an origin and an input, in order of use."""
         origins: dict[tuple[LinkInput, str], dict[str, None]] = {}
         setup: list[Callable[[Any], None]] = []
         teardown: list[Callable[[Any], None]] = []
@@ -126,7 +125,6 @@ def _unit_of(group: list[PlannedInput]) -> PlannedInput:
 
 
 def join_sources(sources: Sequence[LinkInput]) -> LinkInput:
-    """Return the translation unit that a link makes of *sources* of one unit and equal options."""
     if len(sources) == 1:
         return sources[0]
     options = sources[0].options

@@ -161,12 +161,10 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
 
     @property
     def pid(self) -> int:
-        """The id of the process."""
         return self._process.pid
 
     @property
     def has_ended(self) -> bool:
-        """Whether it answers no more requests."""
         return self._ended is not None or self._process.poll() is not None
 
     def request(self, content: Content, blobs: Sequence[bytes] = (), *, timeout: float | None = None) -> Reply:
@@ -305,7 +303,6 @@ def limited_memory(most: int) -> int:
 
 
 def absolute_path() -> list[str]:
-    """Return the entries of ``sys.path`` that do not depend on the working directory."""
     return [entry for entry in sys.path if isinstance(entry, str) and os.path.isabs(entry)]
 
 

@@ -42,12 +42,10 @@ def nvvm_version() -> Version | None:
 
 @functools.cache
 def versions() -> dict[str, Version | None]:
-    """Return the versions of NVRTC, NVVM and nvJitLink; ``None`` for one that is not there."""
     return {library: _load(library)[0] for library in ("NVRTC", "NVVM", "nvJitLink")}
 
 
 def version_texts() -> dict[str, str]:
-    """Return the versions of those of them that are there, as text."""
     return {name: ".".join(map(str, version)) for name, version in versions().items() if version}
 
 
@@ -101,7 +99,6 @@ def nvrtc_build() -> str:
 
 @functools.cache
 def nvjitlink_build() -> str:
-    """Return what identifies nvJitLink's build."""
     return f"{_show(nvjitlink_version())} {_library('nvJitLink')}"
 
 
@@ -151,7 +148,6 @@ def _build(path: str) -> str:
 
 
 def _build_id(path: str) -> bytes:
-    """Return the build ID in the notes of a 64-bit ELF file."""
     with open(path, "rb") as file:
         magic, program_headers, size, count = struct.unpack("<4sx27xQ14xHH", file.read(58))
         file.seek(program_headers)
