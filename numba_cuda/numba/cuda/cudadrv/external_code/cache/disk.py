@@ -188,7 +188,7 @@ class DiskEntries:
         many; or in a new directory for temporary files. Return its path; raise `OSError` if neither can be written."""
         with contextlib.suppress(OSError):
             if (place := self.private_folder(folder)) is not None:
-                path = _write_file(os.path.join(place, name), data, place)
+                path = write_file(os.path.join(place, name), data, place)
                 others = [file for file in self._files_in(folder) if file.path != path]
                 kept = 1
                 for file in sorted(others, key=_time_of, reverse=True):
@@ -197,7 +197,7 @@ class DiskEntries:
                         os.unlink(file.path)
                 return path
         place = tempfile.mkdtemp(prefix=f"numba-cuda-autolink-{folder}-")
-        return _write_file(os.path.join(place, name), data, place)
+        return write_file(os.path.join(place, name), data, place)
 
     def _open(self) -> FileStreamProgramCache | None:
         if self._files is not None or self._unusable:
@@ -221,7 +221,7 @@ class DiskEntries:
                 files[digest] = entry
             else:
                 # cuda.core would also wait until it is on the disk. What a crash of the system truncates is damaged.
-                _write_file(path, entry, os.path.join(self._root, _TEMPORARY))
+                write_file(path, entry, os.path.join(self._root, _TEMPORARY))
 
     def _evict(self, max_bytes: int) -> int:
         """Remove entries, the least recently used first, until the rest takes at most *max_bytes*: before these, any
@@ -319,7 +319,7 @@ def _files_in(folder: str) -> list[os.DirEntry[str]]:
     return []
 
 
-def _write_file(path: str, data: bytes, folder: str) -> str:
+def write_file(path: str, data: bytes, folder: str) -> str:
     """Write *data* to the file *path* in one step, whatever is there, by way of a file in *folder*; return *path*."""
     handle, temporary = tempfile.mkstemp(dir=folder)
     try:

@@ -42,12 +42,12 @@ def shown_log(log: str) -> str:
     return bounded(log, ": see the exception's .log")
 
 
-def with_short_first_line(message: str, whole: str = "") -> str:
-    """Return *message*; a first line that would be too long is cut, and it, or the part *whole* of it, follows."""
+def with_short_first_line(message: str) -> str:
+    """Return *message*; a first line that would be too long is cut, and it follows."""
     first, *others = message.split("\n")
     if len(first) <= _LONGEST_LINE:
         return message
-    return "\n".join([f"{first[: _LONGEST_LINE - 3]}...", f"  {whole or first}", *others])
+    return "\n".join([f"{first[: _LONGEST_LINE - 3]}...", f"  {first}", *others])
 
 
 def did_you_mean(wrong: object, names: Iterable[str]) -> str:

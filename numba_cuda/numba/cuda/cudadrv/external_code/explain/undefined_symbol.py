@@ -62,7 +62,8 @@ def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
     is_variable = bool(declared) or symbol == undefined_variable(log)
     external = [part for part in job.parts if part.planned is not None]
     defined = {part: names for part in external if (names := _names_in(part, job.plan.target)) is not None}
-    near, remedy = _similar_names(symbol, _variables_among(defined) if is_variable else defined)
+    variables = {part: names for part, names in defined.items() if part.planned and part.planned.input.variable}
+    near, remedy = _similar_names(symbol, variables if is_variable else defined)
     if is_variable and near:
         remedy = "give the autolink.Variable the name that it has in C++, or the other way round"
     if any(f"AUTOLINK_{symbol}\n".encode() in each.input.code for each in job.plan.inputs):
@@ -88,10 +89,6 @@ def _declarations(job: LinkJob, symbol: str) -> list[str]:
     sources = [each for each in job.plan.inputs if each.input.kind is kinds.CUDA]
     found = [(each, extern_declaration(each.input.code.decode(), symbol)) for each in sources]
     return [f"declared by: {each}, line {declaration[1]}" for each, declaration in found if declaration is not None]
-
-
-def _variables_among(defined: Mapping[Part, frozenset[str]]) -> dict[Part, frozenset[str]]:
-    return {part: names for part, names in defined.items() if part.planned and part.planned.input.variable is not None}
 
 
 def _definitions(names: frozenset[str] | None) -> str:

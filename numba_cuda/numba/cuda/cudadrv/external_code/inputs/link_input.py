@@ -139,10 +139,10 @@ class LinkInput:
         return self.kind.linkable(code, nrt=self.nrt, **others)
 
 
-def line_marker(name: str, line: int = 1) -> str:
-    """Return the directive after which NVRTC's messages count the lines of *name*, from *line* on."""
+def line_marker(name: str) -> str:
+    """Return the directive after which NVRTC's messages count the lines of *name*."""
     quoted = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
-    return f'#line {line} "{quoted}"\n'
+    return f'#line 1 "{quoted}"\n'
 
 
 def is_item(item: Any) -> bool:

@@ -37,7 +37,8 @@ def all_interfaces(job: LinkJob) -> list[Interface]:
     """Return the interface of each part that the kernel or a user provides, as far as it can be found out. Of LTO-IR,
     those functions are found that calls in Python reference, that such functions reference, and so on."""
     found = [Interface(part, *prototypes_of(part.kind.name, part.code)) for part in job.provided]
-    external = [each for each in found if _is_external(each.part)]
+    # The types in what is compiled here are compared by the compiler.
+    external = [each for each in found if each.part.planned is not None and each.part.compiled is None]
     for each in external:
         kind, code = each.part.kind, each.part.code
         if kind is not kinds.LTO_IR and has_compressed_piece(kind.name, code):
@@ -62,11 +63,6 @@ def _look(job: LinkJob, interface: Interface, names: Collection[str]) -> None:
     defined, declared, interface.variables = found
     interface.defined.update(defined)
     interface.declared.update(declared)
-
-
-def _is_external(part: Part) -> bool:
-    """Whether it comes from outside: the types in what is compiled here are compared by the compiler."""
-    return part.planned is not None and part.compiled is None
 
 
 def _remember(job: LinkJob, part: Part, names: Collection[str]) -> _Found | None:

@@ -16,7 +16,7 @@ from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
 from ..plan.kernel_code import KernelCode
 from ..plan.link_plan import LinkPlan, PlannedInput
-from .link_record import CompiledCode, LinkedInput, sha256
+from .link_record import CompiledCode
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,13 +34,6 @@ class Part:
     @property
     def origin(self) -> str:
         return "the kernel's own code" if self.planned is None else str(self.planned)
-
-    @property
-    def record(self) -> LinkedInput:
-        """What is remembered of it."""
-        if self.planned is not None:
-            return LinkedInput.of(self.planned, self.compiled)
-        return LinkedInput(self.kind.name, self.name, len(self.code), sha256(self.code))
 
 
 @dataclass(frozen=True)

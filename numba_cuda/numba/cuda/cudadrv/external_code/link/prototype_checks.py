@@ -16,7 +16,7 @@ from numba_cuda_autolink.errors import FormatError
 from numba_cuda_autolink.ptx import Parameter, Prototype, ptx_symbols
 
 from ..formats import mangled_names
-from ..formats.containers import pieces
+from ..formats.containers import readable_pieces
 from ..formats.cubin import cubin_prototypes
 from ..inputs.c_prototypes import CType, split_types
 from ..plan.errors import link_error
@@ -85,14 +85,14 @@ def prototypes_of(kind: str, code: bytes) -> tuple[Prototypes, Prototypes]:
     defined: Prototypes = {}
     declared: Prototypes = {}
     with contextlib.suppress(FormatError):  # the linker reports what is wrong with it
-        for piece in pieces(kind, code):
-            if piece.code is not None and piece.kind == "PTX":
+        for of_piece, content in readable_pieces(kind, code):
+            if of_piece == "PTX":
                 found = {"visible": defined, "extern": declared}
-                for symbol in ptx_symbols(piece.code):
+                for symbol in ptx_symbols(content):
                     if symbol.prototype is not None and symbol.linkage in found:
                         found[symbol.linkage][symbol.name] = symbol.prototype
-            elif piece.code is not None and piece.kind == "cubin":
-                for name, is_defined, prototype in cubin_prototypes(piece.code):
+            elif of_piece == "cubin":
+                for name, is_defined, prototype in cubin_prototypes(content):
                     (defined if is_defined else declared)[name] = prototype
     return defined, declared
 

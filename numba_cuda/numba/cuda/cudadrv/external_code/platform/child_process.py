@@ -85,10 +85,6 @@ class Reply(NamedTuple):
 _running: weakref.WeakSet[ChildProcess] = weakref.WeakSet()  # children that may still run
 
 
-def _without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if not _SECRETS.match(name)}
-
-
 class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
     """A child process that runs *script*, a file, with *environment* added to this process's and at most *memory*
     bytes. It may have a *folder* for files, which is removed at its end. Without packages, which the script then cannot
@@ -111,6 +107,7 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
             raise ChildStartError("no child process can be started: this Python is embedded (sys.executable is empty)")
         self._mark = os.urandom(16).hex().encode()
         self.folder = ""
+        inherited = {name: value for name, value in os.environ.items() if not _SECRETS.match(name)}
         try:
             if has_folder:
                 self.folder = tempfile.mkdtemp(prefix="numba-cuda-autolink-")
@@ -126,7 +123,7 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env={**_without_secrets(os.environ), **(environment or {})},
+                env=inherited | dict(environment or {}),
                 start_new_session=True,  # a group of its own, to be killed as a whole
             )
         except OSError as error:
