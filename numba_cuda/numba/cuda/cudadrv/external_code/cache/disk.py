@@ -151,12 +151,12 @@ class DiskEntries:
             return 0
         with contextlib.suppress(OSError):
             os.unlink(os.path.join(self._root, STATISTICS))
-        for file in self._files_in(LOCKS):
+        for file in _files_in(os.path.join(self._root, LOCKS)):
             with contextlib.suppress(OSError):
                 if lock := FileLock.try_lock(file.path):
                     lock.release()
         for folder in MISMATCHES, FAILED_SOURCES:
-            for file in self._files_in(folder):
+            for file in _files_in(os.path.join(self._root, folder)):
                 os.unlink(file.path)
         shutil.rmtree(os.path.join(self._root, SOURCES), ignore_errors=True)
         removed = self._evict(-1)
@@ -189,7 +189,7 @@ class DiskEntries:
         with contextlib.suppress(OSError):
             if (place := self.private_folder(folder)) is not None:
                 path = write_file(os.path.join(place, name), data, place)
-                others = [file for file in self._files_in(folder) if file.path != path]
+                others = [file for file in _files_in(place) if file.path != path]
                 kept = 1
                 for file in sorted(others, key=_time_of, reverse=True):
                     kept += file.stat(follow_symlinks=False).st_size // _MOST_SAVED_BYTES + 1
@@ -242,9 +242,6 @@ class DiskEntries:
             total -= status.st_size
         remove_abandoned(os.path.join(self._root, _TEMPORARY))
         return removed
-
-    def _files_in(self, folder: str) -> list[os.DirEntry[str]]:
-        return _files_in(os.path.join(self._root, folder))
 
     def _folders(self, path: str) -> tuple[str, str, str]:
         """The directories whose owners and modes decide who can write an entry."""

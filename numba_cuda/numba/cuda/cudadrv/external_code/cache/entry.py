@@ -35,17 +35,8 @@ class DamagedEntryError(ValueError):
 
 @dataclass(frozen=True)
 class StoredEntry:
-    """An entry on disk, as its header describes it.
-
-    Attributes
-    ----------
-    path, size:
-        The entry's file, and its size in bytes.
-    written, used:
-        When it was written and last used, in seconds since the epoch.
-    kind, name, digest, parts:
-        Those of its key. ``kind`` is ``"?"`` if the header cannot be read.
-    """
+    """An entry on disk, as its header describes it: its size in bytes; when it was *written* and last *used*, in
+    seconds since the epoch; and what its key has. *kind* is ``"?"`` if the header cannot be read."""
 
     path: str
     size: int

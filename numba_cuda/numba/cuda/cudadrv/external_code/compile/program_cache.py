@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import threading
 import time
@@ -169,19 +170,13 @@ class CachedUnit:
 
         found: Lowered | None = None
 
-        def noted(compiled: Compiled) -> Compiled:
+        def compile_asked(compile_: CompileNames, unit: TranslationUnit) -> Compiled:
             nonlocal found
+            compiled = compile_(dataclasses.replace(unit, code=f"{unit.code}{asked}"), names)
             found = Lowered(compiled.names, compiled.log, "built")
             return compiled
 
-        def extended(unit: TranslationUnit) -> TranslationUnit:
-            return dataclasses.replace(unit, code=f"{unit.code}{asked}")
-
-        def here(unit: TranslationUnit) -> Compiled:
-            return noted(compile_(extended(unit), names))
-
-        def in_child(unit: TranslationUnit) -> Compiled:
-            return noted(compile_traced(extended(unit), names))
+        here = functools.partial(compile_asked, compile_)
 
         def built() -> Lowered:
             assert found is not None
@@ -197,7 +192,7 @@ class CachedUnit:
         known, _ = self._recorded_or_compiled(here, _Checks(), put_names)
         if known is None:
             self._found = None
-            self._compiled_and_recorded(here, _Checks(), in_child)
+            self._compiled_and_recorded(here, _Checks(), functools.partial(compile_asked, compile_traced))
             if self._found is not None:  # the program is cached: a later process that finds it wants the names too
                 put_names(self._current().key)
             return built()

@@ -112,18 +112,11 @@ def _unexplained(job: LinkJob, at_fault: list[Part], log: str) -> LinkError:
             f"what to do: rebuild that {at_fault[0].kind} for {job.plan.target.arch} with this toolkit; the log shows"
             " what the linker found wrong with it"
         )
-    return link_error(job.plan, _rejected(at_fault), *details, log=log)
-
-
-def _rejected(at_fault: Sequence[Part]) -> str:
-    if not at_fault:
-        return "nvJitLink rejects the inputs together"
-    planned = at_fault[0].planned
-    return (
-        f"nvJitLink rejects {planned.input.kind} {planned.input.name!r}"
-        if planned
-        else "nvJitLink rejects its own code"
-    )
+    rejected = "the inputs together"
+    if at_fault:
+        planned = at_fault[0].planned
+        rejected = f"{planned.input.kind} {planned.input.name!r}" if planned else "its own code"
+    return link_error(job.plan, f"nvJitLink rejects {rejected}", *details, log=log)
 
 
 def _found_by_trial(job: LinkJob) -> tuple[list[Part], str]:

@@ -116,10 +116,8 @@ def _names_in(part: Part, target: Target) -> frozenset[str] | None:
 
 
 def _similar_names(symbol: str, defined: Mapping[Part, Iterable[str]]) -> tuple[list[str], str]:
-    mangled = [
-        (part, name) for part, names in defined.items() for name in names if mangled_names.base_name(name) == symbol
-    ]
-    mangled = [(part, name) for part, name in mangled if name != symbol]
+    every = [(part, name) for part, names in defined.items() for name in names]
+    mangled = [(part, name) for part, name in every if mangled_names.base_name(name) == symbol != name]
     if mangled:
         near = [f"{part.origin} defines {mangled_names.readable(name)}, as C++: {name}" for part, name in mangled]
         return near, f'declare it extern "C" __device__, so that its name in the code is {symbol!r}'
@@ -133,7 +131,7 @@ def _similar_names(symbol: str, defined: Mapping[Part, Iterable[str]]) -> tuple[
 
 def _mangled_in_ltoir(job: LinkJob, external: Iterable[Part], symbol: str) -> tuple[list[str], str]:
     """Return whether LTO-IR, whose names cannot be listed, defines the C++ name that *symbol* would have."""
-    candidates = mangled_names.possible_names(symbol, job.kernel_code.prototypes[symbol])
+    candidates = mangled_names.possible_names(symbol, job.kernel_code.sites[symbol][0].prototype)
     for part in external:
         if part.kind is kinds.LTO_IR and candidates:
             name = ltoir_probes.defined_in_ltoir(part.code, candidates, job.plan.target.arch)

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from ..compile import nvrtc_log, programs
 from ..inputs import kinds
-from ..inputs.link_input import LinkInput, LinkInputError
+from ..inputs.link_input import LinkInput
 from ..link import ltoir_probes
-from ..link.linker_input import Linkable, options_for
-from ..link.nvjitlink import TrialError, link_in_helper
 from ..plan.errors import LinkError, link_error
 from ..plan.kernel_code import KernelCode
 from ..plan.link_plan import LinkPlan, PlannedInput
@@ -44,7 +42,7 @@ def unsupported_in_link(job: LinkJob, found: re.Match[str], log: str) -> LinkErr
     if named and named[0].kind is kinds.PTX:
         return _error(job.plan, [named[0].origin], found, named[0].code, log)
     arch, symbols = job.plan.target.arch, job.kernel_code.undefined
-    ptx = _linked([part for part in job.parts if part.kind is kinds.LTO_IR], arch, "ptx")
+    ptx = ltoir_probes.linked_code([part for part in job.parts if part.kind is kinds.LTO_IR], arch, "ptx")
     of_parts = [(part, _ptx_of(part, symbols, arch)) for part in job.parts]
     if not _line(ptx, found)[1]:  # it is in a function that only machine code calls
         ptx = next((text for _, text in of_parts if _line(text, found)[1]), ptx)
@@ -105,24 +103,11 @@ def _words(text: str) -> set[str]:
 
 def _first_with(ptx: bytes | None, arch: str) -> str | None:
     """Return the first architecture for which *ptx* compiles, of *arch* with a suffix and those that came later."""
-    return next((other for other in _others(arch) if ptx is not None and _compiles(ptx, other)), None)
-
-
-def _others(arch: str) -> Iterator[str]:
     number = int(re.sub(r"\D", "", arch))
-    for other in _ARCHITECTURES:
-        if int(other.rstrip("a")) >= number and f"sm_{other}" != arch:
-            yield f"sm_{other}"
+    later = [f"sm_{other}" for other in _ARCHITECTURES if int(other.rstrip("a")) >= number and f"sm_{other}" != arch]
+    return next((other for other in later if ptx is not None and _compiles(ptx, other)), None)
 
 
 def _compiles(ptx: bytes, arch: str) -> bool:
     text = re.sub(rb"\.target\s+sm_\w+", b".target " + arch.encode(), ptx, count=1)
-    return _linked([LinkInput(kinds.PTX, text, name="generated")], arch, "cubin") is not None
-
-
-def _linked(inputs: Sequence[Linkable], arch: str, output: str) -> bytes | None:
-    try:
-        outcome = link_in_helper(inputs, options_for(inputs, arch, ptx=(output == "ptx") or None), output)
-    except (TrialError, LinkInputError):
-        return None
-    return outcome.code if outcome.ok else None
+    return ltoir_probes.linked_code([LinkInput(kinds.PTX, text, name="generated")], arch, "cubin") is not None

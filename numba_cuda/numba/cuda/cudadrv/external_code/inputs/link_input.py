@@ -53,24 +53,11 @@ class LinkInputError(PrintableError, ValueError):
 
 @dataclass(frozen=True)
 class LinkInput:
-    """One piece of code to link. Two are equal if their kind, content and compile options are.
+    """One piece of code to link: source as UTF-8, with *options* of how to compile CUDA C++. Two are equal if their
+    kind, content and compile options are.
 
-    Attributes
-    ----------
-    kind:
-        One of `KINDS`.
-    code:
-        The code's bytes; source text as UTF-8.
-    options:
-        How to compile CUDA C++ source.
-    name:
-        Its name in messages.
-    setup_callback, teardown_callback:
-        Called with the loaded module, and before it is unloaded.
-    nrt:
-        Whether it needs numba-cuda's runtime.
-    variable:
-        The variable that it defines, if it is one that the host sets.
+    The callbacks are called with the loaded module, and before it is unloaded. *nrt* is whether it needs numba-cuda's
+    runtime, and *variable* what it defines, if that is a variable that the host sets.
     """
 
     kind: Kind

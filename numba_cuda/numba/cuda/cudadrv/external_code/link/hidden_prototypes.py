@@ -24,7 +24,7 @@ from .linker_input import LinkJob, Part
 from .ltoir_probes import ptx_of_ltoir, relocatable_cubin
 from .prototype_checks import Interface, Prototypes, prototypes_of
 
-_FORMAT = "4"
+_FORMAT = "5"
 _Found: TypeAlias = tuple[Prototypes, Prototypes, tuple[str, ...] | None]
 # Variables that no program looks up: local ones, and weak ones with a mangled name, which C++ defines in each module
 # that includes a header. Some libraries have thousands of them, as tables.
@@ -78,8 +78,12 @@ def _remember(job: LinkJob, part: Part, names: Collection[str]) -> _Found | None
             ("code", part.code),
         ),
     )
-    found = json.loads(current_store().fetch(key, lambda: _pack(_find(job, part, names))).data)
-    if not found:
+
+    def build() -> bytes:
+        return json.dumps(_find(job, part, names), default=vars).encode()
+
+    found = json.loads(current_store().fetch(key, build).data)
+    if found is None:
         return None
     defined, declared, variables = found
     return _unpack(defined), _unpack(declared), None if variables is None else tuple(variables)
@@ -109,21 +113,9 @@ def _find(job: LinkJob, part: Part, names: Collection[str]) -> _Found | None:
     return defined, declared, tuple(variables)
 
 
-def _pack(found: _Found | None) -> bytes:
-    if found is None:
-        return b"[]"
-    *functions, variables = found
-    described = [{name: _describe(each) for name, each in prototypes.items()} for prototypes in functions]
-    return json.dumps([*described, variables]).encode()
-
-
-def _describe(prototype: Prototype) -> list[Any]:
-    return [each and [each.size, each.align] for each in (prototype.returns, *prototype.parameters)]
-
-
-def _unpack(described: dict[str, list[Any]]) -> Prototypes:
+def _unpack(described: dict[str, Any]) -> Prototypes:
     found: Prototypes = {}
-    for name, parts in described.items():
-        returns, *parameters = [each and Parameter(*each) for each in parts]
-        found[name] = Prototype(returns, tuple(parameters))
+    for name, each in described.items():
+        returns = each["returns"] and Parameter(**each["returns"])
+        found[name] = Prototype(returns, tuple(Parameter(**parameter) for parameter in each["parameters"]))
     return found

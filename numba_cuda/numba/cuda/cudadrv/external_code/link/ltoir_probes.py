@@ -70,7 +70,12 @@ def ptx_of_ltoir(
     *names*; ``None`` if they do not link. Without *optimize*, nothing is inlined or left out of a body, and the link
     takes a tenth of the time."""
     how: dict[str, Any] = {} if optimize else {"optimization_level": 0}
-    outcome = _link([_module(names, arch), *modules], arch, "ptx", **how)
+    return linked_code([_module(names, arch), *modules], arch, "ptx", **how)
+
+
+def linked_code(modules: Sequence[bytes | Linkable], arch: str, output: str, **how: Any) -> bytes | None:
+    """Return the code of a link of *modules*, LTO-IR if they are bytes; ``None`` if they do not link."""
+    outcome = _link(modules, arch, output, **how)
     return outcome.code if outcome.ok else None
 
 

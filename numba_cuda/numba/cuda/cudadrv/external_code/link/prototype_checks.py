@@ -7,7 +7,6 @@ nvJitLink links them in any case: the callee then reads what nobody wrote.
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -18,14 +17,12 @@ from numba_cuda_autolink.ptx import Parameter, Prototype, ptx_symbols
 from ..formats import mangled_names
 from ..formats.containers import readable_pieces
 from ..formats.cubin import cubin_prototypes
-from ..inputs.c_prototypes import CType, split_types
+from ..inputs.c_prototypes import CPrototype, CType
 from ..plan.errors import link_error
-from ..plan.kernel_code import SymbolSite
 from ..plan.link_plan import NAMED_EXPLICITLY
 from .linker_input import LinkJob, Part, list_origins
 
 Prototypes: TypeAlias = dict[str, Prototype]  # by symbol
-_LLVM_SIZES = {"void": 0, "float": 4, "double": 8, "ptr": 8}
 
 
 @dataclass
@@ -43,7 +40,7 @@ class Interface:
 def check_signatures(job: LinkJob, interfaces: Sequence[Interface]) -> None:
     """Compare the prototype of each function that a part defines with those that its callers use. Raises `LinkError` if
     two cannot be the same function's."""
-    called = {name: prototype_of_call(sites[0]) for name, sites in job.kernel_code.sites.items()}
+    called = {name: prototype_of_call(sites[0].called(name).prototype) for name, sites in job.kernel_code.sites.items()}
     for interface in interfaces:
         part = interface.part
         of_calls = part.planned is not None and part.planned.origins != (NAMED_EXPLICITLY,)
@@ -107,33 +104,16 @@ def differ(one: Prototype, other: Prototype) -> bool:
     return any(None not in pair and pair[0] != pair[1] for pair in (*sizes, *aligned))
 
 
-def prototype_of_call(site: SymbolSite) -> Prototype:
-    """Return the prototype that a call in Python uses: with the sizes of structs where the types that C sees are
-    known."""
-    if (seen := site.c_prototype) is None:
-        return prototype_of_llvm(site.prototype)
-    returns = None if seen.returns.kind == "void" else _parameter_in_c(seen.returns)
-    return Prototype(returns, tuple(map(_parameter_in_c, seen.parameters)))
+def prototype_of_call(called: CPrototype) -> Prototype:
+    """Return the parameters that a call in Python with these types passes: with the sizes of structs, where the types
+    that C sees are known."""
+    returns = None if called.returns.kind == "void" else _parameter(called.returns)
+    return Prototype(returns, tuple(map(_parameter, called.parameters)))
 
 
-def _parameter_in_c(seen: CType) -> Parameter:
+def _parameter(seen: CType) -> Parameter:
     if seen.kind == "unknown":
         return Parameter(None)
     if seen.kind == "struct":
         return Parameter(seen.size, seen.align)
     return Parameter(max(4, seen.size))  # integers narrower than that are extended
-
-
-def prototype_of_llvm(function_type: str) -> Prototype:
-    """Return the prototype of an LLVM function type, such as ``i32 (i32*, float)``."""
-    returns, _, rest = function_type.partition(" (")
-    result = _parameter(returns)
-    return Prototype(None if result.size == 0 else result, tuple(map(_parameter, split_types(rest.rpartition(")")[0]))))
-
-
-def _parameter(llvm_type: str) -> Parameter:
-    llvm_type = llvm_type.strip()
-    if integer := re.fullmatch(r"i(\d+)", llvm_type):
-        return Parameter(max(4, (int(integer[1]) + 7) // 8) if int(integer[1]) <= 64 else None)
-    # None for a structure, whose name does not show its size.
-    return Parameter(8 if llvm_type.endswith("*") else _LLVM_SIZES.get(llvm_type))

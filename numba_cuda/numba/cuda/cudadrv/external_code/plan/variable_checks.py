@@ -24,13 +24,7 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _BRACE = re.compile(r'(extern\s*"C(?:\+\+)?"\s*)?\{|\}')
 _SPACES = ("managed", "constant", "device")  # managed variables may be __device__ too
 _SPACE = "numba_cuda_autolink_variables"
-_INTEGERS = (
-    "short",
-    "int",
-    "long",
-    "long long",
-    *(f"unsigned {each}" for each in ("short", "int", "long", "long long")),
-)
+_INTEGERS = [f"{sign}{each}" for sign in ("", "unsigned ") for each in ("short", "int", "long", "long long")]
 # The size of an array without one is not known. Where the unit has no such variable, "none" is found.
 _SIZES = """
 namespace $space {

@@ -20,6 +20,7 @@ from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log as compile_failure
 from numba.cuda.cudadrv.external_code.explain import undefined_symbol
 from numba.cuda.cudadrv.external_code.formats import mangled_names
+from numba.cuda.cudadrv.external_code.inputs.c_prototypes import prototype_of_llvm
 from numba.cuda.cudadrv.external_code.link import hidden_prototypes, prototype_checks
 from numba.cuda.cudadrv.external_code.plan.errors import LinkError
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
@@ -406,8 +407,9 @@ def test_signatures_that_are_the_same_match(source, prototype):
         prototype_checks.prototypes_of("PTX", code)[0]["f"],
         prototype_checks.prototypes_of("cubin", cubin)[0]["f"],
     ):
-        assert not prototype_checks.differ(prototype_checks.prototype_of_llvm(prototype), defined)
-        assert prototype_checks.differ(prototype_checks.prototype_of_llvm("i64 (i64, i64, i64)"), defined)
+        fitting, other = map(prototype_of_llvm, (prototype, "i64 (i64, i64, i64)"))
+        assert not prototype_checks.differ(prototype_checks.prototype_of_call(fitting), defined)
+        assert prototype_checks.differ(prototype_checks.prototype_of_call(other), defined)
 
 
 # Hooks
