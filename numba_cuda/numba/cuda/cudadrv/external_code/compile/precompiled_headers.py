@@ -87,9 +87,6 @@ class _File:
     manifest: HeaderManifest
     watch: HeaderWatch
 
-    def is_ready(self) -> bool:
-        return os.path.exists(self.path)
-
     def is_current(self) -> bool:
         """Whether no header was even touched since the manifest was made, and none has appeared."""
         made = self.manifest
@@ -113,7 +110,7 @@ class PrecompiledHeaders:
         beginning = Beginning.of(unit.code) if self._files else None
         key = None if beginning is None else _key(unit, options, beginning)
         file = self._files.get(key)
-        if beginning is None or file is None or not file.is_ready():
+        if beginning is None or file is None or not os.path.exists(file.path):
             return unit.code, [*options]
         if not file.is_current():
             self._files.pop(key).remove()

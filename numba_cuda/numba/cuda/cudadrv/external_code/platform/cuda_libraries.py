@@ -77,17 +77,14 @@ def why_missing(library: str) -> tuple[str, Exception] | None:
     if error is None:
         return None
     if "dlopen" in str(error):
-        text = (
-            f"{library}, which {_LIBRARIES[library][2]}, cannot be loaded: {error}\n"
-            "  what to do: install it again; numba-cuda-autolink doctor says how"
+        what, remedy = f"cannot be loaded: {error}", "install it again; numba-cuda-autolink doctor says how"
+    else:
+        what = "was not found"
+        remedy = (
+            f"install it with this package: pip install 'numba-cuda-autolink[{extra()}]', or install the CUDA toolkit"
+            " and set CUDA_HOME to its directory"
         )
-        return text, error
-    text = (
-        f"{library}, which {_LIBRARIES[library][2]}, was not found\n"
-        f"  what to do: install it with this package: pip install 'numba-cuda-autolink[{extra()}]', or install the"
-        " CUDA toolkit and set CUDA_HOME to its directory"
-    )
-    return text, error
+    return f"{library}, which {_LIBRARIES[library][2]}, {what}\n  what to do: {remedy}", error
 
 
 @functools.cache
