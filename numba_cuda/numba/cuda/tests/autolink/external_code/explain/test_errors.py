@@ -21,7 +21,7 @@ from numba.cuda.cudadrv.external_code.compile import nvrtc_log as compile_failur
 from numba.cuda.cudadrv.external_code.explain import undefined_symbol
 from numba.cuda.cudadrv.external_code.formats import mangled_names
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import prototype_of_llvm
-from numba.cuda.cudadrv.external_code.link import hidden_prototypes, prototype_checks
+from numba.cuda.cudadrv.external_code.link import prototype_checks
 from numba.cuda.cudadrv.external_code.plan.errors import LinkError
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 from repository import DOCS, module
@@ -375,7 +375,7 @@ def test_a_function_in_compressed_code_is_compared_too(kind, made, capfd):
 @pytest.mark.skipif(not have_nvcc(), reason="nvcc makes objects")
 def test_the_report_names_code_whose_functions_cannot_be_compared(monkeypatch):
     code = from_nvcc((adder("f", 77),), "object")
-    monkeypatch.setattr(hidden_prototypes, "relocatable_cubin", lambda *_: None)  # as with nvJitLink 12
+    monkeypatch.setattr(prototype_checks, "relocatable_cubin", lambda *_: None)  # as with nvJitLink 12
     built = build(kernel_calling(Linked("f", cuda.Object(code)).function), lto=False)
     assert "not checked: the parameters of functions in input 2, which cannot be read" in str(built.report)
 
