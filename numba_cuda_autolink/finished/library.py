@@ -202,8 +202,6 @@ class KernelLibrary:
 
 
 class _SavedCode:
-    """The code of a kernel and signature in a file."""
-
     def __init__(self, library: KernelLibrary, kernel: str, signature: Signature):
         self.text, self.parameters = signature.text, signature.parameters
         self._library, self._file, self._kernel, self._images = library, library._file, kernel, signature.images

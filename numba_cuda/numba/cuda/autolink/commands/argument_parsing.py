@@ -60,7 +60,6 @@ class Parser(argparse.ArgumentParser):
         self.exit(2)
 
     def _names(self) -> list[str]:
-        """Return the options of this parser, and the choices of its arguments."""
         return [
             name for each in self._actions for name in (*each.option_strings, *(each.choices or ())) if len(name) > 2
         ]

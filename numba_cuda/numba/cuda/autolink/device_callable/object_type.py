@@ -92,11 +92,9 @@ class DeviceCallableType(types.Callable, types.Opaque):
         return self
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Signature:
-        """Return the signature of a call, or raise `TypingError` if the object cannot be called so."""
         return self._guess(args, kws) if is_guessing() else self._type(context, args, kws)[0]
 
     def get_call_signatures(self) -> tuple[list[Any], bool]:
-        """Return no signatures: none are known before a call."""
         return [], True
 
     def get_impl_key(self, sig: Any) -> Any:
@@ -104,8 +102,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         return DeviceCallableType
 
     def meaning(self, context: Any, argtypes: Any) -> Prototype | PythonBody:
-        """Return the C function, or the body in Python, for a call with final *argtypes*, one for each
-        parameter of its signature."""
+        """Return the C function, or the body in Python, for a call with final *argtypes*, one for each parameter."""
         return self._call(context, self._arguments[tuple(argtypes)])[1]
 
     def returned(self, argtypes: Any) -> tuple[Any, CallArguments, Any]:
@@ -115,7 +112,6 @@ class DeviceCallableType(types.Callable, types.Opaque):
         return self.numba_cuda_link_object, arguments, self._returned[arguments.types, _target()]
 
     def declared_call(self, arguments: CallArguments) -> Any:
-        """Return what the object's ``__numba_cuda_call__`` returns for a call."""
         return arguments.apply(self.numba_cuda_link_object.__numba_cuda_call__)
 
     def body_of(self, arguments: CallArguments, returned: Any) -> PythonBody | None:

@@ -39,12 +39,10 @@ class PythonBody:
         return cls(obj, arguments, function, dispatcher)
 
     def compile(self) -> Any:
-        """Return the function, compiled for the types of the arguments. Raises what Numba raises."""
         return self.dispatcher.compile_device(self.arguments.types)
 
     @property
     def returns(self) -> Any:
-        """The type of its result. Raises what Numba raises."""
         return self.compile().signature.return_type
 
     def lower(self, context: Any, builder: Any, argtypes: Sequence[Any], values: Sequence[Any]) -> Any:

@@ -47,7 +47,6 @@ class Vocabulary:
     kernels: type | None = None
 
     def is_type(self, value: Any) -> bool:
-        """Return whether *value* is a type of the front end."""
         return isinstance(value, self.types.Type)
 
 
@@ -133,7 +132,6 @@ def register(vocabulary: Vocabulary) -> None:
 
 
 def others() -> tuple[Vocabulary, ...]:
-    """Return the vocabularies of all front ends but numba-cuda."""
     return tuple(_others)
 
 

@@ -92,20 +92,17 @@ class FunctionCode:
 
     @property
     def origins(self) -> dict[CallSite, str]:
-        """The call sites of linkable code in this function and all that it calls, in order of first use, with the texts
-        by which links know them."""
+        """The call sites in this function and all that it calls, in order of first use, as links know them."""
         if self._origins is None:
             self._origins = origins_of(entry for entry in self._entries if isinstance(entry, CallSite))
         return self._origins
 
     @property
     def call_sites(self) -> tuple[CallSite, ...]:
-        """These call sites alone."""
         return tuple(self.origins)
 
     @property
     def has_calls(self) -> bool:
-        """Whether there are any."""
         return any(isinstance(entry, CallSite) for entry in self._entries)
 
     def add_call(self, call: AskedCall) -> None:
@@ -118,7 +115,6 @@ class FunctionCode:
             self.symbols.note_all(code.function_code.symbols)
 
     def add_items(self, items: Iterable[Entry]) -> None:
-        """Link what ``link=`` names."""
         self._entries.update(items)
         self._origins = None
         self._plans.clear()
@@ -236,7 +232,6 @@ class FunctionCode:
 
 
 def is_optimizable(link_input: LinkInput) -> bool:
-    """Return whether *link_input* takes part in link-time optimisation."""
     return link_input.kind in _OPTIMIZABLE
 
 

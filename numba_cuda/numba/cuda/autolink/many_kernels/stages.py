@@ -165,7 +165,6 @@ def run_all(
     time_limit: float | None = None,
     attempts: int = 1,
 ) -> Built:
-    """Build pickled *jobs*."""
     if not jobs:
         return Built([], {}, 0)
     with (
@@ -199,7 +198,6 @@ class _Building:
         self._unstored: dict[str, int] = {}  # by process
 
     def run(self) -> Built:
-        """Run the three stages."""
         prepared = self._prepare()
         entries = self._compile(prepared)
         self._link(prepared, entries)

@@ -59,7 +59,6 @@ class Callee:
 
     @property
     def link_key(self) -> Callable[..., Any] | None:
-        """The object's own ``__numba_cuda_link_key__``, or None."""
         return _own_attribute(self.obj, KEY_HOOK)
 
     def package(self) -> tuple[Any, ...] | None:

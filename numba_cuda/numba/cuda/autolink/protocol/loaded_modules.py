@@ -119,7 +119,6 @@ def _find_loaded(package: str) -> Iterator[tuple[str, Any]]:
 
 
 def _home(value: Any) -> str | None:
-    """Return the name of the module that a global comes from."""
     if isinstance(value, pytypes.ModuleType):
         return value.__name__
     module = vars(value).get("__module__") if isinstance(value, type) else None
