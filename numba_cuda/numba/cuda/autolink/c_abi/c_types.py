@@ -84,8 +84,7 @@ def cxx_type(numba_type: Any, view: Any = None) -> str:
 
 
 def numba_type_named(name: str) -> Any:
-    """Return the Numba type with this *name* in the signatures of ``cuda.jit``, such as ``"float32[::1]"``. Raise
-    `CABIError` if there is no such type."""
+    """Return the Numba type with this *name* in signatures, such as ``"float32[::1]"``, or raise `CABIError`."""
     try:
         found = eval(name, {"__builtins__": {}}, vars(types))
     except Exception as error:
@@ -97,8 +96,7 @@ def numba_type_named(name: str) -> Any:
 
 
 def numba_type_of(given: Any) -> Any:
-    """Return the Numba type of a Numba type of any front end, its name, or a NumPy dtype or scalar class; None is
-    void."""
+    """Return the Numba type of one of any front end, its name, or a NumPy dtype or scalar class; None is void."""
     if given is None:
         return types.none
     given = numba_type_named(given) if isinstance(given, str) else core_type(given)
@@ -159,8 +157,7 @@ _ADVICE = {
 
 
 def is_passed(numba_type: Any) -> bool:
-    """Whether an argument of *numba_type* is passed to C: dtypes, functions, strings and other objects that only the
-    compiler knows are not."""
+    """Whether an argument of *numba_type* is passed to C: dtypes, functions and strings, as others, are not."""
     if numba_type == types.none or isinstance(numba_type, types.RawPointer):
         return True
     if isinstance(numba_type, types.BaseTuple):

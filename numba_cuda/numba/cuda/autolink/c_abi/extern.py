@@ -153,8 +153,7 @@ class Prototype:
 
 
 def prototype(extern: Extern, parameters: Mapping[str, Any], typing_context: Any) -> Prototype:
-    """Return the C function *extern* for a call whose *parameters* have these Numba types. Raise `CABIError` if an
-    argument cannot be passed to C."""
+    """Return the C function *extern* for a call whose *parameters* have these Numba types, or raise `CABIError`."""
     names = list(parameters)
     args = []
     for name, target in ((name, None) for name in names) if extern.args is None else extern.args:

@@ -91,8 +91,7 @@ def _set_element(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 
 
 def find_alignment(numba_type: types.Type) -> int:
-    """Return an alignment that suffices for a record or a tuple in memory, whatever that of the C++ struct is: one that
-    divides its size."""
+    """Return an alignment that suffices for a record or a tuple, whatever that of C++ is: one that divides its size."""
     size = memory_layout(numba_type, as_in_cxx=False).size
     return min(size & -size, _MOST_ALIGNED) if size else 1
 

@@ -38,8 +38,7 @@ class CallArguments:
         return tuple(self.named.values())
 
     def apply(self, function: Callable[..., Any], translate: Callable[[Any], Any] | None = None) -> Any:
-        """Call *function* with the types, by position and by keyword as in the call in the kernel; each as *translate*
-        returns it."""
+        """Call *function* with the types, by position and by keyword as in the kernel; *translate* changes each."""
         if translate is None:
             return function(*self._bound.args, **self._bound.kwargs)
         named = {name: translate(each) for name, each in self._bound.kwargs.items()}
@@ -47,8 +46,7 @@ class CallArguments:
 
     @classmethod
     def bind(cls, function: Callable[..., Any], args: Sequence[Any], kws: Mapping[str, Any]) -> CallArguments:
-        """Bind the types of a call's positional and keyword arguments. Raise `ArgumentError` if they do not fit, or an
-        argument that must be a constant is not one."""
+        """Bind the types of a call's positional and keyword arguments, or raise `ArgumentError`."""
         try:
             signature = inspect.signature(function)
         except (TypeError, ValueError):

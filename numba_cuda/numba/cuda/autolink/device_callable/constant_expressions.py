@@ -42,8 +42,7 @@ COMPARISONS: dict[Any, tuple[str, tuple[str, ...]]] = {
 
 
 def _value(function: Any, *operands: Any) -> tuple[Any, Any] | None:
-    """Return the constant ``function(*operands)`` of one or two objects, and its Numba type; None if no object among
-    the *operands* defines it."""
+    """Return the constant ``function(*operands)`` and its Numba type; None if no object among them defines it."""
     owner = next((each for each in operands if isinstance(each, DeviceCallable)), None)
     if function in COMPARISONS:
         sign, methods = COMPARISONS[function]
@@ -62,8 +61,7 @@ def _defines(obj: Any, name: str) -> bool:
 
 
 class ConstantsAsGlobals:
-    """Replaces an expression of a known object with a global of its value: a rewrite of the front end with this
-    *vocabulary*."""
+    """Replaces an expression of a known object with a global of its value, in the IR of one *vocabulary*."""
 
     vocabulary = NUMBA_CUDA
     constant_inference: Any = ConstantInference
@@ -200,8 +198,7 @@ for _function, _count in ((len, 1), (operator.getitem, 2), *((each, 2) for each 
 
 
 def attribute(owner: Any, name: str) -> tuple[Any, Any]:
-    """Return the attribute *name* of the object *owner* as a constant, and its Numba type. Raise `TypingError` if
-    there is no such attribute, or it cannot be a constant."""
+    """Return the attribute *name* of *owner* as a constant, and its Numba type, or raise `TypingError`."""
 
     def read() -> Any:
         try:

@@ -102,8 +102,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         return DeviceCallableType
 
     def meaning(self, context: Any, argtypes: Any) -> Prototype | PythonBody:
-        """Return the C function, or the body in Python, for a call with final *argtypes*, one for each
-        parameter of its signature."""
+        """Return the C function, or the body in Python, for a call with final *argtypes*, one for each parameter."""
         return self._call(context, self._arguments[tuple(argtypes)])[1]
 
     def returned(self, argtypes: Any) -> tuple[Any, CallArguments, Any]:

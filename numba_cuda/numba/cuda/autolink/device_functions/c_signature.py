@@ -68,8 +68,7 @@ def functor_name(symbol: str) -> str:
 
 
 def declaration(symbol: str, signature: CSignature) -> str:
-    """Return the declaration of the C function *symbol* and of its functor, which may stand more than once in a
-    translation unit."""
+    """Return the declaration of the C function *symbol* and its functor, which may be repeated in a unit."""
     structs: dict[Any, str] = {}
     names = [_cxx(symbol, structs, *each) for each in zip(signature.arguments, signature.c_arguments, strict=True)]
     returns = _cxx(symbol, structs, signature.returns, signature.c_returns)

@@ -54,8 +54,7 @@ class Seams:
             self._undo.pop()()
 
     def locate(self, path: str) -> tuple[Any, str]:
-        """Return the object that has the attribute ``module:Class.attribute``, and the attribute's name. Raise
-        `MissingSeamError` if there is no such attribute."""
+        """Return the owner of ``module:Class.attribute``, and the attribute's name, or raise `MissingSeamError`."""
         module, _, attribute = path.partition(":")
         *parents, name = attribute.split(".")
         try:

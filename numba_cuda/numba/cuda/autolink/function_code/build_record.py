@@ -114,8 +114,7 @@ def _names_of(callee: Callee) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class LaunchFacts:
-    """What a launch must know of a built kernel besides its code: of the kernel itself and of its link. *argtypes* are
-    numba-cuda's types."""
+    """What a launch must know of a built kernel besides its code. *argtypes* are numba-cuda's types."""
 
     name: str
     argtypes: tuple[Any, ...]
@@ -137,8 +136,7 @@ class LaunchFacts:
 
 
 def callbacks(plan: LinkPlan) -> tuple[tuple[Callable[[Any], None], ...], tuple[Callable[[Any], None], ...]]:
-    """Return what is called when a kernel that is linked as *plan* says is loaded, and when it is unloaded; without
-    what sets its variables."""
+    """Return what is called when a kernel is loaded and unloaded; without what sets its variables."""
     own = [each for _, variable in plan.variables for each in (variable.setup_callback, variable.teardown_callback)]
     setup = tuple(callback for callback in plan.setup_callbacks if callback not in own)
     return setup, tuple(callback for callback in plan.teardown_callbacks if callback not in own)

@@ -105,8 +105,7 @@ class SymbolSites(dict[str, list[SymbolSite]]):
                 self.note(symbol, site)
 
     def check(self, kernel: str) -> None:
-        """Raise `LinkError` if two functions call one symbol with different prototypes, which the linker would not
-        notice."""
+        """Raise `LinkError` for a symbol that is called with two prototypes, which the linker would not notice."""
         for symbol, sites in self.items():
             if len({site.untyped for site in sites}) > 1:
                 raise LinkError(

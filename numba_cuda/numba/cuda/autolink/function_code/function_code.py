@@ -92,8 +92,7 @@ class FunctionCode:
 
     @property
     def origins(self) -> dict[CallSite, str]:
-        """The call sites of linkable code in this function and all that it calls, in order of first use, with the texts
-        by which links know them."""
+        """The call sites in this function and all that it calls, in order of first use, as links know them."""
         if self._origins is None:
             self._origins = origins_of(entry for entry in self._entries if isinstance(entry, CallSite))
         return self._origins

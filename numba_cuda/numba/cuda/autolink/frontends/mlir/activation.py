@@ -22,7 +22,7 @@ from numba_cuda_mlir.numba_cuda.core.errors import LoweringError, NumbaError, Ty
 
 from numba_cuda_autolink.emulated_driver import activation as emulation
 
-from ...compilation.context import cc_without_device, compilation, compiling, isolate
+from ...compilation.context import compilation, compiling, current_state, isolate
 from ...compilation.kernel_events import KernelEvent, announce
 from ...frontend_api.front_end import make_closure, register
 from ...frontend_api.placed_messages import placed_error
@@ -91,7 +91,7 @@ def _target(options: dict[str, Any]) -> Target:
 
 @_seams.in_place_of("numba_cuda_mlir.tools:get_gpu_compute_capability")
 def _compute_capability(original: Any, as_type: type = str) -> Any:
-    if (cc := cc_without_device()) is None:
+    if (cc := current_state().cc) is None:
         return original(as_type)
     return cc[:2] if as_type is tuple else f"sm_{cc[0]}{cc[1]}{cc[2]}"
 
@@ -99,7 +99,7 @@ def _compute_capability(original: Any, as_type: type = str) -> Any:
 @_seams.in_place_of("numba_cuda_mlir.descriptor:MLIRDispatcher._compile_device_callee")
 def _compile_device(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -> Any:
     """Keep device functions that are compiled without a GPU apart, with the chip that they are compiled for."""
-    if cc_without_device() is None:
+    if current_state().cc is None:
         return original(dispatcher, *args, **kwargs)
     isolate(dispatcher)
     chip = dispatcher.targetoptions.pop("chip", None)
@@ -125,7 +125,7 @@ def _compile_kernel(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -
     before = set(dispatcher.overloads)
     with short_traceback(placed_error):
         compiled = original(dispatcher, *args, **kwargs)
-    if cc_without_device() is None and not dispatcher.targetoptions.get("device"):
+    if current_state().cc is None and not dispatcher.targetoptions.get("device"):
         for signature in dispatcher.overloads:
             if signature not in before:
                 announce(KernelEvent(dispatcher, signature, for_launch=True))
@@ -210,7 +210,7 @@ def _lower_assign(original: Any, lower: Any, assignment: Any) -> Any:
         return original(lower, assignment)
     _external(lower)  # also of a kernel that only reads attributes, which no key of a cache knows
     lower.var_assign_count[name] = 1
-    lower.varmap[name] = numba_type.called_object()
+    lower.varmap[name] = numba_type.numba_cuda_link_object
     return None
 
 
@@ -224,7 +224,7 @@ def _lower_getattr(original: Any, lower: Any, target: Any, value: Any, attr: str
     numba_type = lower.get_numba_type(value.name)
     if not isinstance(numba_type, CalledObjectType):
         return original(lower, target, value, attr)
-    return lower.store_var(target, constant_of_attribute(numba_type.called_object(), attr)[0])
+    return lower.store_var(target, constant_of_attribute(numba_type.numba_cuda_link_object, attr)[0])
 
 
 @_seams.in_place_of("numba_cuda_mlir.mlir_lowering:MLIRLower.lower_setattr")

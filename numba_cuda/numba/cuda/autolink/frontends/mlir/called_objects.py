@@ -76,15 +76,13 @@ class CalledObjectType(types.Callable, types.NoneType):
     def key(self) -> Any:
         return id(self)
 
-    def called_object(self) -> Any:
-        return self.core.numba_cuda_link_object
-
     @property
     def numba_cuda_link_object(self) -> Any:
+        """The object that is called: the instance, or its bound method."""
         return self.core.numba_cuda_link_object
 
     def __reduce__(self) -> Any:
-        return CalledObjectType.of, (self.called_object(),)
+        return CalledObjectType.of, (self.numba_cuda_link_object,)
 
     def __deepcopy__(self, memo: Any) -> CalledObjectType:
         # literal_unroll copies the IR, types and all.
@@ -145,7 +143,7 @@ class _Attributes(AttributeTemplate):
         if name.startswith("__"):  # Numba looks for __call__ and other names that may be missing
             return None
         try:
-            return constant_of_attribute(typ.called_object(), name)[1]
+            return constant_of_attribute(typ.numba_cuda_link_object, name)[1]
         except (NumbaError, TypeError) as error:
             raise TypingError(str(error)) from error
 

@@ -101,8 +101,7 @@ def view(builder: Any, how: ArrayView, core: Any, value: Any) -> Any:
 
 
 def state(builder: Any, core: Any, value: Callable[[], Any]) -> Any:
-    """Return the address of what *value* returns, of the *core* type, as functions have it that numba-cuda compiles.
-    Raise `CABIError` if they cannot be given such values."""
+    """Return the address of what *value* returns, as functions have it that numba-cuda compiles."""
     layout = _layout_in_python(core)
     memory = allocate(builder, layout.size, layout.align)
     _store_for_python(builder, core, value(), memory)

@@ -115,8 +115,8 @@ def _function_type(typing_context: Any, numba_type: Any) -> Any:
 def to_core(numba_type: Any) -> Any:
     if not isinstance(numba_type, mlir_types.Type):
         return numba_type
-    if (obj := getattr(numba_type, "called_object", None)) is not None:
-        return DeviceCallableType.of(obj())
+    if isinstance(core := getattr(numba_type, "core", None), DeviceCallableType):
+        return DeviceCallableType.of(core.numba_cuda_link_object)
     if (record := getattr(getattr(numba_type, "instance_class", None), "_of_record", None)) is not None:
         return RecordValue(record)
     if isinstance(numba_type, (MLIRDispatcherType, mlir_types.Dispatcher)):

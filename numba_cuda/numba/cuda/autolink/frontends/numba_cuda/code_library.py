@@ -22,7 +22,7 @@ from numba.cuda.cudadrv.nvrtc import get_arch_option
 from numba.cuda.locks import module_init_lock
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
-from ...compilation.context import cc_without_device, compilation, is_asking
+from ...compilation.context import compilation, current_state
 from ...function_code.call_graph import callees_first
 from ...function_code.calls import OrderedSet
 from ...function_code.canonical_ir import compatible_with_cxx, with_canonical_names, with_names_by_content
@@ -73,7 +73,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         return dataclasses.replace(target, compute_capability=capability, suffix="", **own)
 
     def _ensure_cc(self, cc: Any) -> Any:
-        return (cc_without_device() if cc is None else None) or super()._ensure_cc(cc)
+        return (current_state().cc if cc is None else None) or super()._ensure_cc(cc)
 
     # What travels with the function
 
@@ -118,8 +118,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             self.function_code.add_callee(library.function_code)
 
     def facts(self, cc: tuple[Any, ...], output: str = "cubin") -> BuildFacts:
-        """Return the facts of the kernel, which was linked for *cc* to a ``"cubin"`` or ``"ptx"``; *output* is
-        ``"ltoir"`` if it was not linked."""
+        """Return the facts of the kernel, linked for *cc* to *output*, which is ``"ltoir"`` if it was not linked."""
         from ...function_code.build_record import facts_of
 
         log = (self._linkerinfo_cache.get(cc) or "") if output == "cubin" else ""
@@ -139,7 +138,9 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def llvm_strs(self) -> list[str]:
         """The text of the modules; with canonical names if external code is linked, so that equal links are
         recognised. What hooks compile becomes external code, whose names must not meet those of the kernel."""
-        if self._llvm_strs is None and (self._entries or (self._entry_name is None and is_asking())):
+        if self._llvm_strs is None and (
+            self._entries or (self._entry_name is None and current_state().hook_target is not None)
+        ):
             modules = [*map(str, self.modules)]
             if self._entry_name is None:
                 canonical = with_names_by_content(modules)
@@ -162,8 +163,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     # The link
 
     def plan(self, cc: Any = None) -> LinkPlan:
-        """Return what is linked into this kernel for *cc* (default: the current GPU), besides its own code. Raises
-        `LinkError` as `FunctionCode.plan` does."""
+        """Return what `FunctionCode.plan` does for *cc* (default: the current GPU)."""
         return self.function_code.plan(self.target_for(self._ensure_cc(cc)))
 
     def _runtimes(self, provided: Sequence[tuple[str, LinkInput]]) -> Iterator[tuple[str, LinkInput]]:
@@ -248,10 +248,6 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             LinkInput(kinds.PTX, ptx.encode(), name=f"{self.name} ({number})" if number else self.name)
             for number, ptx in enumerate(self.get_asm_strs(cc=cc))
         ]
-
-    @property
-    def entry_name(self) -> str | None:
-        return self._entry_name
 
     # Disk caches
 

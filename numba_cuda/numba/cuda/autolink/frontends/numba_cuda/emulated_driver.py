@@ -91,8 +91,7 @@ def activate() -> None:
 
 
 def _change_settings() -> None:
-    """Let numba-cuda not warn of small grids and, where all is checked, free memory at once, so that accesses to it are
-    found."""
+    """Warn of no small grids and, where all is checked, free memory at once, so that accesses to it are found."""
     from numba_cuda_autolink.emulated_driver.code import checks
 
     names = ["CUDA_LOW_OCCUPANCY_WARNINGS", *(["CUDA_DEALLOCS_COUNT"] if checks.initialised else [])]
