@@ -63,12 +63,10 @@ def message_of(error: BaseException) -> str | None:
 
 
 def is_full() -> bool:
-    """Return whether tracebacks and messages are shown in full."""
     return os.environ.get(VARIABLE) == "full"
 
 
 def first_lines(message: str) -> str:
-    """Return the first lines of the *message* of an error, and how many lines more it has."""
     lines = [line for line in message.split("\n") if line.strip()]
     if len(lines) <= _MOST_LINES or is_full():
         return message
@@ -76,18 +74,15 @@ def first_lines(message: str) -> str:
 
 
 def warn_user(message: str) -> None:
-    """Warn at the line of the user's code that called the compiler."""
     warnings.warn(message, stacklevel=_find_user()[1] - 1)
 
 
 def place_of_user() -> tuple[str, int]:
-    """Return the file and the line of the user's code that called this project."""
     frame, _ = _find_user()
     return frame.f_code.co_filename, frame.f_lineno
 
 
 def _find_user() -> tuple[FrameType, int]:
-    """Return the innermost frame of the user's code, and how many calls it is away."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _is_of_compiler(frame):
         frame, level = frame.f_back, level + 1
@@ -95,7 +90,6 @@ def _find_user() -> tuple[FrameType, int]:
 
 
 def running_shell() -> Any:
-    """Return the IPython shell that runs this process, ``None`` if there is none."""
     return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
 
 
@@ -114,13 +108,11 @@ def _is_of_user(error: BaseException) -> bool:
 
 
 def _render(shell: Any, error: BaseException) -> Any:
-    """Return what IPython prints of *error*, as a list of lines, without hidden frames."""
     with _shortened(error):
         return shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__, tb_offset=1)
 
 
 def _hide(frame: FrameType) -> bool:
-    """Hide *frame* if it is the compiler's, and return whether it is."""
     if is_hidden := _is_of_compiler(frame):
         frame.f_locals[_HIDE] = True
     return is_hidden
@@ -159,7 +151,6 @@ def _print_error(
     error: BaseException,
     traceback: TracebackType | None,
 ) -> None:
-    """Print an uncaught error as the hook *print_error* does, without hidden frames."""
     if not any(_MESSAGE in vars(each) for each in _chain(error)):
         print_error(kind, error, traceback)
         return

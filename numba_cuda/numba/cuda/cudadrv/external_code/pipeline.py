@@ -24,7 +24,7 @@ from numba_cuda_autolink.short_tracebacks import warn_user
 
 from .cache.key import CacheKey
 from .cache.store import Fetched, current_store
-from .compile.plan_programs import called_in, current_keys, keys_of, write_debug_sources
+from .compile.plan_programs import called_in, keys_of, recorded_keys, write_debug_sources
 from .diagnostics import progress, timeline
 from .diagnostics.signal_handlers import interrupts_unchanged
 from .inputs import kinds
@@ -118,7 +118,7 @@ class _Link:
             seconds = time.perf_counter() - start
             return data
 
-        recorded = current_keys(self.plan, on_record=True)
+        recorded = recorded_keys(self.plan)
         keys = [key for key in recorded if key is not None]
         if len(keys) < len(recorded):
             programs = self.compile()
