@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean
-from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import first_lines
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
+
+from numba_cuda_autolink.short_tracebacks import first_lines
 
 SIGNATURE_EXAMPLE = "'void(float32[::1], int32)'"
 

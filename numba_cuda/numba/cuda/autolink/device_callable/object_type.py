@@ -23,7 +23,7 @@ from ..c_abi.record_values import result_type
 from ..compilation.context import compilation, current_target
 from ..frontend_api.typing_rounds import DeferredCallError, is_guessing, use_of
 from ..protocol.callee import Identity, identity
-from ..protocol.errors import fix_call_or_hook, raised_by_user_code, typing_error
+from ..protocol.errors import fix_call_or_hook, raised_by_hook, raised_by_user_code, typing_error
 from .arguments import ArgumentError, CallArguments
 from .base_class import BoundDeviceMethod, DeviceCallable, is_defined, type_name
 from .python_bodies import PythonBody
@@ -201,7 +201,9 @@ class DeviceCallableType(types.Callable, types.Opaque):
         except DeferredCallError:
             raise
         except CABIError as error:  # it says why C or C++ has no such call
-            raise self._error(str(error), cause=error) from error
+            hook = raised_by_hook(error)
+            details = () if hook is None else (f"raised at: {hook}",)
+            raise self._error(str(error), *details, cause=error) from error
         except Exception as error:
             raised[call] = error
             raised_at = f"raised at: {raised_by_user_code(error)}"

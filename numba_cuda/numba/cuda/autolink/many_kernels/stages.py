@@ -24,8 +24,9 @@ from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.diagnostics import messages
 from numba.cuda.cudadrv.external_code.diagnostics import progress as progress_of_builds
 from numba.cuda.cudadrv.external_code.diagnostics.log import logger
-from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import short_traceback
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
+
+from numba_cuda_autolink.short_tracebacks import short_traceback
 
 from .executors import Workers
 from .jobs import BuildManyError, Job, note_lost

@@ -12,7 +12,6 @@ from typing import Any
 
 from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
 from numba.cuda.cudadrv.external_code.diagnostics.log import logger
-from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import short_traceback
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import recording
 from numba.cuda.cudadrv.external_code.plan.kernel_code import SymbolSite
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
@@ -21,6 +20,7 @@ from numba_cuda_mlir.numba_cuda import typing
 from numba_cuda_mlir.numba_cuda.core.errors import LoweringError, NumbaError, TypingError
 
 from numba_cuda_autolink.emulated_driver import activation as emulation
+from numba_cuda_autolink.short_tracebacks import short_traceback
 
 from ...compilation.context import compilation, compiling, current_state, isolate
 from ...compilation.kernel_events import KernelEvent, announce

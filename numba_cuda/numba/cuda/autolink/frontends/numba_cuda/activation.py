@@ -14,9 +14,10 @@ from typing import Any
 
 from numba.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
-from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import short_traceback
 from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import handlers_held_back
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
+
+from numba_cuda_autolink.short_tracebacks import short_traceback
 
 from ...compilation.context import compilation, compiling, compiling_callees_again, current_state, isolate
 from ...compilation.kernel_events import KernelEvent, announce
