@@ -79,8 +79,7 @@ def run(options: argparse.Namespace) -> int:
         what = f"{unstored} entries" if unstored else "what was built"
         print(
             f"numba-cuda-autolink: {what} could not be written to the shared cache\n"
-            "  what to do: see the warnings, and build into another NUMBA_CUDA_AUTOLINK_CACHE_DIR; what this one has is"
-            " not written again",
+            "  what to do: see the warnings, and repeat the command: what is in this machine's cache is sent again",
             file=sys.stderr,
         )
     failed = [(job, each) for job, each in zip(jobs, results, strict=True) if isinstance(each, BaseException)]

@@ -179,7 +179,7 @@ class RemoteStore:
         self._is_off = False
         self._is_there: set[bytes] = set()  # what need not be written
         self._unstored: set[bytes] = set()
-        self._writes: queue.Queue[tuple[bytes, bytes]] = queue.Queue()
+        self._writes: queue.Queue[tuple[bytes, bytes, bool]] = queue.Queue()
         self._has_writer = self._is_stalled = False
         self._failed_write = ""
         self._warned: set[str] = set()
@@ -230,15 +230,16 @@ class RemoteStore:
             raise answer
         return answer
 
-    def write(self, digest: bytes, entry: bytes) -> None:
-        """Queue an entry to be written, unless it is there, or this process does not write."""
+    def write(self, digest: bytes, entry: bytes, *, if_missing: bool = False) -> None:
+        """Queue an entry to be written, unless it is there, or this process does not write. Whether it is there is
+        asked before, *if_missing*."""
         if self.settings.writes and digest not in self._is_there:
             self._unstored.add(digest)
             if self._writes.unfinished_tasks < _MOST_PENDING:
-                self._queue(digest, entry)
+                self._queue(digest, entry, if_missing)
         self.warn_of_writes()
 
-    def _queue(self, digest: bytes, entry: bytes) -> None:
+    def _queue(self, digest: bytes, entry: bytes, if_missing: bool) -> None:
         try:
             self._open()
             with self._lock:
@@ -248,7 +249,7 @@ class RemoteStore:
         except Exception as error:
             self._note_failed_write(error)
         else:
-            self._writes.put((digest, sign(self.settings.keys, digest, entry)))
+            self._writes.put((digest, sign(self.settings.keys, digest, entry), if_missing))
 
     def flush(self, timeout: float) -> int:
         """Wait until all is written, at most *timeout* seconds. Return how many entries of this process are not stored.
@@ -262,19 +263,29 @@ class RemoteStore:
     def _write_all(self) -> None:
         files = self._open()
         while True:
-            digest, blob = self._writes.get()
+            digest, blob, if_missing = self._writes.get()
+            is_written = False
             try:
-                files.write(digest.hex(), blob)
+                if is_written := not (if_missing and self._has(files, digest)):
+                    files.write(digest.hex(), blob)
             except BaseException as error:  # asyncio's CancelledError is one
                 self._note_failed_write(error)
             else:
                 self._is_there.add(digest)
                 self._unstored.discard(digest)
-                self.counts.written += 1
-                self.counts.bytes_written += len(blob)
+                self.counts.written += is_written
+                self.counts.bytes_written += len(blob) * is_written
             finally:
                 self._is_stalled = False
                 self._writes.task_done()
+
+    def _has(self, files: SharedFiles, digest: bytes) -> bool:
+        """Whether there is an entry under the key with *digest* that a reader would use."""
+        try:
+            authenticate(self.settings.keys, digest, files.read(digest.hex()) or b"")
+        except UntrustedEntryError:
+            return False
+        return True
 
     def _note_failed_write(self, error: BaseException) -> None:
         """Note what another thread warns of: where warnings are errors, they would end this one."""

@@ -94,7 +94,8 @@ _kept: ContextVar[list[KeptEntry] | None] = ContextVar("numba_cuda_autolink_kept
 
 @contextlib.contextmanager
 def noting_kept() -> Iterator[list[KeptEntry]]:
-    """List what is built and kept within the block, also in threads that run in a copy of the context."""
+    """List what is built and kept within the block, also in threads that run in a copy of the context. What is found in
+    this machine's cache meanwhile is sent to the shared one, unless it is there."""
     kept: list[KeptEntry] = []
     token = _kept.set(kept)
     try:
@@ -161,6 +162,7 @@ class CacheStore:
                     self._keep(key, data, is_portable=is_portable(data))
         if found is not None:
             data, origin = found
+            self._send_found(key, data, origin, is_portable)
             if self.settings.verify:
                 self.verify(key, data, origin, build)
         assert data is not None
@@ -174,6 +176,8 @@ class CacheStore:
         *remote*, the shared cache is not asked."""
         start = time.perf_counter()
         data, origin = self._look(key.digest, memory) or self._look_behind(key, memory, remote) or (None, None)
+        if data is not None and origin is not None and remote and key.kind != "headers":  # whose files are elsewhere
+            self._send_found(key, data, origin, _always)
         self._count(key, origin or "missing", 0.0)
         self._log(key, origin, start)
         return data
@@ -284,6 +288,13 @@ class CacheStore:
             return None
         self.adopt(key.digest, entry, memory=memory)
         return data_of(entry), "remote"
+
+    def _send_found(self, key: CacheKey, data: bytes, origin: Origin, is_portable: IsPortable) -> None:
+        """Have the shared cache hold what was found here, where jobs are built for other machines."""
+        if _kept.get() is None or self.remote is None or origin == "remote" or key.kind not in PORTABLE_KINDS:
+            return
+        if is_portable(data):
+            self.remote.write(key.digest, pack(key, data), if_missing=True)
 
     def _keep(self, key: CacheKey, data: bytes, memory: bool = True, is_portable: bool = True) -> None:
         if not isinstance(data, bytes):

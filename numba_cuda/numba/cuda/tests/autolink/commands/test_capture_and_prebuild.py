@@ -110,8 +110,32 @@ def test_where_a_store_was_to_be_written_to_and_got_less_the_exit_code_says_so(
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_MODE", "rw")
     with cache_warnings():
         assert main(["prebuild", str(jobs)]) == 4
-    shown = capsys.readouterr()
+        shown = capsys.readouterr()
+        assert main(["prebuild", str(jobs)]) == 4, "what is in this machine's cache is not in the store"
     assert "1 of 1 kernels" in shown.out and said in shown.err and "to the shared cache\n  what to do" in shown.err
+
+
+def test_a_prebuild_is_repeated_until_the_store_has_all(application, capsys, monkeypatch, tmp_path):
+    pytest.importorskip("fsspec")
+    jobs, store = application / "jobs.json", application / "store"
+    listed = [{"kernel": "captured_library:named", "signature": "void(float32[::1])", "cc": "9.0"}]
+    jobs.write_text(json.dumps({"format": 1, "path": [str(application)], "jobs": listed}))
+    assert main(["prebuild", str(jobs)]) == 0
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE", f"file://{store}")
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY", "the key of this site")
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_MODE", "rw")
+    reset_store()
+    assert main(["prebuild", str(jobs)]) == 0
+    written = {path: path.stat().st_mtime_ns for path in store.iterdir()}
+    damaged = max(written, key=lambda path: path.stat().st_size)
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    assert main(["prebuild", str(jobs)]) == 0
+    assert [path for path, time in written.items() if path.stat().st_mtime_ns != time] == [damaged]
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(tmp_path / "of another machine"))
+    reset_store()
+    capsys.readouterr()
+    assert main(["prebuild", str(jobs)]) == 0
+    assert "0 programs and 0 links built" in capsys.readouterr().out
 
 
 def test_a_kernel_that_cannot_be_built_is_reported_and_all_others_are_built(application, capsys):
