@@ -65,19 +65,18 @@ def start(compute_capability: tuple[int, int] | None = None, *, all_checks: bool
         functions = c_functions.addresses()
         _loaded = load(_NAME, {**functions, "cuGetProcAddress_v2": functions["cuGetProcAddress"]})
     from ..emulator import Checks
-    from .code import set_checks
-    from .device import set_device
+    from .device import settings
 
-    set_checks(Checks.all() if all_checks else Checks())
-    set_device(is_there=True, compute_capability=compute_capability or _DEFAULT)
+    settings.is_there, settings.compute_capability = True, compute_capability or _DEFAULT
+    settings.checks = Checks.all() if all_checks else Checks()
 
 
 def stop() -> None:
     """Be a driver without a device. What was allocated stays valid."""
     if _loaded is not None:
-        from .device import set_device
+        from .device import settings
 
-        set_device(is_there=False)
+        settings.is_there = False
 
 
 def is_active() -> bool:
@@ -85,7 +84,7 @@ def is_active() -> bool:
         return False
     from .device import settings
 
-    return settings().is_there
+    return settings.is_there
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..emulator import Checks, Kernel, Module
+from ..emulator import Kernel, Module
 from ..emulator.diagnosis import readable_name
 from ..errors import LaunchError
 from .c_functions import (
@@ -48,14 +48,6 @@ class _UnloadedCodeError(LaunchError):
     driver_code = INVALID_HANDLE
 
 
-checks = Checks()
-
-
-def set_checks(chosen: Checks) -> None:
-    global checks
-    checks = chosen
-
-
 @dataclass(eq=False)
 class _Function:
     """A kernel of loaded code, and the attributes that a program set."""
@@ -84,7 +76,7 @@ def _load(code: bytes) -> int:
             "\n  what to do: build or save it as PTX, with output='ptx'"
         )
     texts = [text for text in _TEXTS.split(code.decode()) if ".version" in text]
-    return _libraries.add(_Library(Module(texts, checks=checks)))
+    return _libraries.add(_Library(Module(texts, checks=settings.checks)))
 
 
 @contextlib.contextmanager
@@ -185,7 +177,7 @@ def cuKernelGetParamInfo(kernel: int, number: int, offset: int, size: int) -> No
 @c_function("pip", "cuFuncGetAttribute", "cuKernelGetAttribute")
 def cuFuncGetAttribute(value: int, attribute: int, function: int) -> None:
     found = _functions[function]
-    known, (major, minor) = found.kernel.attributes, settings().compute_capability
+    known, (major, minor) = found.kernel.attributes, settings.compute_capability
     values = {
         _MAX_THREADS: known.max_threads,
         _SHARED_SIZE: known.shared_bytes,

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
+from ..emulator import Checks
 from .c_functions import (
     INVALID_CONTEXT,
     INVALID_DEVICE,
@@ -31,26 +32,16 @@ _DRIVER_VERSION = 13990  # it takes the PTX of every toolkit
 _MEMORY = 16 << 30
 
 
-@dataclass(frozen=True)
+@dataclass
 class Settings:
-    """What programs see of the device: whether it is there, and its compute capability."""
+    """Whether programs see the device, its compute capability, and what kernels that are loaded now are checked for."""
 
     is_there: bool = False
     compute_capability: tuple[int, int] = (9, 0)
+    checks: Checks = field(default_factory=Checks)
 
 
-_settings = Settings()
-
-
-def settings() -> Settings:
-    return _settings
-
-
-def set_device(*, is_there: bool, compute_capability: tuple[int, int] | None = None) -> None:
-    """Show the device to programs, or hide it."""
-    global _settings
-    found = compute_capability or _settings.compute_capability
-    _settings = replace(_settings, is_there=is_there, compute_capability=found)
+settings = Settings()
 
 
 # Attributes by their numbers in cuda.h; all others are 0.
@@ -88,7 +79,7 @@ _COMPUTE_CAPABILITY = (75, 76)  # COMPUTE_CAPABILITY_MAJOR, MINOR
 
 @c_function("u")
 def cuInit(flags: int) -> None:
-    if not _settings.is_there:
+    if not settings.is_there:
         raise Refused(NO_DEVICE)
 
 
@@ -150,7 +141,7 @@ def _error_name(error: int) -> str:
 
 @c_function("p")
 def cuDeviceGetCount(count: int) -> None:
-    put_int(count, int(_settings.is_there))
+    put_int(count, int(settings.is_there))
 
 
 @c_function("pi")
@@ -160,7 +151,7 @@ def cuDeviceGet(device: int, ordinal: int) -> None:
 
 
 def _check(device: int) -> None:
-    if device != 0 or not _settings.is_there:
+    if device != 0 or not settings.is_there:
         raise Refused(INVALID_DEVICE)
 
 
@@ -197,7 +188,7 @@ def cuDeviceTotalMem(size: int, device: int) -> None:
 def cuDeviceGetAttribute(value: int, attribute: int, device: int) -> None:
     _check(device)
     if attribute in _COMPUTE_CAPABILITY:
-        put_int(value, _settings.compute_capability[_COMPUTE_CAPABILITY.index(attribute)])
+        put_int(value, settings.compute_capability[_COMPUTE_CAPABILITY.index(attribute)])
     else:
         put_int(value, _ATTRIBUTES.get(attribute, 0))
 

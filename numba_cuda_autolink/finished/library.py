@@ -156,7 +156,7 @@ class KernelLibrary:
 
     def _make(self, name: str) -> Kernel:
         if not self._is_emulated:
-            return Kernel(name, lambda: self._codes(name))
+            return Kernel(name, lambda: [_SavedCode(self, name, each) for each in self._file.signatures(name)])
         from ..launch.emulated_kernel import EmulatedKernel
 
         return EmulatedKernel(name, lambda: [self._emulate(name, each) for each in self._file.signatures(name)])
@@ -188,9 +188,6 @@ class KernelLibrary:
             [import_callback(each, name) for each in image.teardown],
             [self._variable(described, value) for described, value in image.variables],
         )
-
-    def _codes(self, name: str) -> list[_SavedCode]:
-        return [_SavedCode(self, name, signature) for signature in self._file.signatures(name)]
 
     def _variable(self, described: VariableType, value: Block | None) -> Variable:
         """Return the variable that is *described* so. Its first *value* is read when it is first asked for."""

@@ -102,10 +102,29 @@ class LinkedKernel(BuildRecord):
         Raises `FinishedKernelError` if it links machine code, which cannot be emulated, or if what it needs at run time
         only its front end has.
         """
-        check_runtime(self.launch_facts)
-        parameters = self.launch_facts.parameters
-        _, leaves = layout_of(self, parameters)
-        return emulated_kernel(self, parameters, leaves)
+        from numba_cuda_autolink.launch.emulated_kernel import EmulatedCode, EmulatedKernel
+
+        facts, name, texts = self.launch_facts, self.launch_facts.name, self.emulated_texts
+        check_runtime(facts)
+        _, leaves = layout_of(self, facts.parameters)
+        if texts is None and self.output != "ptx":
+            raise FinishedKernelError(
+                f"{name} cannot be emulated: it is a cubin that was built in another process"
+                "\n  what to do: build it with output='ptx'"
+            )
+        code = EmulatedCode(
+            self.signature,
+            facts.parameters,
+            leaves,
+            self.entry_name,
+            self.cc.base,
+            facts.cooperative,
+            texts or (lambda: [self.code.decode().rstrip("\0")]),
+            facts.setup,
+            facts.teardown,
+            [variable.memory for variable in facts.variables],
+        )
+        return EmulatedKernel(name, lambda: [code])
 
     def with_link(self, ran: RanLink) -> LinkedKernel:
         """Return the kernel with the code that a link of it made."""
@@ -132,29 +151,3 @@ class EmulatedTexts:
 
     def __reduce__(self) -> Any:
         return type(None), ()
-
-
-def emulated_kernel(linked: BuildRecord, parameters: Any, leaves: Any) -> EmulatedKernel:
-    """Return what `build` returned, *linked*, with a launch on the CPU, with its *parameters* and where they are. Raise
-    `FinishedKernelError` if no PTX of it is at hand."""
-    from numba_cuda_autolink.launch.emulated_kernel import EmulatedCode, EmulatedKernel
-
-    facts, name, texts = linked.launch_facts, linked.launch_facts.name, linked.emulated_texts
-    if texts is None and linked.output != "ptx":
-        raise FinishedKernelError(
-            f"{name} cannot be emulated: it is a cubin that was built in another process"
-            "\n  what to do: build it with output='ptx'"
-        )
-    code = EmulatedCode(
-        linked.signature,
-        parameters,
-        leaves,
-        linked.entry_name,
-        linked.cc.base,
-        facts.cooperative,
-        texts or (lambda: [linked.code.decode().rstrip("\0")]),
-        facts.setup,
-        facts.teardown,
-        [variable.memory for variable in facts.variables],
-    )
-    return EmulatedKernel(name, lambda: [code])

@@ -15,6 +15,7 @@ from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 
 from numba_cuda_autolink.package_versions import package_versions
 
+from ..frontend_api.front_end import NUMBA_CUDA, vocabulary_of_kernel
 from .argument_parsing import CommandError, add_kernel, explained_errors
 from .kernel_loading import NamedKernel, check_name, load_kernel
 from .output import STANDARD_OUTPUT, check_folder, prints_to_stderr, write
@@ -83,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
     with prints_to_stderr(), explained_errors():
         # One name for all architectures: programs load a fatbin without knowing which of them the driver takes. Names
         # of numba-cuda-mlir's kernels do not depend on it.
-        entry_name = name if kernel.can_be_named else options.name
+        entry_name = name if vocabulary_of_kernel(kernel.obj) is NUMBA_CUDA else options.name
         how = {"output": "cubin" if output in _FOR_SEVERAL else output, "entry_name": entry_name}
         built = autolink.build(kernel.obj, signature, cc=options.cc, **how)
         if options.header is not None:

@@ -7,7 +7,6 @@ import argparse
 import dataclasses
 import json
 import pathlib
-from collections.abc import Callable
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.cache.settings import parse_size
@@ -15,11 +14,6 @@ from numba.cuda.cudadrv.external_code.cache.settings import parse_size
 from .. import cache
 from .argument_parsing import CommandError
 from .output import check_folder
-
-_TRANSFERS: dict[str, Callable[[argparse.Namespace], int]] = {
-    "export": lambda options: cache.export_file(options.file),
-    "import": lambda options: cache.import_file(options.file, trust=options.trust),
-}
 
 INFO_FORMAT = 1
 _MOST_LINES = 40
@@ -74,10 +68,12 @@ def _run(options: argparse.Namespace) -> int:
         _print_history(str(history).splitlines(), options.all)
         return 0 if history.entries else 1
     elif options.action in ("export", "import"):
-        if options.action != "import":
-            check_folder(options.file)
         try:
-            count = _TRANSFERS[options.action](options)
+            if options.action == "import":
+                count = cache.import_file(options.file, trust=options.trust)
+            else:
+                check_folder(options.file)
+                count = cache.export_file(options.file)
         except ValueError as error:
             raise CommandError(str(error).replace("trust=True", "--trust")) from error
         print(f"{options.file}: {count} entries")

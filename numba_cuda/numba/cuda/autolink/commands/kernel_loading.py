@@ -18,12 +18,12 @@ from typing import Any
 
 from cuda import pathfinder
 from numba import cuda
-from numba.cuda import types
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.platform.cuda_libraries import why_missing
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
-from ..frontend_api.front_end import NUMBA_CUDA, core_type, is_kernel, vocabulary_of_kernel
+from ..frontend_api.front_end import is_kernel
+from ..protocol.kernel_signatures import type_text
 from .argument_parsing import SIGNATURE_EXAMPLE, CommandError, check_known, check_signature
 
 # What kernels that are compiled as their file is imported are compiled for, without a GPU and without --cc.
@@ -40,20 +40,11 @@ class NamedKernel:
     @property
     def is_device_function(self) -> bool:
         """Whether only kernels and other device functions call it."""
-        return bool(self._options.get("device"))
-
-    @property
-    def _options(self) -> dict[str, Any]:
-        return getattr(self.obj, "targetoptions", {})
+        return bool(getattr(self.obj, "targetoptions", {}).get("device"))
 
     @property
     def function(self) -> Any:
         return getattr(self.obj, "py_func", self.obj)
-
-    @property
-    def can_be_named(self) -> bool:
-        """Whether its name in the code can be set."""
-        return vocabulary_of_kernel(self.obj) is NUMBA_CUDA
 
     @property
     def parameters(self) -> str:
@@ -67,7 +58,7 @@ class NamedKernel:
             return ()
         returned = {args: getattr(each.signature, "return_type", "void") for args, each in self.obj.overloads.items()}
         return tuple(
-            f"{_write(result) if self.is_device_function else 'void'}({', '.join(map(_write, args))})"
+            f"{type_text(result) if self.is_device_function else 'void'}({', '.join(map(type_text, args))})"
             for args, result in returned.items()
         )
 
@@ -88,17 +79,6 @@ class NamedKernel:
             f"  what to do: pass the types of its arguments, such as --sig {SIGNATURE_EXAMPLE}",
             2,
         )
-
-
-def _write(numba_type: Any) -> str:
-    """Return a Numba type as signatures have it: ``float32[:, ::1]``."""
-    numba_type = core_type(numba_type)
-    if not isinstance(numba_type, types.Array) or not (numba_type.mutable and numba_type.aligned):
-        return str(numba_type)
-    indices = [":"] * numba_type.ndim
-    if numba_type.layout in ("C", "F") and indices:
-        indices[-1 if numba_type.layout == "C" else 0] = "::1"
-    return f"{_write(numba_type.dtype)}[{', '.join(indices)}]"
 
 
 def load_file(path: str, capabilities: list[ComputeCapability] | None = None) -> ModuleType:

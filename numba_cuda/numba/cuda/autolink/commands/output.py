@@ -9,6 +9,8 @@ import pathlib
 import sys
 from collections.abc import Iterator
 
+from numba_cuda_autolink.files import replace_whole
+
 from .argument_parsing import CommandError
 
 STANDARD_OUTPUT = pathlib.Path("-")
@@ -25,18 +27,14 @@ def check_folder(path: pathlib.Path) -> None:
 
 
 def write(path: pathlib.Path, content: bytes) -> None:
-    """Write *content* to the file *path*, or to standard output. Raise `CommandError` if that fails."""
-    try:
-        if path == STANDARD_OUTPUT:
-            sys.stdout.flush()
-            sys.stdout.buffer.write(content)
-            sys.stdout.buffer.flush()
-        else:
-            path.write_bytes(content)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise CommandError(f"{path if path != STANDARD_OUTPUT else 'standard output'}: {error.strerror}") from error
+    """Write *content* to the file *path*, or to standard output. Raises `OSError`, which names the file."""
+    if path == STANDARD_OUTPUT:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return
+    with replace_whole(path) as file:
+        file.write(content)
 
 
 @contextlib.contextmanager

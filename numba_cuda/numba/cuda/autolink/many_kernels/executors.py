@@ -111,11 +111,7 @@ def _start() -> None:
     from numba import cuda  # noqa: F401
 
     # Processes of `multiprocessing` run no functions of `atexit`.
-    multiprocessing.util.Finalize(None, _finish, exitpriority=1)
-
-
-def _finish() -> None:
-    current_store().end(_LONGEST_END)
+    multiprocessing.util.Finalize(None, lambda: current_store().end(_LONGEST_END), exitpriority=1)
 
 
 def _end_with(parent: Any) -> None:

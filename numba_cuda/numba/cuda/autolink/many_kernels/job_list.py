@@ -21,14 +21,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from numba.cuda import types
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
 from numba_cuda_autolink.errors import PrintableError
 from numba_cuda_autolink.files import replace_whole
 
 from ..frontend_api.front_end import Vocabulary, vocabulary_of_kernel
-from ..protocol.kernel_signatures import normalize
+from ..protocol.kernel_signatures import normalize, type_text
 from .jobs import Job, kernel_name
 from .pickling import pickle_value
 
@@ -144,18 +143,10 @@ def _signature_text(signature: Any, vocabulary: Vocabulary) -> str | None:
     """Return a text that means *signature* in the *vocabulary* of a front end, or ``None`` if there is none."""
     try:
         argtypes, _ = normalize(signature, vocabulary)
-        text = f"void({', '.join(map(_type_text, map(vocabulary.to_core, argtypes)))})"
+        text = f"void({', '.join(map(type_text, argtypes))})"
         return text if normalize(text, vocabulary)[0] == argtypes else None
     except Exception:  # of the text, which is evaluated
         return None
-
-
-def _type_text(numba_type: Any) -> str:
-    if isinstance(numba_type, types.Array):
-        before = ":, " * (numba_type.ndim - 1)
-        inside = {"C": f"{before}::1", "F": f"::1{', :' * (numba_type.ndim - 1)}", "A": f"{before}:"}
-        return f"{_type_text(numba_type.dtype)}[{inside[numba_type.layout]}]"
-    return str(numba_type)
 
 
 def _is_plain(value: Any) -> bool:

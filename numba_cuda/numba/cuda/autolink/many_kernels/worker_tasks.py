@@ -112,8 +112,8 @@ def prepare_job(data: bytes) -> PreparedJob:
     request = prepared.request
     if request is None:
         return PreparedJob(pickle_value(prepared.kernel), None, (), job.for_launch)
-    needed = tuple(
-        (_without_callbacks(source), request.plan.target, called)
+    needed = tuple(  # without callbacks, which are not compiled
+        (LinkInput(source.kind, source.code, source.options, source.name), request.plan.target, called)
         for source, called in sources_of(request.plan, request.kernel_code)
     )
     return PreparedJob(pickle_value(prepared.kernel), pickle_value(request), needed, job.for_launch)
@@ -125,11 +125,6 @@ def _prepare(job: Job) -> PreparedBuild:
         capability = ComputeCapability(*compute_capability(job.cc))
         return prepare_for_launch(job.kernel, job.signature, capability, options)
     return prepare(job.kernel, job.signature, job.cc, job.output, job.entry_name, options)
-
-
-def _without_callbacks(source: LinkInput) -> LinkInput:
-    """Return what is compiled of *source*."""
-    return LinkInput(source.kind, source.code, source.options, source.name)
 
 
 def compile_program(source: LinkInput, target: Target, called: tuple[CalledFunction, ...]) -> None:

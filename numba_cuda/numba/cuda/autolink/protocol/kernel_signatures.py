@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from numba.cuda import types
 from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean, safe_text, shown
 
 from ..frontend_api.front_end import NUMBA_CUDA, Vocabulary, core_type, vocabulary_of
@@ -39,6 +40,17 @@ def normalize(signature: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> tuple[tupl
         advice = f"write the types, such as {_EXAMPLE!r}"
         raise ValueError(f"{signature!r} is not a signature: {why}{near}\n  what to do: {advice}") from None
     return tuple(argtypes), return_type
+
+
+def type_text(numba_type: Any) -> str:
+    """Return the type of an argument as signatures have it: ``float32[:, ::1]``."""
+    numba_type = core_type(numba_type)
+    if not isinstance(numba_type, types.Array) or not (numba_type.mutable and numba_type.aligned):
+        return str(numba_type)
+    indices = [":"] * numba_type.ndim
+    if numba_type.layout in ("C", "F") and indices:
+        indices[-1 if numba_type.layout == "C" else 0] = "::1"
+    return f"{type_text(numba_type.dtype)}[{', '.join(indices)}]"
 
 
 def _is_object(given: Any) -> bool:

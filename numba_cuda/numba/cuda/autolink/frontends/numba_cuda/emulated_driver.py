@@ -92,9 +92,9 @@ def activate() -> None:
 
 def _change_settings() -> None:
     """Warn of no small grids and, where all is checked, free memory at once, so that accesses to it are found."""
-    from numba_cuda_autolink.emulated_driver.code import checks
+    from numba_cuda_autolink.emulated_driver.device import settings
 
-    names = ["CUDA_LOW_OCCUPANCY_WARNINGS", *(["CUDA_DEALLOCS_COUNT"] if checks.initialised else [])]
+    names = ["CUDA_LOW_OCCUPANCY_WARNINGS", *(["CUDA_DEALLOCS_COUNT"] if settings.checks.initialised else [])]
     for name in names:
         _seams.set(config, name, 0)
 
