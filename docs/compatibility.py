@@ -121,14 +121,16 @@ CHECKED = [
     Combination(NEWEST, NVMATH_CUDA, ONE_PYTHON, mlir=MLIR[0]),
 ]
 
-#: What the front end can break: its seams, typing, lowering, and kernels that it caches.
+#: What the front end can break: its seams, typing, lowering, and kernels that it caches. What those are looked up by
+#: is the same with each front end, so that no random programs are drawn here.
 FRONT_END_TESTS = (
     "frontends",
     "protocol",
     "function_code",
     "c_abi",
     "device_callable",
-    "kernel_cache",
+    "kernel_cache/test_kernel_cache.py",
+    "kernel_cache/test_start.py",
     "builds/test_ahead_of_time.py",
 )
 #: Those of them that are run with each CUDA: the seams, and what is asked, compiled and built through them.
@@ -144,8 +146,14 @@ CUDA_TESTS = (
     "external_code/plan",
     "examples/test_examples.py::TestRunAsAScript::test_succeeds[own_cu_file.py]",
 )
-#: What Python can break: the seams of both front ends, processes, files and locks.
-PYTHON_TESTS = ("frontends", "external_code/cache", "external_code/compile", "external_code/platform")
+#: What Python can break: the seams of both front ends, processes, files and locks. What NVRTC says of a source is the
+#: same from each Python.
+PYTHON_TESTS = (
+    "frontends",
+    "external_code/cache",
+    "external_code/compile/test_nvrtc_processes.py",
+    "external_code/platform",
+)
 
 
 def part_of(combination: Combination) -> list[str]:

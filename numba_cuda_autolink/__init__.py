@@ -11,6 +11,7 @@
 ``__main__``          ``python -m numba_cuda_autolink``
 ``command_entry``     the script ``numba-cuda-autolink``
 ``errors``            the errors of finished kernels
+``short_tracebacks``  tracebacks without the frames of the compiler
 ``emulator``          linked PTX on the CPU
 ``package_versions``  the versions of the packages that matter
 ``types``             parameters of kernels and variables of device code, as plain data
@@ -74,8 +75,10 @@ def load(path: "str | bytes | os.PathLike[Any]", *, emulate: bool = False) -> "K
     later version; `OSError` if it cannot be opened.
     """
     from .finished.library import KernelLibrary
+    from .short_tracebacks import short_traceback
 
-    return KernelLibrary(path, emulate=emulate)
+    with short_traceback():
+        return KernelLibrary(path, emulate=emulate)
 
 
 def __getattr__(name: str) -> "Any":

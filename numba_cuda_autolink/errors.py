@@ -10,6 +10,8 @@ import os
 import re
 import sys
 
+from .short_tracebacks import print_short
+
 LAUNCH = "<launch>"  # the file name of generated code
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _LONGEST_TEXT, _LONGEST_LINE = 20_000, 1000
@@ -41,11 +43,19 @@ class PrintableError(Exception):
         return bounded(super().__str__())
 
 
+class UserError(PrintableError):
+    """An error about what the user's code does, which is printed without the frames of the compiler."""
+
+    def __init__(self, *args: object):
+        super().__init__(*args)
+        print_short(self)
+
+
 class FormatError(PrintableError, ValueError):
     """Bytes do not have the structure that their format requires."""
 
 
-class FinishedKernelError(PrintableError):
+class FinishedKernelError(UserError):
     """A finished kernel cannot be saved, loaded or launched. The base class of the errors below."""
 
 

@@ -63,7 +63,6 @@ class Prototype:
 
     @property
     def is_known(self) -> bool:
-        """Whether all sizes are known."""
         return all(parameter is None or parameter.size is not None for parameter in (self.returns, *self.parameters))
 
     def __str__(self) -> str:

@@ -32,7 +32,6 @@ def is_wanted() -> bool:
 
 
 def start_if_wanted() -> None:
-    """Start the emulated driver if the environment asks for it."""
     if is_wanted() and not is_active():
         start(all_checks=os.environ[VARIABLE].strip() == "checks")
 
@@ -82,7 +81,6 @@ def stop() -> None:
 
 
 def is_active() -> bool:
-    """Return whether this process has the emulated device."""
     if _loaded is None:
         return False
     from .device import settings

@@ -18,8 +18,8 @@ _TYPES: dict[str, Any] = {
 }
 SUCCESS, INVALID_VALUE, OUT_OF_MEMORY, NO_DEVICE, INVALID_DEVICE = 0, 1, 2, 100, 101
 INVALID_CONTEXT, NO_BINARY_FOR_GPU, FILE_NOT_FOUND, INVALID_HANDLE, NOT_FOUND = 201, 209, 301, 400, 500
-ILLEGAL_ADDRESS, LAUNCH_OUT_OF_RESOURCES, COOPERATIVE_LAUNCH_TOO_LARGE = 700, 701, 720
-NOT_SUPPORTED, CAPTURE_UNSUPPORTED, UNKNOWN = 801, 900, 999
+ILLEGAL_ADDRESS, COOPERATIVE_LAUNCH_TOO_LARGE = 700, 720
+NOT_SUPPORTED, CAPTURE_UNSUPPORTED = 801, 900
 
 _GATE = """
 define i32 @{name}(i64 %a, i64 %b) {{
@@ -47,8 +47,8 @@ class Refused(Exception):
         self.code = code
 
 
-def c_function(types: str, name: str = "") -> Callable[[_F], _F]:
-    """Decorate the function *name* (default: its own) of the driver, whose arguments have these *types*.
+def c_function(types: str, *names: str) -> Callable[[_F], _F]:
+    """Decorate the functions *names* (default: its own) of the driver, whose first arguments have these *types*.
 
     It raises `Refused` for an error code; what else it raises is remembered, and `take_failure` returns it.
     """
@@ -64,7 +64,8 @@ def c_function(types: str, name: str = "") -> Callable[[_F], _F]:
                 _failures.last = error
                 return int(getattr(error, "driver_code", ILLEGAL_ADDRESS))
 
-        _addresses[name or function.__name__] = _callback(call, types)
+        address = _callback(call, types)
+        _addresses.update(dict.fromkeys(names or (function.__name__,), address))
         return function
 
     return register
@@ -83,7 +84,6 @@ def address_of(name: str) -> int:
 
 
 def addresses() -> dict[str, int]:
-    """Return the addresses of the functions that are here, by name."""
     return dict(_addresses)
 
 
@@ -140,7 +140,6 @@ def put_handle(address: int, value: int) -> None:
 
 
 def put_int(address: int, value: int) -> None:
-    """Write an ``int``."""
     put(address, ctypes.c_int, value)
 
 
@@ -157,7 +156,6 @@ class Handles:
         self._error = error
 
     def add(self, value: Any) -> int:
-        """Return a new handle of *value*."""
         handle = next(_numbers)
         self._objects[handle] = value
         return handle

@@ -41,14 +41,10 @@ _TEXTS = re.compile(r"^(?=\.version\b)", re.MULTILINE)
 
 
 class _MachineCodeError(LaunchError):
-    """Machine code cannot be emulated."""
-
     driver_code = NO_BINARY_FOR_GPU
 
 
 class _UnloadedCodeError(LaunchError):
-    """A kernel is launched after its code was unloaded."""
-
     driver_code = INVALID_HANDLE
 
 
@@ -56,7 +52,6 @@ checks = Checks()
 
 
 def set_checks(chosen: Checks) -> None:
-    """Check kernels that are loaded from now on for this."""
     global checks
     checks = chosen
 
@@ -81,11 +76,7 @@ _libraries, _functions = Handles(), Handles()
 _unloaded: dict[int, str] = {}  # names of kernels
 
 
-def _load(code: int) -> int:
-    return _load_text(ctypes.string_at(code))
-
-
-def _load_text(code: bytes) -> int:
+def _load(code: bytes) -> int:
     if not code.startswith((b"/", b".", b"\n", b" ")):
         raise _MachineCodeError(
             "machine code was loaded, and the emulator runs PTX alone"
@@ -106,40 +97,25 @@ def handle_of(module: Module) -> Iterator[int]:
         _libraries.remove(handle)
 
 
-@c_function("pppppppp")
-def cuLibraryLoadData(library: int, code: int, *options: int) -> None:
-    put_handle(library, _load(code))
+@c_function("pp", "cuLibraryLoadData", "cuModuleLoadData", "cuModuleLoadDataEx")
+def cuLibraryLoadData(library: int, code: int) -> None:
+    put_handle(library, _load(ctypes.string_at(code)))
 
 
-@c_function("pppppppp")
-def cuLibraryLoadFromFile(library: int, path: int, *options: int) -> None:
+@c_function("pp")
+def cuLibraryLoadFromFile(library: int, path: int) -> None:
     try:
         with open(text_at(path), "rb") as file:
-            put_handle(library, _load_text(file.read()))
+            put_handle(library, _load(file.read()))
     except OSError:
         raise Refused(FILE_NOT_FOUND) from None
 
 
-@c_function("pp")
-def cuModuleLoadData(module: int, code: int) -> None:
-    put_handle(module, _load(code))
-
-
-@c_function("pp")
-def cuModuleLoadDataEx(module: int, code: int) -> None:
-    put_handle(module, _load(code))
-
-
-@c_function("p")
+@c_function("p", "cuLibraryUnload", "cuModuleUnload")
 def cuLibraryUnload(library: int) -> None:
     for name, handle in _libraries.remove(library).functions.items():
         _functions.remove(handle)
         _unloaded[handle] = name
-
-
-@c_function("p")
-def cuModuleUnload(module: int) -> None:
-    cuLibraryUnload(module)
 
 
 @c_function("pp")
@@ -158,7 +134,7 @@ def cuLibraryGetKernelCount(count: int, library: int) -> None:
     put_int(count, len(_libraries[library].module.kernels))
 
 
-@c_function("ppp")
+@c_function("ppp", "cuLibraryGetKernel", "cuModuleGetFunction")
 def cuLibraryGetKernel(kernel: int, library: int, name: int) -> None:
     found, text = _libraries[library], text_at(name)
     if text not in found.functions:
@@ -169,28 +145,13 @@ def cuLibraryGetKernel(kernel: int, library: int, name: int) -> None:
     put_handle(kernel, found.functions[text])
 
 
-@c_function("ppp")
-def cuModuleGetFunction(function: int, module: int, name: int) -> None:
-    cuLibraryGetKernel(function, module, name)
-
-
-@c_function("pppp")
+@c_function("pppp", "cuLibraryGetGlobal", "cuLibraryGetManaged", "cuModuleGetGlobal")
 def cuLibraryGetGlobal(address: int, nbytes: int, library: int, name: int) -> None:
     variable = _libraries[library].module.variables.get(text_at(name))
     if variable is None:
         raise Refused(NOT_FOUND)
     put_handle(address, variable.address)
     put_handle(nbytes, variable.nbytes)
-
-
-@c_function("pppp")
-def cuLibraryGetManaged(address: int, nbytes: int, library: int, name: int) -> None:
-    cuLibraryGetGlobal(address, nbytes, library, name)
-
-
-@c_function("pppp")
-def cuModuleGetGlobal(address: int, nbytes: int, module: int, name: int) -> None:
-    cuLibraryGetGlobal(address, nbytes, module, name)
 
 
 # Kernels
@@ -202,27 +163,17 @@ def cuKernelGetFunction(function: int, kernel: int) -> None:
     put_handle(function, kernel)
 
 
-@c_function("pp")
+@c_function("pp", "cuKernelGetLibrary", "cuFuncGetModule")
 def cuKernelGetLibrary(library: int, kernel: int) -> None:
     put_handle(library, _functions[kernel].library)
 
 
-@c_function("pp")
-def cuFuncGetModule(module: int, function: int) -> None:
-    put_handle(module, _functions[function].library)
-
-
-@c_function("pp")
+@c_function("pp", "cuKernelGetName", "cuFuncGetName")
 def cuKernelGetName(name: int, kernel: int) -> None:
     put_handle(name, ctypes.addressof(_functions[kernel].name))
 
 
-@c_function("pp")
-def cuFuncGetName(name: int, function: int) -> None:
-    cuKernelGetName(name, function)
-
-
-@c_function("pppp")
+@c_function("pppp", "cuKernelGetParamInfo", "cuFuncGetParamInfo")
 def cuKernelGetParamInfo(kernel: int, number: int, offset: int, size: int) -> None:
     parameters = _functions[kernel].kernel.parameters
     if number >= len(parameters):
@@ -231,12 +182,7 @@ def cuKernelGetParamInfo(kernel: int, number: int, offset: int, size: int) -> No
     put_handle(size, parameters[number][1])
 
 
-@c_function("pppp")
-def cuFuncGetParamInfo(function: int, number: int, offset: int, size: int) -> None:
-    cuKernelGetParamInfo(function, number, offset, size)
-
-
-@c_function("pip")
+@c_function("pip", "cuFuncGetAttribute", "cuKernelGetAttribute")
 def cuFuncGetAttribute(value: int, attribute: int, function: int) -> None:
     found = _functions[function]
     known, (major, minor) = found.kernel.attributes, settings().compute_capability
@@ -254,11 +200,6 @@ def cuFuncGetAttribute(value: int, attribute: int, function: int) -> None:
     put_int(value, found.attributes.get(attribute, values.get(attribute, 0)))
 
 
-@c_function("pipi")
-def cuKernelGetAttribute(value: int, attribute: int, kernel: int, device: int) -> None:
-    cuFuncGetAttribute(value, attribute, kernel)
-
-
 @c_function("pii")
 def cuFuncSetAttribute(function: int, attribute: int, value: int) -> None:
     found = _functions[function]
@@ -272,17 +213,7 @@ def cuKernelSetAttribute(attribute: int, value: int, kernel: int, device: int) -
     cuFuncSetAttribute(kernel, attribute, value)
 
 
-@c_function("pii")
-def cuKernelSetCacheConfig(kernel: int, config: int, device: int) -> None:
-    _functions[kernel]
-
-
-@c_function("pi")
-def cuFuncSetCacheConfig(function: int, config: int) -> None:
-    _functions[function]
-
-
-@c_function("p")
+@c_function("p", "cuFuncLoad", "cuFuncSetCacheConfig", "cuKernelSetCacheConfig")
 def cuFuncLoad(function: int) -> None:
     _functions[function]
 
@@ -293,16 +224,11 @@ def _blocks_of_multiprocessor(function: _Function, threads: int, shared: int) ->
     return min(THREADS_OF_MULTIPROCESSOR // max(threads, 1), by_memory, 32)
 
 
-@c_function("ppip")
+@c_function(
+    "ppip", "cuOccupancyMaxActiveBlocksPerMultiprocessor", "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags"
+)
 def cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks: int, function: int, threads: int, shared: int) -> None:
     put_int(blocks, _blocks_of_multiprocessor(_functions[function], threads, shared))
-
-
-@c_function("ppipu")
-def cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-    blocks: int, function: int, threads: int, shared: int, flags: int
-) -> None:
-    cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, shared)
 
 
 @c_function("pppppi")

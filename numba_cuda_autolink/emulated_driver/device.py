@@ -43,7 +43,6 @@ _settings = Settings()
 
 
 def settings() -> Settings:
-    """Return the settings."""
     return _settings
 
 
@@ -230,13 +229,8 @@ def cuDevicePrimaryCtxRetain(context: int, device: int) -> None:
     put_handle(context, _primary)
 
 
-@c_function("i")
+@c_function("i", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset")
 def cuDevicePrimaryCtxRelease(device: int) -> None:
-    _check(device)
-
-
-@c_function("i")
-def cuDevicePrimaryCtxReset(device: int) -> None:
     _check(device)
 
 
@@ -317,19 +311,9 @@ def cuCtxGetFlags(flags: int) -> None:
     put_int(flags, 0)
 
 
-@c_function("")
+@c_function("", "cuCtxSynchronize", "cuProfilerStart", "cuProfilerStop")
 def cuCtxSynchronize() -> None:
-    """Everything ends before the function that begins it returns."""
-
-
-@c_function("")
-def cuProfilerStart() -> None:
-    """There is nothing to profile."""
-
-
-@c_function("")
-def cuProfilerStop() -> None:
-    """There is nothing to profile."""
+    """Everything ends before the function that begins it returns, and there is nothing to profile."""
 
 
 @c_function("pp")

@@ -57,13 +57,8 @@ def _free(address: int) -> None:
     memory.free(address)
 
 
-@c_function("pp")
+@c_function("pp", "cuMemAlloc", "cuMemAllocAsync")
 def cuMemAlloc(address: int, nbytes: int) -> None:
-    put_handle(address, _allocate(nbytes, "device memory"))
-
-
-@c_function("ppp")
-def cuMemAllocAsync(address: int, nbytes: int, stream: int) -> None:
     put_handle(address, _allocate(nbytes, "device memory"))
 
 
@@ -78,12 +73,7 @@ def cuMemAllocManaged(address: int, nbytes: int, flags: int) -> None:
     put_handle(address, _allocate(nbytes, "managed memory", is_managed=True))
 
 
-@c_function("ppu")
-def cuMemHostAlloc(address: int, nbytes: int, flags: int) -> None:
-    put_handle(address, _allocate(nbytes, "pinned memory", _HOST))
-
-
-@c_function("pp")
+@c_function("pp", "cuMemAllocHost", "cuMemHostAlloc")
 def cuMemAllocHost(address: int, nbytes: int) -> None:
     put_handle(address, _allocate(nbytes, "pinned memory", _HOST))
 
@@ -245,12 +235,7 @@ _pools = Handles(INVALID_VALUE)
 _default_pool = _pools.add("default")
 
 
-@c_function("pi")
-def cuDeviceGetDefaultMemPool(pool: int, device: int) -> None:
-    put_handle(pool, _default_pool)
-
-
-@c_function("pi")
+@c_function("pi", "cuDeviceGetMemPool", "cuDeviceGetDefaultMemPool")
 def cuDeviceGetMemPool(pool: int, device: int) -> None:
     put_handle(pool, _default_pool)
 
@@ -276,11 +261,6 @@ def cuMemPoolGetAttribute(pool: int, attribute: int, value: int) -> None:
     put_handle(value, 0)
 
 
-@c_function("pip")
-def cuMemPoolSetAttribute(pool: int, attribute: int, value: int) -> None:
-    _pools[pool]
-
-
-@c_function("pp")
-def cuMemPoolTrimTo(pool: int, nbytes: int) -> None:
+@c_function("p", "cuMemPoolTrimTo", "cuMemPoolSetAttribute")
+def cuMemPoolTrimTo(pool: int) -> None:
     _pools[pool]

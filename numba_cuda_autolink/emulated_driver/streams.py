@@ -130,24 +130,14 @@ def cuEventDestroy(event: int) -> None:
     _events.remove(event)
 
 
-@c_function("pp")
+@c_function("pp", "cuEventRecord", "cuEventRecordWithFlags")
 def cuEventRecord(event: int, stream: int) -> None:
     found = _events[event]
     in_order(stream, lambda: setattr(found, "time", time.perf_counter()))
 
 
-@c_function("ppu")
-def cuEventRecordWithFlags(event: int, stream: int, flags: int) -> None:
-    cuEventRecord(event, stream)
-
-
-@c_function("p")
+@c_function("p", "cuEventQuery", "cuEventSynchronize")
 def cuEventQuery(event: int) -> None:
-    _events[event]
-
-
-@c_function("p")
-def cuEventSynchronize(event: int) -> None:
     _events[event]
 
 
@@ -183,22 +173,14 @@ def cuStreamEndCapture(stream: int, graph: int) -> None:
     put_handle(graph, _graphs.add(actions))
 
 
-@c_function("pp")
+@c_function("pp", "cuStreamIsCapturing", "cuStreamGetCaptureInfo")
 def cuStreamIsCapturing(stream: int, status: int) -> None:
     put_int(status, int(_stream(stream).captured is not None))
 
 
-@c_function("ppp")
-def cuStreamGetCaptureInfo(stream: int, status: int, number: int) -> None:
-    put_int(status, int(_stream(stream).captured is not None))
-
-
-def _instantiate(executable: int, graph: int) -> None:
+@c_function("pp", "cuGraphInstantiate", "cuGraphInstantiateWithFlags", "cuGraphInstantiateWithParams")
+def cuGraphInstantiate(executable: int, graph: int) -> None:
     put_handle(executable, _graphs.add(_graphs[graph]))
-
-
-for _name in ("cuGraphInstantiate", "cuGraphInstantiateWithFlags", "cuGraphInstantiateWithParams"):
-    c_function("pp", _name)(_instantiate)
 
 
 @c_function("pp")
@@ -207,11 +189,6 @@ def cuGraphLaunch(executable: int, stream: int) -> None:
         action()
 
 
-@c_function("p")
+@c_function("p", "cuGraphDestroy", "cuGraphExecDestroy")
 def cuGraphDestroy(graph: int) -> None:
     _graphs.remove(graph)
-
-
-@c_function("p")
-def cuGraphExecDestroy(executable: int) -> None:
-    _graphs.remove(executable)

@@ -77,8 +77,6 @@ def float_to_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     NaN becomes 0; of double precision or in 64 bits, the number whose first bit alone is set.
     """
     to, source = _types(m)
-    if to.bits == 8 and source.name == "bf16":
-        raise f.refuse()
     value, llvm = _as_float(f, source, f.value(i.operands[1], source))
     if m["ftz"]:
         if source.name != "f32":

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from ..errors import PrintableError
+from ..errors import UserError
 
 
-class EmulationError(PrintableError, RuntimeError):
+class EmulationError(UserError, RuntimeError):
     """A kernel did what a GPU would not forgive, or what a check forbids.
 
     `kernel` is its name; `block` and `thread` are indices (x, y, z); `address` the device address, or None; `lines` the

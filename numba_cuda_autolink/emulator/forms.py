@@ -18,7 +18,7 @@ from .ptx_types import PTXType, ptx_type
 Modifiers: TypeAlias = "dict[str, str | None]"
 Handler: TypeAlias = "Callable[[FunctionBuilder, Instruction, Modifiers], None]"
 
-_FORMS: dict[str, list[tuple[re.Pattern[str], Handler]]] = {}
+_FORMS: dict[str, list[tuple[str, Handler]]] = {}
 
 
 def form(names: str, pattern: str) -> Callable[[Handler], Handler]:
@@ -26,7 +26,7 @@ def form(names: str, pattern: str) -> Callable[[Handler], Handler]:
 
     def register(handler: Handler) -> Handler:
         for name in names.split():
-            _FORMS.setdefault(name, []).append((re.compile(pattern), handler))
+            _FORMS.setdefault(name, []).append((pattern, handler))
         return handler
 
     return register
@@ -37,7 +37,7 @@ def find_form(opcode: str) -> tuple[Handler, Modifiers] | None:
     """Return what lowers *opcode* and the named groups of its modifiers, or None."""
     name, dot, modifiers = opcode.partition(".")
     for pattern, handler in _FORMS.get(name, ()):
-        if found := pattern.fullmatch(dot + modifiers):
+        if found := re.fullmatch(pattern, dot + modifiers):
             return handler, {"name": name, **found.groupdict()}
     return None
 

@@ -58,6 +58,7 @@ def _add_with_carry(f: FunctionBuilder, type: PTXType, a: str, b: str, operation
 
 @form("mul", rf"\.(?P<part>lo|hi|wide){_INT}")
 @form("mad", rf"\.(?P<part>lo|hi|wide){_INT}")
+@form("mad", r"\.(?P<part>hi)\.(?P<sat>sat)\.(?P<type>s32)")
 @form("mad madc", r"\.(?P<part>lo|hi)(?P<out>\.cc)?\.(?P<type>[us](?:32|64))")
 def multiply(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     type, part, name = type_of(m), m["part"], m["name"]
@@ -77,20 +78,13 @@ def multiply(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     result = ptx_type(f"{type.kind}{type.bits * 2}") if part == "wide" else type
     if name != "mul":
         c = f.value(i.operands[3], result)
-        if m.get("out") or name == "madc":
+        if m.get("sat"):
+            product = f.intrinsic("sadd.sat", "i32", product, c)
+        elif m.get("out") or name == "madc":
             product = _add_with_carry(f, type, product, c, "add", name == "madc", m.get("out") is not None)
         else:
             product = f.temporary(f"add {result.llvm} {product}, {c}")
     f.assign(i.operands[0], result, product)
-
-
-@form("mad", r"\.hi\.sat\.s32")
-def multiply_saturating(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    a, b, c = (f.value(operand, "s32") for operand in i.operands[1:])
-    x, y = (f.temporary(f"sext i32 {v} to i64") for v in (a, b))
-    product = f.temporary(f"mul i64 {x}, {y}")
-    high = f.temporary(f"trunc i64 {f.temporary(f'lshr i64 {product}, 32')} to i32")
-    f.assign(i.operands[0], "s32", f.intrinsic("sadd.sat", "i32", high, c))
 
 
 @form("mul24 mad24", r"\.(?P<part>lo|hi)\.(?P<type>[us]32)")

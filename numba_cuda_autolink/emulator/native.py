@@ -41,6 +41,8 @@ _COMPARE = {"Eq": "eq", "NotEq": "ne", "Lt": "lt", "LtE": "le", "Gt": "gt", "GtE
 _OPERATIONS = ("sqrt", "floor", "fabs", "exp2", "copysign", "fma", "ctpop", "bitreverse", "ctlz", "cttz")
 _EXTERNAL = {"tanh": ("f64", ("f64",)), "switch": ("None", ("u64", "u64")), "start_address": ("u64", ())}
 
+_FEW_LINES = 50  # of a function that is inlined at each call
+
 _functions: dict[str, _Function] = {}
 # In functions for several types: the type, and the unsigned integer of its width
 T = int
@@ -190,6 +192,8 @@ class _Translator:
         self.emit("ret void" if returns == "None" else "unreachable")
         parameters = ", ".join(f"{_LLVM[t]} %a.{a.arg}" for a, t in zip(arguments, types, strict=True))
         linkage, inline = ("internal ", "inlinehint") if self.function.inline else ("", "noinline")
+        if self.function.inline and len(self.lines) < _FEW_LINES:
+            inline = "alwaysinline"
         text = (
             f'define {linkage}{_LLVM[returns]} @"{self.function.symbol}"({parameters}) {inline} nounwind {{\nentry:\n'
         )

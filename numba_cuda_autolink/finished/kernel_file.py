@@ -227,11 +227,9 @@ class KernelFile:
         return self._parse(self.read(block))
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
     def damaged(self, what: str) -> KernelFileError:
-        """Return the error for a file in which *what* is wrong."""
         return KernelFileError(f"{self.path} is damaged: {what}\n  what to do: copy or save it again")
 
     def _parse(self, text: bytes) -> Any:

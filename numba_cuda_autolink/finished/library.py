@@ -18,6 +18,7 @@ from ..errors import KernelFileError, LaunchError, called_at
 from ..launch.driver import Device, bindings, call_driver
 from ..launch.kernel import Kernel
 from ..launch.loaded_kernel import Loaded, set_attribute
+from ..short_tracebacks import print_short
 from ..types.parameters import place_leaves
 from ..types.variable_types import VariableType
 from .architecture import best
@@ -59,7 +60,9 @@ class KernelLibrary:
         try:
             return self[name]
         except KeyError as error:
-            raise AttributeError(error.args[0]) from None
+            missing = AttributeError(error.args[0], name=name, obj=None)  # for which Python suggests no other
+            print_short(missing)
+            raise missing from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._file.names)
@@ -202,8 +205,6 @@ class KernelLibrary:
 
 
 class _SavedCode:
-    """The code of a kernel and signature in a file."""
-
     def __init__(self, library: KernelLibrary, kernel: str, signature: Signature):
         self.text, self.parameters = signature.text, signature.parameters
         self._library, self._file, self._kernel, self._images = library, library._file, kernel, signature.images

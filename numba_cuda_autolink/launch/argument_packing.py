@@ -45,7 +45,6 @@ class Buffer:
         self.extra = ctypes.addressof(self._extra)
 
     def write(self, leaf: Leaf, value: Any) -> None:
-        """Write *value* as *leaf*."""
         if leaf.code == "e":
             try:
                 _HALF.pack_into(self.bytes, leaf.offset, value)

@@ -139,7 +139,6 @@ def on_device(emulated: Device) -> Iterator[None]:
 
 @functools.cache
 def device_count() -> int:
-    """Return how many GPUs there are."""
     return int(call_driver(bindings().cuDeviceGetCount))
 
 

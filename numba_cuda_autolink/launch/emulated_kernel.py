@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..emulator import Checks, EmulationError, Module, memory
+from ..emulator import Checks, Module, memory
+from ..short_tracebacks import short_traceback
 from ..types.parameters import Leaf, Parameter, end_of, item_size
 from .argument_packing import Buffer, writers
 from .arrays import contiguous_strides, view_of
@@ -109,7 +110,8 @@ class EmulatedKernel(Kernel):
         )
 
         def launch_on_device(*args: Any, **named: Any) -> None:
-            with on_device(_device(codes[0].compute_capability)):  # by which arguments are told apart
+            device = _device(codes[0].compute_capability)  # by which arguments are told apart
+            with short_traceback(), on_device(device):
                 launch(*args, **named)
 
         return launch_on_device
@@ -136,10 +138,7 @@ class EmulatedKernel(Kernel):
                 write(arg, None)
             arguments = bytes(buffer.bytes[: end_of(code.leaves)])
             cooperative = how.cooperative or code.cooperative
-            try:
-                kernel.launch(how.grid, how.block, arguments, shared=how.shared, cooperative=cooperative)
-            except EmulationError as error:
-                raise error.with_traceback(None) from error.__cause__  # without the emulator's own frames
+            kernel.launch(how.grid, how.block, arguments, shared=how.shared, cooperative=cooperative)
 
 
 def _device(compute_capability: tuple[int, int]) -> Device:

@@ -40,11 +40,9 @@ class Overload:
 
     @property
     def owners(self) -> list[Any]:
-        """What keeps its code loaded, in each context that it was launched in."""
         return [ready.owner for ready in tuple(self._ready.values())]
 
     def close(self) -> None:
-        """Refuse launches of code that was loaded so far."""
         for ready in self._ready.values():
             ready.close()
 
@@ -255,7 +253,6 @@ class Kernel:
         return self._choose_launch([_launch(overload, how) for overload in self._overloads])
 
     def _choose_launch(self, launches: Sequence[Callable[..., None]]) -> Callable[..., None]:
-        """Return the only one of *launches*, of one overload each, or what chooses one by the arguments."""
         if len(launches) == 1:
             return launches[0]
         codes = [overload.code for overload in self._overloads]

@@ -180,7 +180,6 @@ def _indent(parts: Sequence[str], spaces: int) -> str:
 
 
 def wrong_count(kernel: str, parameters: Sequence[Parameter], count: int) -> ArgumentError:
-    """Return the error for a launch of *kernel* with *count* arguments."""
     names = ", ".join(f"{parameter.name}: {parameter}" for parameter in parameters)
     takes = f"{len(parameters)} argument{'s'[: len(parameters) != 1]}"
     return ArgumentError(f"{kernel} takes {takes}, got {count}{called_at()}\n  expected: {names or 'none'}")

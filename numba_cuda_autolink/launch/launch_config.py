@@ -97,7 +97,6 @@ def _sizes(kernel: str, what: str, size: Any, most: tuple[int, ...]) -> tuple[in
 
 
 def refused_launch(kernel: str, got: str, expected: str) -> LaunchError:
-    """Return the error for a launch of *kernel* with *got*."""
     return LaunchError(f"{kernel} cannot be launched with {got}{called_at()}\n  expected: {expected}")
 
 

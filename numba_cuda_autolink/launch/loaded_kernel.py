@@ -59,17 +59,14 @@ class ReadyCode:
 
     @property
     def owner(self) -> Any:
-        """What keeps it loaded."""
         return self._loaded.owner
 
     def new_run(self) -> Any:
-        """Return a run that no other thread has."""
         if self._is_closed:
             raise LaunchError(f"{self._kernel} was closed with its library{called_at()}\n  what to do: load it again")
         return self._make(self.device, self._loaded.function)
 
     def close(self) -> None:
-        """Refuse launches from now on."""
         self._is_closed = True
         self.idle.clear()
 
@@ -91,7 +88,6 @@ def _attribute(function: Any, name: str) -> int:
 
 
 def set_attribute(function: Any, name: str, value: int) -> None:
-    """Set the driver's attribute *name* of *function*."""
     api = bindings()
     attribute = getattr(api.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
     call_driver(api.cuFuncSetAttribute, function, attribute, value)

@@ -87,7 +87,6 @@ class Parameter(NamedTuple):
 
     @property
     def form(self) -> ArrayForm | None:
-        """How it is passed, if it is an array."""
         return ARRAY_FORMS.get(self.kind)
 
     @property
@@ -198,7 +197,6 @@ def item_size(dtype: ElementType) -> int:
 
 
 def to_json(parameter: Parameter) -> dict[str, Any]:
-    """Return *parameter* as plain data."""
     data: dict[str, Any] = {"kind": parameter.kind, "name": parameter.name}
     if parameter.dtype is not None:
         data["dtype"] = element_to_json(parameter.dtype)

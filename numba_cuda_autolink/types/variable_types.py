@@ -25,7 +25,6 @@ class VariableType(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Its size in bytes."""
         return item_size(self.element) * math.prod(self.shape)
 
     @property

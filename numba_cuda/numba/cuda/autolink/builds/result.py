@@ -39,7 +39,6 @@ class RanLink:
 
     @classmethod
     def of(cls, request: LinkRequest) -> RanLink:
-        """Run the link that is requested. Raises `LinkError`."""
         from numba.cuda.cudadrv.external_code.pipeline import run_link
 
         timeline = Timeline()
@@ -128,7 +127,6 @@ class EmulatedTexts:
         self._make, self._cc = make, cc
 
     def __call__(self) -> list[str]:
-        """Return it."""
         with without_device(self._cc):
             return self._make()
 

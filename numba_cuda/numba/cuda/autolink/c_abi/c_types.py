@@ -57,7 +57,6 @@ _BY_NAME = {c_type.cxx: c_type for c_type in _SCALARS.values()}
 
 
 def pointer_to(cxx: str) -> CType:
-    """Return the C type of a pointer to the C++ type *cxx*."""
     name = cxx.removeprefix("const ")
     pointee = pointer_to(name.removesuffix("*")) if name.endswith("*") else _BY_NAME.get(name)
     return CType(f"{cxx}*", "pointer", 8, 8, pointee)
@@ -84,8 +83,7 @@ def cxx_type(numba_type: Any, view: Any = None) -> str:
 
 
 def numba_type_named(name: str) -> Any:
-    """Return the Numba type with this *name* in the signatures of ``cuda.jit``, such as ``"float32[::1]"``. Raise
-    `CABIError` if there is no such type."""
+    """Return the Numba type with this *name* in signatures, such as ``"float32[::1]"``, or raise `CABIError`."""
     try:
         found = eval(name, {"__builtins__": {}}, vars(types))
     except Exception as error:
@@ -97,8 +95,7 @@ def numba_type_named(name: str) -> Any:
 
 
 def numba_type_of(given: Any) -> Any:
-    """Return the Numba type of a Numba type of any front end, its name, or a NumPy dtype or scalar class; None is
-    void."""
+    """Return the Numba type of one of any front end, its name, or a NumPy dtype or scalar class; None is void."""
     if given is None:
         return types.none
     given = numba_type_named(given) if isinstance(given, str) else core_type(given)
@@ -159,8 +156,7 @@ _ADVICE = {
 
 
 def is_passed(numba_type: Any) -> bool:
-    """Whether an argument of *numba_type* is passed to C: dtypes, functions, strings and other objects that only the
-    compiler knows are not."""
+    """Whether an argument of *numba_type* is passed to C: dtypes, functions and strings, as others, are not."""
     if numba_type == types.none or isinstance(numba_type, types.RawPointer):
         return True
     if isinstance(numba_type, types.BaseTuple):
@@ -223,7 +219,6 @@ def memory_layout(numba_type: types.Type, *, as_in_cxx: bool = True) -> Layout:
 
 
 def fields_of_record(record: Any) -> tuple[CField, ...]:
-    """Return the fields of a record that can be members of a C++ struct by their names."""
     return c_fields((name, record.offset(name), field_type) for name, field_type in record.members)
 
 
@@ -245,7 +240,6 @@ def _field_ctype(numba_type: Any) -> CType:
 
 
 def layout_of_fields(fields: Iterable[Layout]) -> Layout:
-    """Return where a struct has its *fields*, in their order."""
     offsets, end, align = [], 0, 1
     for field in fields:
         offsets.append(end + -end % field.align)

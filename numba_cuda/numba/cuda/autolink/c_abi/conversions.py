@@ -38,27 +38,27 @@ class ByReference:
 
 
 @dataclass(frozen=True)
-class ByValue:
-    """A record or a tuple as a struct by value."""
+class _Named:
+    name: str
 
     def __repr__(self) -> str:
-        return "autolink.by_value"
+        return f"autolink.{self.name}"
 
 
-by_value = ByValue()
+class ByValue(_Named):
+    """A record or a tuple as a struct by value."""
+
+
+by_value = ByValue("by_value")
 """Passes a record or a tuple as a struct by value, in the ``args`` of an `Extern`: ``args={"p": autolink.by_value}``.
 The C++ struct is trivially copyable and has the same layout. Numbers are passed by value in any case."""
 
 
-@dataclass(frozen=True)
-class State:
+class State(_Named):
     """A value of any type as the address of where it is, for a Python function that C++ calls."""
 
-    def __repr__(self) -> str:
-        return "autolink.state"
 
-
-state = State()
+state = State("state")
 """Passes a value as state of a `device_function`, in the ``args`` of an `Extern`: ``args={"x": None, "table":
 autolink.state}``. The parameter in C++ is a ``const void*``, from which the function's ``functor`` is made. It is the
 address of the value as kernels have it, of an array with its shape and strides, and is valid during the call."""
@@ -96,8 +96,7 @@ def _number(function: str, given: Any) -> Any:
 
 
 def reference(name: str, given: Any, target: ByReference) -> tuple[Any, CType]:
-    """Return the Numba type and the C type that an argument *name* of type *given* is passed as by reference. Raise
-    `CABIError` if it is not a number."""
+    """Return the Numba type and the C type that a number, the argument *name*, is passed as by reference."""
     if not isinstance(types.unliteral(given), _NUMBERS):
         raise CABIError(f"argument {name!r}: {given} is not a number, and cannot be passed as {target}")
     return target.numba_type, pointer_to(f"const {ctype(target.numba_type).cxx}")
@@ -186,18 +185,11 @@ _LAYOUTS = {"C": "layout_right", "F": "layout_left"}
 _SIZE = CType("unsigned long long", "uint", 8, 8)
 
 
-@dataclass(frozen=True)
-class ArrayView:
+class ArrayView(_Named):
     """How an array is passed: as a ``"span"`` or as an ``"mdspan"``."""
 
-    name: str
-
-    def __repr__(self) -> str:
-        return f"autolink.{self.name}"
-
     def ctype(self, array: Any) -> CType:
-        """Return the C++ type of a parameter that takes an *array* of this Numba type. Raise `CABIError` if there is
-        none."""
+        """Return the C++ type of a parameter that takes an *array* of this Numba type, or raise `CABIError`."""
         if not isinstance(array, types.Array) or array.ndim == 0:
             raise CABIError(f"{array} has no {self.name}: it is not an array with elements")
         if isinstance(array.dtype, types.Record):

@@ -146,7 +146,6 @@ class Prototype:
 
     @property
     def c_prototype(self) -> CPrototype:
-        """The types that C sees."""
         return CPrototype(self.return_ctype, tuple(arg.c_type for arg in self.args))
 
     def with_read_only(self, positions: Sequence[int]) -> CPrototype:
@@ -164,8 +163,7 @@ class Prototype:
 
 
 def prototype(extern: Extern, parameters: Mapping[str, Any], typing_context: Any) -> Prototype:
-    """Return the C function *extern* for a call whose *parameters* have these Numba types. Raise `CABIError` if an
-    argument cannot be passed to C."""
+    """Return the C function *extern* for a call whose *parameters* have these Numba types, or raise `CABIError`."""
     names = list(parameters)
     args = []
     for name, target in ((name, None) for name in names) if extern.args is None else extern.args:

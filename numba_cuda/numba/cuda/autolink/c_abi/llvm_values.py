@@ -87,7 +87,6 @@ def _parts(struct: CStruct) -> Iterator[CType | None]:
 
 
 def _alignment(c_type: CType) -> int:
-    """Return the alignment of a value in LLVM."""
     if isinstance(c_type, CArray):
         return _alignment(c_type.element)
     if isinstance(c_type, CStruct):
@@ -125,7 +124,6 @@ def to_c(builder: Any, c_type: CType, numba_type: Any, value: Any) -> Any:
 
 
 def _load(builder: Any, struct: Any, record: Any) -> Iterator[Any]:
-    """Yield the members of a struct in memory."""
     address = builder.bitcast(record, POINTER)
     for member, offset in zip(struct.members, struct.offsets, strict=True):
         place = builder.gep(address, [llvm.Constant(llvm.IntType(32), offset)])

@@ -44,7 +44,6 @@ class RecordValue(types.Tuple, types.BaseNamedTuple):
 
     @property
     def key(self) -> Any:
-        """The record."""
         return self.of_record
 
     def __unliteral__(self) -> RecordValue:
@@ -75,7 +74,6 @@ def result_type(numba_type: Any) -> Any:
 
 @lower_cast(RecordValue, types.Record)
 def _to_record(context: Any, builder: Any, fromty: Any, toty: Any, value: Any) -> Any:
-    """Store the value where the element of an array is copied from."""
     memory = cgutils.alloca_once(builder, context.get_value_type(toty).pointee)
     memory.align = find_alignment(toty)
     store(context, builder, toty, value, builder.bitcast(memory, cgutils.voidptr_t))
@@ -93,8 +91,7 @@ def _set_element(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 
 
 def find_alignment(numba_type: types.Type) -> int:
-    """Return an alignment that suffices for a record or a tuple in memory, whatever that of the C++ struct is: one that
-    divides its size."""
+    """Return an alignment that suffices for a record or a tuple, whatever that of C++ is: one that divides its size."""
     size = memory_layout(numba_type, as_in_cxx=False).size
     return min(size & -size, _MOST_ALIGNED) if size else 1
 

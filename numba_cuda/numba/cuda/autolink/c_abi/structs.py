@@ -23,11 +23,9 @@ class CStruct(CType):
 
     @property
     def has_parts(self) -> bool:
-        """Whether its parts are compared."""
         return not self.is_memory
 
     def list_leaves(self, offset: int = 0) -> Iterator[tuple[int, CType]]:
-        """Yield the numbers and pointers in it, with their offsets."""
         for member, at in zip(self.members, self.offsets, strict=True):
             yield from member.list_leaves(offset + at)
 
@@ -40,13 +38,11 @@ class CArray(CType):
     count: int = 0
 
     def list_leaves(self, offset: int = 0) -> Iterator[tuple[int, CType]]:
-        """Yield the numbers and pointers in it, with their offsets."""
         for number in range(self.count):
             yield from self.element.list_leaves(offset + number * self.element.size)
 
 
 def is_struct(numba_type: Any) -> bool:
-    """Return whether C sees a value of *numba_type* as a struct of several members."""
     return isinstance(numba_type, types.Record) or (isinstance(numba_type, types.BaseTuple) and len(numba_type) > 0)
 
 
@@ -97,7 +93,6 @@ def field_types(numba_type: Any) -> Sequence[Any]:
 
 
 def field_names(numba_type: Any) -> Sequence[str]:
-    """Return the names that belong to the `field_types`."""
     if isinstance(numba_type, types.Record):
         return [name for name, _ in _fields(numba_type)]
     return getattr(numba_type, "fields", None) or [f"_{number}" for number in range(len(numba_type))]

@@ -52,7 +52,6 @@ def symbol(name: str, *parts: Any) -> str:
 
 
 def _content(part: Any, argtypes: Sequence[Any]) -> Any:
-    """Return the value that stands for *part*."""
     if isinstance(part, (tuple, frozenset)):
         return type(part), [_content(each, argtypes) for each in part]
     meant = object_of_type(part) if is_numba_type(part) else part

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean
-from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import first_lines
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
+
+from numba_cuda_autolink.short_tracebacks import first_lines
 
 SIGNATURE_EXAMPLE = "'void(float32[::1], int32)'"
 
@@ -60,7 +61,6 @@ class Parser(argparse.ArgumentParser):
         self.exit(2)
 
     def _names(self) -> list[str]:
-        """Return the options of this parser, and the choices of its arguments."""
         return [
             name for each in self._actions for name in (*each.option_strings, *(each.choices or ())) if len(name) > 2
         ]

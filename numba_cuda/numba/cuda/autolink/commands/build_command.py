@@ -160,7 +160,6 @@ def _arches(built: list[Any]) -> str:
 
 
 def _fatbin(built: list[Any]) -> bytes:
-    """Return one fatbin that contains the cubins."""
     try:
         from cuda.bindings import nvfatbin
 

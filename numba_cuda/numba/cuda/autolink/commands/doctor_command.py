@@ -184,7 +184,6 @@ def _toolkit_conflicts(bindings: tuple[int, ...]) -> Iterator[Conflict]:
 
 
 def _state(broken: Broken | None) -> dict[str, str]:
-    """Return the state of numba-cuda with this project."""
     if broken is not None:
         return {"import": f"failed at {broken.module}: {broken.error}"}
     from numba.cuda.core import config

@@ -107,7 +107,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _earlier(path: pathlib.Path) -> Report:
-    """Return the report in a JSON file. Raises `CommandError` if there is none."""
     from numba.cuda import autolink
 
     try:
@@ -133,7 +132,6 @@ def _form(given: str | None, out: pathlib.Path) -> str:
 
 
 def _check_gpu() -> None:
-    """Raise `CommandError` if there is no GPU whose compute capability is the default."""
     from numba import cuda
 
     if not cuda.is_available():

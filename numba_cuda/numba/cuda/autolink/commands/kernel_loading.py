@@ -48,7 +48,6 @@ class NamedKernel:
 
     @property
     def function(self) -> Any:
-        """The Python function."""
         return getattr(self.obj, "py_func", self.obj)
 
     @property

@@ -51,7 +51,6 @@ codecs.register_error(_PLAIN, _in_plain_letters)
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
     made = Parser(
         prog="numba-cuda-autolink",
         description="Explain and build what Numba-CUDA kernels link, manage the cache, and diagnose the installation.",

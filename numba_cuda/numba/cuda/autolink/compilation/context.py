@@ -57,7 +57,7 @@ class Compilation:
 
 
 @dataclass(frozen=True)
-class _State:
+class State:
     """What is in progress where code runs: in a thread, or a task."""
 
     compilation: Compilation | None = None
@@ -74,10 +74,15 @@ class _State:
     call: tuple[Any, Any] | None = None  # the Numba type of the callee and the place of the call that is being lowered
 
 
-_NOTHING = _State()
+_NOTHING = State()
 # What type inference has in progress is no matter of the compilations inside it.
 _NO_INFERENCE: dict[str, Any] = {"put_off": None, "guesses": None}
-_state: ContextVar[_State] = ContextVar("numba_cuda_autolink", default=_NOTHING)
+_state: ContextVar[State] = ContextVar("numba_cuda_autolink", default=_NOTHING)
+
+
+def current_state() -> State:
+    """Return what is in progress here."""
+    return _state.get()
 
 
 def compilation() -> Compilation | None:
@@ -86,7 +91,8 @@ def compilation() -> Compilation | None:
 
 
 @contextlib.contextmanager
-def _inside(**state: Any) -> Iterator[None]:
+def inside(**state: Any) -> Iterator[None]:
+    """Change these fields of the state inside the ``with`` block."""
     outer = _state.get()
     try:
         _state.set(dataclasses.replace(outer, **state))
@@ -95,63 +101,26 @@ def _inside(**state: Any) -> Iterator[None]:
         _state.set(outer)
 
 
-def questions() -> tuple[Any, ...]:
-    """Return the questions that are being answered, outermost first."""
-    return _state.get().questions
-
-
 def answering(question: Any) -> contextlib.AbstractContextManager[None]:
-    """Answer *question* inside the ``with`` block."""
-    return _inside(questions=(*questions(), question))
-
-
-def calls_put_off() -> dict[Any, list[Any]] | None:
-    """Return the calls that type inference has put off, by what resolves them; ``None`` outside of type inference."""
-    return _state.get().put_off
-
-
-def putting_off(calls: dict[Any, list[Any]] | None) -> contextlib.AbstractContextManager[None]:
-    """Let type inference put off *calls* inside the ``with`` block; none if it is ``None``."""
-    return _inside(put_off=calls)
-
-
-def guesses_in_progress() -> Any:
-    """Return what type inference notes while it guesses results; ``None`` where all types are true."""
-    return _state.get().guesses
+    return inside(questions=(*current_state().questions, question))
 
 
 def guessing(guesses: Any) -> contextlib.AbstractContextManager[None]:
-    """Let type inference guess results inside the ``with`` block, and note calls in *guesses*."""
-    return _inside(guesses=guesses, put_off=None)
-
-
-def lowered_call() -> tuple[Any, Any] | None:
-    """Return the Numba type of the callee and the place of the call that is being lowered, or ``None``."""
-    return _state.get().call
-
-
-def lowering_call(numba_type: Any, loc: Any) -> contextlib.AbstractContextManager[None]:
-    """Lower the call of *numba_type* at *loc* inside the ``with`` block."""
-    return _inside(call=(numba_type, loc))
+    return inside(guesses=guesses, put_off=None)
 
 
 @contextlib.contextmanager
 def compiling(target: Target) -> Iterator[None]:
     """Compile for *target* inside the ``with`` block; within another compilation, its target stays."""
     in_progress = _state.get().compilation or Compilation(target)
-    with _inside(compilation=in_progress), recording(in_progress.timeline):
+    with inside(compilation=in_progress), recording(in_progress.timeline):
         yield
-
-
-def is_asking() -> bool:
-    """Return whether a hook is being asked on this thread, so that what is compiled is part of its answer."""
-    return _state.get().hook_target is not None
 
 
 @contextlib.contextmanager
 def asking(target: Target) -> Iterator[None]:
     """Let hooks see *target* inside the ``with`` block; what a hook compiles is a compilation of its own."""
-    with _inside(compilation=None, hook_target=target, **_NO_INFERENCE):
+    with inside(compilation=None, hook_target=target, **_NO_INFERENCE):
         yield
 
 
@@ -159,7 +128,7 @@ def asking(target: Target) -> Iterator[None]:
 def compiling_apart(target: Target) -> Iterator[None]:
     """Compile for *target* inside the ``with`` block, whatever is compiled outside it, with or without a GPU."""
     apart = contextlib.nullcontext() if _state.get().cc == target.cc else without_device(target.cc)
-    with _inside(compilation=Compilation(target), **_NO_INFERENCE), apart:
+    with inside(compilation=Compilation(target), **_NO_INFERENCE), apart:
         yield
 
 
@@ -167,14 +136,13 @@ def compiling_apart(target: Target) -> Iterator[None]:
 def noting_device_functions() -> Iterator[list[Any]]:
     """Give the list of the device functions that hooks have compiled for C++ inside the ``with`` block."""
     outer, noted = _state.get().device_functions, []  # type: ignore[var-annotated]
-    with _inside(device_functions=noted):
+    with inside(device_functions=noted):
         yield noted
     if outer is not None:
         outer.extend(noted)
 
 
 def note_device_function(function: Any) -> None:
-    """Remember that the hook that is being asked depends on *function*."""
     if (noted := _state.get().device_functions) is not None:
         noted.append(function)
 
@@ -185,7 +153,7 @@ def without_device(cc: tuple[int, int, str]) -> Iterator[None]:
 
     The device functions that are compiled there are kept apart: they may be for another compute capability.
     """
-    with _inside(cc=cc), compiling_callees_again():
+    with inside(cc=cc), compiling_callees_again():
         yield
 
 
@@ -193,7 +161,7 @@ def without_device(cc: tuple[int, int, str]) -> Iterator[None]:
 def compiling_callees_again() -> Iterator[None]:
     """Compile device functions inside the ``with`` block, whether or not they were compiled, and keep them apart."""
     isolated: dict[int, tuple[Any, Any]] = {}
-    with _inside(isolated=isolated):
+    with inside(isolated=isolated):
         try:
             yield
         finally:
@@ -204,7 +172,7 @@ def compiling_callees_again() -> Iterator[None]:
 def instead_of_device(cc: tuple[int, int, str]) -> contextlib.AbstractContextManager[None]:
     """Import modules for *cc* inside the ``with`` block, where there is no GPU: kernels and device functions that are
     compiled there, because their decorators name signatures, are compiled for it and stay compiled."""
-    return _inside(cc=cc, isolated=None)
+    return inside(cc=cc, isolated=None)
 
 
 def isolate(dispatcher: Any) -> None:
@@ -213,11 +181,6 @@ def isolate(dispatcher: Any) -> None:
     if isolated is not None and id(dispatcher) not in isolated:
         isolated[id(dispatcher)] = (dispatcher, dispatcher.overloads)
         dispatcher.overloads = type(dispatcher.overloads)()
-
-
-def cc_without_device() -> tuple[int, int, str] | None:
-    """Return the compute capability set by `without_device`, or None."""
-    return _state.get().cc
 
 
 def current_target() -> Target:

@@ -26,6 +26,5 @@ listeners: list[Callable[[KernelEvent], None]] = []
 
 
 def announce(event: KernelEvent) -> None:
-    """Tell all `listeners` of *event*."""
     for listener in listeners:
         listener(event)

@@ -52,7 +52,6 @@ def run_checks(
 
 
 def _check_links(subject: CalledSubject) -> None:
-    """Check that kernels that call the object once and twice link, for each target."""
     for target in subject.targets:
         how = describe_linking(target)
         for name, calls in ((f"links alone, {how}", 1), (f"links in a kernel that calls it twice, {how}", 2)):

@@ -56,7 +56,6 @@ class _Run:
     args: Sequence[Argument]
 
     def describe(self, thread: int) -> str:
-        """Return the arguments of the call in *thread*."""
         shown = (
             str(arg) if value is None or isinstance(arg.type, types.Array) else repr(value[thread].item())
             for arg, value in zip(self.args, self.given, strict=True)
@@ -101,7 +100,6 @@ def _random_array(random: np.random.Generator, dtype: np.dtype, shape: tuple[int
 
 
 def _result_type(obj: Any, args: Sequence[Argument], target: Target) -> types.Type:
-    """Return the Numba type that a call of *obj* returns."""
     probe = make_probe(obj, args, "    return obj({arguments})\n")
     with without_device(compute_capability(target.cc)):
         how = {"device": True, "output": "ltoir", "cc": target.compute_capability}
@@ -143,7 +141,6 @@ def _kernel(obj: Any, args: Sequence[Argument], returns: types.Type) -> Probe:
 
 
 def _call_python(obj: Any, args: Sequence[Argument], given: Sequence[Any], threads: int) -> list[Any]:
-    """Return the results of the Python equivalent."""
     results = []
     for thread in range(threads):
         call = [

@@ -53,7 +53,6 @@ class Probe:
     types: tuple[Any, ...]
 
     def build(self, target: Target, **options: Any) -> LinkedKernel:
-        """Build it as a kernel."""
         return build(self.function, self.types, cc=target.cc, **options)
 
 

@@ -39,7 +39,6 @@ class LinkedCode:
 
     @classmethod
     def of(cls, item: LinkInput) -> LinkedCode:
-        """Return the record of a link input."""
         text = item.code.decode("utf-8", "replace") if item.kind.name in ("CUDA C++ source", "PTX") else None
         return cls(item.kind.name, item.name, len(item.code), item.digest, text)
 
@@ -125,6 +124,5 @@ class Findings:
             self.checks.append(Check(name))
 
     def raise_failed(self) -> None:
-        """Raise `NotLinkableError` if a check failed."""
         if self.wrong:
             raise NotLinkableError(self.call, tuple(self.wrong), tuple(self.checks))

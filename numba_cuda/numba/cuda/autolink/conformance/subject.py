@@ -59,7 +59,6 @@ class Subject(CalledSubject):
 
 
 def describe_linking(target: Target) -> str:
-    """Return how code for *target* is linked."""
     return "with LTO" if target.lto else "without LTO"
 
 

@@ -13,9 +13,10 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from numba.cuda import types
-from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import place_of_user
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, CUDASource
 from numba.cuda.cudadrv.external_code.platform.child_process import fork_lock
+
+from numba_cuda_autolink.short_tracebacks import place_of_user
 
 from .call_text import write_call
 from .calls import SOURCE, Call, Head

@@ -35,12 +35,10 @@ class CallArguments:
 
     @property
     def types(self) -> tuple[Any, ...]:
-        """The types in the order of the parameters."""
         return tuple(self.named.values())
 
     def apply(self, function: Callable[..., Any], translate: Callable[[Any], Any] | None = None) -> Any:
-        """Call *function* with the types, by position and by keyword as in the call in the kernel; each as *translate*
-        returns it."""
+        """Call *function* with the types, by position and by keyword as in the kernel; *translate* changes each."""
         if translate is None:
             return function(*self._bound.args, **self._bound.kwargs)
         named = {name: translate(each) for name, each in self._bound.kwargs.items()}
@@ -48,8 +46,7 @@ class CallArguments:
 
     @classmethod
     def bind(cls, function: Callable[..., Any], args: Sequence[Any], kws: Mapping[str, Any]) -> CallArguments:
-        """Bind the types of a call's positional and keyword arguments. Raise `ArgumentError` if they do not fit, or an
-        argument that must be a constant is not one."""
+        """Bind the types of a call's positional and keyword arguments, or raise `ArgumentError`."""
         try:
             signature = inspect.signature(function)
         except (TypeError, ValueError):
@@ -102,13 +99,11 @@ def _check_keywords(signature: inspect.Signature, kws: Mapping[str, Any]) -> Non
 
 
 def _show(signature: inspect.Signature) -> str:
-    """Return the parameters as text, without annotations."""
     named = [each.replace(annotation=_Parameter.empty) for each in signature.parameters.values()]
     return str(inspect.Signature(named))
 
 
 def _argument_type(parameter: inspect.Parameter, argument: Any, function: Callable[..., Any]) -> Any:
-    """Return the type that the function is given for an argument."""
     if isinstance(argument, types.Omitted):  # the default of a device function's own parameter, passed on
         argument = constant_type(as_constant(argument.value))
     if not _requires_literal(parameter, function):

@@ -106,14 +106,12 @@ class DeviceCallable:
 
 
 def _is_simple(value: Any) -> bool:
-    """Whether the default repr shows an attribute's value: numbers, strings, types, and tuples of these."""
     if type(value) is tuple:
         return all(map(_is_simple, value))
     return isinstance(value, (bool, int, float, complex, str, type, np.generic, np.dtype, types.Type))
 
 
 def is_defined(obj: Any) -> bool:
-    """Whether a device callable, or a method of one, names the C function of its calls."""
     return getattr(type(obj), _CALL_HOOK, None) is not DeviceCallable.__numba_cuda_call__
 
 

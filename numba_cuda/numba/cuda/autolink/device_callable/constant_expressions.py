@@ -42,8 +42,7 @@ COMPARISONS: dict[Any, tuple[str, tuple[str, ...]]] = {
 
 
 def _value(function: Any, *operands: Any) -> tuple[Any, Any] | None:
-    """Return the constant ``function(*operands)`` of one or two objects, and its Numba type; None if no object among
-    the *operands* defines it."""
+    """Return the constant ``function(*operands)`` and its Numba type; None if no object among them defines it."""
     owner = next((each for each in operands if isinstance(each, DeviceCallable)), None)
     if function in COMPARISONS:
         sign, methods = COMPARISONS[function]
@@ -58,19 +57,16 @@ def _value(function: Any, *operands: Any) -> tuple[Any, Any] | None:
 
 
 def _defines(obj: Any, name: str) -> bool:
-    """Whether the class of *obj*, a device callable, has a special method that Python's ``object`` has not."""
     return isinstance(obj, DeviceCallable) and getattr(type(obj), name, None) is not getattr(object, name, None)
 
 
 class ConstantsAsGlobals:
-    """Replaces an expression of a known object with a global of its value: a rewrite of the front end with this
-    *vocabulary*."""
+    """Replaces an expression of a known object with a global of its value, in the IR of one *vocabulary*."""
 
     vocabulary = NUMBA_CUDA
     constant_inference: Any = ConstantInference
 
     def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
-        """Whether *block* has such expressions."""
         self._func_ir, self._block = func_ir, block
         self._found = {}
         words = self.vocabulary.ir
@@ -89,7 +85,6 @@ class ConstantsAsGlobals:
         return bool(self._found)
 
     def _constant(self, expr: Any) -> tuple[Any, Any] | None:
-        """Return the value of *expr* and its Numba type if it is an expression of a known object."""
         if expr.op == "getattr":
             owner = self._known(expr.value)
             return attribute(owner, expr.attr) if isinstance(owner, DeviceCallable) else None
@@ -110,7 +105,6 @@ class ConstantsAsGlobals:
         return constant_of(self._func_ir, var, self.vocabulary)
 
     def apply(self) -> Any:
-        """Return the block with the expressions as globals."""
         for statement, replacement in self._found.items():
             definitions = self._func_ir._definitions[statement.target.name]
             # Numba's own rewrite of a getitem leaves its definition as it was.
@@ -204,8 +198,7 @@ for _function, _count in ((len, 1), (operator.getitem, 2), *((each, 2) for each 
 
 
 def attribute(owner: Any, name: str) -> tuple[Any, Any]:
-    """Return the attribute *name* of the object *owner* as a constant, and its Numba type. Raise `TypingError` if
-    there is no such attribute, or it cannot be a constant."""
+    """Return the attribute *name* of *owner* as a constant, and its Numba type, or raise `TypingError`."""
 
     def read() -> Any:
         try:
@@ -250,7 +243,6 @@ def _error(owner: Any, diagnosis: str, advice: str = "") -> TypingError:
 
 
 def _not_constant(what: str, value: Any) -> tuple[str, str]:
-    """Return why *value* cannot be a constant, and what to do."""
     if isinstance(value, MethodType):
         advice = "decorate it with @autolink.device_method, or call it outside of kernels"
         if hasattr(value.__self__, "cxx_reads_files"):  # a library of C++

@@ -27,7 +27,6 @@ class LiteralNamedTuple(types.Tuple, types.BaseNamedTuple):
 
     @property
     def key(self) -> Any:
-        """The class and the elements."""
         return self.instance_class, self.types
 
 

@@ -23,7 +23,7 @@ from ..c_abi.record_values import result_type
 from ..compilation.context import compilation, current_target
 from ..frontend_api.typing_rounds import DeferredCallError, is_guessing, use_of
 from ..protocol.callee import Identity, identity
-from ..protocol.errors import fix_call_or_hook, raised_by_user_code, typing_error
+from ..protocol.errors import fix_call_or_hook, raised_by_hook, raised_by_user_code, typing_error
 from .arguments import ArgumentError, CallArguments
 from .base_class import BoundDeviceMethod, DeviceCallable, is_defined, type_name
 from .python_bodies import PythonBody
@@ -56,7 +56,6 @@ class DeviceCallableType(types.Callable, types.Opaque):
 
     @classmethod
     def of(cls, obj: Any) -> DeviceCallableType:
-        """Return the type of *obj*, the same one as long as the object lives."""
         known_as = identity(obj)
         return _types.get(known_as) or _types.setdefault(known_as, cls(obj))
 
@@ -92,11 +91,9 @@ class DeviceCallableType(types.Callable, types.Opaque):
         return self
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Signature:
-        """Return the signature of a call, or raise `TypingError` if the object cannot be called so."""
         return self._guess(args, kws) if is_guessing() else self._type(context, args, kws)[0]
 
     def get_call_signatures(self) -> tuple[list[Any], bool]:
-        """Return no signatures: none are known before a call."""
         return [], True
 
     def get_impl_key(self, sig: Any) -> Any:
@@ -104,8 +101,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         return DeviceCallableType
 
     def meaning(self, context: Any, argtypes: Any) -> Prototype | PythonBody:
-        """Return the C function, or the body in Python, for a call with final *argtypes*, one for each
-        parameter of its signature."""
+        """Return the C function, or the body in Python, for a call with final *argtypes*, one for each parameter."""
         return self._call(context, self._arguments[tuple(argtypes)])[1]
 
     def returned(self, argtypes: Any) -> tuple[Any, CallArguments, Any]:
@@ -115,7 +111,6 @@ class DeviceCallableType(types.Callable, types.Opaque):
         return self.numba_cuda_link_object, arguments, self._returned[arguments.types, _target()]
 
     def declared_call(self, arguments: CallArguments) -> Any:
-        """Return what the object's ``__numba_cuda_call__`` returns for a call."""
         return arguments.apply(self.numba_cuda_link_object.__numba_cuda_call__)
 
     def body_of(self, arguments: CallArguments, returned: Any) -> PythonBody | None:
@@ -206,7 +201,9 @@ class DeviceCallableType(types.Callable, types.Opaque):
         except DeferredCallError:
             raise
         except CABIError as error:  # it says why C or C++ has no such call
-            raise self._error(str(error), cause=error) from error
+            hook = raised_by_hook(error)
+            details = () if hook is None else (f"raised at: {hook}",)
+            raise self._error(str(error), *details, cause=error) from error
         except Exception as error:
             raised[call] = error
             raised_at = f"raised at: {raised_by_user_code(error)}"

@@ -25,7 +25,6 @@ class PythonBody:
 
     @classmethod
     def of(cls, obj: Any, arguments: CallArguments, returned: Any) -> PythonBody | None:
-        """Return the body that a ``__numba_cuda_call__`` *returned*; None if it is not a function."""
         if isinstance(getattr(returned, "py_func", None), pytypes.FunctionType):
             function, dispatcher = returned.py_func, returned
             if not dispatcher.targetoptions.get("device"):
@@ -39,16 +38,13 @@ class PythonBody:
         return cls(obj, arguments, function, dispatcher)
 
     def compile(self) -> Any:
-        """Return the function, compiled for the types of the arguments. Raises what Numba raises."""
         return self.dispatcher.compile_device(self.arguments.types)
 
     @property
     def returns(self) -> Any:
-        """The type of its result. Raises what Numba raises."""
         return self.compile().signature.return_type
 
     def lower(self, context: Any, builder: Any, argtypes: Sequence[Any], values: Sequence[Any]) -> Any:
-        """Return the result of a call with *values* of the final *argtypes*."""
         compiled = self.compile()
         taken = compiled.signature.args
         cast = [context.cast(builder, *each) for each in zip(values, argtypes, taken, strict=True)]

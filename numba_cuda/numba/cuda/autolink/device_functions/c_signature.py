@@ -33,17 +33,14 @@ class CSignature:
 
     @property
     def c_arguments(self) -> tuple[CType, ...]:
-        """The C types of the arguments, without the state."""
         return tuple(_by_value(argument, "an argument") for argument in self.arguments)
 
     @property
     def c_parameters(self) -> tuple[CType, ...]:
-        """The C types of all parameters."""
         return (*self.c_arguments, *(STATE for _ in self.state))
 
     @property
     def c_returns(self) -> CType:
-        """The C type of the result."""
         return _by_value(self.returns, "the result")
 
 
@@ -67,13 +64,11 @@ def _by_value(numba_type: Any, what: str) -> CType:
 
 
 def functor_name(symbol: str) -> str:
-    """Return the name of the functor for the C function *symbol*."""
     return f"{symbol}_functor"
 
 
 def declaration(symbol: str, signature: CSignature) -> str:
-    """Return the declaration of the C function *symbol* and of its functor, which may stand more than once in a
-    translation unit."""
+    """Return the declaration of the C function *symbol* and its functor, which may be repeated in a unit."""
     structs: dict[Any, str] = {}
     names = [_cxx(symbol, structs, *each) for each in zip(signature.arguments, signature.c_arguments, strict=True)]
     returns = _cxx(symbol, structs, signature.returns, signature.c_returns)

@@ -21,7 +21,6 @@ _RAISES = re.compile(r"^\s*ret i32 (?!0\b|-2\b)-?\d", re.MULTILINE)
 
 
 def can_raise(texts: list[str]) -> bool:
-    """Return whether a function in these LLVM modules may raise an exception of Python."""
     return any(_RAISES.search(text) for text in texts)
 
 

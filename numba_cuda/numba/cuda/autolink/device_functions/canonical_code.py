@@ -42,8 +42,7 @@ class NamedModules:
 
     @classmethod
     def of(cls, readable: str, modules: Sequence[str], target: Target) -> NamedModules:
-        """Return *modules*, the first of which defines `NAMELESS`, with names by content. The symbol begins with
-        *readable*."""
+        """Return *modules*, the first of which defines `NAMELESS`, with a symbol by content that is *readable*."""
         # In debug mode each module is compiled by itself, and must keep what another one needs.
         linkage = "weak_odr" if target.debug else "linkonce_odr"
         texts = list(_with_own_names(compatible_with_cxx(with_canonical_names(modules)), linkage))
@@ -55,7 +54,6 @@ class NamedModules:
 
     @property
     def undefined(self) -> tuple[str, ...]:
-        """The functions that are called and not defined."""
         return undefined_functions(self.texts)
 
     def compile_for(self, target: Target, name: str) -> tuple[LinkInput, ...]:

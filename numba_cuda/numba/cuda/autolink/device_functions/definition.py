@@ -30,9 +30,9 @@ from ..compilation.context import (
     asking,
     compilation,
     compiling_apart,
+    current_state,
     current_target,
     note_device_function,
-    questions,
 )
 from ..device_callable.base_class import DeviceCallable
 from ..frontend_api.front_end import NUMBA_CUDA, core_type, vocabulary_of_kernel
@@ -225,7 +225,7 @@ def device_function(function: Any, *argtypes: Any, state: Any = ()) -> DeviceFun
     question = arguments, states, target
     known = _known(subject)
     if question not in known:
-        if (id(subject), question) in questions():
+        if (id(subject), question) in current_state().questions:
             raise TypeError(f"device_function() is asked for {name!r} while it compiles {name!r} for the same types")
         with answering((id(subject), question)):
             known[question] = _compile(name, dispatcher, question, weakref.ref(subject))
@@ -255,7 +255,6 @@ def _function_for(target: Target, subject: Any, argtypes: Any, state: Any) -> De
 
 
 def _dispatcher(subject: Any, target: Target) -> Any:
-    """Return the device function that *subject* is, or is made into with the options of the kernel."""
     if getattr(getattr(subject, "py_func", None), "__qualname__", "").startswith(_IN_A_KERNEL):
         subject = subject.py_func
     if isinstance(getattr(subject, "py_func", None), pytypes.FunctionType):

@@ -6,16 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import short_traceback
-
 from numba_cuda_autolink.emulated_driver.c_functions import take_failure
-from numba_cuda_autolink.emulator import EmulationError, LaunchSizeError
+from numba_cuda_autolink.emulator import LaunchSizeError
+from numba_cuda_autolink.short_tracebacks import short_traceback
 
 
 def raise_failures(function: Callable[..., Any], *args: Any) -> Any:
     """Return what *function* returns. Where a kernel fails in it, raise what was raised there."""
     take_failure()
-    with short_traceback(errors=(EmulationError,)):
+    with short_traceback():
         try:
             return function(*args)
         except Exception as error:

@@ -46,7 +46,6 @@ class Vocabulary:
     kernels: type | None = None
 
     def is_type(self, value: Any) -> bool:
-        """Return whether *value* is a type of the front end."""
         return isinstance(value, self.types.Type)
 
 
@@ -108,13 +107,11 @@ _others: list[Vocabulary] = []
 
 
 def register(vocabulary: Vocabulary) -> None:
-    """Let the core know the types of another front end."""
     if vocabulary not in _others:
         _others.append(vocabulary)
 
 
 def others() -> tuple[Vocabulary, ...]:
-    """Return the vocabularies of all front ends but numba-cuda."""
     return tuple(_others)
 
 
@@ -135,7 +132,6 @@ def vocabulary_of_kernel(kernel: Any) -> Vocabulary:
 
 
 def front_end_of(kernel: Any) -> FrontEnd:
-    """Return the front end that made *kernel*; numba-cuda for what is not a kernel."""
     return cast(FrontEnd, importlib.import_module(vocabulary_of_kernel(kernel).front_end))
 
 

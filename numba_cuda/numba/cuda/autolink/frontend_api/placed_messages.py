@@ -11,14 +11,32 @@ from numba.core.errors import NumbaError
 from numba.cuda.core import ir
 from numba.cuda.cudadrv.external_code.diagnostics.source_locations import shown_file, with_place
 
-_STEPS = re.compile(r"(?:Failed in \w+ mode pipeline \(step: [^\n]*\)\n)+")
+from numba_cuda_autolink.short_tracebacks import message_of
+
+_STEPS = re.compile(
+    r"(?:Failed in \w+ mode pipeline \(step: [^\n]*\)\n|- Resolution failure for (?:non-)?literal arguments:\n)+"
+)
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")  # with NUMBA_COLOR_SCHEME
 _PLACES = re.compile(r"\n(?:During: |\n*File \")")
 _PLACE = re.compile(r'\n(?:File "(?P<file>.*)", line |During: .* at (?P<path>.*) \()(?P<line>\d+)')
 _FUNCTION = re.compile(r":\n *def (\w+)")
-_CALL = re.compile(r"\nDuring: typing of call at (?P<path>.*) \((?P<line>\d+)\)")
-_NO_OVERLOAD = re.compile(r"No implementation of function .* found for signature:\s*>>> (\w+\(.*\))\s*\n")
-_REASON = re.compile(r"the implementation raised a specific error:\n\s*NumbaTypeError: (.*)")
+_CALL = re.compile(
+    r"\nDuring: typing of call at (?P<path>.*) \((?P<line>\d+)\)"
+    r"(?:\s*File .*, line (?P=line):\n *def (?P<function>\w+))?"
+)
+_NO_OVERLOAD = re.compile(r"No implementation of function .* found for signature:\s*>>> (.*\))\s*\n")
+_REASON = re.compile(
+    r"the implementation raised a specific error:\n\s*Numba\w+Error: (?:Failed in .*\n\s*)*"
+    r"(?!No implementation of )(.*)"
+)
+_LITERAL_OR_PLAIN = re.compile(r"Literal\[\w+\]\(.*?\)|unicode_type|int64")  # Numba tries both
+_SIGNATURE = re.compile(r"^ *\* (\(.*\) -> .*)$", re.MULTILINE)
+_ALLOCATES = re.compile(r"NRT required.*|Only accept returning of array passed into the function.*")
+_OF_COMPILER = re.compile(r".*[/\\](?:numba|numba_cuda|numba_cuda_mlir)[/\\](?!.*[/\\]tests[/\\])")
+_DO_NOT_ALLOCATE = (
+    "\n  what to do: make the array with cuda.local.array or cuda.shared.array, or before the kernel and pass it;"
+    "\n    or set NUMBA_CUDA_ENABLE_NRT=1 before numba.cuda is imported, for memory that kernels allocate"
+)
 _IS_PLACED = re.compile(r".*\n  (?:called )?at: ")
 
 
@@ -28,24 +46,35 @@ def placed(text: str, function: str = "") -> str:
     text = _COLOUR.sub("", text)
     steps = _STEPS.match(text)
     message, *_ = _PLACES.split(text[steps.end() :] if steps else text)
-    found, length = _PLACE.search(text, len(message)), len(message)
+    length = len(message)
+    places = _PLACE.finditer(text, length)
+    found = next((each for each in places if not _OF_COMPILER.match(each["file"] or each["path"])), None)
     if no_overload := _NO_OVERLOAD.match(message):
-        reasons = set(_REASON.findall(message))
+        reasons = {_LITERAL_OR_PLAIN.sub("", reason): reason for reason in _REASON.findall(message)}
         if len(reasons) == 1:
-            message = f"{reasons.pop()}\n  no implementation of {no_overload[1]}"
+            message = f"{next(iter(reasons.values()))}\n  no implementation of {no_overload[1]}"
         else:
-            message = f"No implementation of {no_overload[1]}\n{message[no_overload.end() :]}"
+            signatures = list(dict.fromkeys(_SIGNATURE.findall(message)))
+            expected = f"\n  expected: {' or '.join(signatures)}" if 0 < len(signatures) <= 4 else ""
+            candidates = f"\n{message[no_overload.end() :]}" if reasons else expected
+            message = f"No implementation of {no_overload[1]}{candidates}"
+    if allocates := _ALLOCATES.search(message):
+        message = f"{allocates[0]}{_DO_NOT_ALLOCATE}"
     if found is None:
         return message.rstrip()
     filename, line = found["file"] or found["path"], int(found["line"])
     filename = filename if filename.startswith("<") else os.path.abspath(filename)
     if not function and (defined := _FUNCTION.match(text, found.end())):
         function = defined[1]
-    place = f"{shown_file(filename)}:{line}" + (f" in {function}" if function else "")
+    at = f"{shown_file(filename)}:{line}"
+    place = at + (f" in {function}" if function else "")
+    message = re.sub(rf"\n  in the function: {re.escape(at)} in <lambda>\n.*\n *\^+", "", message)
     if _IS_PLACED.match(message):
         return message.rstrip() if f" {place}\n" in message else f"{message.rstrip()}\n  called from: {place}"
-    calls = dict.fromkeys(f"{shown_file(call['path'])}:{call['line']}" for call in _CALL.finditer(text, length))
-    called = [f"  called from: {call}" for call in calls if call != f"{shown_file(filename)}:{line}"]
+    calls = {f"{shown_file(call['path'])}:{call['line']}": call["function"] for call in _CALL.finditer(text, length)}
+    called = [
+        f"  called from: {call}" + (f" in {caller}" if caller else "") for call, caller in calls.items() if call != at
+    ]
     first, *others = message.rstrip().split("\n")
     return with_place("\n".join([first, *called, *others]), f"at: {place}", filename, line)
 
@@ -55,10 +84,12 @@ def placed_error(error: Exception) -> str:
     statement whose types were inferred. The message of any other error is as it is."""
     if not isinstance(error, NumbaError):
         return str(error)
+    if (known := message_of(error)) is not None:
+        return known
     text = placed(str(error))
     for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
         for name in ("inst", "self"):
             loc = getattr(frame.f_locals.get(name), "loc", None)
-            if isinstance(loc, ir.Loc) and not _IS_PLACED.match(text):
+            if isinstance(loc, ir.Loc) and not _IS_PLACED.match(text) and not _OF_COMPILER.match(loc.filename):
                 text = with_place(text, f"at: {shown_file(loc.filename)}:{loc.line}", loc.filename, loc.line)
     return text

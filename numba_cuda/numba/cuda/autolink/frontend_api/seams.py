@@ -35,7 +35,6 @@ class Seams:
 
     @property
     def active(self) -> bool:
-        """Whether the attributes are replaced."""
         return bool(self._undo)
 
     def replace(self, also_needed: Iterable[str]) -> None:
@@ -46,19 +45,16 @@ class Seams:
             self.set(owner, name, _replacement(getattr(owner, name), function))
 
     def set(self, owner: Any, name: str, value: Any) -> None:
-        """Set an attribute until all are restored."""
         own = vars(owner)
         self._undo.append(partial(setattr, owner, name, own[name]) if name in own else partial(delattr, owner, name))
         setattr(owner, name, value)
 
     def restore(self) -> None:
-        """Restore the attributes."""
         while self._undo:
             self._undo.pop()()
 
     def locate(self, path: str) -> tuple[Any, str]:
-        """Return the object that has the attribute ``module:Class.attribute``, and the attribute's name. Raise
-        `MissingSeamError` if there is no such attribute."""
+        """Return the owner of ``module:Class.attribute``, and the attribute's name, or raise `MissingSeamError`."""
         module, _, attribute = path.partition(":")
         *parents, name = attribute.split(".")
         try:

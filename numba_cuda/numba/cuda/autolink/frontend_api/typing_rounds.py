@@ -27,7 +27,7 @@ from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean
 from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import raised_by_signal_handler
 
-from ..compilation.context import calls_put_off, compilation, guesses_in_progress, guessing, putting_off
+from ..compilation.context import compilation, current_state, guessing, inside
 from .front_end import NUMBA_CUDA, Vocabulary
 
 # Resolves requests: those that a kernel makes in the end, in their order; those that only lead to the types of these;
@@ -74,11 +74,9 @@ class _Guesses:
     functions: dict[Any, tuple[Any, _Guesses]] = field(default_factory=dict)
 
     def apart(self) -> _Guesses:
-        """Return the same for requests of their own."""
         return dataclasses.replace(self, requests={}, final={})
 
     def add(self, inner: _Guesses) -> None:
-        """Note the requests of a function that is called."""
         for own, others in ((self.requests, inner.requests), (self.final, inner.final)):
             for resolve, each in others.items():
                 own.setdefault(resolve, []).extend(each)
@@ -89,14 +87,14 @@ def put_off(resolve: Resolve, request: Any) -> None:
     is asked for the call again. Do nothing outside of type inference."""
     if is_guessing():
         raise DeferredCallError
-    if (requests := calls_put_off()) is not None:
+    if (requests := current_state().put_off) is not None:
         requests.setdefault(resolve, []).append(request)
         raise DeferredCallError
 
 
 def is_guessing() -> bool:
     """Return whether types are guessed, so that nothing may be asked and kept."""
-    return guesses_in_progress() is not None
+    return current_state().guesses is not None
 
 
 def is_put_off(error: Exception) -> bool:
@@ -106,13 +104,12 @@ def is_put_off(error: Exception) -> bool:
 
 def note_guessed(resolve: Resolve, request: Any) -> None:
     """Note a call that is met while types are guessed, also one whose answer is known."""
-    for requests in (guesses_in_progress().requests, guesses_in_progress().final):
+    for requests in (current_state().guesses.requests, current_state().guesses.final):
         requests.setdefault(resolve, []).append(request)
 
 
 def use_of(called: Any) -> Use:
-    """Return how the kernel uses what the object *called* returns, while types are guessed."""
-    found: Use = guesses_in_progress().uses.get(id(called), Use())
+    found: Use = current_state().guesses.uses.get(id(called), Use())
     return found
 
 
@@ -120,12 +117,12 @@ def propagated(propagate: Callable[..., Any], inferer: Any, raise_errors: bool, 
     """Run type inference's *propagate* until no call is put off. *error* is the front end's class of typing errors."""
     if is_guessing():
         return _guess(propagate, inferer)
-    if (outer := calls_put_off()) is not None:
+    if (outer := current_state().put_off) is not None:
         return _propagate_inner(propagate, inferer, raise_errors, error, outer)
     while True:
         certain: Requests = {}
         try:
-            with putting_off(certain):
+            with inside(put_off=certain):
                 errors = propagate(inferer, raise_errors=False)
         except KeyError as missing:
             raise _unknown_field(missing, error) or missing from None
@@ -136,8 +133,7 @@ def propagated(propagate: Callable[..., Any], inferer: Any, raise_errors: bool, 
 
 
 def _unknown_field(missing: KeyError, error: Any) -> Exception | None:
-    """Return the *error* for a field that a record does not have, for which Numba raises *missing*; ``None`` for
-    another one."""
+    """Return the *error* for a field that a record lacks, for which Numba raises *missing*; else ``None``."""
     selves = [frame.f_locals.get("self") for frame, _ in traceback.walk_tb(missing.__traceback__)]
     if not (fields := getattr(selves[-1], "fields", None)):
         return None
@@ -152,7 +148,7 @@ def _propagate_inner(
 ) -> Any:
     """Run *propagate* for a function inside of another one: if it puts off calls, the function is put off."""
     own: Requests = {}
-    with putting_off(own):
+    with inside(put_off=own):
         errors = propagate(inferer, raise_errors=False)
         if errors and raise_errors and not own:
             errors = propagate(inferer, raise_errors=True)
@@ -164,7 +160,6 @@ def _propagate_inner(
 
 
 def _resolve(certain: Requests, final: Requests, passing: Requests) -> None:
-    """Resolve each object's calls together."""
     for resolve in {**final, **passing, **certain}:
         linked = dict.fromkeys(final.get(resolve, []))
         asked = dict.fromkeys([*passing.get(resolve, []), *certain.get(resolve, [])])
@@ -172,7 +167,6 @@ def _resolve(certain: Requests, final: Requests, passing: Requests) -> None:
 
 
 def _guess_calls(propagate: Callable[..., Any], inferer: Any) -> tuple[Requests, Requests]:
-    """Return the calls that are met when results are guessed: with their final types, and all."""
     guesses = _Guesses()
     with guessing(guesses):
         copy = inferer.copy()
@@ -188,8 +182,8 @@ def _guess(propagate: Callable[..., Any], inferer: Any) -> Any:
     for called, use in _find_uses(inferer):
         known = use_of(called)
         merged = Use(max(known.count, use.count), known.attributes | use.attributes)
-        guesses_in_progress().uses[id(called)] = merged
-    guesses: _Guesses = guesses_in_progress()
+        current_state().guesses.uses[id(called)] = merged
+    guesses: _Guesses = current_state().guesses
     with _any_error():
         propagate(inferer, raise_errors=False)
     with guessing(last := guesses.apart()):
@@ -202,7 +196,6 @@ def _guess(propagate: Callable[..., Any], inferer: Any) -> Any:
 
 
 def _note_final(inferer: Any, called_type: Any, signature: Any) -> None:
-    """Note a call with the types that it has in the end."""
     if signature is not None and (hasattr(called_type, "numba_cuda_link_object") or hasattr(called_type, "dispatcher")):
         with _any_error():
             inferer.context.resolve_function_type(called_type, signature.args, {})
@@ -219,7 +212,6 @@ def _any_error() -> Iterator[None]:
 
 
 def _find_uses(inferer: Any) -> Iterator[tuple[Any, Use]]:
-    """Yield called objects and how their results are used, as far as the IR shows it."""
     for block in inferer.func_ir.blocks.values():
         for statement in block.body:
             value: Any = getattr(statement, "value", None)
@@ -255,7 +247,7 @@ def template_of(
         return original(dispatcher, args, kws)
     _, folded = getattr(dispatcher, "_compiler", dispatcher).fold_argument_types(args, kws)
     function = id(dispatcher), tuple(folded)
-    guesses: _Guesses = guesses_in_progress()
+    guesses: _Guesses = current_state().guesses
     if function not in guesses.functions:
         try:
             with guessing(inner := guesses.apart()):

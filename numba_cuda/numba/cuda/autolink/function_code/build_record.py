@@ -58,7 +58,6 @@ class CallRecord:
 
     @property
     def call(self) -> str:
-        """The call as text."""
         return f"{self.object}({', '.join(self.argtypes)})"
 
 
@@ -108,7 +107,6 @@ def facts_of(code: FunctionCode, target: Target, output: str, log: str = "") -> 
 
 
 def _names_of(callee: Callee) -> tuple[str, str]:
-    """Return a name for what has no readable repr, that of a function or a type, and the repr."""
     if isinstance(callee.obj, ExternFunction):
         return str(callee.obj.name), str(callee.obj.name)
     return callee.name, safe_repr(callee.obj, _LONGEST_REPR)
@@ -116,8 +114,7 @@ def _names_of(callee: Callee) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class LaunchFacts:
-    """What a launch must know of a built kernel besides its code: of the kernel itself and of its link. *argtypes* are
-    numba-cuda's types."""
+    """What a launch must know of a built kernel besides its code. *argtypes* are numba-cuda's types."""
 
     name: str
     argtypes: tuple[Any, ...]
@@ -139,8 +136,7 @@ class LaunchFacts:
 
 
 def callbacks(plan: LinkPlan) -> tuple[tuple[Callable[[Any], None], ...], tuple[Callable[[Any], None], ...]]:
-    """Return what is called when a kernel that is linked as *plan* says is loaded, and when it is unloaded; without
-    what sets its variables."""
+    """Return what is called when a kernel is loaded and unloaded; without what sets its variables."""
     own = [each for _, variable in plan.variables for each in (variable.setup_callback, variable.teardown_callback)]
     setup = tuple(callback for callback in plan.setup_callbacks if callback not in own)
     return setup, tuple(callback for callback in plan.teardown_callbacks if callback not in own)
@@ -159,7 +155,6 @@ def check_only_overload(name: str, signatures: Sequence[str]) -> None:
 
 
 def parameter_names(function: Any, count: int) -> tuple[str, ...]:
-    """Return the names of the *count* parameters of a Python function, in the order of its signature."""
     return tuple(inspect.signature(function).parameters)[:count]
 
 

@@ -49,7 +49,6 @@ class Calls:
         return {**vars(self), "functions": {}, "meanings": {}, "called_by_cxx": {}, "_lowering": None}
 
     def note_implementation(self, function: Any) -> None:
-        """Note a Python *function* that lowers a call, and the functions in its closure."""
         if isinstance(function, pytypes.FunctionType) and id(function) not in self.functions:
             self.functions[id(function)] = function
             for cell in function.__closure__ or ():
@@ -101,14 +100,12 @@ class SymbolSites(dict[str, list[SymbolSite]]):
             known.append(site._replace(asked=tuple(map(str, asked)) or site.asked))
 
     def note_all(self, others: SymbolSites) -> None:
-        """Remember all the sites of a function that is called."""
         for symbol, sites in others.items():
             for site in sites:
                 self.note(symbol, site)
 
     def check(self, kernel: str) -> None:
-        """Raise `LinkError` if two functions call one symbol with different prototypes, which the linker would not
-        notice."""
+        """Raise `LinkError` for a symbol that is called with two prototypes, which the linker would not notice."""
         for symbol, sites in self.items():
             if len({site.untyped for site in sites}) > 1:
                 raise LinkError(

@@ -23,23 +23,18 @@ _MODULE_ID = re.compile(r'^; ModuleID = ".*"$', re.MULTILINE)
 
 def with_canonical_names(texts: Iterable[str]) -> list[str]:
     """Return the *texts* of a kernel's LLVM modules, or its names, with canonical names."""
-    numbers: dict[str, int] = {}
-    addresses: dict[str, int] = {}
-    types: dict[str, int] = {}
-    constants: dict[str, int] = {}
-
-    def moved(found: re.Match[str]) -> str:
-        # As long as before: a length stands in front of each part of a mangled name.
-        return f"{addresses.setdefault(found[0], len(addresses) + 1):0{len(found[0])}x}"
-
-    texts = _rename(texts, lambda unique_id: f"v{numbers.setdefault(unique_id, len(numbers) + 1)}")
-    texts = [_ADDRESS.sub(moved, text) for text in texts]
-    texts = [_TYPE.sub(lambda found: f"{found[1]}{types.setdefault(found[0], len(types) + 1)}", text) for text in texts]
-    texts = [
-        _BYTES.sub(lambda found: f'@".bytes.{constants.setdefault(found[1], len(constants) + 1)}"', text)
-        for text in texts
-    ]
+    numbers, addresses, types, constants = (_Numbers() for _ in range(4))
+    texts = _rename(texts, lambda unique_id: f"v{numbers[unique_id]}")
+    # As long as before: a length stands in front of each part of a mangled name.
+    texts = [_ADDRESS.sub(lambda found: f"{addresses[found[0]]:0{len(found[0])}x}", text) for text in texts]
+    texts = [_TYPE.sub(lambda found: f"{found[1]}{types[found[0]]}", text) for text in texts]
+    texts = [_BYTES.sub(lambda found: f'@".bytes.{constants[found[1]]}"', text) for text in texts]
     return [_MODULE_ID.sub('; ModuleID = "module"', text) for text in texts]
+
+
+class _Numbers(dict[str, int]):
+    def __missing__(self, name: str) -> int:
+        return self.setdefault(name, len(self) + 1)
 
 
 def with_names_by_content(texts: Iterable[str]) -> list[str]:

@@ -46,7 +46,6 @@ def emulated_texts(code: FunctionCode, target: Target, own: Sequence[Any]) -> li
 
 
 def _other_texts(code: FunctionCode, plan: LinkPlan) -> Iterator[tuple[PlannedInput, str]]:
-    """Yield the inputs that take no part in link-time optimisation, with their PTX."""
     callers = [planned for planned in plan.units if not planned.is_runtime]
     for planned in plan.units:
         kind = planned.input.kind

@@ -92,20 +92,17 @@ class FunctionCode:
 
     @property
     def origins(self) -> dict[CallSite, str]:
-        """The call sites of linkable code in this function and all that it calls, in order of first use, with the texts
-        by which links know them."""
+        """The call sites in this function and all that it calls, in order of first use, as links know them."""
         if self._origins is None:
             self._origins = origins_of(entry for entry in self._entries if isinstance(entry, CallSite))
         return self._origins
 
     @property
     def call_sites(self) -> tuple[CallSite, ...]:
-        """These call sites alone."""
         return tuple(self.origins)
 
     @property
     def has_calls(self) -> bool:
-        """Whether there are any."""
         return any(isinstance(entry, CallSite) for entry in self._entries)
 
     def add_call(self, call: AskedCall) -> None:
@@ -118,18 +115,15 @@ class FunctionCode:
             self.symbols.note_all(code.function_code.symbols)
 
     def add_items(self, items: Iterable[Entry]) -> None:
-        """Link what ``link=`` names."""
         self._entries.update(items)
         self._origins = None
         self._plans.clear()
 
     def add_glue(self, link_input: LinkInput) -> None:
-        """Link a function that a call goes through."""
         self._glue.add(link_input)
         self._plans.clear()
 
     def add_callee(self, callee: FunctionCode, line: int | None = None) -> None:
-        """Link what a function needs that is called, at *line* or where code is being lowered."""
         self.add_items(callee._entries)
         self._glue.update(callee._glue)
         self.calls.add(callee, line=line)
@@ -236,7 +230,6 @@ class FunctionCode:
 
 
 def is_optimizable(link_input: LinkInput) -> bool:
-    """Return whether *link_input* takes part in link-time optimisation."""
     return link_input.kind in _OPTIMIZABLE
 
 

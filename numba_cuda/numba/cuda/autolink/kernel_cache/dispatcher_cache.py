@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numba.cuda
-from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.diagnostics.log import logger
@@ -23,10 +22,10 @@ from numba.cuda.utils import numba_target_override
 
 from ..compilation.context import tool_versions
 from ..frontends.numba_cuda.code_library import LinkingCodeLibrary
-from ..protocol.loaded_modules import UnknownValueError
+from ..protocol.loaded_modules import UnknownValueError, program_files
 from .kernel_values import KernelValues, names_external_code, values_of_kernel
 from .registered import registered, why_unpredictable
-from .stored_kernel import KernelChangedError, NotCacheableError, dump_kernel, load_kernel
+from .stored_kernel import KernelChangedError, dump_kernel, load_kernel
 
 # Increased when what is pickled or recorded of a kernel changes.
 _SCHEMA = "11"
@@ -44,7 +43,7 @@ class _Lookup:
         users = registered()
         self.values: KernelValues = values_of_kernel(cache._py_func, cache._options, cache._link, [signature, *users])
         if (why := why_unpredictable(users)) is not None:
-            raise NotCacheableError(why)
+            raise UnknownValueError(why)
         parts: dict[str, str | bytes] = {
             _FUNCTION: cache._place,
             "argument types": str(signature),
@@ -53,7 +52,7 @@ class _Lookup:
             "schema": _SCHEMA,
             **{f"version of {name}": version for name, version in tool_versions().items()},
             **{f"option {name}": str(option) for name, option in cache._options.items()},
-            **{f"module {name}": digest for name, digest in self.values.files.items()},
+            **{f"module {name}": digest for name, digest in program_files(self.values.modules).items()},
             **{f"value {label}": text for label, text in self.values.shown.items()},
             "values": self.values.digest,
         }
@@ -61,8 +60,7 @@ class _Lookup:
 
 
 class KernelCache(CUDACache):
-    """numba-cuda's cache of the kernels of *py_func*, which keeps those with external code in the one store. *options*
-    are those of ``cuda.jit``."""
+    """numba-cuda's cache of the kernels of *py_func*, which keeps those with external code in the one store."""
 
     def __init__(self, py_func: Any, options: Mapping[str, Any]):
         super().__init__(py_func)
@@ -142,13 +140,14 @@ class KernelCache(CUDACache):
             return
         try:
             if not self.compiles_apart:
-                raise NotCacheableError("no name in it leads to the external code that it links")
+                raise UnknownValueError("no name in it leads to the external code that it links")
             data = dump_kernel(kernel, lookup.values, lookup.imported)
         except Exception as error:  # that it cannot be, or raised by a hook or by an object's own pickling
             self._log_not_cached(error)
             return
         if self._to_verify is not None:
-            stored, built = (_text(each) for each in (self._to_verify["codelibrary"], library))
+            libraries = self._to_verify["codelibrary"], library
+            stored, built = ("\n".join(each.llvm_strs).encode() for each in libraries)
             current_store().verify(lookup.key, stored, "disk", lambda: built)
         current_store().put(lookup.key, data, memory=False)
 
@@ -156,23 +155,15 @@ class KernelCache(CUDACache):
         """Remove all kernels of the function. Raises `OSError` if one cannot be removed."""
         super().flush()
         disk = current_store().disk
+        own = dict(CacheKey("kernel", self._py_func.__qualname__, ((_FUNCTION, self._place),)).table)
         for entry in disk.entries():
-            if self._owns(entry):
+            if entry.kind == "kernel" and (_FUNCTION, own[_FUNCTION]) in entry.parts:
                 disk.remove(entry.digest)
 
-    def _owns(self, entry: StoredEntry) -> bool:
-        name = self._py_func.__qualname__
-        shown = dict(CacheKey("kernel", name, ((_FUNCTION, self._place),)).table)
-        return entry.kind == "kernel" and (_FUNCTION, shown[_FUNCTION]) in entry.parts
-
     def _log_not_cached(self, error: Exception) -> None:
-        is_known = isinstance(error, (NotCacheableError, UnknownValueError))
+        is_known = isinstance(error, UnknownValueError)
         reason = str(error) if is_known else f"{type(error).__name__}: {error}"
         logger.info("kernel %r is not cached: %s", self._py_func.__qualname__, reason)
-
-
-def _text(library: LinkingCodeLibrary) -> bytes:
-    return "\n".join(library.llvm_strs).encode()
 
 
 def _is_added_by_numba_cuda(item: Any) -> bool:

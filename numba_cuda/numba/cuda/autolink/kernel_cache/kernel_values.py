@@ -20,7 +20,6 @@ from ..c_abi.extern import Extern
 from ..device_callable.base_class import BoundDeviceMethod, DeviceMethod
 from ..frontends.numba_cuda.declared_functions import declarations
 from ..protocol.callee import HOOK, find_callee
-from ..protocol.loaded_modules import program_files
 from ..protocol.value_digest import ValuePickler, codes, walk
 
 _CALL = "__numba_cuda_call__"
@@ -93,13 +92,8 @@ class KernelValues(ValuePickler):
         if isinstance(obj, ExternFunction):
             declared = declarations.get(obj)
             how = () if declared is None else (declared.abi, declared.use_cooperative, declared.link)
-            return (
-                obj.name,
-                obj.sig,
-                *how[:2],
-                [self._linked(item) for item in (*how[2:], ())[0]],
-                self._find_attributes(obj),
-            )
+            linked = [as_linked(item) for item in (*how[2:], ())[0]]
+            return obj.name, obj.sig, *how[:2], linked, self._find_attributes(obj)
         if hasattr(obj, "_defn") and cls.__module__.startswith("numba."):
             return cls, getattr(obj, "__name__", ""), obj._defn
         is_called = hasattr(obj, _CALL) or find_callee(obj) is not None
@@ -115,7 +109,6 @@ class KernelValues(ValuePickler):
         return encoded, asked
 
     def _find_attributes(self, obj: Any) -> list[Any]:
-        """Return the attributes of *obj* that any of the functions may mean."""
         found: list[Any] = []
         for name in sorted(self.names):
             if name.startswith("__"):
@@ -131,25 +124,13 @@ class KernelValues(ValuePickler):
     def _linked(self, item: Any) -> Any:
         return as_linked(item)
 
-    @property
-    def files(self) -> dict[str, str]:
-        """The digests of the program's files that all of it comes from, by module."""
-        return program_files(self.modules)
-
-    @property
-    def codes(self) -> set[pytypes.CodeType]:
-        """The code of all functions that were met, and of those in them."""
-        functions = (thing for thing in self.things if isinstance(thing, pytypes.FunctionType))
-        return {code for function in functions for code in codes(function.__code__)}
-
 
 def values_of_kernel(function: Any, options: Any, linked: Sequence[Any], others: Sequence[Any]) -> KernelValues:
     """Walk over a kernel's Python *function*, the *options* of ``cuda.jit``, what ``link=`` names, and *others*. Raise
     `UnknownValueError` if that leads to something that another process could not tell from something else."""
     has_lines = bool(options.get("debug") or options.get("lineinfo"))  # in which paths and lines are
     link = list(map(as_linked, linked))
-    make = functools.partial(KernelValues, has_lines=has_lines)
-    found: KernelValues = walk((function, dict(options), link, list(others)), make)
+    found: KernelValues = walk((function, dict(options), link, list(others)), KernelValues, has_lines=has_lines)
     return found
 
 

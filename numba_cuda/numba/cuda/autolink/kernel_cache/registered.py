@@ -71,7 +71,6 @@ def _registries() -> list[Any]:
 
 
 def _tables() -> Iterator[Any]:
-    """Yield the tables by type that Numba has besides registries."""
     from numba.core.typing.typeof import typeof_impl as core_typeof_impl
     from numba.cuda.datamodel import default_manager
     from numba.cuda.models import cuda_data_manager
@@ -108,9 +107,5 @@ def _users(thing: Any) -> list[Any]:
         for cell in thing.__closure__ or ():
             with contextlib.suppress(ValueError):  # not filled yet
                 parts.append(cell.cell_contents)
-    inner = (part for part in parts if part is not None and part is not thing)
-    return [each for part in inner if _may_lead_on(part) for each in _users(part)]
-
-
-def _may_lead_on(part: Any) -> bool:
-    return isinstance(getattr(part, "__func__", part), (type, pytypes.FunctionType)) or hasattr(part, "templates")
+    inner = (part for part in parts if part is not thing and not isinstance(part, (tuple, list)))
+    return [each for part in inner for each in _users(part)]

@@ -27,15 +27,11 @@ from ..function_code.call_graph import callees_first
 from ..protocol.answers import CallingCode
 from ..protocol.ask import with_answer
 from ..protocol.call_sites import CallSite
-from ..protocol.loaded_modules import file_digest, origin_of, record_of
-from ..protocol.value_digest import value_digest, walk
+from ..protocol.loaded_modules import UnknownValueError, file_digest, origin_of, record_of
+from ..protocol.value_digest import codes, value_digest, walk
 from .kernel_values import KernelValues
 
 _ATOMS = (str, bytes, int, float, tuple, list, dict, pytypes.NoneType, types.Type)
-
-
-class NotCacheableError(Exception):
-    """Another process could not find out whether a kernel changed."""
 
 
 class KernelChangedError(Exception):
@@ -44,7 +40,7 @@ class KernelChangedError(Exception):
 
 def dump_kernel(kernel: Any, values: KernelValues, imported: set[str]) -> bytes:
     """Return *kernel*, which was just compiled, as bytes. *values* are what it is made of; modules outside *imported*
-    were imported meanwhile. Raise `NotCacheableError` if another process could not find out whether it changed."""
+    were imported meanwhile. Raise `UnknownValueError` if another process could not find out whether it changed."""
     library: LinkingCodeLibrary = kernel._codelibrary
     target = library.own_target()
     calls = [each.calls for each in callees_first(library.function_code, lambda each: each.calls.lines)][::-1]
@@ -53,9 +49,8 @@ def dump_kernel(kernel: Any, values: KernelValues, imported: set[str]) -> bytes:
     c_functions = [meaning for meaning in meanings if not _is_python(meaning[2])]
     file, walks = io.BytesIO(), [values]
     pickler = _KernelPickler(file, walks)
-    loaded = {
-        name: _content_of(name) for name in sorted({*map(_module_to_compare, set(sys.modules) - imported)} - {""})
-    }
+    names = sorted({*map(_module_to_compare, set(sys.modules) - imported)} - {""})
+    loaded = {name: _content_of(name) for name in names}
     pickler.dump((target, loaded, len(bodies)))
     for obj, arguments, returned in bodies:
         _check_reached(walks, [(obj, f"{obj}")])
@@ -65,11 +60,12 @@ def dump_kernel(kernel: Any, values: KernelValues, imported: set[str]) -> bytes:
     _check_reached(walks, [*_find_called(sites), *((obj, f"{obj}") for obj, *_ in c_functions)])
     pickler.dump([(obj, arguments) for obj, arguments, _ in c_functions])
     pickler.dump([_check_and_digest(*each, target) for each in c_functions])
-    known = {code for each in walks for code in each.codes}
+    functions = (each for walked in walks for each in walked.things if isinstance(each, pytypes.FunctionType))
+    known = {code for function in functions for code in codes(function.__code__)}
     for function in (function for each in calls for function in each.functions.values()):
         if function.__code__ not in known and origin_of(function.__globals__.get("__name__")) is None:
             name = f"{function.__module__}.{function.__qualname__}"
-            raise NotCacheableError(f"{name}, which is compiled into the kernel, is not reached by name")
+            raise UnknownValueError(f"{name}, which is compiled into the kernel, is not reached by name")
     own = {name: value for name, value in kernel._reduce_states().items() if name != "codelibrary"}
     pickler.dump((own, library.state(), _digests_of_callers(sites, target)))
     return file.getvalue()
@@ -108,14 +104,12 @@ class _KernelPickler(NumbaPickler):
         self._walks = walks
 
     def reducer_override(self, obj: Any) -> Any:
-        """Pickle the type of a function that is written in a kernel so that it holds the function: nothing else does
-        in another process."""
+        """Let the type of a function that is written in a kernel hold it: nothing else does in another process."""
         if isinstance(obj, types.Dispatcher):
             return _type_of_function, (type(obj), obj.dispatcher)
         return super().reducer_override(obj)
 
     def persistent_id(self, obj: Any) -> Any:
-        """Return the reference that stands for *obj*; ``None`` if *obj* itself is pickled."""
         if isinstance(obj, (str, os.PathLike)):
             found = ((place, each.paths) for place, each in enumerate(self._walks) if os.fspath(obj) in each.paths)
             return next((("linked", place, paths.index(os.fspath(obj))) for place, paths in found), None)
@@ -131,13 +125,11 @@ class _KernelUnpickler(pickle.Unpickler):
         self._walks = walks
 
     def persistent_load(self, reference: Any) -> Any:
-        """Return the object that *reference* stands for."""
         kind, place, number = reference
         return (self._walks[place].paths if kind == "linked" else self._walks[place].things)[number]
 
 
 def _place(obj: Any, walks: Iterable[KernelValues]) -> tuple[int, int] | None:
-    """Return which of *walks* met *obj*, and its number there."""
     numbers = ((place, each.number(obj)) for place, each in enumerate(walks))
     return next(((place, number) for place, number in numbers if number is not None), None)
 
@@ -149,7 +141,6 @@ def _type_of_function(cls: Any, dispatcher: Any) -> types.Dispatcher:
 
 
 def _find_called(sites: Iterable[CallSite]) -> Iterator[tuple[Any, str]]:
-    """Yield the objects that are called or passed at *sites*, with names for messages."""
     for site in sites:
         yield site.callee.obj, str(site)
         for given in (getattr(argtype, "numba_cuda_link_object", None) for argtype in site.argtypes):
@@ -158,11 +149,10 @@ def _find_called(sites: Iterable[CallSite]) -> Iterator[tuple[Any, str]]:
 
 
 def _check_reached(walks: list[KernelValues], objects: Iterable[tuple[Any, str]]) -> None:
-    """Raise `NotCacheableError` for a called object that another process could not find."""
     for obj, label in objects:
         owner = getattr(obj, "__self__", obj)
         if obj is not None and not isinstance(owner, types.Type) and _place(owner, walks) is None:
-            raise NotCacheableError(
+            raise UnknownValueError(
                 f"{label} is neither a global nor a closure variable of the kernel or of a function that it calls, nor"
                 " an attribute or element of one: nothing could check in another process whether it changed"
             )
@@ -180,7 +170,6 @@ def _ask_together(calls: Iterable[tuple[Any, Any]], target: Target) -> None:
 
 
 def _ask_meaning(obj: Any, arguments: Any, target: Target) -> Any:
-    """Return which C function, or which function in Python, a device callable says now that a call means."""
     with asking(target):
         return arguments.apply(obj.__numba_cuda_call__)
 
@@ -195,11 +184,10 @@ def _walk(meaning: Any) -> KernelValues:
 
 
 def _check_and_digest(obj: Any, arguments: Any, returned: Any, target: Target) -> bytes:
-    """Return the digest of what *obj* *returned* for a call. Raise `NotCacheableError` if it returns something else
-    now."""
+    """Return the digest of what *obj* *returned* for a call, or raise `UnknownValueError` if it now differs."""
     digest = _walk(returned).digest
     if _walk(_ask_meaning(obj, arguments, target)).digest != digest:
-        raise NotCacheableError(f"what {obj} returns for a call has changed since that was compiled")
+        raise UnknownValueError(f"what {obj} returns for a call has changed since that was compiled")
     return digest
 
 
@@ -225,7 +213,6 @@ def _module_to_compare(module: str) -> str:
 
 
 def _content_of(module: str) -> Any:
-    """Return what identifies the code of *module*, which need not be imported."""
     if (record := record_of(module)) is not None:
         return record[0], file_digest(record[1])
     try:

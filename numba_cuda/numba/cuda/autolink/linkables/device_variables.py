@@ -187,7 +187,6 @@ def _dtype(name: str, given: Any) -> np.dtype[Any]:
 
 
 def _modules_of(kernel: Any) -> Iterator[Any]:
-    """Yield the loadable code of a kernel, made by ``cuda.jit`` or `bind`."""
     compiled = kernel.overloads.values() if hasattr(kernel, "overloads") else getattr(kernel, "owners", None)
     if compiled is None:
         raise TypeError(f"get() takes a kernel made by cuda.jit or autolink.bind, got {safe_repr(kernel)}")

@@ -24,8 +24,9 @@ from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.diagnostics import messages
 from numba.cuda.cudadrv.external_code.diagnostics import progress as progress_of_builds
 from numba.cuda.cudadrv.external_code.diagnostics.log import logger
-from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import short_traceback
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
+
+from numba_cuda_autolink.short_tracebacks import short_traceback
 
 from .executors import Workers
 from .jobs import BuildManyError, Job, note_lost
@@ -165,7 +166,6 @@ def run_all(
     time_limit: float | None = None,
     attempts: int = 1,
 ) -> Built:
-    """Build pickled *jobs*."""
     if not jobs:
         return Built([], {}, 0)
     with (
@@ -199,7 +199,6 @@ class _Building:
         self._unstored: dict[str, int] = {}  # by process
 
     def run(self) -> Built:
-        """Run the three stages."""
         prepared = self._prepare()
         entries = self._compile(prepared)
         self._link(prepared, entries)

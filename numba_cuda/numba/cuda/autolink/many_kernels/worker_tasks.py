@@ -133,7 +133,6 @@ def _without_callbacks(source: LinkInput) -> LinkInput:
 
 
 def compile_program(source: LinkInput, target: Target, called: tuple[CalledFunction, ...]) -> None:
-    """Compile a program into the cache."""
     programs.compiled(source, target, called=called)
 
 

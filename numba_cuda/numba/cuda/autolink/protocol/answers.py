@@ -44,8 +44,7 @@ Question = tuple[tuple[Any, ...], Target]
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What an object returned for one signature and target: code in memory, and files, which are read for each link, so
-    that the next kernel sees an edited file."""
+    """What an object returned for one signature and target: code in memory, and files, which each link reads again."""
 
     items: tuple[Item, ...]
     seconds: float = 0.0  # that the object took to answer
@@ -54,8 +53,7 @@ class Answer:
 
     @property
     def in_memory(self) -> bool:
-        """Whether the answer is finished code in memory, without callbacks, so that neither a file nor a Python
-        function affects it."""
+        """Whether it is finished code without callbacks, so that neither a file nor a Python function affects it."""
         return not self.asks_compiler and all(
             isinstance(item, LinkInput)
             and item.kind is not kinds.CUDA
@@ -85,7 +83,6 @@ class Answer:
 
     @property
     def calling(self) -> tuple[CallingCode, ...]:
-        """The items that call objects."""
         return tuple(item for item in self.items if isinstance(item, CallingCode))
 
 
@@ -98,8 +95,7 @@ def _describe(item: Item) -> str:
 
 
 def items_of(returned: Any) -> tuple[Any, ...]:
-    """Return the items that a hook *returned*: none for ``None``, one, or those of an iterable. Raise `LinkInputError`
-    if it is something else."""
+    """Return the items that a hook *returned*. Raise `LinkInputError` for what is neither ``None``, one nor several."""
     if returned is None:
         return ()
     if is_item(returned) or isinstance(returned, CallingCode):
@@ -122,7 +118,6 @@ class AnswerMemory(dict[Identity, tuple[dict[Question, Answer], list[Any]]]):
     """
 
     def of(self, callee: Callee) -> dict[Question, Answer]:
-        """Return the answers of *callee*, to be read and added to."""
         found = self.get(callee.identity)
         if found is None or not all(map(_refers_to, found[1], callee.identified_by)):
             # The weak references live here, and so run their callback only while there is something to forget.

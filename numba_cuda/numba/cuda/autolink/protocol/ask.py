@@ -19,7 +19,7 @@ from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, file_of, from_item
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
-from ..compilation.context import answering, asking, compilation, noting_device_functions, questions
+from ..compilation.context import answering, asking, compilation, current_state, noting_device_functions
 from .answers import Answer, AnswerMemory, CallingCode, Item, items_of
 from .call_sites import CallSite
 from .callee import KEY_HOOK, Callee
@@ -38,7 +38,6 @@ class AskedCall(CallSite):
 
     @property
     def site(self) -> CallSite:
-        """The call site alone, without an answer."""
         return CallSite(self.callee, self.argtypes, self.filename, self.line, self.function)
 
     def __reduce__(self) -> Any:
@@ -55,7 +54,7 @@ def ask(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
     linked, or compiles a call to itself; where the cache is verified, also if it answers otherwise than before.
     """
     answers, question = _memory.of(callee), (argtypes, target)
-    being_asked = (callee, *question) in questions()
+    being_asked = (callee, *question) in current_state().questions
     if question in answers:
         if current_store().settings.verify and not being_asked:
             _verify(callee, argtypes, target, answers[question])
@@ -101,8 +100,7 @@ def ask_afresh(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Ans
 
 
 def link_key(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Any:
-    """Return the link key of *callee* for a call with *argtypes*; None if it has none. Raise `HookError` if its
-    ``__numba_cuda_link_key__`` raises."""
+    """Return the link key of *callee* for a call with *argtypes*; None if it has none. May raise `HookError`."""
     if callee.link_key is None:
         return None
     with asking(target), _hook_errors(callee, argtypes, f"{KEY_HOOK} "):
@@ -153,7 +151,6 @@ def _check_item(callee: Callee, item: Any) -> Item:
 
 
 def _name_after(callee: Callee, link_input: LinkInput) -> LinkInput:
-    """Return *link_input*; if it has no name, it is called after the object."""
     name = f"{callee.name}{link_input.kind.suffixes[0]}"
     return dataclasses.replace(link_input, name=name) if link_input.name.startswith("<unnamed") else link_input
 

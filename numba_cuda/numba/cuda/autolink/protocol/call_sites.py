@@ -38,18 +38,15 @@ class CallSite:
         return self.describe()
 
     def describe(self, number: int = 1) -> str:
-        """Return the call as text, with a *number* after the object unless it is the first."""
         counted = f" #{number}" if number > 1 else ""
         return f"{self.callee}{counted}({', '.join(map(str, self.argtypes))})"
 
     @property
     def place(self) -> str:
-        """File, line and function of the call."""
         return f"{shown_file(self.filename)}:{self.line} in {self.function}"
 
     @property
     def site(self) -> CallSite:
-        """The call site alone, without an answer."""
         return self
 
     def __str__(self) -> str:

@@ -59,7 +59,6 @@ class Callee:
 
     @property
     def link_key(self) -> Callable[..., Any] | None:
-        """The object's own ``__numba_cuda_link_key__``, or None."""
         return _own_attribute(self.obj, KEY_HOOK)
 
     def package(self) -> tuple[Any, ...] | None:
@@ -73,7 +72,6 @@ class Callee:
 
     @property
     def folder(self) -> str:
-        """The folder of the module that defines the object's class; empty if there is none."""
         return os.path.dirname(getattr(sys.modules.get(self._defined.__module__), "__file__", None) or "")
 
     @property
@@ -100,7 +98,6 @@ def _parts_of_identity(obj: Any) -> tuple[Any, ...]:
 
 
 def identity(obj: Any) -> Identity:
-    """Return what identifies *obj* while it lives."""
     return tuple(map(id, _parts_of_identity(obj)))
 
 

@@ -52,7 +52,6 @@ class HookError(PrintableError):
 
 
 def fix_call_or_hook(name: str, hook: str) -> str:
-    """Return what to do about an exception of a *hook* of the object *name*."""
     return f"what to do: pass arguments that {name} takes, or change its {hook} where it raised"
 
 
@@ -127,6 +126,5 @@ def _describe(frame: traceback.FrameSummary) -> str:
 
 
 def _frames(error: BaseException) -> tuple[Sequence[traceback.FrameSummary], Sequence[traceback.FrameSummary]]:
-    """Return the frames of *error*, and those of them that are not this package's."""
     frames = traceback.extract_tb(error.__traceback__)
     return frames, [frame for frame in frames if not frame.filename.startswith(_OWN_FOLDERS)]

@@ -73,7 +73,6 @@ def kernel_argument_types(signature: Any, function: Any, vocabulary: Vocabulary 
 
 
 def check_count(argtypes: tuple[Any, ...], function: Any) -> None:
-    """Raise `TypeError` unless the Python *function* can be called with so many arguments."""
     signature = inspect.signature(function)
     parameters = signature.parameters.values()
     # Numba takes keyword-only parameters by position too.

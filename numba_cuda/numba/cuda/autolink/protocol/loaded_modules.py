@@ -96,7 +96,6 @@ def distribution_of(package: str) -> tuple[Any, ...] | None:
 
 @functools.cache
 def record_of(package: str) -> tuple[str, str] | None:
-    """Return the version of the distribution of a *package*, and the path of its record."""
     try:
         found = importlib.metadata.distribution(package)
     except (importlib.metadata.PackageNotFoundError, ValueError):
@@ -119,7 +118,6 @@ def _find_loaded(package: str) -> Iterator[tuple[str, Any]]:
 
 
 def _home(value: Any) -> str | None:
-    """Return the name of the module that a global comes from."""
     if isinstance(value, pytypes.ModuleType):
         return value.__name__
     module = vars(value).get("__module__") if isinstance(value, type) else None

@@ -41,8 +41,7 @@ _NOT_STORABLE = b"null"
 def stored(
     callee: Callee, package: Any, link_key: Any, question: Question, ask: Callable[[], tuple[Item, ...]]
 ) -> tuple[tuple[Item, ...], bool]:
-    """Return the items that any process stored for the same *link_key* and *package*, and True; else what *ask* returns
-    now, and False."""
+    """Return the items that are stored for *link_key* and *package*, and True; else what *ask* returns, and False."""
     asked: list[tuple[Item, ...]] = []
     folder = callee.folder  # whose files the answer may name
 

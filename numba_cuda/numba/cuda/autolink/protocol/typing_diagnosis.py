@@ -72,7 +72,6 @@ def diagnose(error: NumbaError, function: Any) -> NumbaError | None:
 
 
 def _misuses(func_ir: ir.FunctionIR, text: str) -> Iterator[_Misuse]:
-    """Yield what is wrong with the uses of called objects in a function, of what Numba's message *text* shows."""
     for block in func_ir.blocks.values():
         for assignment in block.find_insts(ir.Assign):
             value, loc = assignment.value, assignment.loc
@@ -117,7 +116,6 @@ def _misused_expression(func_ir: ir.FunctionIR, expr: ir.Expr, loc: ir.Loc, text
 
 
 def _elements(func_ir: ir.FunctionIR, var: ir.Var) -> Any:
-    """Return the constant that *var* stands for; of a tuple that the function makes, its elements."""
     made = guard(get_definition, func_ir, var)
     if isinstance(made, ir.Expr) and made.op == "build_tuple":
         return tuple(constant_of(func_ir, each) for each in made.items)
@@ -125,7 +123,6 @@ def _elements(func_ir: ir.FunctionIR, var: ir.Var) -> Any:
 
 
 def _misused_operands(func_ir: ir.FunctionIR, text: str) -> Iterator[_Misuse]:
-    """Yield what is wrong with a value that an operator takes, or that is assigned to an element."""
     nothing: dict[str, ir.Loc] = {}
     for loc, operand in _operands(func_ir, text):
         definition = guard(get_definition, func_ir, operand)
@@ -150,14 +147,12 @@ def _misused_operands(func_ir: ir.FunctionIR, text: str) -> Iterator[_Misuse]:
 
 
 def _name(function: Any) -> str:
-    """Return what the code calls a *function* that it calls."""
     if isinstance(function, ir.Expr):  # getattr() with a default does not work for it
         return repr(function.attr) if function.op == "getattr" else "the object"
     return repr(function.name) if isinstance(function, (ir.Global, ir.FreeVar)) else "the object"
 
 
 def _operands(func_ir: ir.FunctionIR, text: str) -> Iterator[tuple[ir.Loc, ir.Var]]:
-    """Yield the values that the operators take, and those that are assigned to elements, of what *text* is about."""
     for block in func_ir.blocks.values():
         for statement in block.body:
             if isinstance(statement, (ir.SetItem, ir.StaticSetItem)) and "setitem" in text:
@@ -169,7 +164,6 @@ def _operands(func_ir: ir.FunctionIR, text: str) -> Iterator[tuple[ir.Loc, ir.Va
 
 
 def _misused_constant(name: str, value: Any, loc: ir.Loc, text: str) -> Iterator[_Misuse]:
-    """Yield what is wrong with a global variable, a variable of a closure or an attribute *name*."""
     if isinstance(value, (list, dict)):
         if _has_called_objects(value.values() if isinstance(value, dict) else value):
             yield _Misuse(

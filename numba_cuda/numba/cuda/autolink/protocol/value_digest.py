@@ -24,7 +24,7 @@ import types as pytypes
 from _abc import _get_dump  # type: ignore[import-not-found]
 from abc import ABCMeta
 from collections.abc import Callable, Collection, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from cuda.core import ObjectCode
@@ -61,8 +61,7 @@ _MADE_BY_CODE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 
 
 def value_digest(*values: Any) -> bytes:
-    """Return the SHA-256 of *values*, with what functions and classes in them name. Raise `UnknownValueError` if they
-    lead to a value that has none."""
+    """Return the SHA-256 of *values*, with what functions and classes in them name, or raise `UnknownValueError`."""
     return walk(values).digest
 
 
@@ -73,12 +72,12 @@ def is_plain(value: Any) -> bool:
     return isinstance(value, _PLAIN) or (is_numba_type(value) and object_of_type(value) is None)
 
 
-def walk(values: Any, make: Callable[[Collection[str]], Any] | None = None) -> Any:
-    """Return the `ValuePickler` that *make* makes, after it has pickled *values*. It looks at those attributes of
+def walk(values: Any, pickler: Any = None, **options: Any) -> Any:
+    """Return the *pickler*, a `ValuePickler` with *options*, that has pickled *values*. It looks at those attributes of
     modules whose names functions use: so another one pickles them again until they use no more names."""
     names: frozenset[str] = frozenset()
     while True:
-        found = (make or ValuePickler)(names)
+        found = (pickler or ValuePickler)(names, **options)
         found.write(values)
         if found.used <= names:
             return found
@@ -86,7 +85,6 @@ def walk(values: Any, make: Callable[[Collection[str]], Any] | None = None) -> A
 
 
 def codes(code: pytypes.CodeType) -> Iterator[pytypes.CodeType]:
-    """Yield *code* and the code of the functions and classes that are defined in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, pytypes.CodeType):
@@ -111,11 +109,9 @@ class ValuePickler(pickle.Pickler):
 
     @property
     def digest(self) -> bytes:
-        """The SHA-256 of what was pickled."""
         return hashlib.sha256(self._file.getbuffer()).digest()
 
     def write(self, values: Any) -> None:
-        """Pickle *values*. Raise `UnknownValueError` for what pickle refuses."""
         try:
             self.dump(values)
         except UnknownValueError:
@@ -125,7 +121,6 @@ class ValuePickler(pickle.Pickler):
             raise UnknownValueError(f"{at}{type(error).__name__}: {error}") from error
 
     def number(self, thing: Any) -> int | None:
-        """Return the place of *thing* in ``things``; ``None`` if it was not met."""
         return self._numbers.get(_identity(thing))
 
     def persistent_id(self, obj: Any) -> Any:
@@ -169,8 +164,8 @@ class ValuePickler(pickle.Pickler):
         if origin is not None:
             return known
         used = [names_in(code) for code in codes(obj.__code__)]
-        self.used.update(name for names in used for name in (*names.attributes, *names.others))
-        meant = [*self._globals(obj, [name for names in used for name in names.others])]
+        self.used.update(name for attributes, others in used for name in (*attributes, *others))
+        meant = [*self._globals(obj, [name for _, others in used for name in others])]
         own = {name: value for name, value in vars(obj).items() if not name.startswith("__numba_cuda_")}
         return *known, obj.__code__, obj.__doc__, list(obj.__annotations__.items()), own, meant
 
@@ -229,9 +224,6 @@ class ValuePickler(pickle.Pickler):
     def _members(self, cls: type) -> list[Any]:
         return [(name, value) for name, value in vars(cls).items() if name not in _OF_CLASSES]
 
-    def _enum(self, obj: enum.Enum) -> Any:
-        return type(obj), obj.name, obj._value_
-
     def _array(self, obj: Any) -> Any:
         if type(obj) is not np.ndarray:
             return self._object(obj)
@@ -255,11 +247,8 @@ class ValuePickler(pickle.Pickler):
 
     def _builtin(self, obj: Any) -> Any:
         owner = getattr(obj, "__self__", getattr(obj, "__objclass__", None))
-        return (
-            getattr(obj, "__module__", None),
-            obj.__qualname__,
-            None if isinstance(owner, pytypes.ModuleType) else owner,
-        )
+        owner = None if isinstance(owner, pytypes.ModuleType) else owner
+        return getattr(obj, "__module__", None), obj.__qualname__, owner
 
     def _linkable(self, obj: Any) -> Any:
         callbacks = obj.setup_callback is not None, obj.teardown_callback is not None
@@ -288,7 +277,10 @@ class ValuePickler(pickle.Pickler):
             return cls, self._global(obj, reduced)
         parts = [list(part) if number > 2 and part is not None else part for number, part in enumerate(reduced)]
         if len(parts) > 2 and type(parts[2]) is dict:
-            parts[2] = {name: value for name, value in parts[2].items() if not _is_remembered(cls, name)}
+            # What a cached property computed is there only after it was used.
+            bases = map(vars, cls.__mro__)
+            computed = {name for each in bases for name in each if isinstance(each[name], functools.cached_property)}
+            parts[2] = {name: value for name, value in parts[2].items() if name not in computed}
         return cls, parts
 
     def _global(self, obj: Any, name: str, module: str | None = None) -> Any:
@@ -303,21 +295,14 @@ class ValuePickler(pickle.Pickler):
     kinds: tuple[tuple[Any, Callable[..., Any]], ...] = ()
 
 
-class NamesInCode(NamedTuple):
-    """The names that code uses: those of attributes alone, and others, with texts that may be names, as those given to
-    ``getattr``."""
-
-    attributes: tuple[str, ...]
-    others: tuple[str, ...]
-
-
 @functools.lru_cache(maxsize=1024)
-def names_in(code: pytypes.CodeType) -> NamesInCode:
-    """Return the names that *code* uses. ``threadIdx.x`` does not mean the global ``x``."""
+def names_in(code: pytypes.CodeType) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names that *code* uses: of attributes alone, as ``threadIdx.x`` does not mean the global ``x``; and
+    others, with texts that may be names, as those given to ``getattr``."""
     named = [each for each in dis.get_instructions(code) if each.opcode in dis.hasname]
     others = {each.argval: None for each in named if each.opname not in _OF_ATTRIBUTES}
     texts = {each: None for each in code.co_consts if isinstance(each, str) and each.isidentifier()}
-    return NamesInCode(tuple(name for name in code.co_names if name not in others), tuple(others | texts))
+    return tuple(name for name in code.co_names if name not in others), tuple(others | texts)
 
 
 @functools.cache
@@ -334,7 +319,6 @@ def _is_type_class(cls: Any) -> bool:
 
 
 def is_numba_type(value: Any) -> bool:
-    """Return whether *value* is a type of either front end."""
     cls: Any = type(value)
     return _is_type_class(cls)
 
@@ -357,27 +341,20 @@ def _own(obj: Any) -> dict[str, Any]:
 
 
 def _is_made_at_run_time(cls: type) -> bool:
-    """Return whether *cls* is another class than the one that its module has under its name."""
     found: Any = sys.modules.get(cls.__module__)
     for name in cls.__qualname__.split("."):
         found = getattr(found, name, None)
     return found is not cls and bool(cls.__flags__ & _MADE_BY_CODE)
 
 
-def _is_remembered(cls: type, name: str) -> bool:
-    """Return whether an attribute follows from others, and is there only after it was used."""
-    return any(isinstance(vars(base).get(name), functools.cached_property) for base in cls.__mro__)
-
-
 def _attributes(*names: str) -> Callable[[Any, Any], Any]:
-    """Return what says that values of a kind are equal if these attributes are."""
     return lambda pickler, obj: [getattr(obj, name) for name in names]
 
 
 _C_FIELD = type(vars(type("_", (ctypes.Structure,), {"_fields_": [("x", ctypes.c_int)]}))["x"])
 _of_pickler = ValuePickler
 ValuePickler.kinds = (
-    (enum.Enum, _of_pickler._enum),
+    (enum.Enum, _attributes("__class__", "name", "_value_")),
     ((np.generic, np.dtype), _of_pickler._object),
     (type, _of_pickler._class),
     (pytypes.FunctionType, _of_pickler._function),

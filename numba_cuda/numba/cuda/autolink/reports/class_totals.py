@@ -58,7 +58,6 @@ def _total(name: str, calls: list[CallReport], sizes: dict[str, int]) -> ClassTo
 
 
 def to_text(total: ClassTotal) -> str:
-    """Return *total* as a line, without the class."""
     inlined = "" if total.called is None else f", {total.called} not inlined" if total.called else ", all inlined"
     left = f"{formatting.size(total.machine_code)} of machine code, " if total.machine_code else ""
     inputs = f"{formatting.count(total.inputs, 'input')} of {formatting.size(total.linked)}"

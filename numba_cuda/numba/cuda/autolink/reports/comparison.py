@@ -51,7 +51,6 @@ def changes(before: KernelReport, now: KernelReport) -> list[Change]:
 
 
 def to_text(before: KernelReport, now: KernelReport) -> str:
-    """Return what differs as lines, or that nothing does."""
     return "\n".join(map(str, changes(before, now))) or "nothing changed"
 
 

@@ -44,7 +44,6 @@ class Graph:
     arrows: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
     def connect(self, tail: str, head: str, *places: str) -> None:
-        """Add an arrow, or more places to one that is there."""
         known = self.arrows.setdefault((tail, head), [])
         known += [place for place in places if place not in known]
 
@@ -158,7 +157,6 @@ def fold(whole: Graph) -> Graph:
 
 
 def _family(boxes: Sequence[Box]) -> Box:
-    """Return the box that stands for *boxes*."""
     first = boxes[0]
     if len(boxes) == 1:
         return first
@@ -210,7 +208,6 @@ def _arrow(tail: PlacedBox, head: PlacedBox, places: Sequence[str]) -> Arrow:
 
 
 def to_dot(report: KernelReport) -> str:
-    """Return the graph for Graphviz."""
     drawn = graph(report)
     names = {key: f"n{number}" for number, key in enumerate(drawn.boxes)}
     lines = [

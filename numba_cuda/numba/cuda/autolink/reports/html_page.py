@@ -38,12 +38,10 @@ def to_fragment(report: KernelReport) -> str:
 
 
 def to_svg(report: KernelReport) -> str:
-    """Return the graph of the report as the text of an SVG image."""
     return _rendered("graph.svg", report, is_alone=True)
 
 
 def changes_to_html(before: KernelReport, now: KernelReport) -> str:
-    """Return what differs between two reports as a page."""
     title = f"{formatting.function(now.kernel)}: what changed"
     found = comparison.changes(before, now)
     return _rendered("page.html", now, title=title, content="changes.html", changes=found)

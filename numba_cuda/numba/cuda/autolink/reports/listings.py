@@ -56,7 +56,6 @@ def with_inlining(
 
 
 def function_reports(sizes: Mapping[str, int], entry_name: str) -> tuple[FunctionReport, ...]:
-    """Return the records of functions with these *sizes*, the kernel's first."""
     names = sorted(sizes, key=lambda name: (name != entry_name, -sizes[name], name))
     return tuple(FunctionReport(readable(name), sizes[name]) for name in names)
 

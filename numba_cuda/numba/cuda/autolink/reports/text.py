@@ -36,7 +36,6 @@ class Item:
 
 
 def to_text(report: KernelReport) -> str:
-    """Return the report as indented lines."""
     return "\n".join(_lines(_outline(report), 0))
 
 
@@ -48,7 +47,6 @@ def _lines(item: Item, depth: int) -> Iterator[str]:
 
 
 def to_tree(report: KernelReport) -> Tree:
-    """Return the report as a tree that rich prints."""
     return _tree(_outline(report), 0)
 
 

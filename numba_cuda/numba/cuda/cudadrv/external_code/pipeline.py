@@ -20,12 +20,12 @@ from cuda import pathfinder
 from cuda.core import ObjectCode
 
 from numba_cuda_autolink.package_versions import version_of
+from numba_cuda_autolink.short_tracebacks import warn_user
 
 from .cache.key import CacheKey
 from .cache.store import Fetched, current_store
-from .compile.plan_programs import called_in, current_keys, keys_of, write_debug_sources
+from .compile.plan_programs import called_in, keys_of, recorded_keys, write_debug_sources
 from .diagnostics import progress, timeline
-from .diagnostics.short_tracebacks import warn_user
 from .diagnostics.signal_handlers import interrupts_unchanged
 from .inputs import kinds
 from .inputs.link_input import LinkInput, from_item
@@ -118,7 +118,7 @@ class _Link:
             seconds = time.perf_counter() - start
             return data
 
-        recorded = current_keys(self.plan, on_record=True)
+        recorded = recorded_keys(self.plan)
         keys = [key for key in recorded if key is not None]
         if len(keys) < len(recorded):
             programs = self.compile()

@@ -39,7 +39,6 @@ INTERNAL = {
     "JobListError",
     "KernelChangedError",
     "LinkFailedError",
-    "NotCacheableError",
     "PrototypeError",
     "RemoteSettingsError",
     "RequestError",

@@ -14,6 +14,7 @@ from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.plan.errors import LinkError
 
 import numba_cuda_autolink
+from numba_cuda_autolink.short_tracebacks import VARIABLE
 
 
 @cuda.jit
@@ -65,7 +66,8 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("call", "error", "diagnosis"), WRONG, ids=[each[2][:40] for each in WRONG])
-def test_the_diagnosis_comes_first(call, error, diagnosis):
+def test_the_diagnosis_comes_first(call, error, diagnosis, monkeypatch):
+    monkeypatch.setenv(VARIABLE, "full")
     with pytest.raises(error) as caught:
         call()
     first = str(caught.value).splitlines()[0]

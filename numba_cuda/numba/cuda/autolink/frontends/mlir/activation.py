@@ -12,7 +12,6 @@ from typing import Any
 
 from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
 from numba.cuda.cudadrv.external_code.diagnostics.log import logger
-from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import short_traceback
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import recording
 from numba.cuda.cudadrv.external_code.plan.kernel_code import SymbolSite
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
@@ -21,8 +20,9 @@ from numba_cuda_mlir.numba_cuda import typing
 from numba_cuda_mlir.numba_cuda.core.errors import LoweringError, NumbaError, TypingError
 
 from numba_cuda_autolink.emulated_driver import activation as emulation
+from numba_cuda_autolink.short_tracebacks import short_traceback
 
-from ...compilation.context import cc_without_device, compilation, compiling, isolate
+from ...compilation.context import compilation, compiling, current_state, isolate
 from ...compilation.kernel_events import KernelEvent, announce
 from ...frontend_api.front_end import register
 from ...frontend_api.placed_messages import placed_error
@@ -92,8 +92,7 @@ def _target(options: dict[str, Any]) -> Target:
 
 @_seams.in_place_of("numba_cuda_mlir.tools:get_gpu_compute_capability")
 def _compute_capability(original: Any, as_type: type = str) -> Any:
-    """Report the compute capability that `build` compiles for, with or without a GPU."""
-    if (cc := cc_without_device()) is None:
+    if (cc := current_state().cc) is None:
         return original(as_type)
     return cc[:2] if as_type is tuple else f"sm_{cc[0]}{cc[1]}{cc[2]}"
 
@@ -101,7 +100,7 @@ def _compute_capability(original: Any, as_type: type = str) -> Any:
 @_seams.in_place_of("numba_cuda_mlir.descriptor:MLIRDispatcher._compile_device_callee")
 def _compile_device(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -> Any:
     """Keep device functions that are compiled without a GPU apart, with the chip that they are compiled for."""
-    if cc_without_device() is None:
+    if current_state().cc is None:
         return original(dispatcher, *args, **kwargs)
     isolate(dispatcher)
     chip = dispatcher.targetoptions.pop("chip", None)
@@ -113,7 +112,6 @@ def _compile_device(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -
 
 @_seams.in_place_of("numba_cuda_mlir.descriptor:MLIRDispatcher.get_call_template")
 def _get_call_template(original: Any, dispatcher: Any, args: Any, kws: Any) -> Any:
-    """Type a device function under guesses, without compiling it."""
     return template_of(original, dispatcher, args, kws, typing, _calls_of)
 
 
@@ -125,11 +123,10 @@ def _calls_of(compiled: Any) -> list[tuple[Any, Any]]:
 @_seams.in_place_of("numba_cuda_mlir.descriptor:MLIRDispatcher._compile_impl")  # of a launch
 @_seams.in_place_of("numba_cuda_mlir.descriptor:MLIRDispatcher._compile_public")
 def _compile_kernel(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -> Any:
-    """Announce the kernels that an application compiles or loads from a cache."""
     before = set(dispatcher.overloads)
     with short_traceback(placed_error):
         compiled = original(dispatcher, *args, **kwargs)
-    if cc_without_device() is None and not dispatcher.targetoptions.get("device"):
+    if current_state().cc is None and not dispatcher.targetoptions.get("device"):
         for signature in dispatcher.overloads:
             if signature not in before:
                 announce(KernelEvent(dispatcher, signature, for_launch=True))
@@ -141,7 +138,6 @@ def _compile_kernel(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -
 
 @_seams.in_place_of("numba_cuda_mlir.descriptor:MLIRTypingContext.resolve_value_type")
 def _resolve_value_type(original: Any, context: Any, value: Any) -> Any:
-    """Note the Numba types of objects with linkable code."""
     numba_type = original(context, value)
     if compilation() is not None:
         note_objects(numba_type, value)
@@ -161,7 +157,6 @@ def _infer_types(original: Any, inference: Any, state: Any) -> Any:
 
 @_seams.in_place_of("numba_cuda_mlir.numba_cuda.core.typeinfer:TypeInferer.propagate")
 def _propagate(original: Any, inferer: Any, raise_errors: bool = True) -> Any:
-    """Resolve together the calls that called objects put off."""
     return propagated(original, inferer, raise_errors, TypingError)
 
 
@@ -195,7 +190,6 @@ def _lower_call(original: Any, lower: Any, target: Any, fn: Any, args: Any, kws:
 
 
 def _external(lower: Any) -> FunctionCode:
-    """Return what the function that is being lowered needs linked."""
     if KEY not in lower.metadata:
         in_progress = compilation()
         assert in_progress is not None
@@ -218,28 +212,25 @@ def _lower_assign(original: Any, lower: Any, assignment: Any) -> Any:
         return original(lower, assignment)
     _external(lower)  # also of a kernel that only reads attributes, which no key of a cache knows
     lower.var_assign_count[name] = 1
-    lower.varmap[name] = numba_type.called_object()
+    lower.varmap[name] = numba_type.numba_cuda_link_object
     return None
 
 
 @_seams.in_place_of("numba_cuda_mlir.numba_cuda.core.untyped_passes:convert_code_obj_to_function")
 def _make_function_of_lambda(original: Any, make_function: Any, caller_ir: Any) -> Any:
-    """Let a function that is written in a kernel have variables of the functions around the kernel."""
     return make_closure(make_function, caller_ir, MLIR, TypingError) or original(make_function, caller_ir)
 
 
 @_seams.in_place_of("numba_cuda_mlir.mlir_lowering:MLIRLower.lower_getattr_assign")
 def _lower_getattr(original: Any, lower: Any, target: Any, value: Any, attr: str) -> None:
-    """Read attributes of called objects, which are constants."""
     numba_type = lower.get_numba_type(value.name)
     if not isinstance(numba_type, CalledObjectType):
         return original(lower, target, value, attr)
-    return lower.store_var(target, constant_of_attribute(numba_type.called_object(), attr)[0])
+    return lower.store_var(target, constant_of_attribute(numba_type.numba_cuda_link_object, attr)[0])
 
 
 @_seams.in_place_of("numba_cuda_mlir.mlir_lowering:MLIRLower.lower_setattr")
 def _lower_setattr(original: Any, lower: Any, assignment: Any) -> None:
-    """Refuse to assign to attributes of called objects."""
     numba_type = lower.get_numba_type(assignment.target.name)
     if isinstance(numba_type, CalledObjectType):
         raise LoweringError(
@@ -261,7 +252,6 @@ def _operands(original: Any, lower: Any, *args: Any, **kwargs: Any) -> Any:
 
 @_seams.in_place_of("numba_cuda_mlir.mlir_lowering:MLIRLower._record_ltoirs_from_linker")
 def _take_along(original: Any, lower: Any, linker: Any) -> Any:
-    """Take along what a function that is called needs linked."""
     if isinstance(linker, CallLinker):
         line = getattr(lower.loc, "line", None)
         _external(lower).add_callee(linker.external, line)
@@ -335,7 +325,6 @@ def deactivate() -> None:
 
 
 def active() -> bool:
-    """Return whether numba-cuda-mlir asks called objects for their code."""
     return _seams.active
 
 

@@ -28,8 +28,7 @@ from .type_translation import from_core, to_core
 
 
 def lower_call(builder: Any, external: FunctionCode, target: Any, call: Any, args: Sequence[Any]) -> None:
-    """Lower *call*, an IR expression that calls a device callable with the variables *args*, to the variable
-    *target*; *external* gets what must be linked."""
+    """Lower the *call* of a device callable to the variable *target*; *external* gets what must be linked."""
     callee = builder.get_numba_type(call.func.name)
     signature = builder.fndesc.calltypes[call]
     argtypes = tuple(map(to_core, signature.args))

@@ -38,12 +38,10 @@ class Calls(DeviceCallableType):
     """The typing of the calls of one device callable in numba-cuda-mlir: its hook gets that front end's types."""
 
     def declared_call(self, arguments: CallArguments) -> Any:
-        """Return what the object's ``__numba_cuda_call__`` returns for a call."""
         obj = self.numba_cuda_link_object
         return arguments.apply(obj.__numba_cuda_call__, None if takes_core_types(obj) else from_core)
 
     def body_of(self, arguments: CallArguments, returned: Any) -> Any:
-        """Return the body in Python that the object *returned* for a call; None if it is not a function."""
         return Body.of(self.numba_cuda_link_object, arguments, returned)
 
 
@@ -70,27 +68,21 @@ class CalledObjectType(types.Callable, types.NoneType):
 
     @classmethod
     def of(cls, obj: Any) -> CalledObjectType:
-        """Return the type of *obj*, the same one as long as the object lives."""
         core = DeviceCallableType.of(obj)
         found: CalledObjectType | None = core.elsewhere.get("numba-cuda-mlir")
         return found or core.elsewhere.setdefault("numba-cuda-mlir", cls(core))
 
     @property
     def key(self) -> Any:
-        """What no other type has, not even one of an equal object."""
         return id(self)
-
-    def called_object(self) -> Any:
-        """Return the object that is called: the instance, or its bound method."""
-        return self.core.numba_cuda_link_object
 
     @property
     def numba_cuda_link_object(self) -> Any:
-        """The same, under the name by which call sites find it."""
+        """The object that is called: the instance, or its bound method."""
         return self.core.numba_cuda_link_object
 
     def __reduce__(self) -> Any:
-        return CalledObjectType.of, (self.called_object(),)
+        return CalledObjectType.of, (self.numba_cuda_link_object,)
 
     def __deepcopy__(self, memo: Any) -> CalledObjectType:
         # literal_unroll copies the IR, types and all.
@@ -101,7 +93,6 @@ class CalledObjectType(types.Callable, types.NoneType):
         return self if other == self else None
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
-        """Return the signature of a call, or raise `TypingError` if the object cannot be called so."""
         named = {name: to_core(each) for name, each in dict(kws).items()}
         try:
             typed = self.calls.get_call_type(_Conversions(context), tuple(map(to_core, args)), named)
@@ -111,7 +102,6 @@ class CalledObjectType(types.Callable, types.NoneType):
         return Signature(returns, tuple(map(from_core, typed.args)), recvr=None, pysig=typed.pysig)
 
     def get_call_signatures(self) -> tuple[list[Any], bool]:
-        """Return no signatures: none are known before a call."""
         return [], True
 
     def get_impl_key(self, sig: Any) -> Any:
@@ -153,7 +143,7 @@ class _Attributes(AttributeTemplate):
         if name.startswith("__"):  # Numba looks for __call__ and other names that may be missing
             return None
         try:
-            return constant_of_attribute(typ.called_object(), name)[1]
+            return constant_of_attribute(typ.numba_cuda_link_object, name)[1]
         except (NumbaError, TypeError) as error:
             raise TypingError(str(error)) from error
 
@@ -213,7 +203,6 @@ class Body(PythonBody):
 
     @classmethod
     def of(cls, obj: Any, arguments: CallArguments, returned: Any) -> Body | None:
-        """Return the body that a ``__numba_cuda_call__`` *returned*; None if it is not a function."""
         if isinstance(returned, MLIRDispatcher):
             return cls(obj, arguments, returned.py_func, returned) if returned.targetoptions["device"] else None
         if not isinstance(function := getattr(returned, "py_func", returned), pytypes.FunctionType):
@@ -232,5 +221,4 @@ class Body(PythonBody):
 
     @property
     def returns(self) -> Any:
-        """The type of its result, as numba-cuda's."""
         return to_core(self.compile().return_type)

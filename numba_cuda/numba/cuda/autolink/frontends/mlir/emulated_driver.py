@@ -16,7 +16,7 @@ from numba_cuda_mlir.numba_cuda.cudadrv import driver
 
 from numba_cuda_autolink.emulated_driver import activation
 
-from ...compilation.context import cc_without_device
+from ...compilation.context import current_state
 from ...frontend_api.emulated_launches import raise_failures
 from ...frontend_api.seams import Seams
 
@@ -50,7 +50,7 @@ def _launch(original: Any, *args: Any) -> Any:
 
 def is_emulated() -> bool:
     """Return whether the kernel that is being compiled is launched in the emulator."""
-    return activation.is_active() and cc_without_device() is None
+    return activation.is_active() and current_state().cc is None
 
 
 def activate() -> None:
@@ -67,7 +67,6 @@ def activate() -> None:
 
 
 def deactivate() -> None:
-    """Detach it. What it found stays valid."""
     _seams.restore()
 
 

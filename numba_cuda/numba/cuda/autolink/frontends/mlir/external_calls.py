@@ -25,17 +25,14 @@ _WORD = llvm.IntType(32)
 
 
 def is_struct(c_type: CType) -> bool:
-    """Whether C sees a value of *c_type* as a struct."""
     return c_type.kind == "struct"
 
 
 def is_short(c_type: CType) -> bool:
-    """Whether *c_type* is a number that C extends to 32 bits."""
     return c_type.kind in ("int", "uint", "bool") and c_type.size < 4
 
 
 def is_plain(prototype: CPrototype) -> bool:
-    """Whether kernels can call such a function itself."""
     return not any(is_struct(each) or is_short(each) for each in (prototype.returns, *prototype.parameters))
 
 
@@ -55,7 +52,6 @@ def by_address(callee: str, prototype: CPrototype, target: Target) -> NamedModul
 
 
 def _taken(module: Any, c_type: CType) -> Any:
-    """Return the LLVM type in which a kernel passes or gets a value."""
     if c_type.kind in ("struct", "pointer"):
         return POINTER
     return _WORD if is_short(c_type) else llvm_type(module, c_type)
@@ -78,7 +74,6 @@ def _write_body(function: Any, called: Any, prototype: CPrototype) -> None:
 
 
 def _pass(builder: Any, c_type: CType, value: Any, goal: Any) -> Any:
-    """Return what C is passed, of the LLVM type *goal*."""
     if is_struct(c_type):
         return builder.load(builder.bitcast(value, goal.as_pointer()), align=c_type.align)
     if is_short(c_type):

@@ -75,7 +75,6 @@ def _options(kernel: Any, jit_options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _record(dispatcher: Any, compiled: Any, output: str, carveout: int | str | None) -> BuildRecord:
-    """Return the record of a kernel that numba-cuda-mlir has *compiled*."""
     metadata = compiled.metadata
     external = metadata.get(KEY) or _without_external_code(dispatcher, metadata)
     target = compiled_for(external)
@@ -156,7 +155,6 @@ def _signature(compiled: Any) -> str:
 
 
 def is_device_function(function: Any) -> bool:
-    """Return whether *function* is a device function of numba-cuda-mlir."""
     return bool(function.targetoptions.get("device"))
 
 
@@ -167,8 +165,6 @@ def compile_device_function(function: Any, signature: Any, cc: ComputeCapability
 
 
 def code_for_bind(kernel: Any, argtypes: tuple[Any, ...]) -> CompiledCode:
-    """Return the code of *kernel* for arguments of the types *argtypes*, compiled if it is not. Raise
-    `FinishedKernelError` if it needs the launch of its front end."""
     return CompiledCode(_of_launched(kernel, kernel.compile(types.void(*argtypes))))
 
 

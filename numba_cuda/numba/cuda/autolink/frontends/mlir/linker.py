@@ -43,18 +43,15 @@ class CallLinker:
         self._ltoirs: dict[int, bytes] = {}  # what callers take along: they get it with the external code
 
     def recreate_with_lto(self, lto: bool = True, ltoir_only: bool = False, kernel_ltoir: bytes | None = None) -> Any:
-        """Return a linker for the kernel's own code."""
         linker = CallLinker(self.external, self._target, self._drop)
         if kernel_ltoir is not None:
             linker.add_ltoir(kernel_ltoir)
         return linker
 
     def add_ltoir(self, ltoir: bytes, name: str = "") -> None:
-        """Take the kernel's own code."""
         self._own, self.lto = bytes(ltoir), True
 
     def add_ptx(self, ptx: bytes, name: str = "") -> None:
-        """Take the kernel's own code."""
         self._own, self.lto = bytes(ptx), False
 
     def add_file_guess_ext(self, *args: Any, **kwargs: Any) -> None:
@@ -69,12 +66,10 @@ class CallLinker:
         return self._link("cubin", self._target)
 
     def emulated_texts(self) -> list[str]:
-        """Return the PTX of the kernel with all that it links."""
         assert self._target is not None
         return emulated_texts(self.external, self._target, [self._own_input()])
 
     def get_linked_ptx(self) -> bytes:
-        """Return the PTX after link-time optimisation."""
         assert self._target is not None
         return bytes(self._link("ptx", self._target).code)
 
@@ -212,8 +207,6 @@ _modules: dict[int, LoadedModule] = {}
 
 @dataclass(frozen=True)
 class SetUp:
-    """Calls *callback* with a module that was loaded."""
-
     callback: Callable[[Any], Any]
 
     def __call__(self, given: Any) -> None:
@@ -225,8 +218,6 @@ class SetUp:
 
 @dataclass(frozen=True)
 class TearDown:
-    """Calls *callback* with a module before it is unloaded."""
-
     callback: Callable[[Any], Any]
 
     def __call__(self, given: Any) -> None:

@@ -61,7 +61,6 @@ def lower_record_array(
 
 
 def _constant(builder: Any, given: Any) -> Any:
-    """Return the value of an argument; None if it is not a constant number."""
     value = builder.load_var(given) if hasattr(given, "name") else given
     if isinstance(value, tuple):
         value = value[0] if len(value) == 1 else None

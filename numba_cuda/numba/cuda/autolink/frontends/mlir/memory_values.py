@@ -31,7 +31,6 @@ _NUMBERS = (types.Number, types.Boolean, types.EnumMember)
 
 
 def allocate(builder: Any, size: int, align: int) -> Any:
-    """Return the address of *size* bytes of local memory."""
     with builder.alloca_insertion_point():
         count = arith.constant(T.i64(), size)
         return ir.Value(llvm.alloca(llvm.PointerType.get(), count, T.i8(), alignment=max(align, 1)))
@@ -45,7 +44,6 @@ def _at(address: Any, offset: int) -> Any:
 
 
 def data_pointer(array: Any) -> Any:
-    """Return the address of the first element of a memref."""
     if (of_pointer := getattr(lowering_utilities, "memref_data_pointer", None)) is not None:
         return of_pointer(array)
     index = lowering_utilities.memref_data_pointer_as_index(array)  # numba-cuda-mlir before 0.5.3
@@ -53,7 +51,6 @@ def data_pointer(array: Any) -> Any:
 
 
 def store(builder: Any, core: Any, value: Any, address: Any) -> None:
-    """Store a *value* of the *core* type, numba-cuda's, at an *address* where C++ reads it."""
     layout = memory_layout(core)
     if isinstance(core, types.Record):
         data = llvm.load(ir.Type.parse(f"!llvm.array<{layout.size} x i8>"), value)
@@ -73,7 +70,6 @@ def _store_number(builder: Any, core: Any, value: Any, address: Any, align: int)
 
 
 def load(builder: Any, core: Any, in_memory: Any, address: Any) -> Any:
-    """Return the value of a *core* type that C++ has stored as an *in_memory* type at an *address*."""
     layout = memory_layout(in_memory)
     if isinstance(in_memory, types.NestedArray):
         size = layout.size // in_memory.shape[0]
@@ -94,7 +90,6 @@ def load(builder: Any, core: Any, in_memory: Any, address: Any) -> Any:
 
 
 def view(builder: Any, how: ArrayView, core: Any, value: Any) -> Any:
-    """Return the address of the view of an array, a memref, as C++ has views in memory."""
     shape, strides = _shape_and_strides(value)
     of_mdspan = shape if core.layout in "CF" else [*shape, *strides]
     words = [_product(shape)] if how.name == "span" else of_mdspan
@@ -104,8 +99,7 @@ def view(builder: Any, how: ArrayView, core: Any, value: Any) -> Any:
 
 
 def state(builder: Any, core: Any, value: Callable[[], Any]) -> Any:
-    """Return the address of what *value* returns, of the *core* type, as functions have it that numba-cuda compiles.
-    Raise `CABIError` if they cannot be given such values."""
+    """Return the address of what *value* returns, as functions have it that numba-cuda compiles."""
     layout = _layout_in_python(core)
     memory = allocate(builder, layout.size, layout.align)
     _store_for_python(builder, core, value(), memory)
@@ -151,7 +145,6 @@ def _store_for_python(builder: Any, core: Any, value: Any, address: Any) -> None
 
 
 def _shape_and_strides(value: Any) -> tuple[list[Any], list[Any]]:
-    """Return the shape of a memref, and its strides in elements."""
     metadata = list(memref.extract_strided_metadata(value))[2:]
     numbers = [convert(each, T.i64()) for each in metadata]
     return numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]

@@ -35,7 +35,6 @@ class ForeignValue(types.Type):
 
     @property
     def key(self) -> Any:
-        """The original."""
         return self.original
 
 
@@ -98,7 +97,6 @@ def _translate(numba_type: Any, source: Any, goal: Any, translate: _Translate) -
 
 
 def _counterpart(dispatcher: Any) -> Any:
-    """Return the device function *dispatcher* of numba-cuda-mlir as one of numba-cuda's: for C++ that calls it."""
     found = vars(dispatcher).get(_COUNTERPART)
     if found is None:
         found = vars(dispatcher)[_COUNTERPART] = cuda.jit(device=True)(dispatcher.py_func)
@@ -115,11 +113,10 @@ def _function_type(typing_context: Any, numba_type: Any) -> Any:
 
 
 def to_core(numba_type: Any) -> Any:
-    """Return a type of numba-cuda-mlir as numba-cuda's."""
     if not isinstance(numba_type, mlir_types.Type):
         return numba_type
-    if (obj := getattr(numba_type, "called_object", None)) is not None:
-        return DeviceCallableType.of(obj())
+    if isinstance(core := getattr(numba_type, "core", None), DeviceCallableType):
+        return DeviceCallableType.of(core.numba_cuda_link_object)
     if (record := getattr(getattr(numba_type, "instance_class", None), "_of_record", None)) is not None:
         return RecordValue(record)
     if isinstance(numba_type, (MLIRDispatcherType, mlir_types.Dispatcher)):

@@ -14,11 +14,12 @@ from typing import Any
 
 from numba.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
-from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import short_traceback
 from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import handlers_held_back
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 
-from ...compilation.context import cc_without_device, compilation, compiling, compiling_callees_again, isolate
+from numba_cuda_autolink.short_tracebacks import short_traceback
+
+from ...compilation.context import compilation, compiling, compiling_callees_again, current_state, isolate
 from ...compilation.kernel_events import KernelEvent, announce
 from ...frontend_api.placed_messages import placed_error
 from ...frontend_api.seams import MissingSeamError, Seams
@@ -54,7 +55,7 @@ def _make_library(original: Any, *args: Any, **kwargs: Any) -> Any:
 @_in_place_of("numba.cuda.codegen:JITCUDACodegen.magic_tuple")
 def _magic_tuple(original: Any, codegen: Any) -> Any:
     """Cache a kernel that is compiled without a GPU under the compute capability that it is compiled for."""
-    if (cc := cc_without_device()) is None:
+    if (cc := current_state().cc) is None:
         return original(codegen)
     from numba.cuda.cudadrv.runtime import runtime
 
@@ -188,7 +189,7 @@ def _diagnose(function: Any) -> Iterator[None]:
 
 
 def _target(options: dict[str, Any], for_device: bool) -> Target:
-    capability, without_device = ComputeCapability.parse(options["cc"]), cc_without_device()
+    capability, without_device = ComputeCapability.parse(options["cc"]), current_state().cc
     if for_device:
         capability = ComputeCapability(*without_device) if without_device else capability.as_launched
     debug = bool(options.get("debug"))
@@ -211,14 +212,13 @@ def _target(options: dict[str, Any], for_device: bool) -> Target:
 @_in_place_of("numba.cuda.dispatcher:get_current_device")
 def _current_device(original: Any) -> Any:
     """Report the compute capability that `build` compiles for, with or without a GPU."""
-    cc = cc_without_device()
+    cc = current_state().cc
     return original() if cc is None else pytypes.SimpleNamespace(compute_capability=cc[:2])
 
 
 @_in_place_of("numba.cuda.dispatcher:_Kernel.bind")
 def _bind(original: Any, kernel: Any) -> None:
-    """Without a GPU, link a compiled kernel and do not load it."""
-    if (cc := cc_without_device()) is None:
+    if (cc := current_state().cc) is None:
         original(kernel)
     else:
         kernel._codelibrary.get_cubin(cc)
@@ -267,7 +267,6 @@ def _enable_caching(original: Any, dispatcher: Any) -> None:
 
 @_in_place_of("numba.cuda.target:CUDATypingContext.resolve_value_type")
 def _resolve_value_type(original: Any, context: Any, value: Any) -> Any:
-    """Note the Numba types of objects with linkable code."""
     numba_type = original(context, value)
     if compilation() is not None:
         from ...protocol.call_sites import note_objects
@@ -307,8 +306,6 @@ _ALSO_NEEDED = (
     "numba.cuda.cudadrv.nvrtc:_get_nvrtc_version",
     "numba.cuda.cuda_paths:_get_include_dir",
     "numba.cuda.dispatcher:_Kernel",
-    "numba.cuda.dispatcher:CUDACache._load_overload",
-    "numba.cuda.dispatcher:CUDACache._guard_against_spurious_io_errors",
     "numba.cuda.dispatcher:CUDACache._save_overload",
     "numba.cuda.lowering:CUDALower.lower_call",
     "numba.cuda.memory_management.nrt:NRT_LIBRARY",

@@ -128,7 +128,6 @@ _INT64 = llvm.IntType(64)
 
 
 def view(context: Any, builder: Any, how: ArrayView, numba_type: Any, value: Any) -> Any:
-    """Return the view of an array, as a parameter of C++ takes it."""
     array = context.make_array(numba_type)(context, builder, value)
     shape = cgutils.unpack_tuple(builder, array.shape, numba_type.ndim)
     data = array.data

@@ -22,7 +22,7 @@ from numba.cuda.cudadrv.nvrtc import get_arch_option
 from numba.cuda.locks import module_init_lock
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
-from ...compilation.context import cc_without_device, compilation, is_asking
+from ...compilation.context import compilation, current_state
 from ...function_code.call_graph import callees_first
 from ...function_code.calls import OrderedSet
 from ...function_code.canonical_ir import compatible_with_cxx, with_canonical_names, with_names_by_content
@@ -68,18 +68,16 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         return self.function_code.target or self.target_for(self._ensure_cc(None))
 
     def target_for(self, cc: tuple[Any, ...]) -> Target:
-        """Return the target of a link for *cc*."""
         capability, own = ComputeCapability.parse(cc), {"lto": self._lto, "max_registers": self._max_registers or None}
         target = self.function_code.target or Target(capability)
         return dataclasses.replace(target, compute_capability=capability, suffix="", **own)
 
     def _ensure_cc(self, cc: Any) -> Any:
-        return (cc_without_device() if cc is None else None) or super()._ensure_cc(cc)
+        return (current_state().cc if cc is None else None) or super()._ensure_cc(cc)
 
     # What travels with the function
 
     def add_call(self, call: AskedCall) -> None:
-        """Link what the called object provides."""
         self.function_code.add_call(call)
         for code in call.answer.calling:
             self.use_cooperative |= code.library.use_cooperative
@@ -110,18 +108,13 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         for cache in self._ptx_cache, self._ltoir_cache, self._cubin_cache:
             cache.clear()
 
-    @property
-    def _entries(self) -> tuple[Entry, ...]:
-        return self.function_code.entries
-
     def add_linking_library(self, library: Any) -> None:
         super().add_linking_library(library)
         if isinstance(library, LinkingCodeLibrary):
             self.function_code.add_callee(library.function_code)
 
     def facts(self, cc: tuple[Any, ...], output: str = "cubin") -> BuildFacts:
-        """Return the facts of the kernel, which was linked for *cc* to a ``"cubin"`` or ``"ptx"``; *output* is
-        ``"ltoir"`` if it was not linked."""
+        """Return the facts of the kernel, linked for *cc* to *output*, which is ``"ltoir"`` if it was not linked."""
         from ...function_code.build_record import facts_of
 
         log = (self._linkerinfo_cache.get(cc) or "") if output == "cubin" else ""
@@ -141,7 +134,9 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def llvm_strs(self) -> list[str]:
         """The text of the modules; with canonical names if external code is linked, so that equal links are
         recognised. What hooks compile becomes external code, whose names must not meet those of the kernel."""
-        if self._llvm_strs is None and (self._entries or (self._entry_name is None and is_asking())):
+        if self._llvm_strs is None and (
+            self.function_code.entries or (self._entry_name is None and current_state().hook_target is not None)
+        ):
             modules = [*map(str, self.modules)]
             if self._entry_name is None:
                 canonical = with_names_by_content(modules)
@@ -164,8 +159,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     # The link
 
     def plan(self, cc: Any = None) -> LinkPlan:
-        """Return what is linked into this kernel for *cc* (default: the current GPU), besides its own code. Raises
-        `LinkError` as `FunctionCode.plan` does."""
+        """Return what `FunctionCode.plan` does for *cc* (default: the current GPU)."""
         return self.function_code.plan(self.target_for(self._ensure_cc(cc)))
 
     def _runtimes(self, provided: Sequence[tuple[str, LinkInput]]) -> Iterator[tuple[str, LinkInput]]:
@@ -176,7 +170,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
     def _links_more(self) -> bool:
         """Whether the kernel is not numba-cuda's business alone: more than its own code is linked, or missing."""
-        return bool(self._entries or self.needs_cudadevrt or self.function_code.referenced)
+        return bool(self.function_code.entries or self.needs_cudadevrt or self.function_code.referenced)
 
     def get_cubin(self, cc: Any = None) -> Any:
         """Return the linked cubin (a `cuda.core.ObjectCode`) for *cc*, and set the callbacks of its module."""
@@ -196,7 +190,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         which a kernel was compiled, and allows 48 KB of dynamic shared memory."""
         cufunc = super().get_cufunc()
         if cufunc not in self._with_shared_memory:
-            if self._entries:
+            if self.function_code.entries:
                 _allow_shared_memory(cufunc)
             self._with_shared_memory.add(cufunc)
         if self._setup_functions and not cufunc.module.initialized:
@@ -215,17 +209,16 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         return bytes(self.function_code.link(request).code.code).decode()
 
     def emulated_texts(self, cc: Any) -> list[str]:
-        """Return the kernel's PTX with that of all it links, for the emulator."""
         from ...function_code.emulated_texts import emulated_texts
 
-        if not self._entries:
+        if not self.function_code.entries:
             own = [self.get_lto_ptx(cc=cc)] if self._lto else self.get_asm_strs(cc=cc)
             return [text.rstrip("\0") for text in own]
         return emulated_texts(self.function_code, self.plan(cc).target, self.own_inputs(cc))
 
     def link_request(self, cc: Any, output: str) -> LinkRequest | None:
         """Return the link that makes the ``"cubin"`` or ``"ptx"`` for *cc*; ``None`` if numba-cuda links it alone."""
-        is_ours = self._links_more() if output == "cubin" else self._entries and self._lto
+        is_ours = self._links_more() if output == "cubin" else self.function_code.entries and self._lto
         return self._request(self.target_for(self._ensure_cc(cc)), output) if is_ours else None
 
     def _request(self, target: Target, output: str) -> LinkRequest:
@@ -252,17 +245,12 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             for number, ptx in enumerate(self.get_asm_strs(cc=cc))
         ]
 
-    @property
-    def entry_name(self) -> str | None:
-        """The kernel's name in the code."""
-        return self._entry_name
-
     # Disk caches
 
     @property
     def brings_external_code(self) -> bool:
         """Whether more is linked than numba-cuda's own runtime, which numba-cuda can pickle."""
-        return any(entry is not NRT_LIBRARY for entry in self._entries)
+        return any(entry is not NRT_LIBRARY for entry in self.function_code.entries)
 
     def _reduce_class(self) -> type:
         """Pickle a plain kernel as numba-cuda's own class, so that it loads where this project is not installed."""
@@ -283,7 +271,6 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
     @classmethod
     def restore(cls, function_code: FunctionCode | None = None, **state: Any) -> LinkingCodeLibrary:
-        """Return the library with this `state`. Its link asks the called objects again."""
         library: LinkingCodeLibrary = super()._rebuild(**state)
         runtime, library._linking_files = library._linking_files, LinkedItems(library)
         library._linking_files.update(runtime)
@@ -296,7 +283,6 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
 
 def _allow_shared_memory(cufunc: Any) -> None:
-    """Allow the loaded kernel *cufunc* all shared memory that a block of its device may have."""
     attribute = binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
     size = cufunc.device.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN - cufunc.attrs.shared
     driver.cuKernelSetAttribute(attribute, size, cufunc.handle, cufunc.device.id)

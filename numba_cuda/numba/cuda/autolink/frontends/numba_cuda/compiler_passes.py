@@ -21,7 +21,7 @@ from numba.cuda.datamodel import models
 from numba.cuda.lowering import CUDALower
 from numba.cuda.typing.templates import Signature
 
-from ...compilation.context import compilation, lowered_call, lowering_call
+from ...compilation.context import compilation, current_state, inside
 from ...function_code.calls import check_state
 from ...protocol.ask import ask_at
 from ...protocol.call_sites import CallSite, CallSites, argument_types, callees_of_type, find_read_only
@@ -69,14 +69,13 @@ class LinkingLower(CUDALower):
             return super().lower()
 
     def lower_call(self, resty: types.Type, expr: ir.Expr) -> Any:
-        """Lower one call, and note which symbols it declares and calls."""
         signature = self.fndesc.calltypes[expr]
         in_progress = compilation()
         if in_progress is None or not isinstance(self.library, LinkingCodeLibrary):
             return super().lower_call(resty, expr)
         known = len(self.module.globals)
         asked = []
-        with lowering_call(self.typeof(expr.func.name), expr.loc):
+        with inside(call=(self.typeof(expr.func.name), expr.loc)):
             for site in CallSites(self.func_ir, self.fndesc.typemap).of(expr, signature):
                 asked.append(ask_at(site, expr.loc))
                 self.library.add_call(asked[-1])
@@ -127,7 +126,7 @@ class LinkingNativeLowering(CUDANativeLowering):
 def attach_requested(context: Any, func_type: types.Type, signature: Signature) -> None:
     """Attach the code of an object whose implementation an intrinsic requests from the target context: a call that is
     not in the IR. Its place is that of the call for which the intrinsic is lowered."""
-    call = lowered_call()
+    call = current_state().call
     if call is None or call[0] is func_type:
         return
     if not isinstance(library := context.active_code_library, LinkingCodeLibrary):
@@ -149,7 +148,7 @@ def element_without_data(context: Any, signature: Signature) -> Callable[[Any, A
 
 def note_implementation(context: Any, implementation: Any) -> None:
     """Note for the function that is being lowered the Python function that makes the code of a call in it."""
-    library = context.active_code_library if lowered_call() is not None else None
+    library = context.active_code_library if current_state().call is not None else None
     if isinstance(library, LinkingCodeLibrary):
         wrapped = getattr(implementation, "_callable", None)
         library.function_code.calls.note_implementation(getattr(wrapped, "func", implementation))

@@ -32,7 +32,6 @@ def reduce_function(function: Any) -> Any:
 
 
 def declare_again(name: str, signature: Any, declared: Declaration) -> Any:
-    """Declare an unpickled function in this process, and return it."""
     from numba import cuda
 
     return cuda.declare_device(

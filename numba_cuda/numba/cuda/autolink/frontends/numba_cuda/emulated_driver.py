@@ -52,7 +52,6 @@ def _code(library: Any) -> ObjectCode:
 
 @_in_place_of("numba.cuda.memory_management.nrt:_Linker")
 def _runtime_linker(original: Any, *args: Any, **options: Any) -> Any:
-    """Link numba-cuda's own runtime to PTX."""
     linker = original(*args, **options)
     linker.complete = lambda: ObjectCode.from_ptx(linker.get_linked_ptx())
     return linker
@@ -92,8 +91,7 @@ def activate() -> None:
 
 
 def _change_settings() -> None:
-    """Let numba-cuda not warn of small grids and, where all is checked, free memory at once, so that accesses to it are
-    found."""
+    """Warn of no small grids and, where all is checked, free memory at once, so that accesses to it are found."""
     from numba_cuda_autolink.emulated_driver.code import checks
 
     names = ["CUDA_LOW_OCCUPANCY_WARNINGS", *(["CUDA_DEALLOCS_COUNT"] if checks.initialised else [])]
@@ -116,7 +114,6 @@ def deactivate() -> None:
 
 
 def active() -> bool:
-    """Return whether numba-cuda runs on the emulated driver."""
     return _seams.active and activation.is_active()
 
 

@@ -42,8 +42,7 @@ from ...protocol.kernel_signatures import kernel_argument_types, normalize
 
 
 def prepare(kernel: Any, signature: Any, request: BuildRequest) -> tuple[BuildRecord, LinkRequest | None]:
-    """Compile *kernel*, a Python function or what ``cuda.jit`` made of one. Return its record without code, and the
-    link that makes the code; ``None`` if the record has it."""
+    """Do what `FrontEnd.prepare` says for *kernel*, a Python function or what ``cuda.jit`` made of one."""
     py_func, options = _function_and_options(kernel, request.jit_options)
     argtypes = kernel_argument_types(signature, py_func)
     parts = compute_capability(request.cc)
@@ -102,23 +101,7 @@ def _record(
 ) -> BuildRecord:
     """Return the record of a *compiled* kernel, which is linked as *plan* says for *cc*, to *code*, an *output*."""
     library = compiled._codelibrary
-    return BuildRecord(
-        code,
-        library.entry_name,
-        output,
-        _signature(compiled),
-        plan.inputs,
-        facts,
-        ComputeCapability.parse(cc),
-        tuple(call.site for call in library.function_code.call_sites),
-        library.function_code.prototypes,
-        _launch_facts(compiled, plan),
-        library.function_code.called_functions,
-    )
-
-
-def _launch_facts(compiled: Any, plan: LinkPlan) -> LaunchFacts:
-    return LaunchFacts(
+    launch = LaunchFacts(
         compiled.py_func.__name__,
         tuple(compiled.argument_types),
         parameter_names(compiled.py_func, len(compiled.argument_types)),
@@ -130,11 +113,23 @@ def _launch_facts(compiled: Any, plan: LinkPlan) -> LaunchFacts:
         any(NRT in planned.origins for planned in plan.inputs),
         tuple(variable for _, variable in plan.variables),
     )
+    return BuildRecord(
+        code,
+        library.function_code.entry_name,
+        output,
+        _signature(compiled),
+        plan.inputs,
+        facts,
+        ComputeCapability.parse(cc),
+        tuple(call.site for call in library.function_code.call_sites),
+        library.function_code.prototypes,
+        launch,
+        library.function_code.called_functions,
+    )
 
 
 def read_launched(kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None]) -> list[BuildRecord]:
-    """Return the records of *kernel* as launches compiled it: for *capabilities*, of which ``None`` alone stands for
-    all that it was compiled for. It is linked now for those that it is not yet linked for."""
+    """Do what `FrontEnd.read_launched` says. *kernel* is linked now for what it is not yet linked for."""
     compiled = _only_overload(kernel)
     library = compiled._codelibrary
     if list(capabilities) == [None]:
@@ -174,7 +169,6 @@ def _only_overload(kernel: Any) -> Any:
 
 
 def is_device_function(function: Any) -> bool:
-    """Return whether *function* is a device function of numba-cuda."""
     return isinstance(function, CUDADispatcher) and bool(function.targetoptions.get("device"))
 
 
@@ -210,8 +204,7 @@ class CompiledCode:
         check_launchable(kernel.py_func.__name__, self._kernel)
 
     def load(self, device: Device) -> Loaded:
-        """Load the code into the current context as numba-cuda does, which runs the setup callbacks and sets the
-        carveout."""
+        """Load the code as numba-cuda does, which runs the setup callbacks and sets the carveout."""
         library = self._kernel.library
         self._kernel.bind()
         function = library.get_cufunc()
@@ -223,6 +216,4 @@ class CompiledCode:
         return Loaded.of(handle, leaves, self._kernel.cooperative, self._kernel)
 
 
-def code_for_bind(kernel: CUDADispatcher, argtypes: tuple[Any, ...]) -> CompiledCode:
-    """Return the code of *kernel* for arguments of the types *argtypes*, compiled if it is not."""
-    return CompiledCode(kernel, argtypes)
+code_for_bind = CompiledCode

@@ -53,29 +53,22 @@ class FileLock:
     def try_lock(cls, path: str) -> FileLock | None:
         """Create the file at *path* if it is missing, and lock it. Return ``None`` if it is locked already. Raise
         `OSError` if files cannot be locked there."""
-        while True:
-            with contextlib.ExitStack() as unless_locked:
-                descriptor = open_regular(path, os.O_RDWR | os.O_CREAT | NO_LINK)
-                unless_locked.callback(os.close, descriptor)
-                try:
-                    _lock(descriptor)
-                except OSError as error:
-                    if error.errno in (errno.EACCES, errno.EAGAIN, errno.EDEADLK):
-                        return None
-                    raise
-                with contextlib.suppress(FileNotFoundError):  # its last holder removed it
-                    if os.path.samestat(os.stat(path), os.fstat(descriptor)):
-                        unless_locked.pop_all()
-                        return cls(path, descriptor)
+        descriptor = open_regular(path, os.O_RDWR | os.O_CREAT | NO_LINK)
+        try:
+            _lock(descriptor)  # if its last holder has removed it meanwhile, what that built is there
+        except BaseException as error:
+            os.close(descriptor)
+            if getattr(error, "errno", None) in (errno.EACCES, errno.EAGAIN, errno.EDEADLK):
+                return None
+            raise
+        return cls(path, descriptor)
 
     def beat(self) -> None:
-        """Show that this process lives."""
         if (descriptor := self._descriptor) is not None:
             with contextlib.suppress(OSError):
                 os.utime(descriptor)
 
     def release(self) -> None:
-        """Unlock and remove the file."""
         if self._descriptor is None:
             return
         descriptor, self._descriptor = self._descriptor, None

@@ -57,7 +57,6 @@ class DiskEntries:
 
     @property
     def is_open(self) -> bool:
-        """Whether the directory is used, and can be."""
         return self._files is not None
 
     def path(self, digest: bytes) -> str | None:
@@ -152,12 +151,12 @@ class DiskEntries:
             return 0
         with contextlib.suppress(OSError):
             os.unlink(os.path.join(self._root, STATISTICS))
-        for file in self._files_in(LOCKS):
+        for file in _files_in(os.path.join(self._root, LOCKS)):
             with contextlib.suppress(OSError):
                 if lock := FileLock.try_lock(file.path):
                     lock.release()
         for folder in MISMATCHES, FAILED_SOURCES:
-            for file in self._files_in(folder):
+            for file in _files_in(os.path.join(self._root, folder)):
                 os.unlink(file.path)
         shutil.rmtree(os.path.join(self._root, SOURCES), ignore_errors=True)
         removed = self._evict(-1)
@@ -189,8 +188,8 @@ class DiskEntries:
         many; or in a new directory for temporary files. Return its path; raise `OSError` if neither can be written."""
         with contextlib.suppress(OSError):
             if (place := self.private_folder(folder)) is not None:
-                path = _write_file(os.path.join(place, name), data, place)
-                others = [file for file in self._files_in(folder) if file.path != path]
+                path = write_file(os.path.join(place, name), data, place)
+                others = [file for file in _files_in(place) if file.path != path]
                 kept = 1
                 for file in sorted(others, key=_time_of, reverse=True):
                     kept += file.stat(follow_symlinks=False).st_size // _MOST_SAVED_BYTES + 1
@@ -198,7 +197,7 @@ class DiskEntries:
                         os.unlink(file.path)
                 return path
         place = tempfile.mkdtemp(prefix=f"numba-cuda-autolink-{folder}-")
-        return _write_file(os.path.join(place, name), data, place)
+        return write_file(os.path.join(place, name), data, place)
 
     def _open(self) -> FileStreamProgramCache | None:
         if self._files is not None or self._unusable:
@@ -222,7 +221,7 @@ class DiskEntries:
                 files[digest] = entry
             else:
                 # cuda.core would also wait until it is on the disk. What a crash of the system truncates is damaged.
-                _write_file(path, entry, os.path.join(self._root, _TEMPORARY))
+                write_file(path, entry, os.path.join(self._root, _TEMPORARY))
 
     def _evict(self, max_bytes: int) -> int:
         """Remove entries, the least recently used first, until the rest takes at most *max_bytes*: before these, any
@@ -243,10 +242,6 @@ class DiskEntries:
             total -= status.st_size
         remove_abandoned(os.path.join(self._root, _TEMPORARY))
         return removed
-
-    def _files_in(self, folder: str) -> list[os.DirEntry[str]]:
-        """The files, pipes, links and so on in a folder of this directory."""
-        return _files_in(os.path.join(self._root, folder))
 
     def _folders(self, path: str) -> tuple[str, str, str]:
         """The directories whose owners and modes decide who can write an entry."""
@@ -321,7 +316,7 @@ def _files_in(folder: str) -> list[os.DirEntry[str]]:
     return []
 
 
-def _write_file(path: str, data: bytes, folder: str) -> str:
+def write_file(path: str, data: bytes, folder: str) -> str:
     """Write *data* to the file *path* in one step, whatever is there, by way of a file in *folder*; return *path*."""
     handle, temporary = tempfile.mkstemp(dir=folder)
     try:
@@ -340,7 +335,6 @@ def _time_of(file: os.DirEntry[str]) -> float:
 
 
 def _make_private(folder: str) -> None:
-    """Create *folder* and the missing folders above it, for this user alone."""
     try:
         os.mkdir(folder, 0o700)
     except FileNotFoundError:

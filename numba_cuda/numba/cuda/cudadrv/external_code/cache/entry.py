@@ -35,17 +35,8 @@ class DamagedEntryError(ValueError):
 
 @dataclass(frozen=True)
 class StoredEntry:
-    """An entry on disk, as its header describes it.
-
-    Attributes
-    ----------
-    path, size:
-        The entry's file, and its size in bytes.
-    written, used:
-        When it was written and last used, in seconds since the epoch.
-    kind, name, digest, parts:
-        Those of its key. ``kind`` is ``"?"`` if the header cannot be read.
-    """
+    """An entry on disk, as its header describes it: its size in bytes; when it was *written* and last *used*, in
+    seconds since the epoch; and what its key has. *kind* is ``"?"`` if the header cannot be read."""
 
     path: str
     size: int
@@ -58,7 +49,6 @@ class StoredEntry:
 
 
 def pack(key: CacheKey, data: bytes) -> bytes:
-    """Return the entry that holds *data* under *key*."""
     header = json.dumps({"kind": key.kind, "name": key.name, "parts": key.table}).encode()
     prefix = _PREFIX.pack(_MAGIC, len(header), len(data), key.digest)
     rest = header + data

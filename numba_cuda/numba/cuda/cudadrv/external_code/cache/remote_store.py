@@ -80,7 +80,6 @@ class SharedFiles:
         fsspec.get_filesystem_class(fsspec.core.split_protocol(address)[0])
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a file, or ``None`` if there is none."""
         system, root, is_local = self._folder
         try:
             if is_local:
@@ -283,7 +282,6 @@ class RemoteStore:
         self._failed_write = self._failed_write or self._describe(error)
 
     def warn_of_writes(self) -> None:
-        """Warn if a write failed, once."""
         if self._failed_write:
             self._warn("write", f"cannot write to its shared cache {self._where}: {self._failed_write}.")
 

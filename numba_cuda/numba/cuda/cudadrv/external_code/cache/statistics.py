@@ -29,7 +29,6 @@ class Statistics:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def add(self, kind: str, origin: str, seconds: float) -> None:
-        """Count that something of *kind* came from *origin*, in so many seconds."""
         self.counts[kind, origin] += 1
         if origin == "built":
             self.seconds[kind] = self.seconds.get(kind, 0.0) + seconds
@@ -46,7 +45,6 @@ class Statistics:
         return Statistics(self.counts + other.counts, seconds)
 
     def packed(self) -> str:
-        """Return them as one line of JSON."""
         counts = [[*key, count] for key, count in sorted(self.counts.items())]
         return json.dumps({"counts": counts, "seconds": self.seconds}, separators=(",", ":")) + "\n"
 
@@ -64,7 +62,6 @@ class Statistics:
 
 
 def read(folder: str) -> Statistics:
-    """Return the sum of what processes left in the cache directory *folder*."""
     try:
         with open(os.path.join(folder, FILE_NAME), encoding="utf-8", errors="replace", opener=_opener) as file:
             return Statistics.unpacked(file.read(4 * _LARGEST).splitlines())
@@ -73,7 +70,6 @@ def read(folder: str) -> Statistics:
 
 
 def leave(folder: str, statistics: Statistics) -> None:
-    """Add *statistics* to those in the cache directory *folder*, if it can be written."""
     if not statistics.counts:
         return
     with contextlib.suppress(OSError):

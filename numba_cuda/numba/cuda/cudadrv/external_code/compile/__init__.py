@@ -8,7 +8,6 @@
 ``nvrtc_processes``       compile translation units in child processes, within limits
 ``precompiled_headers``   which sources begin alike, and whether their headers are as they were
 ``prototype_assertions``  assertions in a translation unit that its functions have these types
-``member_assertions``     that the members of structs are where records have their fields
 ``struct_assertions``     that the numbers in structs are where tuples and records have them
 ``program_cache``         a translation unit in the cache: its program, and what is checked of it
 ``unit_headers``          the headers that it reads: on record, or found

@@ -13,7 +13,6 @@ TRIPLE = "nvptx64-nvidia-cuda"
 
 
 def names(code: bytes) -> bytes:
-    """Return the names of the visible functions that *code* defines, one per line."""
     return "\n".join(function.name for function in _parse(code).functions if _is_visible(function)).encode()
 
 

@@ -12,11 +12,9 @@ import contextlib
 import hashlib
 import os
 import re
-import tempfile
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from ..cache.disk import SOURCES
+from ..cache.disk import SOURCES, write_file
 from ..cache.store import current_store
 from ..inputs.link_input import line_marker
 
@@ -25,13 +23,6 @@ _SUFFIX = re.compile(r"\.(?:cu|cuh|c|cc|cpp|cxx|h|hh|hpp|hxx|inl)$")
 _UNSAFE = re.compile(r"[^\w.+-]+")
 _MOST_BYTES = 64 << 20  # of all files, each of which counts as one block of the disk at least
 _BLOCK = 4096
-
-
-class _Piece(NamedTuple):
-    """A part of a translation unit: the name that a directive gives it, and its text."""
-
-    name: str
-    text: str
 
 
 def with_files(text: str, name: str) -> str:
@@ -43,12 +34,11 @@ def with_files(text: str, name: str) -> str:
         return text
     folder = os.path.join(settings.directory, SOURCES)
     placed = []
-    for piece in _pieces(text, name):
-        path = piece.name
+    for path, piece in _pieces(text, name):
         if _SUFFIX.search(path) and not os.path.isfile(path):
-            digest = hashlib.sha256(piece.text.encode()).hexdigest()[:16]
+            digest = hashlib.sha256(piece.encode()).hexdigest()[:16]
             path = os.path.join(folder, digest, _UNSAFE.sub("_", os.path.basename(path)))
-        placed.append(f"{line_marker(path)}{piece.text}")
+        placed.append(f"{line_marker(path)}{piece}")
     return "".join(placed)
 
 
@@ -56,33 +46,25 @@ def write_files(text: str) -> None:
     """Write the files that the directives of a unit's *text* name in the cache's directory, if they are not there."""
     store = current_store()
     folder = os.path.join(store.settings.directory, SOURCES)
-    for piece in _pieces(text, ""):
-        if not piece.name.startswith(folder + os.sep):
+    for path, piece in _pieces(text, ""):
+        if not path.startswith(folder + os.sep):
             continue
         with contextlib.suppress(OSError):  # a tool then shows no source, and the program runs all the same
-            if os.path.isfile(piece.name):
-                os.utime(piece.name)
+            if os.path.isfile(path):
+                os.utime(path)
             elif store.disk.private_folder(SOURCES) is not None:
-                os.makedirs(os.path.dirname(piece.name), mode=0o700, exist_ok=True)
-                _write(piece.name, piece.text)
-                _remove_oldest(folder, piece.name)
+                os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+                write_file(path, piece.encode(), os.path.dirname(path))
+                _remove_oldest(folder, path)
 
 
-def _pieces(text: str, name: str) -> Iterator[_Piece]:
-    """Yield what *text* consists of: what follows a directive belongs to the file that it names."""
+def _pieces(text: str, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the files that *text* consists of, name and text: what follows a directive is of the file that it names."""
     before, *rest = _MARKER.split(text)
     if before:
-        yield _Piece(name, before)
+        yield name, before
     for quoted, piece in zip(rest[::2], rest[1::2], strict=True):
-        yield _Piece(re.sub(r"\\(.)", r"\1", quoted), piece)
-
-
-def _write(path: str, text: str) -> None:
-    """Write a file in one step: other processes may write the same one."""
-    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path))
-    with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-        file.write(text)
-    os.replace(temporary, path)
+        yield re.sub(r"\\(.)", r"\1", quoted), piece
 
 
 def _remove_oldest(folder: str, written: str) -> None:

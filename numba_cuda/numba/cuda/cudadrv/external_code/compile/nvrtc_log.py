@@ -156,7 +156,6 @@ def instead_of_host_type(errors: str) -> str:
 
 
 def _instead_of(header: str) -> str:
-    """Return what to do rather than to include a standard *header*; empty if nothing is known."""
     stem = header.removesuffix(".h")
     stem = stem if header.endswith(".h") else stem.removeprefix("c")
     if stem in _NEED_NO_HEADER:

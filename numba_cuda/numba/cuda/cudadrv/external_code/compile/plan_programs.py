@@ -74,12 +74,11 @@ def write_debug_sources(plan: LinkPlan) -> None:
             programs.write_debug_sources(_checked_source(plan, number), plan.target)
 
 
-def current_keys(plan: LinkPlan, *, on_record: bool = False) -> list[bytes | None]:
+def recorded_keys(plan: LinkPlan) -> list[bytes | None]:
     """Return for each of the plan's units what stands for the code that it becomes: for a source, the digest of its
-    program's key, which contains its headers as they are now; ``None`` if they cannot be determined, or, with
-    *on_record*, are not on record."""
+    program's key, which contains its headers as they are now; ``None`` if they are not on record."""
     return [
-        programs.program_digest(_checked_source(plan, number), plan.target, on_record=on_record)
+        programs.program_digest(_checked_source(plan, number), plan.target, on_record=True)
         if unit.input.kind is kinds.CUDA
         else _key(unit.input, plan.target)
         for number, unit in enumerate(plan.units)
@@ -147,7 +146,6 @@ def _functions_needed(plan: LinkPlan, kernel_code: KernelCode) -> tuple[str, ...
 
 
 def compile_own_code(kernel_code: KernelCode) -> tuple[LinkInput, ...]:
-    """Return the kernel's own code as the linker takes it."""
     return tuple(_compile_modules(each) if isinstance(each, LLVMModules) else each for each in kernel_code.inputs)
 
 

@@ -41,7 +41,6 @@ class Beginning(NamedTuple):
 
     @classmethod
     def of(cls, code: str) -> Beginning | None:
-        """Return the beginning of *code*, or ``None`` if it includes nothing there."""
         kept: list[str] = []
         depth, end, line, name, found = 0, 0, 1, "", None
         includes = False
@@ -88,9 +87,6 @@ class _File:
     manifest: HeaderManifest
     watch: HeaderWatch
 
-    def is_ready(self) -> bool:
-        return os.path.exists(self.path)
-
     def is_current(self) -> bool:
         """Whether no header was even touched since the manifest was made, and none has appeared."""
         made = self.manifest
@@ -114,7 +110,7 @@ class PrecompiledHeaders:
         beginning = Beginning.of(unit.code) if self._files else None
         key = None if beginning is None else _key(unit, options, beginning)
         file = self._files.get(key)
-        if beginning is None or file is None or not file.is_ready():
+        if beginning is None or file is None or not os.path.exists(file.path):
             return unit.code, [*options]
         if not file.is_current():
             self._files.pop(key).remove()
@@ -140,12 +136,10 @@ class PrecompiledHeaders:
 
 
 def enabled() -> bool:
-    """Whether headers are precompiled: unless ``NUMBA_CUDA_AUTOLINK_PCH`` is 0."""
     return os.environ.get(VARIABLE, "").strip() != "0"
 
 
 def worth(unit: TranslationUnit, manifest: HeaderManifest) -> bool:
-    """Return whether *unit*, which reads the headers of *manifest*, can use precompiled ones."""
     return enabled() and not manifest.has_path and not any(unit.option(option) for option in _REFUSED)
 
 

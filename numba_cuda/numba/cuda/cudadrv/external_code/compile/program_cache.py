@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import threading
 import time
@@ -105,7 +106,6 @@ class CachedUnit:
             return self._current() if self._is_cacheable and self._headers.on_record() else None
 
     def is_slow(self, called: Called = ()) -> bool:
-        """Whether it is to be compiled, and has many headers."""
         try:
             known = self.known()
         except OSError:  # which `fetched` reports
@@ -170,19 +170,13 @@ class CachedUnit:
 
         found: Lowered | None = None
 
-        def noted(compiled: Compiled) -> Compiled:
+        def compile_asked(compile_: CompileNames, unit: TranslationUnit) -> Compiled:
             nonlocal found
+            compiled = compile_(dataclasses.replace(unit, code=f"{unit.code}{asked}"), names)
             found = Lowered(compiled.names, compiled.log, "built")
             return compiled
 
-        def extended(unit: TranslationUnit) -> TranslationUnit:
-            return dataclasses.replace(unit, code=f"{unit.code}{asked}")
-
-        def here(unit: TranslationUnit) -> Compiled:
-            return noted(compile_(extended(unit), names))
-
-        def in_child(unit: TranslationUnit) -> Compiled:
-            return noted(compile_traced(extended(unit), names))
+        here = functools.partial(compile_asked, compile_)
 
         def built() -> Lowered:
             assert found is not None
@@ -198,7 +192,7 @@ class CachedUnit:
         known, _ = self._recorded_or_compiled(here, _Checks(), put_names)
         if known is None:
             self._found = None
-            self._compiled_and_recorded(here, _Checks(), in_child)
+            self._compiled_and_recorded(here, _Checks(), functools.partial(compile_asked, compile_traced))
             if self._found is not None:  # the program is cached: a later process that finds it wants the names too
                 put_names(self._current().key)
             return built()
@@ -261,7 +255,6 @@ class CachedUnit:
         return data
 
     def _is_new(self, store: CacheStore) -> bool:
-        """Whether no program of this source is in a cache."""
         return (
             self._is_cacheable
             and not store.settings.verify
@@ -289,7 +282,6 @@ class CachedUnit:
         return data, is_certain
 
     def _checked(self, compile_: Compile, checks: _Checks) -> Compiled:
-        """Compile the unit, and check the types of the functions that are called."""
         if not (called := checks.called):
             return compile_(self.unit)
         from ..platform.child_process import ChildEndedError
@@ -363,7 +355,6 @@ def _list_hidden(program: CacheKey, called: Called) -> tuple[CalledFunction, ...
 
 
 def _unchecked(program: CacheKey, called: Called) -> Called:
-    """Return those of the functions *called* of *program* whose types are not known to be those of the calls."""
     store = current_store()
     derived = set(map(tuple, json.loads((store.get(derived_key(program)) if called else None) or b"[]")))
     others = [each for each in called if (each.symbol, each.types) not in derived]
@@ -376,7 +367,6 @@ def _packed(compiled: Compiled) -> bytes:
 
 
 def unpacked(data: bytes) -> tuple[bytes, str]:
-    """Return the program's code and NVRTC's log."""
     end = 8 + int.from_bytes(data[:8], "little")
     return data[end:], data[8:end].decode()
 

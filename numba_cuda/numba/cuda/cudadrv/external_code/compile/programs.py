@@ -11,12 +11,13 @@ import threading
 import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from numba_cuda_autolink.short_tracebacks import warn_user
 
 from ..cache.store import CacheStore, Origin, current_store
 from ..diagnostics import progress, timeline
 from ..diagnostics.messages import shown_log
-from ..diagnostics.short_tracebacks import warn_user
 from ..diagnostics.signal_handlers import interrupts_unchanged
 from ..inputs import kinds
 from ..inputs.c_prototypes import CalledFunction
@@ -120,10 +121,10 @@ def all_compiled(sources: Sequence[LinkInput], target: Target, called: Sequence[
         _Checked(unit_of(source, target), tuple(functions))
         for source, functions in zip(sources, called or [()] * len(sources), strict=True)
     ]
-    slow = [unit for unit in dict.fromkeys(units) if unit.is_slow()] if len(units) > 1 else []
+    slow = [unit for unit in dict.fromkeys(units) if unit.cached.is_slow(unit.called)] if len(units) > 1 else []
     done = _all_fetched({unit: units.index(unit) for unit in slow})
     return [
-        _program(unit.unit, done.get(unit) or _fetched(number, unit, compile_unit, len(units) - number - 1))
+        _program(unit.cached, done.get(unit) or _fetched(number, unit, compile_unit, len(units) - number - 1))
         for number, unit in enumerate(units)
     ]
 
@@ -181,35 +182,26 @@ def compile_unit(unit: TranslationUnit, names: Sequence[str] = ()) -> Compiled:
     return nvrtc_processes.compile_unit(unit, names)
 
 
-@dataclass(frozen=True)
-class _Checked:
+class _Checked(NamedTuple):
     """A unit, and the functions of it whose types are checked."""
 
-    unit: CachedUnit
+    cached: CachedUnit
     called: tuple[CalledFunction, ...]
-
-    @property
-    def source(self) -> TranslationUnit:
-        return self.unit.unit
-
-    def is_slow(self) -> bool:
-        return self.unit.is_slow(self.called)
 
 
 def _fetched(number: int, unit: _Checked, compile_: Compile, remaining: int = 0) -> FetchedProgram:
     try:
-        with progress.step(
-            f"compiling {os.path.basename(unit.source.name)} for {dict(unit.source.options)['arch']}", remaining
-        ):
+        source = unit.cached.unit
+        with progress.step(f"compiling {os.path.basename(source.name)} for {source.option('arch')}", remaining):
             return _timed(unit, compile_)
     except CompileError as error:
         raise SourceError(number, error) from error
 
 
 def _timed(unit: _Checked, compile_: Compile) -> FetchedProgram:
-    _write_debug_sources(unit.source)
-    with timeline.span("compile", unit.source.name) as span:
-        fetched = unit.unit.fetched(compile_, unit.called)
+    _write_debug_sources(unit.cached.unit)
+    with timeline.span("compile", unit.cached.unit.name) as span:
+        fetched = unit.cached.fetched(compile_, unit.called)
         span.origin = fetched.origin
     return fetched
 
@@ -227,7 +219,6 @@ def _write_debug_sources(unit: TranslationUnit) -> None:
 
 
 def _program(unit: CachedUnit, fetched: FetchedProgram) -> Program:
-    """Return what was *fetched* as a record, and warn if NVRTC warned."""
     code, log = unpacked(fetched.data)
     warning = ""
     if log and (messages := messages_outside_toolkit(log)):

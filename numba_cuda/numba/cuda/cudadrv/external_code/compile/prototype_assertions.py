@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ..inputs.c_prototypes import CalledFunction
+from ..inputs.c_prototypes import CalledFunction, CField, CPrototype, CType
 from ..inputs.link_input import line_marker
-from .member_assertions import OTHER_MEMBERS, WrongMember, finders, wrong_member
 from .nvrtc import CompileError
 from .struct_assertions import STRUCT_TEMPLATES, question, read_answer, read_templates
 from .translation_unit import TranslationUnit
@@ -39,6 +38,23 @@ template <class $c, int $n>
 __device__ auto $of_{symbol}(int) -> decltype($of<$c, $n>(&::{symbol}, 0));
 template <class $c, int $n> __device__ $no_such_function $of_{symbol}(...);
 }}""".replace("$", "nca_")
+_OTHER_MEMBERS = "a struct has its members elsewhere than a record of a call in Python has its fields"
+# What finds a member by its name, if a class has it at a constant offset. NVRTC 12 and 13.0 have no __builtin_offsetof;
+# "&" may be an operator of the member's class, and __builtin_addressof is not found constant in a signature.
+_FINDER = """
+#undef {name}
+namespace {space} {{
+struct $name_{name} {{
+    template <class $t> struct $offset {{ enum {{ $is = __INTADDR__(__builtin_addressof((($t*)0)->{name})) }}; }};
+    template <class $t>
+    static __device__ $place<int(__INTADDR__(&(($t*)0)->{name})), decltype(&$t::{name})> $find(int);
+    template <class $t> static __device__ $nowhere $find(...);
+}};
+}}""".replace("$", "nca_")
+_WRONG_MEMBER = re.compile(
+    r"\[with nca_struct=(?P<struct>.*), nca_name=\S*nca_name_(?P<name>\w+), nca_type=(?P<type>.*),"
+    r" nca_offset=(?P<offset>\d+), nca_in_record=(?P<in_record>\d+), nca_same=\w+, nca_number=(?P<number>\d+)\]"
+)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FAILED = re.compile(r"\[with nca_function=(.*), nca_number=(\d+)")
 _ERROR = re.compile(r"\(\d+\): (?:catastrophic )?error")
@@ -63,7 +79,6 @@ class PrototypeError(CompileError):
 
 
 def has_structs(called: Sequence[CalledFunction]) -> bool:
-    """Whether structs by value are compared, which may not be possible."""
     return any(_has_leaves(each) for each in called)
 
 
@@ -82,7 +97,7 @@ def with_assertions(
     lines = [unit.code.rstrip("\0"), "", "#if __cplusplus >= 201103L", f"{line_marker(_FILE)}{_TEMPLATES}"]
     if of_structs and has_structs(called):
         lines.append(STRUCT_TEMPLATES)
-    lines += [*functions.values(), *finders((each for _, each in named), _SPACE)]
+    lines += [*functions.values(), *_finders((each for _, each in named), _SPACE)]
     for number, each in named:
         lines.append(f"{line_marker(f'{_FILE}: {each.call}')}namespace {_SPACE} {{ {_assertion(each, number)} }}")
     return dataclasses.replace(unit, code="\n".join([*lines, "#endif", ""]))
@@ -99,7 +114,6 @@ def _assertion(called: CalledFunction, number: int) -> str:
 
 
 def questions(called: Sequence[CalledFunction]) -> list[str]:
-    """Return the name expressions to ask where structs are compared."""
     numbers = [number for number, each in _named(called) if _has_leaves(each)]
     return [question(numbers, _SPACE)] if numbers else []
 
@@ -129,7 +143,7 @@ def raise_understood(error: CompileError, name: str, called: Sequence[CalledFunc
             result, _, parameters = found[1].partition("(")
             declaration = f"{result.rstrip()} {function.symbol}({parameters}".replace(" *", "*").replace(" &", "&")
             wrong.setdefault(function, WrongFunction(function, declaration))
-        elif OTHER_MEMBERS in first and (of := wrong_member(block, called)) is not None:
+        elif _OTHER_MEMBERS in first and (of := _wrong_member(block, called)) is not None:
             function, member = of
             known = wrong.get(function, WrongFunction(function))
             wrong[function] = dataclasses.replace(known, members=(*known.members, member))
@@ -143,3 +157,52 @@ def raise_understood(error: CompileError, name: str, called: Sequence[CalledFunc
             dataclasses.replace(each, declaration="" if each.members else each.declaration) for each in wrong.values()
         )
         raise PrototypeError(name, error.log, tuple(said)) from error.__cause__
+
+
+# Members and fields of records belong together by their names. Where fewer than two of them agree, nothing is compared:
+# the members may have names of their own, or the record is memory for an object that only C++ knows. Nor are members
+# compared whose offset is not a constant that others may know: private ones, bit-fields, references, those of virtual
+# bases.
+
+
+@dataclass(frozen=True)
+class WrongMember:
+    """The member *name* of the C++ class *struct*, whose type or offset in bytes is not that of the *field*."""
+
+    struct: str
+    name: str
+    type: str
+    offset: int
+    field: CField
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.name} at byte {self.offset} of {self.struct}"
+
+    @property
+    def expected(self) -> str:
+        return f"{self.field.type.cxx} {self.name} at byte {self.field.offset}"
+
+
+def _finders(called: Iterable[CalledFunction], space: str) -> Iterator[str]:
+    names = dict.fromkeys(field.name for each in called for field in _fields_of(each.prototype))
+    return (_FINDER.format(name=name, space=space) for name in names)
+
+
+def _fields_of(prototype: CPrototype) -> Iterator[CField]:
+    for c_type in (prototype.returns, *prototype.parameters):
+        yield from _all_fields(c_type)
+
+
+def _all_fields(c_type: CType) -> Iterator[CField]:
+    for field in c_type.fields:
+        yield field
+        yield from _all_fields(field.type)
+
+
+def _wrong_member(message: str, called: Sequence[CalledFunction]) -> tuple[CalledFunction, WrongMember] | None:
+    """Return the function that an assertion in NVRTC's *message* is about, and the member; None if it is about none."""
+    if (found := _WRONG_MEMBER.search(message)) is None:
+        return None
+    function, name, offset = called[int(found["number"])], found["name"], int(found["in_record"])
+    field = next(each for each in _fields_of(function.prototype) if (each.name, each.offset) == (name, offset))
+    return function, WrongMember(found["struct"], name, found["type"], int(found["offset"]), field)

@@ -51,7 +51,6 @@ def _write_empty(n: int) -> str:
 
 
 def read_templates(name: str) -> str:
-    """Return the C++ in a file of this package."""
     text = pkgutil.get_data(__package__, name)
     assert text is not None
     return text.decode().replace("$", "nca_")

@@ -70,12 +70,10 @@ class TranslationUnit:
         return cls(text, name, options, "ltoir" if target.lto else "cubin")
 
     def option(self, name: str) -> Any:
-        """Return the value of an option, ``None`` if it is not set."""
         return dict(self.options).get(name)
 
 
 def working_directory() -> str:
-    """Return the working directory; an empty text if it was removed."""
     try:
         return os.getcwd()
     except OSError:
@@ -91,7 +89,6 @@ def toolkit_include_paths() -> tuple[str, ...]:
 
 @functools.cache
 def fixed_include_paths() -> tuple[str, ...]:
-    """Return the include directories of installed packages."""
     numba_cuda = os.path.dirname(os.path.dirname(os.path.abspath(nvrtc.__file__)))
     major = nvrtc._get_nvrtc_version()[0]
     toolkit = _get_include_dir().info  # get_cuda_paths() also loads libNVVM
@@ -149,7 +146,6 @@ class UnitKeys:
         self.source = CacheKey("source", unit.name, self._parts(with_paths=False))
 
     def program(self, manifest: HeaderManifest) -> CacheKey:
-        """Return the key of the program with the headers of *manifest*."""
         headers = f"{len(manifest.headers)} files, sha256 {manifest.digest}"
         parts = self.headers.parts if manifest.has_path or self._has_lines else self._parts(with_paths=False)
         return CacheKey("program", self._unit.name, (*parts, ("headers", headers)))

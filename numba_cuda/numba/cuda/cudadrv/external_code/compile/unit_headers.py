@@ -110,7 +110,10 @@ class UnitHeaders:
         folder = None if unit.option("no_source_include") else os.path.dirname(unit.name)
         preincluded = (before,) if isinstance(before, str) else tuple(before)
         defined = tuple(unit.option("define_macro") or ())
-        return SourceText(unit.code.encode(), folder, search, preincluded, defined, fixed_include_paths())
+        undefined = unit.option("undefine_macro") or ()
+        undefined = (undefined,) if isinstance(undefined, str) else tuple(undefined)
+        code, packages = unit.code.encode(), fixed_include_paths()
+        return SourceText(code, folder, search, preincluded, defined, undefined, packages)
 
 
 def nvrtc_reports_headers() -> bool:

@@ -7,7 +7,6 @@
 ``timeline``          what a build did, how long each part took, and from which cache it came
 ``log``               the logger of the cache
 ``source_locations``  places in Python source, as errors and reports show them
-``short_tracebacks``  tracebacks without the frames of the compiler
 ``signal_handlers``   what a program's signal handlers raise, and blocks that they may not interrupt
 ====================  ==============================================================================
 """

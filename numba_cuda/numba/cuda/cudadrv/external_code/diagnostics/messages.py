@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 from numba_cuda_autolink.errors import bounded, printable
-
-from .short_tracebacks import short_traceback
+from numba_cuda_autolink.short_tracebacks import short_traceback
 
 _LONGEST_REPR = 120
 _LONGEST_LINE = 119  # characters of the first line of a message
@@ -42,12 +41,12 @@ def shown_log(log: str) -> str:
     return bounded(log, ": see the exception's .log")
 
 
-def with_short_first_line(message: str, whole: str = "") -> str:
-    """Return *message*; a first line that would be too long is cut, and it, or the part *whole* of it, follows."""
+def with_short_first_line(message: str) -> str:
+    """Return *message*; a first line that would be too long is cut, and it follows."""
     first, *others = message.split("\n")
     if len(first) <= _LONGEST_LINE:
         return message
-    return "\n".join([f"{first[: _LONGEST_LINE - 3]}...", f"  {whole or first}", *others])
+    return "\n".join([f"{first[: _LONGEST_LINE - 3]}...", f"  {first}", *others])
 
 
 def did_you_mean(wrong: object, names: Iterable[str]) -> str:
@@ -106,5 +105,4 @@ def items(what: str, values: Any, expected: str, most: int | None = None) -> lis
 
 
 def shown(value: Any, longest: int = _SHORT) -> str:
-    """Return a value's type and its repr, shortened to *longest* characters."""
     return "None" if value is None else f"{type(value).__name__} {safe_repr(value, longest)}"

@@ -17,8 +17,9 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from numba_cuda_autolink.short_tracebacks import running_shell
+
 from .messages import printable
-from .short_tracebacks import running_shell
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -41,7 +42,6 @@ def silence() -> Iterator[None]:
 
 
 def enabled() -> bool:
-    """Whether progress is shown."""
     if (
         _is_silent.get()
         or os.environ.get(VARIABLE) == "0"
@@ -57,7 +57,6 @@ def enabled() -> bool:
 
 
 def in_notebook() -> bool:
-    """Whether this process runs the cells of a notebook."""
     return type(running_shell()).__name__ == "ZMQInteractiveShell"
 
 
@@ -71,7 +70,6 @@ class NotebookLine:
         self._shown = display({"text/html": ""}, raw=True, display_id=True)
 
     def show(self, text: str, share: float | None = None) -> None:
-        """Show this *text*."""
         bar = "" if share is None else f'<progress value="{share:.3f}"></progress> '
         self._shown.update({"text/html": f"<pre>{bar}{html.escape(text)}</pre>" if text else ""}, raw=True)
 
@@ -176,13 +174,11 @@ class _NotebookSteps(threading.Thread):
         self._line = NotebookLine()
 
     def run(self) -> None:
-        """Draw the line twice a second."""
         with self._line:
             while not self._ended.wait(0.5):
                 self._line.show(self._display.text())
 
     def stop(self) -> None:
-        """Remove the line."""
         self._ended.set()
 
 

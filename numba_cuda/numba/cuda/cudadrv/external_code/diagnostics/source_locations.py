@@ -7,7 +7,7 @@ import ast
 import linecache
 import re
 
-from .short_tracebacks import running_shell
+from numba_cuda_autolink.short_tracebacks import running_shell
 
 _CELL = re.compile(r"(?:.*[/\\])?ipykernel_\d+[/\\]\d+\.py|<ipython-input-.*>")
 _LONGEST_LINE = 100
@@ -23,7 +23,6 @@ def cell_name(filename: str) -> str | None:
 
 
 def shown_file(filename: str) -> str:
-    """Return *filename*, or the name of the cell that it stands for."""
     return cell_name(filename) or filename
 
 
@@ -44,23 +43,19 @@ def with_place(message: str, place: str, filename: str, line: int) -> str:
 def _called(filename: str, line: int, message: str) -> tuple[int, int] | None:
     """Return the columns of the call in a *line* that *message* is about, None if that is not known."""
     try:
-        calls = [each for each in ast.walk(ast.parse("".join(linecache.getlines(filename)))) if _is_in(each, line)]
+        nodes = list(ast.walk(ast.parse("".join(linecache.getlines(filename)))))
     except (SyntaxError, ValueError):  # the file has changed
         return None
+    calls = [each for each in nodes if isinstance(each, ast.Call) and each.lineno == each.end_lineno == line]
     words = {word.lower() for word in re.findall(r"\w+", message)}
     named = [each for each in calls if _name(each) in words]
     calls = named if len(calls) > 1 else calls
     return _columns(calls[0], linecache.getline(filename, line)) if len(calls) == 1 else None
 
 
-def _is_in(node: ast.AST, line: int) -> bool:
-    return isinstance(node, ast.Call) and node.lineno == node.end_lineno == line
-
-
-def _name(call: ast.AST) -> str:
+def _name(call: ast.Call) -> str:
     """Return the last name of the function that *call* calls, in lower case: objects are named after their classes."""
-    function = call.func if isinstance(call, ast.Call) else call
-    function = function.value if isinstance(function, ast.Subscript) else function
+    function = call.func.value if isinstance(call.func, ast.Subscript) else call.func
     return str(getattr(function, "attr", getattr(function, "id", ""))).lower()
 
 

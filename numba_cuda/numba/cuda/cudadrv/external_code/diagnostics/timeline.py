@@ -38,7 +38,6 @@ class Span:
 
     @property
     def end(self) -> float:
-        """When it ended, in seconds since the epoch."""
         return self.start + self.seconds
 
 
@@ -63,7 +62,6 @@ _open: ContextVar[OpenSpan | None] = ContextVar("numba_cuda_autolink_span", defa
 
 @contextlib.contextmanager
 def recording(timeline: Timeline) -> Iterator[None]:
-    """Record what ends inside the ``with`` block in *timeline*."""
     token = _current.set(timeline)
     try:
         yield
@@ -75,44 +73,23 @@ def recording(timeline: Timeline) -> Iterator[None]:
 def span(kind: Kind, name: str) -> Iterator[OpenSpan]:
     """Record the ``with`` block as a span, unless it raises and is not `REFUSED`; in no measurable time. In a program
     that has imported the package ``nvtx`` it is also a range, which Nsight Systems shows."""
-    opened = OpenSpan()
-    with _nvtx_range(f"{kind}: {name}"):
-        if (timeline := _current.get()) is None:
+    opened, timeline, has_ended = OpenSpan(), _current.get(), False
+    with contextlib.ExitStack() as stack:
+        if (nvtx := sys.modules.get("nvtx")) is not None:
+            nvtx.push_range(f"{kind}: {name}", domain=NVTX_DOMAIN)
+            stack.callback(nvtx.pop_range, domain=NVTX_DOMAIN)
+        stack.callback(_open.reset, _open.set(opened))
+        # The clock that is compared between processes tells the beginning, and the one that never jumps the duration.
+        began, start = time.time(), time.perf_counter()
+        try:
             yield opened
-        else:
-            with _recorded(timeline, opened, kind, name):
-                yield opened
-
-
-@contextlib.contextmanager
-def _nvtx_range(text: str) -> Iterator[None]:
-    if (nvtx := sys.modules.get("nvtx")) is None:
-        yield
-        return
-    nvtx.push_range(text, domain=NVTX_DOMAIN)
-    try:
-        yield
-    finally:
-        nvtx.pop_range(domain=NVTX_DOMAIN)
-
-
-@contextlib.contextmanager
-def _recorded(timeline: Timeline, opened: OpenSpan, kind: str, name: str) -> Iterator[None]:
-    token = _open.set(opened)
-    # The clock that is compared between processes tells the beginning, and the one that never jumps the duration.
-    began, start = time.time(), time.perf_counter()
-    has_ended = False
-    try:
-        yield
-        has_ended = True
-    finally:
-        _open.reset(token)
-        if has_ended or opened.origin == REFUSED:
-            seconds, thread = time.perf_counter() - start, threading.get_native_id()
-            timeline.spans.append(Span(kind, name, began, seconds, opened.process, thread, opened.origin))
+            has_ended = True
+        finally:
+            if timeline is not None and (has_ended or opened.origin == REFUSED):
+                seconds, thread = time.perf_counter() - start, threading.get_native_id()
+                timeline.spans.append(Span(kind, name, began, seconds, opened.process, thread, opened.origin))
 
 
 def in_process(process: int) -> None:
-    """Note that the process with this id does the work of the innermost span."""
     if (opened := _open.get()) is not None:
         opened.process = process

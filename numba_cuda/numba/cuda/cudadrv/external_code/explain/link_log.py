@@ -36,7 +36,6 @@ _PTX_LINE = re.compile(r"ptx input, line (\d+)")
 
 
 def explain_failure(job: LinkJob, log: str) -> LinkError:
-    """Return the error that says what nvJitLink's *log* means."""
     if found := _TOO_MUCH.search(log):
         memory, remedy = _REMEDIES[found[1]]
         used, most = (f"{int(size, 16) / 1024:.1f}".removesuffix(".0") for size in found.group(2, 3))
@@ -113,23 +112,14 @@ def _unexplained(job: LinkJob, at_fault: list[Part], log: str) -> LinkError:
             f"what to do: rebuild that {at_fault[0].kind} for {job.plan.target.arch} with this toolkit; the log shows"
             " what the linker found wrong with it"
         )
-    return link_error(job.plan, _rejected(at_fault), *details, log=log)
-
-
-def _rejected(at_fault: Sequence[Part]) -> str:
-    """Return the diagnosis where only the log says what the linker found wrong."""
-    if not at_fault:
-        return "nvJitLink rejects the inputs together"
-    planned = at_fault[0].planned
-    return (
-        f"nvJitLink rejects {planned.input.kind} {planned.input.name!r}"
-        if planned
-        else "nvJitLink rejects its own code"
-    )
+    rejected = "the inputs together"
+    if at_fault:
+        planned = at_fault[0].planned
+        rejected = f"{planned.input.kind} {planned.input.name!r}" if planned else "its own code"
+    return link_error(job.plan, f"nvJitLink rejects {rejected}", *details, log=log)
 
 
 def _found_by_trial(job: LinkJob) -> tuple[list[Part], str]:
-    """Return the part that the linker refuses or does not survive alone, and what it reports."""
     with contextlib.suppress(TrialError):
         outcomes = run_trials(job.parts, [[index] for index in range(len(job.parts))], job.plan.target.arch)
         if (index := worst(outcomes)) is not None:

@@ -99,26 +99,31 @@ def does_not_compile(
 def wrong_types(
     plan: LinkPlan, planned: PlannedInput, error: PrototypeError, wrong: Sequence[WrongFunction]
 ) -> LinkError:
-    of_types = [each for each in wrong if each.declaration]
-    if not of_types:
-        return _wrong_members(plan, planned, error, wrong)
-    functions = [
-        line
-        for each in of_types
-        for line in (
-            f"got: {each.called.declaration} for {each.called.call}",
-            f"expected: {each.declaration}, as it is defined",
+    if of_types := [each for each in wrong if each.declaration]:
+        diagnosis = f"{of_types[0].called.symbol!r} is called with other types than it has"
+        pairs = [
+            (f"{each.called.declaration} for {each.called.call}", f"{each.declaration}, as it is defined")
+            for each in of_types
+        ]
+        remedy = _remedy(of_types)
+    else:
+        diagnosis = (
+            f"members of {wrong[0].members[0].struct}, in {wrong[0].called.symbol!r}, differ from the record's fields"
         )
-    ]
-    return link_error(
-        plan,
-        f"{of_types[0].called.symbol!r} is called with other types than it has",
-        f"defined by: {planned}",
-        *functions,
-        f"what to do: {_remedy(of_types)}",
-        log=error.log,
-        shown="",
-    )
+        pairs = [
+            (
+                ", ".join(map(str, each.members)),
+                f"{', '.join(it.expected for it in each.members)}, as in the record of {each.called.call}",
+            )
+            for each in wrong
+        ]
+        remedy = (
+            "list the fields of the dtype as the struct lists its members: np.dtype([...], align=True). Members that"
+            " have other names than the fields are not compared"
+        )
+    lines = [line for got, expected in pairs for line in (f"got: {got}", f"expected: {expected}")]
+    details = (f"defined by: {planned}", *lines, f"what to do: {remedy}")
+    return link_error(plan, diagnosis, *details, log=error.log, shown="")
 
 
 def _remedy(wrong: Sequence[WrongFunction]) -> str:
@@ -137,30 +142,6 @@ def _remedy(wrong: Sequence[WrongFunction]) -> str:
     return (
         "give the function the types of the call (autolink.cxx_type(x) is the C++ type of a parameter), or let the call"
         " convert them (Extern's args and returns)"
-    )
-
-
-def _wrong_members(
-    plan: LinkPlan, planned: PlannedInput, error: PrototypeError, wrong: Sequence[WrongFunction]
-) -> LinkError:
-    function, struct = wrong[0].called.symbol, wrong[0].members[0].struct
-    members = [
-        line
-        for each in wrong
-        for line in (
-            f"got: {', '.join(map(str, each.members))}",
-            f"expected: {', '.join(it.expected for it in each.members)}, as in the record of {each.called.call}",
-        )
-    ]
-    return link_error(
-        plan,
-        f"members of {struct}, in {function!r}, differ from the record's fields",
-        f"defined by: {planned}",
-        *members,
-        "what to do: list the fields of the dtype as the struct lists its members: np.dtype([...], align=True). Members"
-        " that have other names than the fields are not compared",
-        log=error.log,
-        shown="",
     )
 
 

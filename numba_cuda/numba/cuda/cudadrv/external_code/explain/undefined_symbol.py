@@ -38,7 +38,6 @@ _REMEDY_FOR_VARIABLES = (
 
 
 def symbol_in_log(log: str) -> str | None:
-    """Return the first undefined symbol that the linker's *log* names, or ``None``."""
     found = _UNDEFINED.search(log)
     return next(group for group in found.groups() if group) if found else None
 
@@ -59,12 +58,12 @@ def symbol_in_parts(job: LinkJob) -> str | None:
 
 
 def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
-    """Return the error for an undefined *symbol*."""
     declared = _declarations(job, symbol)
     is_variable = bool(declared) or symbol == undefined_variable(log)
     external = [part for part in job.parts if part.planned is not None]
     defined = {part: names for part in external if (names := _names_in(part, job.plan.target)) is not None}
-    near, remedy = _similar_names(symbol, _variables_among(defined) if is_variable else defined)
+    variables = {part: names for part, names in defined.items() if part.planned and part.planned.input.variable}
+    near, remedy = _similar_names(symbol, variables if is_variable else defined)
     if is_variable and near:
         remedy = "give the autolink.Variable the name that it has in C++, or the other way round"
     if any(f"AUTOLINK_{symbol}\n".encode() in each.input.code for each in job.plan.inputs):
@@ -87,15 +86,9 @@ def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
 
 
 def _declarations(job: LinkJob, symbol: str) -> list[str]:
-    """Return where CUDA C++ declares *symbol* as a variable that other code defines."""
     sources = [each for each in job.plan.inputs if each.input.kind is kinds.CUDA]
     found = [(each, extern_declaration(each.input.code.decode(), symbol)) for each in sources]
     return [f"declared by: {each}, line {declaration[1]}" for each, declaration in found if declaration is not None]
-
-
-def _variables_among(defined: Mapping[Part, frozenset[str]]) -> dict[Part, frozenset[str]]:
-    """Return the parts that are variables of Python, with their names."""
-    return {part: names for part, names in defined.items() if part.planned and part.planned.input.variable is not None}
 
 
 def _definitions(names: frozenset[str] | None) -> str:
@@ -107,7 +100,6 @@ def _definitions(names: frozenset[str] | None) -> str:
 
 
 def _names_in(part: Part, target: Target) -> frozenset[str] | None:
-    """Return the symbols that *part* defines; ``None`` if they cannot be read."""
     source = part.planned.input if part.planned is not None else None
     if source is not None and source.kind is kinds.BITCODE:
         return frozenset(bitcode.defined(source) or ()) or None
@@ -124,11 +116,8 @@ def _names_in(part: Part, target: Target) -> frozenset[str] | None:
 
 
 def _similar_names(symbol: str, defined: Mapping[Part, Iterable[str]]) -> tuple[list[str], str]:
-    """Return what is defined under a name similar to *symbol*, and what to do about it."""
-    mangled = [
-        (part, name) for part, names in defined.items() for name in names if mangled_names.base_name(name) == symbol
-    ]
-    mangled = [(part, name) for part, name in mangled if name != symbol]
+    every = [(part, name) for part, names in defined.items() for name in names]
+    mangled = [(part, name) for part, name in every if mangled_names.base_name(name) == symbol != name]
     if mangled:
         near = [f"{part.origin} defines {mangled_names.readable(name)}, as C++: {name}" for part, name in mangled]
         return near, f'declare it extern "C" __device__, so that its name in the code is {symbol!r}'
@@ -142,7 +131,7 @@ def _similar_names(symbol: str, defined: Mapping[Part, Iterable[str]]) -> tuple[
 
 def _mangled_in_ltoir(job: LinkJob, external: Iterable[Part], symbol: str) -> tuple[list[str], str]:
     """Return whether LTO-IR, whose names cannot be listed, defines the C++ name that *symbol* would have."""
-    candidates = mangled_names.possible_names(symbol, job.kernel_code.prototypes[symbol])
+    candidates = mangled_names.possible_names(symbol, job.kernel_code.sites[symbol][0].prototype)
     for part in external:
         if part.kind is kinds.LTO_IR and candidates:
             name = ltoir_probes.defined_in_ltoir(part.code, candidates, job.plan.target.arch)

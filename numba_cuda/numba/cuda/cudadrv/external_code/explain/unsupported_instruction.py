@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from ..compile import nvrtc_log, programs
 from ..inputs import kinds
-from ..inputs.link_input import LinkInput, LinkInputError
+from ..inputs.link_input import LinkInput
 from ..link import ltoir_probes
-from ..link.linker_input import Linkable, options_for
-from ..link.nvjitlink import TrialError, link_in_helper
 from ..plan.errors import LinkError, link_error
 from ..plan.kernel_code import KernelCode
 from ..plan.link_plan import LinkPlan, PlannedInput
@@ -36,17 +34,15 @@ _ARCHITECTURES = ("75", "80", "86", "87", "89", "90", "90a", "100", "100a", "103
 
 
 def unsupported_in(log: str) -> re.Match[str] | None:
-    """Return ptxas's message in *log* of an instruction that the architecture does not have, or ``None``."""
     return _UNSUPPORTED.search(log)
 
 
 def unsupported_in_link(job: LinkJob, found: re.Match[str], log: str) -> LinkError:
-    """Return the error for the *found* message in the *log* of a link."""
     named = [part for part in job.parts if part.name and part.name in log]
     if named and named[0].kind is kinds.PTX:
         return _error(job.plan, [named[0].origin], found, named[0].code, log)
     arch, symbols = job.plan.target.arch, job.kernel_code.undefined
-    ptx = _linked([part for part in job.parts if part.kind is kinds.LTO_IR], arch, "ptx")
+    ptx = ltoir_probes.linked_code([part for part in job.parts if part.kind is kinds.LTO_IR], arch, "ptx")
     of_parts = [(part, _ptx_of(part, symbols, arch)) for part in job.parts]
     if not _line(ptx, found)[1]:  # it is in a function that only machine code calls
         ptx = next((text for _, text in of_parts if _line(text, found)[1]), ptx)
@@ -57,7 +53,6 @@ def unsupported_in_link(job: LinkJob, found: re.Match[str], log: str) -> LinkErr
 def unsupported_in_source(
     plan: LinkPlan, source: PlannedInput, kernel_code: KernelCode, found: re.Match[str], log: str
 ) -> LinkError:
-    """Return the error for the *found* message in NVRTC's *log* of a *source* that it compiles to machine code."""
     target = dataclasses.replace(plan.target, lto=True)
     code = programs.compiled(source.input, target).code
     return _error(
@@ -94,7 +89,6 @@ def _text(ptx: bytes | None) -> str:
 
 
 def _line(ptx: bytes | None, found: re.Match[str]) -> tuple[int, str]:
-    """Return the line of *ptx* that ptxas means, or the first that has what ptxas names."""
     lines = [line.strip() for line in _text(ptx).splitlines()]
     number, wanted = int(found["line"]), _words(found["what"])
     if number <= len(lines) and wanted <= _words(lines[number - 1]):
@@ -109,24 +103,11 @@ def _words(text: str) -> set[str]:
 
 def _first_with(ptx: bytes | None, arch: str) -> str | None:
     """Return the first architecture for which *ptx* compiles, of *arch* with a suffix and those that came later."""
-    return next((other for other in _others(arch) if ptx is not None and _compiles(ptx, other)), None)
-
-
-def _others(arch: str) -> Iterator[str]:
     number = int(re.sub(r"\D", "", arch))
-    for other in _ARCHITECTURES:
-        if int(other.rstrip("a")) >= number and f"sm_{other}" != arch:
-            yield f"sm_{other}"
+    later = [f"sm_{other}" for other in _ARCHITECTURES if int(other.rstrip("a")) >= number and f"sm_{other}" != arch]
+    return next((other for other in later if ptx is not None and _compiles(ptx, other)), None)
 
 
 def _compiles(ptx: bytes, arch: str) -> bool:
     text = re.sub(rb"\.target\s+sm_\w+", b".target " + arch.encode(), ptx, count=1)
-    return _linked([LinkInput(kinds.PTX, text, name="generated")], arch, "cubin") is not None
-
-
-def _linked(inputs: Sequence[Linkable], arch: str, output: str) -> bytes | None:
-    try:
-        outcome = link_in_helper(inputs, options_for(inputs, arch, ptx=(output == "ptx") or None), output)
-    except (TrialError, LinkInputError):
-        return None
-    return outcome.code if outcome.ok else None
+    return ltoir_probes.linked_code([LinkInput(kinds.PTX, text, name="generated")], arch, "cubin") is not None

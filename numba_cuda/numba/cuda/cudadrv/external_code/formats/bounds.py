@@ -12,13 +12,11 @@ _LONGEST_NAME = 1 << 16
 
 
 def check_range(code: bytes, offset: int, size: int, what: str) -> None:
-    """Check that *code* has *size* bytes at *offset*."""
     if offset + size > len(code):
         raise FormatError(f"its {what} ends at byte {offset + size} of {len(code)}: it is truncated or damaged")
 
 
 def unpack(layout: struct.Struct, code: bytes, offset: int, what: str) -> tuple[Any, ...]:
-    """Return the fields of *layout* at *offset*."""
     left = max(len(code) - offset, 0)
     if left < layout.size:
         raise FormatError(f"{what} takes {layout.size} bytes, and {left} are left: it is truncated or damaged")

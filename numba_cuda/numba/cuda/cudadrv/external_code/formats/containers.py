@@ -54,16 +54,19 @@ def pieces(kind: str, code: bytes) -> Iterator[Piece]:
 
 
 def has_compressed_piece(kind: str, code: bytes) -> bool:
-    """Return whether a piece of *code* is compressed and cannot be read here."""
-    return any(piece.code is None for piece in _known_pieces(kind, code))
+    return any(piece.code is None for piece in known_pieces(kind, code))
 
 
 def has_ltoir(kind: str, code: bytes) -> bool:
-    """Return whether *code* is LTO-IR, or has a piece that is."""
-    return any(piece.kind == "LTO-IR" for piece in _known_pieces(kind, code))
+    return any(piece.kind == "LTO-IR" for piece in known_pieces(kind, code))
 
 
-def _known_pieces(kind: str, code: bytes) -> Iterator[Piece]:
+def readable_pieces(kind: str, code: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield kind and content of the pieces of *code* that can be read."""
+    return ((piece.kind, piece.code) for piece in known_pieces(kind, code) if piece.code is not None)
+
+
+def known_pieces(kind: str, code: bytes) -> Iterator[Piece]:
     """Yield the pieces of *code*, up to what is wrong with its format."""
     with contextlib.suppress(FormatError):
         yield from pieces(kind, code)

@@ -53,12 +53,10 @@ class Elf:
     sections: tuple[Section, ...]
 
     def section(self, name: str) -> Section | None:
-        """Return the first section called *name*, or ``None``."""
         return next((section for section in self.sections if section.name == name), None)
 
     @property
     def symbol_table(self) -> Section | None:
-        """The section that holds the symbols, or ``None``."""
         return next((section for section in self.sections if section.type == SHT_SYMTAB), None)
 
 
@@ -74,7 +72,6 @@ class ElfSymbol(NamedTuple):
 
     @property
     def is_defined(self) -> bool:
-        """Whether this file defines the symbol."""
         return self.section != 0
 
 

@@ -26,12 +26,10 @@ class LtoIr:
 
     @property
     def version(self) -> str:
-        """Its versions as text."""
         (c, d), (i, j) = self.container_version, self.ir_version
         return f"container {c}.{d}, NVVM IR {i}.{j}"
 
     def is_newer_than(self, other: LtoIr) -> bool:
-        """Return whether a toolkit that knows *other* may not know this."""
         return self.container_version > other.container_version or self.ir_version > other.ir_version
 
 

@@ -81,7 +81,6 @@ def base_name(symbol: str) -> str:
 
 
 def _parse(symbol: str) -> tuple[list[str], str] | None:
-    """Return the names, outermost first, and what follows them."""
     opening = _OPENING.match(symbol)
     if opening is None:
         return None

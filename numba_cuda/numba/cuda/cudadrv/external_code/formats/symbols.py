@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from numba_cuda_autolink.errors import FormatError
 from numba_cuda_autolink.ptx import ptx_symbols
 
-from .containers import pieces, read_archive
+from .containers import read_archive, readable_pieces
 from .cubin import kernels_of
 from .elf import ELF_MAGIC, FUNCTION, GLOBAL, elf_symbols, read_elf
 
@@ -59,22 +59,19 @@ def find_undefined(kind: str, code: bytes) -> frozenset[str]:
 
 
 def kernels_in(kind: str, code: bytes) -> frozenset[str]:
-    """Return the kernels that code of *kind* defines, as far as it can be read."""
     found: set[str] = set()
     with contextlib.suppress(FormatError):
-        for piece in pieces(kind, code):
-            if piece.code is not None and piece.kind == "cubin":
-                found |= kernels_of(piece.code)
-            elif piece.code is not None and piece.kind == "PTX":
-                found |= {symbol.name for symbol in ptx_symbols(piece.code) if symbol.space == "entry"}
+        for of_piece, content in readable_pieces(kind, code):
+            if of_piece == "cubin":
+                found |= kernels_of(content)
+            elif of_piece == "PTX":
+                found |= {symbol.name for symbol in ptx_symbols(content) if symbol.space == "entry"}
     return frozenset(found)
 
 
 def _readable(kind: str, code: bytes) -> Iterator[Symbols]:
-    with contextlib.suppress(FormatError):
-        for piece in pieces(kind, code):
-            if piece.code is not None and (symbols := symbols_of(piece.kind, piece.code)) is not None:
-                yield symbols
+    found = (symbols_of(*piece) for piece in readable_pieces(kind, code))
+    return (symbols for symbols in found if symbols is not None)
 
 
 def host_functions(kind: str, code: bytes) -> frozenset[str]:

@@ -107,7 +107,6 @@ def _archive_fault(code: bytes) -> str:
 
 
 def _check_cubins(kind: str, code: bytes) -> bool:
-    """Check the cubins in a fatbin or archive; return whether it holds any code."""
     from .containers import pieces
     from .cubin import check_tables
     from .elf import read_elf

@@ -74,6 +74,7 @@ class FolderNames:
         return self._names is None or name in self._names
 
 
+@functools.lru_cache(4096)  # each name is looked for in several directories
 def listed_name(path: str) -> str:
     """Return the first name of *path*, to be looked for in `FolderNames`, or ``""`` if it may be there under another:
     some file systems know names in either case, or short forms of them."""
@@ -82,8 +83,14 @@ def listed_name(path: str) -> str:
 
 
 class Header(NamedTuple):
-    """A header as it was read: the state that its file had, and the SHA-256 of its content as hexadecimal digits."""
+    """A header as it was read: the state that its file had, and the SHA-256 of its content as hexadecimal digits; empty
+    if a compile only probes for the file."""
 
     path: str
     state: FileState
     sha256: str
+
+    @property
+    def is_read(self) -> bool:
+        """Whether a compile reads it."""
+        return bool(self.sha256)

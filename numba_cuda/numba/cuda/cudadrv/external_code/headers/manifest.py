@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .scan import Found, SourceText
 
 # Raised when the meaning of a stored manifest changes.
-MANIFEST_FORMAT = "5"
+MANIFEST_FORMAT = "6"
 
 # How long, in seconds, the headers of installed packages count as unchanged after a look at them.
 PACKAGES_INTERVAL = 1.0
@@ -134,8 +134,8 @@ class HeaderManifest:
 
     @property
     def size(self) -> int:
-        """The size of all headers in bytes."""
-        return sum(header.state[0] for header in self.headers)
+        """The size of all headers that are read, in bytes."""
+        return sum(header.state[0] for header in self.headers if header.is_read)
 
     @functools.cached_property
     def is_settled(self) -> bool:
@@ -162,7 +162,7 @@ class HeaderManifest:
 
         Files that were neither touched nor too new are not read.
         """
-        from .scan import read_header
+        from .scan import present_header, read_header
 
         now = time.time_ns()
         if not self.links_unchanged():
@@ -171,7 +171,7 @@ class HeaderManifest:
         for header in self.headers:
             if state_of(header.path) != header.state or not is_settled(header.state, self.recorded):
                 try:
-                    again, _ = read_header(header.path)
+                    again = read_header(header.path)[0] if header.is_read else present_header(header.path)
                 except (OSError, ValueError):
                     return None
                 if again.sha256 != header.sha256:

@@ -9,6 +9,7 @@ the include paths, like a name in angle brackets. Paths are spelled as in ``__FI
 
 from __future__ import annotations
 
+import errno
 import functools
 import hashlib
 import os
@@ -27,7 +28,7 @@ from .preprocessor import ANGLED, EVERY, Definition, Directives
 class Found:
     """The result of a scan."""
 
-    headers: dict[str, Header] = field(default_factory=dict)  # by path, in order of discovery
+    headers: dict[str, Header] = field(default_factory=dict)  # by path
     # The names that were not found, by the directory in which they were looked up (``""``: the working directory).
     absent: dict[str, dict[str, None]] = field(default_factory=dict)
     # Directories with headers that were read under another spelling of their path, and the real paths of these.
@@ -48,17 +49,19 @@ class SourceText:
     search: tuple[str, ...]  # the include paths, in order
     preincluded: tuple[str, ...] = ()  # the names of headers included before its first line
     defined: tuple[tuple[str, str], ...] = ()  # the macros that options define, and their values
+    undefined: tuple[str, ...] = ()  # the macros that options undefine
     packages: tuple[str, ...] = ()  # the include paths of installed packages, whose paths are not the user's
 
     def scan(self, traced: Iterable[str] = ()) -> Found:
         """Find the headers; *traced* are paths that NVRTC is known to read, whatever the text says."""
         return Scan(self).run(traced)
 
-    @property
-    def text(self) -> bytes:
-        """What the macros that options define stand for, and the code."""
-        options = "".join(f"{value} \n" for _, value in self.defined)
-        return options.encode() + self.code
+    @functools.cached_property
+    def directives(self) -> tuple[Directives, Directives]:
+        """The directives of the options and of the code."""
+        options = b"".join(b"#define %s %s\n" % (name.encode(), value.encode()) for name, value in self.defined)
+        options += b"".join(b"#undef %s\n" % name.encode() for name in self.undefined)
+        return Directives.of(options), Directives.of(self.code)
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -76,7 +79,7 @@ class Scan:
         self._texts: list[tuple[str, Directives, str | None]] = []  # taken, with the directory of each
         self._pending: list[tuple[str, Directives]] = []
         self._macros, self._probing = Macros(()), frozenset[bytes]()
-        self._looked_up: set[tuple[str, str, str | None]] = set()
+        self._looked_up: set[tuple[str, str, str | None, bool]] = set()
         self._followed: dict[tuple[str, str], str] = {}
         self._names_in = functools.cache(FolderNames)
         self._is_file = functools.cache(is_regular_file)
@@ -105,7 +108,7 @@ class Scan:
         self._begin()
         self._follow()
         for path in traced:
-            if path not in self.found.headers:
+            if path not in self.found.headers or not self.found.headers[path].is_read:
                 self._take_traced(path)
         return self.found
 
@@ -114,9 +117,9 @@ class Scan:
         if self._texts:
             return
         source = self.source
-        options = b"".join(b"#define %s %s\n" % (name.encode(), value.encode()) for name, value in source.defined)
-        self._take("", Directives.of(options), None)
-        self._take("", Directives.of(source.code), source.folder)
+        options, code = source.directives
+        self._take("", options, None)
+        self._take("", code, source.folder)
         for name in source.preincluded:
             self._look_up(EVERY, name, source.folder)
 
@@ -126,6 +129,8 @@ class Scan:
             self._doubt(path, directives.unclear or "it uses the time of the compile")
         for form, name in directives.names:
             self._look_up(form, name, folder)
+        for form, name in directives.probes:
+            self._look_up(form, name, folder, is_read=False)
 
     def _doubt(self, path: str, why: str) -> None:
         self.found.unclear = self.found.unclear or (path or "the source", why)
@@ -149,58 +154,57 @@ class Scan:
                     self.found.computed.append(path)
         try:
             probing = self._probing = macros.probing()
-            for path, _, folder in self._texts if probing else ():
-                for probed in macros.probed(self._text(path), probing):
-                    self._look_up(EVERY, probed, folder)
+            for _, directives, folder in self._texts if probing else ():
+                for probed in macros.probed(directives.text, probing):
+                    self._look_up(EVERY, probed, folder, is_read=False)
         except UnknownTextError as error:
             self._doubt("", f"the macro {error} probes for a header that the text does not show")
         if not self._pending:
-            own = (path for path, _, _ in self._texts if not self._is_packaged(path))
-            self.found.has_path = any(macros.contain_path(self._text(path)) for path in own)
+            own = (directives for path, directives, _ in self._texts if not self._is_packaged(path))
+            self.found.has_path = any(macros.contain_path(directives.text) for directives in own)
         return bool(self._pending)
-
-    def _text(self, path: str) -> bytes:
-        try:
-            return read_with_status(path)[0] if path else self.source.text
-        except OSError:  # it was removed meanwhile, which its state will show
-            return b""
 
     def probed_by(self, source: SourceText) -> frozenset[str]:
         """Return the names of the headers that the text of *source* probes for through the macros that this scan found.
         Raise `UnknownTextError` if the texts do not show one."""
-        return frozenset(self._macros.probed(source.text, self._probing) if self._probing else ())
+        texts = source.directives if self._probing else ()
+        return frozenset(name for each in texts for name in self._macros.probed(each.text, self._probing))
 
     def may_contain_path(self, source: SourceText) -> bool:
         """Whether the text of *source* may put its path into the code, through the macros that this scan found."""
-        return self._macros.contain_path(source.text)
+        return any(self._macros.contain_path(each.text) for each in source.directives)
 
     def _is_packaged(self, path: str) -> bool:
         return any(_below(folder, path) is not None for folder in self.source.packages)
 
-    def _look_up(self, form: str, name: str, folder: str | None) -> None:
+    def _look_up(self, form: str, name: str, folder: str | None, *, is_read: bool = True) -> None:
+        """Look for the header *name*, which a compile reads, or only probes for if it *is_read* not."""
         if form == ANGLED:
             folder = None
-        if (form, name, folder) in self._looked_up:
+        if not self._looked_up.isdisjoint(((form, name, folder, True), (form, name, folder, is_read))):
             return
-        self._looked_up.add((form, name, folder))
+        self._looked_up.add((form, name, folder, is_read))
         first = listed_name(name)
         for base in self._folders if folder is None else (folder, *self._folders):
-            if self._take_file(base, name, first) and form != EVERY:
+            if self._take_file(base, name, first, is_read=is_read) and form != EVERY:
                 return
 
-    def _take_file(self, base: str, name: str, first: str) -> bool:
-        """Read the header *name* below *base* if there is one, else note its absence; return whether there is."""
+    def _take_file(self, base: str, name: str, first: str, *, is_read: bool = True) -> bool:
+        """Take the header *name* below *base* if there is one, else note its absence; return whether there is."""
         if self._names_in(base).may_contain(first):
             path = os.path.join(base, name)
             # Toolkits have few folders in common. NVRTC would wait for what is neither a file nor a directory.
             if self._is_folder(os.path.dirname(path) or os.curdir) and self._is_file(path):
-                self._read(path)
+                if is_read:
+                    self._read(path)
+                elif path not in self.found.headers:
+                    self.found.headers[path] = present_header(path)
                 return True
         self.found.absent.setdefault(base, {})[name] = None
         return False
 
     def _read(self, path: str) -> None:
-        if path in self.found.headers:
+        if path in self.found.headers and self.found.headers[path].is_read:
             return
         self.found.headers[path], directives = read_header(path)
         # Headers that include each other as "../b/b.h" and "../a/a.h" get longer and longer spellings: each file is
@@ -264,6 +268,13 @@ def moved(path: str, roots: Sequence[str], packages: Sequence[str]) -> str:
 _read_before: dict[str, tuple[int, Header, Directives]] = {}
 _MOST_REMEMBERED = 20_000
 _LARGEST = 256 << 20  # bytes of a header; a larger one is an error before NVRTC reads it
+
+
+def present_header(path: str) -> Header:
+    """Return the header at *path*, which a compile only probes for. Raise `OSError` if it is not a regular file."""
+    if not is_regular_file(path):
+        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+    return Header(path, state_of(path), "")
 
 
 def read_header(path: str) -> tuple[Header, Directives]:

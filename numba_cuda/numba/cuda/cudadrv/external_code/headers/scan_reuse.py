@@ -53,4 +53,4 @@ def remember(scan: Scan, manifest: HeaderManifest) -> None:
 
 
 def _likeness(source: SourceText) -> tuple[SourceText, Directives]:
-    return dataclasses.replace(source, code=b""), Directives.of(source.code)
+    return dataclasses.replace(source, code=b""), source.directives[1]

@@ -76,7 +76,6 @@ class CalledFunction:
 
     @property
     def declaration(self) -> str:
-        """The function as the call declares it in C."""
         return self.prototype.declaration(self.symbol)
 
     @property
@@ -86,7 +85,6 @@ class CalledFunction:
 
     @property
     def types(self) -> str:
-        """The types as C++ template arguments, which are all that an assertion depends on."""
         return ", ".join(map(_pattern, (self.prototype.returns, *self.prototype.parameters)))
 
 

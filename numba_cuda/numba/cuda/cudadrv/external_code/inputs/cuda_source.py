@@ -155,7 +155,6 @@ class CUDASource(CUSource):
 
 
 def folders_given(what: str, paths: Any) -> list[str]:
-    """Return the directories *paths*, one or any number, which messages call *what*."""
     if isinstance(paths, (str, os.PathLike)):
         paths = (paths,)
     return [messages.path(what, each) for each in messages.items(what, paths, "a list of directories", _MOST)]

@@ -37,7 +37,6 @@ class LinkInputError(PrintableError, ValueError):
 
     @classmethod
     def unknown_item(cls, item: Any) -> LinkInputError:
-        """Return the error for an *item* of a type that cannot be linked."""
         hint = ""
         if inspect.iscoroutine(item):
             item.close()  # or Python warns that nobody awaited it
@@ -54,24 +53,11 @@ class LinkInputError(PrintableError, ValueError):
 
 @dataclass(frozen=True)
 class LinkInput:
-    """One piece of code to link. Two are equal if their kind, content and compile options are.
+    """One piece of code to link: source as UTF-8, with *options* of how to compile CUDA C++. Two are equal if their
+    kind, content and compile options are.
 
-    Attributes
-    ----------
-    kind:
-        One of `KINDS`.
-    code:
-        The code's bytes; source text as UTF-8.
-    options:
-        How to compile CUDA C++ source.
-    name:
-        Its name in messages.
-    setup_callback, teardown_callback:
-        Called with the loaded module, and before it is unloaded.
-    nrt:
-        Whether it needs numba-cuda's runtime.
-    variable:
-        The variable that it defines, if it is one that the host sets.
+    The callbacks are called with the loaded module, and before it is unloaded. *nrt* is whether it needs numba-cuda's
+    runtime, and *variable* what it defines, if that is a variable that the host sets.
     """
 
     kind: Kind
@@ -140,14 +126,13 @@ class LinkInput:
         return self.kind.linkable(code, nrt=self.nrt, **others)
 
 
-def line_marker(name: str, line: int = 1) -> str:
-    """Return the directive after which NVRTC's messages count the lines of *name*, from *line* on."""
+def line_marker(name: str) -> str:
+    """Return the directive after which NVRTC's messages count the lines of *name*."""
     quoted = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
-    return f'#line {line} "{quoted}"\n'
+    return f'#line 1 "{quoted}"\n'
 
 
 def is_item(item: Any) -> bool:
-    """Return whether *item* is of a type that `from_item` takes."""
     return isinstance(item, (LinkableCode, ObjectCode, str, os.PathLike)) or type(item).__module__ == _OTHER_LINKABLES
 
 
@@ -240,7 +225,6 @@ def _text_fault(text: str) -> str:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts in the fields of compile options."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, tuple):

@@ -4,8 +4,7 @@
 =====================  =====================================================================
 ``checked_link``       a link that no cache has, with the checks of its parts and its result
 ``duplicate_symbols``  symbols that two inputs define
-``prototype_checks``   calls whose parameters are not those of the function
-``hidden_prototypes``  the functions of LTO-IR and of compressed code
+``prototype_checks``   calls whose parameters are not those of the function, also of LTO-IR
 ``ltoir_probes``       links made only to read LTO-IR, and what logs report of symbols
 ``ltoir_symbols``      which LTO-IR defines and references what
 ``nvjitlink``          links in a child process, for inputs that may crash the linker

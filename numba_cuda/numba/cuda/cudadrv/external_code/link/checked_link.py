@@ -17,10 +17,9 @@ from ..plan.variable_checks import undefined_variable
 from ..platform.child_process import ChildStartError
 from .crash_history import find_doubted, remember
 from .duplicate_symbols import check_readable_duplicates, duplicate_error, find_duplicate
-from .hidden_prototypes import all_interfaces
 from .linker_input import LinkJob, list_origins
 from .nvjitlink import TrialError, link_here, link_in_helper, run_trials
-from .prototype_checks import Interface, check_no_kernel_is_called, check_signatures
+from .prototype_checks import Interface, all_interfaces, check_no_kernel_is_called, check_signatures
 
 _NEEDS_DEVICE_RUNTIME = re.compile(r"(?:Unresolved extern function|Undefined reference to) '(?:__cudaCDP2|cuda)\w*'")
 # A link may unroll and inline, but no input allows more than this many bytes for each of its own, and these besides.

@@ -39,7 +39,6 @@ def find_doubted(job: LinkJob) -> list[Part]:
 
 
 def remember(job: LinkJob, parts: Iterable[Part]) -> None:
-    """Note that a link with *parts* succeeded."""
     parts = list(parts)
     for part in parts:
         current_store().put(_key(job, (part,)), _SURVIVED)

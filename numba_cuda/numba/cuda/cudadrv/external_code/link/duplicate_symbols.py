@@ -44,7 +44,6 @@ def check_readable_duplicates(job: LinkJob) -> None:
 
 
 def duplicate_error(job: LinkJob, duplicate: Duplicate, log: str = "") -> LinkError:
-    """Return the error for a symbol that two parts define."""
     symbol, *parts = duplicate
     return link_error(
         job.plan,
@@ -132,7 +131,6 @@ def find_duplicate(
 
 
 def _readable(parts: Sequence[Part]) -> tuple[dict[str, Part], Duplicate | None]:
-    """Return which part defines each symbol that can be read, and the first that two of *parts* define."""
     defined: dict[str, Part] = {}
     for part in parts:
         for symbol in sorted(symbols.find_defined(part.kind.name, part.code)):

@@ -37,7 +37,6 @@ class LinkedInput:
 
     @classmethod
     def of(cls, planned: PlannedInput, compiled: CompiledCode | None = None) -> LinkedInput:
-        """Return the record of a *planned* input."""
         item, parts = planned.input, tuple(map(cls.of, planned.members))
         return cls(item.kind.name, item.name, len(item.code), sha256(item.code), planned.origins, compiled, parts)
 
@@ -58,5 +57,4 @@ class LinkRecord:
 
 
 def sha256(code: bytes) -> str:
-    """Return the digest of *code*, as ``sha256sum`` prints it for a file."""
     return hashlib.sha256(code).hexdigest()

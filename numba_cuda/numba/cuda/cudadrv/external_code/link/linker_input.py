@@ -16,7 +16,7 @@ from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
 from ..plan.kernel_code import KernelCode
 from ..plan.link_plan import LinkPlan, PlannedInput
-from .link_record import CompiledCode, LinkedInput, sha256
+from .link_record import CompiledCode
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,15 +33,7 @@ class Part:
 
     @property
     def origin(self) -> str:
-        """Where it comes from, for messages."""
         return "the kernel's own code" if self.planned is None else str(self.planned)
-
-    @property
-    def record(self) -> LinkedInput:
-        """What is remembered of it."""
-        if self.planned is not None:
-            return LinkedInput.of(self.planned, self.compiled)
-        return LinkedInput(self.kind.name, self.name, len(self.code), sha256(self.code))
 
 
 @dataclass(frozen=True)
@@ -59,12 +51,10 @@ class LinkJob:
 
     @property
     def has_ltoir(self) -> bool:
-        """Whether the link needs link-time optimisation."""
         return any(part.kind is kinds.LTO_IR for part in self.parts)
 
 
 def list_origins(parts: Sequence[Part]) -> str:
-    """Return the origins of *parts*, for a message."""
     return "; ".join(part.origin for part in parts)
 
 

@@ -47,7 +47,6 @@ def definers_in_ltoir(modules: Sequence[Linkable], symbol: str, arch: str) -> li
 
 
 def definitions_of(names: tuple[str, ...], arch: str) -> bytes:
-    """Return LTO-IR that defines functions called *names*."""
     return _module(names, arch, is_kernel=False)
 
 
@@ -71,7 +70,12 @@ def ptx_of_ltoir(
     *names*; ``None`` if they do not link. Without *optimize*, nothing is inlined or left out of a body, and the link
     takes a tenth of the time."""
     how: dict[str, Any] = {} if optimize else {"optimization_level": 0}
-    outcome = _link([_module(names, arch), *modules], arch, "ptx", **how)
+    return linked_code([_module(names, arch), *modules], arch, "ptx", **how)
+
+
+def linked_code(modules: Sequence[bytes | Linkable], arch: str, output: str, **how: Any) -> bytes | None:
+    """Return the code of a link of *modules*, LTO-IR if they are bytes; ``None`` if they do not link."""
+    outcome = _link(modules, arch, output, **how)
     return outcome.code if outcome.ok else None
 
 
@@ -87,7 +91,6 @@ def relocatable_cubin(code: Linkable, arch: str) -> bytes | None:
 def _link(
     modules: Sequence[bytes | Linkable], arch: str, output: str = "cubin", *, isolated: bool = True, **how: Any
 ) -> Outcome:
-    """Link LTO-IR *modules* with the linker options *how*, in a child process if *isolated*."""
     try:
         inputs = [
             LinkInput(LTO_IR, each, name=f"module {number}") if isinstance(each, bytes) else each

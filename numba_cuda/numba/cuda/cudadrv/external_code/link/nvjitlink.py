@@ -64,7 +64,6 @@ def run_trials(
 
 
 def multiply_defined(log: str) -> str | None:
-    """Return the symbol that a linker's *log* says two LTO-IR inputs define, or ``None``."""
     found = _MULTIPLY_DEFINED.search(log)
     return found[1] if found else None
 
@@ -76,7 +75,6 @@ def link_in_helper(inputs: Sequence[Linkable], options: Sequence[str], output: s
 
 
 def link_here(inputs: Sequence[Linkable], options: Sequence[str], output: str = "cubin") -> Outcome:
-    """Link *inputs* to *output* (``"cubin"`` or ``"ptx"``) in this process."""
     ok, log, code = nvjitlink_child.link([(_type(item), item.code, item.name) for item in inputs], options, output)
     return Outcome(ok, log, code=code)
 
@@ -95,7 +93,6 @@ helpers = ChildPool.of_process(_start)
 def _run(
     children: ChildPool[ChildProcess], inputs: Sequence[Linkable], links: Sequence[_Link], timeout: float
 ) -> list[Outcome]:
-    """Run *links* of *inputs* in one of *children*, in another one after each crash."""
     outcomes: list[Outcome] = []
     try:
         while len(outcomes) < len(links):

@@ -2,30 +2,45 @@
 """Whether the parameters of a function, where PTX or machine code shows them, are those that its callers pass.
 
 nvJitLink links them in any case: the callee then reads what nobody wrote.
+
+LTO-IR cannot be read, also in a fatbin, object or archive, nor can compressed pieces of these. A link of such code
+alone, in a child process, makes something of it that can be read: PTX without optimisation of LTO-IR, and a relocatable
+cubin of the rest. It takes some milliseconds, and is done once for each code on a machine.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from numba_cuda_autolink.errors import FormatError
 from numba_cuda_autolink.ptx import Parameter, Prototype, ptx_symbols
 
+from ..cache.key import CacheKey
+from ..cache.store import current_store
 from ..formats import mangled_names
-from ..formats.containers import pieces
+from ..formats.containers import has_compressed_piece, has_ltoir, readable_pieces
 from ..formats.cubin import cubin_prototypes
-from ..inputs.c_prototypes import CType, split_types
+from ..inputs import kinds
+from ..inputs.c_prototypes import CPrototype, CType
 from ..plan.errors import link_error
-from ..plan.kernel_code import SymbolSite
 from ..plan.link_plan import NAMED_EXPLICITLY
+from ..platform import cuda_libraries
 from .linker_input import LinkJob, Part, list_origins
+from .ltoir_probes import ptx_of_ltoir, relocatable_cubin
 
 Prototypes: TypeAlias = dict[str, Prototype]  # by symbol
-_LLVM_SIZES = {"void": 0, "float": 4, "double": 8, "ptr": 8}
+_FORMAT = "5"
+_Found: TypeAlias = tuple[Prototypes, Prototypes, tuple[str, ...] | None]
+# Variables that no program looks up: local ones, and weak ones with a mangled name, which C++ defines in each module
+# that includes a header. Some libraries have thousands of them, as tables.
+_OF_HEADERS = re.compile(
+    rb"^\.(?:weak\s+\.(?:global|const)(?:\s+\.\w+(?:\s+\d+)?)*\s+_Z|(?:global|const)\b)[^;]*;", re.MULTILINE
+)
 
 
 @dataclass
@@ -43,7 +58,7 @@ class Interface:
 def check_signatures(job: LinkJob, interfaces: Sequence[Interface]) -> None:
     """Compare the prototype of each function that a part defines with those that its callers use. Raises `LinkError` if
     two cannot be the same function's."""
-    called = {name: prototype_of_call(sites[0]) for name, sites in job.kernel_code.sites.items()}
+    called = {name: prototype_of_call(sites[0].called(name).prototype) for name, sites in job.kernel_code.sites.items()}
     for interface in interfaces:
         part = interface.part
         of_calls = part.planned is not None and part.planned.origins != (NAMED_EXPLICITLY,)
@@ -85,14 +100,14 @@ def prototypes_of(kind: str, code: bytes) -> tuple[Prototypes, Prototypes]:
     defined: Prototypes = {}
     declared: Prototypes = {}
     with contextlib.suppress(FormatError):  # the linker reports what is wrong with it
-        for piece in pieces(kind, code):
-            if piece.code is not None and piece.kind == "PTX":
+        for of_piece, content in readable_pieces(kind, code):
+            if of_piece == "PTX":
                 found = {"visible": defined, "extern": declared}
-                for symbol in ptx_symbols(piece.code):
+                for symbol in ptx_symbols(content):
                     if symbol.prototype is not None and symbol.linkage in found:
                         found[symbol.linkage][symbol.name] = symbol.prototype
-            elif piece.code is not None and piece.kind == "cubin":
-                for name, is_defined, prototype in cubin_prototypes(piece.code):
+            elif of_piece == "cubin":
+                for name, is_defined, prototype in cubin_prototypes(content):
                     (defined if is_defined else declared)[name] = prototype
     return defined, declared
 
@@ -107,16 +122,14 @@ def differ(one: Prototype, other: Prototype) -> bool:
     return any(None not in pair and pair[0] != pair[1] for pair in (*sizes, *aligned))
 
 
-def prototype_of_call(site: SymbolSite) -> Prototype:
-    """Return the prototype that a call in Python uses: with the sizes of structs where the types that C sees are
-    known."""
-    if (seen := site.c_prototype) is None:
-        return prototype_of_llvm(site.prototype)
-    returns = None if seen.returns.kind == "void" else _parameter_in_c(seen.returns)
-    return Prototype(returns, tuple(map(_parameter_in_c, seen.parameters)))
+def prototype_of_call(called: CPrototype) -> Prototype:
+    """Return the parameters that a call in Python with these types passes: with the sizes of structs, where the types
+    that C sees are known."""
+    returns = None if called.returns.kind == "void" else _parameter(called.returns)
+    return Prototype(returns, tuple(map(_parameter, called.parameters)))
 
 
-def _parameter_in_c(seen: CType) -> Parameter:
+def _parameter(seen: CType) -> Parameter:
     if seen.kind == "unknown":
         return Parameter(None)
     if seen.kind == "struct":
@@ -124,16 +137,89 @@ def _parameter_in_c(seen: CType) -> Parameter:
     return Parameter(max(4, seen.size))  # integers narrower than that are extended
 
 
-def prototype_of_llvm(function_type: str) -> Prototype:
-    """Return the prototype of an LLVM function type, such as ``i32 (i32*, float)``."""
-    returns, _, rest = function_type.partition(" (")
-    result = _parameter(returns)
-    return Prototype(None if result.size == 0 else result, tuple(map(_parameter, split_types(rest.rpartition(")")[0]))))
+def all_interfaces(job: LinkJob) -> list[Interface]:
+    """Return the interface of each part that the kernel or a user provides, as far as it can be found out. Of LTO-IR,
+    those functions are found that calls in Python reference, that such functions reference, and so on."""
+    found = [Interface(part, *prototypes_of(part.kind.name, part.code)) for part in job.provided]
+    # The types in what is compiled here are compared by the compiler.
+    external = [each for each in found if each.part.planned is not None and each.part.compiled is None]
+    for each in external:
+        kind, code = each.part.kind, each.part.code
+        if kind is not kinds.LTO_IR and has_compressed_piece(kind.name, code):
+            _look(job, each, ())
+    ltoir = [each for each in external if has_ltoir(each.part.kind.name, each.part.code)]
+    names: set[str] = set()
+    while ltoir:
+        referenced = {*job.kernel_code.sites, *(symbol for each in found for symbol in each.declared)}
+        if referenced <= names:
+            break
+        names |= referenced
+        for each in ltoir:
+            _look(job, each, names)
+    return found
 
 
-def _parameter(llvm_type: str) -> Parameter:
-    llvm_type = llvm_type.strip()
-    if integer := re.fullmatch(r"i(\d+)", llvm_type):
-        return Parameter(max(4, (int(integer[1]) + 7) // 8) if int(integer[1]) <= 64 else None)
-    # None for a structure, whose name does not show its size.
-    return Parameter(8 if llvm_type.endswith("*") else _LLVM_SIZES.get(llvm_type))
+def _look(job: LinkJob, interface: Interface, names: Collection[str]) -> None:
+    found = _remember(job, interface.part, names)
+    if found is None:
+        interface.is_whole = False
+        return
+    defined, declared, interface.variables = found
+    interface.defined.update(defined)
+    interface.declared.update(declared)
+
+
+def _remember(job: LinkJob, part: Part, names: Collection[str]) -> _Found | None:
+    key = CacheKey(
+        "prototype",
+        f"functions of {part.name}",
+        (
+            ("format", _FORMAT),
+            ("nvJitLink", cuda_libraries.nvjitlink_build()),
+            ("architecture", job.plan.target.arch),
+            ("kind", part.kind.name),
+            ("names", json.dumps(sorted(names))),
+            ("code", part.code),
+        ),
+    )
+
+    def build() -> bytes:
+        return json.dumps(_find(job, part, names), default=vars).encode()
+
+    found = json.loads(current_store().fetch(key, build).data)
+    if found is None:
+        return None
+    defined, declared, variables = found
+    return _unpack(defined), _unpack(declared), None if variables is None else tuple(variables)
+
+
+def _find(job: LinkJob, part: Part, names: Collection[str]) -> _Found | None:
+    arch = job.plan.target.arch
+    if not names:  # compressed machine code or PTX
+        cubin = relocatable_cubin(part, arch)
+        return None if cubin is None else (*prototypes_of("cubin", cubin), None)
+    ptx = ptx_of_ltoir([part], tuple(sorted(names)), arch, optimize=False)
+    if ptx is None:
+        return None
+    defined: Prototypes = {}
+    declared: Prototypes = {}
+    variables: list[str] = []
+    for symbol in ptx_symbols(_OF_HEADERS.sub(b"", ptx)):
+        if symbol.prototype is None:
+            if symbol.linkage and symbol.is_defined and symbol.space != "entry":
+                variables.append(symbol.name)
+            continue
+        # What other code calls is local after a link, and the link itself declares the names that are not defined.
+        if symbol.is_defined and symbol.name in names:
+            defined[symbol.name] = symbol.prototype
+        elif symbol.linkage == "extern" and symbol.name not in names:
+            declared[symbol.name] = symbol.prototype
+    return defined, declared, tuple(variables)
+
+
+def _unpack(described: dict[str, Any]) -> Prototypes:
+    found: Prototypes = {}
+    for name, each in described.items():
+        returns = each["returns"] and Parameter(**each["returns"])
+        found[name] = Prototype(returns, tuple(Parameter(**parameter) for parameter in each["parameters"]))
+    return found

@@ -28,7 +28,6 @@ class SymbolSite(NamedTuple):
         return _POINTER.sub("i8*", self.prototype)
 
     def called(self, symbol: str) -> CalledFunction:
-        """Return what it expects of the function *symbol*."""
         return CalledFunction(symbol, self.c_prototype or prototype_of_llvm(self.prototype), self.call)
 
 
@@ -55,11 +54,5 @@ class KernelCode:
     sites: Mapping[str, tuple[SymbolSite, ...]] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def prototypes(self) -> dict[str, str]:
-        """For each symbol that a call in Python references, the LLVM function type of the first such call."""
-        return {symbol: sites[0].prototype for symbol, sites in self.sites.items()}
-
     def referenced_by(self, symbol: str) -> str:
-        """Return what references *symbol*, for a message."""
         return self.sites[symbol][0].call if symbol in self.sites else "linked code, not by a call in Python"

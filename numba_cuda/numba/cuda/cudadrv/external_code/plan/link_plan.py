@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,7 +77,6 @@ class LinkPlan:
 
     @classmethod
     def of(cls, kernel: str, target: Target, provided: Iterable[tuple[str, LinkInput]]) -> LinkPlan:
-        """Plan a link of what is *provided*: pairs of an origin and an input, in order of use."""
         origins: dict[tuple[LinkInput, str], dict[str, None]] = {}
         setup: list[Callable[[Any], None]] = []
         teardown: list[Callable[[Any], None]] = []
@@ -121,12 +119,11 @@ def join_units(inputs: Iterable[PlannedInput]) -> tuple[PlannedInput, ...]:
 
 
 def _unit_of(group: list[PlannedInput]) -> PlannedInput:
-    origins = dict.fromkeys(itertools.chain.from_iterable(planned.origins for planned in group))
+    origins = dict.fromkeys(origin for planned in group for origin in planned.origins)
     return PlannedInput(join_sources([planned.input for planned in group]), tuple(origins), tuple(group))
 
 
 def join_sources(sources: Sequence[LinkInput]) -> LinkInput:
-    """Return the translation unit that a link makes of *sources* of one unit and equal options."""
     if len(sources) == 1:
         return sources[0]
     options = sources[0].options
@@ -137,15 +134,12 @@ def join_sources(sources: Sequence[LinkInput]) -> LinkInput:
     return LinkInput(kinds.CUDA, code.encode(), dataclasses.replace(options, unit=""), f"{options.unit}.cu")
 
 
-def _unique_names(sources: Sequence[LinkInput]) -> list[str]:
-    """Return the sources' names, with numbers where they are equal: NVRTC's messages then name one source."""
-    names = [source.name for source in sources]
+def _unique_names(sources: Sequence[LinkInput]) -> Iterator[str]:
+    """Yield the sources' names, with numbers where they are equal: NVRTC's messages then name one source."""
     seen: Counter[str] = Counter()
-    unique = []
-    for name in names:
-        seen[name] += 1
-        unique.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return unique
+    for source in sources:
+        seen[source.name] += 1
+        yield source.name if seen[source.name] == 1 else f"{source.name} ({seen[source.name]})"
 
 
 @dataclass(frozen=True)

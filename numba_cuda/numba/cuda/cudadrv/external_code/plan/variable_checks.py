@@ -24,13 +24,7 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _BRACE = re.compile(r'(extern\s*"C(?:\+\+)?"\s*)?\{|\}')
 _SPACES = ("managed", "constant", "device")  # managed variables may be __device__ too
 _SPACE = "numba_cuda_autolink_variables"
-_INTEGERS = (
-    "short",
-    "int",
-    "long",
-    "long long",
-    *(f"unsigned {each}" for each in ("short", "int", "long", "long long")),
-)
+_INTEGERS = [f"{sign}{each}" for sign in ("", "unsigned ") for each in ("short", "int", "long", "long long")]
 # The size of an array without one is not known. Where the unit has no such variable, "none" is found.
 _SIZES = """
 namespace $space {
@@ -72,7 +66,14 @@ def check_variables(plan: LinkPlan) -> None:
     for origin, variable in plan.variables:
         first_by, first = by_name.setdefault(variable.memory.name, (origin, variable))
         if first is not variable:
-            raise _two_of_one_name(plan, (first_by, first), (origin, variable))
+            raise link_error(
+                plan,
+                f"two variables have the name {first.memory.name!r}",
+                f"first by: {first_by}, {first.memory.type}",
+                f"again by: {origin}, {variable.memory.type}",
+                "what to do: give each a name of its own (autolink.symbol makes one of what distinguishes them), or let"
+                " the objects return the same Variable",
+            )
     for planned in plan.inputs:
         if planned.input.kind is kinds.CUDA and planned.input.variable is None:
             for _, variable in plan.variables:
@@ -169,16 +170,3 @@ def _check_space(plan: LinkPlan, planned: PlannedInput, variable: VariableSource
             f"expected: __{expected.space}__, of the variable {expected}",
             f"what to do: declare it extern __{expected.space}__, or make the Variable with space={declared!r}",
         )
-
-
-def _two_of_one_name(
-    plan: LinkPlan, first: tuple[str, VariableSource], second: tuple[str, VariableSource]
-) -> LinkError:
-    return link_error(
-        plan,
-        f"two variables have the name {first[1].memory.name!r}",
-        f"first by: {first[0]}, {first[1].memory.type}",
-        f"again by: {second[0]}, {second[1].memory.type}",
-        "what to do: give each a name of its own (autolink.symbol makes one of what distinguishes them), or let the"
-        " objects return the same Variable",
-    )

@@ -37,7 +37,6 @@ def packed(content: Content, blobs: Sequence[bytes] = ()) -> bytes:
 
 
 def send(file: IO[bytes], message: bytes, blobs: Sequence[bytes] = ()) -> None:
-    """Write a `packed` message and its *blobs*."""
     for part in (message, *blobs):
         file.write(part)
     file.flush()
@@ -131,7 +130,6 @@ def _flush() -> None:
 
 
 def _main(mark: bytes) -> None:
-    """Run the child: answer requests until there are no more."""
     requests, replies, marks = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"), os.fdopen(os.dup(2), "wb")
     folders: list[str] = []
     if hasattr(select, "poll"):

@@ -57,14 +57,12 @@ class ChildPool(Generic[Child]):
                     self._idle.append(child)
 
     def close(self) -> None:
-        """End the children that are idle."""
         with self._lock:
             idle, self._idle = self._idle, []
         for child in idle:
             child.close()
 
     def trim(self) -> None:
-        """End the children that are idle, but for the one that is kept."""
         with self._lock:
             idle, self._idle = self._idle, [child for child in self._idle if child is self._kept]
         for child in idle:

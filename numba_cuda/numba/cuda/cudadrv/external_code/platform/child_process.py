@@ -85,10 +85,6 @@ class Reply(NamedTuple):
 _running: weakref.WeakSet[ChildProcess] = weakref.WeakSet()  # children that may still run
 
 
-def _without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if not _SECRETS.match(name)}
-
-
 class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
     """A child process that runs *script*, a file, with *environment* added to this process's and at most *memory*
     bytes. It may have a *folder* for files, which is removed at its end. Without packages, which the script then cannot
@@ -111,6 +107,7 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
             raise ChildStartError("no child process can be started: this Python is embedded (sys.executable is empty)")
         self._mark = os.urandom(16).hex().encode()
         self.folder = ""
+        inherited = {name: value for name, value in os.environ.items() if not _SECRETS.match(name)}
         try:
             if has_folder:
                 self.folder = tempfile.mkdtemp(prefix="numba-cuda-autolink-")
@@ -126,7 +123,7 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env={**_without_secrets(os.environ), **(environment or {})},
+                env=inherited | dict(environment or {}),
                 start_new_session=True,  # a group of its own, to be killed as a whole
             )
         except OSError as error:
@@ -161,12 +158,10 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
 
     @property
     def pid(self) -> int:
-        """The id of the process."""
         return self._process.pid
 
     @property
     def has_ended(self) -> bool:
-        """Whether it answers no more requests."""
         return self._ended is not None or self._process.poll() is not None
 
     def request(self, content: Content, blobs: Sequence[bytes] = (), *, timeout: float | None = None) -> Reply:
@@ -305,7 +300,6 @@ def limited_memory(most: int) -> int:
 
 
 def absolute_path() -> list[str]:
-    """Return the entries of ``sys.path`` that do not depend on the working directory."""
     return [entry for entry in sys.path if isinstance(entry, str) and os.path.isabs(entry)]
 
 

@@ -42,12 +42,10 @@ def nvvm_version() -> Version | None:
 
 @functools.cache
 def versions() -> dict[str, Version | None]:
-    """Return the versions of NVRTC, NVVM and nvJitLink; ``None`` for one that is not there."""
     return {library: _load(library)[0] for library in ("NVRTC", "NVVM", "nvJitLink")}
 
 
 def version_texts() -> dict[str, str]:
-    """Return the versions of those of them that are there, as text."""
     return {name: ".".join(map(str, version)) for name, version in versions().items() if version}
 
 
@@ -79,17 +77,14 @@ def why_missing(library: str) -> tuple[str, Exception] | None:
     if error is None:
         return None
     if "dlopen" in str(error):
-        text = (
-            f"{library}, which {_LIBRARIES[library][2]}, cannot be loaded: {error}\n"
-            "  what to do: install it again; numba-cuda-autolink doctor says how"
+        what, remedy = f"cannot be loaded: {error}", "install it again; numba-cuda-autolink doctor says how"
+    else:
+        what = "was not found"
+        remedy = (
+            f"install it with this package: pip install 'numba-cuda-autolink[{extra()}]', or install the CUDA toolkit"
+            " and set CUDA_HOME to its directory"
         )
-        return text, error
-    text = (
-        f"{library}, which {_LIBRARIES[library][2]}, was not found\n"
-        f"  what to do: install it with this package: pip install 'numba-cuda-autolink[{extra()}]', or install the"
-        " CUDA toolkit and set CUDA_HOME to its directory"
-    )
-    return text, error
+    return f"{library}, which {_LIBRARIES[library][2]}, {what}\n  what to do: {remedy}", error
 
 
 @functools.cache
@@ -101,7 +96,6 @@ def nvrtc_build() -> str:
 
 @functools.cache
 def nvjitlink_build() -> str:
-    """Return what identifies nvJitLink's build."""
     return f"{_show(nvjitlink_version())} {_library('nvJitLink')}"
 
 
@@ -151,7 +145,6 @@ def _build(path: str) -> str:
 
 
 def _build_id(path: str) -> bytes:
-    """Return the build ID in the notes of a 64-bit ELF file."""
     with open(path, "rb") as file:
         magic, program_headers, size, count = struct.unpack("<4sx27xQ14xHH", file.read(58))
         file.seek(program_headers)

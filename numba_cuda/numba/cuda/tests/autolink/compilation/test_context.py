@@ -20,7 +20,8 @@ def in_progress():
     """What is in progress here, as values that can be compared."""
     compiled = context.compilation()
     target = None if compiled is None else compiled.target
-    return target, context.cc_without_device(), context.questions(), context.calls_put_off(), context.lowered_call()
+    state = context.current_state()
+    return target, state.cc, state.questions, state.put_off, state.call
 
 
 NOTHING = (None, None, (), None, None)
@@ -31,8 +32,8 @@ def everything(stack, target):
     stack.enter_context(context.without_device(target.cc))
     stack.enter_context(context.compiling(target))
     stack.enter_context(context.answering(target.arch))
-    stack.enter_context(context.putting_off({}))
-    stack.enter_context(context.lowering_call("type", target.arch))
+    stack.enter_context(context.inside(put_off={}))
+    stack.enter_context(context.inside(call=("type", target.arch)))
     return in_progress()
 
 
@@ -81,9 +82,9 @@ def test_a_hook_that_builds_a_kernel_has_a_compilation_of_its_own():
         x[0] = inside(x[1])
 
     def build_another():
-        before = context.questions()
+        before = context.current_state().questions
         seen.append((context.compilation(), len(before), len(build(kernel).call_sites)))
-        assert context.questions() == before
+        assert context.current_state().questions == before
         return autolink.CUDASource(adder("context_outside"))
 
     outside = Linked("context_outside", build_another).function

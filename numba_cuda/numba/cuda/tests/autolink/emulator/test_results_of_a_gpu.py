@@ -8,8 +8,6 @@ import pytest
 from emulator_support import run
 from instruction_cases import case_of, emulate
 
-from numba_cuda_autolink.emulator import UnsupportedInstruction
-
 # Form, operands, results; of atomic operations the old and the new value
 MEASURED = [
     ("abs.f16", [0xFC1B], [0x7FFF]),
@@ -70,8 +68,3 @@ def test_a_generic_address_adds_as_its_memory_does(space, expected):
         x,
     )
     assert hex(x[0]) == hex(expected)
-
-
-def test_bf16_does_not_become_8_bits():
-    with pytest.raises(UnsupportedInstruction, match=r"cvt\.rzi\.s8\.bf16"):
-        run("cvt.rzi.s8.bf16 %h1, %h0;", 1, np.zeros(1))

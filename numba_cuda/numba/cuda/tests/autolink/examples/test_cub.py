@@ -13,7 +13,7 @@ import cub_cases
 import numpy as np
 import pytest
 from autolink_support import build, elf
-from cub_cases import Case, cub
+from cub_cases import cub
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.core.errors import TypingError
@@ -49,19 +49,6 @@ def kernel_calling(*calls, items=4, dtype=np.float32):
 
 
 class TestLinked:
-    @pytest.mark.thorough
-    @pytest.mark.parametrize("text", ["float16:16x6:4:0", "complex128:96:7:3"])
-    def test_every_primitive_in_one_function(self, text):
-        case = Case.parse(text)
-        linked = build(cub_cases.kernel_of(case), cub_cases.signature_of(case))
-        assert list(functions_of(linked)) == [linked.entry_name]
-
-    @pytest.mark.thorough
-    def test_operators_in_python(self):
-        linked = build(cub_cases.more_kernel(**cub_cases.MORE), cub_cases.MORE_SIGNATURE)
-        assert list(functions_of(linked)) == [linked.entry_name]
-        assert len([planned for planned in linked.inputs if planned.input.name.startswith("affine(")]) == 1
-
     def test_primitives_of_warps_share_an_operator_and_need_no_memory(self):
         reduce, scan, affine = cub.WarpReduce(64), cub.WarpScan(64), cub_cases.affine
 
@@ -78,17 +65,6 @@ class TestLinked:
         calls = [(exchange.striped_to_blocked, 1), (scan.inclusive_sum, 1)]
         items = 256 * 4 * 4
         assert items <= shared_memory(build(kernel_calling(*calls), "void(float32[::1])")) <= items * 1.1
-
-    @pytest.mark.thorough
-    def test_the_order_of_the_primitives_does_not_matter_for_the_shared_memory(self):
-        sort, scan = cub.BlockRadixSort(256, 4), cub.BlockScan(256, 4)
-        exchange, reduce = cub.BlockExchange(256, 4), cub.BlockReduce(256, 4)
-        calls = [(exchange.striped_to_blocked, 1), (sort.sort, 1)]
-        each = [shared_memory(build(kernel_calling(call), "void(float32[::1])")) for call in calls]
-        assert 0 < min(each) < max(each)
-        all_calls = [*calls, (scan.inclusive_sum, 1), (reduce.sum, 1)]
-        for order in all_calls, all_calls[::-1]:
-            assert shared_memory(build(kernel_calling(*order), "void(float32[::1])")) == max(each)
 
     @pytest.mark.thorough
     def test_warps_have_shared_memory_of_their_own(self):

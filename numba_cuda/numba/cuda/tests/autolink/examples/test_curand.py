@@ -2,10 +2,6 @@
 """The package examples/curand: its generators against known answers, cuRAND's host library and statistics."""
 
 import math
-import os
-import subprocess
-import sys
-import textwrap
 
 import numpy as np
 import pytest
@@ -42,10 +38,6 @@ class TestPython:
             assert (drawn[:4] == host[4 * subsequence :][:4]).all()
             assert (drawn[4:] == host[4 * (curand.host.PHILOX_SUBSEQUENCES + subsequence) :][:4]).all()
 
-    def test_uniform_numbers_are_those_of_the_host_library(self):
-        host = curand.HostGenerator("philox", seed=SEED).uniform(4)
-        assert (drawn_in_python(philox, "uniform", 4, SEED, 0) == host).all()
-
     @pytest.mark.parametrize("offset", [1, 2, 3, 4, 7, 100])
     def test_philox_skips_ahead(self, offset):
         drawn = drawn_in_python(philox, "bits", 110, SEED, 3)
@@ -70,45 +62,6 @@ class TestPython:
         for dimension in range(3):
             drawn = drawn_in_python(scrambled, "bits", 20, vectors[dimension], constants[dimension])
             assert (drawn == host[dimension]).all()
-
-
-class TestSimulator:
-    def test_kernels_draw_the_same_bits(self):
-        script = f"""
-            import sys
-            sys.path.insert(0, {str(EXAMPLES)!r})
-            import numpy as np
-            from numba import cuda
-            from curand import Philox
-
-            philox = Philox()
-
-            @cuda.jit
-            def kernel(bits, uniform):
-                i = cuda.grid(1)
-                state = cuda.local.array(1, philox.state_type)
-                out = cuda.local.array(4, np.float32)
-                philox.init(state, {SEED}, i)
-                bits[i] = philox.bits(state)
-                philox.skipahead(state, 3)
-                philox.uniform4(state, out)
-                for j in range(4):
-                    uniform[i, j] = out[j]
-
-            bits, uniform = np.zeros(6, np.uint32), np.zeros((6, 4), np.float32)
-            kernel[2, 3](bits, uniform)
-            print(bits.tolist(), uniform.view(np.uint32).tolist(), sep="\\n")
-        """
-        environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
-        command = [sys.executable, "-c", textwrap.dedent(script)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        bits, uniform = map(eval, done.stdout.splitlines())
-        host = curand.HostGenerator("philox", seed=SEED)
-        numbers = host.bits(4 * (curand.host.PHILOX_SUBSEQUENCES + 6))
-        assert bits == numbers[:24:4].tolist()
-        later = numbers[4 * curand.host.PHILOX_SUBSEQUENCES :].reshape(6, 4)
-        assert uniform == np.vectorize(distributions.uniform)(later).view(np.uint32).tolist()
 
 
 def kernel_of(gen, name):
@@ -181,10 +134,6 @@ class TestLinked:
         linked = build(kernel_of(philox, name), f"void({DRAWS[name]}[:, ::1], uint64)")
         result = linked.report.builds[0].result
         assert (result.stack, result.spill_stores) == (0, 0)
-
-    def test_several_at_a_time(self):
-        linked = build(several_of("uniform4", 4, np.float32), "void(float32[:, ::1], uint64)")
-        assert linked.report.builds[0].result.stack == 0
 
     def test_they_are_linkable(self):
         from numba.cuda.np.numpy_support import from_dtype

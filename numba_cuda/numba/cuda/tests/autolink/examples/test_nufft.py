@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The nonuniform FFTs of the examples: their mathematics, their kernels linked, simulated, and run on a GPU."""
 
-import json
 import os
 import struct
 import subprocess
@@ -26,56 +25,8 @@ def direct():
 
 
 @pytest.fixture(scope="module")
-def windows():
-    return module(EXAMPLES, "nufft_parts.window")
-
-
-@pytest.fixture(scope="module")
-def transforms():
-    return module(EXAMPLES, "nufft_parts.transform")
-
-
-@pytest.fixture(scope="module")
 def image():
     return module(EXAMPLES, "nufft_parts.image")
-
-
-class PlanInNumPy:
-    """The steps of a plan in NumPy, with the plan's own window, polynomials and factors."""
-
-    def __init__(self, plan, windows):
-        self.plan = plan
-        self.table = plan.window.polynomials(plan.polynomial_eps)
-        self.factors = [
-            windows.deconvolution(plan.window, n, size) for n, size in zip(plan.modes, plan.sizes, strict=True)
-        ]
-
-    def set_points(self, *coordinates):
-        width = self.plan.window.width
-        self.places, self.weights = [], []
-        for x, size in zip(coordinates, self.plan.sizes, strict=True):
-            at = np.asarray(x, np.longdouble) / (2 * np.arccos(np.longdouble(-1))) * size
-            start = np.ceil(at - width / 2)
-            z = (2 * (start - at + width / 2) - 1).astype(np.float64)
-            self.weights.append(sum(c * z[:, None] ** (len(self.table) - 1 - d) for d, c in enumerate(self.table)))
-            self.places.append((start.astype(int)[:, None] + np.arange(width)) % size)
-        return self
-
-    def execute(self, data):
-        plan = self.plan
-        where, weight, factor = self.places[0], self.weights[0], self.factors[0]
-        if len(plan.sizes) == 2:
-            where = where[:, :, None] * plan.sizes[1] + self.places[1][:, None, :]
-            weight = weight[:, :, None] * self.weights[1][:, None, :]
-            factor = np.outer(*self.factors)
-        kept = np.ix_(*((np.arange(n) - n // 2) % size for n, size in zip(plan.modes, plan.sizes, strict=True)))
-        grid = np.zeros(plan.sizes, np.complex128)
-        fft = np.fft.fftn if plan.sign < 0 else lambda x: np.fft.ifftn(x, norm="forward")
-        if plan.kind == 1:
-            np.add.at(grid.reshape(-1), where, weight * data.reshape(-1, *[1] * len(plan.sizes)))
-            return fft(grid)[kept] * factor
-        grid[kept] = data * factor
-        return (fft(grid).reshape(-1)[where] * weight).sum(axis=tuple(range(1, weight.ndim)))
 
 
 def uniform(dimensions, points, seed=1):
@@ -89,54 +40,6 @@ def vector(shape, dtype=np.complex128):
 
 def relative_error(result, expected):
     return float(np.linalg.norm(np.asarray(result) - expected) / np.linalg.norm(expected))
-
-
-EPS = [float(f"1e-{digits}") for digits in range(1, 14)]
-SOME_EPS = [eps if eps in (1e-1, 1e-6, 1e-13) else pytest.param(eps, marks=pytest.mark.thorough) for eps in EPS]
-
-
-class TestWindow:
-    @pytest.mark.parametrize("width", [2, 4, 7, 13, 16])
-    def test_its_transform_is_its_integral(self, windows, width):
-        window = windows.Window(width, 0.5)
-        nodes, weights = np.polynomial.legendre.leggauss(120)
-        t = width / 2 * nodes
-        for frequency in 0.0, 0.1, 0.25, 0.75, 2.3:
-            integral = width / 2 * np.sum(weights * window(t) * np.cos(2 * np.pi * frequency * t))
-            assert window.transform(frequency) == pytest.approx(integral, abs=1e-13)
-
-    @pytest.mark.parametrize("eps", [1e-2, 1e-6, 1e-14])
-    def test_its_polynomials_are_within_the_tolerance(self, windows, eps):
-        window = windows.window_for(eps, (64,), (128,))
-        table = window.polynomials(eps)
-        z = np.linspace(-1, 1, 1001)
-        for i in range(window.width):
-            expected = window(i + (z + 1) / 2 - window.width / 2)
-            assert abs(np.polyval(table[:, i], z) - expected).max() <= 2 * max(eps, 1e-15)
-
-    def test_wider_is_finer_and_fewer_modes_need_less(self, windows):
-        widths = [windows.window_for(eps, (64,), (128,)).width for eps in EPS]
-        assert widths == sorted(widths)
-        assert widths[-1] <= windows.WIDEST
-        assert windows.window_for(1e-9, (33,), (128,)).width < widths[EPS.index(1e-9)]
-        assert windows.window_for(1e-8, (64, 64), (128, 128)).width > widths[EPS.index(1e-8)]
-
-    @pytest.mark.parametrize("eps", SOME_EPS)
-    @pytest.mark.parametrize(
-        "modes",
-        [*(pytest.param(modes, marks=pytest.mark.thorough) for modes in [(128,), (65,)]), (99,), (32, 25)],
-    )
-    @pytest.mark.parametrize("kind", [1, 2])
-    def test_a_plan_keeps_its_tolerance(self, nufft, windows, direct, eps, modes, kind):
-        plan = nufft.Plan(kind, modes, eps, sign=-1 if len(modes) == kind else 1)
-        coordinates = uniform(len(modes), 200)
-        data = vector(200 if kind == 1 else modes)
-        result = PlanInNumPy(plan, windows).set_points(*coordinates).execute(data)
-        if kind == 1:
-            expected = direct.type1(coordinates, data, modes, plan.sign)
-        else:
-            expected = direct.type2(coordinates, data, plan.sign)
-        assert relative_error(result, expected) <= eps
 
 
 class TestDirectSums:
@@ -163,10 +66,6 @@ class TestPlan:
         )
         assert nufft.Plan(2, 7).sign == -1
 
-    @pytest.mark.parametrize("modes, size", [(1, 2), (2, 4), (3, 8), (1024, 2048), (1025, 4096), (1 << 23, 1 << 24)])
-    def test_the_fine_grid_has_twice_the_modes(self, nufft, modes, size):
-        assert nufft.Plan(1, modes).sizes == (size,)
-
     def test_refuses_arrays_that_are_not_points(self, nufft):
         plan = nufft.Plan(1, (10, 10))
         x = np.zeros(3)
@@ -180,33 +79,9 @@ class TestPlan:
             plan.set_points(x, np.zeros(4))
 
 
-class TestTransform:
-    @pytest.mark.parametrize("real", [np.float32, np.float64])
-    def test_every_pass_can_be_launched(self, transforms, real):
-        for size in (2**k for k in range(1, 25)):
-            for kind in 1, 2:
-                for modes, sizes in ((size // 2,), (size,)), ((size // 2, 8), (size, 16)):
-                    if max(sizes) > 4096 and len(sizes) == 2:
-                        continue
-                    for done in transforms.passes_of(kind, modes, sizes, 4096):
-                        fft = transforms.fft_for(done, 1, real)
-                        assert fft.size == done.size <= 4096
-                        assert fft.shared_memory_size <= transforms.LAUNCHABLE
-                        assert fft.stride * fft.ffts_per_block <= 1024
-
-
-LINKED = [
-    pytest.param(1, (1000,), np.complex64, 1e-3, marks=pytest.mark.thorough),
-    (2, (5000,), np.complex128, 1e-12),
-    pytest.param(1, (200, 300), np.complex128, 1e-12, marks=pytest.mark.thorough),
-    pytest.param(2, (2048, 2048), np.complex64, 1e-6, marks=pytest.mark.thorough),
-]
-
-
-@pytest.mark.parametrize("kind, modes, dtype, eps", LINKED)
-def test_kernels_link_to_one_function_each(nufft, kind, modes, dtype, eps):
+def test_kernels_link_to_one_function_each(nufft):
     function_sizes = module(EXAMPLES, "_run").function_sizes
-    plan = nufft.Plan(kind, modes, eps, dtype=dtype)
+    plan = nufft.Plan(2, (5000,), 1e-12, dtype=np.complex128)
     kernels = plan.kernels()
     called = []
     for _, kernel, signature in kernels:
@@ -229,46 +104,11 @@ def test_the_widest_windows_fit_shared_memory(nufft, kind, modes, dtype):
     assert autolink.build(kernel, signature, cc=(9, 0)).report.builds[0].result.shared <= 48 << 10
 
 
-@pytest.fixture(scope="module")
-def simulated(thorough):
-    done = subprocess.run(
-        [sys.executable, str(SUPPORT / "nufft_in_simulator.py"), str(EXAMPLES), *(["--thorough"] if thorough else [])],
-        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def test_simulated(simulated, thorough):
-    assert len(simulated) == (37 if thorough else 15)
-    assert [(name, error, eps) for name, error, eps in simulated if not error <= eps] == []
-
-
-class TestPicture:
-    def test_samples_are_the_transform_of_the_phantom(self, image):
-        k_y, k_x = np.array([0.0, 1.0, -3.0, 2.0]), np.array([0.0, 2.0, 0.5, -7.0])
-        size = 64
-        head = image.phantom(size, finer=16)
-        side = 2 * (np.arange(size) - size // 2) / size
-        wave = np.exp(-1j * (k_y[:, None, None] * side[:, None] + k_x[:, None, None] * side))
-        integral = (wave * head).sum(axis=(1, 2)) * (2 / size) ** 2
-        assert abs(image.fourier_transform(k_x, k_y) - integral).max() < 2e-3
-        assert image.scan(size, k_y * 2 / size, k_x * 2 / size) == pytest.approx(
-            image.fourier_transform(k_x, k_y) * (size / 2) ** 2
-        )
-
-    def test_reconstruction(self, nufft, windows, image):
-        size = 32
-        k_y, k_x, weight = image.radial_samples(size)
-        forward, adjoint = (
-            PlanInNumPy(nufft.Plan(kind, (size, size), 1e-5), windows).set_points(k_y, k_x).execute for kind in (2, 1)
-        )
-        head = image.reconstruct(image.scan(size, k_y, k_x), weight, forward, adjoint)
-        assert image.likeness(head, size) > 0.93
-        assert head.sum() == pytest.approx(image.phantom(size).sum(), rel=0.02)
+def test_simulated():
+    command = [sys.executable, str(SUPPORT / "nufft_in_simulator.py"), str(EXAMPLES)]
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout) == (0, "8 transforms are right\n"), done.stdout + done.stderr
 
 
 def read_png(path):
@@ -327,16 +167,6 @@ class TestOnTheGPU:
         assert case.error() <= eps
         case()  # the second run finds the grid as the first left it
         assert case.error() <= eps
-
-    @pytest.mark.parametrize("kind", [1, 2])
-    @pytest.mark.parametrize(
-        "modes, points, eps",
-        in_turn([((500,), 3000), ((20_000,), 50_000), ((150, 90), 30_000)], [(1e-2,), (1e-4,), (1e-6,)]),
-    )
-    def test_in_single_precision(self, nufft, kind, eps, modes, points):
-        case = nufft.make_case(kind, modes, points, eps, np.complex64)
-        case()
-        assert case.error() <= eps + 1e-6
 
     @pytest.mark.parametrize("kind", [1, 2])
     @pytest.mark.parametrize(

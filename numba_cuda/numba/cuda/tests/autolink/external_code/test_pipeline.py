@@ -94,7 +94,7 @@ def test_a_header_that_is_edited_also_while_it_is_linked_is_noticed(tmp_path, mo
     second = build(calls(function))
     header.write_text("#define AMOUNT 1\n")
     assert second.code != first.code == build(calls(function)).code
-    current = pipeline.current_keys
+    current = pipeline.recorded_keys
 
     def edit_after(plan, **how):
         keys = current(plan, **how)
@@ -102,7 +102,7 @@ def test_a_header_that_is_edited_also_while_it_is_linked_is_noticed(tmp_path, mo
         return keys
 
     with monkeypatch.context() as patch:
-        patch.setattr(pipeline, "current_keys", edit_after)
+        patch.setattr(pipeline, "recorded_keys", edit_after)
         edited = build(calls(function, 1))
     assert build(calls(function, 1)).code == edited.code
     header.write_text("#define AMOUNT 1\n")

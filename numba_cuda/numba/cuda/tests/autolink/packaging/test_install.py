@@ -148,9 +148,9 @@ def test_importing_numba_cuda_activates(environment, modules):
     assert facts["errors"] == [f"cannot import name 'nothing' from '{each}'" for each in packages]
 
 
-def test_the_environment_variable_turns_this_project_off(environment, modules):
-    facts = environment.facts(f"MODULES = {modules}" + LOADED_MODULES, NUMBA_CUDA_AUTOLINK="0")
-    assert facts == {"numba.cuda": str(environment.numba_cuda / FOLDER / "__init__.py"), "loaded": []}
+def test_the_environment_variable_turns_this_project_off(installed, modules):
+    facts = installed.facts(f"MODULES = {modules}" + LOADED_MODULES, NUMBA_CUDA_AUTOLINK="0")
+    assert facts == {"numba.cuda": str(installed.numba_cuda / FOLDER / "__init__.py"), "loaded": []}
 
 
 def test_python_can_start_in_the_repository_root(environment, modules):

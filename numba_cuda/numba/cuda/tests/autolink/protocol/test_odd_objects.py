@@ -17,6 +17,8 @@ from numba.cuda.autolink.device_callable import base_class
 from numba.cuda.autolink.protocol.callee import Callee, find_callee, identity
 from numba.cuda.core.errors import NumbaError, TypingError
 
+from numba_cuda_autolink.short_tracebacks import VARIABLE
+
 numbers = itertools.count()
 
 
@@ -117,6 +119,12 @@ FAIL_IN_NUMBA_CUDA = {  # which reads attributes of globals, calls them, tests t
     RaisesWhenTested,
     Unprintable,
 }
+
+
+@pytest.fixture(autouse=True)
+def full_tracebacks(monkeypatch):
+    """Keep the frames that `raised_by` reads."""
+    monkeypatch.setenv(VARIABLE, "full")
 
 
 def raised_by(error):

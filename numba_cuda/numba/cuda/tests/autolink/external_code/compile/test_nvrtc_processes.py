@@ -188,7 +188,7 @@ def test_an_interrupt_ends_a_compile_and_no_other(fresh):
 
 def test_an_interrupt_ends_all_of_a_concurrent_compile(fresh, monkeypatch):
     monkeypatch.setenv(nvrtc_processes.JOBS, "2")
-    monkeypatch.setattr("numba.cuda.cudadrv.external_code.compile.programs._Checked.is_slow", lambda _: True)
+    monkeypatch.setattr("numba.cuda.cudadrv.external_code.compile.programs.CachedUnit.is_slow", lambda *_: True)
     sources = [from_item(autolink.CUDASource(ENDLESS + f"// {n}", name=f"f{n}.cu")) for n in range(3)]
     assert interrupt_after(1.5, lambda: programs.all_compiled(sources, TARGET))
     compile_unit(unit_of(SMALL))

@@ -6,7 +6,8 @@ import re
 
 import pytest
 from kernel_cache_support import run_warm
-from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import VARIABLE, short_traceback, warn_user
+
+from numba_cuda_autolink.short_tracebacks import VARIABLE, short_traceback, warn_user
 
 SCRIPT = """
 from numba import cuda
@@ -117,7 +118,30 @@ def test_plain_numba_errors_begin_with_the_diagnosis_and_the_place(tmp_path, run
     diagnosis, place, source, _, *others = run(script).partition("TypingError: ")[2].splitlines()
     assert diagnosis == "No implementation of add(float32, Literal[str](a))"
     assert (place, source) == (f"  at: {script}:19", "      x[0] = x[1] + 'a'")
-    assert len(others) < 12 and "more lines: " in others[-2]
+    assert len(others) == 1 and f"{VARIABLE}=full" in others[0]
+
+
+def test_plain_numba_errors_about_memory_say_what_to_do(tmp_path, run):
+    script = tmp_path / "plain.py"
+    script.write_text(SCRIPT.replace("x[0] = scaled(x[1])", "y = x * 2\n    x[0] = y[1]"))
+    diagnosis, place, source, _, remedy, *_ = run(script).partition("TypingError: ")[2].splitlines()
+    assert (diagnosis, place, source) == ("NRT required but not enabled", f"  at: {script}:19", "      y = x * 2")
+    assert remedy.startswith("  what to do: make the array with cuda.local.array")
+
+
+def test_a_handled_error_has_one_frame_of_the_compiler(script, run):
+    code = "import sys, traceback\ntry: exec(compile(open(sys.argv[1]).read(), sys.argv[1], 'exec'))\n"
+    code += "except Exception: traceback.print_exc()"
+    assert run("-c", code, script).count("numba_cuda/numba/cuda/") == 1
+
+
+def test_a_refused_launch_of_a_finished_kernel_shows_the_users_line_alone(tmp_path, run):
+    script = tmp_path / "launch.py"
+    script.write_text(SCRIPT.replace("scaled(x[1])", "x[1]") + "    .emulate[1, 2048](None)\n")
+    script.write_text(script.read_text().replace("cc=(9, 0))\n    .emulate", "cc=(9, 0)).emulate"))
+    text = run(script)
+    assert re.findall('File "(/.*)"', text) == [str(script)]
+    assert "LaunchError: kernel cannot be launched with block 2048\n" in text
 
 
 def test_plain_numba_errors_in_device_functions_name_the_calls(tmp_path, run):
@@ -125,7 +149,7 @@ def test_plain_numba_errors_in_device_functions_name_the_calls(tmp_path, run):
     script.write_text(SCRIPT.replace("scale(x) + abs(x)", "x.foo"))
     diagnosis, place, _, _, *others = run(script).partition("TypingError: ")[2].splitlines()
     assert (diagnosis, place) == ("Unknown attribute 'foo' of type float32", f"  at: {script}:16 in scaled")
-    assert others[0] == f"  called from: {script}:19"
+    assert others[0] == f"  called from: {script}:19 in kernel"
 
 
 def test_the_reason_of_the_one_implementation_that_refuses_is_the_diagnosis(tmp_path, run):

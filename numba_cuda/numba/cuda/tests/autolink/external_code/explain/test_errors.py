@@ -20,7 +20,8 @@ from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log as compile_failure
 from numba.cuda.cudadrv.external_code.explain import undefined_symbol
 from numba.cuda.cudadrv.external_code.formats import mangled_names
-from numba.cuda.cudadrv.external_code.link import hidden_prototypes, prototype_checks
+from numba.cuda.cudadrv.external_code.inputs.c_prototypes import prototype_of_llvm
+from numba.cuda.cudadrv.external_code.link import prototype_checks
 from numba.cuda.cudadrv.external_code.plan.errors import LinkError
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 from repository import DOCS, module
@@ -374,7 +375,7 @@ def test_a_function_in_compressed_code_is_compared_too(kind, made, capfd):
 @pytest.mark.skipif(not have_nvcc(), reason="nvcc makes objects")
 def test_the_report_names_code_whose_functions_cannot_be_compared(monkeypatch):
     code = from_nvcc((adder("f", 77),), "object")
-    monkeypatch.setattr(hidden_prototypes, "relocatable_cubin", lambda *_: None)  # as with nvJitLink 12
+    monkeypatch.setattr(prototype_checks, "relocatable_cubin", lambda *_: None)  # as with nvJitLink 12
     built = build(kernel_calling(Linked("f", cuda.Object(code)).function), lto=False)
     assert "not checked: the parameters of functions in input 2, which cannot be read" in str(built.report)
 
@@ -406,8 +407,9 @@ def test_signatures_that_are_the_same_match(source, prototype):
         prototype_checks.prototypes_of("PTX", code)[0]["f"],
         prototype_checks.prototypes_of("cubin", cubin)[0]["f"],
     ):
-        assert not prototype_checks.differ(prototype_checks.prototype_of_llvm(prototype), defined)
-        assert prototype_checks.differ(prototype_checks.prototype_of_llvm("i64 (i64, i64, i64)"), defined)
+        fitting, other = map(prototype_of_llvm, (prototype, "i64 (i64, i64, i64)"))
+        assert not prototype_checks.differ(prototype_checks.prototype_of_call(fitting), defined)
+        assert prototype_checks.differ(prototype_checks.prototype_of_call(other), defined)
 
 
 # Hooks

@@ -45,4 +45,3 @@ def test_undefined_symbols_and_the_first_of_their_sites():
     assert [len(sites) for sites in code.sites.values()] == [1, 1]
     assert "the call with (int32) at" in code.referenced_by("other")
     assert code.referenced_by("g") == "linked code, not by a call in Python"
-    assert code.prototypes["one"] == code.sites["one"][0].prototype

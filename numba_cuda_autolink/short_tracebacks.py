@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tracebacks without the frames of the compiler: a failed build shows the user's own lines, and the message.
+"""Tracebacks without the frames of the compiler: a failed build or launch shows the user's own lines, and the message.
 
-Nothing is taken from an exception: its frames get the local variable ``__tracebackhide__``, which pytest and debuggers
-follow, and what Python and IPython print of uncaught errors leaves them out, and all but the first lines of a message.
-``NUMBA_CUDA_AUTOLINK_TRACEBACK=full`` shows them.
+They are taken from the traceback, except those that the error has still to leave: these get the local variable
+``__tracebackhide__``, which pytest and debuggers follow. What Python and IPython print of uncaught errors leaves them
+out, and all but the first lines of a message. ``NUMBA_CUDA_AUTOLINK_TRACEBACK=full`` shows all.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dis
 import functools
 import os
 import sys
@@ -17,9 +16,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
 from typing import Any
-
-from numba.core.errors import NumbaError
-from numba.cuda.cudadrv.driver import LinkerError
 
 VARIABLE = "NUMBA_CUDA_AUTOLINK_TRACEBACK"
 _HIDE = "__tracebackhide__"
@@ -29,35 +25,48 @@ _TESTS = "numba.cuda.tests."
 _MOST_LINES = 13  # of a message
 
 
-@contextlib.contextmanager
-def short_traceback(
-    message: Callable[[Any], str] = str,
-    errors: tuple[type[BaseException], ...] = (NumbaError, LinkerError, KeyboardInterrupt),
-) -> Iterator[None]:
-    """Hide the frames of the compiler in the traceback of one of *errors*, or of what the compiler raises about wrong
-    arguments, that leaves the ``with`` block: others are faults of a compiler. What is printed of an error begins as
-    the text that *message* returns of it."""
-    hidden: tuple[type[BaseException], ...] = (*errors, TypeError, ValueError, OSError)
-    try:
-        yield
-    except hidden as error:
-        if not is_full() and (isinstance(error, errors) or _is_refusal(error)):
-            _hide_frames(error, sys._getframe())
-            vars(error)[_MESSAGE] = message
-            if getattr(sys.excepthook, "func", None) is not _print_error:
-                sys.excepthook = functools.partial(_print_error, sys.excepthook)
-            if (shell := running_shell()) is not None:
-                vars(error)["_render_traceback_"] = functools.partial(_render, shell, error)
-        raise
+class short_traceback:
+    """Take the frames of the compiler from the traceback of an error that the compiler raises about the user's code,
+    and that leaves the ``with`` block: others are faults of a compiler. What is printed of the error where nothing
+    handles it begins as the text that *message* returns of it."""
+
+    def __init__(self, message: Callable[[Any], str] = str):
+        self._message = message
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if isinstance(error, (Exception, KeyboardInterrupt)) and not is_full() and _is_of_user(error):
+            print_short(error, self._message(error) if self._message is not str else message_of(error))
+            for each in _chain(error):
+                _shorten_traceback(each)
+                if (before := each.__context__) is not None and _is_all_of_compiler(before):
+                    each.__suppress_context__ = True
+            outer: FrameType | None = sys._getframe(1)
+            while outer is not None and _hide(outer):
+                outer = outer.f_back
+
+
+def print_short(error: BaseException, message: str | None = None) -> None:
+    """Let Python and IPython print *error* without frames of the compiler, and with the first lines of *message*."""
+    vars(error)[_MESSAGE] = message
+    if getattr(sys.excepthook, "func", None) is not _print_error:
+        sys.excepthook = functools.partial(_print_error, sys.excepthook)
+    if (shell := running_shell()) is not None:
+        vars(error)["_render_traceback_"] = functools.partial(_render, shell, error)
+
+
+def message_of(error: BaseException) -> str | None:
+    """Return the message with which *error* is printed, None if it is its own."""
+    return vars(error).get(_MESSAGE)
 
 
 def is_full() -> bool:
-    """Return whether tracebacks and messages are shown in full."""
     return os.environ.get(VARIABLE) == "full"
 
 
 def first_lines(message: str) -> str:
-    """Return the first lines of the *message* of an error, and how many lines more it has."""
     lines = [line for line in message.split("\n") if line.strip()]
     if len(lines) <= _MOST_LINES or is_full():
         return message
@@ -65,18 +74,15 @@ def first_lines(message: str) -> str:
 
 
 def warn_user(message: str) -> None:
-    """Warn at the line of the user's code that called the compiler."""
     warnings.warn(message, stacklevel=_find_user()[1] - 1)
 
 
 def place_of_user() -> tuple[str, int]:
-    """Return the file and the line of the user's code that called this project."""
     frame, _ = _find_user()
     return frame.f_code.co_filename, frame.f_lineno
 
 
 def _find_user() -> tuple[FrameType, int]:
-    """Return the innermost frame of the user's code, and how many calls it is away."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _is_of_compiler(frame):
         frame, level = frame.f_back, level + 1
@@ -84,39 +90,43 @@ def _find_user() -> tuple[FrameType, int]:
 
 
 def running_shell() -> Any:
-    """Return the IPython shell that runs this process, ``None`` if there is none."""
     return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
 
 
-def _is_refusal(error: BaseException) -> bool:
-    """Return whether a ``raise`` statement of the compiler raised *error*, and not what Python does there."""
+def _is_of_user(error: BaseException) -> bool:
+    """Return whether *error* tells the user something: it is of a class of the compiler, or about a file, or a
+    ``raise`` statement of the compiler raised it, and not what Python does there."""
+    if isinstance(error, (KeyboardInterrupt, OSError)) or _MESSAGE in vars(error):
+        return True
+    if any(_is_name_of_compiler(each.__module__) for each in type(error).__mro__):
+        return True
+    import dis
+
     *_, (frame, innermost) = _frames(error.__traceback__)
-    return _is_of_compiler(frame) and frame.f_code.co_code[innermost.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+    is_raised = frame.f_code.co_code[innermost.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+    return isinstance(error, (TypeError, ValueError)) and is_raised and _is_of_compiler(frame)
 
 
 def _render(shell: Any, error: BaseException) -> Any:
-    """Return what IPython prints of *error*, as a list of lines, without hidden frames."""
     with _shortened(error):
         return shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__, tb_offset=1)
 
 
-def _hide_frames(error: BaseException, outer: FrameType | None) -> None:
-    for each in _chain(error):
-        for frame, _ in _frames(each.__traceback__):
-            _hide(frame)
-    while outer is not None and _hide(outer):
-        outer = outer.f_back
-
-
 def _hide(frame: FrameType) -> bool:
-    """Hide *frame* if it is the compiler's, and return whether it is."""
     if is_hidden := _is_of_compiler(frame):
         frame.f_locals[_HIDE] = True
     return is_hidden
 
 
 def _is_of_compiler(frame: FrameType) -> bool:
-    name = str(frame.f_globals.get("__name__", ""))
+    return _is_name_of_compiler(str(frame.f_globals.get("__name__", "")))
+
+
+def _is_all_of_compiler(error: BaseException) -> bool:
+    return all(_is_of_compiler(frame) for frame, _ in _frames(error.__traceback__))
+
+
+def _is_name_of_compiler(name: str) -> bool:
     return name.partition(".")[0] in _COMPILERS and not name.startswith(_TESTS)
 
 
@@ -141,7 +151,6 @@ def _print_error(
     error: BaseException,
     traceback: TracebackType | None,
 ) -> None:
-    """Print an uncaught error as the hook *print_error* does, without hidden frames."""
     if not any(_MESSAGE in vars(each) for each in _chain(error)):
         print_error(kind, error, traceback)
         return
@@ -161,13 +170,14 @@ def _shortened(error: BaseException) -> Iterator[bool]:
 
 def _shorten(error: BaseException, restored: contextlib.ExitStack) -> int:
     """Take the hidden frames from *error*, until *restored* closes, and return how many there are."""
-    if (message := vars(error).get(_MESSAGE)) is not None:
+    message = message_of(error) or (str(error) if _MESSAGE in vars(error) and len(error.args) == 1 else None)
+    if message is not None:
         restored.callback(setattr, error, "args", error.args)
-        error.args = (first_lines(message(error)), *error.args[1:])
+        error.args = (first_lines(message), *error.args[1:])
     before = [each for _, each in _frames(error.__traceback__)]
     shown = [each for each in before if not _is_of_compiler(each.tb_frame)]
     restored.callback(error.with_traceback, error.__traceback__)
-    error.__traceback__ = functools.reduce(_linked, reversed(shown), None)
+    error.__traceback__ = functools.reduce(_copied, reversed(shown), None)
     caused_by = error.__cause__
     said = str(error)
     if caused_by is not None and all(
@@ -179,5 +189,16 @@ def _shorten(error: BaseException, restored: contextlib.ExitStack) -> int:
     return len(before) - len(shown)
 
 
-def _linked(following: Any, traceback: TracebackType) -> TracebackType:
+def _copied(following: Any, traceback: TracebackType) -> TracebackType:
     return TracebackType(following, traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)
+
+
+def _shorten_traceback(error: BaseException) -> None:
+    """Take the frames of the compiler from the traceback of *error*, except the outermost, which it has to leave."""
+    last = error.__traceback__
+    for frame, entry in list(_frames(last))[1:]:
+        if last is not None and not _is_of_compiler(frame):
+            last.tb_next = entry
+            last = entry
+    if last is not None:
+        last.tb_next = None
