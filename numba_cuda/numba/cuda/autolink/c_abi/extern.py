@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -148,6 +148,16 @@ class Prototype:
     def c_prototype(self) -> CPrototype:
         return CPrototype(self.return_ctype, tuple(arg.c_type for arg in self.args))
 
+    def with_read_only(self, positions: Sequence[int]) -> CPrototype:
+        """Return the types that C sees where the arguments at these *positions* are parts of read-only arrays."""
+        found = [
+            replace(arg.c_type, cxx=f"const {arg.c_type.cxx.removeprefix('const ')}")
+            if arg.index in positions and arg.c_type.kind == "pointer"
+            else arg.c_type
+            for arg in self.args
+        ]
+        return CPrototype(self.return_ctype, tuple(found))
+
     def __str__(self) -> str:
         return f'extern "C" __device__ {self.c_prototype.declaration(self.symbol)}'
 
@@ -209,6 +219,11 @@ def _passed(name: str, given: Any, target: Any, typing_context: Any, chosen: boo
             raise CABIError(f"argument {name!r}: {given} cannot be converted to {target} of Extern's args")
         source = target
     elif not is_passed(given):
+        if chosen and isinstance(given, types.StringLiteral):
+            raise CABIError(
+                f"argument {name!r}: Extern passes no strings\n  what to do: call the function by name,"
+                " autolink.cxx(...), which passes a constant string as const char*"
+            )
         if chosen:
             raise CABIError(f"argument {name!r}: {given} is known only to the compiler and cannot be passed to C")
         return None

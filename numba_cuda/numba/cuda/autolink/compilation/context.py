@@ -11,7 +11,7 @@ import contextlib
 import dataclasses
 import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -31,25 +31,29 @@ if TYPE_CHECKING:
 class Compilation:
     """An outermost compilation: its target; the first lines of this project's errors in it; the objects with linkable
     code that typing has resolved so far, by their Numba types and their ``id()``; the C functions, with their types,
-    that the call calls that is being lowered; what called objects note for later calls of the same compilation; what
-    their hooks raised, by what they were asked; and the timeline of the build that it begins."""
+    that the call calls that is being lowered, and which of its arguments are read-only; what called objects note for
+    later calls of the same compilation; what their hooks raised, by what they were asked; and the timeline of the build
+    that it begins."""
 
     target: Target
     diagnoses: dict[str, Exception | None] = field(default_factory=dict)
     objects: dict[types.Type, dict[int, Any]] = field(default_factory=dict)
     prototypes: list[tuple[str, CPrototype]] = field(default_factory=list)
+    read_only: Sequence[int] = ()
     timeline: Timeline = field(default_factory=Timeline)
     notes: dict[Any, Any] = field(default_factory=dict)
     raised: dict[Any, Exception] = field(default_factory=dict)
 
     @contextlib.contextmanager
-    def noting_prototypes(self) -> Iterator[list[tuple[str, CPrototype]]]:
-        """Give the list of the C functions that are called inside the ``with`` block, apart from those outside."""
-        outer, self.prototypes = self.prototypes, []
+    def noting_prototypes(self, read_only: Sequence[int]) -> Iterator[list[tuple[str, CPrototype]]]:
+        """Give the list of the C functions that are called inside the ``with`` block, apart from those outside: for a
+        call whose arguments at the positions *read_only* are."""
+        outer = self.prototypes, self.read_only
+        self.prototypes, self.read_only = [], read_only
         try:
             yield self.prototypes
         finally:
-            self.prototypes = outer
+            self.prototypes, self.read_only = outer
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ returns the new values too, and assignments of them to the kernel's variables an
 
 from __future__ import annotations
 
+import enum
 import re
 import types as pytypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from numba.cuda import types
 
 from ..frontend_api.front_end import Vocabulary
 from ..frontend_api.typing_rounds import register_rewrite
-from ..protocol.call_sites import constant_of
+from ..protocol.call_sites import constant_of, find_read_only
 from .functions import CxxFunction
 from .named_results import NamedResults, name_results
 from .results import WrittenArgumentError
@@ -46,7 +47,7 @@ def infer_partly(state: Any, vocabulary: Vocabulary) -> Mapping[str, Any]:
     return types
 
 
-@register_rewrite
+@register_rewrite()
 def compile_python_functions(state: Any, vocabulary: Vocabulary) -> bool:
     """Make device functions of the Python functions that calls pass. Return whether there are any."""
     func_ir = state.func_ir
@@ -74,28 +75,45 @@ def _make_device_function(function: Any, vocabulary: Vocabulary) -> Any:
     return getattr(function, name)
 
 
-@register_rewrite
+@register_rewrite()
+def rewrite_flags(state: Any, vocabulary: Vocabulary) -> bool:
+    """Let operators get the numbers of members of an ``enum.IntFlag``, in a function that calls C++. Return whether
+    there are any."""
+    ir, rewritten = vocabulary.ir, False
+    for block in state.func_ir.blocks.values() if find_calls(state, vocabulary) else ():
+        for statement in list(block.find_insts(ir.Assign)):
+            value = statement.value
+            is_operator = isinstance(value, ir.Expr) and value.op in ("binop", "inplace_binop", "unary")
+            for operand in value.list_vars() if is_operator else ():
+                if isinstance(flag := constant_of(state.func_ir, operand, vocabulary), enum.IntFlag):
+                    number = _define(state, block, statement, ir.Const(int(flag), statement.loc), ir)
+                    vocabulary.ir_utils.replace_vars_inner(value, {operand.name: number})
+                    rewritten = True
+    return rewritten
+
+
+@register_rewrite()
 def name_members(state: Any, vocabulary: Vocabulary) -> bool:
     """Let calls that return structs return tuples with the names of the members. Return whether there are any."""
     calls = [each for each in find_calls(state, vocabulary) if not isinstance(each[2], NamedResults)]
     found = infer_partly(state, vocabulary) if calls else {}
     structs = [each for each in calls if isinstance(found.get(each[1].target.name), vocabulary.types.BaseTuple)]
     for block, statement, callee in structs:
-        statement.value.func = _define(state, vocabulary, block, statement, name_results(callee))
+        named = name_results(callee)
+        constant = vocabulary.ir.Global(named.__name__, named, statement.loc)
+        statement.value.func = _define(state, block, statement, constant, vocabulary.ir)
     return bool(structs)
 
 
-def _define(state: Any, vocabulary: Vocabulary, block: Any, statement: Any, value: Any) -> Any:
-    """Return a new variable with a constant *value*, which is assigned before the *statement*."""
-    ir, loc = vocabulary.ir, statement.loc
-    target = block.scope.redefine("$of_cxx", loc)
-    constant = ir.Global(value.__name__, value, loc)
+def _define(state: Any, block: Any, statement: Any, constant: Any, ir: Any) -> Any:
+    """Return a new variable with a *constant*, which is assigned before the *statement*."""
+    target = block.scope.redefine("$of_cxx", statement.loc)
     state.func_ir._definitions[target.name].append(constant)
-    block.body.insert(block.body.index(statement), ir.Assign(constant, target, loc))
+    block.body.insert(block.body.index(statement), ir.Assign(constant, target, statement.loc))
     return target
 
 
-@register_rewrite
+@register_rewrite()
 def rewrite_written(state: Any, vocabulary: Vocabulary) -> bool:
     """Rewrite the calls in the function of a compiler's *state* that write to their arguments, in the IR of
     *vocabulary*. Return whether there are any."""
@@ -111,9 +129,27 @@ def rewrite_written(state: Any, vocabulary: Vocabulary) -> bool:
             stores = [_make_store(ir, state.func_ir, statement.value.args[number]) for number in refused.written]
             if None not in stores:
                 place = block.body.index(statement)
-                call = _WritingCall(ir, state.func_ir, block.scope, statement, callee.return_written(refused.written))
+                call = _WritingCall(ir, state.func_ir, block.scope, statement, callee.change(written=refused.written))
                 block.body[place : place + 1] = call.build_statements(stores, refused.returns == types.none)
                 rewritten = True
+    return rewritten
+
+
+@register_rewrite(of_typed=True)
+def note_read_only(state: Any, vocabulary: Vocabulary) -> bool:
+    """Let C++ take elements of read-only arrays as ``const``. Return whether a call has any that it does not take
+    so."""
+    records = (vocabulary.types.Record, vocabulary.types.NestedArray)
+    if not any(isinstance(each, records) for each in state.typemap.values()):
+        return False
+    rewritten = False
+    for block, statement, callee in find_calls(state, vocabulary):
+        found = find_read_only(state.func_ir, state.typemap, statement.value, vocabulary)
+        if found != callee.pattern.read_only:
+            changed = callee.change(read_only=found)
+            constant = vocabulary.ir.Global(changed.__name__, changed, statement.loc)
+            statement.value.func = _define(state, block, statement, constant, vocabulary.ir)
+            rewritten = True
     return rewritten
 
 

@@ -78,8 +78,9 @@ class Parameter:
 Records = Mapping[Any, Struct]  # by their Numba types
 
 
-def make_parameter(numba_type: Any, way: str | None, records: Records) -> Parameter:
-    """Return the parameter for an argument of *numba_type*. Raise `CABIError` if C++ has no value for it."""
+def make_parameter(numba_type: Any, way: str | None, records: Records, is_read_only: bool = False) -> Parameter:
+    """Return the parameter for an argument of *numba_type*, which may be part of an array that *is read-only*. Raise
+    `CABIError` if C++ has no value for it."""
     callee = getattr(numba_type, "numba_cuda_link_object", None)
     if callee is not None:
         if isinstance(callee, DeviceFunction):
@@ -93,11 +94,13 @@ def make_parameter(numba_type: Any, way: str | None, records: Records) -> Parame
     if way == STATE:
         return Parameter("nca::nca_state", "const void*", "nca::nca_state{{p}}", is_state=True, declarations=(_STATE,))
     if isinstance(numba_type, types.Array):
+        if is_read_only:
+            numba_type = types.Array(numba_type.dtype, numba_type.ndim, numba_type.layout, readonly=True)
         return _make_array(numba_type, way, records)
     if way not in (None, VALUE):
         raise CABIError(f"{numba_type} cannot be passed as {way!r}: it is not an array")
     if isinstance(numba_type, (types.Record, types.BaseTuple)):
-        return _make_struct(numba_type, records)
+        return _make_struct(numba_type, records, is_read_only)
     if numba_type == types.none:
         return Parameter("decltype(nullptr)", "", "nullptr")
     if isinstance(numba_type, types.Complex):
@@ -180,12 +183,12 @@ def name_mode(way: str) -> str:
     return f"nca::nca_{_MODES[way]}"
 
 
-def _make_struct(numba_type: Any, records: Records) -> Parameter:
+def _make_struct(numba_type: Any, records: Records, is_read_only: bool) -> Parameter:
     is_record = isinstance(numba_type, types.Record)
     record = numba_type if is_record else getattr(numba_type, "of_record", None)
     if record is not None:
         name, headers, declarations = _describe_element(record, records)
-        const = "" if is_record else "const "
+        const = "" if is_record and not is_read_only else "const "
         return Parameter(
             f"{const}{name}&", f"{const}void*", f"(*static_cast<{const}{name}*>({{p}}))",
             by_address=record in records, headers=headers,
@@ -288,6 +291,7 @@ class CallPattern:
     callee: str = ""  # an expression for the function object that is called, which the text calls `CALLEE`
     passing: tuple[str | None, ...] = ()  # how arrays are passed; see `CxxFunction.passing`
     written: tuple[int, ...] = ()  # the positions of the arguments whose new values are returned as well
+    read_only: tuple[int, ...] = ()  # those of the arguments that are parts of read-only arrays
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ class CxxFunction(DeviceCallable):
                 raise ValueError(
                     f"passing() takes {', '.join(map(repr, WAYS))} or None, got {safe_repr(way, 30)}{near}"
                 )
-        return get_function(self._source, dataclasses.replace(self._pattern, passing=ways))
+        return self.change(passing=ways)
 
     @suggest_names
     def signature(self, *argtypes: Any, cc: ComputeCapabilityLike | None = None) -> Signature:
@@ -137,9 +137,9 @@ class CxxFunction(DeviceCallable):
             )
         return self._python(*args)
 
-    def return_written(self, written: tuple[int, ...]) -> CxxFunction:
-        """Return the function that returns a tuple: its result, and the new values of the arguments *written*."""
-        return get_function(self._source, dataclasses.replace(self._pattern, written=written))
+    def change(self, **changes: Any) -> CxxFunction:
+        """Return the function that is called by another pattern, with these *changes*."""
+        return get_function(self._source, dataclasses.replace(self._pattern, **changes))
 
     def get_refusal(self, argtypes: Sequence[types.Type]) -> CxxError | None:
         """Return why a call with these types was refused in the compilation in progress; None if it was not."""
@@ -193,7 +193,7 @@ class CxxFunction(DeviceCallable):
                 yield python[number - 1].make_parameter()
                 continue
             try:
-                yield make_parameter(numba_type, way, records)
+                yield make_parameter(numba_type, way, records, number - 1 in self._pattern.read_only)
             except CABIError as error:
                 raise CABIError(f"argument {number}: {error}") from None
 

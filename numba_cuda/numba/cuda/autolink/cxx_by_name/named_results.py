@@ -26,9 +26,9 @@ class NamedResults(CxxFunction):
     def __reduce__(self) -> Any:
         return _get_named, (self._source, self._pattern)
 
-    def return_written(self, written: tuple[int, ...]) -> CxxFunction:
-        """Return the function that returns the new values of the arguments *written* as well."""
-        return name_results(super().return_written(written))
+    def change(self, **changes: Any) -> CxxFunction:
+        """Return the function that is called by another pattern, with these *changes*."""
+        return name_results(super().change(**changes))
 
     def __numba_cuda_call__(self, *args: types.Type) -> Extern:
         """Return the C function for arguments of these types. Raise `CxxError` if C++ refuses the call."""

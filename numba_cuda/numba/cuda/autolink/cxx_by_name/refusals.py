@@ -62,6 +62,9 @@ _NOT_AN_ENUMERATOR = re.compile(
     r' is incompatible with parameter of type "(?P<type>[A-Za-z_][\w:]*)"'
 )
 _READ_ONLY = re.compile(r'of type "const (?P<type>[\w ]+\*)" is incompatible with parameter of type "(?P=type)"')
+_READ_ONLY_STRUCT = re.compile(
+    r'qualifiers dropped in binding reference .* to initializer of type "(?P<type>const [\w:]+)"'
+)
 # What a call's text calls a struct that has a dtype, and one that it declares for a record.
 _ALIAS = re.compile(r"using (nca_record_[0-9a-f]+)_t = (.*?);")
 _STRUCT = re.compile(r"\bnca_(?:(record)|struct)_[0-9a-f]{12}\b")
@@ -235,6 +238,11 @@ def _explain(text: str) -> tuple[str, str]:
         return diagnosis, f"give the variable the type that C++ declares: {name}(...), such as n = {name}(0)"
     if found := _READ_ONLY.search(text):
         return text, f"pass an array that is not read-only; or, where C++ only reads it, take a const {found['type']}"
+    if found := _READ_ONLY_STRUCT.search(text):
+        remedy = (
+            f"pass an element of an array that is not read-only; or, where C++ only reads it, take a {found['type']}&"
+        )
+        return text, remedy
     if found := _OTHER_STRUCT.search(text):
         return text, f"make the records with the dtype that lib.record({found['type']!r}) returns"
     if (found := _OTHER_POINTER.search(text)) and (element := _NUMPY_TYPES.get(found["element"])):

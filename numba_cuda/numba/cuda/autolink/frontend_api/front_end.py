@@ -9,7 +9,6 @@ kernels, a `FrontEnd`.
 from __future__ import annotations
 
 import importlib
-import types as pytypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
@@ -48,24 +47,6 @@ class Vocabulary:
 
     def is_type(self, value: Any) -> bool:
         return isinstance(value, self.types.Type)
-
-
-def make_closure(make_function: Any, caller_ir: Any, vocabulary: Vocabulary) -> Any:
-    """Return the function that an expression of the IR makes, with the values of its free variables. Return None, for
-    the front end to make it, if none of them belongs to a function around the caller."""
-    code, caller = make_function.code, caller_ir.func_id.func
-    cells = dict(zip(caller.__code__.co_freevars, caller.__closure__ or (), strict=True))
-    if make_function.defaults or not cells.keys() & set(code.co_freevars):
-        return None
-    for name in set(code.co_freevars) - cells.keys():
-        definition = vocabulary.ir_utils.guard(vocabulary.ir_utils.get_definition, caller_ir, name)
-        if not isinstance(definition, getattr(vocabulary.ir, "const_types", vocabulary.ir.Const)):
-            return None
-        cells[name] = pytypes.CellType(definition.value)
-    closure = tuple(cells[name] for name in code.co_freevars)
-    function = pytypes.FunctionType(code, caller.__globals__, code.co_name, None, closure)
-    function.__qualname__ = f"closure.<locals>.{code.co_name}"  # as front ends name those that they make
-    return function
 
 
 @dataclass(frozen=True)

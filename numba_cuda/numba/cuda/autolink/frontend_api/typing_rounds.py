@@ -275,24 +275,30 @@ def _note_compiled(called: Any, argtypes: Any) -> None:
 
 Rewrite = Callable[[Any, Vocabulary], bool]
 _rewrites: list[Rewrite] = []
+_rewrites_of_typed: list[Rewrite] = []
 
 
-def register_rewrite(rewrite: Rewrite) -> Rewrite:
-    """Decorate a function that rewrites the IR where type inference has failed, and returns whether it did."""
-    _rewrites.append(rewrite)
-    return rewrite
+def register_rewrite(*, of_typed: bool = False) -> Callable[[Rewrite], Rewrite]:
+    """Decorate a function that rewrites the IR in a compiler's state after type inference has failed, or has succeeded
+    if *of_typed*, and returns whether it changed any call."""
+
+    def decorate(rewrite: Rewrite) -> Rewrite:
+        (_rewrites_of_typed if of_typed else _rewrites).append(rewrite)
+        return rewrite
+
+    return decorate
 
 
 def infer_types(
     infer: Callable[[Any, Any], Any],
     inference: Any,
     state: Any,
-    refused: type[Exception],
+    refused: type[Exception] | tuple[type[Exception], ...],
     vocabulary: Vocabulary = NUMBA_CUDA,
 ) -> Any:
     """Return what *infer*, with the pass *inference*, makes of the compiler's *state*, in the IR of *vocabulary*. It
-    runs again as long as it is *refused* and a rewrite changes calls of the function. Raise `GuessedFunction` for a
-    function that is typed under guesses."""
+    runs again as long as a rewrite changes calls of the function, which is *refused* or typed. Raise `GuessedFunction`
+    for a function that is typed under guesses."""
     while True:
         try:
             inferred_types = infer(inference, state)
@@ -304,4 +310,6 @@ def infer_types(
         else:
             if is_guessing() and inference._raise_errors:  # where it does not, a part of a function is typed
                 raise GuessedFunction(state.return_type)
-            return inferred_types
+            rewrites = [] if is_guessing() or compilation() is None else _rewrites_of_typed
+            if not any([rewrite(state, vocabulary) for rewrite in rewrites]):
+                return inferred_types

@@ -13,6 +13,7 @@ travels with its answer, as an `AskedCall`.
 ``answers``            what an object returned, and what is remembered of it while the object lives
 ``stored_answers``     answers of objects with a link key, kept on disk
 ``errors``             the errors that users see when an object gives no usable answer, and where it raised
+``closures``           functions that are written in a kernel, with what they take from around them
 ``typing_diagnosis``   why Numba cannot type a use of called objects, in place of its own message
 ``kernel_signatures``  signatures of kernels, and what is wrong with them
 =====================  =====================================================================================

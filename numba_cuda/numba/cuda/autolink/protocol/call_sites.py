@@ -18,6 +18,9 @@ from ..compilation.context import compilation
 from ..frontend_api.front_end import NUMBA_CUDA, Vocabulary, vocabulary_of
 from .callee import HOOK, Callee, attribute_of, find_callee, takes_core_types
 
+# Expressions of the IR whose value is in the memory of another value.
+_PARTS = ("getattr", "getitem", "static_getitem", "cast", "getiter", "iternext", "pair_first")
+
 
 @dataclass(frozen=True)
 class CallSite:
@@ -123,6 +126,31 @@ def constant_of(func_ir: ir.FunctionIR, var: ir.Var, vocabulary: Vocabulary = NU
         return value[definition.index] if isinstance(value, tuple) else None
     except Exception:  # typing found the attribute or element; Python need not have it
         return None
+
+
+def find_read_only(
+    func_ir: ir.FunctionIR, typemap: Mapping[str, types.Type], call: ir.Expr, vocabulary: Vocabulary = NUMBA_CUDA
+) -> tuple[int, ...]:
+    """Return the positions of the arguments of a *call* that are elements of read-only arrays of records, or parts of
+    these, as far as the function shows it: their types do not."""
+    words = vocabulary.types
+    parts = (words.Record, words.NestedArray)
+    return tuple(
+        number
+        for number, each in enumerate(call.args)
+        if isinstance(typemap.get(each.name), parts) and _is_read_only(func_ir, typemap, each, vocabulary)
+    )
+
+
+def _is_read_only(func_ir: ir.FunctionIR, typemap: Mapping[str, types.Type], var: Any, vocabulary: Vocabulary) -> bool:
+    while var is not None:
+        numba_type = typemap.get(var.name)
+        if isinstance(numba_type, vocabulary.types.Array) and not numba_type.mutable:
+            return True
+        definition = vocabulary.ir_utils.guard(vocabulary.ir_utils.get_definition, func_ir, var)
+        is_part = isinstance(definition, vocabulary.ir.Expr) and definition.op in _PARTS
+        var = definition.value if is_part else None
+    return False
 
 
 def callees_of_type(func_type: types.Type) -> list[Callee]:

@@ -59,11 +59,13 @@ class AskedAgainError(HookError):
     """A ``__numba_cuda_link__`` is asked the question that it is still answering."""
 
 
-def typing_error(message: str, loc: Any = None, cause: Exception | None = None) -> TypingError:
-    """Return the error of a kernel that uses a called object in a way that it cannot be used: for a *cause*, which will
-    be its ``__cause__``, and whose ``log`` it will have."""
+def typing_error(
+    message: str, loc: Any = None, cause: Exception | None = None, error: type[Exception] = TypingError
+) -> Any:
+    """Return the *error* of a kernel that uses a called object in a way that it cannot be used: for a *cause*, which
+    will be its ``__cause__``, and whose ``log`` it will have. The class of the error is the front end's."""
     _note(message, cause)
-    return TypingError(message, loc=loc)
+    return error(message, loc=loc)  # type: ignore[call-arg]
 
 
 def lowering_error(message: str, loc: Any = None) -> LoweringError:

@@ -24,14 +24,15 @@ from numba_cuda_autolink.short_tracebacks import short_traceback
 
 from ...compilation.context import compilation, compiling, current_state, isolate
 from ...compilation.kernel_events import KernelEvent, announce
-from ...frontend_api.front_end import make_closure, register
+from ...frontend_api.front_end import register
 from ...frontend_api.placed_messages import placed_error
 from ...frontend_api.seams import Seams
 from ...frontend_api.typing_rounds import infer_types, propagated, template_of
 from ...function_code.calls import check_state
 from ...function_code.function_code import FunctionCode
 from ...protocol.ask import ask_at
-from ...protocol.call_sites import CallSites, note_objects
+from ...protocol.call_sites import CallSites, find_read_only, note_objects
+from ...protocol.closures import make_closure
 from ...protocol.typing_diagnosis import has_own_diagnosis
 from . import emulated_driver
 from .call_lowering import llvm_prototype, lower_call
@@ -176,7 +177,8 @@ def _lower_call(original: Any, lower: Any, target: Any, fn: Any, args: Any, kws:
         if lower_record_array(lower, target, fn, args, kws, expr.loc):
             return None
         return original(lower, target, fn, args, kws, expr)
-    with in_progress.noting_prototypes() as prototypes:
+    read_only = find_read_only(lower.func_ir, lower.fndesc.typemap, expr, MLIR)
+    with in_progress.noting_prototypes(read_only) as prototypes:
         lower_call(lower, _external(lower), target, expr, args)
     check_state(asked, prototypes, expr.loc)
     arguments = ", ".join(map(str, lower.fndesc.calltypes[expr].args))
@@ -216,7 +218,7 @@ def _lower_assign(original: Any, lower: Any, assignment: Any) -> Any:
 
 @_seams.in_place_of("numba_cuda_mlir.numba_cuda.core.untyped_passes:convert_code_obj_to_function")
 def _make_function_of_lambda(original: Any, make_function: Any, caller_ir: Any) -> Any:
-    return make_closure(make_function, caller_ir, MLIR) or original(make_function, caller_ir)
+    return make_closure(make_function, caller_ir, MLIR, TypingError) or original(make_function, caller_ir)
 
 
 @_seams.in_place_of("numba_cuda_mlir.mlir_lowering:MLIRLower.lower_getattr_assign")

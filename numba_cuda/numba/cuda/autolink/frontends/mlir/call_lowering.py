@@ -59,7 +59,7 @@ def _call_c_function(
         builder.metadata["use_cooperative"] = True
     prototype = c_function.c_prototype
     if (in_progress := compilation()) is not None:
-        in_progress.prototypes.append((c_function.symbol, prototype))
+        in_progress.prototypes.append((c_function.symbol, c_function.with_read_only(in_progress.read_only)))
     operands = [_operand(builder, arg, arguments[arg.index], loc) for arg in c_function.args]
     returns, symbol = c_function.return_ctype, c_function.symbol
     result = None

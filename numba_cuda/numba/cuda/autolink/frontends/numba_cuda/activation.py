@@ -118,19 +118,23 @@ def _refresh_typing_context(original: Any, context: Any) -> None:
 @_in_place_of("numba.cuda.core.untyped_passes:convert_code_obj_to_function")
 def _make_function_of_lambda(original: Any, make_function: Any, caller_ir: Any) -> Any:
     """Let a function that is written in a kernel have variables of the functions around the kernel."""
-    from ...frontend_api.front_end import NUMBA_CUDA, make_closure
+    from numba.cuda.core.errors import TypingError
 
-    return make_closure(make_function, caller_ir, NUMBA_CUDA) or original(make_function, caller_ir)
+    from ...frontend_api.front_end import NUMBA_CUDA
+    from ...protocol.closures import make_closure
+
+    return make_closure(make_function, caller_ir, NUMBA_CUDA, TypingError) or original(make_function, caller_ir)
 
 
 @_in_place_of("numba.cuda.core.typed_passes:BaseTypeInference.run_pass")
 def _infer_types(original: Any, inference: Any, state: Any) -> Any:
     """Let functions of C++ write to variables and to elements of arrays."""
+    from numba.core.errors import TypingError as NumbaTypingError
     from numba.cuda.core.errors import TypingError
 
     from ...frontend_api.typing_rounds import infer_types
 
-    return infer_types(original, inference, state, TypingError)
+    return infer_types(original, inference, state, (TypingError, NumbaTypingError))
 
 
 @_in_place_of("numba.cuda.core.typeinfer:TypeInferer.propagate")

@@ -42,7 +42,7 @@ def _call_c_function(context: Any, builder: Any, c_function: Prototype, argument
         context.active_code_library.use_cooperative = True
     in_progress = compilation()
     if in_progress is not None:
-        in_progress.prototypes.append((c_function.symbol, c_function.c_prototype))
+        in_progress.prototypes.append((c_function.symbol, c_function.with_read_only(in_progress.read_only)))
     function = _declare(builder, c_function, loc)
     passed = []
     for arg, expected in zip(c_function.args, function.type.pointee.args, strict=True):

@@ -24,7 +24,7 @@ from numba.cuda.typing.templates import Signature
 from ...compilation.context import compilation, current_state, inside
 from ...function_code.calls import check_state
 from ...protocol.ask import ask_at
-from ...protocol.call_sites import CallSite, CallSites, argument_types, callees_of_type
+from ...protocol.call_sites import CallSite, CallSites, argument_types, callees_of_type, find_read_only
 from .code_library import LinkingCodeLibrary
 
 _COMPLEX = {(llvm.FloatType(), llvm.FloatType()): 8, (llvm.DoubleType(), llvm.DoubleType()): 16}
@@ -79,7 +79,8 @@ class LinkingLower(CUDALower):
             for site in CallSites(self.func_ir, self.fndesc.typemap).of(expr, signature):
                 asked.append(ask_at(site, expr.loc))
                 self.library.add_call(asked[-1])
-            with in_progress.noting_prototypes() as prototypes:
+            read_only = find_read_only(self.func_ir, self.fndesc.typemap, expr) if asked else ()
+            with in_progress.noting_prototypes(read_only) as prototypes:
                 result = super().lower_call(resty, expr)
             check_state(asked, prototypes, expr.loc)
         added = len(self.module.globals) - known

@@ -129,6 +129,11 @@ def wrong_types(
 def _remedy(wrong: Sequence[WrongFunction]) -> str:
     for each in wrong:
         passed = each.called.prototype.parameters
+        if "char*" in each.declaration and "Literal[str]" in each.called.call:
+            return (
+                "call the function by name, autolink.cxx(...), which passes a constant string as const char*: Extern"
+                " passes no strings"
+            )
         if re.search(r"[*&]", each.declaration) and any(c.kind in ("int", "uint") and c.size == 8 for c in passed):
             return (
                 "pass a number to a reference with args={...: autolink.by_reference(T)}, and an integer that is an"
