@@ -102,14 +102,6 @@ def test_kernels_that_take_each_others_place(program):
         assert [program.run().status, program.run().status] == ["built", "loaded"]
 
 
-def test_a_kernel_with_a_pointer_is_not_cached(program):
-    program.write("add = Add(3, pointer=ctypes.c_void_p(id(said)))")
-    for _ in range(2):
-        run = program.run()
-        assert run.status == "built"
-        assert "is not cached: kernel.add: ValueError: ctypes objects containing pointers cannot be pickled" in run.log
-
-
 def test_a_kernel_with_a_value_that_cannot_be_told_apart_is_not_cached(program):
     program.write("add = Add(3, state=(each for each in ()))")
     for _ in range(2):
@@ -309,22 +301,6 @@ def test_an_object_that_the_python_function_of_another_one_calls_is_found(progra
     assert found[1].cubin != found[2].cubin
 
 
-def test_an_object_that_is_a_global_where_it_is_called_is_found(program):
-    text = """
-    from numba.cuda.extending import overload
-    def add(x): pass
-    hidden = Add(AMOUNT)
-    @overload(add, target="cuda")
-    def ol_add(x):
-        return lambda x: hidden(x)
-    """
-    program.write(text.replace("AMOUNT", "3"))
-    assert program.run().status == "built"
-    assert program.run().status == "loaded"
-    program.write(text.replace("AMOUNT", "4"))
-    assert program.run().status == "built"
-
-
 def test_a_file_that_only_an_overload_names_counts(program):
     file = program.folder / "hidden.cu"
     program.write(f"{OVERLOAD}\ndeclare(cuda.declare_device('add', 'int32(int32)', abi='c', link={str(file)!r}))")
@@ -471,14 +447,6 @@ os.replace = fail
     assert "No space left" in warning
     assert runs[1].warnings == runs[0].warnings  # those of the whole process
     assert program.files() == []
-
-
-def test_a_source_that_is_only_touched_is_the_same(program):
-    program.write("f = Add(3)\n@cuda.jit(device=True)\ndef add(x): return f(x)")
-    assert program.run().status == "built"
-    for name in "kernels.py", "parts.py":
-        os.utime(program.folder / name, (1, 1))
-    assert program.run().status == "loaded"
 
 
 def test_the_kernels_are_cleared_and_listed_with_the_rest(program, monkeypatch, capsys):

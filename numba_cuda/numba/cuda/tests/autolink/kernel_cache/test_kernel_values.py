@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import contextvars
+import ctypes
 import enum
 import functools
 import itertools
@@ -101,6 +102,7 @@ NO_DIGEST = {
     "what each thread has": threading.local,
     "a weak reference": lambda: weakref.ref(Named),
     "a function that remembers": remembering,
+    "a pointer": ctypes.c_void_p,
     "a generator": lambda: (each for each in ()),
 }
 

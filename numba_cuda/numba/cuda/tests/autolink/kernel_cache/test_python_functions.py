@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import pytest
 from kernel_cache_support import Program
-from repository import BENCHMARKS, EXAMPLES
 
 APPLY = """
 class Apply(autolink.DeviceCallable):
@@ -47,53 +46,6 @@ def program(tmp_path, servers):
     return Program(tmp_path, servers)
 
 
-EXAMPLES_AND_CONTESTS = f"""
-import sys
-sys.path[:0] = [{str(EXAMPLES)!r}, {str(BENCHMARKS)!r}]
-import numpy as np
-from contests import operators
-from numba import cuda
-import nufft_window
-def cached(kernel):
-    return cuda.jit(cache=True)(kernel.py_func)
-saturating_sums = cached(operators.make_saturating_sums(64, 4))
-sorted_tiles = cached(operators.make_sorted_tiles(64, 4))
-formula, table = (
-    nufft_window.make_kernels(nufft_window.WindowSums((64, 48), 4, window))
-    for window in (nufft_window.make_formula(np.float32), nufft_window.make_table(np.float32))
-)
-spread_formula, interpolate_table = cached(formula[0]), cached(table[1])
-"""
-SIGNATURES = {
-    "saturating_sums": "void(float32[::1], float32[::1], float32[::1])",
-    "sorted_tiles": "void(float32[::1], float32[::1])",
-    "spread_formula": "void(float32[::1], float32[::1], complex64[::1], float32, complex64[:, ::1])",
-    "interpolate_table": "void(float32[::1], float32[::1], complex64[:, ::1], float32[::1], complex64[::1])",
-}
-
-
-def test_fresh_processes_load_reductions_sorts_and_windows_that_others_built(program):
-    """They run no compiler, also where sets have another order and the kernels are asked for in another."""
-    program.write(kernels=EXAMPLES_AND_CONTESTS)
-    built = dict(zip(SIGNATURES, program.runs(*SIGNATURES, signature=SIGNATURES), strict=True))
-    order = [*reversed(SIGNATURES)]
-    loaded = dict(zip(order, program.runs(*order, signature=SIGNATURES), strict=True))
-    assert {each.status for each in built.values()} == {"built"}
-    assert {name: each.status for name, each in loaded.items()} == dict.fromkeys(SIGNATURES, "loaded")
-    assert {name: each.cubin for name, each in loaded.items()} == {name: each.cubin for name, each in built.items()}
-
-
-@pytest.mark.thorough
-def test_the_order_of_compilation_does_not_change_reductions_sorts_and_windows(tmp_path, servers):
-    found = []
-    for folder, names in ("first", [*SIGNATURES]), ("second", [*reversed(SIGNATURES)]):
-        (tmp_path / folder).mkdir()
-        program = Program(tmp_path / folder, servers).write(kernels=EXAMPLES_AND_CONTESTS)
-        runs = program.runs(*names, signature=SIGNATURES)
-        found.append({name: each.cubin for name, each in zip(names, runs, strict=True) if each.status == "built"})
-    assert found[0] == found[1] and [*found[0]] == [*SIGNATURES]
-
-
 # What depends on N, a value of the environment: the text of the program stays the same.
 SUBJECTS = {
     "a closure variable": "Apply(make(N))",
@@ -133,7 +85,9 @@ def test_a_change_is_seen(program):
     objects = "".join(f"add{number} = {text}\n" for number, text in enumerate(SUBJECTS.values()))
     kernels = (f"@cuda.jit(cache=True)\ndef {name}(x): x[0] = add{number}(x[1])" for number, name in enumerate(names))
     program.write(APPLY + OF_N + objects, "\n".join(["from parts import *", *kernels]))
-    first, again, changed = (program.runs(*names, before=f"os.environ['N'] = '{n}'") for n in "112")
+    one, two = (f"os.environ['N'] = '{n}'" for n in "12")
+    first, reordered = program.runs(*names, before=one), program.runs(*reversed(names), before=one)
+    again, changed = reordered[::-1], program.runs(*names, before=two)
     assert {each.status for each in first} == {"built"}
     assert {each.status for each in again} == {"loaded"}, again[0].log
     for subject, before, loaded, after in zip(SUBJECTS, first, again, changed, strict=True):

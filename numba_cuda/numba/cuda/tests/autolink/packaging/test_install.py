@@ -153,9 +153,9 @@ def test_the_environment_variable_turns_this_project_off(installed, modules):
     assert facts == {"numba.cuda": str(installed.numba_cuda / FOLDER / "__init__.py"), "loaded": []}
 
 
-def test_python_can_start_in_the_repository_root(environment, modules):
-    facts = environment.facts(f"MODULES = {modules}" + LOADED_MODULES, cwd=PROJECT)
-    assert facts["numba.cuda"] == str(environment.numba_cuda / FOLDER / "__init__.py")
+def test_python_can_start_in_the_repository_root(installed, modules):
+    facts = installed.facts(f"MODULES = {modules}" + LOADED_MODULES, cwd=PROJECT)
+    assert facts["numba.cuda"] == str(installed.numba_cuda / FOLDER / "__init__.py")
     assert "numba.cuda.autolink" in facts["loaded"]
 
 
