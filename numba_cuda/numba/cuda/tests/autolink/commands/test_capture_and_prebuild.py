@@ -126,11 +126,14 @@ def test_a_prebuild_is_repeated_until_the_store_has_all(application, capsys, mon
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_MODE", "rw")
     reset_store()
     assert main(["prebuild", str(jobs)]) == 0
+    damaged = max(store.iterdir(), key=lambda path: path.stat().st_size)
+    whole = damaged.read_bytes()
+    damaged.write_bytes(whole[:-1])
     written = {path: path.stat().st_mtime_ns for path in store.iterdir()}
-    damaged = max(written, key=lambda path: path.stat().st_size)
-    damaged.write_bytes(damaged.read_bytes()[:-1])
+    reset_store()
     assert main(["prebuild", str(jobs)]) == 0
     assert [path for path, time in written.items() if path.stat().st_mtime_ns != time] == [damaged]
+    assert len(damaged.read_bytes()) == len(whole)
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(tmp_path / "of another machine"))
     reset_store()
     capsys.readouterr()
