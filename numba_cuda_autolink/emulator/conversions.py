@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .floats import round_off
+from .floats import AWAY, round_off
 from .native import f32, f64, i64, native, u32, u64
 
 
@@ -23,6 +23,8 @@ def s64_to_odd_f64(x: i64) -> f64:
 @native
 def to_tf32(x: f32, mode: u32) -> u32:
     bits = bits_u32(x)
+    if x != x and mode != AWAY:
+        return u32(0x7FFFE000)
     if bits & 0x7F800000 == 0x7F800000:
         return bits & ~u32(0x1FFF)
     kept = round_off(u64(bits & 0x7FFFFFFF) >> 13, u64(bits & 0x1FFF), 0x1000, bits >> 31 == 1, mode)

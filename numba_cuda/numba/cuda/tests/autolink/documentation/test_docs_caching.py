@@ -12,7 +12,7 @@ PAGE = DOCS / "caching.md"
 SOURCES = [
     *(PROJECT / "numba_cuda/numba/cuda/autolink").rglob("*.py"),
     *(PROJECT / "numba_cuda/numba/cuda/cudadrv").rglob("*.py"),
-    *PROJECT.glob("*.py"),
+    *(PROJECT / "numba_cuda_autolink").rglob("*.py"),
 ]
 
 
