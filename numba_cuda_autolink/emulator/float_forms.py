@@ -7,7 +7,7 @@ from . import floats
 from .forms import Modifiers, form, type_of
 from .function_builder import FunctionBuilder
 from .parser import Instruction
-from .ptx_types import PTXType
+from .ptx_types import PTXType, ptx_type
 from .rounding import rounded
 
 _ROUND = r"(?:\.(?P<round>rn|rz|rm|rp))?"
@@ -63,11 +63,12 @@ _APPROXIMATIONS = {"ex2": "exp2", "lg2": "log2", "sin": "sin", "cos": "cos", "ta
 @form("rsqrt", r"\.approx\.(?P<type>f64)")
 @form("tanh", r"\.approx\.(?P<type>f32|f16|bf16|f16x2|bf16x2)")
 @form("ex2", r"\.approx\.(?P<type>f16|f16x2)")
-@form("ex2", r"\.approx\.ftz\.(?P<type>bf16|bf16x2)")
+@form("ex2", r"\.approx(?P<ftz>\.ftz)\.(?P<type>bf16|bf16x2)")
 def approximation(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     type, name = type_of(m), _APPROXIMATIONS[m["name"] or ""]
     if type.kind in ("f16x2", "bf16x2"):
-        _pairwise(f, i, type, lambda x: f.call(f"{name}_{type.kind[:-2]}", x))
+        half = ptx_type(type.kind[:-2])
+        _pairwise(f, i, type, lambda x: flush(f, m, half, f.call(f"{name}_{half.name}", x)))
         return
     operands = _operands(f, i, m, type)
     if type.name == "f32" and name in ("exp2", "log2", "sin", "cos"):

@@ -281,6 +281,11 @@ def flush_f16(a: u16) -> u16:
 
 
 @native
+def flush_bf16(a: u16) -> u16:
+    return a & 0x8000 if a & 0x7F80 == 0 else a
+
+
+@native
 def infinity_f16() -> u16:
     return 0x7C00
 
