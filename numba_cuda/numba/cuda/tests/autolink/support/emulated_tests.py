@@ -21,7 +21,6 @@ _REASONS = {
     "the emulator links a cached kernel again, to PTX": (
         "test_kernel_cache.py::test_a_fresh_process_launches_a_cached_kernel[False]",
         "test_kernel_cache.py::test_callbacks_of_a_loaded_kernel_run",
-        "test_kernel_cache.py::test_variables_of_a_loaded_kernel_are_set",
     ),
     "the emulator has one device": ("finished_kernels/test_two_gpus.py",),
     "a C program is linked with the driver's library": ("test_c_header.py::test_the_example_is_right",),
