@@ -280,8 +280,7 @@ def uses(monkeypatch):
 @pytest.fixture
 def headers(tmp_path, monkeypatch):
     """A folder with a header that counts as large."""
-    for module in ("program_cache",):
-        monkeypatch.setattr(f"numba.cuda.cudadrv.external_code.compile.{module}.MANY_HEADERS", 0)
+    monkeypatch.setattr("numba.cuda.cudadrv.external_code.compile.program_cache.MANY_HEADERS", 0)
     header = tmp_path / "include" / "big.h"
     header.parent.mkdir()
     header.write_text("template <class T> __device__ T twice(T x) { return x + x; }\n#define NUMBER 1\n")
@@ -419,8 +418,9 @@ def test_what_a_source_begins_with(code, directives, rest):
 ORPHAN = """
 import os, signal, sys, time
 from numba.cuda import autolink
-from numba.cuda.cudadrv.external_code.compile import nvrtc_processes, programs
+from numba.cuda.cudadrv.external_code.compile import nvrtc_processes, program_cache, programs
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
+program_cache.MANY_HEADERS = 0
 source = autolink.CUDASource("#include <cuda/std/cstdint>\\n#include <cuda_fp16.h>\\n__device__ int f() { return 1; }")
 programs.compiled(from_item(source), autolink.Target((9, 0), lto=True))
 child = nvrtc_processes.processes.kept
@@ -432,7 +432,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_no_child_and_no_file_is_left_of_a_process_that_is_killed_while_headers_are_precompiled(tmp_path):
-    done = subprocess.run([sys.executable, "-c", ORPHAN], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", ORPHAN], capture_output=True, text=True, timeout=300)
     pid, folder = done.stdout.split()
     for _ in range(600):
         if not os.path.exists(folder) and not any(_in_session(int(pid))):
