@@ -20,6 +20,7 @@ _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _ET_DYN, _PT_LOAD, _PT_DYNAMIC, _READ_WRITE = 3, 1, 2, 6
+_PT_GNU_STACK = 0x6474E551  # without it, the library asks for a stack that can be executed, which glibc 2.41 refuses
 _DT_HASH, _DT_STRTAB, _DT_SYMTAB, _DT_STRSZ, _DT_SYMENT, _DT_SONAME = 4, 5, 6, 10, 11, 14
 _GLOBAL_FUNCTION, _ABSOLUTE = 1 << 4 | 2, 0xFFF1
 
@@ -45,7 +46,7 @@ def load(name: str, functions: Mapping[str, int]) -> ctypes.CDLL:
 
 
 def _library(name: str, functions: Mapping[str, int]) -> bytes:
-    """Return the ELF file: header, two program headers, hash table with one bucket, symbols, names, dynamic section."""
+    """Return the ELF file: header, program headers, hash table with one bucket, symbols, names, dynamic section."""
     texts, places = bytearray(b"\0"), []
     for text in (name, *functions):
         places.append(len(texts))
@@ -57,7 +58,7 @@ def _library(name: str, functions: Mapping[str, int]) -> bytes:
     count = len(functions) + 1
     chain = (*range(2, count), 0)  # from each symbol to the next
     table = struct.pack(f"<{3 + count}I", 1, count, 1, 0, *chain)
-    at_table = _HEADER.size + 2 * _SEGMENT.size
+    at_table = _HEADER.size + 3 * _SEGMENT.size
     at_symbols = _aligned(at_table + len(table))
     at_texts = at_symbols + len(symbols)
     at_dynamic = _aligned(at_texts + len(texts))
@@ -74,9 +75,10 @@ def _library(name: str, functions: Mapping[str, int]) -> bytes:
     size = at_dynamic + len(dynamic)
     identity = b"\x7fELF\2\1\1".ljust(16, b"\0")
     machine = _MACHINES[platform.machine()]
-    sizes = _HEADER.size, _SEGMENT.size, 2, 64, 0, 0
+    sizes = _HEADER.size, _SEGMENT.size, 3, 64, 0, 0
     header = _HEADER.pack(identity, _ET_DYN, machine, 1, 0, _HEADER.size, 0, 0, *sizes)
     segments = _segment(_PT_LOAD, 0, size, 1 << 16) + _segment(_PT_DYNAMIC, at_dynamic, len(dynamic), 8)
+    segments += _segment(_PT_GNU_STACK, 0, 0, 16)
     parts = ((0, header + segments), (at_table, table), (at_symbols, symbols), (at_texts, bytes(texts)))
     content = bytearray(size)
     for place, part in (*parts, (at_dynamic, dynamic)):
