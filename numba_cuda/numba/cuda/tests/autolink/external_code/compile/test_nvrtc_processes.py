@@ -377,8 +377,17 @@ def test_two_beginnings_are_kept_and_the_oldest_goes(fresh, headers, uses):
     assert uses == [False] * 4 + [True]
 
 
+@pytest.fixture
+def kept_store():
+    """The store, put back after the test."""
+    before = reset_store()
+    reset_store(before)
+    yield
+    reset_store(before)
+
+
 @pytest.mark.counted
-def test_verify_mode_compiles_without_them_too(fresh, headers, uses, monkeypatch):
+def test_verify_mode_compiles_without_them_too(fresh, headers, uses, monkeypatch, kept_store):
     programs.compiled(source_of(headers, "11"), TARGET)
     wait_until_made(processes.kept)
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE", "verify")
