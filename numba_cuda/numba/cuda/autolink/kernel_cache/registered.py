@@ -2,7 +2,7 @@
 """What users registered with Numba: overloads, intrinsics, lowerings, casts, data models, types of values.
 
 Any of it may take part in a compile, although the kernel names none of it. So all of it counts, except for what Numba
-itself registers. A function of it that looks something up by a name made at run time may mean anything.
+and its front ends register. A function of it that looks something up by a name made at run time may mean anything.
 """
 
 from __future__ import annotations
@@ -19,9 +19,7 @@ from ..protocol.value_digest import codes, walk
 _LISTS = ("functions", "attributes", "globals", "getattrs", "setattrs", "casts", "constants")
 # The names that modules give their registries.
 _NAMES = ("registry", "builtin_registry", "typing_registry", "impl_registry", "target_registry", "lowering_registry")
-_NUMBAS = frozenset(
-    ("abc", "builtins", "cmath", "functools", "llvmlite", "math", "numba", "numpy", "operator", "types")
-)
+_NUMBAS = frozenset("abc builtins cmath functools llvmlite math numba numba_cuda_mlir numpy operator types".split())
 _MADE_FROM = ("_overload_func", "_definition_func", "generic", "key")
 # What looks something up by a name made at run time: anything, or an attribute of a module.
 _ANYWHERE = frozenset(

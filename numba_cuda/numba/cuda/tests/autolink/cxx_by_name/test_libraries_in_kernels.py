@@ -43,10 +43,9 @@ def test_a_cached_kernel_that_names_them_so_is_loaded(monkeypatch):
     def kernel(x):
         x[0] = lib.twice(x[0])
 
-    # Overloads that other tests register in this process, first used by the first build, are part of the second's key.
-    found = [testing.compile_cached(kernel, "void(float32[::1])", (9, 0)) for _ in range(3)]
-    assert [found[0][1], found[2][1]] == ["built", "loaded"]
-    assert found[0][0] == found[2][0]
+    found = [testing.compile_cached(kernel, "void(float32[::1])", (9, 0)) for _ in range(2)]
+    assert [how for _, how in found] == ["built", "loaded"]
+    assert found[0][0] == found[1][0]
 
 
 MISUSES = {

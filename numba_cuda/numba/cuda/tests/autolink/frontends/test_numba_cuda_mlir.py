@@ -50,6 +50,17 @@ def kernel_of(cuda, obj, **options):
     return kernel
 
 
+def test_kernels_of_numba_cuda_are_cached_beside_it(mlir):
+    from numba import cuda
+    from numba_cuda_mlir import cuda as other
+
+    scale = Scale(3)
+    build(kernel_of(other, scale), FLOATS)
+    kernel = kernel_of(cuda, scale, cache=True)
+    found = [autolink.testing.compile_cached(kernel, FLOATS, "9.0") for _ in range(2)]
+    assert [how for _, how in found] == ["built", "loaded"]
+
+
 class TestSeams:
     def test_each_is_listed_replaced_and_restored(self, mlir):
         from numba.cuda.autolink.frontend_api.seams import Seams
