@@ -99,10 +99,14 @@ def name_members(state: Any, vocabulary: Vocabulary) -> bool:
     found = infer_partly(state, vocabulary) if calls else {}
     structs = [each for each in calls if isinstance(found.get(each[1].target.name), vocabulary.types.BaseTuple)]
     for block, statement, callee in structs:
-        named = name_results(callee)
-        constant = vocabulary.ir.Global(named.__name__, named, statement.loc)
-        statement.value.func = _define(state, block, statement, constant, vocabulary.ir)
+        _call(name_results(callee), state, block, statement, vocabulary.ir)
     return bool(structs)
+
+
+def _call(function: Any, state: Any, block: Any, statement: Any, ir: Any) -> None:
+    """Let the *statement* call another *function*."""
+    constant = ir.Global(function.__name__, function, statement.loc)
+    statement.value.func = _define(state, block, statement, constant, ir)
 
 
 def _define(state: Any, block: Any, statement: Any, constant: Any, ir: Any) -> Any:
@@ -146,9 +150,7 @@ def note_read_only(state: Any, vocabulary: Vocabulary) -> bool:
     for block, statement, callee in find_calls(state, vocabulary):
         found = find_read_only(state.func_ir, state.typemap, statement.value, vocabulary)
         if found != callee.pattern.read_only:
-            changed = callee.change(read_only=found)
-            constant = vocabulary.ir.Global(changed.__name__, changed, statement.loc)
-            statement.value.func = _define(state, block, statement, constant, vocabulary.ir)
+            _call(callee.change(read_only=found), state, block, statement, vocabulary.ir)
             rewritten = True
     return rewritten
 

@@ -62,9 +62,9 @@ def run_on_gpu(case: Case, operands: np.ndarray) -> np.ndarray:
 
 def _as_numbers(bits: np.ndarray, type: str) -> np.ndarray:
     """Return one column for each number in the *bits*: two for packed types."""
-    bits = bits[:, None]
     if type.endswith("x2"):
-        return np.hstack([_as_numbers(half, type[:-2]) for half in (bits[:, 0] & 0xFFFF, bits[:, 0] >> 16)])
+        return np.hstack([_as_numbers(half, type[:-2]) for half in (bits & 0xFFFF, bits >> 16)])
+    bits = bits[:, None]
     if type == "bf16":
         return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
     unsigned, kind = {"f16": ("u2", "f2"), "f32": ("u4", "f4"), "f64": ("u8", "f8")}[type]

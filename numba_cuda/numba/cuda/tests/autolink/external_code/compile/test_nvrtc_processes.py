@@ -379,9 +379,8 @@ def test_two_beginnings_are_kept_and_the_oldest_goes(fresh, headers, uses):
 
 @pytest.fixture
 def kept_store():
-    """The store, put back after the test."""
+    """The store of other tests, put back after the test."""
     before = reset_store()
-    reset_store(before)
     yield
     reset_store(before)
 
