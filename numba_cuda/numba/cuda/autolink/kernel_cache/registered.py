@@ -19,7 +19,8 @@ from ..protocol.value_digest import codes, walk
 _LISTS = ("functions", "attributes", "globals", "getattrs", "setattrs", "casts", "constants")
 # The names that modules give their registries.
 _NAMES = ("registry", "builtin_registry", "typing_registry", "impl_registry", "target_registry", "lowering_registry")
-_NUMBAS = frozenset("abc builtins cmath functools llvmlite math numba numba_cuda_mlir numpy operator types".split())
+_STANDARD = ("abc", "builtins", "cmath", "functools", "math", "operator", "types")
+_NUMBAS = frozenset(("llvmlite", "numba", "numba_cuda_mlir", "numpy", *_STANDARD))
 _MADE_FROM = ("_overload_func", "_definition_func", "generic", "key")
 # What looks something up by a name made at run time: anything, or an attribute of a module.
 _ANYWHERE = frozenset(
