@@ -12,6 +12,7 @@
 ``command_entry``     the script ``numba-cuda-autolink``
 ``errors``            the errors of finished kernels
 ``short_tracebacks``  tracebacks without the frames of the compiler
+``source_locations``  places in sources, as errors and reports show them
 ``emulator``          linked PTX on the CPU
 ``package_versions``  the versions of the packages that matter
 ``types``             parameters of kernels and variables of device code, as plain data

@@ -6,7 +6,6 @@
 ``progress``          what a slow build is doing, in a terminal
 ``timeline``          what a build did, how long each part took, and from which cache it came
 ``log``               the logger of the cache
-``source_locations``  places in Python source, as errors and reports show them
 ``signal_handlers``   what a program's signal handlers raise, and blocks that they may not interrupt
 ====================  ==============================================================================
 """
