@@ -130,7 +130,7 @@ def _start() -> None:
     if os.environ.get("NUMBA_CUDA_AUTOLINK_EMULATE", "0").strip() != "0":
         importlib.import_module(f"{__name__}.frontends.numba_cuda.emulated_driver").activate()
     if os.environ.get("NUMBA_CUDA_AUTOLINK_CAPTURE"):
-        importlib.import_module(f"{__name__}.many_kernels.capture").start()
+        importlib.import_module(f"{__name__}.many_kernels.job_list").start_capture()
     hook = importlib.import_module("numba_cuda_autolink.import_hook")
     hook.install()  # where Python's start did not
     hook.activate_in_mlir()

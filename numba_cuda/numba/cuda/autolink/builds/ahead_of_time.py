@@ -15,7 +15,7 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, 
 
 from numba_cuda_autolink.short_tracebacks import short_traceback
 
-from ..compilation.kernel_events import KernelEvent, announce
+from ..compilation.context import KernelEvent, announce
 from ..frontend_api.front_end import BuildRequest, front_end_of
 from ..frontend_api.placed_messages import placed_error
 from .result import LinkedKernel, RanLink

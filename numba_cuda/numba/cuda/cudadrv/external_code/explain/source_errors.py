@@ -22,8 +22,7 @@ from ..inputs.c_prototypes import CalledFunction
 from ..inputs.link_input import LinkInput
 from ..link.ltoir_probes import defined_in_ltoir
 from ..plan.errors import LinkError, link_error
-from ..plan.kernel_code import KernelCode
-from ..plan.link_plan import NAMED_EXPLICITLY, LinkPlan, PlannedInput
+from ..plan.link_plan import NAMED_EXPLICITLY, KernelCode, LinkPlan, PlannedInput
 from ..plan.variable_checks import declaration_error, undeclared_variable
 from ..platform.target import Target
 from .unsupported_instruction import unsupported_in, unsupported_in_source

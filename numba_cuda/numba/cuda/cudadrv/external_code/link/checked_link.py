@@ -11,8 +11,7 @@ from ..diagnostics.log import logger
 from ..formats.cubin import kernels_of
 from ..formats.symbols import kernels_in, symbols_of
 from ..plan.errors import link_error
-from ..plan.kernel_code import KernelCode
-from ..plan.link_plan import NAMED_EXPLICITLY
+from ..plan.link_plan import NAMED_EXPLICITLY, KernelCode
 from ..plan.variable_checks import undefined_variable
 from ..platform.child_process import ChildStartError
 from .crash_history import find_doubted, remember
