@@ -19,7 +19,7 @@ passes the arguments on as C++ variables; and a declaration whose lowered name s
 ``calls``              calls, as records: patterns, and arguments as C++ sees them
 ``python_arguments``   Python functions that C++ calls with types of its choice
 ``refusals``           why C++ refuses a call
-``prelude``            the C++ text before all calls: traits, and values as C passes them (``prelude.cuh``)
+``prelude``            the C++ text after each library's source: traits, and values as C passes them (``prelude.cuh``)
 ``structs``            structs that have Numba types, and assertions of their layouts
 ``named_results``      functions that return structs with the names of the members
 ``call_rewrites``      calls in IR that get names of members, device functions, or what C++ writes to ``T&``

@@ -3,7 +3,7 @@
 
 ===============  ==============================================================
 ``inputs``       what an object may return, as records
-``formats``      readers of ELF, fatbins, archives, LTO-IR, PTX
+``formats``      readers of ELF, fatbins, archives, LTO-IR
 ``headers``      which headers a source reads, and whether they changed
 ``cache``        what was built before, in memory and on disk
 ``compile``      CUDA C++ and bitcode become linkable code
