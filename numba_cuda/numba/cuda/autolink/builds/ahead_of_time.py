@@ -86,7 +86,7 @@ def build(
     how = output, entry_name, jit_options
     if isinstance(cc, list) and not cc:
         raise ValueError(
-            "cc is an empty list, so that there is nothing to build"
+            "cc is an empty list: there is nothing to build"
             "\n  what to do: pass compute capabilities, as in cc=[(8, 0), (9, 0)]; without cc=, the current GPU's"
         )
     with short_traceback(placed_error):

@@ -126,7 +126,7 @@ def asking(target: Target) -> Iterator[None]:
 
 @contextlib.contextmanager
 def compiling_apart(target: Target) -> Iterator[None]:
-    """Compile for *target* inside the ``with`` block, whatever is compiled outside it, with or without a GPU."""
+    """Compile for *target* inside the ``with`` block, apart from outer compilations and the GPU."""
     apart = contextlib.nullcontext() if _state.get().cc == target.cc else without_device(target.cc)
     with inside(compilation=Compilation(target), **_NO_INFERENCE), apart:
         yield

@@ -78,7 +78,7 @@ def make_probe(
 ) -> Probe:
     """Return a function whose *body* calls *obj* with ``{arguments}``, and whose parameters are those with a type.
 
-    Of the arguments numbered in *elements*, that element is passed. *parameters* are more of them, with their types.
+    Of an argument numbered in *elements*, only that element is passed. *parameters* adds parameters with their types.
     """
     named = {f"{'a' if arg.type is not None else 'constant'}{number}": arg for number, arg in enumerate(args)}
     typed = {name: arg.type for name, arg in named.items() if arg.type is not None} | dict(parameters or {})

@@ -65,7 +65,7 @@ def write_header(path: str | bytes | os.PathLike[Any], kernels: BuildRecord | It
 def _header(name: str, kernels: Sequence[BuildRecord]) -> str:
     if not (name.isascii() and name.isidentifier()) or name in c_types.RESERVED:
         raise FinishedKernelError(
-            f"{name!r} is not a name in C\n  what to do: build it with another entry_name=, or --name of the command"
+            f"{name!r} is not a name in C\n  what to do: build it with another entry_name=, or another --name"
         )
     first = kernels[0]
     facts = first.launch_facts

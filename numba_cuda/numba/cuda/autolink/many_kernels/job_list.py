@@ -2,9 +2,9 @@
 """Lists of jobs in JSON files, and capturing them: processes note the kernels that they compile.
 
 A kernel is named by its module, ``"module:function"``, and its signature is text, so that people can read and write
-them. What has no such name (closures, functions of a script, types without a text) is there as a pickle too. It counts
-then, but for a signature whose text was edited. So reading a list can run code, as importing the modules that it names
-does.
+them. What has no such name (closures, functions of a script, types without a text) is there as a pickle too, which
+counts, except over a signature whose text was edited. So reading a list can run code, as importing the
+modules that it names does.
 
 A process captures if ``NUMBA_CUDA_AUTOLINK_CAPTURE`` names a folder, as the command ``capture`` sets it.
 """
@@ -99,7 +99,7 @@ class JobList:
 
 
 def describe_job(job: Job) -> dict[str, Any]:
-    """Return *job* as data for JSON. Raises what pickling it raises, if it has no name and cannot be pickled."""
+    """Return *job* as data for JSON. Raises pickle's errors, if it has no name and cannot be pickled."""
     kernel = _importable_name(job.kernel)
     signature = _signature_text(job.signature, vocabulary_of_kernel(job.kernel))
     data: dict[str, Any] = {

@@ -41,8 +41,8 @@ def find_declared_only(plan: LinkPlan, kernel_code: KernelCode, error: SourceErr
             plan,
             f"{planned.input.kind} {planned.input.name!r} cannot be compiled for {plan.target.arch}",
             f"at fault: {planned}",
-            "what to do: for architectures before sm_100, NVVM reads bitcode of LLVM 7 only; else make it with a clang"
-            " no newer than llvmlite's LLVM",
+            "what to do: for architectures before sm_100, NVVM reads bitcode of LLVM 7 only; for later ones, make"
+            " it with a clang no newer than llvmlite's LLVM",
             log=cause.log,
         ) from cause
     if not isinstance(cause, PrototypeError):

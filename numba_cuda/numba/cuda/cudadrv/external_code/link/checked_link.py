@@ -67,7 +67,7 @@ def link_checked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[b
     if tried is not None and tried.crash:
         raise link_error(
             job.plan,
-            f"nvJitLink does not survive it ({tried.crash})",
+            f"it crashes nvJitLink ({tried.crash})",
             *(f"at fault: {part.origin}" for part in alone or doubts),
             "what to do: rebuild the code: it is damaged, or it triggers a bug in nvJitLink (the link ran in another"
             " process)",
@@ -87,7 +87,7 @@ def link_checked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[b
             f"the linked code has {size} bytes, more than its inputs allow",
             f"linked: {list_origins(job.parts)}",
             f"expected: at most {allowed} bytes",
-            "what to do: rebuild the machine code among them: a size in it is damaged",
+            "what to do: rebuild the machine code among them: it has a damaged size",
             log=log,
         )
     remember(job, doubts)
