@@ -248,7 +248,7 @@ def _launch(
     if function in _unloaded:
         raise _UnloadedCodeError(
             f"{readable_name(_unloaded[function])} is launched after its code was unloaded"
-            "\n  expected: code is unloaded, as numba-cuda's Context.reset() does, when its kernels are done"
+            "\n  what to do: unload code, as numba-cuda's Context.reset() does, only when its kernels are done"
             "\n  what to do: define the kernel again after that"
         )
     found = _functions[function]

@@ -11,7 +11,7 @@ from typing import Any
 
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CPrototype
 from numba.cuda.cudadrv.external_code.plan.errors import LinkError
-from numba.cuda.cudadrv.external_code.plan.kernel_code import SymbolSite
+from numba.cuda.cudadrv.external_code.plan.link_plan import SymbolSite
 
 from ..protocol.ask import AskedCall
 from ..protocol.call_sites import CallSite

@@ -14,8 +14,13 @@ from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item, line_marker
 from numba.cuda.cudadrv.external_code.plan.errors import LinkError, with_definition
-from numba.cuda.cudadrv.external_code.plan.kernel_code import KernelCode, SymbolSite
-from numba.cuda.cudadrv.external_code.plan.link_plan import NAMED_EXPLICITLY, LinkPlan, LinkRequest
+from numba.cuda.cudadrv.external_code.plan.link_plan import (
+    NAMED_EXPLICITLY,
+    KernelCode,
+    LinkPlan,
+    LinkRequest,
+    SymbolSite,
+)
 from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 

@@ -16,8 +16,7 @@ from numba.cuda.cudadrv.driver import binding, driver
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Timeline
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
-from numba.cuda.cudadrv.external_code.plan.kernel_code import LLVMModules
-from numba.cuda.cudadrv.external_code.plan.link_plan import COOPERATIVE_LAUNCH, NRT, LinkPlan, LinkRequest
+from numba.cuda.cudadrv.external_code.plan.link_plan import COOPERATIVE_LAUNCH, NRT, LinkPlan, LinkRequest, LLVMModules
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 from numba.cuda.cudadrv.libs import get_cudalib
 from numba.cuda.cudadrv.nvrtc import get_arch_option

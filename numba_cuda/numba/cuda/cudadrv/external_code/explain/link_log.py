@@ -127,7 +127,7 @@ def _found_by_trial(job: LinkJob) -> tuple[list[Part], str]:
         outcomes = run_trials(job.parts, [[index] for index in range(len(job.parts))], job.plan.target.arch)
         if (index := worst(outcomes)) is not None:
             part, outcome = job.parts[index], outcomes[index]
-            reported = outcome.log or f"the linker does not survive it ({outcome.crash})"
+            reported = outcome.log or f"it crashes the linker ({outcome.crash})"
             return [part], f"\nof {part.name} alone: {reported}"
     return [], ""
 
@@ -165,7 +165,7 @@ def try_link(inputs: Iterable[LinkInput], target: Target, *, timeout: float | No
         survived = [index for index, outcome in enumerate(without) if not outcome.is_faulty]
         at_fault = survived[0] if len(survived) == 1 else None
     culprit = None if at_fault is None else given[at_fault]
-    what = f"nvJitLink does not survive it ({whole.crash})" if whole.crash else "nvJitLink rejects it"
+    what = f"it crashes nvJitLink ({whole.crash})" if whole.crash else "nvJitLink rejects it"
     message = f"linking {len(given)} inputs for {target.arch} fails: {what}"
     if culprit is not None:
         message += f"; the {culprit.kind} {culprit.name!r} is at fault"
