@@ -275,33 +275,6 @@ class TestArrays:
 
 @pytest.mark.gpu
 class TestOnGPU:
-    def test_results_are_those_of_cxx(self):
-        overloaded, power, nested, pair = lib.overloaded, lib["power<3>"], lib.nested, lib.pair
-        part, level, half, functor = lib.part, lib.level, lib["inner::half"], lib["Functor{}"]
-
-        @cuda.jit
-        def kernel(x, r, z):
-            i = cuda.grid(1)
-            if i < x.size:
-                first, values, flag = nested(x[i])
-                r[0, i] = overloaded(x[i])
-                r[1, i] = power(x[i])
-                r[2, i] = first[0] + 10 * first[1] + 100 * flag
-                r[3, i] = values[0] + values[1] + values[2]
-                r[4, i] = pair(x[i])[1]
-                r[5, i] = level(2)
-                r[6, i] = half(x[i])
-                r[7, i] = functor(x[i], x[i] + np.float32(2))
-                z[i] = part(x[i])
-
-        x = np.arange(5, dtype=np.float32)
-        r, z = np.zeros((8, 5), np.float64), np.zeros(5, np.complex64)
-        kernel[1, 32](x, r, z)
-        whole = x.astype(int)
-        expected = [x, x**3, x + 10 * (whole + 1) + 100, 6 * x, whole + 1, x * 0 + 2, x / 2, x * 0 - 2]
-        np.testing.assert_array_equal(r, np.array(expected, np.float64))
-        np.testing.assert_array_equal(z, x - 1j * x)
-
     def test_views_have_the_shape_and_the_strides_of_arrays(self):
         arrays = autolink.cxx(TestArrays.source)
         total, corner, raise_ = arrays.total, arrays.corner, arrays["raise"].passing("element")

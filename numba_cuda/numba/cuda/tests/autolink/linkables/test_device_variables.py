@@ -527,25 +527,6 @@ class TestOnGPU:
         assert table.get().tolist() == [1, 2, 3, 4]
         assert self.values(self.kernel_of(Look(table))) == [1, 2, 3, 4]
 
-    def test_one_array_that_all_kernels_share(self):
-        address = autolink.Variable("shared", np.uint64)
-        source = (
-            'extern __device__ unsigned long long shared;\nextern "C" __device__ float look(int i)\n'
-            "{ return reinterpret_cast<const float*>(shared)[i]; }"
-        )
-
-        class Shared(Look):
-            def __numba_cuda_link__(self, i):
-                return address, autolink.CUDASource(source)
-
-        look = Shared(address, "")
-        array = cuda.to_device(np.arange(4, dtype=np.float32))
-        address.set(array.device_ctypes_pointer.value)
-        one, two = self.kernel_of(look), self.kernel_of(look)
-        assert self.values(one) == self.values(two) == [0, 1, 2, 3]
-        array.copy_to_device(np.full(4, 7, np.float32))
-        assert self.values(one) == self.values(two) == [7, 7, 7, 7]
-
     def test_each_device_has_a_copy(self):
         if len(cuda.gpus) < 2:
             pytest.skip("needs two GPUs")
