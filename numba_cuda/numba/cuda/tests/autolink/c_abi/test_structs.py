@@ -192,30 +192,6 @@ class TestErrors:
         with pytest.raises(TypingError, match=f"argument 'value': (?s:.*){message}"):
             build(kernel, (argtype,))
 
-    @pytest.mark.parametrize(
-        "cxx, returns, shown",
-        [
-            ("struct S { float a; double b; };", "UniTuple(int32, 2)", "int _0; int _1;"),
-            ("struct S { int a; };", "UniTuple(int32, 2)", "int _0; int _1;"),
-            ("struct S { double a; };", "UniTuple(int64, 1)", "long long _0;"),
-        ],
-    )
-    def test_another_struct_in_cxx(self, cxx, returns, shown):
-        class Makes(autolink.DeviceCallable):
-            def __numba_cuda_call__(self):
-                return autolink.Extern("makes", returns=returns)
-
-            def __numba_cuda_link__(self):
-                return autolink.CUDASource(f'{cxx} extern "C" __device__ S makes() {{ return {{}}; }}')
-
-        makes = Makes()
-
-        def kernel():
-            makes()
-
-        with pytest.raises(autolink.LinkError, match=rf"struct \{{ {shown} \}} makes\(\)"):
-            build(kernel, ())
-
     def test_a_number_is_passed_by_value_in_any_case(self):
         assert str(autolink.Extern("f", args={"x": autolink.by_value})) == (
             "Extern('f', returns=none, args={'x': autolink.by_value})"

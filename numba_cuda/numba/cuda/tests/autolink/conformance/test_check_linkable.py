@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib.util
 import itertools
 import os
@@ -119,28 +118,6 @@ class TestAccepts:
                 return autolink.Extern(f"add_{self.amount}", returns=x)
 
         assert quick(Steps(3).up).symbols == ("add_3",)
-
-    def test_a_hook_that_compiles_device_functions(self):
-        @cuda.jit(device=True)
-        def twice(x):
-            return 2 * x
-
-        def four_times(x):
-            return twice(twice(x))
-
-        @functools.cache  # names in the code depend on what was compiled before
-        def compiled_for(x, target):
-            output = "ltoir" if target.lto else "ptx"
-            abi = {"abi": "c", "abi_info": {"abi_name": "add_1"}}
-            code, _ = cuda.compile(four_times, (x,), cc=target.compute_capability, output=output, **abi)
-            return cuda.LTOIR(bytes(code)) if target.lto else cuda.PTXSource(code.encode())
-
-        class Compiles(Add):
-            def __numba_cuda_link__(self, x):
-                return compiled_for(x, autolink.current_target())
-
-        assert quick(Compiles(), "int64", lto=None)
-        assert not twice.overloads
 
     def test_a_key_that_differs_where_the_code_does(self):
         class Keyed(Add):
@@ -285,14 +262,6 @@ class TestRejects:
         assert name == "the parameters match the call"
         assert f"got: {definition}\n" in message
         assert f"expected: {expected}\n" in message
-
-    def test_a_declared_function_with_another_type(self):
-        source = 'extern "C" __device__ int declared(int *out, int x) { *out = x; return 0; }'
-        spy = Linked("declared", autolink.CUDASource(source), "int32(float32)")
-        name, message = what_is_wrong(spy.function, "float32")
-        assert name == "the parameters match the call"
-        assert "got: int declared(int*, int)\n" in message
-        assert "expected: int declared(void*, float)\n" in message
 
     @pytest.mark.parametrize("kind", ["ltoir", "ptx"])
     @pytest.mark.parametrize(

@@ -495,19 +495,6 @@ def test_a_missing_symbol_is_found_where_the_log_does_not_name_it(monkeypatch):
     assert "defines 'add_one'" in message and "referenced by: the call with (float32)" in message
 
 
-def test_a_missing_symbol_is_found_after_another_link_failed():
-    """nvJitLink itself then accepts it in links without LTO."""
-    code = compiled(adder("f"), "ptx").replace(b".version ", b".version 9")
-    failure_of(Linked("f", cuda.PTXSource(code, name="new")))
-    test_an_object_without_code_is_named(lto=False)
-
-    def kernel(x):
-        x[0] = cuda.grid(1)
-        print(x[0])
-
-    assert autolink.build(kernel, "void(int32[::1])", cc=(9, 0), lto=False, link=[cuda.CUSource(adder("g"))]).code
-
-
 def test_a_source_of_link_that_does_not_compile_is_numba_cudas_error_too():
     from cuda.core._utils.cuda_utils import NVRTCError
 
