@@ -11,6 +11,7 @@
 ``struct_assertions``     that the numbers in structs are where tuples and records have them
 ``program_cache``         a translation unit in the cache: its program, and what is checked of it
 ``unit_headers``          the headers that it reads: on record, or found
+``scan_reuse``            what was found for another source that includes the same
 ``programs``              the cache of programs: compile an input of either kind
 ``bitcode``               compile LLVM bitcode, and cache it
 ``bitcode_child``         the child process that reads and compiles bitcode
