@@ -132,18 +132,20 @@ def compiled_with_headers(text: SourceText, compile_: Callable[[], Compiled]) ->
 
     began = time.time_ns()
     if (manifest := scan_reuse.manifest_of(text)) is not None:
-        return compile_(), manifest.refreshed()
-    scan = Scan(text)
-    if not scan.read_own():
-        return None
-    compiled, scanned = _at_once(compile_, functools.partial(_manifest, scan, text, began))
-    try:
-        manifest = scanned()
-    except OSError:  # a header of a package was removed meanwhile, for example
-        return None
-    if manifest is None or not manifest.is_settled_below(text.packages) or (now := manifest.refreshed()) is None:
-        return None
-    return compiled, now
+        compiled = compile_()
+    else:
+        scan = Scan(text)
+        if not scan.read_own():
+            return None
+        compiled, scanned = _at_once(compile_, functools.partial(_manifest, scan, text, began))
+        try:
+            manifest = scanned()
+        except OSError:  # a header of a package was removed meanwhile, for example
+            return None
+        if manifest is None or not manifest.is_settled_below(text.packages):
+            return None
+    now = manifest.refreshed()
+    return None if now is None else (compiled, now)
 
 
 def _at_once(
