@@ -45,8 +45,8 @@ def to_text(report: KernelReport) -> str:
 def _lines(item: Item, depth: int) -> Iterator[str]:
     separator = "" if item.text.startswith("(") and depth else ": " if item.label and item.text else ""
     indent, line = "  " * depth, f"{item.label}{separator}{item.text}"
-    names = {"break_long_words": False, "break_on_hyphens": False}
-    yield from textwrap.wrap(line, _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}    ", **names)
+    whole_names = textwrap.TextWrapper(_WIDTH, indent, f"{indent}    ", break_long_words=False, break_on_hyphens=False)
+    yield from whole_names.wrap(line)
     for below in item.below:
         yield from _lines(below, depth + 1)
 
