@@ -191,7 +191,7 @@ def test_without_a_gpu_and_without_a_compute_capability_the_option_is_named(file
     monkeypatch.setattr("numba.cuda.is_available", lambda: False)
     assert main(["explain", f"{file}:eager"]) == 2
     assert (
-        "--cc is missing, and there is no GPU here\n  what to do: pass it, such as --cc 9.0" in capsys.readouterr().err
+        "--cc is missing, and there is no GPU here\n  what to do: pass one, such as --cc 9.0" in capsys.readouterr().err
     )
 
 
