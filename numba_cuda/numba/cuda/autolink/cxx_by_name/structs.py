@@ -22,7 +22,7 @@ _FOUND = re.compile(rf'static assertion failed with "{_CHANGED}(.*?)"')
 
 @dataclass(frozen=True)
 class Struct:
-    """What C++ calls a struct, and *conditions* in C++ that hold as long as it has the layout of its Numba type; whether
+    """What C++ calls a struct, and *conditions* in C++ that hold while it has the layout of its Numba type; whether
     the fields of this type are its members, and whether it *is_packed*, with numbers that are not aligned."""
 
     name: str
