@@ -221,6 +221,8 @@ class Trial:
             reason = refused.get(draw.name)
             if is_valid and reason and not any(each in reason for each in draw.excuses):
                 wrong.append(f"refused: {draw}\n    {reason}")
+            if reason is None and draw.lost:
+                wrong.append(f"made, but CUDA's compiler loses bytes: {draw}")
             if not is_valid and reason is None:
                 wrong.append(f"made, but C++ refuses it: {draw}")
         assert not wrong, "\n".join(wrong)
