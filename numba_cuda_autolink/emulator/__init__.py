@@ -11,43 +11,35 @@ its callees; with stacks, recursion and calls need nothing special, and a switch
 =========================  =========================================================================================
 ``module``                 modules of PTX, their variables and kernels
 ``launcher``               launches: the records of a grid, and workers that share its blocks
-``host_services``          printing, allocation and assertions of kernels
-``diagnosis``              errors of kernels in words
-``packed_arrays``          Numba's arrays among parameters
+``host_services``          the functions that CUDA defines for device code
+``diagnosis``              errors of kernels in words, with the arrays among parameters
 ``checks``                 what is checked
 ``memory``                 what kernels may access
-``compiler``               LLVM IR to native code
-``cache``                  compiled kernels on disk
+``compiler``               LLVM IR to native code, which is kept on disk
 ``program``                one kernel: its functions, and what its lowering finds
 ``linked_texts``           several texts of PTX as one
 ``parser``                 PTX as records
 ``ptx_types``              the types of PTX
-``source_lines``           the source lines of instructions
 ``lowering``               a kernel and its functions as LLVM IR
 ``function_builder``       operands of PTX as values
 ``special_registers``      indices, sizes, clocks
 ``pointers``               addresses as pointers, with the quick part of the checks
 ``forms``                  the table of instructions: everything that is not in it is refused
 ``integer_forms``          integers, bits, predicates, moves
-``float_forms``            floating arithmetic
+``float_forms``            floating arithmetic in each rounding mode
 ``conversion_forms``       conversions between types
 ``memory_forms``           loads, stores, addresses, copies
 ``atomic_forms``           atomic operations
 ``control_forms``          branches and calls
-``mbarrier_forms``         barriers in shared memory
 ``matrix_forms``           matrices of a warp
 ``synchronisation_forms``  barriers, fences, operations of a warp
-``rounding``               operations in each rounding mode
-``host_calls``             the functions that CUDA defines for device code
 ``native``                 a typed subset of Python that becomes LLVM IR; what follows is written in it
 ``scheduler``              how the threads of a block take turns
-``warp``                   what the lanes of a warp do together
+``warp``                   what the lanes of a warp do together, barriers in shared memory
 ``matrices``               matrices that a warp holds together
-``mbarriers``              barriers in shared memory
 ``access``                 checks of accesses
 ``integers``               the meaning of integer instructions
-``floats``                 the meaning of floating instructions
-``conversions``            the meaning of conversions
+``floats``                 the meaning of floating instructions and of conversions
 ``state``                  the records that native code and Python share
 ``switching``              how a processor changes its stack
 ``errors``                 the errors

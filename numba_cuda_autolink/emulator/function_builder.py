@@ -7,30 +7,23 @@ Registers are integers in stack slots, which LLVM turns into values.
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Iterable
 
 from .errors import UnsupportedInstruction
 from .native import compile_native, llvm_type
-from .parser import Function, Instruction, parse_integer
+from .parser import Function, Instruction, parse_constant, parse_integer
 from .program import Program
 from .ptx_types import PTXType, ptx_type
-from .state import (
-    FIRST_FUNCTION_ADDRESS,
-    FRAME_ADDRESS,
-    FRAME_BELOW,
-    FRAME_BYTES,
-    FRAME_SHADOW,
-    FRAME_SIZE,
-    Launch,
-    Thread,
-)
+from .special_registers import special_register
+from .state import FIRST_FUNCTION_ADDRESS, Frame, Launch, Thread
 
 _ADDRESS = re.compile(r"\[\s*([\w%$@.]+|-?\d+)\s*(?:\+\s*(-?(?:0[xX])?[\da-fA-F]+))?\s*\]")
 
 
 class FunctionBuilder:
     """The text of one function as it grows: instructions of LLVM, and operands of PTX as values."""
+
+    thread = "%thread.address"  # of its record
 
     def __init__(self, program: Program, function: Function):
         self.program, self.function = program, function
@@ -101,11 +94,6 @@ class FunctionBuilder:
         """The number by which messages find the instruction."""
         return str(self.program.site(self.instruction, self.function))
 
-    @property
-    def thread(self) -> str:
-        """The address of the thread's record."""
-        return "%thread.address"
-
     def load(self, record: str, offset: int | str, llvm: str = "i64") -> str:
         """Return what the *record* (a pointer) holds at the byte *offset*."""
         pointer = self.temporary(f"getelementptr i8, ptr {record}, i64 {offset}")
@@ -123,8 +111,8 @@ class FunctionBuilder:
 
     def push_frame(self, below: str, address: str, nbytes: int, shadow: str) -> str:
         """Make a record the newest of the thread's frames; return its address."""
-        frame = self.scratch(FRAME_BYTES)
-        fields = {FRAME_BELOW: below, FRAME_ADDRESS: address, FRAME_SIZE: str(nbytes), FRAME_SHADOW: shadow}
+        frame = self.scratch(Frame.BYTES)
+        fields = {Frame.BELOW: below, Frame.ADDRESS: address, Frame.SIZE: str(nbytes), Frame.SHADOW: shadow}
         for offset, value in fields.items():
             self.store(frame, offset, value)
         newest = self.temporary(f"ptrtoint ptr {frame} to i64")
@@ -141,14 +129,6 @@ class FunctionBuilder:
         """Return the upper and the lower *bits* of *value* as i16, whose own upper half may hold anything."""
         upper = self.temporary(f"lshr i{2 * bits} {value}, {bits}")
         return [self.resize(part, 2 * bits, 16, signed=False) for part in (upper, value)]
-
-    def mark_waiting(self) -> None:
-        """Note that threads may wait in this kernel."""
-        self.program.suspends = True
-
-    def special_register(self, name: str) -> tuple[str, int] | None:
-        """Return value and width of a special register, or None."""
-        raise NotImplementedError
 
     # Operands
 
@@ -185,31 +165,15 @@ class FunctionBuilder:
         if register is not None:
             value = self.temporary(f'load {register.integer}, ptr %"r.{operand}"')
             return self.resize(value, register.bits, type.bits, signed=False)
-        number = parse_integer(operand)
+        number = parse_constant(operand, type)
         if number is not None:
-            if type.kind == "f":
-                raise self.refuse("an integer constant where a floating one is expected")
-            if type.bits == 1:
-                return "true" if number else "false"
-            return str(number & (1 << type.bits) - 1)
-        if found := re.fullmatch(r"0([fFdD])([\da-fA-F]{8}|[\da-fA-F]{16})", operand):
-            return self.float_constant(found[1].lower(), int(found[2], 16), type)
+            return str(number)
         if operand.startswith("%"):
-            special = self.special_register(operand)
+            special = special_register(self, operand)
             if special is None:
                 raise self.refuse(f"the emulator does not have the register {operand}")
             return self.resize(special[0], special[1], type.bits, signed=False)
         return self.resize(self.symbol_address(operand), 64, type.bits, signed=False)
-
-    def float_constant(self, kind: str, bits: int, type: PTXType) -> str:
-        width = 32 if kind == "f" else 64
-        if type.bits == width:
-            return str(bits)
-        if type.kind != "f":
-            raise self.refuse("a floating constant of another width")
-        (number,) = struct.unpack("<f" if width == 32 else "<d", bits.to_bytes(width // 8, "little"))
-        code = {16: "<e", 32: "<f", 64: "<d"}[type.bits]
-        return str(int.from_bytes(struct.pack(code, number), "little"))
 
     def resize(self, value: str, width: int, to: int, *, signed: bool) -> str:
         if width == to:
@@ -268,7 +232,7 @@ class FunctionBuilder:
         return None
 
     def parameter_pointer(self, name: str) -> str:
-        offset = self.program.parameter_offsets(self.function)[name]
+        offset = self.function.parameter_offsets[0][name]
         return self.temporary(f"getelementptr i8, ptr %parameters, i64 {offset}")
 
     def address(self, operand: str) -> tuple[str, int]:

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One kernel: the functions that it reaches, the layout of its shared memory, and what its lowering finds."""
+"""One kernel: the functions that it reaches, the layout of its shared memory, what its lowering finds, and the source
+lines of its instructions."""
 
 from __future__ import annotations
 
 import functools
+import os
 
 from .checks import Checks
 from .errors import UnsupportedInstruction
 from .linked_texts import LinkedTexts
-from .parser import Function, Instruction, Variable
-from .source_lines import describe_lines, source_lines
+from .parser import Function, Instruction, Location, Text, Variable
 from .state import FIRST_SHARED_ADDRESS
 
 _SPILLED_BYTES = 32  # an instruction becomes at most four values that live across branches
@@ -31,18 +32,16 @@ class Program:
         self.suspends = self.spins = False
         self.slot_count = 0
         self.slots: dict[tuple[int, str, int], int] = {}
-        self.offsets: dict[int, dict[str, int]] = {}
         self.shared, self.static_shared_bytes = self._lay_out_shared()
 
     def _lay_out_shared(self) -> tuple[dict[tuple[int, str], int], int]:
         """Return the shared addresses of variables by text and name, and the bytes of those of a known size."""
         used: dict[tuple[int, str], Variable] = {}
         for function in self.functions:
-            for instruction in function.code:
-                for name in self.linked.list_names(instruction.operands):
-                    text, variable = self.linked.find_variable(function.text, name)
-                    if variable is not None and variable.space == "shared":
-                        used[text, name] = variable
+            for name in function.names:
+                text, variable = self.linked.find_variable(function.text, name)
+                if variable is not None and variable.space == "shared":
+                    used[text, name] = variable
         end, addresses = FIRST_SHARED_ADDRESS, {}
         for key, variable in used.items():
             if variable.nbytes:
@@ -118,20 +117,11 @@ class Program:
         variable = function.local_variables.get(name) or self.linked.find_variable(function.text, name)[1]
         return variable.nbytes or None if variable is not None else None
 
-    def parameter_offsets(self, function: Function) -> dict[str, int]:
-        """Return where the packed parameters of a kernel begin."""
-        if id(function) not in self.offsets:
-            self.offsets[id(function)] = parameter_offsets(function)[0]
-        return self.offsets[id(function)]
-
     def find_function(self, function: Function, name: str) -> Function | None:
         return self.linked.find_function(function.text, name)
 
     def function_symbol(self, function: Function) -> str:
         return "@kernel" if function.is_entry else f"@f{self.linked.function_numbers[id(function)]}"
-
-    def function_count(self) -> int:
-        return len(self.linked.functions)
 
     def slot(self, function: Function, base: str, nbytes: int) -> int:
         number = self.slots.setdefault((id(function), base, nbytes), len(self.slots))
@@ -139,11 +129,31 @@ class Program:
         return number
 
 
-def parameter_offsets(function: Function) -> tuple[dict[str, int], int]:
-    """Return where each parameter of a kernel begins, and the bytes of all."""
-    offsets, end = {}, 0
-    for parameter in function.parameters:
-        end = -(-end // parameter.align) * parameter.align
-        offsets[parameter.name] = end
-        end += parameter.nbytes
-    return offsets, end
+def source_lines(text: Text, location: Location | None) -> tuple[str, ...]:
+    """Return the chain of *location* as ``file:line``, innermost first, without the lines of generated code: of inlined
+    code, the callee's line comes before the caller's."""
+    lines: list[str] = []
+    while location is not None and len(lines) < 32:
+        lines.append(f"{text.files.get(location.file, '?')}:{location.line}")
+        at = location.inlined_at
+        location = None
+        if at is not None:
+            lines_of = (o for o in text.locations if (o.file, o.line, o.column) == at)
+            location = next(lines_of, None)
+            if location is None:
+                lines.append(f"{text.files.get(at[0], '?')}:{at[1]}")
+    return tuple(line for line in lines if not _is_generated(line)) or tuple(lines)
+
+
+def _is_generated(line: str) -> bool:
+    """Return whether the *line* is of a text that autolink gave the compiler, which is in no file."""
+    file, _, _ = line.rpartition(":")
+    name = os.path.basename(file)
+    return (name == "prelude" or "(" in name) and not os.path.exists(file)
+
+
+def describe_lines(lines: tuple[str, ...], word: str = "at") -> str:
+    """Return *lines* as the end of a message."""
+    if not lines:
+        return ""
+    return f"\n  {word} {lines[0]}" + "".join(f"\n  inlined at {line}" for line in lines[1:])

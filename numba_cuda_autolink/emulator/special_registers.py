@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
-from .function_builder import FunctionBuilder
+from typing import TYPE_CHECKING
+
 from .state import Block, Launch, Thread
+
+if TYPE_CHECKING:
+    from .function_builder import FunctionBuilder
 
 _AXES = {".x": 0, ".y": 4, ".z": 8}
 _RECORDS = {
