@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Configure Sphinx: ``sphinx-build -W --keep-going -b html docs build/docs``."""
 
+import ast
 import re
+from collections.abc import Iterator
 from importlib.metadata import version as version_of
+from pathlib import Path
 from typing import Any
 
 project = "numba-cuda-autolink"
@@ -42,10 +45,31 @@ copybutton_prompt_text = "$ "
 
 
 def setup(app: Any) -> None:
-    """Give each block that the tests save as a file a caption with the file's name."""
+    """Give each block that the tests save as a file a caption with the file's name, and list all modules."""
     app.connect("source-read", _with_captions)
+    app.connect("source-read", _with_modules)
 
 
 def _with_captions(app: Any, page: str, source: list[str]) -> None:
     captioned = r"```{code-block} \2\n:caption: \1\n"
     source[0] = re.sub(r"^<!-- test: file (\S+) -->\n```(\w+)\n", captioned, source[0], flags=re.MULTILINE)
+
+
+def _with_modules(app: Any, page: str, source: list[str]) -> None:
+    source[0] = source[0].replace("<!-- modules -->", "\n".join(_modules()))
+
+
+def _modules() -> Iterator[str]:
+    """Yield a list of all modules, by package, in Markdown: the first sentence of the docstring of each."""
+    root = Path(__file__).parent.parent
+    cuda = root / "numba_cuda/numba/cuda"
+    for folder in cuda / "cudadrv/external_code", cuda / "autolink", root / "numba_cuda_autolink":
+        for init in sorted(folder.rglob("__init__.py")):
+            yield f"### `{init.parent.relative_to(folder.parent).as_posix()}`\n\n{_summary(init)}\n"
+            modules = (path for path in sorted(init.parent.glob("*.py")) if not path.stem.startswith("__"))
+            yield from (f"- `{path.stem}`: {_summary(path)}" for path in modules)
+            yield ""
+
+
+def _summary(path: Path) -> str:
+    return " ".join((ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n\n")[0].split())

@@ -6,23 +6,6 @@
 - `EmulatedKernel`: a kernel that runs on the CPU, which ``load(path, emulate=True)`` and ``linked.emulate`` give.
 - `FinishedKernelError`, `KernelFileError`, `ArgumentError`, `LaunchError`: every error to catch.
 
-====================  ============================================================================
-``import_hook``       installed when Python starts: importing ``numba.cuda`` activates the project
-``__main__``          ``python -m numba_cuda_autolink``
-``command_entry``     the script ``numba-cuda-autolink``
-``errors``            the errors of finished kernels
-``short_tracebacks``  tracebacks without the frames of the compiler
-``emulator``          linked PTX on the CPU
-``package_versions``  the versions of the packages that matter
-``types``             parameters of kernels and variables of device code, as plain data
-``launch``            launches: arguments, configuration, the driver
-``finished``          files of finished kernels, and what is in them
-``emulated_driver``   the CUDA driver of programs that run without a GPU
-``pytest_plugin``     a fixture for tests that launch kernels
-``ptx``               PTX: its header, functions with their prototypes, and variables
-``files``             files that are either the old one or the complete new one
-====================  ============================================================================
-
 The rest of the project is the package ``numba.cuda.autolink``.
 """
 
@@ -90,9 +73,11 @@ def __getattr__(name: str) -> "Any":
         return value
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import metadata
+    import os
+    import sys
 
-    try:
-        return metadata.version("numba-cuda-autolink")
-    except metadata.PackageNotFoundError as error:
-        raise AttributeError("numba-cuda-autolink is not installed, so that its __version__ is not known") from error
+    for folder in filter(os.path.isdir, (each or "." for each in sys.path)):
+        for entry in os.listdir(folder):  # importlib.metadata takes longer to import than Python to start
+            if entry.startswith("numba_cuda_autolink-") and entry.endswith(".dist-info"):
+                return entry[len("numba_cuda_autolink-") : -len(".dist-info")]
+    raise AttributeError("numba-cuda-autolink is not installed, so that its __version__ is not known")

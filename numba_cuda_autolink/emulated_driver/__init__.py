@@ -6,14 +6,4 @@ What opens the driver in this process (cuda.bindings, cuda.core, numba-cuda, num
 them is replaced. Memory of the device is memory of the process; everything ends before the function that begins it
 returns. Code is PTX: there is nothing that runs cubins. Functions that are not here return
 ``CUDA_ERROR_NOT_SUPPORTED``.
-
-=====================  ==============================================================================
-``activation``         starts and stops it
-``shared_library``     a shared library with functions of Python
-``c_functions``        the driver's functions as C calls them: types, errors, handles
-``device``             the device and its contexts
-``memory``             memory, copies, pools
-``streams``            streams, events, graphs
-``code``               PTX, kernels, launches
-=====================  ==============================================================================
 """

@@ -10,11 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ..short_tracebacks import place_of_user
 from . import memory
 from .errors import EmulationError
 from .linked_texts import LinkedTexts
 from .parser import Function, Instruction
-from .program import Program, describe_lines, source_lines
+from .program import Program
+from .source_lines import source_lines, with_lines
 from .state import FIRST_SHARED_ADDRESS, Block, Error, Frame, Thread
 
 _ACCESSES = {"ld": "read", "ldu": "read", "st": "write", "atom": "atomic access", "red": "atomic access"}
@@ -74,17 +76,23 @@ def describe_failure(record: int, program: Program, grid: Size, block: Size, arg
     _, instruction, lines = _locate(linked, failure.site)
     is_access = failure.code in _OF_ACCESSES
     block_index, thread_index = _index(failure.block, grid), _index(failure.thread, block)
-    message = _diagnosis(failure, instruction, linked, block)
-    message += f"\n  in kernel {readable_name(kernel)}, block {block_index}, thread {thread_index}"
-    if is_access:
-        message += f"\n  address {failure.address:#x}: {_describe_address(failure, arguments)}"
-    message += f"\n  instruction {instruction.text}{describe_lines(lines) or _NO_LINES}"
+    message = _diagnosis(failure, instruction, block)
+    called: tuple[str, ...] = ()
     for call in _list_calls(failure, linked):
-        message += describe_lines(call, "called at")
-        lines += call
-    if failure.code == Error.RACE:
-        _, other, there = _locate(linked, failure.detail >> 32)
-        message += f"\n  the other access: {other.text}{describe_lines(there)}"
+        message += "".join(f"\n  called at: {line}" for line in call)
+        called += call
+    message += f"\n  thread: {thread_index} of block {block_index} of kernel {readable_name(kernel)}"
+    if is_access:
+        message += f"\n  address: {failure.address:#x}, {_describe_address(failure, arguments)}"
+    message += f"\n  instruction: {instruction.text}"
+    if failure.code in (Error.RACE, Error.DIVERGED_BARRIER):
+        _, other, there = _locate(linked, failure.detail >> 32 if failure.code == Error.RACE else failure.detail)
+        message += "\n" + with_lines(f"  the other: {other.text}", there)
+    if lines:
+        message = with_lines(message, lines)
+    else:
+        message = with_lines(message, ("{}:{}".format(*place_of_user()),), "launched at") + _NO_LINES
+    lines += called
     return EmulationError(
         message,
         kernel=kernel,
@@ -133,7 +141,7 @@ def _index(number: int, sizes: Size) -> Size:
     return number % sizes[0], number // sizes[0] % sizes[1], number // sizes[0] // sizes[1]
 
 
-def _diagnosis(failure: Failure, instruction: Instruction, linked: LinkedTexts, block: Size) -> str:
+def _diagnosis(failure: Failure, instruction: Instruction, block: Size) -> str:
     access = _ACCESSES.get(instruction.opcode.partition(".")[0], "access")
     size = f"{failure.nbytes} byte" + "s" * (failure.nbytes != 1)
     code = failure.code
@@ -150,8 +158,7 @@ def _diagnosis(failure: Failure, instruction: Instruction, linked: LinkedTexts, 
         who = "atomic accesses" if other == _SEVERAL else f"thread {_index(other & ~_ATOMIC, block)}"
         return f"A race: this {access} of {size} and {who} have no barrier between them"
     if code == Error.DIVERGED_BARRIER:
-        _, at, lines = _locate(linked, failure.detail)
-        return f"Threads of a block wait at different barriers: some at {lines[0] if lines else at.text}"
+        return "Threads of a block wait at different barriers"
     return {
         Error.STUCK: "Threads wait for others that wait elsewhere or have returned: not all reach the barrier",
         Error.TRAP: "The kernel executed a trap",

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One kernel: the functions that it reaches, the layout of its shared memory, what its lowering finds, and the source
-lines of its instructions."""
+"""One kernel: the functions that it reaches, the layout of its shared memory, and what its lowering finds."""
 
 from __future__ import annotations
 
 import functools
-import os
 
 from .checks import Checks
 from .errors import UnsupportedInstruction
 from .linked_texts import LinkedTexts
-from .parser import Function, Instruction, Location, Text, Variable
+from .parser import Function, Instruction, Variable
+from .source_lines import source_lines, with_lines
 from .state import FIRST_SHARED_ADDRESS
 
 _SPILLED_BYTES = 32  # an instruction becomes at most four values that live across branches
@@ -101,7 +100,7 @@ class Program:
     def unsupported(self, instruction: Instruction, function: Function, why: str) -> UnsupportedInstruction:
         lines = source_lines(self.linked.texts[function.text], instruction.location)
         return UnsupportedInstruction(
-            f"The emulator cannot run `{instruction.text}`: {why}\n  in {function.name}{describe_lines(lines)}",
+            with_lines(f"The emulator cannot run `{instruction.text}`: {why}\n  in: {function.name}", lines),
             kernel=self.kernel.name,
             lines=lines,
         )
@@ -127,33 +126,3 @@ class Program:
         number = self.slots.setdefault((id(function), base, nbytes), len(self.slots))
         self.slot_count = len(self.slots)
         return number
-
-
-def source_lines(text: Text, location: Location | None) -> tuple[str, ...]:
-    """Return the chain of *location* as ``file:line``, innermost first, without the lines of generated code: of inlined
-    code, the callee's line comes before the caller's."""
-    lines: list[str] = []
-    while location is not None and len(lines) < 32:
-        lines.append(f"{text.files.get(location.file, '?')}:{location.line}")
-        at = location.inlined_at
-        location = None
-        if at is not None:
-            lines_of = (o for o in text.locations if (o.file, o.line, o.column) == at)
-            location = next(lines_of, None)
-            if location is None:
-                lines.append(f"{text.files.get(at[0], '?')}:{at[1]}")
-    return tuple(line for line in lines if not _is_generated(line)) or tuple(lines)
-
-
-def _is_generated(line: str) -> bool:
-    """Return whether the *line* is of a text that autolink gave the compiler, which is in no file."""
-    file, _, _ = line.rpartition(":")
-    name = os.path.basename(file)
-    return (name == "prelude" or "(" in name) and not os.path.exists(file)
-
-
-def describe_lines(lines: tuple[str, ...], word: str = "at") -> str:
-    """Return *lines* as the end of a message."""
-    if not lines:
-        return ""
-    return f"\n  {word} {lines[0]}" + "".join(f"\n  inlined at {line}" for line in lines[1:])

@@ -145,7 +145,7 @@ class Variable:
         if any(data != found[0] for data in found):
             raise ValueError(
                 f"{self.name!r} has different values in {len(found)} loaded kernels: each has its own copy\n"
-                "  what to do: get(kernel) reads the copy of one kernel"
+                "  what to do: read the copy of one kernel, by get(kernel)"
             )
         return self._array(found[0])
 

@@ -48,7 +48,7 @@ class Configuration(NamedTuple):
         return cls(blocks, threads, stream_handle(stream), stream, operator.index(shared), **options)
 
     def for_driver(self, kernel: str, ready: ReadyCode) -> Any:
-        """Return it for *kernel*, as the driver takes it. Raise `LaunchError` if the device cannot launch it."""
+        """Return the driver's form of it for *kernel*. Raise `LaunchError` if the device cannot launch it."""
         api = bindings()
         threads, limit = self.block[0] * self.block[1] * self.block[2], ready.most_threads
         if threads > limit:

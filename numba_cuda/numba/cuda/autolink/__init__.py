@@ -29,29 +29,6 @@ Public names:
   to catch.
 
 Data flows one way: call site, answer of the object, link plan, cache key, cubin, report.
-
-=====================  ==================================================================================
-``protocol``           the call sites of a function, the objects asked there, and their answers
-``device_callable``    the base class of called objects, its C ABI and its lowering
-``device_functions``   Python functions that C++ calls
-``cxx_by_name``        functions, types and constants of C++ libraries by name
-``reports``            what a report holds, and its forms: text, HTML, JSON, a graph
-``frontends``          every seam with numba-cuda and numba-cuda-mlir
-``kernel_cache``       ``@cuda.jit(cache=True)`` with external code
-``many_kernels``       sets of kernels, built by processes on one or many machines
-``conformance``        the checks of `testing.check_linkable`
-``commands``           the command line
-``cache``              the cache on disk, for users: its size, clearing it, why something was built again
-``testing``            helpers for tests of objects with linkable code
-``__main__``           ``python -m numba.cuda.autolink``
-``builds``             build kernels: results, reports, kernels that can be launched
-``finished_kernels``   finished kernels for other programs: files, and headers for C
-``compilation``        the compilation in progress and its target; which kernels are compiled
-``function_code``      what a compiled function links, and the record of a build
-``frontend_api``       what a front end provides: vocabulary, seams, rounds of type inference
-``c_abi``              how C sees the values of kernels, and the C functions that calls stand for
-``linkables``          what a hook may return, and the protocols that describe hooks
-=====================  ==================================================================================
 """
 
 from __future__ import annotations
@@ -153,7 +130,7 @@ def _start() -> None:
     if os.environ.get("NUMBA_CUDA_AUTOLINK_EMULATE", "0").strip() != "0":
         importlib.import_module(f"{__name__}.frontends.numba_cuda.emulated_driver").activate()
     if os.environ.get("NUMBA_CUDA_AUTOLINK_CAPTURE"):
-        importlib.import_module(f"{__name__}.many_kernels.capture").start()
+        importlib.import_module(f"{__name__}.many_kernels.job_list").start_capture()
     hook = importlib.import_module("numba_cuda_autolink.import_hook")
     hook.install()  # where Python's start did not
     hook.activate_in_mlir()

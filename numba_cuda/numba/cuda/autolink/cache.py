@@ -188,8 +188,7 @@ def import_file(path: str | os.PathLike[str], *, trust: bool = False) -> int:
     if keys == ():
         raise ValueError(
             f"{path} is not used: there is no key to tell who made it\n"
-            f"  what to do: set {REMOTE_KEY} where it is written and here; or pass trust=True, if you would run code of"
-            " whoever made it"
+            f"  what to do: set {REMOTE_KEY} on both machines; or pass trust=True if you trust whoever made it"
         )
     return entry_files.read_entries(path, current_store(), keys)
 

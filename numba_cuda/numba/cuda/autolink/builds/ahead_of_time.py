@@ -15,7 +15,7 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, 
 
 from numba_cuda_autolink.short_tracebacks import short_traceback
 
-from ..compilation.kernel_events import KernelEvent, announce
+from ..compilation.context import KernelEvent, announce
 from ..frontend_api.front_end import BuildRequest, front_end_of
 from ..frontend_api.placed_messages import placed_error
 from .result import LinkedKernel, RanLink
@@ -86,7 +86,7 @@ def build(
     how = output, entry_name, jit_options
     if isinstance(cc, list) and not cc:
         raise ValueError(
-            "cc is an empty list, so that there is nothing to build"
+            "cc is an empty list: there is nothing to build"
             "\n  what to do: pass compute capabilities, as in cc=[(8, 0), (9, 0)]; without cc=, the current GPU's"
         )
     with short_traceback(placed_error):

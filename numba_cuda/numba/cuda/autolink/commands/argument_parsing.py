@@ -43,7 +43,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(formatter_class=_Formatter, **options)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse *args*; those of a command that it does not know are an error of the command itself."""
+        """Parse *args*; what a command does not know is an error of that command."""
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")

@@ -36,7 +36,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from ..many_kernels.capture import VARIABLE, read_captured
+    from ..many_kernels.job_list import VARIABLE, read_captured
 
     name, *arguments = options.command[options.command[0] == "--" :]
     if (program := shutil.which(name)) is None:

@@ -136,7 +136,7 @@ def conflicts(installed: dict[str, str], broken: Broken | None = None) -> Iterat
 
 
 def _known_conflicts(installed: dict[str, str]) -> Iterator[Conflict]:
-    """Yield what needs nothing but the *installed* versions and the environment."""
+    """Yield the conflicts that the *installed* versions and the environment show."""
     numba_cuda, numba, numpy = (_parse(installed.get(name, "")) for name in ("numba-cuda", "numba", "numpy"))
     for name in (name for name, version in installed.items() if version == _NOT_INSTALLED):
         yield Conflict(f"{name} is not installed", f"pip install '{_fix(name)}'")
@@ -205,7 +205,7 @@ def _state(broken: Broken | None) -> dict[str, str]:
 
 
 def _first_that_fails() -> Broken | None:
-    """Import what numba-cuda is built on, and it itself. Return the first that cannot be imported."""
+    """Import numba-cuda's dependencies, then numba-cuda. Return the first that cannot be imported."""
     for module, package in _IMPORTED:
         try:
             with warnings.catch_warnings():

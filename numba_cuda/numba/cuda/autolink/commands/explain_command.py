@@ -135,7 +135,7 @@ def _check_gpu() -> None:
     from numba import cuda
 
     if not cuda.is_available():
-        raise CommandError("--cc is missing, and there is no GPU here\n  what to do: pass it, such as --cc 9.0", 2)
+        raise CommandError("--cc is missing, and there is no GPU here\n  what to do: pass one, such as --cc 9.0", 2)
 
 
 def _list(path: str, found: list[NamedKernel]) -> str:

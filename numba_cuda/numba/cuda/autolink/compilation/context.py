@@ -11,7 +11,7 @@ import contextlib
 import dataclasses
 import functools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -126,7 +126,7 @@ def asking(target: Target) -> Iterator[None]:
 
 @contextlib.contextmanager
 def compiling_apart(target: Target) -> Iterator[None]:
-    """Compile for *target* inside the ``with`` block, whatever is compiled outside it, with or without a GPU."""
+    """Compile for *target* inside the ``with`` block, apart from outer compilations and the GPU."""
     apart = contextlib.nullcontext() if _state.get().cc == target.cc else without_device(target.cc)
     with inside(compilation=Compilation(target), **_NO_INFERENCE), apart:
         yield
@@ -254,3 +254,25 @@ def require_nvrtc(otherwise: str) -> None:
         from numba.cuda.cudadrv.external_code.plan.errors import LinkError
 
         raise LinkError(f"{otherwise}: {missing[0]}", str(missing[1])) from missing[1]
+
+
+@dataclass(frozen=True)
+class KernelEvent:
+    """A kernel is about to be built by `build`, or was compiled or loaded for a launch: the fields of a job, with
+    ``cc=None`` for the current GPU."""
+
+    kernel: Any
+    signature: Any
+    cc: Any = None
+    output: str = "cubin"
+    entry_name: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    for_launch: bool = False
+
+
+listeners: list[Callable[[KernelEvent], None]] = []
+
+
+def announce(event: KernelEvent) -> None:
+    for listener in listeners:
+        listener(event)

@@ -17,8 +17,8 @@ from numba.cuda.np.numpy_support import as_dtype
 from numba_cuda_autolink.errors import FinishedKernelError
 
 from ..compilation.context import compute_capability, without_device
-from .probes import Argument, Probe, make_probe
 from .records import FailedError, Findings, SkippedError
+from .subject import Argument, Probe, make_probe
 
 _THREADS = 32
 _LENGTH = 64  # of each axis of an array: small integers are indices in it

@@ -243,7 +243,7 @@ def _check_text(what: str, text: Any) -> None:
     if not isinstance(text, str):
         raise TypeError(
             f"{what} of C++ is a str, got {type(text).__name__}\n"
-            "  what to do: a function of C++ that is called as this method is lib['record'], lib['type'] or the like"
+            "  what to do: for a C++ function of this name, write lib['record'], lib['type'] or the like"
         )
     if not text.strip() or "\n" in text or "\0" in text:
         raise ValueError(f"{what} of C++ is one line of text, got {text!r}")

@@ -78,7 +78,7 @@ class LibrarySource:
         return _make_head(self.text, self._identity, self.namespace, tuple(self._select_records().values()))
 
     def place_error(self, error: CxxError) -> CxxError:
-        """Return an *error* with lines of the Python file that made the library, if that has the library's text."""
+        """Return an *error* with lines of the Python file that made the library, if that file has its text."""
         file, line = self._place
         places = _find_text(self.text, linecache.getlines(file))
         if (start := min(places, key=lambda place: abs(place + 1 - line), default=None)) is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from importlib import resources
 
-from numba.cuda.cudadrv.external_code.compile.struct_assertions import MOST_MEMBERS, write_members
+from numba.cuda.cudadrv.external_code.compile.prototype_assertions import MOST_MEMBERS, write_members
 
 # The numbers that begin a type, and the C++ types of the plain ones: the two halves of the language.
 PLAIN = {

@@ -42,7 +42,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
     def __init__(self, obj: Any):
         is_method = isinstance(obj, BoundDeviceMethod)
         known_as = identity(obj)
-        # Forgotten by a built-in: what a signal handler raises in a Python function that is called back would be lost.
+        # A built-in as the callback: what a signal handler raises in one that is written in Python would be lost.
         self._owner = weakref.ref(obj.__self__ if is_method else obj, functools.partial(_types.pop, known_as))
         self._method: Any = obj.__func__ if is_method else None
         self._calls: dict[Any, tuple[Signature, Prototype | PythonBody]] = {}

@@ -4,11 +4,4 @@
 A function is compiled as every device function is. A C function around it, made here in LLVM IR, takes and returns what
 C++ does. Both become one piece of code, whose symbols are named by their content, and which is linked as the code of
 the object that returns it.
-
-===================  ===========================================================================
-``definition``       `device_function`, and what it returns
-``c_signature``      the function's types in Python and in C, its declaration and its functor
-``c_wrapper``        the C function in LLVM IR
-``canonical_code``   canonical LLVM IR, and its compilation by NVVM
-===================  ===========================================================================
 """

@@ -39,8 +39,7 @@ from ..frontend_api.front_end import NUMBA_CUDA, core_type, vocabulary_of_kernel
 from ..frontend_api.placed_messages import placed
 from ..protocol.answers import CallingCode
 from ..protocol.value_digest import UnknownValueError, value_digest
-from .c_signature import CSignature, declaration, functor_name
-from .c_wrapper import can_raise, wrap
+from .c_signature import CSignature, can_raise, declaration, functor_name, wrap
 from .canonical_code import NAMELESS, NamedModules
 
 

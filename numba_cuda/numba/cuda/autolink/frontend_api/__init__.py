@@ -1,14 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a front end provides, and what this project provides to front ends.
 
-=====================  ===========================================================================
-``front_end``          the front ends: their types and IR, and what each provides to build kernels
-``seams``              attributes of a front end that are replaced, all or none, and restored
-``typing_rounds``      type inference: calls that it puts off; rewrites after which it runs again
-``emulated_launches``  errors of kernels in the emulator, in place of the driver's codes
-``placed_messages``    messages of a front end's errors: the diagnosis, then the place in the source
-=====================  ===========================================================================
-
 A front end is a compiler of Python functions to kernels. This project attaches to it in its module ``activation``,
 which holds all seams (``SEAMS``, ``activate``, ``deactivate``, ``active``), and builds its kernels through a
 `front_end.FrontEnd`. The tests in ``frontends/test_conformance.py`` run against each.

@@ -11,7 +11,7 @@ from typing import Any
 
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CPrototype
 from numba.cuda.cudadrv.external_code.plan.errors import LinkError
-from numba.cuda.cudadrv.external_code.plan.kernel_code import SymbolSite
+from numba.cuda.cudadrv.external_code.plan.link_plan import SymbolSite
 
 from ..protocol.ask import AskedCall
 from ..protocol.call_sites import CallSite
@@ -47,6 +47,11 @@ class Calls:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "functions": {}, "meanings": {}, "called_by_cxx": {}, "_lowering": None}
+
+    @property
+    def defined_at(self) -> tuple[str, int] | None:
+        """The file and line of the function's definition, if they are known."""
+        return None if self.filename is None or self.line is None else (self.filename, self.line)
 
     def note_implementation(self, function: Any) -> None:
         if isinstance(function, pytypes.FunctionType) and id(function) not in self.functions:

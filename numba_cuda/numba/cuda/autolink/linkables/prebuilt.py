@@ -148,8 +148,8 @@ class Prebuilt:
         if target.nvrtc_version is None and any(file.kind == "source" for file in self.files):
             message += "\n  NVRTC, which would compile the source, was not found"
         return message + (
-            f"\n  what to do: update nvJitLink, install NVRTC, or a build of the package for {target.arch} or an older"
-            " architecture (LTO-IR and PTX can be linked for later ones)"
+            f"\n  what to do: update nvJitLink, or install NVRTC or a build of the package for {target.arch} or an"
+            " older architecture (LTO-IR and PTX can be linked for later ones)"
         )
 
 

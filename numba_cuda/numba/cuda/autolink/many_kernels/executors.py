@@ -146,7 +146,7 @@ class RayExecutor(Executor):
 
 
 class _ThisThread(Executor):
-    """Runs each call when it is submitted: a thread of its own would wait for ever where a hook builds kernels."""
+    """Runs each call when it is submitted: a thread of its own would hang where a hook builds kernels."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Lists of jobs in JSON files.
+"""Lists of jobs in JSON files, and capturing them: processes note the kernels that they compile.
 
 A kernel is named by its module, ``"module:function"``, and its signature is text, so that people can read and write
-them. What has no such name (closures, functions of a script, types without a text) is there as a pickle too. It counts
-then, but for a signature whose text was edited. So reading a list can run code, as importing the modules that it names
-does.
+them. What has no such name (closures, functions of a script, types without a text) is there as a pickle too, which
+counts, except over a signature whose text was edited. So reading a list can run code, as importing the
+modules that it names does.
+
+A process captures if ``NUMBA_CUDA_AUTOLINK_CAPTURE`` names a folder, as the command ``capture`` sets it.
 """
 
 from __future__ import annotations
@@ -17,15 +19,19 @@ import operator
 import os
 import pickle
 import sys
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from numba.cuda.cudadrv.external_code.platform.child_process import fork_lock
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
 from numba_cuda_autolink.errors import PrintableError
 from numba_cuda_autolink.files import replace_whole
 
+from ..compilation.context import KernelEvent, compute_capability, listeners
 from ..frontend_api.front_end import Vocabulary, vocabulary_of_kernel
 from ..protocol.kernel_signatures import normalize, type_text
 from .jobs import Job, kernel_name
@@ -93,7 +99,7 @@ class JobList:
 
 
 def describe_job(job: Job) -> dict[str, Any]:
-    """Return *job* as data for JSON. Raises what pickling it raises, if it has no name and cannot be pickled."""
+    """Return *job* as data for JSON. Raises pickle's errors, if it has no name and cannot be pickled."""
     kernel = _importable_name(job.kernel)
     signature = _signature_text(job.signature, vocabulary_of_kernel(job.kernel))
     data: dict[str, Any] = {
@@ -154,3 +160,37 @@ def _is_plain(value: Any) -> bool:
         return bool(json.loads(json.dumps(value)) == value)
     except (TypeError, ValueError):
         return False
+
+
+VARIABLE = "NUMBA_CUDA_AUTOLINK_CAPTURE"
+
+_lock = fork_lock()
+
+
+def start_capture() -> None:
+    """Capture from now on, while the variable is set."""
+    if _note not in listeners:
+        listeners.append(_note)
+
+
+def _note(event: KernelEvent) -> None:
+    if not (folder := os.environ.get(VARIABLE)):
+        return
+    try:
+        job = Job(**{**vars(event), "cc": compute_capability(event.cc)})
+        line = json.dumps([sys.path[0], describe_job(job)])
+        with _lock, open(os.path.join(folder, f"{os.getpid()}.jsonl"), "a", encoding="utf-8") as file:
+            file.write(line + "\n")
+    except Exception as error:  # the application runs on
+        warnings.warn(
+            f"kernel {kernel_name(event.kernel)} is not captured: {type(error).__name__}: {error}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def read_captured(folder: str | os.PathLike[str]) -> JobList:
+    """Return the list of what processes noted in *folder*."""
+    lines = [line for file in sorted(Path(folder).glob("*.jsonl")) for line in file.read_text("utf-8").splitlines()]
+    noted = list(map(json.loads, lines))
+    return JobList.of((job for _, job in noted), (path for path, _ in noted if path))

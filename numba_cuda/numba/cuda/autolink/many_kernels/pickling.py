@@ -81,7 +81,7 @@ class _Pickler(cloudpickle.Pickler):
 
 
 def pickle_value(given: object) -> bytes:
-    """Return *given* pickled, functions and classes of scripts too. Raises what pickling it raises."""
+    """Return *given* pickled, functions and classes of scripts too. Raises pickle's errors."""
     file = io.BytesIO()
     _Pickler(file).dump(given)
     return file.getvalue()

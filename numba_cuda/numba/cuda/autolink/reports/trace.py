@@ -45,7 +45,7 @@ class Total:
 
 
 def lanes(spans: Iterable[Span]) -> list[Lane]:
-    """Return the lanes of *spans*, those of the threads that began first first. A thread that waits for a child process
+    """Return the lanes of *spans*, by when their threads began. A thread that waits for a child process
     spends no time of its own."""
     found: defaultdict[tuple[int, int], list[Span]] = defaultdict(list)
     of_threads: defaultdict[int, list[Span]] = defaultdict(list)

@@ -31,8 +31,7 @@ from .inputs import kinds
 from .inputs.link_input import LinkInput, from_item
 from .link.link_record import CompiledCode, LinkedInput, LinkRecord, sha256
 from .plan.errors import link_error
-from .plan.kernel_code import LLVMModules
-from .plan.link_plan import DEVICE_RUNTIME, NAMED_EXPLICITLY, LinkPlan, LinkRequest, PlannedInput
+from .plan.link_plan import DEVICE_RUNTIME, NAMED_EXPLICITLY, LinkPlan, LinkRequest, LLVMModules, PlannedInput
 from .plan.target_fit import misfit
 from .plan.variable_checks import check_variables
 from .platform import cuda_libraries

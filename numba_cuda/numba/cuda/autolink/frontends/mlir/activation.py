@@ -13,7 +13,7 @@ from typing import Any
 from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
 from numba.cuda.cudadrv.external_code.diagnostics.log import logger
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import recording
-from numba.cuda.cudadrv.external_code.plan.kernel_code import SymbolSite
+from numba.cuda.cudadrv.external_code.plan.link_plan import SymbolSite
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 from numba_cuda_mlir.numba_cuda import typing
@@ -22,8 +22,7 @@ from numba_cuda_mlir.numba_cuda.core.errors import LoweringError, NumbaError, Ty
 from numba_cuda_autolink.emulated_driver import activation as emulation
 from numba_cuda_autolink.short_tracebacks import short_traceback
 
-from ...compilation.context import compilation, compiling, current_state, isolate
-from ...compilation.kernel_events import KernelEvent, announce
+from ...compilation.context import KernelEvent, announce, compilation, compiling, current_state, isolate
 from ...frontend_api.front_end import register
 from ...frontend_api.placed_messages import placed_error
 from ...frontend_api.seams import Seams

@@ -192,7 +192,7 @@ for _function, _count in ((len, 1), (operator.getitem, 2), *((each, 2) for each 
 
 
 def refresh_typing() -> None:
-    """Let numba-cuda-mlir know what is registered here and in `object_types`, if it has begun to compile already."""
+    """Let numba-cuda-mlir know what is registered here and in `object_type`, if it has begun to compile already."""
     if mlir_target._typingctx_initialized:
         mlir_target.refresh_registries()
 

@@ -19,8 +19,15 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, 
 
 from numba_cuda_autolink.short_tracebacks import short_traceback
 
-from ...compilation.context import compilation, compiling, compiling_callees_again, current_state, isolate
-from ...compilation.kernel_events import KernelEvent, announce
+from ...compilation.context import (
+    KernelEvent,
+    announce,
+    compilation,
+    compiling,
+    compiling_callees_again,
+    current_state,
+    isolate,
+)
 from ...frontend_api.placed_messages import placed_error
 from ...frontend_api.seams import MissingSeamError, Seams
 from .fork_support import watch_forks

@@ -3,7 +3,7 @@
 
 Processes exclude each other through lock files, which the operating system unlocks when the process that holds them
 ends, however it ends. A process that holds one sets its time every few seconds: one that is stopped, or whose machine
-is gone, is waited for no longer. A guard only saves work: a thread that has waited too long, that would wait for itself
+is gone, keeps nobody waiting. A guard only saves work: a thread that has waited too long, that would wait for itself
 or that cannot lock builds too, and the result is the same.
 """
 

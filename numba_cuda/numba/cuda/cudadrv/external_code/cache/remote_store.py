@@ -4,7 +4,7 @@
     HMAC-SHA256 of the digest of the key and the entry (32 bytes) | entry          a file, named by that digest
 
 An entry is used if it was signed with a key of this site for the name under which it was found. A failure is a miss,
-and is counted. After one answer that takes too long, this process asks for nothing anymore. Nobody waits for writes.
+and is counted. After one answer that takes too long, this process stops asking. Nobody waits for writes.
 """
 
 from __future__ import annotations

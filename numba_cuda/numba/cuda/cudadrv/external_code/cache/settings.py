@@ -49,7 +49,7 @@ class RemoteSettings:
     # The secrets that entries are signed with: the first one signs, and each is accepted.
     keys: tuple[bytes, ...] = field(repr=False)
     writes: bool = False  # whether what is built here is written there
-    wait: float = 2.0  # How many seconds one answer may take. After one that takes longer nothing is asked anymore.
+    wait: float = 2.0  # How many seconds one answer may take. After one that takes longer the process stops asking.
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> RemoteSettings | None:

@@ -4,8 +4,7 @@ nothing that is installed.
 
 It also makes precompiled headers, in a fork of itself at the lowest priority: no request waits for it. It begins when
 no request has come for a moment, or one more has been answered: what follows a compile at once has the cores for
-itself. Files of that kind are only valid at the address where the child's NVRTC has its heap, which a fork has at the
-same place.
+itself. Such files are valid only where NVRTC's heap has the same address, as in a fork.
 """
 
 from __future__ import annotations

@@ -14,8 +14,7 @@ from ..diagnostics import progress, timeline
 from ..inputs import kinds
 from ..inputs.c_prototypes import CalledFunction
 from ..inputs.link_input import LinkInput
-from ..plan.kernel_code import KernelCode, LLVMModules
-from ..plan.link_plan import NAMED_EXPLICITLY, LinkPlan, PlannedInput
+from ..plan.link_plan import NAMED_EXPLICITLY, KernelCode, LinkPlan, LLVMModules, PlannedInput
 from ..plan.variable_checks import with_variables_checked
 from ..platform.target import Target
 from . import programs

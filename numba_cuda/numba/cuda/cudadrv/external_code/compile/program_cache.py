@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import json
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..cache.key import CacheKey
 from ..cache.store import CacheStore, Fetched, Origin, current_store
@@ -37,7 +36,6 @@ _NOT_CACHEABLE = ("create_pch", "fdevice_time_trace", "pch", "pch_dir", "time", 
 MANY_HEADERS = 1 << 20
 
 Compile = Callable[..., Compiled]  # of a unit, perhaps with name expressions to lower
-CompileNames = Callable[[TranslationUnit, Sequence[str]], Compiled]
 Called = Sequence["CalledFunction"]
 _HIDDEN = b"but for structs"  # what is noted of a function that was checked
 
@@ -58,21 +56,81 @@ class FetchedProgram(Fetched):
     hidden: tuple[CalledFunction, ...] = ()
 
 
-@dataclasses.dataclass
-class _Checks:
-    """The functions *called* whose types are checked. Of those that are *hidden*, a compile has found structs by value
-    that C++ does not take apart."""
-
-    called: Called = ()
-    hidden: tuple[CalledFunction, ...] = ()
-
-
 class Lowered(NamedTuple):
     """The lowered names of a unit's name expressions, NVRTC's log, and where both are from."""
 
     names: dict[str, str]
     log: str
     origin: Origin
+
+
+@dataclasses.dataclass
+class _Checks:
+    """A run of NVRTC that checks the types of the functions *called*. Of those that are *hidden*, it has found structs
+    by value that C++ does not take apart."""
+
+    called: Called = ()
+    hidden: tuple[CalledFunction, ...] = ()
+
+    def compile(self, unit: TranslationUnit, compile_: Compile) -> Compiled:
+        if not (called := self.called):
+            return compile_(unit)
+        from ..platform.child_process import ChildEndedError
+        from .prototype_assertions import has_structs, list_hidden, questions, raise_understood, with_assertions
+
+        for of_structs in (True, False) if has_structs(called) else (False,):
+            asked = questions(called) if of_structs else []
+            try:
+                compiled = compile_(with_assertions(unit, called, of_structs=of_structs), asked)
+            except CompileError as error:
+                if isinstance(error.__cause__, ChildEndedError):  # NVRTC would end again, at the same limit
+                    raise
+                raise_understood(error, unit.name, called)
+            else:
+                self.hidden = list_hidden(called, [compiled.names[each] for each in asked])
+                return compiled
+        self.hidden = list_hidden(called, [])
+        return compile_(unit)  # nothing can be told of one of the functions, which the unit need not define
+
+    def note(self, program: CacheKey) -> None:
+        """Note that the functions of *program* have the types of the calls, but for structs of those that hide them."""
+        for each in self.called:
+            current_store().put(checked_key(program, each), _HIDDEN if each in self.hidden else b"")
+
+
+@dataclasses.dataclass
+class _Names:
+    """A run of NVRTC that lowers *names* in a unit with the text that is *asked*, and what it *found*."""
+
+    names: Sequence[str]
+    asked: str
+    found: Lowered | None = None
+
+    def compile(self, unit: TranslationUnit, compile_: Compile) -> Compiled:
+        compiled = compile_(dataclasses.replace(unit, code=f"{unit.code}{self.asked}"), self.names)
+        self.found = Lowered(compiled.names, compiled.log, "built")
+        return compiled
+
+    def key(self, program: CacheKey) -> CacheKey:
+        names = ("names", json.dumps(list(self.names))), ("with", "log"), ("asked", self.asked)
+        return CacheKey("names", program.name, (("program", program.digest), *names))
+
+    def packed(self) -> bytes:
+        assert self.found is not None
+        return json.dumps(self.found[:2]).encode()
+
+    def note(self, program: CacheKey) -> None:
+        current_store().put(self.key(program), self.packed())
+
+
+_Run: TypeAlias = _Checks | _Names
+
+
+class _Made(NamedTuple):
+    """A program that was compiled now, and the digest of its key, if its headers are known as they were read."""
+
+    data: bytes
+    key: bytes | None = None
 
 
 class CachedUnit:
@@ -86,8 +144,6 @@ class CachedUnit:
         self._lock = threading.Lock()
         self._headers = UnitHeaders(unit, self.base_key)
         self._known: KnownHeaders | None = None
-        # The digest of the key of the program that was last compiled, if its headers were read as they are.
-        self._found: bytes | None = None
 
     def known(self) -> KnownHeaders | None:
         """Return the headers of now and the program's key; ``None`` if only a compile can find the headers. Raise
@@ -125,106 +181,72 @@ class CachedUnit:
 
         Raises `CompileError` if the code does not compile, or a function has other types (`PrototypeError`).
         """
-        start = time.perf_counter()
-        self._found = None
-        checks = _Checks(called)
-        known, data = self._recorded_or_compiled(compile_, checks, lambda _: None)
-        if known is None and data is None:
-            data = self._compiled_and_recorded(compile_, checks)
-        if data is not None:
-            return FetchedProgram(data, "built", time.perf_counter() - start, self._found, checks.hidden)
-        assert known is not None
-        program, manifest = known
-        found: bytes | None = program.digest
+        start, checks = time.perf_counter(), _Checks(called)
+
+        def result(data: bytes, origin: Origin, key: bytes | None, hidden: Any) -> FetchedProgram:
+            return FetchedProgram(data, origin, time.perf_counter() - start, key, hidden)
+
+        known, made = self._known_or_made(compile_, checks)
+        if known is None:
+            assert made is not None
+            return result(made.data, "built", made.key, checks.hidden)
+        program, _ = known
         store, key = current_store(), program
         if store.settings.verify:  # only in the same places does a compile give the same bytes again
             places = repr((self.unit.name, self.unit.option("include_path"), working_directory()))
             key = dataclasses.replace(key, parts=(*key.parts, ("places", places)))
 
-        edited: bytes | None = None  # compiled while a header was edited
-
         def build() -> bytes | None:
-            nonlocal edited
-            data, is_certain = self._compile(compile_, checks, manifest)
-            edited = None if is_certain else data
-            return data if is_certain else None
+            nonlocal made
+            made = self._make(compile_, checks, known)
+            return made.data if made.key is not None else None  # else it was compiled while a header was edited
 
-        fetched = store.fetch(key, build)
-        if fetched is not None:
-            unchecked = called if fetched.origin == "built" else _unchecked(program, called)
-            if unchecked and fetched.origin != "built" and (data := build()) is not None:
-                fetched = Fetched(data, "built", 0)
-            if edited is None:
-                _put_checked(program, unchecked, checks.hidden)
-        if edited is not None:
-            fetched, found = Fetched(edited, "built", 0), None
-        assert fetched is not None
-        hidden = checks.hidden if fetched.origin == "built" else _list_hidden(program, called)
-        return FetchedProgram(fetched.data, fetched.origin, time.perf_counter() - start, found, hidden)
+        if made is None:
+            fetched = store.fetch(key, build)
+            if fetched is not None and fetched.origin != "built":
+                if not _unchecked(program, called):
+                    return result(fetched.data, fetched.origin, program.digest, _list_hidden(program, called))
+                build()
+            assert made is not None
+            if made.key is not None:
+                checks.note(program)
+        return result(made.data, "built", made.key, checks.hidden)
 
-    def lowered(self, names: Sequence[str], compile_: CompileNames, asked: str = "") -> Lowered:
+    def lowered(self, names: Sequence[str], compile_: Compile, asked: str = "") -> Lowered:
         """Return the lowered names of the name expressions *names*, from a cache or from a compile by *compile_*, whose
         program is cached too, with the text that is *asked*. Raise `CompileError` if the code does not compile, or a
         name means nothing in it."""
-        from .nvrtc_processes import compile_traced
+        run = _Names(names, asked)
+        known, made = self._known_or_made(compile_, run)
+        if known is not None and made is None:
 
-        found: Lowered | None = None
+            def build() -> bytes | None:
+                made = self._make(compile_, run, known)
+                if made.key is None:
+                    return None
+                current_store().put(known.key, made.data)
+                return run.packed()
 
-        def compile_asked(compile_: CompileNames, unit: TranslationUnit) -> Compiled:
-            nonlocal found
-            compiled = compile_(dataclasses.replace(unit, code=f"{unit.code}{asked}"), names)
-            found = Lowered(compiled.names, compiled.log, "built")
-            return compiled
+            lowered = current_store().fetch(run.key(known.key), build)
+            if lowered is not None and run.found is None:
+                known_names, log = json.loads(lowered.data)
+                return Lowered(known_names, log, lowered.origin)
+        assert run.found is not None
+        return run.found
 
-        here = functools.partial(compile_asked, compile_)
-
-        def built() -> Lowered:
-            assert found is not None
-            return found
-
-        def key_of(program: CacheKey) -> CacheKey:
-            parts = ("program", program.digest), ("names", json.dumps(list(names))), ("with", "log"), ("asked", asked)
-            return CacheKey("names", self.unit.name, parts)
-
-        def put_names(program: CacheKey) -> None:
-            current_store().put(key_of(program), json.dumps(built()[:2]).encode())
-
-        known, _ = self._recorded_or_compiled(here, _Checks(), put_names)
-        if known is None:
-            self._found = None
-            self._compiled_and_recorded(here, _Checks(), functools.partial(compile_asked, compile_traced))
-            if self._found is not None:  # the program is cached: a later process that finds it wants the names too
-                put_names(self._current().key)
-            return built()
-        program, manifest = known
-
-        def build() -> bytes | None:
-            data, is_certain = self._compile(here, _Checks(), manifest)
-            if not is_certain:
-                return None
-            current_store().put(program, data)
-            return json.dumps(built()[:2]).encode()
-
-        lowered = current_store().fetch(key_of(program), build)
-        if lowered is None or found is not None:
-            return built()
-        known_names, log = json.loads(lowered.data)
-        return Lowered(known_names, log, lowered.origin)
-
-    def _recorded_or_compiled(
-        self, compile_: Compile, checks: _Checks, put_more: Callable[[CacheKey], None]
-    ) -> tuple[KnownHeaders | None, bytes | None]:
-        """Return the headers and the key, or None if only a compile can find them; and the program, if it is new and
-        was compiled now: then *put_more* has been called with its key, before other processes find it. Raise
-        `CompileError` for a header that cannot be read."""
+    def _known_or_made(self, compile_: Compile, run: _Run) -> tuple[KnownHeaders | None, _Made | None]:
+        """Return the headers and the key, ``None`` if only a compile can find them; and the program, if no cache can
+        have it: then it was compiled now. Raise `CompileError` for a header that cannot be read."""
         try:
-            known = self.recorded()
-            data = self._compiled_first(compile_, checks, put_more) if known is None else None
-            return known or self.known(), data
+            if (known := self.recorded()) is not None:
+                return known, None
+            made = self._make_with_headers(compile_, run)
+            known = self.known()
         except OSError as error:
             raise CompileError(self.unit.name, f"{error.filename}: {error.strerror}") from error
+        return known, made or (None if known is not None else self._make_traced(compile_, run))
 
-    def _compiled_first(self, compile_: Compile, checks: _Checks, put_more: Callable[[CacheKey], None]) -> bytes | None:
+    def _make_with_headers(self, compile_: Compile, run: _Run) -> _Made | None:
         """Compile the program and meanwhile find its headers, if no cache can have it; record both. Return ``None`` if
         that is not so or cannot be done, or another process has done it."""
         store = current_store()
@@ -232,27 +254,26 @@ class CachedUnit:
             return None
         from .unit_headers import compiled_with_headers
 
-        data: bytes | None = None
+        made: _Made | None = None
         start = time.perf_counter()
 
         def record() -> bytes | None:
-            nonlocal data
-            result = compiled_with_headers(self._headers.text, lambda: self._checked(compile_, checks))
-            if result is None or result[1] is None:
+            nonlocal made
+            result = compiled_with_headers(self._headers.text, lambda: run.compile(self.unit, compile_))
+            if result is None:
                 return None
-            data = _packed(result[0])
+            compiled, manifest = result
             with self._lock:
-                self._headers.note(result[1], time.monotonic())
+                self._headers.note(manifest, time.monotonic())
                 key = self._current().key
-            store.put(key, data, built_since=start)
-            _put_checked(key, checks.called, checks.hidden)
-            put_more(key)
-            self._compiled_with(result[1])
-            self._found = key.digest
-            return result[1].packed
+            made = _Made(_packed(compiled), key.digest)
+            store.put(key, made.data, built_since=start)
+            run.note(key)  # before other processes find the program
+            self._note_made(manifest)
+            return manifest.packed
 
         store.fetch(self.base_key, record, is_portable=lambda _: False)
-        return data
+        return made
 
     def _is_new(self, store: CacheStore) -> bool:
         return (
@@ -264,7 +285,7 @@ class CachedUnit:
             and store.get(self._keys.source) is None
         )
 
-    def _compiled_with(self, manifest: HeaderManifest) -> None:
+    def _note_made(self, manifest: HeaderManifest) -> None:
         """Note that there is a program of this source, if it is not compiled in less time than that takes, and begin to
         precompile its headers for others."""
         if _is_slow(manifest):
@@ -273,34 +294,13 @@ class CachedUnit:
             current_store().put(self._keys.source, b"")
             precompile(self.unit, manifest)
 
-    def _compile(self, compile_: Compile, checks: _Checks, manifest: HeaderManifest) -> tuple[bytes, bool]:
-        """Compile the program. Return it, and whether its headers are those of *manifest*: where one was edited
-        meanwhile, nobody knows which text was compiled."""
-        data = _packed(self._checked(compile_, checks))
-        if is_certain := manifest.refreshed() is not None:
-            self._compiled_with(manifest)
-        return data, is_certain
-
-    def _checked(self, compile_: Compile, checks: _Checks) -> Compiled:
-        if not (called := checks.called):
-            return compile_(self.unit)
-        from ..platform.child_process import ChildEndedError
-        from .prototype_assertions import has_structs, list_hidden, questions, raise_understood, with_assertions
-
-        for of_structs in (True, False) if has_structs(called) else (False,):
-            asked = questions(called) if of_structs else []
-            unit = with_assertions(self.unit, called, of_structs=of_structs)
-            try:
-                compiled = compile_(unit, asked) if asked else compile_(unit)
-            except CompileError as error:
-                if isinstance(error.__cause__, ChildEndedError):  # NVRTC would end again, at the same limit
-                    raise
-                raise_understood(error, self.unit.name, called)
-            else:
-                checks.hidden = list_hidden(called, [compiled.names[each] for each in asked])
-                return compiled
-        checks.hidden = list_hidden(called, [])
-        return compile_(self.unit)  # nothing can be told of one of the functions, which the unit need not define
+    def _make(self, compile_: Compile, run: _Run, known: KnownHeaders) -> _Made:
+        """Compile the program. It has no key where a header was edited meanwhile: nobody knows which text was read."""
+        data = _packed(run.compile(self.unit, compile_))
+        if known.manifest.refreshed() is None:
+            return _Made(data)
+        self._note_made(known.manifest)
+        return _Made(data, known.key.digest)
 
     def note_checked(self, called: Called) -> None:
         """Note that the functions *called*, all of the unit, have the types of the calls, which their author derived
@@ -317,36 +317,27 @@ class CachedUnit:
             self._known = KnownHeaders(self._keys.program(manifest), manifest)
         return self._known
 
-    def _compiled_and_recorded(self, compile_: Compile, checks: _Checks, traced: Compile | None = None) -> bytes:
-        """Compile the program, whose headers only NVRTC can report. If it does, as *traced* lets it, the program is
-        cached."""
+    def _make_traced(self, compile_: Compile, run: _Run) -> _Made:
+        """Compile the program, whose headers only NVRTC can report. If it does, the program is cached."""
         if not self._is_cacheable or self._headers.are_unclear or not nvrtc_reports_headers():
-            return _packed(self._checked(compile_, checks))
+            return _Made(_packed(run.compile(self.unit, compile_)))
         began = time.time_ns()
         from .nvrtc_processes import compile_traced
 
-        compiled = self._checked(traced or compile_traced, checks)
-        data = _packed(compiled)
+        compiled = run.compile(self.unit, compile_traced)
+        made = _Made(_packed(compiled))
         with self._lock:
             if not compiled.headers or not self._headers.find(compiled.headers):
-                return data
-            key, manifest = self._current()
-        if not dataclasses.replace(manifest, recorded=began).is_settled:
-            # One is so new that it may have been edited after NVRTC read it. Now it is known which to watch.
-            data, is_certain = self._compile(compile_, checks, manifest)
-            if not is_certain:
-                return data
-        current_store().put(key, data)
-        _put_checked(key, checks.called, checks.hidden)
-        self._found = key.digest
-        return data
-
-
-def _put_checked(program: CacheKey, called: Called, hidden: Called) -> None:
-    """Note that the functions *called* of *program* have the types of the calls, but for the structs of those that are
-    *hidden*."""
-    for each in called:
-        current_store().put(checked_key(program, each), _HIDDEN if each in hidden else b"")
+                return made
+            known = self._current()
+        if dataclasses.replace(known.manifest, recorded=began).is_settled:
+            made = made._replace(key=known.key.digest)
+        else:  # one is so new that it may have been edited after NVRTC read it; now it is known which to watch
+            made = self._make(compile_, run, known)
+        if made.key is not None:
+            current_store().put(known.key, made.data)
+            run.note(known.key)
+        return made
 
 
 def _list_hidden(program: CacheKey, called: Called) -> tuple[CalledFunction, ...]:

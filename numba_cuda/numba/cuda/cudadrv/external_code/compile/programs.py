@@ -116,7 +116,7 @@ def note_checked(link_input: LinkInput, target: Target, called: Called) -> None:
 def all_compiled(sources: Sequence[LinkInput], target: Target, called: Sequence[Called] | None = None) -> list[Program]:
     """Return each of *sources*, CUDA C++, compiled for *target*; slow ones that are in no cache are compiled
     concurrently. *called* are the functions in each of them whose types are checked. Raises `SourceError` when one does
-    not compile: those that nobody has begun to compile are left out then."""
+    not compile: sources that are not begun by then are left out."""
     units = [
         _Checked(unit_of(source, target), tuple(functions))
         for source, functions in zip(sources, called or [()] * len(sources), strict=True)

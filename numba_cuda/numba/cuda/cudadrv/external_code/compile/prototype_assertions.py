@@ -13,6 +13,7 @@ nothing, and so the assertion holds.
 from __future__ import annotations
 
 import dataclasses
+import pkgutil
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,8 +21,68 @@ from dataclasses import dataclass
 from ..inputs.c_prototypes import CalledFunction, CField, CPrototype, CType
 from ..inputs.link_input import line_marker
 from .nvrtc import CompileError
-from .struct_assertions import STRUCT_TEMPLATES, question, read_answer, read_templates
 from .translation_unit import TranslationUnit
+
+# A struct of more members is not taken apart.
+MOST_MEMBERS = 32
+_NUMBER = re.compile(r"L[a-z](\d+)E")
+
+
+def write_members(most_taken: int) -> str:
+    """Return C++ templates that take structs apart: functions that call another one with all members of a struct, and
+    functions whose type is whether so many empty lists initialise an aggregate, up to *most_taken*."""
+    counts = range(1, MOST_MEMBERS + 1)
+    return "\n".join(
+        [
+            "struct nca_yes { char nca_c[2]; };",
+            "struct nca_no { char nca_c[1]; };",
+            "template <int nca_N> struct nca_empty;",
+            *map(_write_empty, range(1, most_taken + 1)),
+            "template <int nca_N> struct nca_bound;",
+            *map(_write_bound, counts),
+        ]
+    )
+
+
+def _write_bound(n: int) -> str:
+    names = ", ".join(f"nca_m{i}" for i in range(n))
+    return (
+        f"template <> struct nca_bound<{n}> {{ template <class nca_T, class nca_F> static constexpr __device__"
+        f" decltype(auto) nca_in(nca_T& nca_t, nca_F nca_f) {{ auto& [{names}] = nca_t; return nca_f({names}); }} }};"
+    )
+
+
+def _write_empty(n: int) -> str:
+    made = f"nca_T{{{', '.join(['{}'] * n)}}}"
+    return (
+        f"template <> struct nca_empty<{n}> {{\ntemplate <class nca_T> static __device__ auto nca_in(int)"
+        f" -> decltype({made}, nca_yes{{}});\ntemplate <class nca_T> static __device__ nca_no nca_in(long); }};"
+    )
+
+
+def read_templates(name: str) -> str:
+    text = pkgutil.get_data(__package__, name)
+    assert text is not None
+    return text.decode().replace("$", "nca_")
+
+
+_WRITTEN = f"enum {{ nca_most = {MOST_MEMBERS} }};\n{write_members(MOST_MEMBERS)}"
+# Precede the assertions of structs.
+STRUCT_TEMPLATES = (
+    f"\nnamespace numba_cuda_autolink_prototypes {{\n{_WRITTEN}\n}}\n{read_templates('struct_assertions.cuh')}"
+)
+
+
+def question(numbers: Sequence[int], space: str) -> str:
+    """Return the name expression that tells which of the calls with these *numbers* have structs that are not taken
+    apart."""
+    return f"&{space}::nca_told<{', '.join(f'{space}::nca_hides_{number}' for number in numbers)}>"
+
+
+def read_answer(lowered: str) -> list[bool]:
+    """Return what the *lowered* name of a `question` tells, in the order of its numbers."""
+    return [number != "0" for number in _NUMBER.findall(lowered)]
+
 
 # What NVRTC calls the text that is added. Its names begin with "nca_", here "$": no macro of the user's is called that.
 _FILE = "numba-cuda-autolink"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Follows prototype_assertions.cuh, and what the module struct_assertions writes for each count of members: what
+// Follows prototype_assertions.cuh, and what the module prototype_assertions writes for each count of members: what
 // compares the numbers in structs that are passed by value. "$" stands for "nca_".
 namespace numba_cuda_autolink_prototypes {
 // Converts to a base class alone.

@@ -121,12 +121,9 @@ def nvrtc_reports_headers() -> bool:
     return (nvrtc_version() or (0, 0)) >= (13, 0)
 
 
-def compiled_with_headers(
-    text: SourceText, compile_: Callable[[], Compiled]
-) -> tuple[Compiled, HeaderManifest | None] | None:
+def compiled_with_headers(text: SourceText, compile_: Callable[[], Compiled]) -> tuple[Compiled, HeaderManifest] | None:
     """Return what *compile_* makes of the source *text*, and the manifest of the headers that it read, as they are
-    after it; ``None`` in place of the manifest if the headers cannot be known, or one may have changed meanwhile.
-    Return ``None`` without compiling if the headers of packages may include files of the user's.
+    after it; ``None`` if the headers cannot be known, or one may have changed meanwhile.
 
     Raises `OSError` if one of the user's headers cannot be read, and what *compile_* raises.
     """
@@ -140,10 +137,10 @@ def compiled_with_headers(
     try:
         manifest = scanned()
     except OSError:  # a header of a package was removed meanwhile, for example
-        return compiled, None
-    if manifest is None or not manifest.is_settled_below(text.packages):
-        return compiled, None
-    return compiled, manifest.refreshed()
+        return None
+    if manifest is None or not manifest.is_settled_below(text.packages) or (now := manifest.refreshed()) is None:
+        return None
+    return compiled, now
 
 
 def _at_once(

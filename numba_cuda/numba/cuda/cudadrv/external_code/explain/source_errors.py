@@ -22,8 +22,7 @@ from ..inputs.c_prototypes import CalledFunction
 from ..inputs.link_input import LinkInput
 from ..link.ltoir_probes import defined_in_ltoir
 from ..plan.errors import LinkError, link_error
-from ..plan.kernel_code import KernelCode
-from ..plan.link_plan import NAMED_EXPLICITLY, LinkPlan, PlannedInput
+from ..plan.link_plan import NAMED_EXPLICITLY, KernelCode, LinkPlan, PlannedInput
 from ..plan.variable_checks import declaration_error, undeclared_variable
 from ..platform.target import Target
 from .unsupported_instruction import unsupported_in, unsupported_in_source
@@ -42,8 +41,8 @@ def find_declared_only(plan: LinkPlan, kernel_code: KernelCode, error: SourceErr
             plan,
             f"{planned.input.kind} {planned.input.name!r} cannot be compiled for {plan.target.arch}",
             f"at fault: {planned}",
-            "what to do: for architectures before sm_100, NVVM reads bitcode of LLVM 7 only; else make it with a clang"
-            " no newer than llvmlite's LLVM",
+            "what to do: for architectures before sm_100, NVVM reads bitcode of LLVM 7 only; for later ones, make"
+            " it with a clang no newer than llvmlite's LLVM",
             log=cause.log,
         ) from cause
     if not isinstance(cause, PrototypeError):

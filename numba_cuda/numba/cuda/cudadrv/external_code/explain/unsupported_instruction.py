@@ -17,8 +17,7 @@ from ..inputs import kinds
 from ..inputs.link_input import LinkInput
 from ..link import ltoir_probes
 from ..plan.errors import LinkError, link_error
-from ..plan.kernel_code import KernelCode
-from ..plan.link_plan import LinkPlan, PlannedInput
+from ..plan.link_plan import KernelCode, LinkPlan, PlannedInput
 
 if TYPE_CHECKING:
     from ..link.linker_input import LinkJob, Part

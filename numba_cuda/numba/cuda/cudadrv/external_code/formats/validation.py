@@ -2,7 +2,7 @@
 """The structure of linkable code: what is truncated, damaged or of another kind, as far as headers and tables show it.
 
 nvJitLink accepts, misreports or crashes on some of it. Damage within machine code or LTO-IR shows only in a link: see
-`link.trial`.
+`link.checked_link`.
 """
 
 from __future__ import annotations

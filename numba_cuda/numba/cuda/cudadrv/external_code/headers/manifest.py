@@ -108,7 +108,7 @@ class HeaderManifest:
     digest: str
     headers: tuple[Header, ...]  # sorted by path; others than those that are really read do no harm
     absences: tuple[Absence, ...]  # what was looked for and not found
-    links: tuple[tuple[str, str], ...]  # directories, and their real paths, on which it depends what else would be read
+    links: tuple[tuple[str, str], ...]  # directories, and their real paths, that decide what else is read
     has_path: bool  # whether the code may contain a path of the user's
 
     @classmethod

@@ -197,7 +197,7 @@ def _from_path(path: str) -> LinkInput:
         known = ", ".join(suffix for kind in KINDS for suffix in kind.suffixes)
         what = f"file with extension {suffix}" if suffix else "file with no extension"
         advice = "\n  what to do: pass a list of paths, link=['...'], not one str" if len(path) == 1 else ""
-        raise LinkInputError(f"Don't know how to link {what}: {path!r}\n  known: {known}{advice}")
+        raise LinkInputError(f"cannot link a {what}: {path!r}\n  known: {known}{advice}")
     # A source file finds headers in its own folder, as it would with a compiler on the command line.
     include_paths = (os.path.dirname(os.path.abspath(path)),) if kind is CUDA else ()
     return LinkInput(kind, _read(path), CompileOptions(include_paths), name=path)

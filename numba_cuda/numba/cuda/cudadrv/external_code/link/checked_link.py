@@ -11,8 +11,7 @@ from ..diagnostics.log import logger
 from ..formats.cubin import kernels_of
 from ..formats.symbols import kernels_in, symbols_of
 from ..plan.errors import link_error
-from ..plan.kernel_code import KernelCode
-from ..plan.link_plan import NAMED_EXPLICITLY
+from ..plan.link_plan import NAMED_EXPLICITLY, KernelCode
 from ..plan.variable_checks import undefined_variable
 from ..platform.child_process import ChildStartError
 from .crash_history import find_doubted, remember
@@ -68,7 +67,7 @@ def link_checked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[b
     if tried is not None and tried.crash:
         raise link_error(
             job.plan,
-            f"nvJitLink does not survive it ({tried.crash})",
+            f"it crashes nvJitLink ({tried.crash})",
             *(f"at fault: {part.origin}" for part in alone or doubts),
             "what to do: rebuild the code: it is damaged, or it triggers a bug in nvJitLink (the link ran in another"
             " process)",
@@ -88,7 +87,7 @@ def link_checked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[b
             f"the linked code has {size} bytes, more than its inputs allow",
             f"linked: {list_origins(job.parts)}",
             f"expected: at most {allowed} bytes",
-            "what to do: rebuild the machine code among them: a size in it is damaged",
+            "what to do: rebuild the machine code among them: it has a damaged size",
             log=log,
         )
     remember(job, doubts)

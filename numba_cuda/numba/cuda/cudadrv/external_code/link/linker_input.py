@@ -14,8 +14,7 @@ from ..inputs import kinds
 from ..inputs.c_prototypes import CalledFunction
 from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
-from ..plan.kernel_code import KernelCode
-from ..plan.link_plan import LinkPlan, PlannedInput
+from ..plan.link_plan import KernelCode, LinkPlan, PlannedInput
 from .link_record import CompiledCode
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One link with nvJitLink; and the child process of ``trial``, which runs such links. It imports nothing of this
+"""One link with nvJitLink; and the child process of ``nvjitlink``, which runs such links. It imports nothing of this
 package."""
 
 from __future__ import annotations

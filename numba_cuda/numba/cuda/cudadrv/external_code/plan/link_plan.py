@@ -6,15 +6,65 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from ..inputs import kinds
+from ..inputs.c_prototypes import CalledFunction, CPrototype, prototype_of_llvm
 from ..inputs.link_input import LinkInput, VariableSource, line_marker
 from ..platform.target import Target
-from .kernel_code import KernelCode
+
+# The kernel's own side of a link
+
+_POINTER = re.compile(r"[%\w.\"]+\*+")
+
+
+class SymbolSite(NamedTuple):
+    """A call that references a symbol."""
+
+    prototype: str  # its LLVM prototype
+    call: str  # which call it is, for messages
+    c_prototype: CPrototype | None = None  # the types that C sees; ``None`` if only LLVM's are known
+    asked: tuple[str, ...] = ()  # the calls of objects that it is, as the origins of link inputs
+
+    @property
+    def untyped(self) -> str:
+        """The prototype without the types that its pointers point to, in which calls of one function may differ."""
+        return _POINTER.sub("i8*", self.prototype)
+
+    def called(self, symbol: str) -> CalledFunction:
+        return CalledFunction(symbol, self.c_prototype or prototype_of_llvm(self.prototype), self.call)
+
+
+@dataclass(frozen=True)
+class LLVMModules:
+    """LLVM IR of a kernel, called *name*: its *texts*, callers before callees, which NVVM compiles to LTO-IR with
+    *options*, sorted by name."""
+
+    texts: tuple[str, ...] = field(repr=False)
+    options: tuple[tuple[str, Any], ...]
+    name: str
+
+
+@dataclass(frozen=True)
+class KernelCode:
+    """A kernel's own code (*inputs*): LLVM IR, LTO-IR or PTX; the kernel's name in it (*entry*), the functions that it
+    calls and does not define (*undefined*), for those of them that calls in Python reference the *sites* of these
+    calls, each with another prototype, and *options* of its link besides those of the target, of
+    `cuda.core.LinkerOptions`."""
+
+    inputs: tuple[LinkInput | LLVMModules, ...]
+    entry: str = ""
+    undefined: tuple[str, ...] = ()
+    sites: Mapping[str, tuple[SymbolSite, ...]] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def referenced_by(self, symbol: str) -> str:
+        return self.sites[symbol][0].call if symbol in self.sites else "linked code, not by a call in Python"
+
 
 # The origins of inputs that no call site provides.
 NAMED_EXPLICITLY = "link="
@@ -45,7 +95,8 @@ class PlannedInput:
 @dataclass(frozen=True)
 class LinkPlan:
     """The inputs of one link besides the kernel's own code, the callbacks of the module that it makes, and the
-    variables that the host sets in it, with an origin of each; each once, in order of first use."""
+    variables that the host sets in it, with an origin of each; each once, in order of first use. The kernel is
+    *defined_at* a line of a file."""
 
     kernel: str  # for messages
     target: Target
@@ -53,6 +104,7 @@ class LinkPlan:
     setup_callbacks: tuple[Callable[[Any], None], ...]
     teardown_callbacks: tuple[Callable[[Any], None], ...]
     variables: tuple[tuple[str, VariableSource], ...] = ()
+    defined_at: tuple[str, int] | None = None
 
     @functools.cached_property
     def units(self) -> tuple[PlannedInput, ...]:
@@ -76,7 +128,13 @@ class LinkPlan:
         )
 
     @classmethod
-    def of(cls, kernel: str, target: Target, provided: Iterable[tuple[str, LinkInput]]) -> LinkPlan:
+    def of(
+        cls,
+        kernel: str,
+        target: Target,
+        provided: Iterable[tuple[str, LinkInput]],
+        defined_at: tuple[str, int] | None = None,
+    ) -> LinkPlan:
         origins: dict[tuple[LinkInput, str], dict[str, None]] = {}
         setup: list[Callable[[Any], None]] = []
         teardown: list[Callable[[Any], None]] = []
@@ -89,7 +147,7 @@ class LinkPlan:
                 variables.setdefault(link_input.variable, origin)
         inputs = tuple(PlannedInput(link_input, tuple(named)) for (link_input, _), named in origins.items())
         named_variables = tuple((origin, variable) for variable, origin in variables.items())
-        return cls(kernel, target, inputs, tuple(setup), tuple(teardown), named_variables)
+        return cls(kernel, target, inputs, tuple(setup), tuple(teardown), named_variables, defined_at)
 
 
 def _name_in_code(link_input: LinkInput) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def misfit(link_input: LinkInput, target: Target) -> str:
-    """Return why *link_input* does not fit *target*, and what to do; ``""`` if no header shows that it does not."""
+    """Return why *link_input* does not fit *target*, and what to do; ``""`` if no header shows a misfit."""
     kind, code = link_input.kind.name, link_input.code
     if link_input.kind.is_compiled:
         return ""

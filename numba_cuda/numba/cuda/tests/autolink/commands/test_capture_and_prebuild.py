@@ -11,7 +11,7 @@ import pytest
 from cache_support import cache_warnings
 from numba.cuda import autolink, types
 from numba.cuda.autolink.commands.main_command import main
-from numba.cuda.autolink.many_kernels import capture
+from numba.cuda.autolink.many_kernels import job_list
 from numba.cuda.autolink.many_kernels.job_list import JobList, JobListError, describe_job
 from numba.cuda.autolink.many_kernels.jobs import Job
 from numba.cuda.core import sigutils
@@ -236,12 +236,12 @@ def test_what_is_captured_of_a_launch_is_what_the_next_launch_links(application,
     folder.mkdir()
     monkeypatch.syspath_prepend(str(application))
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CAPTURE", str(folder))
-    capture.start()
+    job_list.start_capture()
     import captured_library
 
     captured_library.named[1, 1](np.ones(4, np.float32))
     monkeypatch.delenv("NUMBA_CUDA_AUTOLINK_CAPTURE")
-    (job,) = capture.read_captured(folder).loaded()
+    (job,) = job_list.read_captured(folder).loaded()
     assert job.for_launch
     links = {entry.digest for entry in current_store().disk.entries() if entry.kind == "link"}
     autolink.build_many([job])

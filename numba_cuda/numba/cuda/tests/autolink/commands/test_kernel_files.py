@@ -101,7 +101,7 @@ def test_a_file_without_kernels_has_none(tmp_path, monkeypatch, capsys):
 
 def test_the_report_of_a_device_function_is_what_it_brings_to_kernels(file, capsys):
     assert main(["explain", f"{file}:twice", "--cc", "9.0"]) == 0
-    text = capsys.readouterr().out
+    text = " ".join(capsys.readouterr().out.split())
     assert f"at: {file}:{line('    return scale(x)')}" in text
     assert "scale_float32.cu" in text
     assert "left to the kernels that call it" in text
@@ -191,7 +191,7 @@ def test_without_a_gpu_and_without_a_compute_capability_the_option_is_named(file
     monkeypatch.setattr("numba.cuda.is_available", lambda: False)
     assert main(["explain", f"{file}:eager"]) == 2
     assert (
-        "--cc is missing, and there is no GPU here\n  what to do: pass it, such as --cc 9.0" in capsys.readouterr().err
+        "--cc is missing, and there is no GPU here\n  what to do: pass one, such as --cc 9.0" in capsys.readouterr().err
     )
 
 

@@ -16,8 +16,14 @@ from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CPrototype, CType
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.link import checked_link
-from numba.cuda.cudadrv.external_code.plan.kernel_code import KernelCode, LLVMModules, SymbolSite
-from numba.cuda.cudadrv.external_code.plan.link_plan import NAMED_EXPLICITLY, LinkPlan, LinkRequest
+from numba.cuda.cudadrv.external_code.plan.link_plan import (
+    NAMED_EXPLICITLY,
+    KernelCode,
+    LinkPlan,
+    LinkRequest,
+    LLVMModules,
+    SymbolSite,
+)
 
 from numba_cuda_autolink.package_versions import package_versions
 

@@ -341,12 +341,12 @@ class TestManyKernels:
 
     @pytest.mark.counted
     def test_a_job_of_a_kernel_that_was_launched_is_what_the_launch_linked(self, mlir, on_gpu, monkeypatch):
-        from numba.cuda.autolink.compilation import kernel_events
+        from numba.cuda.autolink.compilation import context
         from numba.cuda.autolink.many_kernels.job_list import JobList, describe_job
 
         kernel = kernel_of(mlir.cuda, Scale(77))
         events = []
-        monkeypatch.setattr(kernel_events, "listeners", [events.append])
+        monkeypatch.setattr(context, "listeners", [events.append])
         kernel.compile(FLOATS)
         kernel.compile(FLOATS)
         (event,) = events

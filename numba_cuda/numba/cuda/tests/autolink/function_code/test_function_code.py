@@ -19,8 +19,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.timeline import Timeline
 from numba.cuda.cudadrv.external_code.formats import symbols
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
-from numba.cuda.cudadrv.external_code.plan.kernel_code import SymbolSite
-from numba.cuda.cudadrv.external_code.plan.link_plan import LinkPlan
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkPlan, SymbolSite
 
 TARGET = autolink.Target((9, 0))
 PTX = b".version 8.0\n.target sm_90\n.address_size 64\n"

@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Facts about the source tree, read from its files without importing them: maps, imports, names and parameters."""
+"""Facts about the source tree, read from its files without importing them: imports, names and parameters."""
 
 from __future__ import annotations
 
 import ast
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-
-_RULE = re.compile(r"=+( +=+)+")
-_ROW = re.compile(r"``(\w+)``(?= )")
 
 #: What imports what: each name with the names that it imports.
 Edges = Mapping[str, set[str]]
@@ -49,25 +45,6 @@ class SourceTree:
                 parts = path.relative_to(folder).with_suffix("").parts
                 name = ".".join([package, *(part for part in parts if part != "__init__")])
                 self.modules[name] = Module(name, path)
-
-    def map_faults(self) -> list[str]:
-        """Return what is wrong with the maps in the docstrings of packages: modules on none, on two, or not there."""
-        children: dict[str, set[str]] = {}
-        for module in self.modules.values():
-            parent, _, name = module.name.rpartition(".")
-            if parent in self.modules:
-                children.setdefault(parent, set()).add(name)
-        faults = []
-        for module in self.modules.values():
-            if module.is_package:
-                rows = Counter(mapped(ast.get_docstring(module.tree) or ""))
-                there = children.get(module.name, set())
-                faults += [f"{module.name}: {name} is not on the map" for name in sorted(there - set(rows))]
-                faults += [f"{module.name}: {name} is on the map, but not there" for name in sorted(set(rows) - there)]
-                faults += [
-                    f"{module.name}: {name} is on the map {n} times" for name, n in sorted(rows.items()) if n > 1
-                ]
-        return faults
 
     def imports(self) -> Edges:
         """Return which of these modules each module imports, in functions and for type checkers alone too."""
@@ -145,18 +122,6 @@ class SourceTree:
             return node.module or ""
         parts = module.package.split(".")
         return ".".join([*parts[: len(parts) - node.level + 1], *([node.module] if node.module else [])])
-
-
-def mapped(docstring: str) -> list[str]:
-    """Return the module names in the simple table of a package's docstring, in order; there may be none."""
-    names: list[str] = []
-    inside = False
-    for line in docstring.splitlines():
-        if _RULE.fullmatch(line):
-            inside = not inside
-        elif inside and (row := _ROW.match(line)):
-            names.append(row[1])
-    return names
 
 
 def out_of_order(edges: Edges, floors: Sequence[str]) -> list[str]:

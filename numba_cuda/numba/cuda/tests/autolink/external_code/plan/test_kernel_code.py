@@ -6,7 +6,7 @@ import math
 from autolink_support import CC, adder
 from numba import cuda
 from numba.cuda.autolink.builds.ahead_of_time import prepare
-from numba.cuda.cudadrv.external_code.plan.kernel_code import SymbolSite
+from numba.cuda.cudadrv.external_code.plan.link_plan import SymbolSite
 
 
 def test_sites_that_differ_in_pointers_only_are_the_same():

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The source lines of instructions: of inlined code, the callee's line and then the caller's."""
+
+from __future__ import annotations
+
+import os
+
+from ..source_locations import shown_file, with_place
+from .parser import Location, Text
+
+
+def source_lines(text: Text, location: Location | None) -> tuple[str, ...]:
+    """Return the chain of *location* as ``file:line``, innermost first, without the lines of generated code."""
+    lines: list[str] = []
+    while location is not None and len(lines) < 32:
+        lines.append(f"{text.files.get(location.file, '?')}:{location.line}")
+        at = location.inlined_at
+        location = None
+        if at is not None:
+            lines_of = (o for o in text.locations if (o.file, o.line, o.column) == at)
+            location = next(lines_of, None)
+            if location is None:
+                lines.append(f"{text.files.get(at[0], '?')}:{at[1]}")
+    return tuple(line for line in lines if not _is_generated(line)) or tuple(lines)
+
+
+def _is_generated(line: str) -> bool:
+    """Return whether the *line* is of a text that autolink gave the compiler, which is in no file."""
+    file, _, _ = line.rpartition(":")
+    name = os.path.basename(file)
+    return (name == "prelude" or "(" in name) and not os.path.exists(file)
+
+
+def with_lines(message: str, lines: tuple[str, ...], word: str = "at") -> str:
+    """Return *message* with *lines* from its second line on: the source of the first is shown."""
+    if not lines:
+        return message
+    file, _, line = lines[0].rpartition(":")
+    first, *others = message.split("\n")
+    message = "\n".join([first, *(f"  inlined at: {each}" for each in lines[1:]), *others])
+    return with_place(message, f"{word}: {shown_file(file)}:{line}", file, int(line), is_call=False)
