@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the host does for kernels while they run: printing, allocation, assertions."""
+"""The functions that CUDA defines for device code, and what the host does for them: printing, allocation, assertion."""
 
 from __future__ import annotations
 
@@ -8,13 +8,37 @@ import re
 import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from . import memory
 from .errors import EmulationError
-from .host_calls import ALLOCATE, ASSERT, FREE, PRINT
+from .source_lines import with_lines
 from .state import Block, Launch, Thread
+
+PRINT, ALLOCATE, FREE, ASSERT = range(4)
+
+
+@dataclass(frozen=True)
+class HostFunction:
+    """A function that device code may call: one of the host by its *code*, a *native* one, or a *constant*."""
+
+    arguments: tuple[str, ...] = ()
+    result: str = "i32"
+    code: int = 0
+    native: str = ""
+    constant: int | None = None
+
+
+HOST_FUNCTIONS = {
+    "vprintf": HostFunction(("i64", "i64"), "i32", PRINT),
+    "malloc": HostFunction(("i64",), "i64", ALLOCATE),
+    "free": HostFunction(("i64",), "i64", FREE),
+    "__assertfail": HostFunction(("i64", "i64", "i32", "i64"), "i32", ASSERT),
+    "cudaCGGetIntrinsicHandle": HostFunction(result="i64", constant=1),
+    "cudaCGSynchronize": HostFunction(native="grid_sync"),
+}
 
 _FORMAT = re.compile(r"%([-+ #0]*)(\d*)((?:\.\d+)?)(hh|h|ll|l|z|j|t)?([diouxXfFeEgGaAcsp%])")
 _lock = threading.Lock()  # of printing, and of memory that kernels allocate
@@ -26,22 +50,21 @@ class HostServices:
     def __init__(self) -> None:
         self.error: BaseException | None = None
         self.has_printed = False
-        self._record: np.ndarray | None = None
+        self._launch = 0
         self._caches: Sequence[np.ndarray] = ()
         self._tables: list[np.ndarray] = []
 
-    def attach(self, record: np.ndarray, caches: Sequence[np.ndarray]) -> None:
-        """Serve the launch *record*, whose workers remember accesses in *caches*."""
-        self._record, self._caches = record, caches
+    def attach(self, launch: int, caches: Sequence[np.ndarray]) -> None:
+        """Serve the *launch* with that record, whose workers remember accesses in *caches*."""
+        self._launch, self._caches = launch, caches
 
     def serve(self, block: int, thread: int) -> int:
         """Do what a thread asks for; return 0, or 1 after an error, which is kept."""
         try:
-            operation = ctypes.c_uint32.from_address(thread + Thread.OPERATION).value
-            a, b = (ctypes.c_uint64.from_address(thread + offset).value for offset in (Thread.A, Thread.B))
+            a, b = (memory.word_at(thread + offset) for offset in (Thread.A, Thread.B))
             with _lock:
-                result = self._do(operation, a, b, thread)
-            ctypes.c_uint64.from_address(thread + Thread.RESULT).value = result
+                result = self._do(memory.half_at(thread + Thread.OPERATION), a, b, thread)
+            memory.put(thread, 64, {Thread.RESULT: result})
         except BaseException as error:
             self.error = error
             return 1
@@ -66,27 +89,25 @@ class HostServices:
 
     def _change_table(self) -> None:
         """Give the launch the new table; what workers remember of the old one is forgotten."""
-        assert self._record is not None
         table = memory.pack_table()
         self._tables.append(table)
-        self._record[Launch.ALLOCATION_COUNT : Launch.ALLOCATION_COUNT + 8].view(np.uint64)[0] = 0
-        self._record[Launch.ALLOCATIONS : Launch.ALLOCATIONS + 8].view(np.uint64)[0] = table.ctypes.data
-        self._record[Launch.ALLOCATION_COUNT : Launch.ALLOCATION_COUNT + 8].view(np.uint64)[0] = len(table)
+        memory.put(self._launch, 64, {Launch.ALLOCATION_COUNT: 0})
+        memory.put(self._launch, 64, {Launch.ALLOCATIONS: table.ctypes.data, Launch.ALLOCATION_COUNT: len(table)})
         for cache in self._caches:
             cache[1::2] = 0
 
 
 def _failed_assertion(record: int, thread: int) -> EmulationError:
-    """Return the error for the assertion whose operands are at *record*, with a GPU's words."""
+    """Return the error for the assertion whose operands are at *record*."""
     message, file, line, function = (memory.word_at(record + 8 * k) for k in range(4))
     where = f"{read_text(file)}:{line & 0xFFFFFFFF}"
     block_index, thread_index = (
         tuple((ctypes.c_uint32 * 3).from_address(address))
         for address in (memory.word_at(thread + Thread.BLOCK) + Block.CTAID, thread + Thread.TID)
     )
-    place = f"block: [{','.join(map(str, block_index))}], thread: [{','.join(map(str, thread_index))}]"
-    text = f"{where}: {read_text(function)}: {place} Assertion `{read_text(message)}` failed."
-    return EmulationError(text, block=block_index, thread=thread_index, lines=(where,))
+    text = f"Assertion `{read_text(message)}` failed\n  thread: {thread_index} of block {block_index}"
+    text += f"\n  function: {read_text(function)}"
+    return EmulationError(with_lines(text, (where,)), block=block_index, thread=thread_index, lines=(where,))
 
 
 def read_text(address: int) -> str:

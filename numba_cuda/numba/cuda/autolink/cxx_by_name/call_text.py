@@ -152,7 +152,9 @@ def _new_values(call: Call) -> list[str]:
 
 def _result(call: Call) -> Iterator[str]:
     """Yield the type that the C function returns and its code: of the result, and of the new values of arguments."""
-    yield f"using {_PREFIX}_r = nca::nca_plain<decltype(nca::nca_result(&{_path(call.head.namespace)}{_PREFIX}_expr))>;"
+    returned = f"decltype(nca::nca_result(&{_path(call.head.namespace)}{_PREFIX}_expr))"
+    yield f"using {_PREFIX}_r = nca::nca_plain<{returned}>;"
+    yield f"enum {{ {_PREFIX}_cut = nca::nca_is_cut<{returned}> }};"
     forms = _new_values(call)
     if forms:
         passed = ", ".join(f"{each}::nca_passed" for each in forms)

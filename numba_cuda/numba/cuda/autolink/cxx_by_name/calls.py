@@ -189,11 +189,13 @@ def _make_struct(numba_type: Any, records: Records, is_read_only: bool) -> Param
     if record is not None:
         name, headers, declarations = _describe_element(record, records)
         const = "" if is_record and not is_read_only else "const "
+        cxx, value = f"{const}{name}&", f"(*static_cast<{const}{name}*>({{p}}))"
+        if record in records and records[record].is_packed:
+            taken = f"nca::nca_taken<{const}{name}>"
+            cxx, value = f"typename {taken}::nca_type", f"{taken}::nca_of(&{value})"
         return Parameter(
-            f"{const}{name}&", f"{const}void*", f"(*static_cast<{const}{name}*>({{p}}))",
-            by_address=record in records, headers=headers,
-            declarations=declarations,
-        )  # fmt: skip
+            cxx, f"{const}void*", value, by_address=record in records, headers=headers, declarations=declarations
+        )
     name, headers, declarations = _describe_element(numba_type, records)
     parts, elements = _build_tuple(numba_type, records, "{p}->")
     return Parameter(
@@ -318,9 +320,9 @@ class Call:
 
     @property
     def question(self) -> str:
-        """The name expression whose lowered name spells the type of the result, the way arrays are passed, and which
-        arguments are written to."""
-        passed = f"nca::nca_told<{self.symbol}_mode, {self.symbol}_written>"
+        """The name expression whose lowered name spells the way arrays are passed, which arguments are written to,
+        whether a number in the result is not aligned, and the type of the result."""
+        passed = f"nca::nca_told<{self.symbol}_mode, {self.symbol}_written, {self.symbol}_cut>"
         return f"&nca::nca_tell<nca::nca_all_t<{passed}, {self.symbol}_code>>"
 
     def choose_views(self, mode: int) -> list[Any]:

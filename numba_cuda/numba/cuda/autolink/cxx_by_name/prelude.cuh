@@ -249,6 +249,43 @@ template <class nca_T>
 struct nca_form<nca_T, nca_as_tuple> : nca_of_tuple<nca_T, nca_first<nca_tuple_size_v<nca_T>>> {};
 #endif
 
+// Whether a number of an object at this place is not aligned, as in packed structs: ptxas loses bytes of such objects
+// that functions take or return by value. No member is aligned to more than its struct; a struct with bit-fields, whose
+// size is another one, is packed if one would be. Elements of tuples may be anywhere.
+template <class nca_E, unsigned long long nca_N>
+constexpr __device__ bool nca_cuts(nca_list<nca_E[nca_N]>*, unsigned long long nca_at) {
+    for (unsigned long long nca_i = 0; nca_i < nca_N && nca_i < 16; ++nca_i)
+        if (nca_cuts((nca_list<nca_E>*)nullptr, nca_at + nca_i * sizeof(nca_E))) return true;
+    return false;
+}
+template <class nca_T, class... nca_M>
+constexpr __device__ bool nca_cuts_member(nca_list<nca_M...>*, unsigned long long nca_at) {
+    unsigned long long nca_end = 0, nca_most = alignof(nca_T);
+    bool nca_found = false;
+    ((nca_end += -nca_end % (alignof(nca_M) < nca_most ? alignof(nca_M) : nca_most),
+      nca_found |= nca_cuts((nca_list<nca_M>*)nullptr, nca_at + nca_end), nca_end += sizeof(nca_M)), ...);
+    return nca_end + -nca_end % nca_most == sizeof(nca_T) ? nca_found : ((alignof(nca_M) > nca_most) || ...);
+}
+#ifdef NCA_TUPLES
+template <class nca_T> constexpr __device__ bool nca_cuts_anywhere(nca_list<nca_T>* nca_l) {
+    return nca_cuts(nca_l, 0) || nca_cuts(nca_l, alignof(nca_T));
+}
+template <class nca_T, int... nca_I> constexpr __device__ bool nca_cuts_element(nca_ints<nca_I...>) {
+    return (nca_cuts_anywhere((nca_list<typename cuda::std::tuple_element<nca_I, nca_T>::type>*)nullptr) || ...);
+}
+#endif
+template <class nca_T> constexpr __device__ bool nca_cuts(nca_list<nca_T>*, unsigned long long nca_at) {
+    if constexpr (nca_kind_of<nca_T>() == nca_as_struct || nca_has_members<nca_T>)
+        return nca_cuts_member<nca_T>((nca_members_of<nca_T>*)nullptr, nca_at);
+#ifdef NCA_TUPLES
+    else if constexpr (nca_kind_of<nca_T>() == nca_as_tuple)
+        return nca_cuts_element<nca_T>(nca_first<nca_tuple_size_v<nca_T>>{});
+#endif
+    else return nca_at % alignof(nca_T) != 0;
+}
+template <class nca_R> inline constexpr bool nca_is_cut = nca_cuts((nca_list<nca_R>*)nullptr, 0);
+template <class nca_R> inline constexpr bool nca_is_cut<nca_R&> = false;
+template <> inline constexpr bool nca_is_cut<void> = false;
 template <class nca_R> using nca_form_t = nca_form<nca_plain<nca_R>>;
 // What a call returns to Python: nothing, if only C++ knows what it is.
 template <class nca_R> using nca_returned = typename nca_form_t<nca_R>::nca_passed;
@@ -280,6 +317,24 @@ __device__ nca_O nca_with_result(nca_F nca_f, nca_G nca_g) {
     else { nca_returned<nca_R> nca_r = nca_cast_t<nca_R>(nca_f()); return nca_g(nca_r); }
 }
 
+// A packed struct in one that is aligned to more: C++ gets a reference, and no other value.
+template <class nca_T> struct nca_place {
+    nca_T* nca_at;
+    __device__ operator nca_T&() const { return *nca_at; }
+    __device__ operator nca_plain<nca_T>() const = delete;
+};
+template <class nca_T, class... nca_M> constexpr __device__ bool nca_is_open(nca_list<nca_M...>*) {
+    return nca_is_cut<nca_T> && alignof(nca_T) > 1 && ((alignof(nca_M) <= alignof(nca_T)) && ...);
+}
+template <class nca_T, bool nca_OPEN = nca_is_open<nca_plain<nca_T>>((nca_members_of<nca_T>*)nullptr)>
+struct nca_taken {
+    using nca_type = nca_T&;
+    static __device__ nca_type nca_of(nca_T* nca_v) { return *nca_v; }
+};
+template <class nca_T> struct nca_taken<nca_T, true> {
+    using nca_type = const nca_place<nca_T>&;
+    static __device__ nca_place<nca_T> nca_of(nca_T* nca_v) { return {nca_v}; }
+};
 // An array of Numba as C++ finds it in memory: its data, the extents, and the strides in elements of strided ones.
 template <class nca_T, int nca_N, bool nca_STRIDED> struct nca_view {
     nca_T* nca_data;

@@ -61,6 +61,7 @@ _NOT_AN_ENUMERATOR = re.compile(
     r'of type "(?:bool|float|double|(?:(?:un)?signed )?(?:char|short|int|long|long long))"'
     r' is incompatible with parameter of type "(?P<type>[A-Za-z_][\w:]*)"'
 )
+_BY_VALUE = re.compile(r"nca::nca_place<(?P<type>[^\"]*)>\"")
 _READ_ONLY = re.compile(r'of type "const (?P<type>[\w ]+\*)" is incompatible with parameter of type "(?P=type)"')
 _READ_ONLY_STRUCT = re.compile(
     r'qualifiers dropped in binding reference .* to initializer of type "(?P<type>const [\w:]+)"'
@@ -228,6 +229,11 @@ def _explain(text: str) -> tuple[str, str]:
     if found := _STRIDED.search(text):
         diagnosis = f"a strided array cannot be passed as {found['pointer']}: C++ reads contiguous memory"
         return diagnosis, "pass a contiguous array, or a copy of the elements; or let C++ take a cuda::std::mdspan"
+    if found := _BY_VALUE.search(text):
+        diagnosis = (
+            f"{found['type']} has packed members, of which CUDA's compiler loses bytes where it is passed by value"
+        )
+        return diagnosis, f"let C++ take a reference to it: const {found['type'].removeprefix('const ')}&"
     if found := _FUNCTION_POINTER.search(text):
         diagnosis = f"a Python function cannot be passed as {found['type']}, but as a template parameter"
         return diagnosis, "let C++ take any function object: template <class F> ... (F f)"

@@ -121,7 +121,7 @@ def _list_members(numba_type: types.Type, records: Records, is_member: bool = Fa
 def make_extern(call: Call, answer: str, records: Records) -> Extern:
     """Return the C function of *call*, whose question has the lowered name *answer*. Raise `CxxError` if Python cannot
     call it."""
-    mode, bits, *code = read_numbers(answer)
+    mode, bits, is_cut, *code = read_numbers(answer)
     written = tuple(number for number in range(len(call.parameters)) if bits >> number & 1)
     returns = read_type(iter(code), list(records))
     if isinstance(returns, CxxObject):
@@ -129,6 +129,11 @@ def make_extern(call: Call, answer: str, records: Records) -> Extern:
             f"{call.label} returns an object that only C++ knows ({returns.size} bytes)\n"
             "  what to do: let a lambda, lib.expr(...), use the object and return numbers; or keep it in memory of a"
             " lib.type(...)"
+        )
+    if is_cut:
+        raise CxxError(
+            f"{call.label} returns a struct with packed members, of which CUDA's compiler loses bytes\n"
+            "  what to do: let C++ write it through a reference, to an element of an array of lib.record(...)"
         )
     if written and not call.pattern.written:
         positions = ", ".join(str(number + 1) for number in written)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,12 +22,13 @@ _FOUND = re.compile(rf'static assertion failed with "{_CHANGED}(.*?)"')
 
 @dataclass(frozen=True)
 class Struct:
-    """What C++ calls a struct, and *conditions* in C++ that hold as long as it has the layout of its Numba type; and
-    whether the fields of this type are its members."""
+    """What C++ calls a struct, and *conditions* in C++ that hold while it has the layout of its Numba type; whether
+    the fields of this type are its members, and whether it *is_packed*, with numbers that are not aligned."""
 
     name: str
     conditions: tuple[str, ...]
     has_members: bool = False
+    is_packed: bool = False
 
     @classmethod
     def of_size(cls, name: str, size: int, align: int) -> Struct:
@@ -38,7 +40,7 @@ class Struct:
         """Return the struct *name* with the fields of a NumPy dtype."""
         # __INTADDR__ is what NVRTC makes of offsetof: older versions have no __builtin_offsetof.
         offsets = (f"__INTADDR__(&(({_STRUCT}*)0)->{path}) == {offset}" for path, offset in _list_members(dtype))
-        return cls(name, (f"sizeof({_STRUCT}) == {dtype.itemsize}", *offsets), has_members=True)
+        return cls(name, (f"sizeof({_STRUCT}) == {dtype.itemsize}", *offsets), True, _is_packed(dtype))
 
     @property
     def alias(self) -> str:
@@ -58,6 +60,16 @@ def _list_members(dtype: np.dtype[Any]) -> Iterator[tuple[str, int]]:
         yield name, offset
         first = "[0]" * len(inner.shape)
         yield from ((f"{name}{first}.{path}", offset + further) for path, further in _list_members(inner.base))
+
+
+def _is_packed(dtype: np.dtype[Any], at: int = 0) -> bool:
+    """Return whether a number of *dtype* is not aligned, if this is at a multiple of all alignments and *at* bytes."""
+    if dtype.subdtype is not None:
+        base, count = dtype.base, min(math.prod(dtype.shape), 16)  # after which the places repeat
+        return any(_is_packed(base, at + number * base.itemsize) for number in range(count))
+    if dtype.fields is None:
+        return at % dtype.alignment != 0
+    return any(_is_packed(inner, at + offset) for inner, offset, *_ in dtype.fields.values())
 
 
 @functools.cache

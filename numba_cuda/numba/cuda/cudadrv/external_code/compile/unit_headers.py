@@ -67,7 +67,7 @@ class UnitHeaders:
 
     def find(self, traced: Sequence[str] = ()) -> bool:
         """Find the headers in the texts and record them; return whether the texts say which headers are read."""
-        from ..headers import scan_reuse
+        from . import scan_reuse
 
         manifest, seen = (None if traced else scan_reuse.manifest_of(self.text)), 0.0
         if manifest is None:
@@ -81,8 +81,8 @@ class UnitHeaders:
         return True
 
     def _scanned(self, traced: Sequence[str]) -> HeaderManifest | None:
-        from ..headers import scan_reuse
         from ..headers.scan import Scan
+        from . import scan_reuse
 
         began, scan = time.time_ns(), Scan(self.text)
         found = scan.run(traced)
@@ -128,19 +128,24 @@ def compiled_with_headers(text: SourceText, compile_: Callable[[], Compiled]) ->
     Raises `OSError` if one of the user's headers cannot be read, and what *compile_* raises.
     """
     from ..headers.scan import Scan
+    from . import scan_reuse
 
     began = time.time_ns()
-    scan = Scan(text)
-    if not scan.read_own():
-        return None
-    compiled, scanned = _at_once(compile_, functools.partial(_manifest, scan, text, began))
-    try:
-        manifest = scanned()
-    except OSError:  # a header of a package was removed meanwhile, for example
-        return None
-    if manifest is None or not manifest.is_settled_below(text.packages) or (now := manifest.refreshed()) is None:
-        return None
-    return compiled, now
+    if (manifest := scan_reuse.manifest_of(text)) is not None:
+        compiled = compile_()
+    else:
+        scan = Scan(text)
+        if not scan.read_own():
+            return None
+        compiled, scanned = _at_once(compile_, functools.partial(_manifest, scan, text, began))
+        try:
+            manifest = scanned()
+        except OSError:  # a header of a package was removed meanwhile, for example
+            return None
+        if manifest is None or not manifest.is_settled_below(text.packages):
+            return None
+    now = manifest.refreshed()
+    return None if now is None else (compiled, now)
 
 
 def _at_once(
@@ -160,4 +165,9 @@ def _at_once(
 
 def _manifest(scan: Scan, text: SourceText, began: int) -> HeaderManifest | None:
     found = scan.run()
-    return None if found.unclear or found.computed else HeaderManifest.of(found, text, began)
+    manifest = None if found.unclear or found.computed else HeaderManifest.of(found, text, began)
+    if manifest is not None:
+        from .scan_reuse import remember
+
+        remember(scan, manifest)
+    return manifest

@@ -21,13 +21,17 @@ struct Packed { char c; double d; };
 struct alignas(64) Over { double d; int n; };
 struct Flags { bool b[3]; int n; };
 struct Unnamed { int a; struct { float x, y; } p, q[2]; };
-struct Many { double first; float v[40]; char name[32]; Packed in[2]; };
+struct Many { double first; float v[40]; char name[32]; struct { char c; double d; } in[2]; };
+struct Mixed { double first; Packed in[2]; };
 struct Twenty { int a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t; };
 struct Either { int a; union { int i; float f; }; };
 struct Bits { int a : 3; };
 struct Huge { float v[2000]; };
 
 __device__ Packed packed(double x) { return {1, x}; }
+__device__ Mixed mixed(double x) { return {x, {}}; }
+__device__ void fill(Packed& p, double x) { p = {1, x}; }
+__device__ void fill(Mixed& m, double x) { m.first = x; fill(m.in[1], 0.5); }
 __device__ Over over(double x) { return {x, 7}; }
 __device__ Flags flags(int i) { return {{true, false, true}, i}; }
 __device__ Unnamed unnamed(int i) { Unnamed u{}; u.a = i; u.p.y = 2; u.q[1].x = 5; return u; }
@@ -42,6 +46,9 @@ __device__ double value(const Over& p) { return p.d + p.n; }
 __device__ double value(const Flags& f) { return f.b[0] + f.b[1] * 10 + f.b[2] * 100 + f.n * 1000; }
 __device__ double value(const Unnamed& u) { return u.a + 10 * u.p.y + 100 * u.q[1].x; }
 __device__ double value(const Many& m) { return m.first + m.v[39] * 10 + m.name[31] * 100 + m.in[1].d; }
+__device__ double value(const Mixed& m) { return m.first + m.in[1].d; }
+__device__ double taken(Packed p) { return value(p); }
+__device__ double taken(Mixed m) { return value(m); }
 __device__ double value(const Twenty& t) { return t.a + t.t; }
 __device__ void add(Packed* p, int n) { for (int i = 0; i < n; ++i) p[i].d += i + 1; }
 """)
@@ -78,7 +85,7 @@ class TestDtypes:
             ("Over", {"d": 0, "n": 8}, 64),
             ("Flags", {"b": 0, "n": 4}, 8),
             ("Unnamed", {"a": 0, "p": 4, "q": 12}, 28),
-            ("Many", {"first": 0, "v": 8, "name": 168, "in": 200}, 224),
+            ("Many", {"first": 0, "v": 8, "name": 168, "in": 200}, 232),
             ("Twenty", {name: 4 * number for number, name in enumerate("abcdefghijklmnopqrst")}, 80),
         ],
     )
@@ -89,7 +96,7 @@ class TestDtypes:
     def test_arrays_and_structs_inside_are_described(self):
         dtype = lib.record("Many")
         assert dtype["v"].shape == (40,) and dtype["in"].shape == (2,)
-        assert dtype["in"].base.fields["d"] == (np.dtype("f8"), 1)
+        assert dtype["in"].base.fields["d"] == (np.dtype("f8"), 8)
         assert lib.record("Unnamed")["q"].base.names == ("x", "y")
         assert lib.record("Flags")["b"].base == np.uint8
 
@@ -109,7 +116,7 @@ class TestDtypes:
 class TestInKernels:
     @pytest.mark.parametrize(
         ("name", "expected"),
-        [("Packed", 4), ("Over", 10), ("Flags", 3101), ("Unnamed", 523), ("Many", 843.5), ("Twenty", 23)],
+        [("Over", 10), ("Flags", 3101), ("Unnamed", 523), ("Many", 843.5), ("Twenty", 23)],
     )
     def test_results_are_stored_and_passed_on(self, name, expected):
         make, value = lib[name.lower()], lib.value
@@ -125,6 +132,36 @@ class TestInKernels:
         emulate(kernel, a, r)
         assert r.tolist() == [expected, expected]
         assert a[0] == a[2] == np.zeros(1, dtype)[0] != a[1]
+
+    @pytest.mark.parametrize(("name", "expected"), [("Packed", 4), ("Mixed", 3.5)])
+    def test_packed_members_are_written_and_read_by_reference(self, name, expected):
+        fill, value = lib.fill, lib.value
+
+        def kernel(a, r):
+            fill(a[1], 3.0)
+            r[0] = value(a[1])
+
+        a, r = np.zeros(3, lib.record(name)), np.zeros(1)
+        emulate(kernel, a, r)
+        assert r[0] == expected and a[0] == a[2] == np.zeros(1, a.dtype)[0]
+
+    @pytest.mark.parametrize("name", ["packed", "mixed"])
+    def test_a_result_with_packed_members_is_refused_since_cuda_loses_bytes_of_it(self, name):
+        with pytest.raises(autolink.CxxError) as caught:
+            lib[name].signature("float64")
+        assert str(caught.value).splitlines() == [
+            f"{name}(float64) returns a struct with packed members, of which CUDA's compiler loses bytes",
+            "  what to do: let C++ write it through a reference, to an element of an array of lib.record(...)",
+        ]
+
+    def test_so_is_an_argument_by_value_with_packed_members_that_is_aligned_to_more(self):
+        packed, mixed = (from_dtype(lib.record(name)) for name in ("Packed", "Mixed"))
+        assert lib.taken.signature(packed).return_type == types.float64
+        with pytest.raises(autolink.CxxError) as caught:
+            lib.taken.signature(mixed)
+        reason = "Mixed has packed members, of which CUDA's compiler loses bytes where it is passed by value"
+        assert str(caught.value).splitlines()[0] == f"taken(Mixed): {reason}"
+        assert str(caught.value).endswith("what to do: let C++ take a reference to it: const Mixed&")
 
     def test_without_a_record_results_are_tuples(self):
         plain = autolink.cxx("struct S { char c; double d[20]; bool b[3]; }; __device__ S make(int i) { S s{}; s.c = i;"

@@ -124,23 +124,6 @@ class TestRemedies:
             self.lib[name].signature(*argtypes)
         return str(caught.value).splitlines()
 
-    def test_a_variable_of_another_type_that_cxx_writes_to(self):
-        assert self.refusal("split", "float32", "int64") == [
-            "split(float32, int64): C++ writes to an argument of type int64 as int&",
-            "  what to do: give the variable the type that C++ declares: np.int32(...), such as n = np.int32(0)",
-        ]
-
-    def test_a_strided_array(self):
-        first_line, *_, remedy = self.refusal("sum", types.float32[:], "int32")
-        reason = "a strided array cannot be passed as const float *: C++ reads contiguous memory"
-        assert first_line == f"sum(array(float32, 1d, A), int32): {reason}"
-        assert remedy.startswith("  what to do: pass a contiguous array, or a copy of the elements")
-
-    def test_a_call_with_too_few_arguments_shows_the_declaration(self):
-        lines = self.refusal("split", "float32")
-        assert lines[0] == "split(float32): too few arguments in function call"
-        assert "  declared: __device__ float split(float x, int& n)" in lines
-
     def test_a_number_for_an_enumerator(self):
         assert self.refusal("use", "uint8")[-1].endswith(
             "make a number an enumerator in the kernel: lib['machine::State'](...)"
@@ -207,18 +190,13 @@ def test_members_have_names_beside_a_call_that_returns_nothing_and_writes_one_ar
     np.testing.assert_array_equal(r, [5, 0.5, 5, 7])
 
 
-def test_packed_structs_in_results_are_read_where_they_are():
+def test_packed_structs_to_which_cxx_refers_are_read_where_they_are():
     library = autolink.cxx("""
         struct __attribute__((packed)) Packed { long long n; };
         struct Outer { float x; Packed p; char c[4]; };
         struct __attribute__((packed)) Bytes { char c; double d[2]; short s; struct Inner { int a; } i; };
-        template <class T> __noinline__ __device__ T filled(const unsigned char* b) {
-            T v;
-            memcpy(&v, b, sizeof v);
-            return v;
-        }
-        __device__ Outer outer(const unsigned char* b) { return filled<Outer>(b); }
-        __device__ Bytes bytes(const unsigned char* b) { return filled<Bytes>(b); }
+        __device__ const Outer& outer(const unsigned char* b) { return *(const Outer*)b; }
+        __device__ const Bytes& bytes(const unsigned char* b) { return *(const Bytes*)b; }
     """)
 
     def kernel(of_outer, of_bytes, r):

@@ -194,26 +194,6 @@ def test_an_array_as_state_has_its_shape_and_its_strides():
     assert ".local" not in ptx
 
 
-@pytest.mark.parametrize(
-    "state",
-    [types.float64, types.boolean, types.UniTuple(types.int32, 2), types.Tuple((types.int8, types.float32[::1]))],
-    ids=str,
-)
-def test_state_may_be_a_number_or_a_tuple(state):
-    apply = Apply()
-    if isinstance(state, types.Tuple):
-        function = cuda.jit(device=True)(lambda a, b, s: a * s[0] + s[1][0])
-    elif isinstance(state, types.UniTuple):
-        function = cuda.jit(device=True)(lambda a, b, s: a * s[0] + b * s[1])
-    else:
-        function = cuda.jit(device=True)(lambda a, b, s: a * s + b)
-
-    def kernel(x, s):
-        x[0] = apply(function, x[1], x[2], s)
-
-    assert calls_in(kernel, (types.float32[::1], state)) == []
-
-
 def test_records_and_several_values_may_be_state():
     record = types.Record.make_c_struct([("scale", types.float32), ("bias", types.int32)])
 
@@ -242,45 +222,6 @@ def test_records_and_several_values_may_be_state():
         x[0] = own(x[1], records[0], t)
 
     assert calls_in(kernel, (types.float32[::1], types.Array(record, 1, "C"), types.float32[::1])) == []
-
-
-def test_numbers_are_of_their_types_in_cxx():
-    apply = Apply()
-    names = ("int8", "uint16", "int64", "boolean", "float16", "float64", "complex64", "complex128")
-    add, second = cuda.jit(device=True)(lambda a, b: a + b), cuda.jit(device=True)(lambda a, b: b)
-    scope = {"apply": apply, "add": add, "second": second}
-    lines = (f"{name}[0] = apply({'second' if name == 'boolean' else 'add'}, {name}[1], {name}[2])" for name in names)
-    exec(f"def kernel({', '.join(names)}):\n    " + "\n    ".join(lines), scope)
-    signature = tuple(types.Array(getattr(types, name), 1, "C") for name in names)
-    build(scope["kernel"], signature, lto=False)
-    assert calls_in(scope["kernel"], signature) == []
-
-
-def test_tuples_and_records_are_structs_of_any_class():
-    record = types.Record.make_c_struct([("value", types.float32), ("index", types.int64)])
-
-    class Best(autolink.DeviceCallable):
-        def function(self):
-            return autolink.device_function(lambda a, b: (max(a.value, b[0]), b[1]), record, "Tuple((float32, int64))")
-
-        def __numba_cuda_call__(self, a, b):
-            return autolink.Extern("best", returns=types.float32, args=["a", "b"])
-
-        def __numba_cuda_link__(self, a, b):
-            f = self.function()
-            return f, autolink.CUDASource(f"""{f.declaration}
-                struct Own {{ float value; long long index; }};
-                extern "C" __device__ float best(float a, long long b) {{
-                    Own own = {f.functor}()(Own{{a, b}}, Own{{2 * a, 2 * b}});
-                    return own.value + own.index;
-                }}""")
-
-    best = Best()
-
-    def kernel(x, n):
-        x[0] = best(x[1], n[0])
-
-    assert calls_in(kernel, "void(float32[::1], int64[::1])") == []
 
 
 @pytest.mark.parametrize("options", [{}, {"lto": False}, {"debug": True, "opt": False}, {"lineinfo": True}])
@@ -448,58 +389,6 @@ def test_a_lambda_of_the_kernel_and_a_function_in_it():
     assert "mul" in text or "fma" in text
     assert "call" not in text
     assert len({each.symbol for each in apply.made}) == 3
-
-
-def test_state_of_none_is_no_state():
-    class Add(autolink.DeviceCallable):
-        def __numba_cuda_call__(self, function, x, table=None):
-            symbol = autolink.symbol("add", function, x, table)
-            return autolink.Extern(symbol, returns=x, args={"x": None, "table": autolink.state})
-
-        def __numba_cuda_link__(self, function, x, table):
-            symbol = autolink.symbol("add", function, x, table)
-            function = autolink.device_function(function, x, state=table)
-            return function, autolink.CUDASource(f"""
-                {function.declaration}
-                extern "C" __device__ float {symbol}(float x, const void* table) {{
-                    return {function.functor}(table)(x);
-                }}""")
-
-    add = Add()
-
-    def kernel(x):
-        x[0] = add(lambda a: a + 1, x[1])
-        x[0] += add(lambda a: a + 2, x[1], None)
-        x[0] += add(lambda a, table: a + table[2], x[1], x)
-
-    assert "call" not in build(kernel, FLOATS, output="ptx").code.decode()
-
-
-def test_an_array_that_the_call_does_not_pass_as_state_is_refused():
-    """C++ would get the address of its data."""
-
-    class Own(autolink.DeviceCallable):
-        def __numba_cuda_call__(self, x, table):
-            return autolink.Extern("own", returns=x)
-
-        def __numba_cuda_link__(self, x, table):
-            function = autolink.device_function(lambda a, t: a + t[0], x, state=table)
-            return (
-                function,
-                autolink.CUDASource(f"""
-                {function.declaration}
-                extern "C" __device__ float own(float x, const void* t) {{ return {function.functor}(t)(x); }}"""),
-            )
-
-    own = Own()
-
-    def kernel(x):
-        x[0] = own(x[0], x)
-
-    with pytest.raises(TypingError) as failure:
-        build(kernel, FLOATS)
-    assert "returned a function with an array as state, and the call passes none" in str(failure.value)
-    assert "what to do: pass the array as state" in str(failure.value)
 
 
 def test_it_needs_an_object_that_is_asked():

@@ -82,6 +82,36 @@ class Type:
     def has_bits(self) -> bool:
         return any(member.bits for each in self.parts for member in each.members)
 
+    @property
+    def align(self) -> int:
+        if self.before.startswith("__"):
+            return 1
+        inner = [each.align for each in (*self.elements, *(member.type for member in self.members))]
+        own = 32 if self.before.startswith("alignas") else np.dtype(self.dtype or "u1").itemsize
+        return max(own * (1 + (self.kind == "complex")), *inner, 1)
+
+    def list_places(self, at: int = 0) -> tuple[list[bool], int]:
+        """Return whether each number of it is aligned, where it is at this place, and where it ends."""
+        if self.kind not in ("struct", "tuple"):
+            size = np.dtype(self.dtype).itemsize * (1 + (self.kind == "complex"))
+            return [at % self.align == 0], at + size
+        found, end, whole = [], at, self.align
+        for member in self.members or (Member("", each) for each in self.elements):
+            end += -(end - at) % (1 if self.before.startswith("__") else member.type.align)
+            for _ in range(int(np.prod(member.shape))):
+                inner, end = member.type.list_places(end)
+                found += inner
+        return found, end + -(end - at) % whole
+
+    @property
+    def is_cut(self) -> bool | None:
+        """Whether numbers in it are not aligned, so that CUDA's compiler loses bytes of it; None where that is not said
+        here: of structs with bit-fields that have packed ones in them, and of tuples with packed structs."""
+        packed = [each for each in self.parts if each.before.startswith("__")]
+        if packed and (self.has_bits or self.kind == "tuple"):
+            return None
+        return bool(packed) and not all(self.list_places()[0])
+
     def list_leaves(self, path: str, named: bool = False) -> Iterator[tuple[str, str]]:
         """Yield the Python expression of each number in a value of Python, and its dtype."""
         if self.kind == "complex":
@@ -193,13 +223,14 @@ class Argument:
 @dataclass(frozen=True)
 class Draw:
     """A call of the function *name*; what *text* declares. *excuses* are the reasons for which the call may be refused
-    though C++ accepts it."""
+    though C++ accepts it, and it has to be where bytes are *lost*."""
 
     name: str
     text: str
     arguments: tuple[Argument, ...]
     result: Type
     excuses: tuple[str, ...] = ()
+    lost: bool = False
     named: bool = False  # whether the members of its result are read by their names
     # Of a function of C: how the arguments are passed, the type that the call says of the result, the types of the
     # parameters, and whether all that agrees.
@@ -249,8 +280,6 @@ class Batch:
         with_bits = rng.random() < 0.25
         for number in range(rng.randint(1, 5)):
             member = self.draw_value_type(nested=True)
-            while member.before.startswith("__"):  # NVRTC itself copies what is packed in another struct misaligned
-                member = self.draw_value_type(nested=True)
             shapes = [(), (), (2,)] if member.kind == "struct" else [(), (), (), (rng.randint(1, 4),), (2, 2)]
             shape = (33,) if name == "T0" and number == 2 and member.kind != "struct" else rng.choice(shapes)
             bits = 0
@@ -454,7 +483,8 @@ class Batch:
         if rng.random() < 0.08 and len(parameters) > 1:
             parameters = parameters[:-1]  # one too few
         templates, declared, body = [], [], []
-        excuses = []
+        excuses = ["packed members"] * (result.is_cut is not False)
+        lost = bool(result.is_cut)
         for n, ((cxx, does, writes), argument) in enumerate(zip(parameters, arguments)):  # noqa: B905
             if "A" in cxx:
                 templates.append(f"class A{n}")
@@ -471,13 +501,17 @@ class Batch:
                 excuses.append("which is not a variable or an element of an array")
             if argument.form == "strided":
                 excuses.append("strided")
+            if argument.form == "record" and argument.type.is_cut and argument.type.align > 1:
+                by_value = argument.type.cxx == cxx.removeprefix("const ")
+                excuses += ["packed members"] * (by_value or "A" in cxx)
+                lost = lost or by_value
         head = f"template <{', '.join(templates)}> " if templates else ""
         makes = "return;" if result is VOID else f"{result.cxx} r; fill(h, r); return r;"
         text = (
             f"{head}{rng.choice(['CALLED ', 'inline '])}{result.cxx} {name}({', '.join(declared)}) {{"
             f" u64 h = {number}; {' '.join(body)} {makes} }}"
         )
-        return Draw(name, text, arguments, result, tuple(excuses), named=rng.random() < 0.5)
+        return Draw(name, text, arguments, result, tuple(excuses), lost, named=rng.random() < 0.5)
 
     # Functions of C.
 
