@@ -181,6 +181,25 @@ class TestForAWhile:
 
 @pytest.mark.usefixtures("device")
 class TestNumbaCuda:
+    def test_ptx_calls_what_cxx_defines(self):
+        calls = """extern "C" __device__ int defined_in_cxx(int);
+            extern "C" __device__ int from_ptx_twice(int *result, int x) {
+                *result = defined_in_cxx(defined_in_cxx(x));
+                return 0;
+            }"""
+        defines = 'extern "C" __device__ int defined_in_cxx(int x) { return x + 4; }'
+        ptx = compiled(calls, "ptx", "sm_90")
+        inputs = [cuda.PTXSource(ptx), cuda.CUSource(defines)]
+        function = Linked("from_ptx_twice", lambda: inputs).function
+
+        @cuda.jit
+        def kernel(x):
+            x[0] = function(x[1])
+
+        x = np.array([0, 10], dtype=np.int32)
+        kernel[1, 1](x)
+        assert x.tolist() == [18, 10]
+
     def test_machine_code_is_refused(self):
         cubin = compiled(adder("from_cubin", 5), "cubin", "sm_90")
         function = Linked("from_cubin", lambda: cuda.Cubin(cubin)).function
