@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..emulator import Kernel, Module
+from ..emulator import Kernel, LaunchSizeError, Module
 from ..emulator.diagnosis import readable_name
 from ..errors import LaunchError
 from .c_functions import (
@@ -254,8 +254,12 @@ def _launch(
     found = _functions[function]
     kernel, threads = found.kernel, block[0] * block[1] * block[2]
     allowed = found.attributes.get(_MAX_DYNAMIC_SHARED, _WITHOUT_ASKING - kernel.attributes.shared_bytes)
-    if 0 in (*grid, threads) or threads > _MOST_THREADS or shared > max(allowed, 0):
-        raise Refused(INVALID_VALUE)
+    if 0 in (*grid, threads) or threads > _MOST_THREADS:
+        text = f"A grid of {grid} blocks of {block} threads cannot be launched"
+        raise LaunchSizeError(f"{text}: a block has 1 to {_MOST_THREADS}", kernel=kernel.name)
+    if shared > max(allowed, 0):
+        text = f"{shared} bytes of dynamic shared memory cannot be had: {readable_name(kernel.name)} may use {allowed}"
+        raise LaunchSizeError(text, kernel=kernel.name)
     resident = MULTIPROCESSORS * _blocks_of_multiprocessor(found, threads, shared)
     if cooperative and grid[0] * grid[1] * grid[2] > resident:
         raise Refused(COOPERATIVE_LAUNCH_TOO_LARGE)

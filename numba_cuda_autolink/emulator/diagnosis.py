@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ..short_tracebacks import place_of_user
 from . import memory
 from .errors import EmulationError
 from .linked_texts import LinkedTexts
 from .packed_arrays import find_array
 from .parser import Function, Instruction
 from .program import Program
-from .source_lines import describe_lines, source_lines
+from .source_lines import source_lines, with_lines
 from .state import FRAME_ADDRESS, FRAME_BELOW, FRAME_SIZE, Error
 
 _ACCESSES = {"ld": "read", "ldu": "read", "st": "write", "atom": "atomic access", "red": "atomic access"}
@@ -74,17 +75,23 @@ def describe_failure(failure: Failure, program: Program, grid: Size, block: Size
     _, instruction, lines = _locate(linked, failure.site)
     is_access = failure.code in _OF_ACCESSES
     block_index, thread_index = _index(failure.block, grid), _index(failure.thread, block)
-    message = _diagnosis(failure, instruction, linked, block)
-    message += f"\n  in kernel {readable_name(kernel)}, block {block_index}, thread {thread_index}"
-    if is_access:
-        message += f"\n  address {failure.address:#x}: {_describe_address(failure, arguments)}"
-    message += f"\n  instruction {instruction.text}{describe_lines(lines) or _NO_LINES}"
+    message = _diagnosis(failure, instruction, block)
+    called: tuple[str, ...] = ()
     for call in _list_calls(failure, linked):
-        message += describe_lines(call, "called at")
-        lines += call
-    if failure.code == Error.RACE:
-        _, other, there = _locate(linked, failure.detail >> 32)
-        message += f"\n  the other access: {other.text}{describe_lines(there)}"
+        message += "".join(f"\n  called at: {line}" for line in call)
+        called += call
+    message += f"\n  thread: {thread_index} of block {block_index} of kernel {readable_name(kernel)}"
+    if is_access:
+        message += f"\n  address: {failure.address:#x}, {_describe_address(failure, arguments)}"
+    message += f"\n  instruction: {instruction.text}"
+    if failure.code in (Error.RACE, Error.DIVERGED_BARRIER):
+        _, other, there = _locate(linked, failure.detail >> 32 if failure.code == Error.RACE else failure.detail)
+        message += "\n" + with_lines(f"  the other: {other.text}", there)
+    if lines:
+        message = with_lines(message, lines)
+    else:
+        message = with_lines(message, ("{}:{}".format(*place_of_user()),), "launched at") + _NO_LINES
+    lines += called
     return EmulationError(
         message,
         kernel=kernel,
@@ -133,7 +140,7 @@ def _index(number: int, sizes: Size) -> Size:
     return number % sizes[0], number // sizes[0] % sizes[1], number // sizes[0] // sizes[1]
 
 
-def _diagnosis(failure: Failure, instruction: Instruction, linked: LinkedTexts, block: Size) -> str:
+def _diagnosis(failure: Failure, instruction: Instruction, block: Size) -> str:
     access = _ACCESSES.get(instruction.opcode.partition(".")[0], "access")
     size = f"{failure.nbytes} byte" + "s" * (failure.nbytes != 1)
     code = failure.code
@@ -150,8 +157,7 @@ def _diagnosis(failure: Failure, instruction: Instruction, linked: LinkedTexts, 
         who = "atomic accesses" if other == _SEVERAL else f"thread {_index(other & ~_ATOMIC, block)}"
         return f"A race: this {access} of {size} and {who} have no barrier between them"
     if code == Error.DIVERGED_BARRIER:
-        _, at, lines = _locate(linked, failure.detail)
-        return f"Threads of a block wait at different barriers: some at {lines[0] if lines else at.text}"
+        return "Threads of a block wait at different barriers"
     return {
         Error.STUCK: "Threads wait for others that wait elsewhere or have returned: not all reach the barrier",
         Error.TRAP: "The kernel executed a trap",

@@ -14,6 +14,7 @@ import numpy as np
 from . import memory
 from .errors import EmulationError
 from .host_calls import ALLOCATE, ASSERT, FREE, PRINT
+from .source_lines import with_lines
 from .state import Block, Launch, Thread
 
 _FORMAT = re.compile(r"%([-+ #0]*)(\d*)((?:\.\d+)?)(hh|h|ll|l|z|j|t)?([diouxXfFeEgGaAcsp%])")
@@ -77,16 +78,16 @@ class HostServices:
 
 
 def _failed_assertion(record: int, thread: int) -> EmulationError:
-    """Return the error for the assertion whose operands are at *record*, with a GPU's words."""
+    """Return the error for the assertion whose operands are at *record*."""
     message, file, line, function = (memory.word_at(record + 8 * k) for k in range(4))
     where = f"{read_text(file)}:{line & 0xFFFFFFFF}"
     block_index, thread_index = (
         tuple((ctypes.c_uint32 * 3).from_address(address))
         for address in (memory.word_at(thread + Thread.BLOCK) + Block.CTAID, thread + Thread.TID)
     )
-    place = f"block: [{','.join(map(str, block_index))}], thread: [{','.join(map(str, thread_index))}]"
-    text = f"{where}: {read_text(function)}: {place} Assertion `{read_text(message)}` failed."
-    return EmulationError(text, block=block_index, thread=thread_index, lines=(where,))
+    text = f"Assertion `{read_text(message)}` failed\n  thread: {thread_index} of block {block_index}"
+    text += f"\n  function: {read_text(function)}"
+    return EmulationError(with_lines(text, (where,)), block=block_index, thread=thread_index, lines=(where,))
 
 
 def read_text(address: int) -> str:

@@ -9,7 +9,7 @@ from .checks import Checks
 from .errors import UnsupportedInstruction
 from .linked_texts import LinkedTexts
 from .parser import Function, Instruction, Variable
-from .source_lines import describe_lines, source_lines
+from .source_lines import source_lines, with_lines
 from .state import FIRST_SHARED_ADDRESS
 
 _SPILLED_BYTES = 32  # an instruction becomes at most four values that live across branches
@@ -102,7 +102,7 @@ class Program:
     def unsupported(self, instruction: Instruction, function: Function, why: str) -> UnsupportedInstruction:
         lines = source_lines(self.linked.texts[function.text], instruction.location)
         return UnsupportedInstruction(
-            f"The emulator cannot run `{instruction.text}`: {why}\n  in {function.name}{describe_lines(lines)}",
+            with_lines(f"The emulator cannot run `{instruction.text}`: {why}\n  in: {function.name}", lines),
             kernel=self.kernel.name,
             lines=lines,
         )

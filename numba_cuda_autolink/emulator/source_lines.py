@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 
+from ..source_locations import shown_file, with_place
 from .parser import Location, Text
 
 
@@ -30,8 +31,11 @@ def _is_generated(line: str) -> bool:
     return (name == "prelude" or "(" in name) and not os.path.exists(file)
 
 
-def describe_lines(lines: tuple[str, ...], word: str = "at") -> str:
-    """Return *lines* as the end of a message."""
+def with_lines(message: str, lines: tuple[str, ...], word: str = "at") -> str:
+    """Return *message* with *lines* from its second line on: the source of the first is shown."""
     if not lines:
-        return ""
-    return f"\n  {word} {lines[0]}" + "".join(f"\n  inlined at {line}" for line in lines[1:])
+        return message
+    file, _, line = lines[0].rpartition(":")
+    first, *others = message.split("\n")
+    message = "\n".join([first, *(f"  inlined at: {each}" for each in lines[1:]), *others])
+    return with_place(message, f"{word}: {shown_file(file)}:{line}", file, int(line), is_call=False)

@@ -94,12 +94,18 @@ __device__ Storage& block_storage() {
     return *reinterpret_cast<Storage*>(block_bytes<slots>());
 }
 
-// Return the storage of this thread's logical warp of Threads threads, after none of them uses it any more.
+// The storage of this thread's logical warp of Threads threads, while none of them uses it before or after: parts of it
+// are that of smaller logical warps, and it is a part of that of larger ones.
 template <class Storage, int Threads>
-__device__ Storage& warp_storage(int thread) {
-    __syncwarp(cub::WarpMask<Threads>(thread % 32 / Threads));
-    return *reinterpret_cast<Storage*>(thread_bytes<slots>(thread / Threads * Threads));
-}
+struct warp_storage {
+    const int thread;
+    __device__ explicit warp_storage(int thread) : thread(thread) { sync(); }
+    __device__ ~warp_storage() { sync(); }
+    __device__ operator Storage&() const {
+        return *reinterpret_cast<Storage*>(thread_bytes<slots>(thread / Threads * Threads));
+    }
+    __device__ void sync() const { __syncwarp(cub::WarpMask<Threads>(thread % 32 / Threads)); }
+};
 
 // Return the value of thread 0 to all threads.
 template <class T>

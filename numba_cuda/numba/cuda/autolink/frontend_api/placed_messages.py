@@ -9,9 +9,9 @@ import traceback
 
 from numba.core.errors import NumbaError
 from numba.cuda.core import ir
-from numba.cuda.cudadrv.external_code.diagnostics.source_locations import shown_file, with_place
 
 from numba_cuda_autolink.short_tracebacks import message_of
+from numba_cuda_autolink.source_locations import shown_file, with_place
 
 _STEPS = re.compile(
     r"(?:Failed in \w+ mode pipeline \(step: [^\n]*\)\n|- Resolution failure for (?:non-)?literal arguments:\n)+"

@@ -48,6 +48,11 @@ class Calls:
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "functions": {}, "meanings": {}, "called_by_cxx": {}, "_lowering": None}
 
+    @property
+    def defined_at(self) -> tuple[str, int] | None:
+        """The file and line of the function's definition, if they are known."""
+        return None if self.filename is None or self.line is None else (self.filename, self.line)
+
     def note_implementation(self, function: Any) -> None:
         if isinstance(function, pytypes.FunctionType) and id(function) not in self.functions:
             self.functions[id(function)] = function

@@ -13,7 +13,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.timeline import Timeline, reco
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item, line_marker
-from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+from numba.cuda.cudadrv.external_code.plan.errors import LinkError, with_definition
 from numba.cuda.cudadrv.external_code.plan.link_plan import (
     NAMED_EXPLICITLY,
     KernelCode,
@@ -144,7 +144,12 @@ class FunctionCode:
         """
         if target not in self._plans:
             self.symbols.check(self.shown_name)
-            self._plans[target] = LinkPlan.of(f"kernel {self.shown_name!r}", target, self.provided(target))
+            kernel, defined_at = f"kernel {self.shown_name!r}", self.calls.defined_at
+            try:
+                self._plans[target] = LinkPlan.of(kernel, target, self.provided(target), defined_at)
+            except LinkInputError as error:
+                text = f"link= of {kernel}: {error}\n  where relative paths begin: {os.getcwd()}"
+                raise LinkError(with_definition(text, defined_at)) from error
         return self._plans[target]
 
     def provided(self, target: Target) -> list[Traced]:
@@ -240,7 +245,8 @@ def is_optimizable(link_input: LinkInput) -> bool:
 
 def inputs_of(entry: Entry, target: Target, origin: str = "") -> list[Traced]:
     """Return the link inputs that *entry* stands for when it is linked for *target*, with their *origin*: by
-    default the text of a call site. Raise `LinkError` if there are none: a file is missing, or an object refuses."""
+    default the text of a call site. If there are none, since a file is missing or an object refuses, raise `LinkError`
+    or, for what is named explicitly, `LinkInputError`."""
     if isinstance(entry, CallSite):
         try:
             return list(with_answer(entry, target).answer.traced_inputs(origin or str(entry)))
@@ -248,10 +254,7 @@ def inputs_of(entry: Entry, target: Target, origin: str = "") -> list[Traced]:
             raise LinkError(error.describe(entry)) from error
         except LinkInputError as error:  # of a file that was there when the object was asked
             raise LinkError(f"{error}\n  returned by: {entry}") from error
-    try:
-        link_input = entry if isinstance(entry, LinkInput) else from_item(entry)
-    except LinkInputError as error:
-        raise LinkError(str(error)) from error
+    link_input = entry if isinstance(entry, LinkInput) else from_item(entry)
     if link_input.kind is kinds.CUDA:
         # As in numba-cuda, messages name the file, and headers are searched in the working directory first.
         path, code = link_input.name, link_input.code

@@ -11,8 +11,9 @@ from typing import Any
 
 from numba.cuda import types
 from numba.cuda.core import ir
-from numba.cuda.cudadrv.external_code.diagnostics.source_locations import shown_file
 from numba.cuda.typing.templates import Signature
+
+from numba_cuda_autolink.source_locations import shown_file
 
 from ..compilation.context import compilation
 from ..frontend_api.front_end import NUMBA_CUDA, Vocabulary, vocabulary_of

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from numba.cuda.core.errors import LoweringError, TypingError
 from numba.cuda.cudadrv import external_code
 from numba.cuda.cudadrv.external_code.diagnostics.messages import bounded, with_short_first_line
-from numba.cuda.cudadrv.external_code.diagnostics.source_locations import shown_file, with_place
 
 from numba_cuda_autolink.errors import PrintableError
+from numba_cuda_autolink.source_locations import shown_file, with_place
 
 from ..compilation.context import compilation
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from numba.cuda.cudadrv.external_code.diagnostics.source_locations import cell_name
+from numba_cuda_autolink.source_locations import cell_name
 
 if TYPE_CHECKING:
     from numba.cuda.cudadrv.external_code.link.link_record import CompiledCode

@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from numba.cuda.cudadrv.external_code.diagnostics.source_locations import shown_file
 from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
+
+from numba_cuda_autolink.source_locations import shown_file
 
 from ..function_code.object_names import only_different
 from . import formatting

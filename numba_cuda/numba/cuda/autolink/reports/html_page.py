@@ -11,8 +11,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from numba.cuda.cudadrv.external_code.diagnostics.source_locations import cell_name, shown_file
 from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
+
+from numba_cuda_autolink.source_locations import cell_name, shown_file
 
 from . import comparison, formatting, graph, text, trace
 from .measures import MANY, class_totals, occupancies

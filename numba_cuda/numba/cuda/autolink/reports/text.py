@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from numba.cuda.cudadrv.external_code.diagnostics.source_locations import shown_file
 from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
+
+from numba_cuda_autolink.source_locations import shown_file
 
 from . import formatting
 from .measures import MANY, class_totals, occupancies

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cuda.bindings.nvjitlink import nvJitLinkError
 from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.core import config
 from numba.cuda.cudadrv.driver import binding, driver
@@ -174,7 +176,8 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def get_cubin(self, cc: Any = None) -> Any:
         """Return the linked cubin (a `cuda.core.ObjectCode`) for *cc*, and set the callbacks of its module."""
         if not self._links_more():
-            return super().get_cubin(cc)
+            with contextlib.suppress(nvJitLinkError):  # which the link below explains
+                return super().get_cubin(cc)
         cc = self._ensure_cc(cc)
         plan = self.plan(cc)
         self._setup_functions = list(plan.setup_callbacks)

@@ -14,12 +14,13 @@ from numba.cuda import types
 from numba.cuda.compiler import CUDANativeLowering
 from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
-from numba.cuda.cudadrv.external_code.diagnostics.source_locations import shown_file
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CPrototype
 from numba.cuda.cudadrv.external_code.plan.link_plan import SymbolSite
 from numba.cuda.datamodel import models
 from numba.cuda.lowering import CUDALower
 from numba.cuda.typing.templates import Signature
+
+from numba_cuda_autolink.source_locations import shown_file
 
 from ...compilation.context import compilation, current_state, inside
 from ...function_code.calls import check_state

@@ -16,6 +16,7 @@ from numba.cuda.cudadrv import devices, driver
 
 from numba_cuda_autolink.emulated_driver import activation
 
+from ...compilation.context import current_state
 from ...frontend_api.emulated_launches import raise_failures
 from ...frontend_api.seams import Seams
 from .code_library import LinkingCodeLibrary
@@ -57,7 +58,15 @@ def _runtime_linker(original: Any, *args: Any, **options: Any) -> Any:
     return linker
 
 
-@_in_place_of("numba.cuda.dispatcher:launch")
+@_in_place_of("numba.cuda.dispatcher:compile_cuda")
+def _compile(original: Any, *args: Any, **options: Any) -> Any:
+    """Compile what is launched with the lines of its source, which errors show: nvJitLink refuses them with NRT."""
+    if current_state().cc is None and not options["debug"] and not getattr(config, "CUDA_ENABLE_NRT", False):
+        options["lineinfo"] = True
+    return original(*args, **options)
+
+
+@_in_place_of("numba.cuda.dispatcher:_LaunchConfiguration.__call__")
 def _launch(original: Any, *args: Any) -> Any:
     return raise_failures(original, *args)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from numba_cuda_autolink.errors import FormatError
+from numba_cuda_autolink.source_locations import find_call
 
 from ..compile.programs import compiled
 from ..formats.lto_ir import read_lto_ir
@@ -29,7 +30,7 @@ _PTX_TARGET = re.compile(
 )
 _TOO_MUCH = re.compile(r"uses too much (shared|global constant) data \((0x[0-9a-f]+) bytes, (0x[0-9a-f]+) max\)")
 _REMEDIES = {
-    "shared": ("static shared", "use dynamic shared memory, or fewer threads or items"),
+    "shared": ("static shared", "use dynamic shared memory, whose size a launch gives, or fewer threads or items"),
     "global constant": ("constant", "make the __constant__ variables smaller, or keep them in global memory"),
 }
 _PTX_LINE = re.compile(r"ptx input, line (\d+)")
@@ -38,9 +39,11 @@ _PTX_LINE = re.compile(r"ptx input, line (\d+)")
 def explain_failure(job: LinkJob, log: str) -> LinkError:
     if found := _TOO_MUCH.search(log):
         memory, remedy = _REMEDIES[found[1]]
-        used, most = (f"{int(size, 16) / 1024:.1f}".removesuffix(".0") for size in found.group(2, 3))
-        why = f"too much {memory} memory: {used} KiB of {most} KiB"
-        return link_error(job.plan, why, f"linked: {list_origins(job.parts)}", f"what to do: {remedy}", log=log)
+        used, most = (int(size, 16) for size in found.group(2, 3))
+        why = f"it needs {used} bytes of {memory} memory, and has at most {most}"
+        defined_at = job.plan.defined_at
+        at = defined_at and find_call(*defined_at, "shared.array") if found[1] == "shared" else None
+        return link_error(job.plan, why, f"linked: {list_origins(job.parts)}", f"what to do: {remedy}", log=log, at=at)
     if (unsupported := unsupported_in(log)) is not None:
         return unsupported_in_link(job, unsupported, log)
     symbol = multiply_defined(log)

@@ -95,7 +95,8 @@ class PlannedInput:
 @dataclass(frozen=True)
 class LinkPlan:
     """The inputs of one link besides the kernel's own code, the callbacks of the module that it makes, and the
-    variables that the host sets in it, with an origin of each; each once, in order of first use."""
+    variables that the host sets in it, with an origin of each; each once, in order of first use. The kernel is
+    *defined_at* a line of a file."""
 
     kernel: str  # for messages
     target: Target
@@ -103,6 +104,7 @@ class LinkPlan:
     setup_callbacks: tuple[Callable[[Any], None], ...]
     teardown_callbacks: tuple[Callable[[Any], None], ...]
     variables: tuple[tuple[str, VariableSource], ...] = ()
+    defined_at: tuple[str, int] | None = None
 
     @functools.cached_property
     def units(self) -> tuple[PlannedInput, ...]:
@@ -126,7 +128,13 @@ class LinkPlan:
         )
 
     @classmethod
-    def of(cls, kernel: str, target: Target, provided: Iterable[tuple[str, LinkInput]]) -> LinkPlan:
+    def of(
+        cls,
+        kernel: str,
+        target: Target,
+        provided: Iterable[tuple[str, LinkInput]],
+        defined_at: tuple[str, int] | None = None,
+    ) -> LinkPlan:
         origins: dict[tuple[LinkInput, str], dict[str, None]] = {}
         setup: list[Callable[[Any], None]] = []
         teardown: list[Callable[[Any], None]] = []
@@ -139,7 +147,7 @@ class LinkPlan:
                 variables.setdefault(link_input.variable, origin)
         inputs = tuple(PlannedInput(link_input, tuple(named)) for (link_input, _), named in origins.items())
         named_variables = tuple((origin, variable) for variable, origin in variables.items())
-        return cls(kernel, target, inputs, tuple(setup), tuple(teardown), named_variables)
+        return cls(kernel, target, inputs, tuple(setup), tuple(teardown), named_variables, defined_at)
 
 
 def _name_in_code(link_input: LinkInput) -> str:

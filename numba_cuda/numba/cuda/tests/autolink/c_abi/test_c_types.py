@@ -230,30 +230,6 @@ def test_none_is_a_null_pointer():
     assert re.search(r"st\.param\.b64\s+\[param0(\+0)?\], (0|%rd\d+)", text)
 
 
-class Copy(autolink.DeviceCallable):
-    def __init__(self, name):
-        self.name = name
-
-    def __numba_cuda_call__(self, out, value):
-        args = {"out": None, "value": autolink.by_reference(self.name)}
-        return autolink.Extern(f"copy_{self.name}", args=args)
-
-    def __numba_cuda_link__(self, out, value):
-        cxx = autolink.cxx_type(self.name)
-        code = f'extern "C" __device__ void copy_{self.name}({cxx}* out, const {cxx}* value) {{ *out = *value; }}'
-        return autolink.CUDASource(HEADERS + code, unit="copies")
-
-
-@pytest.mark.parametrize("lto", [True, False])
-def test_numbers_are_passed_by_reference(lto):
-    names = ["int8", "uint16", "int64", "float16", "float32", "float64", "complex64", "boolean"]
-    copies = {f"copy_{name}": Copy(name) for name in names}
-    kernel = kernel_of(names, "copy_NAME(NAME, NAME[1]); copy_NAME(NAME, 1)", **copies)
-    linked = build(kernel, tuple(getattr(types, name)[::1] for name in names), lto=lto)
-    copied = [name for name in symbols(linked.code) if name.startswith("copy_")]
-    assert len(copied) == (0 if lto else len(names))
-
-
 def test_a_number_by_reference_is_converted_or_rejected():
     class Takes(autolink.DeviceCallable):
         def __numba_cuda_call__(self, value):
@@ -270,44 +246,6 @@ def test_a_number_by_reference_is_converted_or_rejected():
     build(kernel, "void(int64[::1])")
     with pytest.raises(TypingError, match="argument 'value': complex64 cannot be converted to float32"):
         build(kernel, "void(complex64[::1])")
-
-
-class Memory(autolink.DeviceCallable):
-    """Loads and stores of whole complex numbers: structs by value together with pointers."""
-
-    @autolink.device_method
-    def load(self, x, i):
-        return autolink.Extern(f"load_{x.dtype}", returns=x.dtype)
-
-    @autolink.device_method
-    def store(self, x, i, value):
-        return autolink.Extern(f"store_{x.dtype}")
-
-    def __numba_cuda_link__(self, x, i, value=None):
-        pointer = autolink.cxx_type(x)
-        number, index = pointer.rstrip("*"), autolink.cxx_type(i)
-        return autolink.CUDASource(
-            f"""
-            #include <cuda_fp16.h>
-            extern "C" __device__ {number} load_{x.dtype}({pointer} x, {index} i) {{ return x[i]; }}"""
-            if value is None
-            else f"""
-            #include <cuda_fp16.h>
-            extern "C" __device__ void store_{x.dtype}({pointer} x, {index} i, {number} value) {{ x[i] = value; }}"""
-        )
-
-
-@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float16"])
-def test_functions_with_structs_by_value_and_pointers_are_inlined(dtype):
-    memory = Memory()
-
-    def kernel(x):
-        i = cuda.grid(1)
-        memory.store(x, i, memory.load(x, i + 1))
-
-    text = build(kernel, f"void({dtype}[::1])", output="ptx").code.decode()
-    assert "call" not in text
-    assert text.count("ld.global") == text.count("st.global") == 1
 
 
 def test_one_function_may_take_pointers_to_different_types():
@@ -331,26 +269,6 @@ def test_one_function_may_take_pointers_to_different_types():
         elsewhere(y)
 
     build(kernel, "void(complex64[::1], int32[::1])")
-
-
-def test_constants_are_passed_as_the_types_of_their_values():
-    integer, boolean = C("takes_int64"), C("takes_boolean")
-
-    def kernel():
-        integer(3)
-        boolean(True)
-
-    expected = [nvrtc_declarations()["takes_int64"], nvrtc_declarations()["takes_boolean"]]
-    assert from_numba(kernel) == sorted(expected)
-
-
-def test_enumerators_are_passed_as_their_values():
-    takes = C("takes_int64")
-
-    def kernel():
-        takes(Color.BLUE)
-
-    assert from_numba(kernel) == [nvrtc_declarations()["takes_int64"]]
 
 
 def test_objects_known_only_to_the_compiler_are_not_passed():
@@ -396,32 +314,6 @@ class TestMemory:
             x[0] = f((np.int8(1), 2 + 3j, True, (c64(4), c64(5j)), (np.int16(6), 7.0)))
 
         assert self.constant_stored(kernel) == 76541321
-
-    def test_a_uniform_tuple_is_an_array(self):
-        f = C("f", types.float64, source='extern "C" __device__ double f(const int* x) { return x[0] + 10 * x[2]; }')
-
-        def kernel(x):
-            x[0] = f((np.int32(1), np.int32(2), np.int32(3)))
-
-        assert self.constant_stored(kernel) == 31
-
-    def test_an_aligned_record_is_a_struct(self):
-        f = C(
-            "f",
-            source="""
-            struct Particle { float mass; double position[3]; unsigned short id; };
-            static_assert(sizeof(Particle) == 40);
-            extern "C" __device__ void f(Particle* p, double* y) { *y = p->mass + p->position[2] + p->id; }""",
-        )
-
-        def kernel(x, y):
-            f(x[1], y)
-
-        text = build(kernel, (from_dtype(PARTICLE)[::1], types.float64[::1]), output="ptx").code.decode()
-        mass, position, number = (PARTICLE.fields[name][1] + 40 for name in PARTICLE.names)
-        for load in f"f32 [{mass}]", f"f64 [{position + 16}]", f"u16 [{number}]":
-            kind, offset = load.split()
-            assert re.search(rf"ld\.global\.{kind}\s+%\w+, \[%rd\d+\+{offset[1:-1]}\]", text)
 
     def test_arrays_of_the_kernel_have_the_alignment_of_c(self):
         f = C("f")
@@ -585,23 +477,21 @@ class TestExtern:
 class TestOnTheGPU:
     """The same bytes with and without LTO, in both directions."""
 
-    @pytest.mark.parametrize("name", [name for name in NUMBERS if name != "bfloat16"])
-    def test_numbers(self, name, lto):
-        cxx = NUMBERS[name]
-        body = "return !x;" if cxx == "bool" else "for (char& c : (char(&)[sizeof x])x) c = ~c; return x;"
-        f = C(f"f_{name}", getattr(types, name), source=f'extern "C" __device__ {cxx} f_{name}({cxx} x) {{ {body} }}')
-
-        @functools.partial(cuda.jit, lto=lto)
-        def kernel(x, y):
-            i = cuda.threadIdx.x
-            y[i] = f(x[i])
-
-        dtype = np.dtype({"boolean": "bool"}.get(name, name))
-        x = np.random.default_rng(0).integers(0, 2 if cxx == "bool" else 256, 64 * dtype.itemsize, np.uint8).view(dtype)
-        y = np.zeros_like(x)
-        kernel[1, 64](x, y)
-        expected = ~x if cxx == "bool" else (~x.view(np.uint8)).view(dtype)
-        assert y.tobytes() == expected.tobytes()
+    def test_numbers(self, lto):
+        functions, arrays = {}, {}
+        for name, cxx in NUMBERS.items():
+            body = "return !x;" if cxx == "bool" else "for (char& c : (char(&)[sizeof x])x) c = ~c; return x;"
+            source = f'extern "C" __device__ {cxx} f_{name}({cxx} x) {{ {body} }}'
+            functions[f"f_{name}"] = C(f"f_{name}", getattr(types, name), source=source)
+            if name != "bfloat16":  # which NumPy has not
+                dtype = np.dtype({"boolean": "bool"}.get(name, name))
+                bits = np.random.default_rng(0).integers(0, 2 if cxx == "bool" else 256, 64 * dtype.itemsize, np.uint8)
+                arrays[name] = bits.view(dtype)
+        kernel = kernel_of(arrays, "NAME[cuda.threadIdx.x] = f_NAME(NAME[cuda.threadIdx.x])", cuda=cuda, **functions)
+        found = [x.copy() for x in arrays.values()]
+        cuda.jit(kernel, lto=lto)[1, 64](*found)
+        for x, y in zip(arrays.values(), found, strict=True):
+            assert y.tobytes() == (~x if x.dtype == bool else ~x.view(np.uint8)).tobytes(), x.dtype
 
     def test_bfloat16(self, lto):
         f = C("f", types.bfloat16, source='extern "C" __device__ __nv_bfloat16 f(__nv_bfloat16 x) { return -x; }')
@@ -628,46 +518,6 @@ class TestOnTheGPU:
         kernel[1, 128](x, y, z)
         assert (z == (x + x).astype(np.int32) * 65536 + (y + y)).all()
 
-    def test_a_mixture(self, lto):
-        source = """
-        extern "C" __device__ double2 f(bool a, double2 b, signed char c, __half d, const float* e, short f, float2 g,
-                                        double h, float* i, const void* null) {
-            i[0] = e[0] + 2 * e[1];
-            return {a + 10 * b.x + 100 * b.y + c + (float)d, 1000. * f + g.x + 10 * g.y + h + !null};
-        }"""
-        f = C("f", types.complex128, source=source)
-
-        @functools.partial(cuda.jit, lto=lto)
-        def kernel(x, half, single, y):
-            pair = np.float32(5), np.float32(6)
-            y[0] = f(True, 1 + 2j, np.int8(-3), half[0], pair, np.int16(-7), single[0], 8.5, x, None)
-
-        x, y = np.zeros(1, np.float32), np.zeros(1, np.complex128)
-        kernel[1, 1](x, np.array([4], np.float16), np.array([9 + 10j], np.complex64), y)
-        assert x[0] == 17
-        assert y[0] == complex(1 + 10 + 200 - 3 + 4, -7000 + 9 + 100 + 8.5 + 1)
-
-    def test_records_and_their_arrays(self, lto):
-        source = """
-        struct Particle { float mass; double position[3]; unsigned short id; };
-        extern "C" __device__ void f(Particle* p, Particle* all) {
-            p->mass *= 2;
-            p->position[2] += all[1].id;
-            p->id += 1;
-        }"""
-        f = C("f", source=source)
-
-        @functools.partial(cuda.jit, lto=lto)
-        def kernel(x):
-            f(x[cuda.threadIdx.x], x)
-
-        x = np.zeros(1, PARTICLE).repeat(2)
-        x["mass"], x["id"] = (1, 2), (3, 4)
-        kernel[1, 1](x)
-        assert (x["mass"] == (2, 2)).all()
-        assert (x["id"] == (4, 4)).all()
-        assert (x["position"][:, 2] == (4, 0)).all()
-
     def test_arrays_of_the_kernel(self, lto):
         source = """
         extern "C" __device__ void f(float2* x, double2* y, int n) {
@@ -690,37 +540,3 @@ class TestOnTheGPU:
         out = np.zeros(5, np.complex64)
         kernel[1, 1](out, 5)
         assert (out == [i + (i + 1) * 1j for i in range(5)]).all()
-
-    def test_numbers_by_reference(self, lto):
-        class Add(autolink.DeviceCallable):
-            def __numba_cuda_call__(self, out, one, other):
-                numbers = {"one": autolink.by_reference("float64"), "other": autolink.by_reference(np.int16)}
-                return autolink.Extern("add", args={"out": None, **numbers})
-
-            def __numba_cuda_link__(self, out, one, other):
-                return autolink.CUDASource(
-                    'extern "C" __device__ void add(double* x, const double* y, const short& z) { *x = *y + z; }'
-                )
-
-        add = Add()
-
-        @functools.partial(cuda.jit, lto=lto)
-        def kernel(x, i):
-            add(x, x[1], i)
-
-        x = np.array([0.0, 0.5])
-        kernel[1, 1](x, -3)
-        assert x.tolist() == [-2.5, 0.5]
-
-    def test_pointers(self, lto):
-        int_pointer = types.CPointer(types.int32)
-        second = C("second", int_pointer, source='extern "C" __device__ int* second(int* x) { return x + 1; }')
-        set_to = C("set_to", source='extern "C" __device__ void set_to(int* x, int value) { *x = value; }')
-
-        @functools.partial(cuda.jit, lto=lto)
-        def kernel(x):
-            set_to(second(x), np.int32(7))
-
-        x = np.zeros(3, np.int32)
-        kernel[1, 1](x)
-        assert x.tolist() == [0, 7, 0]

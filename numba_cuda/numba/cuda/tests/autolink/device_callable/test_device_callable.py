@@ -2,7 +2,6 @@
 """The callable base class: how kernels call objects, and what kernels see of them."""
 
 import copy
-import dataclasses
 import enum
 import gc
 import os
@@ -128,33 +127,6 @@ class TestCalls:
             x[1] = total(np.float32(1), np.float32(2), np.float32(4))
 
         assert folded(kernel) == [1, 7]
-
-    def test_two_objects_of_one_class_in_one_kernel(self):
-        double, triple = Scale(2), Scale(3)
-
-        def kernel(x):
-            x[0] = double(np.float32(1)) * 10 + triple(np.float32(1)) + double.factor
-
-        assert folded(kernel) == [48]
-
-    def test_equal_objects_are_two_objects(self):
-        @dataclasses.dataclass
-        class Offset(autolink.DeviceCallable):
-            by: int
-            symbol: str = dataclasses.field(compare=False)
-
-            def __numba_cuda_call__(self):
-                return autolink.Extern(self.symbol)
-
-        first, second = Offset(1, "first"), Offset(1, "second")
-        assert first == second
-
-        def kernel():
-            first()
-            second()
-
-        text, _ = cuda.compile(kernel, (), cc=(9, 0), device=False, abi="numba", output="ptx")
-        assert re.findall(r"\.extern \.func (\w+)", text) == ["first", "second"]
 
     def test_an_intrinsic_may_ask_for_the_function(self):
         scale = Scale()
@@ -491,21 +463,6 @@ class TestErrors:
             build(in_file(f"def kernel(x):\n    x[0] = {call}\n", scale=Scale()), FLOATS)
         assert str(caught.value).startswith(f"Scale: {message}")
         assert str(caught.value).endswith("\n  object: Scale(1)")
-
-    def test_a_hook_that_raises(self):
-        class Function(Scale):
-            def __numba_cuda_call__(self, x):
-                raise TypeError("only float64")
-
-        f = Function(4)
-
-        def kernel(x):
-            f(x[0])  # here
-
-        line = Function.__numba_cuda_call__.__code__.co_firstlineno + 1
-        text = refused(kernel)
-        assert "Function.__numba_cuda_call__ raised TypeError: only float64\n" in text
-        assert f"  object: Scale(4)\n  argument types: (float32)\n  raised at: {__file__}:{line}" in text
 
     def test_a_hook_that_needs_a_constant(self):
         class Function(Scale):

@@ -244,45 +244,6 @@ def test_records_and_several_values_may_be_state():
     assert calls_in(kernel, (types.float32[::1], types.Array(record, 1, "C"), types.float32[::1])) == []
 
 
-def test_numbers_are_of_their_types_in_cxx():
-    apply = Apply()
-    names = ("int8", "uint16", "int64", "boolean", "float16", "float64", "complex64", "complex128")
-    add, second = cuda.jit(device=True)(lambda a, b: a + b), cuda.jit(device=True)(lambda a, b: b)
-    scope = {"apply": apply, "add": add, "second": second}
-    lines = (f"{name}[0] = apply({'second' if name == 'boolean' else 'add'}, {name}[1], {name}[2])" for name in names)
-    exec(f"def kernel({', '.join(names)}):\n    " + "\n    ".join(lines), scope)
-    signature = tuple(types.Array(getattr(types, name), 1, "C") for name in names)
-    build(scope["kernel"], signature, lto=False)
-    assert calls_in(scope["kernel"], signature) == []
-
-
-def test_tuples_and_records_are_structs_of_any_class():
-    record = types.Record.make_c_struct([("value", types.float32), ("index", types.int64)])
-
-    class Best(autolink.DeviceCallable):
-        def function(self):
-            return autolink.device_function(lambda a, b: (max(a.value, b[0]), b[1]), record, "Tuple((float32, int64))")
-
-        def __numba_cuda_call__(self, a, b):
-            return autolink.Extern("best", returns=types.float32, args=["a", "b"])
-
-        def __numba_cuda_link__(self, a, b):
-            f = self.function()
-            return f, autolink.CUDASource(f"""{f.declaration}
-                struct Own {{ float value; long long index; }};
-                extern "C" __device__ float best(float a, long long b) {{
-                    Own own = {f.functor}()(Own{{a, b}}, Own{{2 * a, 2 * b}});
-                    return own.value + own.index;
-                }}""")
-
-    best = Best()
-
-    def kernel(x, n):
-        x[0] = best(x[1], n[0])
-
-    assert calls_in(kernel, "void(float32[::1], int64[::1])") == []
-
-
 @pytest.mark.parametrize("options", [{}, {"lto": False}, {"debug": True, "opt": False}, {"lineinfo": True}])
 def test_an_exception_ends_the_kernel_as_an_assertion_in_cxx(options):
     apply = Apply()
@@ -448,58 +409,6 @@ def test_a_lambda_of_the_kernel_and_a_function_in_it():
     assert "mul" in text or "fma" in text
     assert "call" not in text
     assert len({each.symbol for each in apply.made}) == 3
-
-
-def test_state_of_none_is_no_state():
-    class Add(autolink.DeviceCallable):
-        def __numba_cuda_call__(self, function, x, table=None):
-            symbol = autolink.symbol("add", function, x, table)
-            return autolink.Extern(symbol, returns=x, args={"x": None, "table": autolink.state})
-
-        def __numba_cuda_link__(self, function, x, table):
-            symbol = autolink.symbol("add", function, x, table)
-            function = autolink.device_function(function, x, state=table)
-            return function, autolink.CUDASource(f"""
-                {function.declaration}
-                extern "C" __device__ float {symbol}(float x, const void* table) {{
-                    return {function.functor}(table)(x);
-                }}""")
-
-    add = Add()
-
-    def kernel(x):
-        x[0] = add(lambda a: a + 1, x[1])
-        x[0] += add(lambda a: a + 2, x[1], None)
-        x[0] += add(lambda a, table: a + table[2], x[1], x)
-
-    assert "call" not in build(kernel, FLOATS, output="ptx").code.decode()
-
-
-def test_an_array_that_the_call_does_not_pass_as_state_is_refused():
-    """C++ would get the address of its data."""
-
-    class Own(autolink.DeviceCallable):
-        def __numba_cuda_call__(self, x, table):
-            return autolink.Extern("own", returns=x)
-
-        def __numba_cuda_link__(self, x, table):
-            function = autolink.device_function(lambda a, t: a + t[0], x, state=table)
-            return (
-                function,
-                autolink.CUDASource(f"""
-                {function.declaration}
-                extern "C" __device__ float own(float x, const void* t) {{ return {function.functor}(t)(x); }}"""),
-            )
-
-    own = Own()
-
-    def kernel(x):
-        x[0] = own(x[0], x)
-
-    with pytest.raises(TypingError) as failure:
-        build(kernel, FLOATS)
-    assert "returned a function with an array as state, and the call passes none" in str(failure.value)
-    assert "what to do: pass the array as state" in str(failure.value)
 
 
 def test_it_needs_an_object_that_is_asked():

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import traceback
 import types
 
 import numpy as np
@@ -357,7 +358,36 @@ def test_a_launch_that_is_too_large_for_its_kernel_fails_as_on_a_gpu(device):
     with pytest.raises(Exception, match="CUDA_ERROR_INVALID_VALUE") as raised:
         kernel[1, 65](np.zeros(65))
     assert type(raised.value).__name__ == "CUDAError"
-    assert "plus_one is compiled for blocks of at most (64, 1, 1) threads" in str(raised.value.__cause__)
+    first, place, *_ = str(raised.value).splitlines()
+    assert "plus_one is compiled for blocks of at most (64, 1, 1) threads" in first
+    assert place.startswith(f"  launched at: {__file__}:")
+
+
+def test_what_a_kernel_raises_is_shown_without_frames_of_the_compiler(device):
+    @cuda.jit(debug=True, opt=False)
+    def kernel(x):
+        if x[cuda.grid(1)] > 2:
+            raise IndexError("too large")
+
+    with pytest.raises(IndexError, match="too large") as raised:
+        kernel[1, 4](np.arange(4.0))
+    shown = "".join(traceback.format_exception(raised.value))
+    assert "dispatcher.py" not in shown
+
+
+def test_errors_show_the_line_of_a_kernel_that_is_compiled_without_line_information(device):
+    @cuda.jit
+    def kernel(x):
+        i = cuda.grid(1)
+        x[i] = x[i + 1]
+
+    with pytest.raises(EmulationError) as raised:
+        kernel[1, 4](np.zeros(4))
+    first, place, source, caret = str(raised.value).splitlines()[:4]
+    assert first == "A read of 8 bytes out of bounds"
+    assert place == f"  at: {__file__}:{kernel.py_func.__code__.co_firstlineno + 3}"
+    assert source.strip() == "x[i] = x[i + 1]"
+    assert caret.strip() == "^" * len(source.strip())
 
 
 def test_no_warning_of_small_grids(device, recwarn):

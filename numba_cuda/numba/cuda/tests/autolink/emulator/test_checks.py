@@ -224,7 +224,7 @@ class TestRaces:
         with pytest.raises(EmulationError, match=r"this write of 4 bytes and thread \(0, 0, 0\)") as raised:
             run(body, 64, words(), before=SHARED, checks=self.checks)
         assert raised.value.thread == (1, 0, 0)
-        assert "the other access: ld.shared.u32 %r1, [s+4]" in str(raised.value)
+        assert "the other: ld.shared.u32 %r1, [s+4]" in str(raised.value)
 
     def test_a_thread_may_read_what_it_alone_changed(self):
         run(
@@ -319,7 +319,7 @@ class TestPlaces:
         with pytest.raises(EmulationError) as raised:
             launch(kernel_of(text), 1, 1, words())
         assert raised.value.lines == ("/b/code.cuh:7", "/a/kernel.py:10")
-        assert str(raised.value).endswith("at /b/code.cuh:7\n  inlined at /a/kernel.py:10")
+        assert str(raised.value).splitlines()[1:3] == ["  at: /b/code.cuh:7", "  inlined at: /a/kernel.py:10"]
 
     def test_lines_of_calls_without_those_of_generated_code(self):
         before = """.func f(.param .b64 a) { .reg .b64 %a;
@@ -336,7 +336,7 @@ class TestPlaces:
         text += '\n.file 1 "/a/kernel.py"\n.file 2 "/b/code.cuh"\n.file 3 "/a/f(int64)"\n'
         with pytest.raises(EmulationError) as raised:
             launch(kernel_of(text), 1, 1, words())
-        assert str(raised.value).endswith("at /b/code.cuh:8\n  called at /a/kernel.py:10")
+        assert str(raised.value).splitlines()[1:3] == ["  at: /b/code.cuh:8", "  called at: /a/kernel.py:10"]
         assert raised.value.lines == ("/b/code.cuh:8", "/a/kernel.py:10")
 
     def test_a_readable_name(self):

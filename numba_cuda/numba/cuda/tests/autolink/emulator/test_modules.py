@@ -178,7 +178,9 @@ class TestHost:
         body = """mov.u64 %rd1, what; mov.u64 %rd2, file; { .param .b64 a; .param .b64 b; .param .b32 c; .param .b64 d;
             .param .b64 e; st.param.b64 [a], %rd1; st.param.b64 [b], %rd2; st.param.b32 [c], 12; st.param.b64 [d], %rd1;
             st.param.b64 [e], 1; call.uni __assertfail, (a, b, c, d, e); }"""
-        message = r"^a\.cu:12: x > 0: block: \[0,0,0\], thread: \[0,0,0\] Assertion `x > 0` failed\.$"
+        message = (
+            r"^Assertion `x > 0` failed\n  at: a\.cu:12\n  thread: \(0, 0, 0\) of block \(0, 0, 0\)\n  function: x > 0$"
+        )
         with pytest.raises(EmulationError, match=message) as raised:
             run(body, 1, np.zeros(1), before=before)
         assert (raised.value.block, raised.value.lines) == ((0, 0, 0), ("a.cu:12",))

@@ -18,6 +18,7 @@ from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.driver import LinkerError
+from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from repository import BENCHMARKS, EXAMPLES, SUPPORT, module
 
 
@@ -50,14 +51,14 @@ def kernel_calling(*calls, items=4, dtype=np.float32):
 
 class TestLinked:
     def test_primitives_of_warps_share_an_operator_and_need_no_memory(self):
-        reduce, scan, affine = cub.WarpReduce(64), cub.WarpScan(64), cub_cases.affine
+        reduce, scan, plus_one = cub.WarpReduce(64), cub.WarpScan(64), cub_cases.plus_one
 
         def kernel(x):
-            x[0] = reduce.reduce(x[0], affine) + scan.inclusive_scan(x[1], affine)
+            x[0] = reduce.reduce(x[0], plus_one) + scan.inclusive_scan(x[1], plus_one)
 
         linked = build(kernel)
         assert list(functions_of(linked)) == [linked.entry_name]
-        assert len([planned for planned in linked.inputs if planned.input.name.startswith("affine(")]) == 1
+        assert len([planned for planned in linked.inputs if planned.input.name.startswith("plus_one(")]) == 1
         assert shared_memory(linked) == 0
 
     def test_a_kernel_takes_the_shared_memory_of_the_largest(self):
@@ -101,6 +102,27 @@ class TestLinked:
         else:
             with pytest.raises(LinkerError, match="a kernel can have 1023 different calls of CUB primitives"):
                 build(kernel)
+
+    @pytest.mark.thorough
+    def test_operators_with_state_are_inlined_in_every_primitive(self):
+        built = build(cub_cases.more_kernel(**cub_cases.MORE), cub_cases.MORE_SIGNATURE, output="ptx")
+        assert re.findall(r"\tcall\b.*", built.code.decode()) == []
+        names = [planned.input.name.partition("(")[0] for planned in built.inputs]
+        assert [names.count(each) for each in ("affine", "plus_one", "nearer")] == [1, 1, 1]
+
+    @pytest.mark.thorough
+    def test_operators_take_the_registers_of_hand_written_cxx(self, monkeypatch):
+        monkeypatch.setattr("shutil.which", lambda name: None)  # NVRTC is of the linker's version; nvcc may not be
+        operators = module(BENCHMARKS, "contests.operators")
+        native, _ = operators.native_operators(256, 8)
+        for make, signature, entry in (
+            (operators.make_saturating_sums, operators.SUMS_SIGNATURE, "saturating_sums"),
+            (operators.make_sorted_tiles, operators.SORT_SIGNATURE, "sorted_tiles"),
+        ):
+            built = build(make(256, 8), signature)
+            codes = (built.code, built.entry_name), (bytes(native.code), entry)
+            registers, of_native = (resources(*each, "")["registers"] for each in codes)
+            assert registers <= of_native * 1.02
 
     def test_too_much_shared_memory_is_refused(self):
         sort = cub.BlockRadixSort(1024, 16)
@@ -156,6 +178,8 @@ class TestConstructors:
         load = cub.BlockLoad((16, np.int64(8)), np.int32(4))
         assert (load.block_dim, load.threads, load.items_per_thread, load.tile) == ((16, 8, 1), 128, 4, 512)
         assert repr(load) == "BlockLoad(block=(16, 8, 1), items_per_thread=4, algorithm='direct')"
+        with pytest.raises(ValueError, match="block: got 96 threads, expected a power of two"):
+            cub.BlockMergeSort(96)
         assert repr(cub.WarpScan(64, 8)) == "WarpScan(block=64, threads_in_warp=8)"
 
 
@@ -176,6 +200,9 @@ class TestArguments:
             (cub.BlockReduce(64), "f.reduce(1.5, operator.xor)", "op: got xor, which float64 does not have"),
             (cub.BlockReduce(64), "f.reduce(1, abs)", "op: got Function.*expected one of min, max, operator.add"),
             (cub.BlockReduce(64), "f.reduce(1, pair)", "op: got pair, which returns .*expected int64"),
+            (cub.BlockReduce(64), "f.reduce(x[0, 0], min, state=x)", "state: got array.*expected None: min has none"),
+            (cub.BlockMergeSort(64), "f.sort(x[0, :1], None, min)", "before: got Function.*expected a function"),
+            (cub.BlockMergeSort(64), "f.sort(x[0, :1], state=x)", "state: got array.*without before, expected both"),
             (cub.BlockScan(64, 4), "f.inclusive_sum((1, 2, 3, 4))", "x: got UniTuple.*, expected a contiguous"),
             (cub.BlockScan(64, 4), "f.inclusive_sum(items, ranks)", "out: got items of int32, expected float32, as x"),
             (cub.BlockScan(64), "f.inclusive_sum(1.0, items)", "out: got array.*, expected None"),

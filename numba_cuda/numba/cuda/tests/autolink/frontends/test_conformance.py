@@ -232,20 +232,6 @@ class TestWithWhat:
         build(kernel, FLOATS)
         assert set(asked) == {(types.float32[::1], types.int64)}
 
-    def test_each_object_is_asked_once_for_a_signature_and_a_target(self, cuda):
-        inc = Inc(9)
-
-        def make():
-            @cuda.jit
-            def kernel(r, x):
-                r[0] = inc(x[0]) + inc(x[1])
-
-            return kernel
-
-        build(make(), FLOATS)
-        build(make(), FLOATS)
-        assert len(inc.asked) == 1
-
 
 class TestConstants:
     def test_attributes_are_constants_as_shapes_and_dtypes_and_in_branches(self, front_end, cuda):
@@ -345,34 +331,6 @@ class TestTheCABI:
 
         assert "div" not in build(kernel, "void(float64[::1], int32)", output="ptx").code.decode().split(".entry")[1]
 
-    def test_views_of_arrays_are_inlined(self, cuda):
-        strided = "cuda::std::mdspan<float, cuda::std::dextents<long long, 2>, cuda::std::layout_stride>"
-
-        class View(autolink.DeviceCallable):
-            def __numba_cuda_call__(self, line, matrix):
-                args = {"line": autolink.span, "matrix": autolink.mdspan}
-                return autolink.Extern("viewed", returns="float32", args=args)
-
-            def __numba_cuda_link__(self, line, matrix):
-                assert autolink.cxx_type(matrix, autolink.mdspan) == f"const {strided}&"
-                return autolink.CUDASource(f"""
-                    #include <cuda/std/mdspan>
-                    #include <cuda/std/span>
-                    extern "C" __device__ float viewed(cuda::std::span<float> line, const {strided}& matrix) {{
-                        return line[line.size() - 1] + matrix(1, 2) + matrix.extent(1);
-                    }}""")
-
-        viewed = View()
-
-        @cuda.jit
-        def kernel(r, matrix):
-            r[0] = viewed(r, matrix[::-1, ::2])
-
-        text = build(kernel, "void(float32[::1], float32[:, :])", output="ptx").code.decode()
-        entry = text[text.index(".entry") :]
-        assert "call" not in entry
-        assert ".local" not in entry
-
     def test_one_symbol_with_two_prototypes_is_an_error(self, cuda):
         class Wide(autolink.DeviceCallable):
             def __numba_cuda_call__(self, x):
@@ -404,33 +362,6 @@ class TestBodies:
             r[0] = twice(x[0])
 
         assert {obj for obj, _ in called(kernel)} == {a}
-
-    def test_cxx_by_name(self, cuda):
-        library = autolink.cxx("__device__ inline float half_of(float x) { return x / 2; }")
-        half_of = library.half_of
-
-        @cuda.jit
-        def kernel(r, x):
-            r[0] = half_of(x[0])
-
-        assert called(kernel) == [(half_of, "float32")]
-
-    def test_cxx_by_name_writes_to_variables_and_to_elements_of_arrays(self, cuda):
-        split = autolink.cxx("""
-            __device__ inline float split(float x, int& whole) { whole = int(x); return x - whole; }
-        """).split
-
-        @cuda.jit
-        def kernel(r, x, n):
-            whole = np.int32(5)
-            for _ in range(2):
-                r[0] += split(x[0], whole)
-            r[1] = split(x[1], n[0]) + whole
-
-        text = build(kernel, "void(float32[::1], float32[::1], int32[::1])", output="ptx").code.decode()
-        entry = text[text.index(".entry") :]
-        assert "call" not in entry
-        assert "st.global.u32" in entry.replace("b32", "u32")
 
     def test_cxx_by_name_cannot_write_to_a_temporary_value(self, cuda):
         split = autolink.cxx("__device__ inline float split(float x, int& whole) { return whole = int(x); }").split
@@ -534,40 +465,6 @@ class TestBodies:
 
         assert [obj for obj, *_ in called(kernel)] == [apply]
 
-    @pytest.mark.parametrize("argument", ["matrix[::-1, ::2]", "(x[1], n)", "x[1]"])
-    def test_state_of_a_python_function_that_cxx_calls(self, cuda, argument):
-        class Apply(autolink.DeviceCallable):
-            def __numba_cuda_call__(self, op, x, state):
-                return autolink.Extern("apply", returns="float32", args={"x": None, "state": autolink.state})
-
-            def __numba_cuda_link__(self, op, x, state):
-                compiled = autolink.device_function(op, x, state=state)
-                body = f"return {compiled.functor}(state)(x);"
-                source = f'extern "C" __device__ float apply(float x, const void* state) {{ {body} }}'
-                return [compiled, autolink.CUDASource(f"{compiled.declaration}\n{source}")]
-
-        apply = Apply()
-
-        @cuda.jit(device=True)
-        def element(x, matrix):
-            return x + matrix[1, 2] + matrix.shape[1]
-
-        @cuda.jit(device=True)
-        def parts(x, pair):
-            return x + pair[0] * pair[1]
-
-        @cuda.jit(device=True)
-        def number(x, y):
-            return x + y
-
-        op = {"m": element, "(": parts, "x": number}[argument[0]]
-        names = {"apply": apply, "op": op}
-        exec(f"def kernel(x, matrix, n):\n    x[0] = apply(op, x[0], {argument})", names)
-        built = build(cuda.jit(names["kernel"]), "void(float32[::1], float32[:, :], int16)", output="ptx")
-        entry = built.code.decode().split(".entry")[1]
-        assert "call" not in entry
-        assert ".local" not in entry
-
 
 class TestLinks:
     def test_equal_code_is_linked_once_in_the_order_of_first_use_after_link(self, cuda):
@@ -585,28 +482,6 @@ class TestLinks:
         own = [planned.input.name for planned in inputs if "by_address" not in planned.input.name]
         assert sorted(own) == ["Inc.cu", "Same.cu", "option.cu"]
         assert own.index("Inc.cu") < own.index("Same.cu")
-
-    def test_callbacks_are_those_of_the_code_each_once(self, cuda):
-        class Counted(autolink.DeviceCallable):
-            def __numba_cuda_call__(self, x):
-                return autolink.Extern("counted", returns=x)
-
-            def __numba_cuda_link__(self, x):
-                source = 'extern "C" __device__ float counted(float x) { return x; }'
-                return cuda.CUSource(source, setup_callback=print, teardown_callback=repr)
-
-        counted = Counted()
-
-        @cuda.jit(device=True)
-        def between(x):
-            return counted(x)
-
-        @cuda.jit
-        def kernel(r, x):
-            r[0] = counted(x[0]) + between(x[1])
-
-        facts = build(kernel, FLOATS).launch_facts
-        assert (facts.setup, facts.teardown) == ((print,), (repr,))
 
     @pytest.mark.parametrize("options", [{"lto": False}, {"debug": True, "opt": False}, {"lineinfo": True}], ids=str)
     def test_without_lto_and_for_debugging(self, cuda, options):

@@ -10,6 +10,7 @@ import enum
 import functools
 import itertools
 import random
+import re
 import threading
 import types as pytypes
 import weakref
@@ -42,6 +43,28 @@ class Slots:
 
     def __init__(self, size):
         self.size = size
+
+
+class Big(int):
+    def __new__(cls, size):
+        self = super().__new__(cls, 1)
+        self.size = size
+        return self
+
+
+class Structure(ctypes.Structure):
+    _fields_ = [("n", ctypes.c_int)]
+
+
+def twice_or_once(count):
+    one, other = [1], [1]
+    return [one, one, other] if count == 2 else [one, other, other]
+
+
+def of_itself(size):
+    values = [size]
+    values.append(values)
+    return values
 
 
 def nested(size):
@@ -83,6 +106,22 @@ VALUES = {
     "the strides of an array": lambda n: np.arange(8)[::n][:4],
     "the state of a generator of numbers": random.Random,
     "the state of an iterator": itertools.count,
+    "text or bytes": lambda n: ("a", b"a")[n - 1],
+    "the order of a counter": lambda n: collections.Counter(("aab", "baa")[n - 1]),
+    "the type of a key": lambda n: {(1, True)[n - 1]: 1},
+    "an element of a set": lambda n: {0, n},
+    "a list or a tuple": lambda n: ([1], (1,))[n - 1],
+    "which object is twice": twice_or_once,
+    "a list that contains itself": of_itself,
+    "an attribute of a number": Big,
+    "the class of an object": lambda n: pytypes.SimpleNamespace(inner=(Named, Slots)[n - 1](1)),
+    "the content of an array": lambda n: np.arange(n, n + 3),
+    "the order of an array": lambda n: np.asarray([[1, 2], [3, 4]], order="CF"[n - 1]),
+    "a broadcast array": lambda n: np.broadcast_to(np.int64(n), 3),
+    "the mask of an array": lambda n: np.ma.array([1, 2], mask=[n - 1, 0]),
+    "the offsets of fields": lambda n: np.dtype([("a", "i1"), ("b", "i4")], align=n == 2),
+    "the flags of a pattern": lambda n: re.compile("a", (0, re.IGNORECASE)[n - 1]),
+    "a structure of C": Structure,
 }
 
 

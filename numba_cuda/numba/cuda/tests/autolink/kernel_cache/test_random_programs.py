@@ -9,7 +9,7 @@ import pytest
 from program_features import FEATURES
 from random_programs import Change, Trial
 
-_GROUPS = 9  # of features, which are the features of one program
+_GROUPS = 7  # of features, which are the features of one program
 _KERNELS = 5  # that are drawn for one program
 
 

@@ -243,13 +243,6 @@ def kernel_of(case):
     return both
 
 
-def signature_of(case):
-    """Return the signature of the kernel of *case*."""
-    T = case.dtype
-    first = f"{T}[::1], {T}[::1], int32[:, ::1], int32[:, ::1], {T}[:, :, :, ::1], {T}[::1]"
-    return f"void({first}, {T}[::1], {T}[:, :, :, ::1], int32[:, :, :, ::1])" if T in REALS else f"void({first})"
-
-
 def striped(blocked):
     """Rearrange the last two axes, threads and items, from blocked to striped."""
     *others, threads, n = blocked.shape
@@ -379,16 +372,22 @@ def check_ordering(case, x, out, tags):
 
 
 @cuda.jit(device=True)
-def plus(a, b):
-    return a + b
+def affine(f, g, modulus):
+    """Compose two functions x -> a * x + b, of 16 bits each: associative and not commutative."""
+    a, b = f >> 16, f & 0xFFFF
+    c, d = g >> 16, g & 0xFFFF
+    m = modulus[modulus.shape[0] - 1]
+    return a * c % m << 16 | (b * c + d) % m
 
 
 @cuda.jit(device=True)
-def affine(f, g):
-    """Compose two functions x -> a * x + b modulo 256, of 16 bits each: associative and not commutative."""
-    a, b = f >> 16, f & 0xFFFF
-    c, d = g >> 16, g & 0xFFFF
-    return (plus(a * c, 0) & 0xFF) << 16 | (plus(b * c, d) & 0xFF)
+def plus_one(a, b):
+    return a + b + 1
+
+
+@cuda.jit(device=True)
+def nearer(a, b, point):
+    return abs(a - point[0]) < abs(b - point[0])
 
 
 def composed(functions):
@@ -397,30 +396,35 @@ def composed(functions):
     for g in functions[1:]:
         f = results[-1]
         a, b, c, d = f >> 16, f & 0xFFFF, int(g) >> 16, int(g) & 0xFFFF
-        results.append((a * c & 0xFF) << 16 | (b * c + d & 0xFF))
+        results.append(a * c % MODULUS << 16 | (b * c + d) % MODULUS)
     return results
 
 
+MODULUS = 251
 MORE = {"block": (8, 2, 4), "n": 2, "valid": 37, "initial": 3 << 16 | 5}
-MORE_SIGNATURE = "void(int32[::1], int32[:, ::1], int32[:, :, ::1])"
+MORE_SIGNATURE = "void(int32[::1], int32[:, ::1], int32[:, ::1], int32[:, :, ::1])"
 
 
 def more_kernel(block, n, valid, initial):
-    """Return a kernel of what `Case` leaves out, for a block of three dimensions."""
+    """Return a kernel of what `Case` leaves out, for a block of three dimensions: parts of blocks and warps, and
+    operators in Python, with state and without it."""
     first = cub.BlockReduce(block)
     both = cub.BlockReduce(block, n, "raking")
     scan = cub.BlockScan(block, n)
     scan_one = cub.BlockScan(block)
     sort = cub.BlockRadixSort(block, n)
+    merge_sort = cub.BlockMergeSort(block, n)
     warp_first = cub.WarpReduce(block, 16)
     warp_pair = cub.WarpReduce(block, 32, n)
+    warp_scan = cub.WarpScan(block)
     warp_sort = cub.WarpMergeSort(block, 32, n)
     warp_exchange = cub.WarpExchange(block, 8, n)
     load = cub.BlockLoad(block, n)
     zero = cub.BlockLoad(block, 1)
 
     @cuda.jit
-    def kernel(x, out, items_out):
+    def kernel(x, moduli, out, items_out):
+        modulus = moduli[:, 0]  # not contiguous
         t = cuda.threadIdx.x + 8 * (cuda.threadIdx.y + 2 * cuda.threadIdx.z)
         items = cuda.local.array(n, np.int32)
         keys = cuda.local.array(n, np.int32)
@@ -429,19 +433,25 @@ def more_kernel(block, n, valid, initial):
         x0 = items[0]
         out[0, t] = first.sum(x0, valid)
         out[1, t] = first.max(x0, valid=t * 0 + 1)
-        out[2, t] = first.reduce(x0, affine)
-        out[3, t] = both.reduce(items, affine)
+        out[2, t] = first.reduce(x0, plus_one)
+        out[3, t] = both.reduce(items, affine, state=modulus)
         out[4, t] = both.reduce((items[0], items[1]), operator.xor)
-        out[5, t] = scan_one.inclusive_scan(x0, affine)
-        out[6, t] = scan.exclusive_scan(items, affine, initial, items_out[0, t])
+        out[5, t] = scan_one.inclusive_scan(x0, affine, state=modulus)
+        out[6, t] = scan.exclusive_scan(items, affine, initial, items_out[0, t], state=modulus)
         copy_to(keys, items)
         sort.sort(keys, begin_bit=1, end_bit=3)
         copy_to(items_out[1, t], keys)
         out[7, t] = warp_first.sum(x0, 5)
-        out[8, t] = warp_pair.reduce(items, affine)
+        out[8, t] = warp_pair.reduce(items, affine, state=modulus)
         one[0] = -1
         zero.load(x, one, valid=valid, default=7)
         out[9, t] = one[0]
+        out[10, t] = warp_scan.inclusive_scan(x0, affine, state=modulus)
+        copy_to(keys, items)
+        merge_sort.sort(keys, before=nearer, state=(x[0], 1))
+        copy_to(items_out[3, t], keys)
+        warp_sort.sort(keys, before=nearer, state=(x[1], 1))
+        copy_to(items_out[4, t], keys)
         copy_to(keys, items)
         if t >= 32:  # one warp alone, and of the other some logical warps
             warp_sort.sort_descending(keys)
@@ -455,14 +465,15 @@ def more_kernel(block, n, valid, initial):
 def check_more():
     """Run `more_kernel` and return what it gets wrong."""
     n, valid, initial = MORE["n"], MORE["valid"], MORE["initial"]
-    x = np.random.default_rng(3).integers(0, 256, 128).astype(np.int32) + (1 << 16)
-    out, items_out = np.zeros((10, 64), np.int32), np.zeros((3, 64, n), np.int32)
-    more_kernel(**MORE)[1, MORE["block"]](x, out, items_out)
+    x = np.random.default_rng(3).integers(0, MODULUS, 128).astype(np.int32) + (1 << 16)
+    moduli = np.array([[7, 0], [MODULUS, 0]], np.int32)
+    out, items_out = np.zeros((11, 64), np.int32), np.zeros((5, 64, n), np.int32)
+    more_kernel(**MORE)[1, MORE["block"]](x, moduli, out, items_out)
     wrong = Wrong("more", x.reshape(1, 64, n))
     x0, warps = x[::2], x.reshape(2, 64)
     wrong.check("sum of valid", out[0, 0], x0[:valid].sum())
     wrong.check("max of one", out[1, 0], x0[0])
-    wrong.check("device function", out[2, 0], np.array(composed(x0)[-1]))
+    wrong.check("device function", out[2, 0], x0.sum() + 63)
     wrong.check("device function, of items", out[3, 0], np.array(composed(x)[-1]))
     wrong.check("xor of a tuple", out[4, 0], np.bitwise_xor.reduce(x))
     wrong.check("scan with a device function", out[5], np.array(composed(x0)))
@@ -474,6 +485,11 @@ def check_more():
     of_warps = np.array([composed(warp)[-1] for warp in warps])
     wrong.check("device function, of a warp", out[8, ::32], of_warps)
     wrong.check("valid, default", out[9], np.where(np.arange(64) < valid, x[:64], 7))
+    wrong.check("scan of a warp", out[10], np.concatenate([composed(x0[:32]), composed(x0[32:])]))
+    sorted_ = x[np.argsort(abs(x - x[0]), kind="stable")]
+    wrong.check("sort by distance", items_out[3].ravel(), sorted_)
+    parts = [part[np.argsort(abs(part - x[1]), kind="stable")] for part in sorted_.reshape(2, 64)]
+    wrong.check("sort of a warp by distance", items_out[4].ravel(), np.concatenate(parts))
     wrong.check("warp 1", items_out[2, 32:].ravel(), np.sort(warps[1])[::-1])
     parts = warps[0].reshape(4, 8, n).copy()
     parts[1::2] = striped(parts[1::2])

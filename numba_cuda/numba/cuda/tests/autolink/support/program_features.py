@@ -16,17 +16,6 @@ def ol_more$n(x):
     amount = AMOUNT
     return lambda x: x + amount
 """
-# An object whose property the kernel reads, as a constant.
-_READ = """
-BEFORE
-class Reads$n(autolink.DeviceCallable):
-    def __init__(self, value):
-        self.value = value
-    @property
-    def amount$n(self):
-        return AMOUNT
-reads$n = Reads$n(VALUE)
-"""
 # An object that generates C++.
 _LINKED = """
 BEFORE
@@ -55,11 +44,6 @@ def _overload(name: str, amount: str, before: str = "", **others: Any) -> Featur
     return Feature(name, "more$n(x)", parts, is_registered=True, **others)
 
 
-def _value(name: str, one: str, other: str, amount: str = "self.value", before: str = "") -> Feature:
-    parts = _READ.replace("BEFORE", before).replace("AMOUNT", amount).replace("VALUE", "$v")
-    return Feature(name, "x + reads$n.amount$n", parts, (one, other))
-
-
 def _linked(name: str, code: str, before: str = "", key: str = "", **others: Any) -> Feature:
     parts = _LINKED.replace("BEFORE", before).replace("CODE", code)
     return Feature(name, "linked$n(x)", parts.replace("KEY", key), **others)
@@ -82,50 +66,10 @@ _HELPER = {"helper$n.py": "N = $v\ndef amount(): return N\n"}
 _PACKAGE = {"pkg$n/__init__.py": "N = 3\n", "pkg$n/sub.py": "N = $v\n"}
 
 FEATURES = (
-    # Values
-    _value("an integer", "1", "2"),
-    _value("an integer or a truth value", "1", "True", "int(isinstance(self.value, bool))"),
-    _value("a float's sign", "0.0", "-0.0", "int(np.signbit(self.value))"),
-    _value("the sign of a NaN", "math.nan", "-math.nan", "int(np.signbit(self.value))"),
-    _value("text or bytes", '"a"', 'b"a"', "int(isinstance(self.value, str))"),
-    _value("the order of a dict", "{1: 1, 2: 2}", "{2: 2, 1: 1}", "list(self.value)[0]"),
-    _value("the order of an ordered dict", "{3: 1, 4: 2}", "{4: 2, 3: 1}",
-           "list(collections.OrderedDict(self.value))[0]"),
-    _value("the order of a counter", '"aab"', '"baa"', "ord(list(collections.Counter(self.value))[0])"),
-    _value("the type of a key", "{1: 1}", "{True: 1}", "int(type(list(self.value)[0]) is bool)"),
-    _value("a set", "{1, 2}", "{1, 3}", "max(self.value)"),
-    _value("a list or a tuple", "[1]", "(1,)", "int(isinstance(self.value, list))"),
-    _value("which object is twice", "[a$n, a$n, b$n]", "[a$n, b$n, b$n]", "int(self.value[1] is self.value[0])",
-           "a$n, b$n = [1], [1]"),
-    _value("a list that contains itself", "itself$n(1)", "itself$n(2)", "self.value[0]",
-           "def itself$n(amount):\n    values = [amount]\n    values.append(values)\n    return values"),
-    _value("a subclass of int", "Big$n(1)", "Big$n(2)", "self.value.more",
-           "class Big$n(int):\n    def __new__(cls, more):\n        self = super().__new__(cls, 1)\n"
-           "        self.more = more\n        return self"),
-    _value("a subclass of dict with slots", "Named$n(1)", "Named$n(2)", "self.value.more",
-           "class Named$n(dict):\n    __slots__ = ('more',)\n    def __init__(self, more): self.more = more"),
-    _value("a named tuple's fields", "'a b'", "'b a'", "collections.namedtuple('P', self.value)(1, 2).a"),
-    _value("a named tuple", "Point$n(1, 2)", "Point$n(2, 1)", "self.value.a",
-           "Point$n = collections.namedtuple('Point$n', 'a b')"),
-    _value("a dataclass", "Data$n(1)", "Data$n(2)", "self.value.n",
-           "@dataclasses.dataclass\nclass Data$n:\n    n: int"),
-    _value("an enumeration's member", "E$n.A", "E$n.B", "self.value.value", "class E$n(enum.Enum):\n    A, B = 1, 2"),
-    _value("an array's content", "np.arange(3)", "np.arange(1, 4)", "int(self.value[0])"),
-    _value("an array's order", "'C'", "'F'",
-           "int(np.asarray([[1, 2], [3, 4]], order=self.value).flags.c_contiguous)"),
-    _value("a broadcast array", "np.broadcast_to(np.int64(1), 3)", "np.broadcast_to(np.int64(2), 3)",
-           "int(self.value[2])"),
-    _value("the mask of an array", "np.ma.array([1, 2], mask=[0, 1])", "np.ma.array([1, 2], mask=[1, 0])",
-           "int(self.value.mask[0])"),
-    _value("the offsets of fields", "np.dtype([('a', 'i1'), ('b', 'i4')])",
-           "np.dtype([('a', 'i1'), ('b', 'i4')], align=True)", "self.value.fields['b'][1]"),
-    _value("a pattern's flags", 're.compile("a")', 're.compile("a", re.I)', 'int(bool(self.value.match("A")))'),
-    _value("a lambda's default", "lambda x=1: x", "lambda x=2: x", "self.value()"),
-    _value("a partial function", "functools.partial(int, '1')", "functools.partial(int, '2')", "self.value()"),
-    _value("a C structure", "S$n(1)", "S$n(2)", "self.value.n",
-           "class S$n(ctypes.Structure):\n    _fields_ = [('n', ctypes.c_int)]"),
-    _value("a namespace's object's class", "pytypes.SimpleNamespace(o=A$n())", "pytypes.SimpleNamespace(o=B$n())",
-           "self.value.o.n", "class A$n:\n    n = 1\nclass B$n:\n    n = 2"),
+    # Values; test_kernel_values.py has others
+    Feature("a property of an object", "x + reads$n.amount$n",
+            "class Reads$n(autolink.DeviceCallable):\n    def __init__(self, value): self.value = value\n"
+            "    @property\n    def amount$n(self): return self.value\nreads$n = Reads$n($v)"),
     # Names
     Feature("a global", "x + N$n", "N$n = $v"),
     Feature("a global of a device function", "f$n(x)",

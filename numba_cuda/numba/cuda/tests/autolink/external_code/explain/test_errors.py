@@ -552,8 +552,45 @@ def test_too_much_static_shared_memory_is_the_diagnosis(kind):
     made = {"ptx": cuda.PTXSource, "ltoir": cuda.LTOIR, "cubin": cuda.Cubin}
     item = cuda.CUSource(source) if kind == "cuda" else made[kind](compiled(source, kind))
     first, *rest = str(failure_of(Linked("f", item))).splitlines()
-    assert first.endswith("failed: too much static shared memory: 132 KiB of 48 KiB")
-    assert "  what to do: use dynamic shared memory, or fewer threads or items" in rest
+    assert first.endswith("failed: it needs 135168 bytes of static shared memory, and has at most 49152")
+    assert "  what to do: use dynamic shared memory, whose size a launch gives, or fewer threads or items" in rest
+
+
+@pytest.mark.parametrize("lto", [True, False])
+def test_too_much_shared_memory_of_a_kernel_without_external_code_shows_the_array(lto):
+    @cuda.jit(lto=lto)
+    def kernel(x):
+        shared = cuda.shared.array(10000, types.float64)
+        i = cuda.threadIdx.x
+        shared[i] = x[i]
+        cuda.syncthreads()
+        x[i] = shared[i + 1]
+
+    with pytest.raises(LinkError) as failure:
+        autolink.build(kernel, "void(float64[::1])", cc=(9, 0))
+    first, place, source, caret, *_ = str(failure.value).splitlines()
+    assert first.endswith("failed: it needs 80000 bytes of static shared memory, and has at most 49152")
+    assert place == f"  at: {__file__}:{kernel.py_func.__code__.co_firstlineno + 2}"
+    assert source[caret.index("^") :] == "cuda.shared.array(10000, types.float64)"
+
+
+def test_a_file_that_link_names_and_that_does_not_exist(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    @cuda.jit(link=["nosuch.cu"])
+    def kernel(x):
+        x[0] = 1
+
+    with pytest.raises(LinkError) as failure:
+        autolink.build(kernel, "void(float64[::1])", cc=(9, 0))
+    line = kernel.py_func.__code__.co_firstlineno
+    assert str(failure.value).splitlines() == [
+        "link= of kernel 'kernel': nosuch.cu not found",
+        f"  defined at: {__file__}:{line}",
+        '      @cuda.jit(link=["nosuch.cu"])',
+        "      " + "^" * len('@cuda.jit(link=["nosuch.cu"])'),
+        f"  where relative paths begin: {tmp_path}",
+    ]
 
 
 @pytest.mark.parametrize("kind", ["ptx", "ltoir"])
@@ -561,7 +598,7 @@ def test_too_much_constant_memory_is_the_diagnosis(kind):
     source = '__constant__ int a[20000]; extern "C" __device__ int f(int *out, int x) { *out = a[x]; return 0; }'
     made = {"ptx": cuda.PTXSource, "ltoir": cuda.LTOIR}
     first, *_ = str(failure_of(Linked("f", made[kind](compiled(source, kind))))).splitlines()
-    assert first.endswith("failed: too much constant memory: 78.1 KiB of 64 KiB")
+    assert first.endswith("failed: it needs 80000 bytes of constant memory, and has at most 65536")
 
 
 class Hidden(autolink.DeviceCallable):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Places in Python source, as errors and reports show them: a line, and the call in it, underlined."""
+"""Places in sources, as errors and reports show them: a line, and the call in it, underlined."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import ast
 import linecache
 import re
 
-from numba_cuda_autolink.short_tracebacks import running_shell
+from .short_tracebacks import running_shell
 
 _CELL = re.compile(r"(?:.*[/\\])?ipykernel_\d+[/\\]\d+\.py|<ipython-input-.*>")
 _LONGEST_LINE = 100
@@ -26,13 +26,13 @@ def shown_file(filename: str) -> str:
     return cell_name(filename) or filename
 
 
-def with_place(message: str, place: str, filename: str, line: int) -> str:
+def with_place(message: str, place: str, filename: str, line: int, *, is_call: bool = True) -> str:
     """Return *message* with a second line *place*, the source of *line* below it, and a caret under the call that the
-    message is about; under the whole statement, if the line has several and the message names none of them."""
+    message is about; under the whole line, if it is about no call, or of several it names none."""
     first, *others = message.split("\n")
     filename = next((each for each in linecache.cache if cell_name(each) == filename), filename)
     text = linecache.getline(filename, line)
-    begin, end = _called(filename, line, message) or (len(text) - len(text.lstrip()), len(text.rstrip()))
+    begin, end = (is_call and _called(filename, line, message)) or (len(text) - len(text.lstrip()), len(text.rstrip()))
     if not text.strip() or end > _LONGEST_LINE:
         return "\n".join([first, f"  {place}", *others])
     indent = len(text) - len(text.lstrip())
@@ -40,13 +40,27 @@ def with_place(message: str, place: str, filename: str, line: int) -> str:
     return "\n".join([first, f"  {place}", f"      {text.strip()}", f"      {caret}", *others])
 
 
+def find_call(filename: str, line: int, name: str) -> tuple[str, int] | None:
+    """Return the place of the first call of *name* in the function that begins at *line*, None if there is none."""
+    for function in _nodes(filename):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        if line in (function.lineno, *(each.lineno for each in function.decorator_list)):
+            calls = (each for each in ast.walk(function) if isinstance(each, ast.Call))
+            return next(((filename, each.lineno) for each in calls if ast.unparse(each.func).endswith(name)), None)
+    return None
+
+
+def _nodes(filename: str) -> list[ast.AST]:
+    try:
+        return list(ast.walk(ast.parse("".join(linecache.getlines(filename)))))
+    except (SyntaxError, ValueError):  # the file has changed, or is not Python's
+        return []
+
+
 def _called(filename: str, line: int, message: str) -> tuple[int, int] | None:
     """Return the columns of the call in a *line* that *message* is about, None if that is not known."""
-    try:
-        nodes = list(ast.walk(ast.parse("".join(linecache.getlines(filename)))))
-    except (SyntaxError, ValueError):  # the file has changed
-        return None
-    calls = [each for each in nodes if isinstance(each, ast.Call) and each.lineno == each.end_lineno == line]
+    calls = [each for each in _nodes(filename) if isinstance(each, ast.Call) and each.lineno == each.end_lineno == line]
     words = {word.lower() for word in re.findall(r"\w+", message)}
     named = [each for each in calls if _name(each) in words]
     calls = named if len(calls) > 1 else calls
