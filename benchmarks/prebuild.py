@@ -40,8 +40,7 @@ from numba import types
 from numba.cuda import autolink
 from numba.cuda.autolink.many_kernels.pickling import pickle_jobs
 from numba.cuda.autolink.many_kernels.stages import run_all
-from numba.cuda.cudadrv.external_code.cache.entry import pack
-from numba.cuda.cudadrv.external_code.cache.key import CacheKey
+from numba.cuda.cudadrv.external_code.cache.entry import CacheKey, pack
 from numba.cuda.cudadrv.external_code.cache.remote_store import sign
 from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings, CacheWarning, RemoteSettings
 from numba.cuda.cudadrv.external_code.cache.store import CacheStore, current_store

@@ -17,7 +17,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.link_input import VariableSource
-from numba.cuda.cudadrv.external_code.link.link_record import LinkRecord
+from numba.cuda.cudadrv.external_code.link.linker_input import LinkRecord
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkPlan, PlannedInput
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 from numba.cuda.np import numpy_support

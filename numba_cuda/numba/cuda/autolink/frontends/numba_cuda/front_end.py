@@ -13,8 +13,7 @@ from numba import cuda
 from numba.cuda.core.compiler_lock import global_compiler_lock
 from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean, safe_repr
 from numba.cuda.cudadrv.external_code.formats.cubin import cubin_parameters
-from numba.cuda.cudadrv.external_code.plan.errors import LinkError
-from numba.cuda.cudadrv.external_code.plan.link_plan import NRT, LinkPlan, LinkRequest
+from numba.cuda.cudadrv.external_code.plan.link_plan import NRT, LinkError, LinkPlan, LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
 from numba.cuda.dispatcher import CUDADispatcher, _Kernel
 

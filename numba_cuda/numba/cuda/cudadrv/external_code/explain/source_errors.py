@@ -28,9 +28,8 @@ from ..inputs import kinds
 from ..inputs.c_prototypes import CalledFunction
 from ..inputs.link_input import LinkInput
 from ..link import ltoir_symbols
-from ..plan.errors import LinkError, link_error
-from ..plan.link_plan import NAMED_EXPLICITLY, KernelCode, LinkPlan, PlannedInput
-from ..plan.variable_checks import declaration_error, undeclared_variable
+from ..plan.link_plan import NAMED_EXPLICITLY, KernelCode, LinkError, LinkPlan, PlannedInput, link_error
+from ..plan.plan_checks import declaration_error, undeclared_variable
 from ..platform.target import Target
 
 if TYPE_CHECKING:
