@@ -189,6 +189,22 @@ class BuildRecord(FunctionRecord):
     called_functions: tuple[CalledFunction, ...] = field(default=(), compare=False)
     emulated_texts: Callable[[], list[str]] | None = field(default=None, compare=False)
 
+    @classmethod
+    def of(
+        cls,
+        function: FunctionCode,
+        code: bytes,
+        output: str,
+        signature: str,
+        plan: LinkPlan,
+        facts: BuildFacts,
+        launch: LaunchFacts,
+    ) -> BuildRecord:
+        """Return the record of the kernel *function*, which is linked as *plan* says to *code*, an *output*."""
+        capability, sites = facts.target.compute_capability, tuple(call.site for call in function.call_sites)
+        how = code, facts.entry_name, output, signature, plan.inputs, facts, capability, sites
+        return cls(*how, function.prototypes, launch, function.called_functions)
+
 
 _ARRAYS = {"numba-cuda": "array", "numba-cuda-mlir": "memref"}
 

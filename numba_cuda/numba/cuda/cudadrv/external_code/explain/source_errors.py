@@ -248,12 +248,8 @@ def _ptx_of(part: Part, symbols: Collection[str], arch: str) -> bytes | None:
     return ltoir_symbols.ptx_of_ltoir([part.code], tuple(symbols) if part.planned is not None else (), arch)
 
 
-def _text(ptx: bytes | None) -> str:
-    return (ptx or b"").decode("utf-8", "replace")
-
-
 def _line(ptx: bytes | None, found: re.Match[str]) -> tuple[int, str]:
-    lines = [line.strip() for line in _text(ptx).splitlines()]
+    lines = [line.strip() for line in (ptx or b"").decode("utf-8", "replace").splitlines()]
     number, wanted = int(found["line"]), _words(found["what"])
     if number <= len(lines) and wanted <= _words(lines[number - 1]):
         return number, lines[number - 1]
