@@ -157,7 +157,7 @@ def build(options: argparse.Namespace) -> None:
     for (kind, level), count in store.statistics.counts.items():
         if kind in ("program", "link"):
             found[level] += count
-    remote = vars(store.remote.counts) if store.remote is not None else {}
+    remote = dict(store.remote.counts) if store.remote is not None else {}
     digest = hashlib.sha256(b"".join(hashlib.sha256(each.code).digest() for each in linked)).hexdigest()
     result = {"seconds": seconds, "built": built, "found": found, "remote": remote, "unwritten": unwritten}
     Path(options.out).write_text(json.dumps({**result, "code": digest}))
