@@ -25,8 +25,7 @@ import time
 from dataclasses import dataclass
 
 from numba.cuda.cudadrv.external_code.cache import entry_files, statistics
-from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
-from numba.cuda.cudadrv.external_code.cache.key import differences
+from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry, differences
 from numba.cuda.cudadrv.external_code.cache.settings import REMOTE_KEY, CacheWarning, read_keys
 from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, CacheStore, current_store
 from numba.cuda.cudadrv.external_code.diagnostics import messages

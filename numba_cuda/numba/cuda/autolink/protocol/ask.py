@@ -128,7 +128,7 @@ def _fitting(answer: Answer, target: Target) -> Answer:
     """Return *answer*, whose files must exist, and whose finished code must fit the target."""
     for link_input in answer.inputs():
         if link_input.kind is not kinds.CUDA:
-            from numba.cuda.cudadrv.external_code.plan.target_fit import misfit  # which CUDA C++ does not need
+            from numba.cuda.cudadrv.external_code.plan.plan_checks import misfit  # which CUDA C++ does not need
 
             if why := misfit(link_input, target):
                 raise LinkInputError(f"{link_input.kind} {link_input.name!r} does not fit\n  reason: {why}")

@@ -11,7 +11,7 @@ from autolink_support import CC, build
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.core.errors import TypingError
-from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 
 import numba_cuda_autolink
 from numba_cuda_autolink.short_tracebacks import VARIABLE

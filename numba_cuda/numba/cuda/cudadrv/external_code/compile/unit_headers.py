@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ..cache.key import CacheKey
+from ..cache.entry import CacheKey
 from ..cache.store import current_store
 from ..headers.manifest import HeaderManifest, HeaderWatch
 from ..platform.cuda_libraries import nvrtc_version
