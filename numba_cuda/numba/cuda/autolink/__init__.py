@@ -73,7 +73,7 @@ _NAMES = {
     "cudadrv.external_code.inputs.kinds": ("Bitcode",),
     "cudadrv.external_code.inputs.cuda_source": ("CUDASource",),
     "cudadrv.external_code.inputs.link_input": ("LinkInputError",),
-    "cudadrv.external_code.plan.errors": ("LinkError",),
+    "cudadrv.external_code.plan.link_plan": ("LinkError",),
     "cudadrv.external_code.link.nvjitlink": ("TrialError",),
     "cudadrv.external_code.platform.target": ("ComputeCapability", "Target"),
 }
