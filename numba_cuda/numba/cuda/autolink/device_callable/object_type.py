@@ -223,8 +223,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         in_progress = compilation()
         if in_progress is None or not getattr(type(self.numba_cuda_link_object), "cxx_reads_files", False):
             return always
-        found: dict[Any, Any] = in_progress.notes.setdefault((id(self), id(always)), {})
-        return found
+        return in_progress.notes.setdefault((id(self), id(always)), {})
 
     def _ask(self, context: Any, arguments: CallArguments) -> tuple[Signature, Prototype | PythonBody]:
         if not is_defined(self.numba_cuda_link_object):

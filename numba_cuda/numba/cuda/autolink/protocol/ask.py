@@ -145,8 +145,7 @@ def _call_hook(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> tup
 
 def _check_item(callee: Callee, item: Any) -> Item:
     if isinstance(item, CallingCode) or file_of(item) is not None:
-        found: Item = item
-        return found
+        return item
     return _name_after(callee, from_item(item))
 
 
