@@ -201,7 +201,7 @@ class BuildRecord(FunctionRecord):
         launch: LaunchFacts,
     ) -> BuildRecord:
         """Return the record of the kernel *function*, which is linked as *plan* says to *code*, an *output*."""
-        capability, sites = facts.target.compute_capability, tuple(call.site for call in function.call_sites)
+        capability, sites = ComputeCapability(*facts.target.cc), tuple(call.site for call in function.call_sites)
         how = code, facts.entry_name, output, signature, plan.inputs, facts, capability, sites
         return cls(*how, function.prototypes, launch, function.called_functions)
 
