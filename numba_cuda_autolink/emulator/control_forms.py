@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from .forms import Modifiers, form
 from .function_builder import FunctionBuilder
-from .host_calls import HOST_FUNCTIONS
+from .host_services import HOST_FUNCTIONS
 from .parser import Instruction, split_operands
 from .state import FIRST_FUNCTION_ADDRESS, Error, Thread
 
@@ -22,7 +22,7 @@ def branch(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     if target <= f.index and f.program.checks.most_back_edges:
         f.call("count_back_edge", f.thread, str(f.program.checks.most_back_edges), f.site)
     if target <= f.index and any(_may_wait(one.opcode) for one in f.function.code[target : f.index]):
-        f.mark_waiting()
+        f.program.suspends = True
         f.program.spins = True
         f.call("burn_fuel", f.thread)
     f.emit(f'br label %"b{target}"')
@@ -55,7 +55,7 @@ def leave(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     if f.function.is_entry:
         f.emit_return()
         return
-    f.mark_waiting()
+    f.program.suspends = True
     f.call("exit_thread", f.thread)
     f.emit("unreachable")
 
@@ -64,11 +64,6 @@ def leave(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 def trap(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     f.call("fail", f.thread, str(Error.TRAP), f.site, "0", "0")
     f.emit("unreachable")
-
-
-@form("brkpt pmevent griddepcontrol setmaxnreg", r".*")
-def ignore(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    """Nothing to do on a CPU."""
 
 
 @form("call", r"(?:\.uni)?")
@@ -109,7 +104,7 @@ def _indirect_target(f: FunctionBuilder, name: str) -> str:
     address = f.value(name, "u64")
     offset = f.temporary(f"sub i64 {address}, {FIRST_FUNCTION_ADDRESS}")
     index = f.temporary(f"lshr i64 {offset}, 4")
-    good = f.temporary(f"icmp ult i64 {index}, {f.program.function_count()}")
+    good = f.temporary(f"icmp ult i64 {index}, {len(f.program.linked.functions)}")
     bad, inside, known = f.label(), f.label(), f.label()
     f.emit(f"br i1 {good}, label %{inside}, label %{bad}")
     f.start_block(inside)
@@ -127,7 +122,7 @@ def _indirect_target(f: FunctionBuilder, name: str) -> str:
 def _call_host(f: FunctionBuilder, name: str, arguments: list[str], results: list[str]) -> None:
     host = HOST_FUNCTIONS[name]
     if host.native:
-        f.mark_waiting()
+        f.program.suspends = True
         f.call(host.native, f.thread, f.site)
         if results:
             f.emit(f"store i32 0, ptr {results[0]}")
@@ -135,7 +130,7 @@ def _call_host(f: FunctionBuilder, name: str, arguments: list[str], results: lis
     if host.constant is not None:
         f.emit(f"store i64 {host.constant}, ptr {results[0]}")
         return
-    f.mark_waiting()
+    f.program.suspends = True
     values = []
     for pointer, type in zip(arguments, host.arguments, strict=False):
         value = f.temporary(f"load {type}, ptr {pointer}")

@@ -264,16 +264,7 @@ def select_by_sign(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 
 
 _SIGNED = {"lo": "ult", "ls": "ule", "hi": "ugt", "hs": "uge"}
-_FLOAT = {
-    "equ": "ueq",
-    "neu": "une",
-    "ltu": "ult",
-    "leu": "ule",
-    "gtu": "ugt",
-    "geu": "uge",
-    "num": "ord",
-    "nan": "uno",
-}
+_FLOAT = {f"{test}u": f"u{test}" for test in ("eq", "ne", "lt", "le", "gt", "ge")} | {"num": "ord", "nan": "uno"}
 _COMPARISON = r"\.(?P<test>eq|ne|lt|le|gt|ge|lo|ls|hi|hs|equ|neu|ltu|leu|gtu|geu|num|nan)"
 _COMBINED = r"(?:\.(?P<combine>and|or|xor))?(?P<ftz>\.ftz)?"
 _COMPARED = r"\.(?P<type>[bus](?:16|32|64)|f16|f32|f64|bf16)"

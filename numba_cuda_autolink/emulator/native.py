@@ -237,12 +237,6 @@ class _Translator:
         assert isinstance(target, ast.Name)
         self._store(target.id, self.expression(statement.value), statement)
 
-    def _annassign(self, statement: ast.AnnAssign) -> None:
-        assert isinstance(statement.target, ast.Name) and statement.value is not None
-        if statement.target.id not in self.variables:
-            self._declare(statement.target.id, ast.unparse(statement.annotation))
-        self._store(statement.target.id, self.expression(statement.value), statement)
-
     def _augassign(self, statement: ast.AugAssign) -> None:
         assert isinstance(statement.target, ast.Name)
         name = ast.Name(statement.target.id, ast.Load())

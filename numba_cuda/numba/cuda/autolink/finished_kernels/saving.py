@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.diagnostics import messages
-from numba.cuda.cudadrv.external_code.formats.cubin import resources
-from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters, launch_bounds, ptx_parameters
+from numba.cuda.cudadrv.external_code.formats.cubin import cubin_parameters, launch_bounds, ptx_parameters, resources
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 
 from numba_cuda_autolink.errors import FinishedKernelError, FormatError

@@ -12,7 +12,7 @@ from typing import Any
 from numba import cuda
 from numba.cuda.core.compiler_lock import global_compiler_lock
 from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean, safe_repr
-from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters
+from numba.cuda.cudadrv.external_code.formats.cubin import cubin_parameters
 from numba.cuda.cudadrv.external_code.plan.errors import LinkError
 from numba.cuda.cudadrv.external_code.plan.link_plan import NRT, LinkPlan, LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
@@ -34,9 +34,9 @@ from ...function_code.build_record import (
     LaunchFacts,
     callbacks,
     check_only_overload,
+    kernel_parameters,
     parameter_names,
 )
-from ...function_code.launch_parameters import kernel_parameters
 from ...protocol.errors import HookError
 from ...protocol.kernel_signatures import kernel_argument_types, normalize
 

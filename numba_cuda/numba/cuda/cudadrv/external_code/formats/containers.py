@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 from numba_cuda_autolink.errors import FormatError
 
-from .bounds import check_range, unpack
-from .elf import ELF_MAGIC, content, read_elf
+from .elf import ELF_MAGIC, check_range, content, read_elf, unpack
 
 ARCHIVE_MAGIC = b"!<arch>\n"
 FATBIN_MAGIC = b"\x50\xed\x55\xba"

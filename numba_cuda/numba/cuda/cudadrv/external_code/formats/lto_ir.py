@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from numba_cuda_autolink.errors import FormatError
 
-from .bounds import unpack
+from .elf import unpack
 
 LTO_IR_MAGIC = b"\xed\x43\x4e\x7f"
 

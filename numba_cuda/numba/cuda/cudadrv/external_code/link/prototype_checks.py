@@ -31,7 +31,7 @@ from ..plan.errors import link_error
 from ..plan.link_plan import NAMED_EXPLICITLY
 from ..platform import cuda_libraries
 from .linker_input import LinkJob, Part, list_origins
-from .ltoir_probes import ptx_of_ltoir, relocatable_cubin
+from .ltoir_symbols import ptx_of_ltoir, relocatable_cubin
 
 Prototypes: TypeAlias = dict[str, Prototype]  # by symbol
 _FORMAT = "5"

@@ -194,26 +194,6 @@ def test_an_array_as_state_has_its_shape_and_its_strides():
     assert ".local" not in ptx
 
 
-@pytest.mark.parametrize(
-    "state",
-    [types.float64, types.boolean, types.UniTuple(types.int32, 2), types.Tuple((types.int8, types.float32[::1]))],
-    ids=str,
-)
-def test_state_may_be_a_number_or_a_tuple(state):
-    apply = Apply()
-    if isinstance(state, types.Tuple):
-        function = cuda.jit(device=True)(lambda a, b, s: a * s[0] + s[1][0])
-    elif isinstance(state, types.UniTuple):
-        function = cuda.jit(device=True)(lambda a, b, s: a * s[0] + b * s[1])
-    else:
-        function = cuda.jit(device=True)(lambda a, b, s: a * s + b)
-
-    def kernel(x, s):
-        x[0] = apply(function, x[1], x[2], s)
-
-    assert calls_in(kernel, (types.float32[::1], state)) == []
-
-
 def test_records_and_several_values_may_be_state():
     record = types.Record.make_c_struct([("scale", types.float32), ("bias", types.int32)])
 

@@ -10,7 +10,7 @@ import pytest
 from autolink_support import build, compiled, ptx, without_place
 from numba import cuda
 from numba.cuda import autolink
-from numba.cuda.cudadrv.external_code.explain.unsupported_instruction import unsupported_in
+from numba.cuda.cudadrv.external_code.explain.source_errors import unsupported_in
 from numba.cuda.cudadrv.external_code.plan.errors import LinkError
 
 SOURCE = """extern "C" __device__ float special(float x) {
