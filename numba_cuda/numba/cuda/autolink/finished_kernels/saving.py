@@ -23,6 +23,7 @@ from numba_cuda_autolink.types.parameters import leaves, place_leaves
 from ..function_code.build_record import BuildRecord, LaunchFacts
 
 
+@messages.suggest_names
 def save(path: str | bytes | os.PathLike[Any], kernels: BuildRecord | Iterable[BuildRecord]) -> None:
     """Write finished *kernels* to one file, for `numba_cuda_autolink.load`.
 

@@ -17,7 +17,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.link_input import VariableSource
-from numba.cuda.cudadrv.external_code.link.link_record import LinkRecord
+from numba.cuda.cudadrv.external_code.link.linker_input import LinkRecord
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkPlan, PlannedInput
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 from numba.cuda.np import numpy_support
@@ -188,6 +188,22 @@ class BuildRecord(FunctionRecord):
     launch_facts: LaunchFacts = field(compare=False)
     called_functions: tuple[CalledFunction, ...] = field(default=(), compare=False)
     emulated_texts: Callable[[], list[str]] | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        function: FunctionCode,
+        code: bytes,
+        output: str,
+        signature: str,
+        plan: LinkPlan,
+        facts: BuildFacts,
+        launch: LaunchFacts,
+    ) -> BuildRecord:
+        """Return the record of the kernel *function*, which is linked as *plan* says to *code*, an *output*."""
+        capability, sites = ComputeCapability(*facts.target.cc), tuple(call.site for call in function.call_sites)
+        how = code, facts.entry_name, output, signature, plan.inputs, facts, capability, sites
+        return cls(*how, function.prototypes, launch, function.called_functions)
 
 
 _ARRAYS = {"numba-cuda": "array", "numba-cuda-mlir": "memref"}

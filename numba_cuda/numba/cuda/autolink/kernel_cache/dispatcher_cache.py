@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numba.cuda
-from numba.cuda.cudadrv.external_code.cache.key import CacheKey
+from numba.cuda.cudadrv.external_code.cache.entry import CacheKey
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.diagnostics.log import logger
 from numba.cuda.dispatcher import CUDACache

@@ -137,8 +137,7 @@ def values_of_kernel(function: Any, options: Any, linked: Sequence[Any], others:
     `UnknownValueError` if that leads to something that another process could not tell from something else."""
     has_lines = bool(options.get("debug") or options.get("lineinfo"))  # in which paths and lines are
     link = list(map(as_linked, linked))
-    found: KernelValues = walk((function, dict(options), link, list(others)), KernelValues, has_lines=has_lines)
-    return found
+    return walk((function, dict(options), link, list(others)), KernelValues, has_lines=has_lines)
 
 
 def names_external_code(function: Any) -> bool:

@@ -172,8 +172,7 @@ class Instruction:
 def nvdisasm() -> str | None:
     """Return the path of ``nvdisasm``, of the package ``nvidia-cuda-nvdisasm`` or of a CUDA toolkit, or ``None``."""
     find = getattr(pathfinder, "find_nvidia_binary_utility", None)
-    found: str | None = (find("nvdisasm") if find is not None else None) or shutil.which("nvdisasm")
-    return found
+    return (find("nvdisasm") if find is not None else None) or shutil.which("nvdisasm")
 
 
 def disassemble(cubin: bytes, entry_name: str) -> list[Instruction] | None:

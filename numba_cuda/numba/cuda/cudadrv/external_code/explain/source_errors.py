@@ -28,9 +28,8 @@ from ..inputs import kinds
 from ..inputs.c_prototypes import CalledFunction
 from ..inputs.link_input import LinkInput
 from ..link import ltoir_symbols
-from ..plan.errors import LinkError, link_error
-from ..plan.link_plan import NAMED_EXPLICITLY, KernelCode, LinkPlan, PlannedInput
-from ..plan.variable_checks import declaration_error, undeclared_variable
+from ..plan.link_plan import NAMED_EXPLICITLY, KernelCode, LinkError, LinkPlan, PlannedInput, link_error
+from ..plan.plan_checks import declaration_error, undeclared_variable
 from ..platform.target import Target
 
 if TYPE_CHECKING:
@@ -249,12 +248,8 @@ def _ptx_of(part: Part, symbols: Collection[str], arch: str) -> bytes | None:
     return ltoir_symbols.ptx_of_ltoir([part.code], tuple(symbols) if part.planned is not None else (), arch)
 
 
-def _text(ptx: bytes | None) -> str:
-    return (ptx or b"").decode("utf-8", "replace")
-
-
 def _line(ptx: bytes | None, found: re.Match[str]) -> tuple[int, str]:
-    lines = [line.strip() for line in _text(ptx).splitlines()]
+    lines = [line.strip() for line in (ptx or b"").decode("utf-8", "replace").splitlines()]
     number, wanted = int(found["line"]), _words(found["what"])
     if number <= len(lines) and wanted <= _words(lines[number - 1]):
         return number, lines[number - 1]

@@ -16,8 +16,8 @@ from ..formats.containers import has_compressed_piece
 from ..inputs import kinds
 from ..link import ltoir_symbols
 from ..link.linker_input import LinkJob, Part
-from ..plan.errors import LinkError, link_error
-from ..plan.variable_checks import extern_declaration, undefined_variable
+from ..plan.link_plan import LinkError, link_error
+from ..plan.plan_checks import extern_declaration, undefined_variable
 from ..platform.target import Target
 
 _UNDEFINED = re.compile(

@@ -12,16 +12,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ..cache.key import CacheKey
+from ..cache.entry import CacheKey
 from ..cache.store import current_store
 from ..diagnostics.log import logger
 from ..formats.containers import has_compressed_piece
 from ..formats.cubin import kernels_of
 from ..formats.symbols import find_defined, find_undefined, kernels_in, symbols_of
 from ..inputs import kinds
-from ..plan.errors import link_error
-from ..plan.link_plan import NAMED_EXPLICITLY, KernelCode
-from ..plan.variable_checks import undefined_variable
+from ..plan.link_plan import NAMED_EXPLICITLY, KernelCode, link_error
+from ..plan.plan_checks import undefined_variable
 from ..platform import cuda_libraries
 from ..platform.child_process import ChildStartError
 from .duplicate_symbols import check_readable_duplicates, duplicate_error, find_duplicate

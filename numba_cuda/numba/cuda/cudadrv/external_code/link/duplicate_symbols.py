@@ -16,8 +16,7 @@ from typing import NamedTuple
 from ..formats import mangled_names, symbols
 from ..formats.containers import has_compressed_piece
 from ..inputs import kinds
-from ..plan.errors import LinkError, link_error
-from ..plan.link_plan import PlannedInput
+from ..plan.link_plan import LinkError, PlannedInput, link_error
 from . import ltoir_symbols
 from .linker_input import LinkJob, Part
 from .nvjitlink import TrialError, run_trials

@@ -241,5 +241,4 @@ def _module(names: tuple[str, ...], arch: str, *, is_kernel: bool = True, as_ptx
         for function in functions:
             ir.IRBuilder(function.append_basic_block()).ret_void()
     options = {} if as_ptx else {"gen-lto": None}
-    compiled: bytes = nvvm.compile_ir([str(module)], arch=arch.replace("sm_", "compute_"), **options)
-    return compiled
+    return nvvm.compile_ir([str(module)], arch=arch.replace("sm_", "compute_"), **options)

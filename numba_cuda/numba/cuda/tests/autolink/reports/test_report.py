@@ -26,7 +26,7 @@ from numba.cuda.autolink.reports.measures import ClassTotal, class_totals
 from numba.cuda.autolink.reports.records import CodeReport, FunctionReport, ResultReport
 from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of, symbols_of_ptx
-from numba.cuda.cudadrv.external_code.link.link_record import CompiledCode
+from numba.cuda.cudadrv.external_code.link.linker_input import CompiledCode
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -7,7 +7,7 @@ import pytest
 from autolink_support import calling
 from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.compile import translation_unit
-from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 
 
 def message_of(code, **options):

@@ -12,7 +12,7 @@ from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
 from numba.cuda.cudadrv.external_code.link import checked_link, ltoir_symbols, nvjitlink, nvjitlink_child
-from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 
 MADE = {"ptx": cuda.PTXSource, "cubin": cuda.Cubin, "ltoir": cuda.LTOIR}
 

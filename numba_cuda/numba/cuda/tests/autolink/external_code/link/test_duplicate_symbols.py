@@ -15,7 +15,7 @@ from numba.cuda.cudadrv.external_code.link import nvjitlink as trial
 from numba.cuda.cudadrv.external_code.link.duplicate_symbols import duplicate_of, find_duplicate
 from numba.cuda.cudadrv.external_code.link.linker_input import Part
 from numba.cuda.cudadrv.external_code.link.nvjitlink import run_trials
-from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 
 ARCH = "sm_90"
 KIND = {"ltoir": kinds.LTO_IR, "ptx": kinds.PTX, "cubin": kinds.CUBIN}
