@@ -123,10 +123,10 @@ class TestRunAsAScript:
 
 
 class TestWithNumbaCudaMLIR:
-    NAMES = [
+    NAMES = (
         *("boost_math", "curand_by_name", "curand_monte_carlo", "glm_vectors", "nvmath_fft", "nvmath_gemm"),
         *("nvshmem_ring", "own_cu_file", pytest.param("nufft", marks=pytest.mark.thorough), *LONG),
-    ]
+    )
 
     def run(self, name, **environment):
         if importlib.util.find_spec("numba_cuda_mlir") is None:
