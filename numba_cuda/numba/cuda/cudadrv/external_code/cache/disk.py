@@ -280,8 +280,8 @@ class DiskEntries:
 
 
 def read_only_data(directories: Sequence[str], digest: bytes) -> bytes | None:
-    """Return the data under the key with *digest* in the first of *directories* that has it undamaged, or ``None``. Each
-    was the cache directory of some process.
+    """Return the data under the key with *digest* in the first of *directories* that has it undamaged, or ``None``.
+    Each was the cache directory of some process.
 
     The user names them, and so trusts them: neither owners nor modes nor times are looked at.
     """
