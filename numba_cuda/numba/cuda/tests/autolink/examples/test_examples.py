@@ -18,10 +18,8 @@ from parameters import in_turn
 from repository import EXAMPLES, SUPPORT, module
 
 # Those that take long; .ci/run runs the thorough tests of this file too, in its step of the documentation.
-LONG = [
-    pytest.param(name, marks=pytest.mark.thorough)
-    for name in ("fft", "cub_block_sum", "cub_unique", "cub_by_name", "nufft_window", "finished_graph", "torch_operator")
-]
+_LONG = "fft", "cub_block_sum", "cub_unique", "cub_by_name", "nufft_window", "finished_graph", "torch_operator"
+LONG = [pytest.param(name, marks=pytest.mark.thorough) for name in _LONG]
 
 
 @pytest.fixture(scope="module")
