@@ -14,8 +14,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.timeline import recording
 from numba.cuda.cudadrv.external_code.formats.symbols import find_undefined
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.pipeline import run_link
-from numba.cuda.cudadrv.external_code.plan.errors import link_error
-from numba.cuda.cudadrv.external_code.plan.link_plan import LinkPlan, PlannedInput
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkPlan, PlannedInput, link_error
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
 from .function_code import FunctionCode

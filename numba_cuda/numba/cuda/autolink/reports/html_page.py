@@ -16,8 +16,7 @@ from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
 from numba_cuda_autolink.source_locations import cell_name, shown_file
 
 from . import comparison, formatting, graph, text, trace
-from .class_totals import MANY, class_totals
-from .occupancy import occupancies
+from .measures import MANY, class_totals, occupancies
 from .records import KernelReport
 
 if TYPE_CHECKING:

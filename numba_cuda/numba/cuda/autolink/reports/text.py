@@ -14,9 +14,8 @@ from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
 from numba_cuda_autolink.source_locations import shown_file
 
 from . import formatting
-from .class_totals import MANY, class_totals
-from .class_totals import to_text as total_to_text
-from .occupancy import occupancies
+from .measures import MANY, class_totals, occupancies
+from .measures import to_text as total_to_text
 from .records import BuildReport, CallReport, CodeReport, KernelReport, ResultReport
 from .trace import totals
 

@@ -22,8 +22,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from .build_locks import FileLock
-from .entry import DamagedEntryError, StoredEntry, data_of, describe, open_entry, pack, unpack
-from .key import CacheKey
+from .entry import CacheKey, DamagedEntryError, StoredEntry, data_of, describe, open_entry, pack, unpack
 from .settings import DIRECTORY, CacheSettings, CacheWarning
 from .statistics import FILE_NAME as STATISTICS
 

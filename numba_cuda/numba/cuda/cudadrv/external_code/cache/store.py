@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, overload
 from ..diagnostics.log import logger, print_log
 from .build_locks import BuildGuard
 from .disk import LOCKS, MISMATCHES, DiskEntries, ReadOnlyEntries
-from .entry import data_of, pack, unpack
-from .key import CacheKey, PartsTable, differences
+from .entry import CacheKey, PartsTable, data_of, differences, pack, unpack
 from .settings import CacheSettings
 from .statistics import Statistics, leave
 

@@ -12,7 +12,7 @@ import dataclasses
 import json
 from typing import NamedTuple
 
-from ..cache.key import CacheKey
+from ..cache.entry import CacheKey
 from ..cache.store import current_store
 from ..headers.macros import has_any
 from ..headers.manifest import HeaderManifest, HeaderWatch

@@ -16,7 +16,7 @@ from numba.cuda.cudadrv import nvrtc
 
 from numba_cuda_autolink.package_versions import version_of
 
-from ..cache.key import CacheKey
+from ..cache.entry import CacheKey
 from ..headers.manifest import MANIFEST_FORMAT, HeaderManifest
 from ..inputs.link_input import LinkInput
 from ..platform.cuda_libraries import headers_version, nvrtc_build

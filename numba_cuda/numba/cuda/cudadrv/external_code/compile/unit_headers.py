@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ..cache.key import CacheKey
+from ..cache.entry import CacheKey
 from ..cache.store import current_store
 from ..headers.manifest import HeaderManifest, HeaderWatch
 from ..platform.cuda_libraries import nvrtc_version
@@ -123,29 +123,26 @@ def nvrtc_reports_headers() -> bool:
 
 def compiled_with_headers(text: SourceText, compile_: Callable[[], Compiled]) -> tuple[Compiled, HeaderManifest] | None:
     """Return what *compile_* makes of the source *text*, and the manifest of the headers that it read, as they are
-    after it; ``None`` if the headers cannot be known, or one may have changed meanwhile.
+    after it; ``None`` if the headers cannot be known, or one may have changed meanwhile. Return ``None`` without
+    compiling if they are on record for a source like it.
 
     Raises `OSError` if one of the user's headers cannot be read, and what *compile_* raises.
     """
     from ..headers.scan import Scan
-    from . import scan_reuse
+    from .scan_reuse import manifest_of
 
     began = time.time_ns()
-    if (manifest := scan_reuse.manifest_of(text)) is not None:
-        compiled = compile_()
-    else:
-        scan = Scan(text)
-        if not scan.read_own():
-            return None
-        compiled, scanned = _at_once(compile_, functools.partial(_manifest, scan, text, began))
-        try:
-            manifest = scanned()
-        except OSError:  # a header of a package was removed meanwhile, for example
-            return None
-        if manifest is None or not manifest.is_settled_below(text.packages):
-            return None
-    now = manifest.refreshed()
-    return None if now is None else (compiled, now)
+    scan = Scan(text)
+    if manifest_of(text) is not None or not scan.read_own():
+        return None
+    compiled, scanned = _at_once(compile_, functools.partial(_manifest, scan, text, began))
+    try:
+        manifest = scanned()
+    except OSError:  # a header of a package was removed meanwhile, for example
+        return None
+    if manifest is None or not manifest.is_settled_below(text.packages) or (now := manifest.refreshed()) is None:
+        return None
+    return compiled, now
 
 
 def _at_once(

@@ -19,7 +19,7 @@ from autolink_support import build
 from fake_driver import DeviceArray
 from finished_kernels_support import driver_of
 from numba.cuda import autolink
-from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters
+from numba.cuda.cudadrv.external_code.formats.cubin import cubin_parameters
 from repository import SUPPORT
 
 import numba_cuda_autolink

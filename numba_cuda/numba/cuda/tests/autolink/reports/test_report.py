@@ -21,12 +21,12 @@ from numba.cuda import autolink, types
 from numba.cuda import dispatcher as numba_cuda_dispatcher
 from numba.cuda.autolink.compilation.context import without_device
 from numba.cuda.autolink.frontends.numba_cuda.code_library import LinkingCodeLibrary
-from numba.cuda.autolink.reports.class_totals import ClassTotal, class_totals
 from numba.cuda.autolink.reports.graph import MOST_BOXES, draw
+from numba.cuda.autolink.reports.measures import ClassTotal, class_totals
 from numba.cuda.autolink.reports.records import CodeReport, FunctionReport, ResultReport
 from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of, symbols_of_ptx
-from numba.cuda.cudadrv.external_code.link.link_record import CompiledCode
+from numba.cuda.cudadrv.external_code.link.linker_input import CompiledCode
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.compile import translation_unit
-from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 
 
 def message_of(code, **options):

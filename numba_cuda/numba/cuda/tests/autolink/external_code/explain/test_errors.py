@@ -22,7 +22,7 @@ from numba.cuda.cudadrv.external_code.explain import undefined_symbol
 from numba.cuda.cudadrv.external_code.formats import mangled_names
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import prototype_of_llvm
 from numba.cuda.cudadrv.external_code.link import prototype_checks
-from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 from parameters import in_turn
 from repository import DOCS, module

@@ -10,7 +10,7 @@ from numba.cuda import autolink
 from numba.cuda.autolink.testing import check_linkable
 from numba.cuda.cudadrv.external_code import pipeline
 from numba.cuda.cudadrv.external_code.link import checked_link
-from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 
 CHILD = """
     static __global__ void child(int* x, int n) {
