@@ -223,22 +223,24 @@ def intrinsic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 def move(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     type = type_of(m)
     target, source = i.operands
-    parts = split_operands((target if target[0] == "{" else source).strip("{}"))
+    whole = type if type.bits == 1 else ptx_type(f"b{type.bits}")
+    parts = split_operands(next((each for each in i.operands if each[0] == "{"), "").strip("{}"))
+    if not parts:
+        f.assign(target, whole, f.bits(source, type))
+        return
     part = ptx_type(f"b{type.bits // len(parts)}")
     if target[0] == "{":
         bits = f.bits(source, type)
         for k, name in enumerate(parts):
             shifted = f.temporary(f"lshr {type.integer} {bits}, {k * part.bits}") if k else bits
             f.assign(name, part, f.resize(shifted, type.bits, part.bits, signed=False))
-    elif source[0] == "{":
+    else:
         bits = "0"
         for k, name in enumerate(parts):
             wide = f.resize(f.bits(name, part), part.bits, type.bits, signed=False)
             wide = f.temporary(f"shl {type.integer} {wide}, {k * part.bits}") if k else wide
             bits = f.temporary(f"or {type.integer} {bits}, {wide}")
-        f.assign(target, ptx_type(f"b{type.bits}"), bits)
-    else:
-        f.assign(target, ptx_type(f"b{type.bits}") if type.bits > 1 else type, f.bits(source, type))
+        f.assign(target, whole, bits)
 
 
 _SELECTED = r"\.(?P<type>[bus](?:16|32|64)|f32|f64)"
