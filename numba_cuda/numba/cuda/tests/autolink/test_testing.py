@@ -10,7 +10,7 @@ import textwrap
 
 import numpy as np
 import pytest
-from autolink_support import compiled, symbols
+from autolink_support import calling, compiled, symbols
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.autolink.testing import ask, compile_cached, try_link
@@ -73,11 +73,8 @@ class TestAsk:
         function, asked = cuda.declare_device("asked_once", "int32(int32)"), []
         function.__numba_cuda_link__ = lambda x: asked.append(x)
 
-        def kernel(x):
-            x[0] = function(x[1])
-
         with pytest.raises(autolink.LinkError):  # nothing is linked
-            autolink.build(kernel, "void(int32[::1])", cc=(9, 0))
+            autolink.build(calling(function), "void(int32[::1])", cc=(9, 0))
         ask(function, "int32", cc=(9, 0))
         assert asked == [types.int32]
 

@@ -9,7 +9,6 @@ addresses, and can crash the linker.
 from __future__ import annotations
 
 import dataclasses
-import pkgutil
 import re
 import string
 from collections.abc import Iterable
@@ -134,9 +133,9 @@ def with_variables_checked(source: LinkInput, variables: Iterable[VariableSource
     declared = [each.memory.type for each in variables if extern_declaration(text, each.memory.name) is not None]
     if not declared:
         return source
-    templates = pkgutil.get_data(__package__, "variable_assertions.cuh")
-    assert templates is not None
-    added = [templates.decode()]
+    from importlib import resources
+
+    added = [resources.files(__package__).joinpath("variable_assertions.cuh").read_text("utf-8")]
     for each in declared:
         number = each.dtype.itemsize if each.dtype.kind == "f" else int(each.dtype.kind in "iu")
         # What has one byte may be memory for anything; numbers of 16 bits have several names.

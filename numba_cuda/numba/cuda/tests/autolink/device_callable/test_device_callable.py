@@ -16,7 +16,7 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
-from autolink_support import build, without_place
+from autolink_support import build, calling, without_place
 from numba import cuda
 from numba.cuda import autolink, dispatcher, literal_unroll, types
 from numba.cuda.autolink.compilation.context import without_device
@@ -757,12 +757,9 @@ def test_an_error_whose_text_raises_is_named(hook):
     setattr(Odd, hook, refuse)
     odd = Odd()
 
-    def kernel(x):
-        x[0] = odd(x[0])
-
     message = rf"Odd.{hook} raised WithoutTextError: <an error whose text raises ZeroDivisionError>"
     with pytest.raises(TypingError, match=message):
-        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+        autolink.build(calling(odd), "void(float32[::1])", cc=(9, 0))
 
 
 def test_a_method_that_a_function_makes_has_the_name_of_its_attribute():

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from autolink_support import build
+from autolink_support import build, calling
 from kernel_cache_support import run_warm
 from numba import cuda
 from numba.cuda import autolink, types
@@ -128,10 +128,7 @@ def test_what_can_be_compiled(function):
 
     own = Own()
 
-    def kernel(x):
-        x[0] = own(x[1])
-
-    assert calls_in(kernel) == []
+    assert calls_in(calling(own)) == []
 
 
 @pytest.mark.parametrize("lto", [True, False])
@@ -408,11 +405,8 @@ def test_a_function_that_leads_to_itself_is_refused():
     def function(x):
         return own(x)
 
-    def kernel(x):
-        x[0] = own(x[1])
-
     with pytest.raises(TypingError, match="is called with the same types while it says what that call means"):
-        build(kernel, FLOATS)
+        build(calling(own), FLOATS)
 
 
 def test_a_function_that_another_object_asks_for_while_it_is_compiled_is_refused():
@@ -427,9 +421,7 @@ def test_a_function_that_another_object_asks_for_while_it_is_compiled_is_refused
     def function(x):
         return other(x)
 
-    def kernel(x):
-        x[0] = own(x[1])
-
+    kernel = calling(own)
     with pytest.raises(TypingError, match="is asked for 'function' while it compiles 'function'"):
         build(kernel, FLOATS)
 
@@ -455,10 +447,7 @@ class Applied(autolink.DeviceCallable):
 def _ptx_of_applied(function):
     applied = Applied(function)
 
-    def kernel(x):
-        x[0] = applied(x[0])
-
-    return autolink.build(kernel, "void(int32[::1])", cc=(9, 0), output="ptx").code.decode()
+    return autolink.build(calling(applied), "void(int32[::1])", cc=(9, 0), output="ptx").code.decode()
 
 
 def test_a_function_whose_variables_have_changed_is_compiled_again():

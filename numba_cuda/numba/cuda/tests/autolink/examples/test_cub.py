@@ -12,7 +12,7 @@ import sys
 import cub_cases
 import numpy as np
 import pytest
-from autolink_support import build, elf
+from autolink_support import build, calling, elf
 from cub_cases import cub
 from numba import cuda
 from numba.cuda import autolink
@@ -94,9 +94,7 @@ class TestLinked:
 
         many = Many()
 
-        def kernel(x):
-            x[0] = many(x[0])
-
+        kernel = calling(many)
         if calls < 1024:
             assert shared_memory(build(kernel)) == 4000
         else:

@@ -15,7 +15,7 @@ import subprocess
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from autolink_support import CC, Linked, adder, build, compiled, ptx
+from autolink_support import CC, Linked, adder, build, calling, compiled, ptx
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda import dispatcher as numba_cuda_dispatcher
@@ -161,9 +161,7 @@ def test_the_link_and_its_result(report):
 def test_where_the_code_came_from():
     fresh = Linked("fresh_link").function
 
-    def kernel(x):
-        x[0] = fresh(x[1])
-
+    kernel = calling(fresh)
     first, second = (build(kernel).report.builds[0].link for _ in range(2))
     assert first.origin == "built"
     assert second.origin == "memory"
@@ -207,10 +205,7 @@ ptxas         .     0 bytes stack frame, 4 bytes spill stores, 4 bytes spill loa
     ],
 )
 def test_why_lto_or_not(options, lto, reason):
-    def kernel(x):
-        x[0] = reported(x[1])
-
-    link = build(kernel, **options).report.builds[0].link
+    link = build(calling(reported), **options).report.builds[0].link
     assert link.lto is lto
     assert reason in link.why
 
@@ -288,10 +283,7 @@ def test_an_answer_that_was_stored_under_its_link_key():
         spy.function.__numba_cuda_link_key__ = lambda x: "the same"
         called = spy.function
 
-        def kernel(x):
-            x[0] = called(x[1])
-
-        (call,) = build(kernel).report.builds[0].calls
+        (call,) = build(calling(called)).report.builds[0].calls
         return call.stored, len(spy.asked)
 
     assert linked() == (False, 1)
@@ -534,10 +526,7 @@ def test_names_cannot_break_out_of_html():
 
     nasty = Nasty(5)
 
-    def kernel(x):
-        x[0] = nasty(x[1])
-
-    report = build(kernel).report
+    report = build(calling(nasty)).report
     assert report.to_html().count("<script") == 1  # its own
     ElementTree.fromstring(report.to_svg())
 

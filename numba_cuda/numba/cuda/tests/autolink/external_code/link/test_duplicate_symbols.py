@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from autolink_support import Linked, adder, build, compiled
+from autolink_support import Linked, adder, build, calling, compiled
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.inputs import kinds
@@ -96,11 +96,8 @@ def test_names_that_can_be_read_are_compared_before_anything_is_linked(kind, mon
     codes = [compiled(adder("f" if number in (0, 9) else f"g{number}", number), kind) for number in range(10)]
     function = Linked("f", [made(code) for code in codes]).function
 
-    def kernel(x):
-        x[0] = function(x[1])
-
     with pytest.raises(LinkError, match="'f' is defined twice"):
-        build(kernel)
+        build(calling(function))
 
 
 def test_a_symbol_that_one_module_defines_is_not_a_duplicate():
@@ -198,10 +195,7 @@ def test_a_variable_that_the_source_defines_too():
     table = autolink.Variable("table", "int32", 4)
     function = Linked("f", [table, autolink.CUDASource("__device__ int table[4];\n" + adder("f", "table[0]"))]).function
 
-    def kernel(x):
-        x[0] = function(x[1])
-
     with pytest.raises(
         LinkError, match=r"'table' is defined twice\n[^$]*declare it extern in C\+\+: the Variable defines"
     ):
-        build(kernel)
+        build(calling(function))
