@@ -7,7 +7,7 @@ either, so all use them.
 
 from __future__ import annotations
 
-from . import floats  # noqa: F401
+from .float_forms import rounded
 from .forms import Modifiers, form, type_of
 from .function_builder import FunctionBuilder
 from .memory_forms import SCOPE, is_shared, plain_space
@@ -80,7 +80,9 @@ def _update_in_loop(f: FunctionBuilder, operation: str, type: PTXType, pointer: 
         new = f.call(f"{operation}_u32", old, value)
     elif operation == "add" and type.name in ("f32", "f64"):
         values = f.from_bits(old, type), f.from_bits(value, type)
-        in_shared, in_global = (f.call(f"add_in_{space}_{type.name}", *values) for space in ("shared", "global"))
+        in_shared, in_global = rounded(f, "fadd", None, type, *values), f.call(f"add_in_global_{type.name}", *values)
+        if type.name == "f32":
+            in_shared = f.call("canonical_f32", in_shared)
         choice = is_shared(f, f.temporary(f"ptrtoint ptr {pointer} to i64"))
         new = f.to_bits(f.temporary(f"select i1 {choice}, {type.llvm} {in_shared}, {type.llvm} {in_global}"), type)
     elif type.kind in ("f16x2", "bf16x2"):

@@ -139,11 +139,11 @@ def launch(
     parameters = np.zeros(-(-len(arguments) // 16) * 16 + _WORKSPACE_BYTES, np.uint8)
     parameters[: len(arguments)] = np.frombuffer(arguments, np.uint8)
     table = memory.pack_table()
-    services = HostServices()
-    host_call = _HOST_CALL(services.serve)
     record = ctypes.create_string_buffer(Launch.BYTES)
     at = ctypes.addressof(record)
-    pointers = {
+    services = HostServices(at, [worker.caches for worker in workers])
+    host_call = _HOST_CALL(services.serve)
+    addresses = {
         Launch.PARAMETERS: parameters.ctypes.data,
         Launch.PARAMETER_BYTES: parameters.nbytes,
         Launch.ALLOCATIONS: table.ctypes.data,
@@ -153,10 +153,9 @@ def launch(
         Launch.KERNEL: code.addresses["kernel"],
         Launch.WORKSPACE: parameters.ctypes.data + parameters.nbytes - _WORKSPACE_BYTES,
     }
-    memory.put(at, 64, pointers)
+    memory.put(at, 64, addresses)
     numbers = {Launch.BLOCKS: blocks, Launch.DYNAMIC_SHARED: shared, Launch.CHECKS: program.checks.flags}
     memory.put(at, 32, {**numbers, Launch.GRID_ID: next(_grid_ids) & 0xFFFFFFFF})
-    services.attach(at, [worker.caches for worker in workers])
     for number, worker in enumerate(workers):
         worker.prepare(at, number, count, grid, block)
     jobs = [_job(code, program, worker, number, cooperative) for worker, number in zip(workers, resident, strict=True)]
