@@ -155,7 +155,7 @@ def launch(
     }
     memory.put(at, 64, addresses)
     numbers = {Launch.BLOCKS: blocks, Launch.DYNAMIC_SHARED: shared, Launch.CHECKS: program.checks.flags}
-    memory.put(at, 32, {**numbers, Launch.GRID_ID: next(_grid_ids) & 0xFFFFFFFF})
+    memory.put(at, 32, numbers | {Launch.GRID_ID: next(_grid_ids) & 0xFFFFFFFF})
     for number, worker in enumerate(workers):
         worker.prepare(at, number, count, grid, block)
     jobs = [_job(code, program, worker, number, cooperative) for worker, number in zip(workers, resident, strict=True)]
