@@ -7,7 +7,7 @@ either, so all use them.
 
 from __future__ import annotations
 
-from . import floats  # noqa: F401
+from .float_forms import rounded
 from .forms import Modifiers, form, type_of
 from .function_builder import FunctionBuilder
 from .memory_forms import SCOPE, is_shared, plain_space
@@ -46,14 +46,15 @@ _DIRECT = {"add": "add", "and": "and", "or": "or", "xor": "xor", "exch": "xchg"}
 def _update(f: FunctionBuilder, operation: str, type: PTXType, pointer: str, values: list[str]) -> str:
     """Update memory; return the old bits."""
     llvm, is_float = type.integer, type.kind in ("f", "bf", "f16x2", "bf16x2")
-    align = type.nbytes
     if operation == "cas":
         return _compare_and_swap(f, type, pointer, *values)[0]
     if operation in _DIRECT and not is_float and type.bits < 128:
-        return f.temporary(f"atomicrmw {_DIRECT[operation]} ptr {pointer}, {llvm} {values[0]} seq_cst, align {align}")
+        return f.temporary(
+            f"atomicrmw {_DIRECT[operation]} ptr {pointer}, {llvm} {values[0]} seq_cst, align {type.nbytes}"
+        )
     if operation in ("min", "max") and not is_float:
         name = operation if type.is_signed else f"u{operation}"
-        return f.temporary(f"atomicrmw {name} ptr {pointer}, {llvm} {values[0]} seq_cst, align {align}")
+        return f.temporary(f"atomicrmw {name} ptr {pointer}, {llvm} {values[0]} seq_cst, align {type.nbytes}")
     return _update_in_loop(f, operation, type, pointer, values[0])
 
 
@@ -80,7 +81,9 @@ def _update_in_loop(f: FunctionBuilder, operation: str, type: PTXType, pointer: 
         new = f.call(f"{operation}_u32", old, value)
     elif operation == "add" and type.name in ("f32", "f64"):
         values = f.from_bits(old, type), f.from_bits(value, type)
-        in_shared, in_global = (f.call(f"add_in_{space}_{type.name}", *values) for space in ("shared", "global"))
+        in_shared, in_global = rounded(f, "fadd", None, type, *values), f.call(f"add_in_global_{type.name}", *values)
+        if type.name == "f32":
+            in_shared = f.call("canonical_f32", in_shared)
         choice = is_shared(f, f.temporary(f"ptrtoint ptr {pointer} to i64"))
         new = f.to_bits(f.temporary(f"select i1 {choice}, {type.llvm} {in_shared}, {type.llvm} {in_global}"), type)
     elif type.kind in ("f16x2", "bf16x2"):

@@ -28,14 +28,9 @@ if llvm.llvm_version_info[0] < 20:
 
 _lock = threading.Lock()  # LLVM's global tables
 _runtime_lock = threading.Lock()
-_PASSES = (
-    "always_inliner",
-    "global_dead_code_eliminate",
-    "sroa",
-    "simplify_cfg",
-    "instruction_combine",
-    "simplify_cfg",
-)
+_runtime: list[bytes] = []  # what runtime_object returned
+_PASSES = ["always_inliner", "global_dead_code_eliminate", "sroa"]
+_PASSES += ["simplify_cfg", "instruction_combine", "simplify_cfg"]
 
 
 def create_machine(level: int = 0) -> Any:
@@ -75,21 +70,18 @@ def compile_text(text: str, level: int = 0) -> bytes:
         return bytes(machine.emit_object(module))
 
 
-@functools.cache
-def _compile_runtime() -> bytes:
-    machine = describe_machine()
-    code = fetch_object("runtime", machine)
-    if code is None:
-        texts, declarations = list_texts(sorted(list_runtime_functions()), runtime=True)
-        code = compile_text("\n".join([*sorted(declarations), SWITCH_IR, *texts]), level=2)
-        store_object("runtime", code, machine)
-    return code
-
-
 def runtime_object() -> bytes:
     """Return the object file of the scheduler and all else that kernels share."""
     with _runtime_lock:
-        return _compile_runtime()
+        if not _runtime:
+            machine = describe_machine()
+            code = fetch_object("runtime", machine)
+            if code is None:
+                texts, declarations = list_texts(sorted(list_runtime_functions()), runtime=True)
+                code = compile_text("\n".join([*sorted(declarations), SWITCH_IR, *texts]), level=2)
+                store_object("runtime", code, machine)
+            _runtime.append(code)
+        return _runtime[0]
 
 
 @functools.cache

@@ -41,18 +41,13 @@ def branch_by_index(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     cases = " ".join(f'i32 {k}, label %"b{f.function.labels[name]}"' for k, name in enumerate(targets))
     f.emit(f"switch i32 {f.value(i.operands[0], 'u32')}, label %{wrong} [ {cases} ]")
     f.start_block(wrong)
-    f.call("fail", f.thread, str(Error.BAD_CALL), f.site, "0", "0")
-    f.emit("unreachable")
+    f.stop_with(Error.BAD_CALL)
 
 
 @form("ret", r"(?:\.uni)?")
-def give_back(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    f.emit_return()
-
-
 @form("exit", r"")
 def leave(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    if f.function.is_entry:
+    if m["name"] == "ret" or f.function.is_entry:
         f.emit_return()
         return
     f.program.suspends = True
@@ -62,8 +57,7 @@ def leave(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 
 @form("trap", r"")
 def trap(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    f.call("fail", f.thread, str(Error.TRAP), f.site, "0", "0")
-    f.emit("unreachable")
+    f.stop_with(Error.TRAP)
 
 
 @form("call", r"(?:\.uni)?")
@@ -78,6 +72,7 @@ def call(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         if pointer is None:
             raise f.refuse(f"the argument {operand} is not a parameter")
         pointers.append(pointer)
+    outputs = pointers[len(arguments) :]
     typed = ", ".join(["ptr %thread", *(f"ptr {p}" for p in pointers)])
     if f.register(name) is not None:
         _call_in_frame(f, _indirect_target(f, name), typed)
@@ -85,8 +80,14 @@ def call(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     function = f.program.find_function(f.function, name)
     if function is not None:
         _call_in_frame(f, f.program.function_symbol(function), typed)
+    elif name == "cudaCGSynchronize":
+        f.program.suspends = True
+        f.call("grid_sync", f.thread, f.site)
+        f.emit(f"store i32 0, ptr {outputs[0]}")
+    elif name == "cudaCGGetIntrinsicHandle":
+        f.emit(f"store i64 1, ptr {outputs[0]}")
     elif name in HOST_FUNCTIONS:
-        _call_host(f, name, pointers[: len(arguments)], pointers[len(arguments) :])
+        _call_host(f, name, pointers[: len(arguments)], outputs)
     else:
         raise f.refuse(f"the function {name} is not defined, and is not one of CUDA's own")
 
@@ -113,34 +114,24 @@ def _indirect_target(f: FunctionBuilder, name: str) -> str:
     missing = f.temporary(f"icmp eq ptr {target}, null")
     f.emit(f"br i1 {missing}, label %{bad}, label %{known}")
     f.start_block(bad)
-    f.call("fail", f.thread, str(Error.BAD_CALL), f.site, address, "0")
-    f.emit("unreachable")
+    f.stop_with(Error.BAD_CALL, address)
     f.start_block(known)
     return target
 
 
 def _call_host(f: FunctionBuilder, name: str, arguments: list[str], results: list[str]) -> None:
-    host = HOST_FUNCTIONS[name]
-    if host.native:
-        f.program.suspends = True
-        f.call(host.native, f.thread, f.site)
-        if results:
-            f.emit(f"store i32 0, ptr {results[0]}")
-        return
-    if host.constant is not None:
-        f.emit(f"store i64 {host.constant}, ptr {results[0]}")
-        return
+    types, result_type, code = HOST_FUNCTIONS[name]
     f.program.suspends = True
     values = []
-    for pointer, type in zip(arguments, host.arguments, strict=False):
+    for pointer, type in zip(arguments, types, strict=False):
         value = f.temporary(f"load {type}, ptr {pointer}")
-        values.append(value if type == "i64" else f.temporary(f"zext {type} {value} to i64"))
+        values.append(f.resize(value, int(type[1:]), 64, signed=False))
     values += ["0"] * (2 - len(values))
     if name == "__assertfail":
         record = f.scratch(8 * len(values))
-        for k in range(len(values)):
-            f.store(record, 8 * k, values[k])
+        for k, value in enumerate(values):
+            f.store(record, 8 * k, value)
         values = [f.temporary(f"ptrtoint ptr {record} to i64"), "0"]
-    result = f.call("host_call", f.thread, str(host.code), values[0], values[1], f.site)
+    result = f.call("host_call", f.thread, str(code), values[0], values[1], f.site)
     if results:
-        f.emit(f"store {host.result} {f.resize(result, 64, int(host.result[1:]), signed=False)}, ptr {results[0]}")
+        f.emit(f"store {result_type} {f.resize(result, 64, int(result_type[1:]), signed=False)}, ptr {results[0]}")

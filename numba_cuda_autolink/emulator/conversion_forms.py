@@ -145,12 +145,10 @@ def _convert_float(f: FunctionBuilder, value: str, source: PTXType, to: PTXType,
 @form("cvt", r"\.(?P<round>rn|rz)(?P<relu>\.relu)?\.(?P<to>f16x2|bf16x2)\.f32")
 def floats_to_pair(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     one = (m["to"] or "").removesuffix("x2")
-    halves = []
-    for operand in i.operands[1:]:
-        half = _convert_float(f, f.value(operand, "f32"), ptx_type("f32"), ptx_type(one), m["round"])
-        if m["relu"]:
-            half = f.call(f"relu_{one}", half)
-        halves.append(half)
+    types = ptx_type("f32"), ptx_type(one)
+    halves = [_convert_float(f, f.value(operand, "f32"), *types, m["round"]) for operand in i.operands[1:]]
+    if m["relu"]:
+        halves = [f.call(f"relu_{one}", half) for half in halves]
     f.assign(i.operands[0], "b32", f.pack(halves, 16))
 
 
@@ -184,5 +182,5 @@ def bytes_to_pair(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 
 @form("cvt", r"\.(?P<round>rna|rn|rz)\.tf32\.f32")
 def float_to_tf32(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    result = f.call("to_tf32", f.value(i.operands[1], "f32"), str(_MODES[m["round"]]))
-    f.assign(i.operands[0], "b32", result)
+    value = f.value(i.operands[1], "f32")
+    f.assign(i.operands[0], "b32", f.call("to_tf32", value, str(_MODES[m["round"]])))

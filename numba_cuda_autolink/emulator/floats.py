@@ -63,16 +63,6 @@ def abs(x: T) -> T:
 
 
 @native
-def add_in_shared_f32(a: f32, b: f32) -> f32:
-    return canonical_f32(a + b)
-
-
-@native
-def add_in_shared_f64(a: f64, b: f64) -> f64:
-    return a + b
-
-
-@native
 def add_in_global_f32(a: f32, b: f32) -> f32:
     """Where atomic operations of global memory add, subnormal numbers are zero."""
     return canonical_f32(flush_f32(flush_f32(a) + flush_f32(b)))
@@ -261,10 +251,7 @@ def flush(a: T) -> T:
 
 @native_for(*_HALVES)
 def saturate(a: T) -> T:
-    if a & 0x8000 != 0 or a > INFINITY_T:
-        return 0
-    one = narrow_T(f64(1.0), NEAREST)
-    return one if a > one else a
+    return narrow_T(f64(saturate_f32(widen_T(a))), NEAREST)
 
 
 @native_for(*_HALVES)
@@ -291,17 +278,7 @@ def extreme(a: T, b: T, largest: bool) -> T:
 
 @native_for(*_HALVES)
 def extreme(a: T, b: T, largest: bool) -> T:
-    if a & 0x7FFF > INFINITY_T:
-        return u16(NAN_16) if b & 0x7FFF > INFINITY_T else b
-    if b & 0x7FFF > INFINITY_T:
-        return a
-    x = i32(a)
-    y = i32(b)
-    if x > 0x7FFF:
-        x = 0x7FFF - x
-    if y > 0x7FFF:
-        y = 0x7FFF - y
-    return a if (x > y) == largest else b
+    return narrow_T(f64(extreme_f32(widen_T(a), widen_T(b), largest)), NEAREST)
 
 
 @native_for("f32", "f64", *_HALVES)
@@ -361,14 +338,9 @@ def rsqrt_ftz_f64(x: f64) -> f64:
     return upper_half(f64(1.0) / sqrt(flush_f64(x)))
 
 
-@native
-def rsqrt_f64(x: f64) -> f64:
-    return f64(1.0) / sqrt(x)
-
-
-@native
-def rsqrt_f32(x: f32) -> f32:
-    return f32(f64(1.0) / sqrt(f64(x)))
+@native_for("f32", "f64")
+def rsqrt(x: T) -> T:
+    return T(f64(1.0) / sqrt(f64(x)))
 
 
 # Conversions

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from .errors import UnsupportedInstruction
-from .native import compile_native, llvm_type
+from .native import LLVM, compile_native
 from .parser import Function, Instruction, parse_constant, parse_integer
 from .program import Program
 from .ptx_types import PTXType, ptx_type
@@ -41,6 +41,8 @@ class FunctionBuilder:
         moved = {operand for i in function.code if i.opcode.startswith("mov") for operand in i.operands}
         self.frame_parameters = {v.name: v for v in function.parameters if v.name in moved and not function.is_entry}
         self.frame_variables = [*self.frame_variables, *self.frame_parameters]
+        passed = () if function.is_entry else (*function.parameters, *function.results)
+        self.passed = {variable.name: f'%"p.{variable.name}"' for variable in passed}
         self.frames_below = ""
         self.local_variable = local[0] if local else None
 
@@ -73,8 +75,8 @@ class FunctionBuilder:
         """Call the native function *name*; return its result."""
         compiled = compile_native(name)
         self.program.natives.add(name)
-        typed = ", ".join(f"{llvm_type(t)} {a}" for t, a in zip(compiled.parameters, arguments, strict=True))
-        text = f'call {llvm_type(compiled.returns)} @"native.{name}"({typed})'
+        typed = ", ".join(f"{LLVM[t]} {a}" for t, a in zip(compiled.parameters, arguments, strict=True))
+        text = f'call {LLVM[compiled.returns]} @"native.{name}"({typed})'
         if compiled.returns == "None":
             self.emit(text)
             return ""
@@ -117,6 +119,11 @@ class FunctionBuilder:
         newest = self.temporary(f"ptrtoint ptr {frame} to i64")
         self.store("%thread", Thread.LOCALS, newest)
         return newest
+
+    def stop_with(self, error: int, address: str = "0") -> None:
+        """Stop the thread with an *error*, which ends the block of instructions."""
+        self.call("fail", self.thread, str(error), self.site, address, "0")
+        self.emit("unreachable")
 
     def pack(self, halves: Iterable[str], bits: int) -> str:
         """Return the upper and the lower of two numbers of *bits* (i16 each) as one of twice as many."""
@@ -224,15 +231,10 @@ class FunctionBuilder:
             if name not in self.local_pointers:
                 self.local_pointers[name] = f'%"v.{name}"'
             return self.local_pointers[name]
-        for kind, variables in (("p", self.function.parameters), ("q", self.function.results)):
-            for variable in variables:
-                if variable.name == name:
-                    return self.parameter_pointer(name) if self.function.is_entry else f'%"{kind}.{name}"'
-        return None
-
-    def parameter_pointer(self, name: str) -> str:
-        offset = self.function.parameter_offsets[0][name]
-        return self.temporary(f"getelementptr i8, ptr %parameters, i64 {offset}")
+        if self.function.is_entry and name in self.function.parameter_offsets[0]:
+            offset = self.function.parameter_offsets[0][name]
+            return self.temporary(f"getelementptr i8, ptr %parameters, i64 {offset}")
+        return self.passed.get(name)
 
     def address(self, operand: str) -> tuple[str, int]:
         """Return base and offset of an address in brackets."""
@@ -261,6 +263,7 @@ _RECORDS = {
     "%nclusterid": ("%block", Block.NCTAID),
 }
 _CONSTANTS = {"%nsmid": 1, "%smid": 0, "%is_explicit_cluster": 0, "%cluster_ctarank": 0, "%cluster_nctarank": 1}
+_CONSTANTS |= {f"%cluster_{name}{axis}": value for name, value in (("ctaid", 0), ("nctaid", 1)) for axis in _AXES}
 _WORKSPACE = {"%envreg1": 4, "%envreg2": 0}  # the high and the low half of an address
 _LANE_MASKS = ("%lanemask_eq", "%lanemask_lt", "%lanemask_le", "%lanemask_gt", "%lanemask_ge")
 
@@ -271,8 +274,6 @@ def special_register(f: FunctionBuilder, name: str) -> tuple[str, int] | None:
     if axis in _AXES and base in _RECORDS:
         record, offset = _RECORDS[base]
         return f.load(record, offset + _AXES[axis], "i32"), 32
-    if axis in _AXES and base in ("%cluster_ctaid", "%cluster_nctaid"):
-        return ("0" if base == "%cluster_ctaid" else "1"), 32
     if name in _CONSTANTS:
         return str(_CONSTANTS[name]), 32
     if name in ("%laneid", "%warpid", "%nwarpid") or name in _LANE_MASKS:

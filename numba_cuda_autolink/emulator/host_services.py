@@ -8,7 +8,6 @@ import re
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,24 +19,12 @@ from .state import Block, Launch, Thread
 PRINT, ALLOCATE, FREE, ASSERT = range(4)
 
 
-@dataclass(frozen=True)
-class HostFunction:
-    """A function that device code may call: one of the host by its *code*, a *native* one, or a *constant*."""
-
-    arguments: tuple[str, ...] = ()
-    result: str = "i32"
-    code: int = 0
-    native: str = ""
-    constant: int | None = None
-
-
+# The functions that device code may call: the types of their arguments and of their result, and the code
 HOST_FUNCTIONS = {
-    "vprintf": HostFunction(("i64", "i64"), "i32", PRINT),
-    "malloc": HostFunction(("i64",), "i64", ALLOCATE),
-    "free": HostFunction(("i64",), "i64", FREE),
-    "__assertfail": HostFunction(("i64", "i64", "i32", "i64"), "i32", ASSERT),
-    "cudaCGGetIntrinsicHandle": HostFunction(result="i64", constant=1),
-    "cudaCGSynchronize": HostFunction(native="grid_sync"),
+    "vprintf": (("i64", "i64"), "i32", PRINT),
+    "malloc": (("i64",), "i64", ALLOCATE),
+    "free": (("i64",), "i32", FREE),
+    "__assertfail": (("i64", "i64", "i32", "i64"), "i32", ASSERT),
 }
 
 _FORMAT = re.compile(r"%([-+ #0]*)(\d*)((?:\.\d+)?)(hh|h|ll|l|z|j|t)?([diouxXfFeEgGaAcsp%])")
@@ -45,18 +32,13 @@ _lock = threading.Lock()  # of printing, and of memory that kernels allocate
 
 
 class HostServices:
-    """Serves the threads of one launch."""
+    """Serves the threads of the *launch* with that record, whose workers remember accesses in *caches*."""
 
-    def __init__(self) -> None:
+    def __init__(self, launch: int, caches: Sequence[np.ndarray]):
         self.error: BaseException | None = None
         self.has_printed = False
-        self._launch = 0
-        self._caches: Sequence[np.ndarray] = ()
-        self._tables: list[np.ndarray] = []
-
-    def attach(self, launch: int, caches: Sequence[np.ndarray]) -> None:
-        """Serve the *launch* with that record, whose workers remember accesses in *caches*."""
         self._launch, self._caches = launch, caches
+        self._tables: list[np.ndarray] = []
 
     def serve(self, block: int, thread: int) -> int:
         """Do what a thread asks for; return 0, or 1 after an error, which is kept."""

@@ -133,15 +133,7 @@ class FunctionLowering(FunctionBuilder):
             head += self.stack_check()
         else:
             head.append(' br label %"begin"')
-        signature = ", ".join(
-            ["ptr %thread"]
-            + [
-                f'ptr %"{kind}.{v.name}"'
-                for kind, variables in (("p", function.parameters), ("q", function.results))
-                for v in variables
-                if not function.is_entry
-            ]
-        )
+        signature = ", ".join(["ptr %thread", *(f"ptr {pointer}" for pointer in self.passed.values())])
         name = self.program.function_symbol(function)
         linkage = "" if function.is_entry else "internal "
         lines = [f"define {linkage}void {name}({signature}) nounwind {{", *head, '"begin":', *self.lines, "}"]

@@ -28,14 +28,9 @@ from .synchronisation_forms import warp_operation
 
 _KINDS = {"s8": SIGNED_BYTE, "u8": BYTE, "f16": HALF, "bf16": BFLOAT, "f64": DOUBLE}
 _KINDS |= {"tf32": TF32, "f32": SINGLE, "s32": WORD}
-_SHAPES = {
-    "f16": ("m16n8k8", "m16n8k16"),
-    "bf16": ("m16n8k8", "m16n8k16"),
-    "tf32": ("m16n8k4", "m16n8k8"),
-    "f64": ("m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16"),
-    "s8": ("m16n8k16", "m16n8k32"),
-    "u8": ("m16n8k16", "m16n8k32"),
-}
+_SHAPES: dict[str, tuple[str, ...]] = dict.fromkeys(("f16", "bf16"), ("m16n8k8", "m16n8k16"))
+_SHAPES |= dict.fromkeys(("s8", "u8"), ("m16n8k16", "m16n8k32")) | {"tf32": ("m16n8k4", "m16n8k8")}
+_SHAPES["f64"] = ("m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16")
 
 
 def _do_together(f: FunctionBuilder, native: str, record: str, what: int) -> None:

@@ -8,7 +8,7 @@ import json
 import re
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,20 +54,13 @@ class Module:
 
     def __init__(self, ptx: Sequence[str], *, name: str = "", checks: Checks | None = None):
         self.name, self.checks = name, checks or Checks()
-        self.texts = [
-            text.decode() if isinstance(text, bytes) else text
-            for text in ([ptx] if isinstance(ptx, (str, bytes)) else ptx)
-        ]
+        self.texts = [text.decode() if isinstance(text, bytes) else text for text in ptx]
         self.linked = LinkedTexts(self.texts)
         self._addresses = np.zeros(max(1, len(self.linked.variables)), np.uint64)
         entries = [f for f in self.linked.functions if f.is_entry]
-        self._kernels = {f.name: Kernel(self, f) for f in entries}
+        self.kernels = {f.name: Kernel(self, f) for f in entries}
         weakref.finalize(self, _free_all, self._addresses)
         self._allocate_used()
-
-    @property
-    def kernels(self) -> Mapping[str, Kernel]:
-        return self._kernels
 
     def find_variable(self, name: str) -> Variable | None:
         """Return the global or constant variable *name*; one that no code uses gets its memory now."""

@@ -14,6 +14,7 @@ from .ptx_types import PTXType, is_type, ptx_type
 
 _COMMENT = re.compile(r'"[^"\n]*"|/\*.*?\*/|//[^\n]*', re.S)
 _TOKEN = re.compile(r'"[^"]*"|[;{}]|[^;{}"]+')
+_OPERAND = re.compile(r"(?:[^,\[{(]|\[[^\]]*\]|\{[^}]*\}|\([^)]*\))+")
 _NAME = r"[A-Za-z_$%][\w$]*"
 _INTEGER = re.compile(r"-?(?:0[xX][\da-fA-F]+|0[bB][01]+|\d+)U?")
 _LABEL = re.compile(rf"\s*({_NAME})\s*:(?!:)")
@@ -135,19 +136,7 @@ class Text:
 
 def split_operands(text: str) -> list[str]:
     """Split *text* at the commas that no bracket encloses."""
-    if not any(c in text for c in "[{("):
-        return [part for part in map(str.strip, text.split(",")) if part]
-    parts, depth, start = [], 0, 0
-    for k, character in enumerate(text):
-        if character in "[{(":
-            depth += 1
-        elif character in "]})":
-            depth -= 1
-        elif character == "," and not depth:
-            parts.append(text[start:k].strip())
-            start = k + 1
-    parts.append(text[start:].strip())
-    return [part for part in parts if part]
+    return [part for part in map(str.strip, _OPERAND.findall(text)) if part]
 
 
 def parse_variable(text: str, default_space: str = "param") -> Variable:

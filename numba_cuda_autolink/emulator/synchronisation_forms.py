@@ -145,22 +145,16 @@ _SHARED = r"(?P<space>\.shared(?:::cta)?)?"
 _WAIT_ORDER = r"(?:\.(?:release|acquire|relaxed))?(?:\.(?:cta|cluster))?"
 
 
-def _address(f: FunctionBuilder, operand: str, m: Modifiers) -> str:
+def _address(f: FunctionBuilder, operand: str, m: Modifiers, *, atomic: bool = True) -> str:
     space = "shared" if m["space"] else "generic"
-    pointer = checked_pointer(f, operand, space, 8, writes=True, atomic=True)
+    pointer = checked_pointer(f, operand, space, 8, writes=True, atomic=atomic)
     return f.temporary(f"ptrtoint ptr {pointer} to i64")
 
 
-@form("mbarrier", rf"\.init{_SHARED}\.b64")
+@form("mbarrier", rf"\.(?P<kind>init|inval){_SHARED}\.b64")
 def initialise(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    space = "shared" if m["space"] else "generic"
-    pointer = checked_pointer(f, i.operands[0], space, 8, writes=True, atomic=False)
-    f.call("mbarrier_init", f.temporary(f"ptrtoint ptr {pointer} to i64"), f.value(i.operands[1], "u32"))
-
-
-@form("mbarrier", rf"\.inval{_SHARED}\.b64")
-def invalidate(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    f.call("mbarrier_init", _address(f, i.operands[0], m), "0")
+    count = f.value(i.operands[1], "u32") if m["kind"] == "init" else "0"
+    f.call("mbarrier_init", _address(f, i.operands[0], m, atomic=False), count)
 
 
 @form("mbarrier", rf"\.(?P<kind>arrive|arrive_drop)(?:\.noComplete)?{_WAIT_ORDER}{_SHARED}\.b64")
@@ -184,7 +178,8 @@ def wait(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 
 @form("mbarrier", r"\.pending_count\.b64")
 def pending_count(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    f.assign(i.operands[0], "u32", f.call("mbarrier_pending", f.value(i.operands[1], "b64")))
+    count = f.temporary(f"lshr i64 {f.value(i.operands[1], 'b64')}, 20")
+    f.assign(i.operands[0], "u32", f.temporary(f"and i32 {f.resize(count, 64, 32, signed=False)}, {0xFFFFF}"))
 
 
 @form("cp", rf"\.async\.mbarrier\.arrive(?P<no_increment>\.noinc)?{_SHARED}\.b64")

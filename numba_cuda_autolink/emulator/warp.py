@@ -10,7 +10,7 @@ Each lane of the mask comes with its operands and waits; the last one computes t
 from __future__ import annotations
 
 from .native import i32, native, u32, u64
-from .scheduler import fail, set_status, status_of, suspend, thread_at, yield_thread
+from .scheduler import fail, set_status, status_of, suspend, thread_at, wait_as, yield_thread
 from .state import Block, Error, Operation, Status, Thread
 
 
@@ -38,10 +38,8 @@ def warp_operation(thread: u64, operation: u32, mask: u32, a: u64, b: u64, c: u6
 @native(inline=False)
 def active_mask(thread: u64, site: u32) -> u32:
     """Wait until no lane of the warp can run; return the lanes that wait in the same instruction."""
-    block = load_u64(thread, Thread.BLOCK)
     store_u32(thread, Thread.SITE, site)
-    set_status(block, load_u32(thread, Thread.INDEX), Status.ACTIVE)
-    suspend(thread)
+    wait_as(thread, Status.ACTIVE)
     return u32(load_u64(thread, Thread.RESULT))
 
 
@@ -209,8 +207,3 @@ def mbarrier_wait(thread: u64, address: u64, phase: u64, yields: bool) -> bool:
     if yields:
         yield_thread(thread)
     return load_u64(address, 0) >> 63 != phase
-
-
-@native
-def mbarrier_pending(state: u64) -> u32:
-    return u32(state >> 20 & 0xFFFFF)

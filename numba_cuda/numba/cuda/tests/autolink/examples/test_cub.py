@@ -249,6 +249,6 @@ class TestOnTheGPU:
         wrong = cub_cases.check_more()
         assert not wrong, "\n".join(wrong)
 
-    @pytest.mark.parametrize("dtype", ["uint8", "int32", "float32", "float64"])
+    @pytest.mark.parametrize("dtype", ["uint8", "float64"])
     def test_distinct_values(self, dtype):
         assert module(EXAMPLES, "cub_unique").check(dtype, 128, 8, rows=500)
