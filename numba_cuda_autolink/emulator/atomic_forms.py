@@ -46,14 +46,15 @@ _DIRECT = {"add": "add", "and": "and", "or": "or", "xor": "xor", "exch": "xchg"}
 def _update(f: FunctionBuilder, operation: str, type: PTXType, pointer: str, values: list[str]) -> str:
     """Update memory; return the old bits."""
     llvm, is_float = type.integer, type.kind in ("f", "bf", "f16x2", "bf16x2")
-    align = type.nbytes
     if operation == "cas":
         return _compare_and_swap(f, type, pointer, *values)[0]
     if operation in _DIRECT and not is_float and type.bits < 128:
-        return f.temporary(f"atomicrmw {_DIRECT[operation]} ptr {pointer}, {llvm} {values[0]} seq_cst, align {align}")
+        return f.temporary(
+            f"atomicrmw {_DIRECT[operation]} ptr {pointer}, {llvm} {values[0]} seq_cst, align {type.nbytes}"
+        )
     if operation in ("min", "max") and not is_float:
         name = operation if type.is_signed else f"u{operation}"
-        return f.temporary(f"atomicrmw {name} ptr {pointer}, {llvm} {values[0]} seq_cst, align {align}")
+        return f.temporary(f"atomicrmw {name} ptr {pointer}, {llvm} {values[0]} seq_cst, align {type.nbytes}")
     return _update_in_loop(f, operation, type, pointer, values[0])
 
 

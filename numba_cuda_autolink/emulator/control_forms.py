@@ -45,13 +45,9 @@ def branch_by_index(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 
 
 @form("ret", r"(?:\.uni)?")
-def give_back(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    f.emit_return()
-
-
 @form("exit", r"")
 def leave(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    if f.function.is_entry:
+    if m["name"] == "ret" or f.function.is_entry:
         f.emit_return()
         return
     f.program.suspends = True

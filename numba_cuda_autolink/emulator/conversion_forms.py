@@ -182,5 +182,5 @@ def bytes_to_pair(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 
 @form("cvt", r"\.(?P<round>rna|rn|rz)\.tf32\.f32")
 def float_to_tf32(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    result = f.call("to_tf32", f.value(i.operands[1], "f32"), str(_MODES[m["round"]]))
-    f.assign(i.operands[0], "b32", result)
+    value = f.value(i.operands[1], "f32")
+    f.assign(i.operands[0], "b32", f.call("to_tf32", value, str(_MODES[m["round"]])))

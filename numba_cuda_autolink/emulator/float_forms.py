@@ -50,11 +50,6 @@ def arithmetic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     _finish(f, i, m, type, rounded(f, _OPERATIONS[m["name"] or ""], m.get("round"), type, *operands))
 
 
-@form("rcp rsqrt", r"\.approx\.ftz\.f64")
-def coarse_approximation(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    f.assign(i.operands[0], "f64", f.call(f"{m['name']}_ftz_f64", f.value(i.operands[1], "f64")))
-
-
 _APPROXIMATIONS = {"ex2": "exp2", "lg2": "log2", "sin": "sin", "cos": "cos", "tanh": "tanh", "rsqrt": "rsqrt"}
 
 
@@ -78,13 +73,6 @@ def approximation(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     _finish(f, i, m, type, result)
 
 
-@form("abs neg", rf"{_FTZ}\.(?P<type>f32)")
-@form("abs neg", r"\.(?P<type>f64)")
-def sign(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = type_of(m)
-    f.assign(i.operands[0], type, f.call(f"{m['name']}_{type.name}", *_operands(f, i, m, type)))
-
-
 @form("copysign", r"\.(?P<type>f32|f64)")
 def copy_sign(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     type = type_of(m)
@@ -92,11 +80,16 @@ def copy_sign(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     f.assign(i.operands[0], type, f.intrinsic("copysign", type.llvm, b, a))
 
 
+@form("rcp rsqrt", r"\.approx(?P<coarse>\.ftz)\.(?P<type>f64)")
+@form("abs neg", rf"{_FTZ}\.(?P<type>f32)")
 @form("min max", rf"{_FTZ}(?P<nan>\.NaN)?(?P<xorsign>\.xorsign\.abs)?\.(?P<type>f32)")
-@form("min max", r"\.(?P<type>f64)")
-def extreme(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = type_of(m)
-    f.assign(i.operands[0], type, _extreme(f, m, type, _operands(f, i, m, type)))
+@form("abs neg min max", r"\.(?P<type>f64)")
+def native_float(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    """Forms that are native functions."""
+    type, name = type_of(m), f"{m['name']}_ftz" if m.get("coarse") else m["name"]
+    values = _operands(f, i, m, type)
+    result = _extreme(f, m, type, values) if name in ("min", "max") else f.call(f"{name}_{type.name}", *values)
+    f.assign(i.operands[0], type, result)
 
 
 def _extreme(f: FunctionBuilder, m: Modifiers, type: PTXType, values: list[str]) -> str:

@@ -27,6 +27,7 @@ _FEW_THREADS = 2048
 _RESIDENT_BLOCKS, _RESIDENT_THREADS = 256, 32768
 _DIRECT_STACK_BYTES = 1 << 20
 _WORKSPACE_BYTES = 32  # behind the parameters
+_GUARD_BYTES = 256  # before them: no array that a kernel exceeds ends at them
 _grid_ids = itertools.count(1)
 _HOST_CALL = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)
 
@@ -136,7 +137,7 @@ def launch(
     count = 1 if few else min(_core_count(), blocks)
     resident = [-(-(blocks - k) // count) for k in range(count)] if cooperative else [1] * count
     workers = [_Worker(threads, shared_bytes, program, number) for number in resident]
-    parameters = np.zeros(-(-len(arguments) // 16) * 16 + _WORKSPACE_BYTES, np.uint8)
+    parameters = np.zeros(_GUARD_BYTES - (-len(arguments) // 16) * 16 + _WORKSPACE_BYTES, np.uint8)[_GUARD_BYTES:]
     parameters[: len(arguments)] = np.frombuffer(arguments, np.uint8)
     table = memory.pack_table()
     record = ctypes.create_string_buffer(Launch.BYTES)
@@ -155,7 +156,7 @@ def launch(
     }
     memory.put(at, 64, addresses)
     numbers = {Launch.BLOCKS: blocks, Launch.DYNAMIC_SHARED: shared, Launch.CHECKS: program.checks.flags}
-    memory.put(at, 32, {**numbers, Launch.GRID_ID: next(_grid_ids) & 0xFFFFFFFF})
+    memory.put(at, 32, numbers | {Launch.GRID_ID: next(_grid_ids) & 0xFFFFFFFF})
     for number, worker in enumerate(workers):
         worker.prepare(at, number, count, grid, block)
     jobs = [_job(code, program, worker, number, cooperative) for worker, number in zip(workers, resident, strict=True)]
