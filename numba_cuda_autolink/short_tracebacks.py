@@ -22,7 +22,8 @@ from .printable_texts import bound_text
 VARIABLE = "NUMBA_CUDA_AUTOLINK_TRACEBACK"
 _HIDE = "__tracebackhide__"
 _MESSAGE = "_numba_cuda_autolink_message"  # of the errors whose frames are hidden: what returns their text
-_COMPILERS = {"numba", "numba_cuda", "numba_cuda_mlir", "numba_cuda_autolink", "cuda", "llvmlite", "contextlib"}
+_COMPILERS = {"numba", "numba_cuda", "numba_cuda_mlir", "numba_cuda_autolink", "cuda", "llvmlite"}
+_COMPILERS |= {"contextlib", "functools"}  # which stand between frames of compilers
 _TESTS = "numba.cuda.tests."
 _MOST_LINES = 13  # of a message
 
