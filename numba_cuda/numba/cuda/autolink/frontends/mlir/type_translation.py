@@ -65,6 +65,7 @@ _MADE_OF: dict[str, Callable[[Any, Any, _Translate], Any]] = {
     "NPTimedelta": lambda t, to, _: to.NPTimedelta(t.unit),
     "EnumMember": lambda t, to, tr: to.EnumMember(t.instance_class, tr(t.dtype)),
     "IntEnumMember": lambda t, to, tr: to.IntEnumMember(t.instance_class, tr(t.dtype)),
+    "EnumeratorType": lambda t, to, tr: to.IntEnumMember(t.instance_class, tr(t.dtype)),
     "Tuple": lambda t, to, tr: to.Tuple(tuple(map(tr, t.types))),
     "UniTuple": lambda t, to, tr: to.UniTuple(tr(t.dtype), t.count),
     "NamedTuple": lambda t, to, tr: to.NamedTuple(tuple(map(tr, t.types)), t.instance_class),
