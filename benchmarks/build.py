@@ -257,7 +257,7 @@ def cached_start(bench, rounds):
 
 
 def import_with_many_entries(bench, rounds, entries):
-    from numba.cuda.cudadrv.external_code.cache.key import CacheKey
+    from numba.cuda.cudadrv.external_code.cache.entry import CacheKey
     from numba.cuda.cudadrv.external_code.cache.store import current_store
 
     bench.clear_caches()

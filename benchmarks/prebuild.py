@@ -40,8 +40,7 @@ from numba import types
 from numba.cuda import autolink
 from numba.cuda.autolink.many_kernels.pickling import pickle_jobs
 from numba.cuda.autolink.many_kernels.stages import run_all
-from numba.cuda.cudadrv.external_code.cache.entry import pack
-from numba.cuda.cudadrv.external_code.cache.key import CacheKey
+from numba.cuda.cudadrv.external_code.cache.entry import CacheKey, pack
 from numba.cuda.cudadrv.external_code.cache.remote_store import sign
 from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings, CacheWarning, RemoteSettings
 from numba.cuda.cudadrv.external_code.cache.store import CacheStore, current_store
@@ -158,7 +157,7 @@ def build(options: argparse.Namespace) -> None:
     for (kind, level), count in store.statistics.counts.items():
         if kind in ("program", "link"):
             found[level] += count
-    remote = vars(store.remote.counts) if store.remote is not None else {}
+    remote = dict(store.remote.counts) if store.remote is not None else {}
     digest = hashlib.sha256(b"".join(hashlib.sha256(each.code).digest() for each in linked)).hexdigest()
     result = {"seconds": seconds, "built": built, "found": found, "remote": remote, "unwritten": unwritten}
     Path(options.out).write_text(json.dumps({**result, "code": digest}))

@@ -144,7 +144,7 @@ CUDA_TESTS = (
     "external_code/link",
     "external_code/explain",
     "external_code/plan",
-    "examples/test_examples.py::TestRunAsAScript::test_succeeds[own_cu_file.py]",
+    "examples/test_examples.py::TestRunAsAScript::test_succeeds[own_cu_file]",
 )
 #: What Python can break: the seams of both front ends, processes, files and locks. What NVRTC says of a source is the
 #: same from each Python.

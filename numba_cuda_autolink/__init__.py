@@ -73,9 +73,11 @@ def __getattr__(name: str) -> "Any":
         return value
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import metadata
+    import os
+    import sys
 
-    try:
-        return metadata.version("numba-cuda-autolink")
-    except metadata.PackageNotFoundError as error:
-        raise AttributeError("numba-cuda-autolink is not installed, so that its __version__ is not known") from error
+    for folder in filter(os.path.isdir, (each or "." for each in sys.path)):
+        for entry in os.listdir(folder):  # importlib.metadata takes longer to import than Python to start
+            if entry.startswith("numba_cuda_autolink-") and entry.endswith(".dist-info"):
+                return entry[len("numba_cuda_autolink-") : -len(".dist-info")]
+    raise AttributeError("numba-cuda-autolink is not installed, so that its __version__ is not known")

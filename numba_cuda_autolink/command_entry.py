@@ -2,10 +2,8 @@
 """The script ``numba-cuda-autolink``. Its ``doctor`` also works where Numba cannot be imported."""
 
 import contextlib
-import importlib.util
 import os
 import signal
-import socket
 import sys
 import threading
 import time
@@ -38,6 +36,8 @@ def _without_numba(arguments, error):
 
 def _doctor():
     """Return the module of ``doctor``, loaded without the packages that contain it."""
+    import importlib.util
+
     for entry in sys.path:
         path = os.path.join(entry, "numba_cuda", "numba", "cuda", "autolink", "commands", "doctor_command.py")
         if os.path.isfile(path):
@@ -63,6 +63,8 @@ def interruptible():
     A thread is told of the signal when it arrives, whatever the main thread does then. If the process ignores SIGINT,
     as in the background of a shell, nothing is told.
     """
+    import socket
+
     receiver, sender = socket.socketpair()
     sender.setblocking(False)
     threading.Thread(target=_watch, args=(receiver,), name="waits for Ctrl-C", daemon=True).start()

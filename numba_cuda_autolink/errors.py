@@ -7,33 +7,13 @@ The text of every error is short enough to read, and printable.
 from __future__ import annotations
 
 import os
-import re
 import sys
 
+from .printable_texts import bounded
 from .short_tracebacks import print_short
 
 LAUNCH = "<launch>"  # the file name of generated code
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_LONGEST_TEXT, _LONGEST_LINE = 20_000, 1000
-# What moves a terminal's cursor, changes its colours or the order of its text.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-
-
-def printable(text: str) -> str:
-    """Return *text* with escapes in place of control characters, but for ends of lines and tabs, and of what cannot be
-    encoded. Sources and servers may contain any."""
-    text = text.replace("\r\n", "\n").encode("utf-8", "backslashreplace").decode()
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
-
-
-def bounded(text: str, where: str = "") -> str:
-    """Return what a message shows of a *text*: its first 20,000 characters, and 1,000 of each line, `printable`. A last
-    line counts the others, and tells *where* they are."""
-    lines = printable(text[:_LONGEST_TEXT]).split("\n")
-    lines = [line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 3]}..." for line in lines]
-    if (rest := len(text) - _LONGEST_TEXT) > 0:
-        lines.append(f"... and {rest} more characters{where}")
-    return "\n".join(lines)
 
 
 class PrintableError(Exception):

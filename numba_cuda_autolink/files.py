@@ -38,7 +38,7 @@ def replace_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         if error.errno is None:
             raise
         # What fails is an operation on a temporary file, whose name nobody knows.
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
 
 
 def _umask() -> int:

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
 from typing import Any
 
+from .printable_texts import bound_text
+
 VARIABLE = "NUMBA_CUDA_AUTOLINK_TRACEBACK"
 _HIDE = "__tracebackhide__"
 _MESSAGE = "_numba_cuda_autolink_message"  # of the errors whose frames are hidden: what returns their text
@@ -27,8 +29,8 @@ _MOST_LINES = 13  # of a message
 
 class short_traceback:
     """Take the frames of the compiler from the traceback of an error that the compiler raises about the user's code,
-    and that leaves the ``with`` block: others are faults of a compiler. What is printed of the error where nothing
-    handles it begins as the text that *message* returns of it."""
+    and that leaves the ``with`` block: others are faults of a compiler. The error's text is bounded. What is printed of
+    it where nothing handles it begins as the text that *message* returns of it."""
 
     def __init__(self, message: Callable[[Any], str] = str):
         self._message = message
@@ -37,7 +39,11 @@ class short_traceback:
         pass
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        if isinstance(error, (Exception, KeyboardInterrupt)) and not is_full() and _is_of_user(error):
+        if not isinstance(error, (Exception, KeyboardInterrupt)) or not _is_of_user(error):
+            return
+        for each in _chain(error):
+            bound_text(each)
+        if not is_full():
             print_short(error, self._message(error) if self._message is not str else message_of(error))
             for each in _chain(error):
                 _shorten_traceback(each)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 _TYPES: dict[str, Any] = {
     "p": ctypes.c_size_t,  # addresses, handles and sizes
+    "d": ctypes.c_int,  # a device: there is one, 0
     "i": ctypes.c_int,
     "u": ctypes.c_uint,
     "h": ctypes.c_ushort,
@@ -52,9 +53,12 @@ def c_function(types: str, *names: str) -> Callable[[_F], _F]:
 
     It raises `Refused` for an error code; what else it raises is remembered, and `take_failure` returns it.
     """
+    devices = [k for k, type in enumerate(types) if type == "d"]
 
     def register(function: _F) -> _F:
         def call(*args: int) -> int:
+            if any(args[k] for k in devices):
+                return INVALID_DEVICE
             try:
                 function(*args)
                 return SUCCESS
@@ -69,6 +73,18 @@ def c_function(types: str, *names: str) -> Callable[[_F], _F]:
         return function
 
     return register
+
+
+def constant_function(name: str, types: str, *values: int) -> None:
+    """Define the function *name* of the driver, which always writes the same *values*: in the order of its arguments
+    whose type is ``I`` (the address of an int) or ``P`` (of a handle or a size)."""
+    targets = [(k, {"I": ctypes.c_int, "P": ctypes.c_size_t}[type]) for k, type in enumerate(types) if type in "IP"]
+
+    def write(*args: int) -> None:
+        for (k, kind), value in zip(targets, values, strict=True):
+            put(args[k], kind, value)
+
+    c_function(types.replace("I", "p").replace("P", "p"), name)(write)
 
 
 def address_of(name: str) -> int:

@@ -116,11 +116,6 @@ def cuLibraryGetModule(module: int, library: int) -> None:
     put_handle(module, library)
 
 
-@c_function("p")
-def cuModuleGetLoadingMode(mode: int) -> None:
-    put_int(mode, 1)
-
-
 @c_function("pp")
 def cuLibraryGetKernelCount(count: int, library: int) -> None:
     put_int(count, len(_libraries[library].module.kernels))
@@ -139,7 +134,7 @@ def cuLibraryGetKernel(kernel: int, library: int, name: int) -> None:
 
 @c_function("pppp", "cuLibraryGetGlobal", "cuLibraryGetManaged", "cuModuleGetGlobal")
 def cuLibraryGetGlobal(address: int, nbytes: int, library: int, name: int) -> None:
-    variable = _libraries[library].module.variables.get(text_at(name))
+    variable = _libraries[library].module.find_variable(text_at(name))
     if variable is None:
         raise Refused(NOT_FOUND)
     put_handle(address, variable.address)

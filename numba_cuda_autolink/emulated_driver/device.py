@@ -8,9 +8,9 @@ import threading
 from dataclasses import dataclass, field
 
 from ..emulator import Checks
+from ..emulator.compiler import prepare_runtime
 from .c_functions import (
     INVALID_CONTEXT,
-    INVALID_DEVICE,
     INVALID_VALUE,
     NO_DEVICE,
     NOT_FOUND,
@@ -18,6 +18,7 @@ from .c_functions import (
     Refused,
     address_of,
     c_function,
+    constant_function,
     last_failure,
     put_handle,
     put_int,
@@ -81,11 +82,7 @@ _COMPUTE_CAPABILITY = (75, 76)  # COMPUTE_CAPABILITY_MAJOR, MINOR
 def cuInit(flags: int) -> None:
     if not settings.is_there:
         raise Refused(NO_DEVICE)
-
-
-@c_function("p")
-def cuDriverGetVersion(version: int) -> None:
-    put_int(version, _DRIVER_VERSION)
+    prepare_runtime()  # while the program compiles its first kernel
 
 
 @c_function("ppipp")
@@ -144,26 +141,13 @@ def cuDeviceGetCount(count: int) -> None:
     put_int(count, int(settings.is_there))
 
 
-@c_function("pi")
-def cuDeviceGet(device: int, ordinal: int) -> None:
-    _check(ordinal)
-    put_int(device, 0)
-
-
-def _check(device: int) -> None:
-    if device != 0 or not settings.is_there:
-        raise Refused(INVALID_DEVICE)
-
-
-@c_function("pii")
+@c_function("pid")
 def cuDeviceGetName(name: int, size: int, device: int) -> None:
-    _check(device)
     _write_text(name, size, NAME)
 
 
-@c_function("pii")
+@c_function("pid")
 def cuDeviceGetPCIBusId(name: int, size: int, device: int) -> None:
-    _check(device)
     _write_text(name, size, "0000:01:00.0")
 
 
@@ -172,32 +156,17 @@ def _write_text(address: int, size: int, text: str) -> None:
     ctypes.memmove(address, content, len(content))
 
 
-@c_function("pi")
+@c_function("pd")
 def cuDeviceGetUuid(uuid: int, device: int) -> None:
-    _check(device)
     ctypes.memmove(uuid, b"emulated\0\0\0\0\0\0\0\0", 16)
 
 
-@c_function("pi")
-def cuDeviceTotalMem(size: int, device: int) -> None:
-    _check(device)
-    put_handle(size, _MEMORY)
-
-
-@c_function("pii")
+@c_function("pid")
 def cuDeviceGetAttribute(value: int, attribute: int, device: int) -> None:
-    _check(device)
     if attribute in _COMPUTE_CAPABILITY:
         put_int(value, settings.compute_capability[_COMPUTE_CAPABILITY.index(attribute)])
     else:
         put_int(value, _ATTRIBUTES.get(attribute, 0))
-
-
-@c_function("pii")
-def cuDeviceCanAccessPeer(can: int, device: int, peer: int) -> None:
-    _check(device)
-    _check(peer)
-    put_int(can, 0)
 
 
 # Contexts
@@ -212,24 +181,6 @@ class _Stack(threading.local):
 
 
 _stack = _Stack()
-
-
-@c_function("pi")
-def cuDevicePrimaryCtxRetain(context: int, device: int) -> None:
-    _check(device)
-    put_handle(context, _primary)
-
-
-@c_function("i", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset")
-def cuDevicePrimaryCtxRelease(device: int) -> None:
-    _check(device)
-
-
-@c_function("ipp")
-def cuDevicePrimaryCtxGetState(device: int, flags: int, active: int) -> None:
-    _check(device)
-    put_int(flags, 0)
-    put_int(active, 1)
 
 
 @c_function("p")
@@ -291,23 +242,24 @@ def cuCtxGetId(context: int, number: int) -> None:
     put_handle(number, context or current_context())
 
 
-@c_function("pp")
-def cuCtxGetStreamPriorityRange(least: int, greatest: int) -> None:
-    put_int(least, 0)
-    put_int(greatest, -5)
-
-
-@c_function("p")
-def cuCtxGetFlags(flags: int) -> None:
-    put_int(flags, 0)
-
-
-@c_function("", "cuCtxSynchronize", "cuProfilerStart", "cuProfilerStop")
-def cuCtxSynchronize() -> None:
-    """Everything ends before the function that begins it returns, and there is nothing to profile."""
-
-
-@c_function("pp")
-def cuMemGetInfo(free: int, total: int) -> None:
-    put_handle(free, _MEMORY // 2)
-    put_handle(total, _MEMORY)
+for _name, _types, *_values in (
+    ("cuDriverGetVersion", "I", _DRIVER_VERSION),
+    ("cuDeviceGet", "Id", 0),
+    ("cuDeviceTotalMem", "Pd", _MEMORY),
+    ("cuMemGetInfo", "PP", _MEMORY // 2, _MEMORY),
+    ("cuDeviceCanAccessPeer", "Idd", 0),
+    ("cuDevicePrimaryCtxRetain", "Pd", _primary),
+    ("cuDevicePrimaryCtxGetState", "dII", 0, 1),
+    ("cuDevicePrimaryCtxRelease", "d"),
+    ("cuDevicePrimaryCtxReset", "d"),
+    ("cuCtxGetStreamPriorityRange", "II", 0, -5),
+    ("cuCtxGetFlags", "I", 0),
+    ("cuCtxSynchronize", ""),  # everything ends before the function that begins it returns
+    ("cuProfilerStart", ""),
+    ("cuProfilerStop", ""),
+    ("cuThreadExchangeStreamCaptureMode", "p"),  # every mode allows everything
+    ("cuModuleGetLoadingMode", "I", 1),
+    ("cuStreamGetDevice", "pI", 0),
+    ("cuMemHostGetFlags", "Ip", 0),
+):
+    constant_function(_name, _types, *_values)

@@ -15,6 +15,7 @@ from .c_functions import (
     Handles,
     Refused,
     c_function,
+    constant_function,
     put,
     put_handle,
     put_int,
@@ -112,11 +113,6 @@ def cuMemHostUnregister(address: int) -> None:
 @c_function("ppu")
 def cuMemHostGetDevicePointer(device_address: int, address: int, flags: int) -> None:
     put_handle(device_address, address)
-
-
-@c_function("pp")
-def cuMemHostGetFlags(flags: int, address: int) -> None:
-    put_int(flags, 0)
 
 
 @c_function("ppp")
@@ -233,11 +229,8 @@ for _bits, _format, _kind in ((8, "B", "b"), (16, "H", "h"), (32, "I", "u")):
 
 _pools = Handles(INVALID_VALUE)
 _default_pool = _pools.add("default")
-
-
-@c_function("pi", "cuDeviceGetMemPool", "cuDeviceGetDefaultMemPool")
-def cuDeviceGetMemPool(pool: int, device: int) -> None:
-    put_handle(pool, _default_pool)
+for _name in ("cuDeviceGetMemPool", "cuDeviceGetDefaultMemPool"):
+    constant_function(_name, "Pd", _default_pool)
 
 
 @c_function("ip")

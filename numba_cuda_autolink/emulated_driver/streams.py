@@ -84,11 +84,6 @@ def cuStreamGetId(stream: int, number: int) -> None:
     put_handle(number, stream)
 
 
-@c_function("pp")
-def cuStreamGetDevice(stream: int, device: int) -> None:
-    put_int(device, 0)
-
-
 @c_function("p")
 def cuStreamQuery(stream: int) -> None:
     _stream(stream)
@@ -150,11 +145,6 @@ def cuEventElapsedTime(milliseconds: int, start: int, end: int) -> None:
 
 
 # Capture
-
-
-@c_function("p")
-def cuThreadExchangeStreamCaptureMode(mode: int) -> None:
-    """Every mode allows everything here."""
 
 
 @c_function("pi")

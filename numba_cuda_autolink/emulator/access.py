@@ -11,17 +11,7 @@ from __future__ import annotations
 
 from .native import native, u8, u16, u32, u64
 from .scheduler import fail
-from .state import (
-    FIRST_SHARED_ADDRESS,
-    FRAME_ADDRESS,
-    FRAME_BELOW,
-    FRAME_SHADOW,
-    FRAME_SIZE,
-    Block,
-    Error,
-    Launch,
-    Thread,
-)
+from .state import FIRST_SHARED_ADDRESS, Block, Error, Frame, Launch, Thread
 
 
 @native
@@ -55,11 +45,11 @@ def find_frame(thread: u64, address: u64, nbytes: u32) -> u64:
     """Return the frame whose local memory holds the access, or 0."""
     frame = load_u64(thread, Thread.LOCALS)
     while frame != 0:
-        size = load_u64(frame, FRAME_SIZE)
-        offset = address - load_u64(frame, FRAME_ADDRESS)
+        size = load_u64(frame, Frame.SIZE)
+        offset = address - load_u64(frame, Frame.ADDRESS)
         if offset < size and offset + u64(nbytes) <= size:
             return frame
-        frame = load_u64(frame, FRAME_BELOW)
+        frame = load_u64(frame, Frame.BELOW)
     return u64(0)
 
 
@@ -215,8 +205,8 @@ def check_any_access(thread: u64, address: u64, nbytes: u32, writes: bool, atomi
         check_shared_access(thread, offset, nbytes, writes, atomic, site)
         return
     frame = find_frame(thread, address, nbytes)
-    if frame != 0 and load_u64(frame, FRAME_SHADOW) != 0:
-        at = load_u64(frame, FRAME_SHADOW) + (address - load_u64(frame, FRAME_ADDRESS))
+    if frame != 0 and load_u64(frame, Frame.SHADOW) != 0:
+        at = load_u64(frame, Frame.SHADOW) + (address - load_u64(frame, Frame.ADDRESS))
         for k in range(u64(nbytes)):
             if writes:
                 store_u8(at, k, u8(1))

@@ -7,8 +7,8 @@ either, so all use them.
 
 from __future__ import annotations
 
-from . import floats  # noqa: F401
-from .forms import Modifiers, form
+from .float_forms import rounded
+from .forms import Modifiers, form, type_of
 from .function_builder import FunctionBuilder
 from .memory_forms import SCOPE, is_shared, plain_space
 from .parser import Instruction
@@ -19,32 +19,24 @@ _ORDER = r"(?:\.(?:relaxed|acquire|release|acq_rel|sc))?"
 _SPACE = r"(?:\.(?P<space>global|shared(?:::cta|::cluster)?))?"
 
 
-def _body(between: str) -> str:
-    """Return the pattern of operation and type, with *between* them."""
-    forms = (
-        (r"and|or|xor|exch|cas", r"b16|b32|b64|b128"),
-        (r"add|min|max", r"[us](?:32|64)"),
-        (r"inc|dec", r"u32"),
-        (r"add", r"f32|f64|f16|bf16|f16x2|bf16x2"),
-    )
-    each = (
-        rf"(?P<operation{k}>{operations})(?:\.noftz)?{between}\.(?P<type{k}>{types})"
-        for k, (operations, types) in enumerate(forms)
-    )
-    return rf"\.(?:{'|'.join(each)})"
+_BITS, _INTEGERS = frozenset(("b16", "b32", "b64", "b128")), frozenset(("u32", "s32", "u64", "s64"))
+_FLOATS = frozenset(("f32", "f64", "f16", "bf16", "f16x2", "bf16x2"))
+_TYPES = dict.fromkeys(("and", "or", "xor", "exch", "cas"), _BITS) | dict.fromkeys(("min", "max"), _INTEGERS)
+_TYPES |= {"add": _INTEGERS | _FLOATS, "inc": frozenset(("u32",)), "dec": frozenset(("u32",))}
+_OPERATION, _TYPE = rf"\.(?P<operation>{'|'.join(_TYPES)})(?:\.noftz)?", r"\.(?P<type>\w+)"
 
 
-@form("atom red", rf"{_ORDER}{SCOPE}{_SPACE}{_body('(?:[.]L2::cache_hint)?')}")
-@form("atom red", rf"{_SPACE}{_body(_ORDER + SCOPE)}")
+@form("atom red", rf"{_ORDER}{SCOPE}{_SPACE}{_OPERATION}(?:\.L2::cache_hint)?{_TYPE}")
+@form("atom red", rf"{_SPACE}{_OPERATION}{_ORDER}{SCOPE}{_TYPE}")
 def atomic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    operation, name = next((m[f"operation{k}"], m[f"type{k}"]) for k in range(4) if m[f"operation{k}"])
-    type = ptx_type(name or "")
-    target, operands = ("_", i.operands) if m["name"] == "red" else (i.operands[0], i.operands[1:])
-    if operation in ("exch", "cas") and target == "_" and m["name"] == "red":
+    operation, is_reduction = m["operation"] or "", m["name"] == "red"
+    if m["type"] not in _TYPES[operation] or (is_reduction and operation in ("exch", "cas")):
         raise f.refuse()
+    type = type_of(m)
+    target, operands = ("_", i.operands) if is_reduction else (i.operands[0], i.operands[1:])
     pointer = checked_pointer(f, operands[0], plain_space(m), type.nbytes, writes=True, atomic=True)
     values = [f.bits(operand, type) for operand in operands[1:3]]
-    old = _update(f, operation or "", type, pointer, values)
+    old = _update(f, operation, type, pointer, values)
     f.assign(target, ptx_type(f"b{type.bits}"), old)
 
 
@@ -54,14 +46,15 @@ _DIRECT = {"add": "add", "and": "and", "or": "or", "xor": "xor", "exch": "xchg"}
 def _update(f: FunctionBuilder, operation: str, type: PTXType, pointer: str, values: list[str]) -> str:
     """Update memory; return the old bits."""
     llvm, is_float = type.integer, type.kind in ("f", "bf", "f16x2", "bf16x2")
-    align = type.nbytes
     if operation == "cas":
         return _compare_and_swap(f, type, pointer, *values)[0]
     if operation in _DIRECT and not is_float and type.bits < 128:
-        return f.temporary(f"atomicrmw {_DIRECT[operation]} ptr {pointer}, {llvm} {values[0]} seq_cst, align {align}")
+        return f.temporary(
+            f"atomicrmw {_DIRECT[operation]} ptr {pointer}, {llvm} {values[0]} seq_cst, align {type.nbytes}"
+        )
     if operation in ("min", "max") and not is_float:
         name = operation if type.is_signed else f"u{operation}"
-        return f.temporary(f"atomicrmw {name} ptr {pointer}, {llvm} {values[0]} seq_cst, align {align}")
+        return f.temporary(f"atomicrmw {name} ptr {pointer}, {llvm} {values[0]} seq_cst, align {type.nbytes}")
     return _update_in_loop(f, operation, type, pointer, values[0])
 
 
@@ -88,9 +81,14 @@ def _update_in_loop(f: FunctionBuilder, operation: str, type: PTXType, pointer: 
         new = f.call(f"{operation}_u32", old, value)
     elif operation == "add" and type.name in ("f32", "f64"):
         values = f.from_bits(old, type), f.from_bits(value, type)
-        in_shared, in_global = (f.call(f"add_in_{space}_{type.name}", *values) for space in ("shared", "global"))
+        in_shared, in_global = rounded(f, "fadd", None, type, *values), f.call(f"add_in_global_{type.name}", *values)
+        if type.name == "f32":
+            in_shared = f.call("canonical_f32", in_shared)
         choice = is_shared(f, f.temporary(f"ptrtoint ptr {pointer} to i64"))
         new = f.to_bits(f.temporary(f"select i1 {choice}, {type.llvm} {in_shared}, {type.llvm} {in_global}"), type)
+    elif type.kind in ("f16x2", "bf16x2"):
+        halves = zip(f.unpack(old, 16), f.unpack(value, 16), strict=True)
+        new = f.pack([f.call(f"add_{type.kind[:-2]}", *pair) for pair in halves], 16)
     else:
         new = f.call(f"{operation}_{type.name}", old, value)
     seen, success = _compare_and_swap(f, type, pointer, old, new)

@@ -1,15 +1,25 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""LLVM IR to native code."""
+"""LLVM IR to native code, which is kept on disk. A damaged entry, like any failure of the disk, is a miss.
+
+An entry is the SHA-256 of its content, and the content. Entries are replaced atomically, and are read only from a
+folder that belongs to this user and that nobody else can write.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import hashlib
+import json
+import os
+import sys
+import tempfile
 import threading
+from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
 
-from .cache import fetch_object, store_object
 from .native import list_runtime_functions, list_texts
 from .switching import SWITCH_IR
 
@@ -17,19 +27,14 @@ if llvm.llvm_version_info[0] < 20:
     raise ImportError("The emulator needs llvmlite 0.45 or newer: pip install -U llvmlite")
 
 _lock = threading.Lock()  # LLVM's global tables
-_PASSES = (
-    "always_inliner",
-    "global_dead_code_eliminate",
-    "sroa",
-    "simplify_cfg",
-    "instruction_combine",
-    "simplify_cfg",
-)
+_runtime_lock = threading.Lock()
+_runtime: list[bytes] = []  # what runtime_object returned
+_PASSES = ["always_inliner", "global_dead_code_eliminate", "sroa"]
+_PASSES += ["simplify_cfg", "instruction_combine", "simplify_cfg"]
 
 
-def create_machine(level: int = 2) -> Any:
-    """Return a description of this machine for LLVM, whose code is made with the effort *level* of 0 to 2. An engine
-    takes its own for good."""
+def create_machine(level: int = 0) -> Any:
+    """Return a description of this machine for LLVM, whose code is made with the effort *level* of 0 to 2."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     llvm.initialize_native_asmparser()
@@ -39,16 +44,10 @@ def create_machine(level: int = 2) -> Any:
 
 
 @functools.cache
-def compiling_machine(level: int = 0) -> Any:
-    return create_machine(level)
-
-
-@functools.cache
 def describe_machine() -> str:
     """Return what native code depends on besides the text that it is made of."""
-    machine = compiling_machine()
     features = llvm.get_host_cpu_features().flatten()
-    return f"{machine.triple} {llvm.get_host_cpu_name()} {features} llvm {llvm.llvm_version_info}"
+    return f"{create_machine().triple} {llvm.get_host_cpu_name()} {features} llvm {llvm.llvm_version_info}"
 
 
 def compile_text(text: str, level: int = 0) -> bytes:
@@ -57,7 +56,7 @@ def compile_text(text: str, level: int = 0) -> bytes:
     With *level* 0, few passes and a quick selection of machine code take a fifth of the time, for kernels as fast.
     """
     with _lock:
-        machine = compiling_machine(level)
+        machine = create_machine(level)
         module = llvm.parse_assembly(text)
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)
@@ -71,16 +70,24 @@ def compile_text(text: str, level: int = 0) -> bytes:
         return bytes(machine.emit_object(module))
 
 
-@functools.cache
 def runtime_object() -> bytes:
     """Return the object file of the scheduler and all else that kernels share."""
-    machine = describe_machine()
-    code = fetch_object("runtime", machine)
-    if code is None:
-        texts, declarations = list_texts(sorted(list_runtime_functions()), runtime=True)
-        code = compile_text("\n".join([*sorted(declarations), SWITCH_IR, *texts]), level=2)
-        store_object("runtime", code, machine)
-    return code
+    with _runtime_lock:
+        if not _runtime:
+            machine = describe_machine()
+            code = fetch_object("runtime", machine)
+            if code is None:
+                texts, declarations = list_texts(sorted(list_runtime_functions()), runtime=True)
+                code = compile_text("\n".join([*sorted(declarations), SWITCH_IR, *texts]), level=2)
+                store_object("runtime", code, machine)
+            _runtime.append(code)
+        return _runtime[0]
+
+
+@functools.cache
+def prepare_runtime() -> None:
+    """Have `runtime_object` ready soon: it takes as long as several kernels, once on a machine."""
+    threading.Thread(target=runtime_object).start()
 
 
 class NativeCode:
@@ -96,3 +103,57 @@ class NativeCode:
             self._engine.finalize_object()
             names = ("kernel", "native.run_blocks", "native.run_resident_blocks", "native.run_direct")
             self.addresses = {name.removeprefix("native."): self._engine.get_function_address(name) for name in names}
+
+
+# Code on disk
+
+
+@functools.cache
+def _engine_digest() -> str:
+    """Return the digest of the emulator's own source: what it makes of PTX depends on all of it."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _folder() -> Path:
+    """Return the folder of the entries; raise `PermissionError` for one that is not to be trusted."""
+    root = os.environ.get("NUMBA_CUDA_AUTOLINK_CACHE_DIR")
+    base = (
+        Path(root) if root else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "numba-cuda-autolink"
+    )
+    folder = base / "emulator"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    status = folder.stat()
+    if sys.platform != "win32" and (status.st_uid != os.getuid() or status.st_mode & 0o022):
+        raise PermissionError(folder)
+    return folder
+
+
+def _path(kind: str, parts: tuple[str, ...]) -> Path:
+    key = json.dumps([kind, _engine_digest(), *parts])
+    return _folder() / f"{hashlib.sha256(key.encode()).hexdigest()}.{kind}"
+
+
+def fetch_object(kind: str, *parts: str) -> bytes | None:
+    """Return what was stored for *parts*, or None."""
+    with contextlib.suppress(OSError, RuntimeError):
+        data = _path(kind, parts).read_bytes()
+        if len(data) > 32 and hashlib.sha256(data[32:]).digest() == data[:32]:
+            return data[32:]
+    return None
+
+
+def store_object(kind: str, content: bytes, *parts: str) -> None:
+    """Keep *content* for *parts*; a disk that refuses costs nothing but the next compilation."""
+    with contextlib.suppress(OSError, RuntimeError):
+        path = _path(kind, parts)
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(hashlib.sha256(content).digest() + content)
+            os.replace(temporary, path)
+        except OSError:
+            os.unlink(temporary)
+            raise

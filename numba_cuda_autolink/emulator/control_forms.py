@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from .forms import Modifiers, form
 from .function_builder import FunctionBuilder
-from .host_calls import HOST_FUNCTIONS
+from .host_services import HOST_FUNCTIONS
 from .parser import Instruction, split_operands
 from .state import FIRST_FUNCTION_ADDRESS, Error, Thread
 
@@ -22,7 +22,7 @@ def branch(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     if target <= f.index and f.program.checks.most_back_edges:
         f.call("count_back_edge", f.thread, str(f.program.checks.most_back_edges), f.site)
     if target <= f.index and any(_may_wait(one.opcode) for one in f.function.code[target : f.index]):
-        f.mark_waiting()
+        f.program.suspends = True
         f.program.spins = True
         f.call("burn_fuel", f.thread)
     f.emit(f'br label %"b{target}"')
@@ -41,34 +41,23 @@ def branch_by_index(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     cases = " ".join(f'i32 {k}, label %"b{f.function.labels[name]}"' for k, name in enumerate(targets))
     f.emit(f"switch i32 {f.value(i.operands[0], 'u32')}, label %{wrong} [ {cases} ]")
     f.start_block(wrong)
-    f.call("fail", f.thread, str(Error.BAD_CALL), f.site, "0", "0")
-    f.emit("unreachable")
+    f.stop_with(Error.BAD_CALL)
 
 
 @form("ret", r"(?:\.uni)?")
-def give_back(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    f.emit_return()
-
-
 @form("exit", r"")
 def leave(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    if f.function.is_entry:
+    if m["name"] == "ret" or f.function.is_entry:
         f.emit_return()
         return
-    f.mark_waiting()
+    f.program.suspends = True
     f.call("exit_thread", f.thread)
     f.emit("unreachable")
 
 
 @form("trap", r"")
 def trap(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    f.call("fail", f.thread, str(Error.TRAP), f.site, "0", "0")
-    f.emit("unreachable")
-
-
-@form("brkpt pmevent griddepcontrol setmaxnreg", r".*")
-def ignore(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    """Nothing to do on a CPU."""
+    f.stop_with(Error.TRAP)
 
 
 @form("call", r"(?:\.uni)?")
@@ -83,6 +72,7 @@ def call(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         if pointer is None:
             raise f.refuse(f"the argument {operand} is not a parameter")
         pointers.append(pointer)
+    outputs = pointers[len(arguments) :]
     typed = ", ".join(["ptr %thread", *(f"ptr {p}" for p in pointers)])
     if f.register(name) is not None:
         _call_in_frame(f, _indirect_target(f, name), typed)
@@ -90,8 +80,14 @@ def call(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     function = f.program.find_function(f.function, name)
     if function is not None:
         _call_in_frame(f, f.program.function_symbol(function), typed)
+    elif name == "cudaCGSynchronize":
+        f.program.suspends = True
+        f.call("grid_sync", f.thread, f.site)
+        f.emit(f"store i32 0, ptr {outputs[0]}")
+    elif name == "cudaCGGetIntrinsicHandle":
+        f.emit(f"store i64 1, ptr {outputs[0]}")
     elif name in HOST_FUNCTIONS:
-        _call_host(f, name, pointers[: len(arguments)], pointers[len(arguments) :])
+        _call_host(f, name, pointers[: len(arguments)], outputs)
     else:
         raise f.refuse(f"the function {name} is not defined, and is not one of CUDA's own")
 
@@ -109,7 +105,7 @@ def _indirect_target(f: FunctionBuilder, name: str) -> str:
     address = f.value(name, "u64")
     offset = f.temporary(f"sub i64 {address}, {FIRST_FUNCTION_ADDRESS}")
     index = f.temporary(f"lshr i64 {offset}, 4")
-    good = f.temporary(f"icmp ult i64 {index}, {f.program.function_count()}")
+    good = f.temporary(f"icmp ult i64 {index}, {len(f.program.linked.functions)}")
     bad, inside, known = f.label(), f.label(), f.label()
     f.emit(f"br i1 {good}, label %{inside}, label %{bad}")
     f.start_block(inside)
@@ -118,34 +114,24 @@ def _indirect_target(f: FunctionBuilder, name: str) -> str:
     missing = f.temporary(f"icmp eq ptr {target}, null")
     f.emit(f"br i1 {missing}, label %{bad}, label %{known}")
     f.start_block(bad)
-    f.call("fail", f.thread, str(Error.BAD_CALL), f.site, address, "0")
-    f.emit("unreachable")
+    f.stop_with(Error.BAD_CALL, address)
     f.start_block(known)
     return target
 
 
 def _call_host(f: FunctionBuilder, name: str, arguments: list[str], results: list[str]) -> None:
-    host = HOST_FUNCTIONS[name]
-    if host.native:
-        f.mark_waiting()
-        f.call(host.native, f.thread, f.site)
-        if results:
-            f.emit(f"store i32 0, ptr {results[0]}")
-        return
-    if host.constant is not None:
-        f.emit(f"store i64 {host.constant}, ptr {results[0]}")
-        return
-    f.mark_waiting()
+    types, result_type, code = HOST_FUNCTIONS[name]
+    f.program.suspends = True
     values = []
-    for pointer, type in zip(arguments, host.arguments, strict=False):
+    for pointer, type in zip(arguments, types, strict=False):
         value = f.temporary(f"load {type}, ptr {pointer}")
-        values.append(value if type == "i64" else f.temporary(f"zext {type} {value} to i64"))
+        values.append(f.resize(value, int(type[1:]), 64, signed=False))
     values += ["0"] * (2 - len(values))
     if name == "__assertfail":
         record = f.scratch(8 * len(values))
-        for k in range(len(values)):
-            f.store(record, 8 * k, values[k])
+        for k, value in enumerate(values):
+            f.store(record, 8 * k, value)
         values = [f.temporary(f"ptrtoint ptr {record} to i64"), "0"]
-    result = f.call("host_call", f.thread, str(host.code), values[0], values[1], f.site)
+    result = f.call("host_call", f.thread, str(code), values[0], values[1], f.site)
     if results:
-        f.emit(f"store {host.result} {f.resize(result, 64, int(host.result[1:]), signed=False)}, ptr {results[0]}")
+        f.emit(f"store {result_type} {f.resize(result, 64, int(result_type[1:]), signed=False)}, ptr {results[0]}")

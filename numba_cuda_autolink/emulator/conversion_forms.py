@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from . import conversions  # noqa: F401
+from .float_forms import convert_rounded
 from .floats import AWAY, DOWN, NEAREST, UP, ZERO
 from .forms import Modifiers, form, type_of
 from .function_builder import FunctionBuilder
 from .parser import Instruction
 from .ptx_types import PTXType, ptx_type
-from .rounding import convert_rounded
 
 _INT = "[us](?:8|16|32|64)"
 _FLOAT = "f16|f32|f64|bf16"
@@ -93,48 +92,39 @@ def float_to_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     f.assign(i.operands[0], to, result)
 
 
-_SAME = r"\.(?P<to>f16|f32|f64|bf16)\.(?P<type>(?P=to))"
-
-
-@form("cvt", rf"(?:\.(?P<round>rni|rzi|rmi|rpi))?(?P<ftz>\.ftz)?(?P<sat>\.sat)?{_SAME}")
-def float_to_integral_float(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    to, source = _types(m)
-    value = f.value(i.operands[1], source)
-    if m["ftz"]:
-        if source.name != "f32":
-            raise f.refuse()
-        value = f.call("flush_f32", value)
-    if m["round"]:
-        wide, llvm = _as_float(f, source, value)
-        wide = f.intrinsic(_INTEGRAL[m["round"]], llvm, wide)
-        value = wide
-        if source.bits == 16:
-            value = f.call(f"narrow_{to.name}", f.temporary(f"fpext float {wide} to double"), "0")
-    if m["sat"]:
-        value = f.call(f"saturate_{to.name}", value)
-    elif to.name == "f32":
-        value = f.call("canonical_f32", value)
-    f.assign(i.operands[0], to, value)
-
-
 _BOTH = rf"\.(?P<to>{_FLOAT})\.(?P<type>{_FLOAT})"
 
 
-@form("cvt", rf"(?:\.(?P<round>rn|rz|rm|rp))?(?P<ftz>\.ftz)?(?P<relu>\.relu)?(?P<sat>\.sat)?{_BOTH}")
+@form("cvt", rf"(?:\.(?P<round>rni?|rzi?|rmi?|rpi?))?(?P<ftz>\.ftz)?(?P<relu>\.relu)?(?P<sat>\.sat)?{_BOTH}")
 def float_to_float(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     to, source = _types(m)
-    if (m["ftz"] and "f32" not in (to.name, source.name)) or (m["relu"] and to.bits != 16):
+    integral = _INTEGRAL.get(m["round"] or "")
+    if (
+        (m["ftz"] and "f32" not in (to.name, source.name))
+        or (m["relu"] and to.bits != 16)
+        or (integral and to != source)
+    ):
         raise f.refuse()
     value = f.value(i.operands[1], source)
     if m["ftz"] and source.name == "f32":
         value = f.call("flush_f32", value)
-    result = _convert_float(f, value, source, to, m["round"])
+    if integral:
+        wide, llvm = _as_float(f, source, value)
+        value = f.intrinsic(integral, llvm, wide)
+        if source.bits == 16:
+            value = f.call(f"narrow_{to.name}", f.temporary(f"fpext float {value} to double"), "0")
+        elif to.name == "f32":
+            value = f.call("canonical_f32", value)
+    elif to != source or m["round"]:
+        value = _convert_float(f, value, source, to, m["round"])
+    elif to.name == "f32":
+        value = f.call("canonical_f32", value)
     if m["ftz"] and to.name == "f32":
-        result = f.call("flush_f32", result)
+        value = f.call("flush_f32", value)
     for key, name in (("sat", "saturate"), ("relu", "relu")):
         if m[key]:
-            result = f.call(f"{name}_{to.name}", result)
-    f.assign(i.operands[0], to, result)
+            value = f.call(f"{name}_{to.name}", value)
+    f.assign(i.operands[0], to, value)
 
 
 def _convert_float(f: FunctionBuilder, value: str, source: PTXType, to: PTXType, mode: str | None) -> str:
@@ -155,13 +145,14 @@ def _convert_float(f: FunctionBuilder, value: str, source: PTXType, to: PTXType,
 @form("cvt", r"\.(?P<round>rn|rz)(?P<relu>\.relu)?\.(?P<to>f16x2|bf16x2)\.f32")
 def floats_to_pair(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     one = (m["to"] or "").removesuffix("x2")
-    halves = []
-    for operand in i.operands[1:]:
-        half = _convert_float(f, f.value(operand, "f32"), ptx_type("f32"), ptx_type(one), m["round"])
-        if m["relu"]:
-            half = f.call(f"relu_{one}", half)
-        halves.append(half)
+    types = ptx_type("f32"), ptx_type(one)
+    halves = [_convert_float(f, f.value(operand, "f32"), *types, m["round"]) for operand in i.operands[1:]]
+    if m["relu"]:
+        halves = [f.call(f"relu_{one}", half) for half in halves]
     f.assign(i.operands[0], "b32", f.pack(halves, 16))
+
+
+_OF_8_BITS = {"e4m3": ("3", "7", "126"), "e5m2": ("2", "15", "123")}  # the mantissa's bits, the bias, the largest
 
 
 @form("cvt", r"\.rn\.satfinite(?P<relu>\.relu)?\.(?P<to>e4m3|e5m2)x2\.(?P<type>f32|f16x2)")
@@ -177,7 +168,7 @@ def pair_to_bytes(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         if m["relu"]:
             is_negative = f.temporary(f"fcmp ole double {value}, 0.0")
             value = f.temporary(f"select i1 {is_negative}, double 0.0, double {value}")
-        parts.append(f.call(f"narrow_{m['to']}", value))
+        parts.append(f.call("narrow_8", value, *_OF_8_BITS[m["to"] or ""]))
     f.assign(i.operands[0], "b16", f.pack(parts, 8))
 
 
@@ -191,5 +182,5 @@ def bytes_to_pair(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 
 @form("cvt", r"\.(?P<round>rna|rn|rz)\.tf32\.f32")
 def float_to_tf32(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    result = f.call("to_tf32", f.value(i.operands[1], "f32"), str(_MODES[m["round"]]))
-    f.assign(i.operands[0], "b32", result)
+    value = f.value(i.operands[1], "f32")
+    f.assign(i.operands[0], "b32", f.call("to_tf32", value, str(_MODES[m["round"]])))

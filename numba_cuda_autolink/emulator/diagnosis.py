@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+import struct
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -12,17 +14,18 @@ from ..short_tracebacks import place_of_user
 from . import memory
 from .errors import EmulationError
 from .linked_texts import LinkedTexts
-from .packed_arrays import find_array
 from .parser import Function, Instruction
 from .program import Program
 from .source_lines import source_lines, with_lines
-from .state import FRAME_ADDRESS, FRAME_BELOW, FRAME_SIZE, Error
+from .state import FIRST_SHARED_ADDRESS, Block, Error, Frame, Thread
 
 _ACCESSES = {"ld": "read", "ldu": "read", "st": "write", "atom": "atomic access", "red": "atomic access"}
 _OF_ACCESSES = (Error.OUT_OF_BOUNDS, Error.MISALIGNED, Error.UNINITIALISED, Error.RACE)
 _ATOMIC, _SEVERAL = 0x8000, 0xFFFF
 _FAR = 1 << 20
 Size: TypeAlias = "tuple[int, int, int]"
+_HEADER = 4  # words of an array before the address: two that are unused, the number of elements, and their size
+_MOST_DIMENSIONS = 8
 _NO_LINES = "\n  what to do: compile it with lineinfo=True, to see the lines of Python and C++"
 
 
@@ -39,38 +42,36 @@ class Region:
         return -distance <= address - self.address < self.nbytes + distance
 
 
-@dataclass(frozen=True)
 class Failure:
-    """What a worker recorded: an `Error`, and the place.
+    """What a worker recorded in its *block*: the code of an `Error`, and the place.
 
-    *frames* are those of the thread, the newest first; *variables* those of shared memory whose size is known.
+    *frames* are those of the thread, the newest first, where calls have no size; *variables* those of shared memory
+    whose size is known.
     """
 
-    code: int
-    block: int
-    thread: int
-    site: int
-    address: int
-    nbytes: int
-    detail: int
-    shared: Region
-    stack: Region
-    frames: tuple[Region, ...]
-    variables: tuple[Region, ...]
+    def __init__(self, block: int, program: Program):
+        self.code, self.site, self.nbytes, self.thread, self.block = (
+            memory.half_at(block + offset)
+            for offset in (Block.ERROR, Block.ERROR_SITE, Block.ERROR_BYTES, Block.ERROR_THREAD, Block.INDEX)
+        )
+        self.address, self.detail, shared, nbytes, threads = (
+            memory.word_at(block + offset)
+            for offset in (Block.ERROR_ADDRESS, Block.ERROR_DETAIL, Block.SHARED, Block.SHARED_BYTES, Block.THREADS)
+        )
+        thread = threads + Thread.BYTES * self.thread * program.suspends
+        self.shared = Region(shared + FIRST_SHARED_ADDRESS, nbytes)
+        self.stack = Region(memory.word_at(thread + Thread.STACK), memory.half_at(block + Block.STACK_BYTES))
+        self.frames: list[Region] = []
+        frame = memory.word_at(thread + Thread.LOCALS)
+        while frame and len(self.frames) < 1000:
+            self.frames.append(Region(memory.word_at(frame + Frame.ADDRESS), memory.word_at(frame + Frame.SIZE)))
+            frame = memory.word_at(frame + Frame.BELOW)
+        self.variables = [Region(shared + at, nbytes, name) for name, at, nbytes in program.list_shared_variables()]
 
 
-def list_frames(frame: int) -> tuple[Region, ...]:
-    """Return the records of a thread's frames, from that at the address *frame* on: calls have no size."""
-    frames: list[Region] = []
-    while frame and len(frames) < 1000:
-        address, nbytes, below = (memory.word_at(frame + offset) for offset in (FRAME_ADDRESS, FRAME_SIZE, FRAME_BELOW))
-        frames.append(Region(address, nbytes))
-        frame = below
-    return tuple(frames)
-
-
-def describe_failure(failure: Failure, program: Program, grid: Size, block: Size, arguments: bytes) -> EmulationError:
-    """Return the error to raise for *failure* of a kernel, which was launched with the packed *arguments*."""
+def describe_failure(record: int, program: Program, grid: Size, block: Size, arguments: bytes) -> EmulationError:
+    """Return the error to raise for what the *record* of a block says, after a launch with the packed *arguments*."""
+    failure = Failure(record, program)
     kernel, linked = program.kernel.name, program.linked
     _, instruction, lines = _locate(linked, failure.site)
     is_access = failure.code in _OF_ACCESSES
@@ -210,3 +211,41 @@ def _describe_local(failure: Failure) -> str:
         return "local memory"
     frame = _nearest(frames, failure.address)
     return f"byte {failure.address - frame.address} of {frame.nbytes} bytes of local memory"
+
+
+# Numba's arrays among the packed parameters
+
+
+@dataclass(frozen=True)
+class PackedArray:
+    """An array: the *address* of its first element, its shape, and its strides in bytes."""
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    def index_of(self, address: int) -> tuple[int, ...]:
+        """Return the index of the element at *address*, which may be outside: of the longest stride then."""
+        index, offset = [0] * len(self.shape), address - self.address
+        for axis in sorted(range(len(self.shape)), key=lambda axis: -abs(self.strides[axis])):
+            if self.strides[axis]:
+                index[axis], offset = divmod(offset, self.strides[axis])
+        return tuple(index)
+
+
+def find_array(parameters: bytes, low: int, high: int) -> PackedArray | None:
+    """Return the array among the packed *parameters* whose memory begins between the addresses *low* and *high*."""
+    words = struct.unpack(f"<{len(parameters) // 8}q", parameters[: len(parameters) // 8 * 8])
+    found = (array for k in range(_HEADER, len(words)) if low <= words[k] < high for array in _read_arrays(words, k))
+    return next(found, None)
+
+
+def _read_arrays(words: tuple[int, ...], k: int) -> Iterator[PackedArray]:
+    """Yield what the address at *k* can be the array of: the elements of its shape are as many as it says."""
+    count, itemsize = words[k - 2], words[k - 1]
+    for dimensions in range(1, _MOST_DIMENSIONS + 1):
+        shape = words[k + 1 : k + 1 + dimensions]
+        strides = words[k + 1 + dimensions : k + 1 + 2 * dimensions]
+        is_whole = len(strides) == dimensions and count > 0 and itemsize > 0
+        if is_whole and math.prod(shape) == count and all(s and s % itemsize == 0 for s in strides):
+            yield PackedArray(words[k], shape, strides)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Floating arithmetic, its roundings, and approximations."""
+"""Floating arithmetic, its roundings, and approximations. The processor's rounding mode changes for one operation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from .forms import Modifiers, form, type_of
 from .function_builder import FunctionBuilder
 from .parser import Instruction
 from .ptx_types import PTXType, ptx_type
-from .rounding import rounded
 
 _ROUND = r"(?:\.(?P<round>rn|rz|rm|rp))?"
 _FTZ = r"(?P<ftz>\.ftz)?"
@@ -51,11 +50,6 @@ def arithmetic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     _finish(f, i, m, type, rounded(f, _OPERATIONS[m["name"] or ""], m.get("round"), type, *operands))
 
 
-@form("rcp rsqrt", r"\.approx\.ftz\.f64")
-def coarse_approximation(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    f.assign(i.operands[0], "f64", f.call(f"{m['name']}_ftz_f64", f.value(i.operands[1], "f64")))
-
-
 _APPROXIMATIONS = {"ex2": "exp2", "lg2": "log2", "sin": "sin", "cos": "cos", "tanh": "tanh", "rsqrt": "rsqrt"}
 
 
@@ -79,13 +73,6 @@ def approximation(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     _finish(f, i, m, type, result)
 
 
-@form("abs neg", rf"{_FTZ}\.(?P<type>f32)")
-@form("abs neg", r"\.(?P<type>f64)")
-def sign(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = type_of(m)
-    f.assign(i.operands[0], type, f.call(f"{m['name']}_{type.name}", *_operands(f, i, m, type)))
-
-
 @form("copysign", r"\.(?P<type>f32|f64)")
 def copy_sign(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     type = type_of(m)
@@ -93,30 +80,41 @@ def copy_sign(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     f.assign(i.operands[0], type, f.intrinsic("copysign", type.llvm, b, a))
 
 
+@form("rcp rsqrt", r"\.approx(?P<coarse>\.ftz)\.(?P<type>f64)")
+@form("abs neg", rf"{_FTZ}\.(?P<type>f32)")
 @form("min max", rf"{_FTZ}(?P<nan>\.NaN)?(?P<xorsign>\.xorsign\.abs)?\.(?P<type>f32)")
-@form("min max", r"\.(?P<type>f64)")
-def extreme(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = type_of(m)
+@form("abs neg min max", r"\.(?P<type>f64)")
+def native_float(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    """Forms that are native functions."""
+    type, name = type_of(m), f"{m['name']}_ftz" if m.get("coarse") else m["name"]
     values = _operands(f, i, m, type)
-    sign = None
+    result = _extreme(f, m, type, values) if name in ("min", "max") else f.call(f"{name}_{type.name}", *values)
+    f.assign(i.operands[0], type, result)
+
+
+def _extreme(f: FunctionBuilder, m: Modifiers, type: PTXType, values: list[str]) -> str:
+    """Return the least or the greatest of *values*; ``.NaN`` lets NaN win, ``.xorsign`` gives it the sign of the
+    product."""
+    integer, highest = type.integer, (1 << type.bits - 1) - 1
+
+    def keep_nan(one: str, other: str) -> str:
+        magnitude = f.temporary(f"and {integer} {f.to_bits(one, type)}, {highest}")
+        is_nan = f.temporary(f"icmp ugt {integer} {magnitude}, {getattr(floats, f'INFINITY_{type.name}')}")
+        nan = f.call(f"{m['name']}_{type.name}", one, one)
+        return f.temporary(f"select i1 {is_nan}, {type.llvm} {nan}, {type.llvm} {other}")
+
     if m.get("xorsign"):
         bits = [f.to_bits(v, type) for v in values]
-        sign = f.temporary(f"xor i32 {bits[0]}, {bits[1]}")
-        sign = f.temporary(f"and i32 {sign}, -2147483648")
-        values = [f.intrinsic("fabs", type.llvm, v) for v in values]
+        sign = f.temporary(f"and {integer} {f.temporary(f'xor {integer} {bits[0]}, {bits[1]}')}, {-highest - 1}")
+        values = [f.from_bits(f.temporary(f"and {integer} {v}, {highest}"), type) for v in bits]
     result = values[0]
     for other in values[1:]:
-        smaller = f.call(f"{m['name']}_{type.name}", result, other)
-        if m.get("nan"):
-            unordered = f.temporary(f"fcmp uno float {result}, {other}")
-            nan = f.from_bits(str(floats.NAN_32), type)
-            smaller = f.temporary(f"select i1 {unordered}, float {nan}, float {smaller}")
-        result = smaller
-    if sign is not None:
-        signed = f.from_bits(f.temporary(f"or i32 {f.to_bits(result, type)}, {sign}"), type)
-        is_nan = f.temporary(f"fcmp uno float {result}, {result}")
-        result = f.temporary(f"select i1 {is_nan}, float {result}, float {signed}")
-    f.assign(i.operands[0], type, result)
+        extreme = f.call(f"{m['name']}_{type.name}", result, other)
+        result = keep_nan(result, keep_nan(other, extreme)) if m.get("nan") else extreme
+    if m.get("xorsign"):
+        signed = f.temporary(f"or {integer} {f.to_bits(result, type)}, {sign}")
+        result = keep_nan(result, f.from_bits(signed, type))
+    return result
 
 
 # Zeros are normal, too
@@ -163,25 +161,61 @@ def half_arithmetic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     def apply(*values: str) -> str:
         if m.get("ftz"):
             values = tuple(f.call("flush_f16", v) for v in values)
-        sign = None
-        if m.get("xorsign"):
-            sign = f.temporary(f"and i16 {f.temporary(f'xor i16 {values[0]}, {values[1]}')}, -32768")
-            values = tuple(f.temporary(f"and i16 {v}, 32767") for v in values)
-        result = f.call(f"{m['name']}_{one}", *values)
-        if m.get("nan"):
-            infinity = 0x7C00 if one == "f16" else 0x7F80
-            for v in values:
-                magnitude = f.temporary(f"and i16 {v}, 32767")
-                is_nan = f.temporary(f"icmp ugt i16 {magnitude}, {infinity}")
-                result = f.temporary(f"select i1 {is_nan}, i16 {floats.NAN_16}, i16 {result}")
+        if m["name"] in ("min", "max"):
+            result = _extreme(f, m, ptx_type(one), list(values))
+        else:
+            result = f.call(f"{m['name']}_{one}", *values)
         if m.get("ftz"):
             result = f.call("flush_f16", result)
-        if sign is not None:
-            is_nan = f.temporary(f"icmp ugt i16 {result}, {0x7C00 if one == 'f16' else 0x7F80}")
-            result = f.temporary(f"select i1 {is_nan}, i16 {result}, i16 {f.temporary(f'or i16 {result}, {sign}')}")
         for key, name in (("sat", "saturate"), ("relu", "relu")):
             if m.get(key):
                 result = f.call(f"{name}_{one}", result)
         return result
 
     _pairwise(f, i, type, apply)
+
+
+# Rounding modes
+
+_MODES = {"rz": 0, "rp": 2, "rm": 3}  # of LLVM's set.rounding; 1 is to nearest
+
+
+def rounded(f: FunctionBuilder, operation: str, mode: str | None, type: PTXType, *operands: str) -> str:
+    """Return the result of *operation* on *operands*, rounded as *mode* (``rn``, ``rz``, ``rm``, ``rp``) says."""
+    llvm = type.llvm
+    if mode in (None, "rn"):
+        if operation in ("fma", "sqrt"):
+            return f.intrinsic(operation, llvm, *operands)
+        return f.temporary(f"{operation} {llvm} {operands[0]}, {operands[1]}")
+    assert mode is not None
+    name, types = f"{operation}.{mode}.{type.name}", [llvm] * len(operands)
+    result = _call_wrapper(f, name, mode, f"{operation}.f{type.bits}", llvm, types, operands)
+    if type.bits == 64 and operation in ("fmul", "fma"):  # of two NaN, the second
+        is_nan = f.temporary(f"fcmp uno double {operands[1]}, 0.0")
+        result = f.temporary(f"select i1 {is_nan}, double {f.call('canonical_f64', operands[1])}, double {result}")
+    return result
+
+
+def convert_rounded(f: FunctionBuilder, operation: str, mode: str, source: str, target: str, value: str) -> str:
+    """Convert *value* from the LLVM type *source* to *target* with ``sitofp``, ``uitofp`` or ``fptrunc`` in *mode*."""
+    suffix = {"float": "f32", "double": "f64"}
+    intrinsic = f"{operation}.{suffix[target]}.{suffix.get(source, source)}"
+    return _call_wrapper(f, f"{operation}.{mode}.{source}.{target}", mode, intrinsic, target, [source], (value,))
+
+
+def _call_wrapper(
+    f: FunctionBuilder, name: str, mode: str, intrinsic: str, result: str, types: list[str], operands: tuple[str, ...]
+) -> str:
+    intrinsic = f"@llvm.experimental.constrained.{intrinsic}"
+    f.declare(f"declare {result} {intrinsic}({', '.join(types)}, metadata, metadata)")
+    parameters = ", ".join(f"{type} %{k}" for k, type in enumerate(types))
+    f.declare("declare void @llvm.set.rounding(i32)")
+    f.program.helpers[name] = f"""define internal {result} @rounded.{name}({parameters}) noinline nounwind strictfp {{
+ call void @llvm.set.rounding(i32 {_MODES[mode]}) strictfp
+ %r = call {result} {intrinsic}({parameters}, metadata !"round.dynamic", metadata !"fpexcept.strict") strictfp
+ call void @llvm.set.rounding(i32 1) strictfp
+ ret {result} %r
+}}
+"""
+    arguments = ", ".join(f"{t} {v}" for t, v in zip(types, operands, strict=True))
+    return f.temporary(f"call {result} @rounded.{name}({arguments})")

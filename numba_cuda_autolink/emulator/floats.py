@@ -15,21 +15,17 @@ NAN_32 = 0x7FFFFFFF
 NAN_16 = 0x7FFF
 NEAREST, ZERO, DOWN, UP, AWAY = 0, 1, 2, 3, 4
 
-
 _HALVES = ("f16", "bf16")
+# Of each type: infinity, and of half precision, the bits of the mantissa, and the exponent of 1
+INFINITY_f16, INFINITY_bf16, INFINITY_f32, INFINITY_f64 = 0x7C00, 0x7F80, 0x7F800000, 0x7FF0000000000000
+MANTISSA_f16, MANTISSA_bf16 = 10, 7
+BIAS_f16, BIAS_bf16 = 15, 127
 
 
-@native
-def flush_f32(x: f32) -> f32:
+@native_for("f32", "f64")
+def flush(x: T) -> T:
     """Subnormal numbers become zeros of their sign."""
-    bits = bits_u32(x)
-    return bits_f32(bits & 0x80000000) if bits & 0x7F800000 == 0 else x
-
-
-@native
-def flush_f64(x: f64) -> f64:
-    bits = bits_u64(x)
-    return bits_f64(bits & 0x8000000000000000) if bits & 0x7FF0000000000000 == 0 else x
+    return copysign(T(0.0), x) if bits_U(x) & INFINITY_T == 0 else x
 
 
 @native
@@ -64,16 +60,6 @@ def neg(x: T) -> T:
 @native_for("f32", "f64")
 def abs(x: T) -> T:
     return fabs(x) if x == x else canonical_T(x)
-
-
-@native
-def add_in_shared_f32(a: f32, b: f32) -> f32:
-    return canonical_f32(a + b)
-
-
-@native
-def add_in_shared_f64(a: f64, b: f64) -> f64:
-    return a + b
 
 
 @native
@@ -156,7 +142,7 @@ def round_magnitude(x: f64, mantissa_bits: u32, bias: i32, mode: u32) -> u64:
 
 
 @native
-def narrow(x: f64, mantissa_bits: u32, bias: i32, mode: u32) -> u16:
+def round_to_16_bits(x: f64, mantissa_bits: u32, bias: i32, mode: u32) -> u16:
     """Round to a format of 16 bits with *mantissa_bits*, whose exponents have the bias *bias*."""
     negative = bits_u64(x) >> 63 == 1
     infinity = u64(2 * bias + 1) << u64(mantissa_bits)
@@ -186,16 +172,6 @@ def narrow_8(x: f64, mantissa_bits: u32, bias: i32, largest: u64) -> u16:
 
 
 @native
-def narrow_e4m3(x: f64) -> u16:
-    return narrow_8(x, 3, 7, 0x7E)
-
-
-@native
-def narrow_e5m2(x: f64) -> u16:
-    return narrow_8(x, 2, 15, 0x7B)
-
-
-@native
 def widen_e4m3(x: u16) -> u16:
     """Return the half with the value of *x*, of which only the lower 8 bits count."""
     if x & 0x7F == 0x7F:
@@ -209,27 +185,20 @@ def widen_e5m2(x: u16) -> u16:
     return u16(NAN_16) if x & 0x7F > 0x7C else x << 8
 
 
-@native
-def narrow_f16(x: f64, mode: u32) -> u16:
-    return narrow(x, 10, 15, mode)
+@native_for(*_HALVES)
+def narrow(x: f64, mode: u32) -> T:
+    return round_to_16_bits(x, MANTISSA_T, BIAS_T, mode)
 
 
-@native
-def narrow_bf16(x: f64, mode: u32) -> u16:
-    return narrow(x, 7, 127, mode)
-
-
-@native
-def narrow_f64_to_f16(x: f64, mode: u32) -> u16:
-    """NaN of double precision keeps its sign and the upper bits of its payload."""
-    bits = bits_u64(x)
-    return narrow_f16(x, mode) if x == x else u16(bits >> 48 & 0x8000 | 0x7E00 | bits >> 42 & 0x1FF)
-
-
-@native
-def narrow_f64_to_bf16(x: f64, mode: u32) -> u16:
-    bits = bits_u64(x)
-    return narrow_bf16(x, mode) if x == x else u16(bits >> 48 & 0x8000 | 0x7FC0 | bits >> 45 & 0x3F)
+@native_for(*_HALVES)
+def narrow_f64_to(x: f64, mode: u32) -> T:
+    """NaN of double precision keeps its sign and the upper bits of its payload, and becomes quiet."""
+    bits = bits_u64(x) | 1 << 51
+    return (
+        narrow_T(x, mode)
+        if x == x
+        else T(bits >> 48 & 0x8000 | INFINITY_T | bits >> (52 - MANTISSA_T) & ~INFINITY_T & 0x7FFF)
+    )
 
 
 @native
@@ -267,46 +236,28 @@ def fma(a: T, b: T, c: T) -> T:
 
 @native_for(*_HALVES)
 def neg(a: T) -> T:
-    return NAN_16 if a & 0x7FFF > infinity_T() else a ^ 0x8000
+    return NAN_16 if a & 0x7FFF > INFINITY_T else a ^ 0x8000
 
 
 @native_for(*_HALVES)
 def abs(a: T) -> T:
-    return NAN_16 if a & 0x7FFF > infinity_T() else a & 0x7FFF
+    return NAN_16 if a & 0x7FFF > INFINITY_T else a & 0x7FFF
 
 
-@native
-def flush_f16(a: u16) -> u16:
-    return a & 0x8000 if a & 0x7C00 == 0 else a
-
-
-@native
-def flush_bf16(a: u16) -> u16:
-    return a & 0x8000 if a & 0x7F80 == 0 else a
-
-
-@native
-def infinity_f16() -> u16:
-    return 0x7C00
-
-
-@native
-def infinity_bf16() -> u16:
-    return 0x7F80
+@native_for(*_HALVES)
+def flush(a: T) -> T:
+    return a & 0x8000 if a & INFINITY_T == 0 else a
 
 
 @native_for(*_HALVES)
 def saturate(a: T) -> T:
-    if a & 0x8000 != 0 or a > infinity_T():
-        return 0
-    one = narrow_T(f64(1.0), NEAREST)
-    return one if a > one else a
+    return narrow_T(f64(saturate_f32(widen_T(a))), NEAREST)
 
 
 @native_for(*_HALVES)
 def relu(a: T) -> T:
     """Negative numbers become 0; NaN is canonical."""
-    if a & 0x7FFF > infinity_T():
+    if a & 0x7FFF > INFINITY_T:
         return NAN_16
     return u16(0) if a & 0x8000 != 0 else a
 
@@ -327,17 +278,7 @@ def extreme(a: T, b: T, largest: bool) -> T:
 
 @native_for(*_HALVES)
 def extreme(a: T, b: T, largest: bool) -> T:
-    if a & 0x7FFF > infinity_T():
-        return u16(NAN_16) if b & 0x7FFF > infinity_T() else b
-    if b & 0x7FFF > infinity_T():
-        return a
-    x = i32(a)
-    y = i32(b)
-    if x > 0x7FFF:
-        x = 0x7FFF - x
-    if y > 0x7FFF:
-        y = 0x7FFF - y
-    return a if (x > y) == largest else b
+    return narrow_T(f64(extreme_f32(widen_T(a), widen_T(b), largest)), NEAREST)
 
 
 @native_for("f32", "f64", *_HALVES)
@@ -358,16 +299,6 @@ def inc_u32(a: u32, b: u32) -> u32:
 @native
 def dec_u32(a: u32, b: u32) -> u32:
     return b if a == 0 or a > b else a - 1
-
-
-@native
-def add_f16x2(a: u32, b: u32) -> u32:
-    return u32(add_f16(u16(a), u16(b))) | u32(add_f16(u16(a >> 16), u16(b >> 16))) << 16
-
-
-@native
-def add_bf16x2(a: u32, b: u32) -> u32:
-    return u32(add_bf16(u16(a), u16(b))) | u32(add_bf16(u16(a >> 16), u16(b >> 16))) << 16
 
 
 # Approximations, in twice the precision; the fields that GPUs leave zero are zero
@@ -407,11 +338,31 @@ def rsqrt_ftz_f64(x: f64) -> f64:
     return upper_half(f64(1.0) / sqrt(flush_f64(x)))
 
 
-@native
-def rsqrt_f64(x: f64) -> f64:
-    return f64(1.0) / sqrt(x)
+@native_for("f32", "f64")
+def rsqrt(x: T) -> T:
+    return T(f64(1.0) / sqrt(f64(x)))
+
+
+# Conversions
 
 
 @native
-def rsqrt_f32(x: f32) -> f32:
-    return f32(f64(1.0) / sqrt(f64(x)))
+def u64_to_odd_f64(x: u64) -> f64:
+    """Return *x* with at most 53 bits; the last is 1 if any was cut off, so that it can be rounded again."""
+    return f64((x & ~u64(0x7FF)) | u64(x & 0x7FF != 0) << 11) if x >> 53 != 0 else f64(x)
+
+
+@native
+def s64_to_odd_f64(x: i64) -> f64:
+    return -u64_to_odd_f64(u64(-x)) if x < 0 else u64_to_odd_f64(u64(x))
+
+
+@native
+def to_tf32(x: f32, mode: u32) -> u32:
+    bits = bits_u32(x)
+    if x != x and mode != AWAY:
+        return u32(0x7FFFE000)
+    if bits & 0x7F800000 == 0x7F800000:
+        return bits & ~u32(0x1FFF)
+    kept = round_off(u64(bits & 0x7FFFFFFF) >> 13, u64(bits & 0x1FFF), 0x1000, bits >> 31 == 1, mode)
+    return bits & 0x80000000 | u32(kept) << 13

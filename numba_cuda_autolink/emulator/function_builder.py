@@ -7,30 +7,22 @@ Registers are integers in stack slots, which LLVM turns into values.
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Iterable
 
 from .errors import UnsupportedInstruction
-from .native import compile_native, llvm_type
-from .parser import Function, Instruction, parse_integer
+from .native import LLVM, compile_native
+from .parser import Function, Instruction, parse_constant, parse_integer
 from .program import Program
 from .ptx_types import PTXType, ptx_type
-from .state import (
-    FIRST_FUNCTION_ADDRESS,
-    FRAME_ADDRESS,
-    FRAME_BELOW,
-    FRAME_BYTES,
-    FRAME_SHADOW,
-    FRAME_SIZE,
-    Launch,
-    Thread,
-)
+from .state import FIRST_FUNCTION_ADDRESS, Block, Frame, Launch, Thread
 
 _ADDRESS = re.compile(r"\[\s*([\w%$@.]+|-?\d+)\s*(?:\+\s*(-?(?:0[xX])?[\da-fA-F]+))?\s*\]")
 
 
 class FunctionBuilder:
     """The text of one function as it grows: instructions of LLVM, and operands of PTX as values."""
+
+    thread = "%thread.address"  # of its record
 
     def __init__(self, program: Program, function: Function):
         self.program, self.function = program, function
@@ -49,6 +41,8 @@ class FunctionBuilder:
         moved = {operand for i in function.code if i.opcode.startswith("mov") for operand in i.operands}
         self.frame_parameters = {v.name: v for v in function.parameters if v.name in moved and not function.is_entry}
         self.frame_variables = [*self.frame_variables, *self.frame_parameters]
+        passed = () if function.is_entry else (*function.parameters, *function.results)
+        self.passed = {variable.name: f'%"p.{variable.name}"' for variable in passed}
         self.frames_below = ""
         self.local_variable = local[0] if local else None
 
@@ -81,8 +75,8 @@ class FunctionBuilder:
         """Call the native function *name*; return its result."""
         compiled = compile_native(name)
         self.program.natives.add(name)
-        typed = ", ".join(f"{llvm_type(t)} {a}" for t, a in zip(compiled.parameters, arguments, strict=True))
-        text = f'call {llvm_type(compiled.returns)} @"native.{name}"({typed})'
+        typed = ", ".join(f"{LLVM[t]} {a}" for t, a in zip(compiled.parameters, arguments, strict=True))
+        text = f'call {LLVM[compiled.returns]} @"native.{name}"({typed})'
         if compiled.returns == "None":
             self.emit(text)
             return ""
@@ -101,11 +95,6 @@ class FunctionBuilder:
         """The number by which messages find the instruction."""
         return str(self.program.site(self.instruction, self.function))
 
-    @property
-    def thread(self) -> str:
-        """The address of the thread's record."""
-        return "%thread.address"
-
     def load(self, record: str, offset: int | str, llvm: str = "i64") -> str:
         """Return what the *record* (a pointer) holds at the byte *offset*."""
         pointer = self.temporary(f"getelementptr i8, ptr {record}, i64 {offset}")
@@ -123,13 +112,18 @@ class FunctionBuilder:
 
     def push_frame(self, below: str, address: str, nbytes: int, shadow: str) -> str:
         """Make a record the newest of the thread's frames; return its address."""
-        frame = self.scratch(FRAME_BYTES)
-        fields = {FRAME_BELOW: below, FRAME_ADDRESS: address, FRAME_SIZE: str(nbytes), FRAME_SHADOW: shadow}
+        frame = self.scratch(Frame.BYTES)
+        fields = {Frame.BELOW: below, Frame.ADDRESS: address, Frame.SIZE: str(nbytes), Frame.SHADOW: shadow}
         for offset, value in fields.items():
             self.store(frame, offset, value)
         newest = self.temporary(f"ptrtoint ptr {frame} to i64")
         self.store("%thread", Thread.LOCALS, newest)
         return newest
+
+    def stop_with(self, error: int, address: str = "0") -> None:
+        """Stop the thread with an *error*, which ends the block of instructions."""
+        self.call("fail", self.thread, str(error), self.site, address, "0")
+        self.emit("unreachable")
 
     def pack(self, halves: Iterable[str], bits: int) -> str:
         """Return the upper and the lower of two numbers of *bits* (i16 each) as one of twice as many."""
@@ -141,14 +135,6 @@ class FunctionBuilder:
         """Return the upper and the lower *bits* of *value* as i16, whose own upper half may hold anything."""
         upper = self.temporary(f"lshr i{2 * bits} {value}, {bits}")
         return [self.resize(part, 2 * bits, 16, signed=False) for part in (upper, value)]
-
-    def mark_waiting(self) -> None:
-        """Note that threads may wait in this kernel."""
-        self.program.suspends = True
-
-    def special_register(self, name: str) -> tuple[str, int] | None:
-        """Return value and width of a special register, or None."""
-        raise NotImplementedError
 
     # Operands
 
@@ -185,31 +171,15 @@ class FunctionBuilder:
         if register is not None:
             value = self.temporary(f'load {register.integer}, ptr %"r.{operand}"')
             return self.resize(value, register.bits, type.bits, signed=False)
-        number = parse_integer(operand)
+        number = parse_constant(operand, type)
         if number is not None:
-            if type.kind == "f":
-                raise self.refuse("an integer constant where a floating one is expected")
-            if type.bits == 1:
-                return "true" if number else "false"
-            return str(number & (1 << type.bits) - 1)
-        if found := re.fullmatch(r"0([fFdD])([\da-fA-F]{8}|[\da-fA-F]{16})", operand):
-            return self.float_constant(found[1].lower(), int(found[2], 16), type)
+            return str(number)
         if operand.startswith("%"):
-            special = self.special_register(operand)
+            special = special_register(self, operand)
             if special is None:
                 raise self.refuse(f"the emulator does not have the register {operand}")
             return self.resize(special[0], special[1], type.bits, signed=False)
         return self.resize(self.symbol_address(operand), 64, type.bits, signed=False)
-
-    def float_constant(self, kind: str, bits: int, type: PTXType) -> str:
-        width = 32 if kind == "f" else 64
-        if type.bits == width:
-            return str(bits)
-        if type.kind != "f":
-            raise self.refuse("a floating constant of another width")
-        (number,) = struct.unpack("<f" if width == 32 else "<d", bits.to_bytes(width // 8, "little"))
-        code = {16: "<e", 32: "<f", 64: "<d"}[type.bits]
-        return str(int.from_bytes(struct.pack(code, number), "little"))
 
     def resize(self, value: str, width: int, to: int, *, signed: bool) -> str:
         if width == to:
@@ -261,15 +231,10 @@ class FunctionBuilder:
             if name not in self.local_pointers:
                 self.local_pointers[name] = f'%"v.{name}"'
             return self.local_pointers[name]
-        for kind, variables in (("p", self.function.parameters), ("q", self.function.results)):
-            for variable in variables:
-                if variable.name == name:
-                    return self.parameter_pointer(name) if self.function.is_entry else f'%"{kind}.{name}"'
-        return None
-
-    def parameter_pointer(self, name: str) -> str:
-        offset = self.program.parameter_offsets(self.function)[name]
-        return self.temporary(f"getelementptr i8, ptr %parameters, i64 {offset}")
+        if self.function.is_entry and name in self.function.parameter_offsets[0]:
+            offset = self.function.parameter_offsets[0][name]
+            return self.temporary(f"getelementptr i8, ptr %parameters, i64 {offset}")
+        return self.passed.get(name)
 
     def address(self, operand: str) -> tuple[str, int]:
         """Return base and offset of an address in brackets."""
@@ -284,3 +249,66 @@ class FunctionBuilder:
         if register is not None or parse_integer(base) is not None:
             return self.value(base, "b64")
         return self.symbol_address(base)
+
+
+# Special registers: indices and sizes of the grid, lanes, clocks
+
+_AXES = {".x": 0, ".y": 4, ".z": 8}
+_RECORDS = {
+    "%tid": ("%thread", Thread.TID),
+    "%ntid": ("%block", Block.NTID),
+    "%ctaid": ("%block", Block.CTAID),
+    "%nctaid": ("%block", Block.NCTAID),
+    "%clusterid": ("%block", Block.CTAID),
+    "%nclusterid": ("%block", Block.NCTAID),
+}
+_CONSTANTS = {"%nsmid": 1, "%smid": 0, "%is_explicit_cluster": 0, "%cluster_ctarank": 0, "%cluster_nctarank": 1}
+_CONSTANTS |= {f"%cluster_{name}{axis}": value for name, value in (("ctaid", 0), ("nctaid", 1)) for axis in _AXES}
+_WORKSPACE = {"%envreg1": 4, "%envreg2": 0}  # the high and the low half of an address
+_LANE_MASKS = ("%lanemask_eq", "%lanemask_lt", "%lanemask_le", "%lanemask_gt", "%lanemask_ge")
+
+
+def special_register(f: FunctionBuilder, name: str) -> tuple[str, int] | None:
+    """Return the value and the width of the register *name*, or None if the emulator does not have it."""
+    base, axis = name[:-2], name[-2:]
+    if axis in _AXES and base in _RECORDS:
+        record, offset = _RECORDS[base]
+        return f.load(record, offset + _AXES[axis], "i32"), 32
+    if name in _CONSTANTS:
+        return str(_CONSTANTS[name]), 32
+    if name in ("%laneid", "%warpid", "%nwarpid") or name in _LANE_MASKS:
+        return _lane_register(f, name), 32
+    if name == "%gridid":
+        return f.temporary(f"zext i32 {f.load('%launch', Launch.GRID_ID, 'i32')} to i64"), 64
+    if name in ("%clock", "%clock64", "%globaltimer", "%clock_hi", "%globaltimer_lo", "%globaltimer_hi"):
+        f.declare("declare i64 @llvm.readcyclecounter()")
+        value = f.temporary("call i64 @llvm.readcyclecounter()")
+        if name.endswith("_hi"):
+            value = f.temporary(f"lshr i64 {value}, 32")
+        if name in ("%clock64", "%globaltimer"):
+            return value, 64
+        return f.temporary(f"trunc i64 {value} to i32"), 32
+    if name in _WORKSPACE:
+        return f.load("%launch", Launch.WORKSPACE + _WORKSPACE[name], "i32"), 32
+    if name == "%dynamic_smem_size":
+        return f.load("%launch", Launch.DYNAMIC_SHARED, "i32"), 32
+    if name in ("%total_smem_size", "%aggr_smem_size"):
+        return f.temporary("trunc i64 %shared.bytes to i32"), 32
+    return None
+
+
+def _lane_register(f: FunctionBuilder, name: str) -> str:
+    if name == "%nwarpid":
+        threads = f.temporary(f"add i32 {f.load('%block', Block.COUNT, 'i32')}, 31")
+        return f.temporary(f"lshr i32 {threads}, 5")
+    index = f.load("%thread", Thread.INDEX, "i32")
+    if name == "%warpid":
+        return f.temporary(f"lshr i32 {index}, 5")
+    lane = f.temporary(f"and i32 {index}, 31")
+    if name == "%laneid":
+        return lane
+    bit = f.temporary(f"shl i32 1, {lane}")
+    below = f.temporary(f"sub i32 {bit}, 1")
+    upto = f.temporary(f"or i32 {below}, {bit}")
+    lanes = {"eq": bit, "lt": below, "le": upto, "gt": upto, "ge": below}[name[-2:]]
+    return f.temporary(f"xor i32 {lanes}, -1") if name[-2] == "g" else lanes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the host does for kernels while they run: printing, allocation, assertions."""
+"""The functions that CUDA defines for device code, and what the host does for them: printing, allocation, assertion."""
 
 from __future__ import annotations
 
@@ -13,36 +13,40 @@ import numpy as np
 
 from . import memory
 from .errors import EmulationError
-from .host_calls import ALLOCATE, ASSERT, FREE, PRINT
 from .source_lines import with_lines
 from .state import Block, Launch, Thread
+
+PRINT, ALLOCATE, FREE, ASSERT = range(4)
+
+
+# The functions that device code may call: the types of their arguments and of their result, and the code
+HOST_FUNCTIONS = {
+    "vprintf": (("i64", "i64"), "i32", PRINT),
+    "malloc": (("i64",), "i64", ALLOCATE),
+    "free": (("i64",), "i32", FREE),
+    "__assertfail": (("i64", "i64", "i32", "i64"), "i32", ASSERT),
+}
 
 _FORMAT = re.compile(r"%([-+ #0]*)(\d*)((?:\.\d+)?)(hh|h|ll|l|z|j|t)?([diouxXfFeEgGaAcsp%])")
 _lock = threading.Lock()  # of printing, and of memory that kernels allocate
 
 
 class HostServices:
-    """Serves the threads of one launch."""
+    """Serves the threads of the *launch* with that record, whose workers remember accesses in *caches*."""
 
-    def __init__(self) -> None:
+    def __init__(self, launch: int, caches: Sequence[np.ndarray]):
         self.error: BaseException | None = None
         self.has_printed = False
-        self._record: np.ndarray | None = None
-        self._caches: Sequence[np.ndarray] = ()
+        self._launch, self._caches = launch, caches
         self._tables: list[np.ndarray] = []
-
-    def attach(self, record: np.ndarray, caches: Sequence[np.ndarray]) -> None:
-        """Serve the launch *record*, whose workers remember accesses in *caches*."""
-        self._record, self._caches = record, caches
 
     def serve(self, block: int, thread: int) -> int:
         """Do what a thread asks for; return 0, or 1 after an error, which is kept."""
         try:
-            operation = ctypes.c_uint32.from_address(thread + Thread.OPERATION).value
-            a, b = (ctypes.c_uint64.from_address(thread + offset).value for offset in (Thread.A, Thread.B))
+            a, b = (memory.word_at(thread + offset) for offset in (Thread.A, Thread.B))
             with _lock:
-                result = self._do(operation, a, b, thread)
-            ctypes.c_uint64.from_address(thread + Thread.RESULT).value = result
+                result = self._do(memory.half_at(thread + Thread.OPERATION), a, b, thread)
+            memory.put(thread, 64, {Thread.RESULT: result})
         except BaseException as error:
             self.error = error
             return 1
@@ -67,12 +71,10 @@ class HostServices:
 
     def _change_table(self) -> None:
         """Give the launch the new table; what workers remember of the old one is forgotten."""
-        assert self._record is not None
         table = memory.pack_table()
         self._tables.append(table)
-        self._record[Launch.ALLOCATION_COUNT : Launch.ALLOCATION_COUNT + 8].view(np.uint64)[0] = 0
-        self._record[Launch.ALLOCATIONS : Launch.ALLOCATIONS + 8].view(np.uint64)[0] = table.ctypes.data
-        self._record[Launch.ALLOCATION_COUNT : Launch.ALLOCATION_COUNT + 8].view(np.uint64)[0] = len(table)
+        memory.put(self._launch, 64, {Launch.ALLOCATION_COUNT: 0})
+        memory.put(self._launch, 64, {Launch.ALLOCATIONS: table.ctypes.data, Launch.ALLOCATION_COUNT: len(table)})
         for cache in self._caches:
             cache[1::2] = 0
 

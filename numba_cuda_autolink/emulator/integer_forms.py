@@ -25,12 +25,6 @@ def simple_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     f.assign(i.operands[0], type, f.temporary(f"{m['name']} {type.llvm} {a}, {b}"))
 
 
-@form("add sub", r"\.sat\.s32")
-def saturating(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    a, b = (f.value(operand, "s32") for operand in i.operands[1:])
-    f.assign(i.operands[0], "s32", f.intrinsic(f"s{m['name']}.sat", "i32", a, b))
-
-
 _CARRY = "carry"
 
 
@@ -147,12 +141,18 @@ def shift(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 @form("bmsk", r"\.(?P<limit>clamp|wrap)\.b32")
 @form("szext", r"\.(?P<limit>clamp|wrap)\.(?P<kind>[us]32)")
 def native_words(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    """Forms of 32 bits that are native functions; where counts wrap, their lower 5 bits matter."""
+    """Forms of 32 bits, whose counts wrap or end at 32; masks and extensions are fields of bits."""
     values, name = [f.value(operand, "u32") for operand in i.operands[1:]], m["name"] or ""
-    first = {"bmsk": 0, "szext": 1, "shf": 2}[name]
-    if m["limit"] == "wrap":
-        values[first:] = [f.temporary(f"and i32 {count}, 31") for count in values[first:]]
-    f.assign(i.operands[0], "u32", f.call(f"{name}_{m['kind']}" if "kind" in m else name, *values))
+    for k in range({"bmsk": 0, "szext": 1, "shf": 2}[name], len(values)):
+        limited = m["limit"] == "clamp"
+        values[k] = f.intrinsic("umin", "i32", values[k], "32") if limited else f.temporary(f"and i32 {values[k]}, 31")
+    if name == "bmsk":
+        result = f.call("bfi_u32", "-1", "0", *values)
+    elif name == "szext":
+        result = f.call(f"bfe_{m['kind']}", values[0], "0", values[1])
+    else:
+        result = f.call(f"shf_{m['kind']}", *values)
+    f.assign(i.operands[0], "u32", result)
 
 
 # The selectors of bytes that each mode stands for: of the numbers 0 to 3, from the lower end on
@@ -200,8 +200,8 @@ def dot_product(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         raise f.refuse()
     a, b, c = (f.value(operand, "u32") for operand in i.operands[1:])
     signs = ["true" if (m[k] or "")[0] == "s" else "false" for k in ("a", "b")]
-    half = ["true" if m["part"] == "hi" else "false"] if name == "dp2a" else []
-    f.assign(i.operands[0], "u32", f.call(name, a, b, c, *signs, *half))
+    count, first = ("4" if name == "dp4a" else "2"), ("2" if m["part"] == "hi" else "0")
+    f.assign(i.operands[0], "u32", f.call("dot", a, b, c, *signs, count, first))
 
 
 @form("not", _BITS)
@@ -210,70 +210,64 @@ def invert(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     f.assign(i.operands[0], type, f.temporary(f"xor {type.llvm} {f.value(i.operands[1], type)}, -1"))
 
 
-@form("min max", rf"{_INT}")
-def extreme(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+@form("min max", _INT)
+@form("add sub", r"(?P<sat>\.sat)\.(?P<type>s32)")
+def intrinsic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    """Forms that are intrinsics of LLVM."""
     type = type_of(m)
-    a, b = _operands(f, i, type)
-    result = f.intrinsic(f"{'s' if type.is_signed else 'u'}{m['name']}", type.llvm, a, b)
-    f.assign(i.operands[0], type, result)
+    name = f"{type.kind}{m['name']}{m.get('sat') or ''}"
+    f.assign(i.operands[0], type, f.intrinsic(name, type.llvm, *_operands(f, i, type)))
 
 
 @form("mov", r"\.(?P<type>pred|[bus](?:16|32|64)|f32|f64|b128)")
 def move(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     type = type_of(m)
     target, source = i.operands
-    if target.startswith("{"):
-        parts = split_operands(target[1:-1])
-        part = ptx_type(f"b{type.bits // len(parts)}")
+    whole = type if type.bits == 1 else ptx_type(f"b{type.bits}")
+    parts = split_operands(next((each for each in i.operands if each[0] == "{"), "").strip("{}"))
+    if not parts:
+        f.assign(target, whole, f.bits(source, type))
+        return
+    part = ptx_type(f"b{type.bits // len(parts)}")
+    if target[0] == "{":
         bits = f.bits(source, type)
         for k, name in enumerate(parts):
             shifted = f.temporary(f"lshr {type.integer} {bits}, {k * part.bits}") if k else bits
             f.assign(name, part, f.resize(shifted, type.bits, part.bits, signed=False))
-    elif source.startswith("{"):
-        parts = split_operands(source[1:-1])
-        part = ptx_type(f"b{type.bits // len(parts)}")
+    else:
         bits = "0"
         for k, name in enumerate(parts):
             wide = f.resize(f.bits(name, part), part.bits, type.bits, signed=False)
-            if k:
-                wide = f.temporary(f"shl {type.integer} {wide}, {k * part.bits}")
+            wide = f.temporary(f"shl {type.integer} {wide}, {k * part.bits}") if k else wide
             bits = f.temporary(f"or {type.integer} {bits}, {wide}")
-        f.assign(target, ptx_type(f"b{type.bits}"), bits)
-    else:
-        f.assign(target, ptx_type(f"b{type.bits}") if type.bits > 1 else type, f.bits(source, type))
+        f.assign(target, whole, bits)
 
 
-@form("selp", r"\.(?P<type>[bus](?:16|32|64)|f32|f64)")
+_SELECTED = r"\.(?P<type>[bus](?:16|32|64)|f32|f64)"
+
+
+@form("selp", _SELECTED)
+@form("slct", rf"(?P<ftz>\.ftz)?{_SELECTED}\.(?P<by>s32|f32)")
 def select(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    """Select by a predicate, or by the sign of a number."""
     type = type_of(m)
-    a, b = f.bits(i.operands[1], type), f.bits(i.operands[2], type)
-    result = f.temporary(f"select i1 {f.value(i.operands[3], 'pred')}, {type.integer} {a}, {type.integer} {b}")
-    f.assign(i.operands[0], ptx_type(f"b{type.bits}"), result)
-
-
-@form("slct", r"(?P<ftz>\.ftz)?\.(?P<type>[bus](?:16|32|64)|f32|f64)\.(?P<by>s32|f32)")
-def select_by_sign(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = type_of(m)
-    a, b = f.bits(i.operands[1], type), f.bits(i.operands[2], type)
-    c = f.value(i.operands[3], m["by"] or "")
-    if m["ftz"]:
-        c = f.call("flush_f32", c)
-    test = f"icmp sge i32 {c}, 0" if m["by"] == "s32" else f"fcmp oge float {c}, 0.0"
-    result = f.temporary(f"select i1 {f.temporary(test)}, {type.integer} {a}, {type.integer} {b}")
+    a, b, condition = (
+        f.bits(i.operands[1], type),
+        f.bits(i.operands[2], type),
+        f.value(i.operands[3], m.get("by") or "pred"),
+    )
+    if m.get("ftz"):
+        condition = f.call("flush_f32", condition)
+    if m.get("by"):
+        condition = f.temporary(
+            f"icmp sge i32 {condition}, 0" if m["by"] == "s32" else f"fcmp oge float {condition}, 0.0"
+        )
+    result = f.temporary(f"select i1 {condition}, {type.integer} {a}, {type.integer} {b}")
     f.assign(i.operands[0], ptx_type(f"b{type.bits}"), result)
 
 
 _SIGNED = {"lo": "ult", "ls": "ule", "hi": "ugt", "hs": "uge"}
-_FLOAT = {
-    "equ": "ueq",
-    "neu": "une",
-    "ltu": "ult",
-    "leu": "ule",
-    "gtu": "ugt",
-    "geu": "uge",
-    "num": "ord",
-    "nan": "uno",
-}
+_FLOAT = {f"{test}u": f"u{test}" for test in ("eq", "ne", "lt", "le", "gt", "ge")} | {"num": "ord", "nan": "uno"}
 _COMPARISON = r"\.(?P<test>eq|ne|lt|le|gt|ge|lo|ls|hi|hs|equ|neu|ltu|leu|gtu|geu|num|nan)"
 _COMBINED = r"(?:\.(?P<combine>and|or|xor))?(?P<ftz>\.ftz)?"
 _COMPARED = r"\.(?P<type>[bus](?:16|32|64)|f16|f32|f64|bf16)"

@@ -136,29 +136,6 @@ def bfi_u32(a: u32, b: u32, position: u32, length: u32) -> u32:
 
 
 @native
-def bmsk(a: u32, b: u32) -> u32:
-    if a > 31 or b == 0:
-        return 0
-    mask = ~u32(0)
-    if b < 32:
-        mask = (u32(1) << b) - 1
-    return mask << a
-
-
-@native
-def szext_u32(a: u32, b: u32) -> u32:
-    return a if b > 31 else a & ((u32(1) << (b & 31)) - 1)
-
-
-@native
-def szext_s32(a: u32, b: u32) -> u32:
-    if b > 31:
-        return a
-    count = i32(32) - i32(b)
-    return u32(0) if count == 32 else u32((i32(a) << (count & 31)) >> (count & 31))
-
-
-@native
 def fns_u32(mask: u32, base: u32, offset: i32) -> u32:
     """The position of the offset-th set bit at or above (below, if negative) *base*."""
     if base > 31:
@@ -180,13 +157,13 @@ def fns_u32(mask: u32, base: u32, offset: i32) -> u32:
 @native
 def shf_l(a: u32, b: u32, c: u32) -> u32:
     wide = u64(b) << 32 | u64(a)
-    return u32((wide << u64(c if c < 32 else u32(32))) >> 32)
+    return u32((wide << u64(c)) >> 32)
 
 
 @native
 def shf_r(a: u32, b: u32, c: u32) -> u32:
     wide = u64(b) << 32 | u64(a)
-    return u32(wide >> u64(c if c < 32 else u32(32)))
+    return u32(wide >> u64(c))
 
 
 @native
@@ -203,25 +180,16 @@ def prmt(a: u32, b: u32, c: u32) -> u32:
 
 
 @native
-def byte_of(a: u32, k: u32, signed: bool) -> i32:
-    byte = i32(a >> (k * 8) & 255)
-    return byte - 256 if signed and byte > 127 else byte
+def part(a: u32, k: u32, bits: u32, signed: bool) -> i32:
+    """Return the k-th of the numbers of so many *bits* that *a* holds."""
+    top = a << (32 - bits - k * bits)
+    return i32(top) >> i32(32 - bits) if signed else i32(top >> (32 - bits))
 
 
 @native
-def dp4a(a: u32, b: u32, c: u32, a_signed: bool, b_signed: bool) -> u32:
+def dot(a: u32, b: u32, c: u32, a_signed: bool, b_signed: bool, count: u32, first: u32) -> u32:
+    """Return the sum of *c* and *count* products: of numbers of *a*, and of bytes of *b* from the *first* on."""
     result = c
-    for k in range(u32(4)):
-        result += u32(byte_of(a, k, a_signed) * byte_of(b, k, b_signed))
-    return result
-
-
-@native
-def dp2a(a: u32, b: u32, c: u32, a_signed: bool, b_signed: bool, high: bool) -> u32:
-    result = c
-    for k in range(u32(2)):
-        half = i32(a >> (k * 16) & 0xFFFF)
-        if a_signed and half > 0x7FFF:
-            half -= 0x10000
-        result += u32(half * byte_of(b, k + 2 if high else k, b_signed))
+    for k in range(count):
+        result += u32(part(a, k, 32 // count, a_signed) * part(b, k + first, 8, b_signed))
     return result

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 
 from .parser import Function, Text, Variable, parse
 
-_WORD = re.compile(r"[A-Za-z_$][\w$]*")
-
 
 class LinkedTexts:
     """The functions and variables of *texts*. Names that are not visible belong to their text alone."""
@@ -61,28 +59,18 @@ class LinkedTexts:
             if id(function) in found:
                 continue
             found[id(function)] = function
-            for instruction in function.code:
-                if instruction.opcode.startswith("call"):
-                    target = next((o for o in instruction.operands if not o.startswith("(")), "")
-                    calls_pointers |= target in function.registers
-                for name in self.list_names(instruction.operands):
-                    other = self.find_function(function.text, name)
-                    if other is not None and not other.is_entry:
-                        pending.append(other)
+            calls = (i.operands for i in function.code if i.opcode.startswith("call"))
+            calls_pointers |= any(operand in function.registers for operands in calls for operand in operands)
+            named = (self.find_function(function.text, name) for name in function.names)
+            pending += [other for other in named if other is not None and not other.is_entry]
             if calls_pointers and not pending:
                 pending = [f for f in self.list_addressed() if id(f) not in found]
         return list(found.values())
 
-    @staticmethod
-    def list_names(operands: Sequence[str]) -> Iterator[str]:
-        for operand in operands:
-            if operand[0] != "%":
-                yield from _WORD.findall(operand)
-
     def list_addressed(self) -> Iterator[Function]:
         """Yield the functions whose addresses variables hold."""
         for text, variable in self.variables:
-            for name in self.list_names(variable.initial):
+            for name in re.findall(r"[A-Za-z_$][\w$]*", " ".join(variable.initial)):
                 function = self.find_function(text, name)
                 if function is not None:
                     yield function

@@ -14,7 +14,6 @@ from . import (  # noqa: F401
     float_forms,
     integer_forms,
     matrix_forms,
-    mbarrier_forms,
     memory_forms,
     synchronisation_forms,
 )
@@ -24,7 +23,6 @@ from .native import list_texts
 from .parser import Instruction
 from .program import Program
 from .ptx_types import ptx_type
-from .special_registers import special_register
 from .state import Block, Error, Launch, Thread
 
 _STACK_RESERVE = 16384  # for what a function calls besides itself
@@ -33,9 +31,6 @@ _ENDS = ("bra", "ret", "exit", "trap", "brx")
 
 class FunctionLowering(FunctionBuilder):
     """Lowers one function."""
-
-    def special_register(self, name: str) -> tuple[str, int] | None:
-        return special_register(self, name)
 
     def lower(self) -> str:
         """Return the text of the function."""
@@ -138,15 +133,7 @@ class FunctionLowering(FunctionBuilder):
             head += self.stack_check()
         else:
             head.append(' br label %"begin"')
-        signature = ", ".join(
-            ["ptr %thread"]
-            + [
-                f'ptr %"{kind}.{v.name}"'
-                for kind, variables in (("p", function.parameters), ("q", function.results))
-                for v in variables
-                if not function.is_entry
-            ]
-        )
+        signature = ", ".join(["ptr %thread", *(f"ptr {pointer}" for pointer in self.passed.values())])
         name = self.program.function_symbol(function)
         linkage = "" if function.is_entry else "internal "
         lines = [f"define {linkage}void {name}({signature}) nounwind {{", *head, '"begin":', *self.lines, "}"]

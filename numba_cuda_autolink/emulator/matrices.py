@@ -9,18 +9,19 @@ registers that come of it. For a product: the registers of the result, of A, of 
 
 from __future__ import annotations
 
-from .floats import NEAREST, narrow_f16, widen_bf16, widen_f16
+from .floats import NEAREST, widen_bf16, widen_f16
 from .native import f32, f64, i32, native, u32, u64
 from .state import Thread
 
 RESULT, FIRST, SECOND, ADDEND, RECORD_BYTES = 0, 64, 128, 192, 256
-HALF, BFLOAT, TF32, DOUBLE, SIGNED_BYTE, BYTE = range(6)
+SIGNED_BYTE, BYTE, HALF, BFLOAT, DOUBLE, TF32, SINGLE, WORD = range(8)
 
 
-@native(inline=False)
-def gather_matrix(first: u64, lanes: u32, transposed: bool):
+@native
+def gather_matrix(first: u64) -> u64:
     """Lane 8 k + r holds the address of row r of matrix k; lane l gets 2 elements of row l / 4 from 2 (l mod 4) on."""
-    count = u32(load_u64(first, Thread.B))
+    count = u32(load_u64(first, Thread.B)) & 7
+    transposed = load_u64(first, Thread.B) & 8 != 0
     for lane in range(u32(32)):
         mine = load_u64(first + u64(lane) * Thread.BYTES, Thread.A)
         for matrix in range(count):
@@ -34,20 +35,21 @@ def gather_matrix(first: u64, lanes: u32, transposed: bool):
                 holder = load_u64(first + u64(matrix * 8 + row) * Thread.BYTES, Thread.A)
                 word |= u32(load_u16(load_u64(holder, 0), u64(column) * 2)) << (half * 16)
             store_u32(mine, u64(8 + matrix * 4), word)
+    return 0
 
 
 @native
 def element_bytes(kind: u32) -> u32:
     if kind == DOUBLE:
         return 8
-    if kind == TF32:
+    if kind >= TF32:
         return 4
-    return u32(1) if kind >= SIGNED_BYTE else u32(2)
+    return u32(1) if kind <= BYTE else u32(2)
 
 
 @native
 def element(address: u64, index: u32, kind: u32) -> f64:
-    """Return element *index* of a lane's part of A or B."""
+    """Return element *index* of a lane's part of A, B or C."""
     at = u64(index) * u64(element_bytes(kind))
     if kind == DOUBLE:
         return load_f64(address, at)
@@ -57,6 +59,10 @@ def element(address: u64, index: u32, kind: u32) -> f64:
         return f64(widen_bf16(load_u16(address, at)))
     if kind == TF32:
         return f64(bits_f32(load_u32(address, at) & 0xFFFFE000))
+    if kind == SINGLE:
+        return f64(load_f32(address, at))
+    if kind == WORD:
+        return f64(load_i32(address, at))
     if kind == SIGNED_BYTE:
         return f64(i32(load_i8(address, at)))
     return f64(u32(load_u8(address, at)))
@@ -76,8 +82,8 @@ def owner(row: u32, column: u32, group: u32, tall: bool) -> u64:
     return u64(lane) | u64(index) << 32
 
 
-@native(inline=False)
-def multiply_matrices(first: u64, lanes: u32):
+@native
+def multiply_matrices(first: u64) -> u64:
     """Compute A B + C for A of m x k, B of k x n; m, n, k and the kinds are in B of the first lane's record."""
     shape = load_u64(first, Thread.B)
     m = u32(shape & 255)
@@ -94,15 +100,7 @@ def multiply_matrices(first: u64, lanes: u32):
             place = owner(row, column, 2, m > 8)
             mine = load_u64(first + (place & 0xFFFFFFFF) * Thread.BYTES, Thread.A)
             at = place >> 32
-            total = f64(0.0)
-            if result_kind == DOUBLE:
-                total = load_f64(mine, ADDEND + at * 8)
-            elif result_kind == HALF:
-                total = f64(widen_f16(load_u16(mine, ADDEND + at * 2)))
-            elif result_kind == TF32:
-                total = f64(load_f32(mine, ADDEND + at * 4))
-            else:
-                total = f64(load_i32(mine, ADDEND + at * 4))
+            total = element(mine + ADDEND, u32(at), result_kind)
             for inner in range(k):
                 a_place = owner(row, inner, group, m > 8)
                 b_place = owner(column, inner, group, False)
@@ -114,10 +112,11 @@ def multiply_matrices(first: u64, lanes: u32):
                 store_f64(mine, RESULT + at * 8, total)
             elif result_kind == HALF:
                 store_u16(mine, RESULT + at * 2, narrow_f16(total, NEAREST))
-            elif result_kind == TF32:
+            elif result_kind == SINGLE:
                 store_f32(mine, RESULT + at * 4, f32(total))
             else:
                 store_u32(mine, RESULT + at * 4, low_word(total))
+    return 0
 
 
 @native

@@ -30,45 +30,42 @@ class Allocation:
         return self.address + self.nbytes
 
 
-class _Table:
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
-        self.starts: list[int] = []
-        self.allocations: list[Allocation] = []
-        self.buffers: dict[int, np.ndarray] = {}
-        self.quarantine: list[tuple[Allocation, np.ndarray | None]] = []
-        self.packed: np.ndarray | None = None
-
-    def add(self, allocation: Allocation) -> None:
-        with self.lock:
-            k = bisect.bisect_left(self.starts, allocation.address)
-            if k < len(self.starts) and self.starts[k] == allocation.address:
-                self.allocations[k] = max(self.allocations[k], allocation, key=lambda a: a.nbytes)
-            else:
-                self.starts.insert(k, allocation.address)
-                self.allocations.insert(k, allocation)
-            self.packed = None
-
-    def remove(self, address: int) -> Allocation:
-        with self.lock:
-            k = bisect.bisect_left(self.starts, address)
-            if k == len(self.starts) or self.starts[k] != address:
-                raise ValueError(f"No memory begins at {address:#x}: it was never allocated, or is freed already")
-            del self.starts[k]
-            self.packed = None
-            return self.allocations.pop(k)
-
-    def pack(self) -> np.ndarray:
-        """Return pairs of address and end, sorted."""
-        with self.lock:
-            if self.packed is None:
-                pairs = [(a.address, a.end) for a in self.allocations if a.nbytes]
-                self.packed = np.array(pairs or [(0, 0)], np.uint64)
-            return self.packed
+_lock = threading.RLock()
+_starts: list[int] = []
+_allocations: list[Allocation] = []  # in the order of their addresses, as _starts
+_buffers: dict[int, np.ndarray] = {}
+_quarantine: list[tuple[Allocation, np.ndarray | None]] = []
+_packed: list[np.ndarray] = []  # what pack_table returned, until the table changes
 
 
-_table = _Table()
-pack_table = _table.pack
+def _add(allocation: Allocation) -> None:
+    with _lock:
+        k = bisect.bisect_left(_starts, allocation.address)
+        if k < len(_starts) and _starts[k] == allocation.address:
+            _allocations[k] = max(_allocations[k], allocation, key=lambda a: a.nbytes)
+        else:
+            _starts.insert(k, allocation.address)
+            _allocations.insert(k, allocation)
+        _packed.clear()
+
+
+def _remove(address: int, is_known: bool = True) -> Allocation:
+    """Take the allocation that begins at *address* from the table, and return it as freed."""
+    k = bisect.bisect_left(_starts, address)
+    if k == len(_starts) or _starts[k] != address or not is_known:
+        raise ValueError(f"No memory begins at {address:#x}: it was never allocated, or is freed already")
+    del _starts[k]
+    _packed.clear()
+    return replace(_allocations.pop(k), freed=True)
+
+
+def pack_table() -> np.ndarray:
+    """Return pairs of address and end, sorted."""
+    with _lock:
+        if not _packed:
+            pairs = [(a.address, a.end) for a in _allocations if a.nbytes]
+            _packed.append(np.array(pairs or [(0, 0)], np.uint64))
+        return _packed[0]
 
 
 def allocate(nbytes: int, *, label: str = "") -> int:
@@ -80,33 +77,30 @@ def allocate(nbytes: int, *, label: str = "") -> int:
     address = -(-(buffer.ctypes.data + _GUARD) // _ALIGNMENT) * _ALIGNMENT
     offset = address - buffer.ctypes.data
     buffer[offset : offset + nbytes] = _PATTERN
-    with _table.lock:
-        _table.buffers[address] = buffer
-        _table.add(Allocation(address, nbytes, label))
+    with _lock:
+        _buffers[address] = buffer
+        _add(Allocation(address, nbytes, label))
     return address
 
 
 def free(address: int) -> None:
     """Give up what `allocate` returned; a kernel that still uses it is stopped."""
-    with _table.lock:
-        if address not in _table.buffers:
-            raise ValueError(f"No memory begins at {address:#x}: it was never allocated, or is freed already")
-        allocation = _table.remove(address)
-        _table.quarantine.append((replace(allocation, freed=True), _table.buffers.pop(address)))
-        held = sum(a.nbytes for a, _ in _table.quarantine)
-        while held > _QUARANTINE_BYTES and len(_table.quarantine) > 1:
-            held -= _table.quarantine.pop(0)[0].nbytes
+    with _lock:
+        _quarantine.append((_remove(address, address in _buffers), _buffers.pop(address)))
+        held = sum(a.nbytes for a, _ in _quarantine)
+        while held > _QUARANTINE_BYTES and len(_quarantine) > 1:
+            held -= _quarantine.pop(0)[0].nbytes
 
 
 def register(address: int, nbytes: int, label: str = "") -> None:
     """Let kernels touch memory that someone else owns."""
-    _table.add(Allocation(int(address), int(nbytes), label))
+    _add(Allocation(int(address), int(nbytes), label))
 
 
 def unregister(address: int) -> None:
     """Forget what `register` was told."""
-    with _table.lock:
-        _table.quarantine.append((replace(_table.remove(int(address)), freed=True), None))
+    with _lock:
+        _quarantine.append((_remove(int(address)), None))
 
 
 def find(address: int) -> Allocation | None:
@@ -114,12 +108,12 @@ def find(address: int) -> Allocation | None:
 
     Freed memory may have been given to another array: next to that, it is no longer the freed memory.
     """
-    with _table.lock:
-        k = bisect.bisect_right(_table.starts, address) - 1
-        if k >= 0 and address < _table.allocations[k].end:
-            return _table.allocations[k]
+    with _lock:
+        k = bisect.bisect_right(_starts, address) - 1
+        if k >= 0 and address < _allocations[k].end:
+            return _allocations[k]
         near = find_nearest(address)
-        for allocation, _ in reversed(_table.quarantine):
+        for allocation, _ in reversed(_quarantine):
             if allocation.address <= address < max(allocation.end, allocation.address + 1):
                 return None if near is not None and _is_within(near, allocation, address) else allocation
     return None
@@ -133,12 +127,23 @@ def _is_within(near: Allocation, freed: Allocation, address: int) -> bool:
 
 def find_nearest(address: int) -> Allocation | None:
     """Return the memory in use that is nearest to *address*."""
-    with _table.lock:
-        k = bisect.bisect_right(_table.starts, address)
-        near = [a for a in _table.allocations[max(0, k - 1) : k + 1] if a.nbytes]
+    with _lock:
+        k = bisect.bisect_right(_starts, address)
+        near = [a for a in _allocations[max(0, k - 1) : k + 1] if a.nbytes]
         return min(near, key=lambda a: max(a.address - address, address - a.end), default=None)
 
 
 def word_at(address: int) -> int:
     """Return the 64 bits at *address*."""
     return ctypes.c_uint64.from_address(address).value
+
+
+def half_at(address: int) -> int:
+    """Return the 32 bits at *address*."""
+    return ctypes.c_uint32.from_address(address).value
+
+
+def put(record: int, bits: int, values: dict[int, int]) -> None:
+    """Write *values* of 32 or 64 *bits* into the *record* at an address; their keys are offsets."""
+    for offset, value in values.items():
+        {32: ctypes.c_uint32, 64: ctypes.c_uint64}[bits].from_address(record + offset).value = value

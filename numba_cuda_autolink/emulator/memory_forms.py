@@ -106,9 +106,10 @@ def map_shared_address(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None
 
 @form("prefetch prefetchu", r"(?:\.(?:global|local))?\.(?:L1|L2)(?:::evict_(?:last|normal))?")
 @form("discard applypriority", r"(?:\.global)?\.L2(?:::evict_normal)?")
-@form("createpolicy", r".*")
+@form("createpolicy brkpt pmevent griddepcontrol setmaxnreg", r".*")
+@form("cp", r"\.async\.(?:commit_group|wait_group|wait_all)")
 def no_effect(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    """Hints to caches."""
+    """Nothing to do: caches need no hints, and copies happened at once."""
 
 
 @form("cp", rf"\.async\.(?:ca|cg)\.shared(?:::cta)?\.global{_CACHE}")
@@ -133,8 +134,3 @@ def copy_asynchronously(f: FunctionBuilder, i: Instruction, m: Modifiers) -> Non
     f.emit(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)")
     f.emit(f"br label %{done}")
     f.start_block(done)
-
-
-@form("cp", r"\.async\.(?:commit_group|wait_group|wait_all)")
-def wait_for_copies(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    """Copies happened at once."""

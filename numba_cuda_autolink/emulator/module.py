@@ -6,25 +6,23 @@ from __future__ import annotations
 import ctypes
 import json
 import re
-import struct
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from . import memory
-from .cache import fetch_object, store_object
 from .checks import Checks
-from .compiler import NativeCode, compile_text, describe_machine
+from .compiler import NativeCode, compile_text, describe_machine, fetch_object, store_object
 from .diagnosis import Size
 from .errors import PTXSyntaxError
 from .launcher import launch
 from .linked_texts import LinkedTexts
 from .lowering import lower_program
-from .parser import Function, parse_integer
-from .program import Program, parameter_offsets
+from .parser import Function, parse_constant
+from .program import Program
 from .ptx_types import ptx_type
 from .state import FIRST_FUNCTION_ADDRESS
 
@@ -56,32 +54,24 @@ class Module:
 
     def __init__(self, ptx: Sequence[str], *, name: str = "", checks: Checks | None = None):
         self.name, self.checks = name, checks or Checks()
-        self.texts = [
-            text.decode() if isinstance(text, bytes) else text
-            for text in ([ptx] if isinstance(ptx, (str, bytes)) else ptx)
-        ]
+        self.texts = [text.decode() if isinstance(text, bytes) else text for text in ptx]
         self.linked = LinkedTexts(self.texts)
         self._addresses = np.zeros(max(1, len(self.linked.variables)), np.uint64)
         entries = [f for f in self.linked.functions if f.is_entry]
-        self._kernels = {f.name: Kernel(self, f) for f in entries}
+        self.kernels = {f.name: Kernel(self, f) for f in entries}
         weakref.finalize(self, _free_all, self._addresses)
         self._allocate_used()
 
-    @property
-    def kernels(self) -> Mapping[str, Kernel]:
-        return self._kernels
-
-    @property
-    def variables(self) -> Mapping[str, Variable]:
-        """The global and constant variables by name; one that no code uses gets its memory when it is asked for."""
-        return _Variables(self)
+    def find_variable(self, name: str) -> Variable | None:
+        """Return the global or constant variable *name*; one that no code uses gets its memory now."""
+        found = [(text, v) for text, v in self.linked.variables if v.name == name]
+        return Variable(self.allocate((found[-1][0], name)), found[-1][1].nbytes) if found else None
 
     def _allocate_used(self) -> None:
         """Give memory to the variables that code names."""
         for function in self.linked.functions:
-            for instruction in function.code:
-                for name in self.linked.list_names(instruction.operands):
-                    self.allocate(self._key(function.text, name))
+            for name in function.names:
+                self.allocate(self._key(function.text, name))
 
     def allocate(self, key: tuple[int, str] | None) -> int:
         """Return the address of the variable *key* (text and name), which has its initial value when it is new."""
@@ -104,21 +94,13 @@ class Module:
 
     def _initial_content(self, text: int, type_name: str, words: Sequence[str]) -> bytes:
         type = ptx_type(type_name)
-        content = b""
+        content = []
         for word in words:
-            number = parse_integer(word)
-            if number is None and (found := re.fullmatch(r"0([fFdD])([\da-fA-F]+)", word)):
-                number = int(found[2], 16)
-                if found[1] in "fF" and type.name == "f64":
-                    number = int.from_bytes(
-                        struct.pack("<d", struct.unpack("<f", number.to_bytes(4, "little"))[0]), "little"
-                    )
-            if number is None and type.kind == "f" and re.fullmatch(r"-?\d*\.?\d+(?:[eE][-+]?\d+)?", word):
-                number = int.from_bytes(struct.pack("<f" if type.bits == 32 else "<d", float(word)), "little")
+            number = parse_constant(word, type)
             if number is None:
-                number = self._symbol_value(text, word)
-            content += (number & (1 << type.bits) - 1).to_bytes(type.nbytes, "little")
-        return content
+                number = self._symbol_value(text, word) & (1 << type.bits) - 1
+            content.append(number.to_bytes(type.nbytes, "little"))
+        return b"".join(content)
 
     def _symbol_value(self, text: int, word: str) -> int:
         found = re.fullmatch(r"(?:generic\s*\(\s*([\w$]+)\s*\)|([\w$]+))\s*(?:([+-])\s*(\d+))?", word)
@@ -132,22 +114,6 @@ class Module:
         if function is None:
             raise PTXSyntaxError(f"The initial value of a variable names {name}, which is not defined")
         return FIRST_FUNCTION_ADDRESS + 16 * self.linked.function_numbers[id(function)]
-
-
-class _Variables(Mapping[str, Variable]):
-    def __init__(self, module: Module):
-        self._module = module
-        self._keys = {name: (text, name) for text, name in module.linked.variable_numbers}
-
-    def __getitem__(self, name: str) -> Variable:
-        number = self._module.linked.variable_numbers[self._keys[name]]
-        return Variable(self._module.allocate(self._keys[name]), self._module.linked.variables[number][1].nbytes)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._keys)
-
-    def __len__(self) -> int:
-        return len(self._keys)
 
 
 def _free_all(addresses: np.ndarray) -> None:
@@ -180,7 +146,7 @@ class Kernel:
     @property
     def parameters(self) -> tuple[tuple[int, int], ...]:
         """Offset and size of each parameter in the packed buffer."""
-        offsets, _ = parameter_offsets(self._function)
+        offsets, _ = self._function.parameter_offsets
         return tuple((offsets[each.name], each.nbytes) for each in self._function.parameters)
 
     def _compile(self) -> NativeCode:

@@ -5,9 +5,8 @@ A function marked `native` has annotated parameters, and variables with one type
 decides. It may contain assignments, ``if``, ``while``, ``for … in range``, ``for … in bits``, ``return``,
 integer, floating and boolean expressions (integers wrap around; ``and`` and ``or`` stop early), casts (``u64(x)``), the
 operations of `_OPERATIONS`, ``load_u32(address, offset)``, ``store_u32(address, offset, value)`` and calls of other
-native functions. `native_for` makes
-one function for each of several types, which ``T`` stands for. Addresses are of type ``u64``. Constants are module
-globals. A function without ``return`` type returns nothing.
+native functions. `native_for` makes one function for each of several types, which ``T`` stands for. Addresses are of
+type ``u64``. Constants are module globals. A function without ``return`` type returns nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import struct
 import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 u8 = int
 u16 = int
@@ -32,8 +31,8 @@ i64 = int
 f32 = float
 f64 = float
 
-_LLVM = {"bool": "i1", "f32": "float", "f64": "double", "None": "void", "u128": "i128", "i128": "i128"}
-_LLVM.update({f"{sign}{bits}": f"i{bits}" for sign in "ui" for bits in (8, 16, 32, 64)})
+LLVM = {"bool": "i1", "f32": "float", "f64": "double", "None": "void", "u128": "i128", "i128": "i128"}
+LLVM.update({f"{sign}{bits}": f"i{bits}" for sign in "ui" for bits in (8, 16, 32, 64)})
 _INTEGER = {"Add": "add", "Sub": "sub", "Mult": "mul", "BitAnd": "and", "BitOr": "or", "BitXor": "xor", "LShift": "shl"}
 _FLOAT = {"Add": "fadd", "Sub": "fsub", "Mult": "fmul", "Div": "fdiv"}
 _COMPARE = {"Eq": "eq", "NotEq": "ne", "Lt": "lt", "LtE": "le", "Gt": "gt", "GtE": "ge"}
@@ -134,8 +133,8 @@ def list_texts(names: Iterable[str], *, runtime: bool) -> tuple[list[str], set[s
         seen.add(name)
         compiled = compile_native(name)
         if not runtime and not _functions[name].inline:
-            types = ", ".join(_LLVM[t] for t in compiled.parameters)
-            declarations.add(f'declare {_LLVM[compiled.returns]} @"{_functions[name].symbol}"({types})')
+            types = ", ".join(LLVM[t] for t in compiled.parameters)
+            declarations.add(f'declare {LLVM[compiled.returns]} @"{_functions[name].symbol}"({types})')
             continue
         texts.append(compiled.text)
         declarations.update(compiled.declarations)
@@ -148,24 +147,15 @@ def list_runtime_functions() -> list[str]:
     return [name for name, function in _functions.items() if not function.inline]
 
 
-def llvm_type(native_type: str) -> str:
-    return _LLVM[native_type]
+class _Value(NamedTuple):
+    text: str
+    type: str
 
 
-class _Value:
-    __slots__ = ("text", "type")
-
-    def __init__(self, text: str, type: str):
-        self.text, self.type = text, type
-
-
-class _Literal:
+class _Literal(NamedTuple):
     """A constant of Python whose type the other operand decides."""
 
-    __slots__ = ("number",)
-
-    def __init__(self, number: int | float):
-        self.number = number
+    number: int | float
 
 
 class _Translator:
@@ -187,16 +177,14 @@ class _Translator:
         self.returns = returns
         for argument, type in zip(arguments, types, strict=True):
             self._declare(argument.arg, type)
-            self.emit(f"store {_LLVM[type]} %a.{argument.arg}, ptr %v.{argument.arg}")
+            self.emit(f"store {LLVM[type]} %a.{argument.arg}, ptr %v.{argument.arg}")
         self._statements(self.tree.body)
         self.emit("ret void" if returns == "None" else "unreachable")
-        parameters = ", ".join(f"{_LLVM[t]} %a.{a.arg}" for a, t in zip(arguments, types, strict=True))
+        parameters = ", ".join(f"{LLVM[t]} %a.{a.arg}" for a, t in zip(arguments, types, strict=True))
         linkage, inline = ("internal ", "inlinehint") if self.function.inline else ("", "noinline")
         if self.function.inline and len(self.lines) < _FEW_LINES:
             inline = "alwaysinline"
-        text = (
-            f'define {linkage}{_LLVM[returns]} @"{self.function.symbol}"({parameters}) {inline} nounwind {{\nentry:\n'
-        )
+        text = f'define {linkage}{LLVM[returns]} @"{self.function.symbol}"({parameters}) {inline} nounwind {{\nentry:\n'
         text += "\n".join([*self.entry, *self.lines]) + "\n}\n"
         return _Compiled(text, returns, tuple(types), tuple(sorted(self.calls)), tuple(sorted(self.declarations)))
 
@@ -214,7 +202,7 @@ class _Translator:
 
     def _declare(self, name: str, type: str) -> None:
         self.variables[name] = type
-        self.entry.append(f" %v.{name} = alloca {_LLVM[type]}")
+        self.entry.append(f" %v.{name} = alloca {LLVM[type]}")
 
     def fail(self, node: ast.AST, why: str) -> Exception:
         return TypeError(f"native function {self.function.name}: {why}: {ast.unparse(node)}")
@@ -237,12 +225,6 @@ class _Translator:
         assert isinstance(target, ast.Name)
         self._store(target.id, self.expression(statement.value), statement)
 
-    def _annassign(self, statement: ast.AnnAssign) -> None:
-        assert isinstance(statement.target, ast.Name) and statement.value is not None
-        if statement.target.id not in self.variables:
-            self._declare(statement.target.id, ast.unparse(statement.annotation))
-        self._store(statement.target.id, self.expression(statement.value), statement)
-
     def _augassign(self, statement: ast.AugAssign) -> None:
         assert isinstance(statement.target, ast.Name)
         name = ast.Name(statement.target.id, ast.Load())
@@ -254,7 +236,7 @@ class _Translator:
                 value = self.typed(value, "bool" if isinstance(value.number, bool) else "i64", node)
             self._declare(name, value.type)
         value = self.typed(value, self.variables[name], node)
-        self.emit(f"store {_LLVM[value.type]} {value.text}, ptr %v.{name}")
+        self.emit(f"store {LLVM[value.type]} {value.text}, ptr %v.{name}")
 
     def _if(self, statement: ast.If) -> None:
         yes, no, end = self.label(), self.label(), self.label()
@@ -299,7 +281,7 @@ class _Translator:
             self.emit("ret void")
         else:
             value = self.typed(self.expression(statement.value), self.returns, statement)
-            self.emit(f"ret {_LLVM[value.type]} {value.text}")
+            self.emit(f"ret {LLVM[value.type]} {value.text}")
         self.lines.append(f"{self.label()}:")
 
     # Expressions
@@ -326,7 +308,7 @@ class _Translator:
     def _name_value(self, node: ast.Name) -> _Value | _Literal:
         if node.id in self.variables:
             type = self.variables[node.id]
-            return _Value(self.temporary(f"load {_LLVM[type]}, ptr %v.{node.id}"), type)
+            return _Value(self.temporary(f"load {LLVM[type]}, ptr %v.{node.id}"), type)
         number = self.function.python.__globals__.get(node.id)
         if not isinstance(number, (int, float)):
             raise self.fail(node, "not a variable or a number")
@@ -341,7 +323,7 @@ class _Translator:
         kind = type(node.op).__name__
         if isinstance(value, _Literal):
             return _Literal(-value.number if kind == "USub" else ~int(value.number))
-        name = _LLVM[value.type]
+        name = LLVM[value.type]
         if kind == "Not":
             return _Value(self.temporary(f"xor i1 {value.text}, true"), "bool")
         if kind == "Invert":
@@ -371,7 +353,7 @@ class _Translator:
         else:
             names = {"RShift": ("lshr", "ashr"), "FloorDiv": ("udiv", "sdiv"), "Mod": ("urem", "srem")}
             operation = names[kind][signed]
-        return _Value(self.temporary(f"{operation} {_LLVM[a.type]} {a.text}, {b.text}"), a.type)
+        return _Value(self.temporary(f"{operation} {LLVM[a.type]} {a.text}, {b.text}"), a.type)
 
     def _compare_value(self, node: ast.Compare) -> _Value:
         (comparator,), (operator,) = node.comparators, node.ops
@@ -381,7 +363,7 @@ class _Translator:
             test = f"fcmp {'une' if kind == 'ne' else 'o' + kind}"
         else:
             test = "icmp " + (kind if kind in ("eq", "ne") else ("s" if a.type[0] == "i" else "u") + kind)
-        return _Value(self.temporary(f"{test} {_LLVM[a.type]} {a.text}, {b.text}"), "bool")
+        return _Value(self.temporary(f"{test} {LLVM[a.type]} {a.text}, {b.text}"), "bool")
 
     def _boolop_value(self, node: ast.BoolOp) -> _Value:
         stops = isinstance(node.op, ast.Or)
@@ -403,7 +385,7 @@ class _Translator:
         a, b = self._pair(node.body, node.orelse, node)
         if isinstance(a, _Literal):
             raise self.fail(node, "cast one of the constants")
-        name = _LLVM[a.type]
+        name = LLVM[a.type]
         return _Value(self.temporary(f"select i1 {condition}, {name} {a.text}, {name} {b.text}"), a.type)
 
     # Calls
@@ -412,13 +394,13 @@ class _Translator:
         assert isinstance(node.func, ast.Name)
         name = node.func.id
         values = [self.expression(a) for a in node.args]
-        if name in _LLVM:
+        if name in LLVM:
             return self._cast(values[0], name, node)
         if name.startswith(("load_", "store_")):
             return self._access(name, values, node)
         if name.startswith("bits_"):
             to = name[5:]
-            return _Value(self.temporary(f"bitcast {_LLVM[values[0].type]} {values[0].text} to {_LLVM[to]}"), to)
+            return _Value(self.temporary(f"bitcast {LLVM[values[0].type]} {values[0].text} to {LLVM[to]}"), to)
         if name in _OPERATIONS:
             return self._intrinsic(name, values, node)
         if name == "atomic_add_u32":
@@ -447,7 +429,7 @@ class _Translator:
         if len(types) != len(values):
             raise self.fail(node, f"{len(values)} arguments where {len(types)} are expected")
         arguments = [self.typed(v, t, node) for v, t in zip(values, types, strict=True)]
-        text = f"call {_LLVM[returns]} {symbol}({', '.join(f'{_LLVM[a.type]} {a.text}' for a in arguments)})"
+        text = f"call {LLVM[returns]} {symbol}({', '.join(f'{LLVM[a.type]} {a.text}' for a in arguments)})"
         if returns == "None":
             self.emit(text)
             return _Value("", "None")
@@ -462,7 +444,7 @@ class _Translator:
 
     def _intrinsic(self, intrinsic: str, values: list[Any], node: ast.AST) -> _Value:
         type = next(v.type for v in values if isinstance(v, _Value))
-        name = _LLVM[type]
+        name = LLVM[type]
         suffix = {"float": "f32", "double": "f64"}.get(name, name)
         parameters = [name] * len(values)
         arguments = [f"{name} {self.typed(v, type, node).text}" for v in values]
@@ -475,7 +457,7 @@ class _Translator:
     def _cast(self, value: Any, to: str, node: ast.AST) -> _Value:
         if isinstance(value, _Literal):
             return self.typed(value, to, node)
-        source, llvm, target = value.type, _LLVM[value.type], _LLVM[to]
+        source, llvm, target = value.type, LLVM[value.type], LLVM[to]
         if llvm == target:
             return _Value(value.text, to)
         if source[0] == "f" and to[0] == "f":
@@ -495,15 +477,15 @@ class _Translator:
     def _address(self, base: Any, offset: Any, node: ast.AST) -> str:
         pointer = self.temporary(f"inttoptr i64 {self.typed(base, 'u64', node).text} to ptr")
         offset = self.typed(offset, "i64" if isinstance(offset, _Literal) else offset.type, node)
-        return self.temporary(f"getelementptr i8, ptr {pointer}, {_LLVM[offset.type]} {offset.text}")
+        return self.temporary(f"getelementptr i8, ptr {pointer}, {LLVM[offset.type]} {offset.text}")
 
     def _access(self, name: str, values: list[Any], node: ast.AST) -> _Value:
         """``load_T(address, offset)`` and ``store_T(address, offset, value)``."""
         operation, type = name.split("_")
         pointer = self._address(values[0], values[1], node)
         if operation == "load":
-            return _Value(self.temporary(f"load {_LLVM[type]}, ptr {pointer}, align 1"), type)
-        self.emit(f"store {_LLVM[type]} {self.typed(values[2], type, node).text}, ptr {pointer}, align 1")
+            return _Value(self.temporary(f"load {LLVM[type]}, ptr {pointer}, align 1"), type)
+        self.emit(f"store {LLVM[type]} {self.typed(values[2], type, node).text}, ptr {pointer}, align 1")
         return _Value("", "None")
 
 

@@ -3,20 +3,41 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from dataclasses import dataclass, field, replace
+import struct
+from collections import ChainMap
+from dataclasses import dataclass, field
 
 from .errors import PTXSyntaxError
-from .ptx_types import is_type, ptx_type
+from .ptx_types import PTXType, is_type, ptx_type
 
 _COMMENT = re.compile(r'"[^"\n]*"|/\*.*?\*/|//[^\n]*', re.S)
 _TOKEN = re.compile(r'"[^"]*"|[;{}]|[^;{}"]+')
+_OPERAND = re.compile(r"(?:[^,\[{(]|\[[^\]]*\]|\{[^}]*\}|\([^)]*\))+")
 _NAME = r"[A-Za-z_$%][\w$]*"
 _INTEGER = re.compile(r"-?(?:0[xX][\da-fA-F]+|0[bB][01]+|\d+)U?")
 _LABEL = re.compile(rf"\s*({_NAME})\s*:(?!:)")
 _INSTRUCTION = re.compile(r"(?:@(!?)\s*([\w%$]+)\s+)?([a-z][\w.:]*)\s*(.*)$", re.S)
 _LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:.*\binlined_at\s+(\d+)\s+(\d+)\s+(\d+))?", re.S)
 _HEADER = re.compile(r"\.(func|entry)\s*(\([^)]*\))?\s*([\w$%]+)\s*(\([^)]*\))?(.*)$", re.S)
+_WORD = re.compile(r"[A-Za-z_$][\w$]*")
+_FLOATS = {16: "<e", 32: "<f", 64: "<d"}
+
+
+def parse_constant(text: str, type: PTXType) -> int | None:
+    """Return the bits of the constant *text* as one of *type*, or None for what is not a constant."""
+    if found := re.fullmatch(r"0([fFdD])([\da-fA-F]+)", text):
+        code, bits = _FLOATS[32 if found[1] in "fF" else 64], int(found[2], 16)
+        if type.kind != "f" or code == _FLOATS[type.bits]:
+            return bits
+        (number,) = struct.unpack(code, bits.to_bytes(struct.calcsize(code), "little"))
+    elif type.kind == "f" and re.fullmatch(r"-?\d*\.?\d+(?:[eE][-+]?\d+)?", text):
+        number = float(text)
+    else:
+        integer = parse_integer(text)
+        return None if integer is None else integer & (1 << type.bits) - 1
+    return int.from_bytes(struct.pack(_FLOATS[type.bits], number), "little")
 
 
 def parse_integer(text: str) -> int | None:
@@ -84,6 +105,22 @@ class Function:
     local_variables: dict[str, Variable] = field(default_factory=dict)
     branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names in the operands of its code that are not registers."""
+        operands = (operand for instruction in self.code for operand in instruction.operands if operand[0] != "%")
+        return tuple(dict.fromkeys(name for operand in operands for name in _WORD.findall(operand)))
+
+    @functools.cached_property
+    def parameter_offsets(self) -> tuple[dict[str, int], int]:
+        """Where each parameter of a kernel begins in the packed buffer, and the bytes of all."""
+        offsets, end = {}, 0
+        for parameter in self.parameters:
+            end = -(-end // parameter.align) * parameter.align
+            offsets[parameter.name] = end
+            end += parameter.nbytes
+        return offsets, end
+
 
 @dataclass
 class Text:
@@ -99,19 +136,7 @@ class Text:
 
 def split_operands(text: str) -> list[str]:
     """Split *text* at the commas that no bracket encloses."""
-    if not any(c in text for c in "[{("):
-        return [part for part in map(str.strip, text.split(",")) if part]
-    parts, depth, start = [], 0, 0
-    for k, character in enumerate(text):
-        if character in "[{(":
-            depth += 1
-        elif character in "]})":
-            depth -= 1
-        elif character == "," and not depth:
-            parts.append(text[start:k].strip())
-            start = k + 1
-    parts.append(text[start:].strip())
-    return [part for part in parts if part]
+    return [part for part in map(str.strip, _OPERAND.findall(text)) if part]
 
 
 def parse_variable(text: str, default_space: str = "param") -> Variable:
@@ -220,27 +245,23 @@ class _Parser:
         return function
 
     def body(self, function: Function, text: str) -> None:
-        names: list[dict[str, str]] = [{}]
-        serials: list[int] = [0]
-        chains: list[tuple[int, tuple[int, ...]]] = []
-        count, buffer, depth, label = 0, "", 0, ""
+        """Parse the statements of *function*. What is declared in inner braces gets a name of its own."""
+        scope: ChainMap[str, str] = ChainMap({"@": ""})
+        statements: list[tuple[str, ChainMap[str, str], Location | None]] = []
+        buffer, depth, label, blocks = "", 0, "", 0
         location: Location | None = None
         for token in _TOKEN.findall(text):
             if token not in ";{}" and not depth:
                 buffer += token
                 while found := _LABEL.match(buffer):
-                    label = found[1]
-                    function.labels[label if len(serials) == 1 else f"{label}@{serials[-1]}"] = len(function.code)
+                    label = self.declare(found[1], scope)
+                    function.labels[label] = len(statements)
                     buffer = buffer[found.end() :]
             elif token == "{" and not buffer.strip():
-                count += 1
-                serials.append(count)
-                names.append(dict(names[-1]))
-                buffer = ""
+                blocks += 1
+                scope, buffer = scope.new_child({"@": f"@{blocks}"}), ""
             elif token == "}" and not depth:
-                serials.pop()
-                names.pop()
-                buffer = ""
+                scope, buffer = scope.parents, ""
             elif token != ";":
                 depth += {"{": 1, "}": -1}.get(token, 0)
                 buffer += token
@@ -249,11 +270,17 @@ class _Parser:
                 if statement.startswith(".loc "):
                     location = self.location(statement)
                 elif statement.startswith("."):
-                    self.declaration(function, statement, label, names, serials)
+                    self.declaration(function, statement, label, scope)
                 elif statement:
-                    chains.append((len(function.code), tuple(serials)))
-                    function.code.append(self.instruction(statement, names[-1], location))
-        self.resolve_labels(function, chains)
+                    statements.append((statement, scope, location))
+        function.code = [self.instruction(*each) for each in statements]
+
+    @staticmethod
+    def declare(name: str, scope: ChainMap[str, str]) -> str:
+        """Return what *name* is called outside of its *scope*, whose own suffix is at the key ``@``."""
+        if scope["@"]:
+            scope[name] = name + scope["@"]
+        return name + scope["@"]
 
     def location(self, statement: str) -> Location | None:
         found = _LOC.match(statement)
@@ -264,15 +291,7 @@ class _Parser:
         self.text.locations.append(location)
         return location
 
-    def declaration(
-        self, function: Function, statement: str, label: str, names: list[dict[str, str]], serials: list[int]
-    ) -> None:
-        def unique(name: str) -> str:
-            if len(serials) == 1:
-                return name
-            names[-1][name] = f"{name}@{serials[-1]}"
-            return names[-1][name]
-
+    def declaration(self, function: Function, statement: str, label: str, scope: ChainMap[str, str]) -> None:
         if statement.startswith(".reg"):
             found = re.match(r"\.reg\s*\.(\w+)\s+(.*)", statement)
             if found is None or not is_type(found[1]):
@@ -280,12 +299,12 @@ class _Parser:
             for register in split_operands(found[2]):
                 if many := re.match(r"([\w%$]+)<(\d+)>", register):
                     for k in range(int(many[2])):
-                        function.registers[unique(f"{many[1]}{k}")] = found[1]
+                        function.registers[self.declare(f"{many[1]}{k}", scope)] = found[1]
                 else:
-                    function.registers[unique(register)] = found[1]
+                    function.registers[self.declare(register, scope)] = found[1]
         elif statement.startswith((".local", ".param")):
             variable = parse_variable(statement)
-            function.local_variables[unique(variable.name)] = variable
+            function.local_variables[self.declare(variable.name, scope)] = variable
         elif statement.startswith(".shared"):
             variable = parse_variable(statement)
             self.text.variables[variable.name] = variable
@@ -294,32 +313,19 @@ class _Parser:
         elif not statement.startswith((".pragma", ".callprototype", ".calltargets")):
             raise PTXSyntaxError(f"A statement of PTX was not understood: {statement}")
 
-    def instruction(self, statement: str, names: dict[str, str], location: Location | None) -> Instruction:
+    def instruction(self, statement: str, scope: ChainMap[str, str], location: Location | None) -> Instruction:
         found = _INSTRUCTION.match(statement)
         if found is None:
             raise PTXSyntaxError(f"An instruction of PTX was not understood: {statement}")
         operands, predicate = found[4], found[2] or ""
-        if names:
-            operands = re.sub(r"(?<![\w%$.])[A-Za-z_%$][\w$]*", lambda m: names.get(m[0], m[0]), operands)
-            predicate = names.get(predicate, predicate)
+        if scope["@"]:
+            operands = re.sub(r"(?<![\w%$.])[A-Za-z_%$][\w$]*", lambda m: scope.get(m[0], m[0]), operands)
+            predicate = scope.get(predicate, predicate)
         self.count += 1
         opcode = found[3].rstrip(".")
         return Instruction(
             self.count - 1, opcode, tuple(split_operands(operands)), predicate, bool(found[1]), location, statement
         )
-
-    @staticmethod
-    def resolve_labels(function: Function, chains: list[tuple[int, tuple[int, ...]]]) -> None:
-        """Give branches inside of braces the labels of their own braces."""
-        for k, serials in chains:
-            instruction = function.code[k]
-            if len(serials) == 1 or not instruction.opcode.startswith("bra"):
-                continue
-            for serial in reversed(serials):
-                name = f"{instruction.operands[0]}@{serial}" if serial else instruction.operands[0]
-                if name in function.labels:
-                    function.code[k] = replace(instruction, operands=(name,))
-                    break
 
 
 def parse(ptx: str, number: int = 0) -> Text:

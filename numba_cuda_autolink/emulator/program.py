@@ -31,18 +31,16 @@ class Program:
         self.suspends = self.spins = False
         self.slot_count = 0
         self.slots: dict[tuple[int, str, int], int] = {}
-        self.offsets: dict[int, dict[str, int]] = {}
         self.shared, self.static_shared_bytes = self._lay_out_shared()
 
     def _lay_out_shared(self) -> tuple[dict[tuple[int, str], int], int]:
         """Return the shared addresses of variables by text and name, and the bytes of those of a known size."""
         used: dict[tuple[int, str], Variable] = {}
         for function in self.functions:
-            for instruction in function.code:
-                for name in self.linked.list_names(instruction.operands):
-                    text, variable = self.linked.find_variable(function.text, name)
-                    if variable is not None and variable.space == "shared":
-                        used[text, name] = variable
+            for name in function.names:
+                text, variable = self.linked.find_variable(function.text, name)
+                if variable is not None and variable.space == "shared":
+                    used[text, name] = variable
         end, addresses = FIRST_SHARED_ADDRESS, {}
         for key, variable in used.items():
             if variable.nbytes:
@@ -118,32 +116,13 @@ class Program:
         variable = function.local_variables.get(name) or self.linked.find_variable(function.text, name)[1]
         return variable.nbytes or None if variable is not None else None
 
-    def parameter_offsets(self, function: Function) -> dict[str, int]:
-        """Return where the packed parameters of a kernel begin."""
-        if id(function) not in self.offsets:
-            self.offsets[id(function)] = parameter_offsets(function)[0]
-        return self.offsets[id(function)]
-
     def find_function(self, function: Function, name: str) -> Function | None:
         return self.linked.find_function(function.text, name)
 
     def function_symbol(self, function: Function) -> str:
         return "@kernel" if function.is_entry else f"@f{self.linked.function_numbers[id(function)]}"
 
-    def function_count(self) -> int:
-        return len(self.linked.functions)
-
     def slot(self, function: Function, base: str, nbytes: int) -> int:
         number = self.slots.setdefault((id(function), base, nbytes), len(self.slots))
         self.slot_count = len(self.slots)
         return number
-
-
-def parameter_offsets(function: Function) -> tuple[dict[str, int], int]:
-    """Return where each parameter of a kernel begins, and the bytes of all."""
-    offsets, end = {}, 0
-    for parameter in function.parameters:
-        end = -(-end // parameter.align) * parameter.align
-        offsets[parameter.name] = end
-        end += parameter.nbytes
-    return offsets, end

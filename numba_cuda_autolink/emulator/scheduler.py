@@ -66,12 +66,17 @@ def report_unwritten(block: u64):
         record_error(block, Error.UNINITIALISED, load_u32(block, Block.UNWRITTEN_THREAD), site, address, nbytes)
 
 
+@native
+def wait_as(thread: u64, status: u8):
+    """Let other threads run until the scheduler does what *status* asks for."""
+    set_status(load_u64(thread, Thread.BLOCK), load_u32(thread, Thread.INDEX), status)
+    suspend(thread)
+
+
 @native(inline=False)
 def yield_thread(thread: u64):
     """Let other threads run, also those of other workers."""
-    block = load_u64(thread, Thread.BLOCK)
-    set_status(block, load_u32(thread, Thread.INDEX), Status.YIELDED)
-    suspend(thread)
+    wait_as(thread, Status.YIELDED)
 
 
 @native
@@ -96,13 +101,11 @@ def count_back_edge(thread: u64, most: u64, site: u32):
 @native(inline=False)
 def host_call(thread: u64, operation: u32, a: u64, b: u64, site: u32) -> u64:
     """Ask the host (printing, allocation), on the scheduler's stack."""
-    block = load_u64(thread, Thread.BLOCK)
     store_u32(thread, Thread.OPERATION, operation)
     store_u64(thread, Thread.A, a)
     store_u64(thread, Thread.B, b)
     store_u32(thread, Thread.SITE, site)
-    set_status(block, load_u32(thread, Thread.INDEX), Status.HOST)
-    suspend(thread)
+    wait_as(thread, Status.HOST)
     return load_u64(thread, Thread.RESULT)
 
 

@@ -121,34 +121,40 @@ class Error:
 class Operation:
     """What the lanes of a warp do together."""
 
-    SHUFFLE_UP = 0
-    SHUFFLE_DOWN = 1
-    SHUFFLE_BUTTERFLY = 2
-    SHUFFLE_INDEX = 3
+    SHFL_UP = 0
+    SHFL_DOWN = 1
+    SHFL_BFLY = 2
+    SHFL_IDX = 3
     SYNC = 4
     VOTE_ALL = 5
     VOTE_ANY = 6
-    VOTE_UNIFORM = 7
-    BALLOT = 8
+    VOTE_UNI = 7
+    VOTE_BALLOT = 8
     MATCH_ANY = 9
     MATCH_ALL = 10
-    REDUCE_ADD = 11
-    REDUCE_MIN_SIGNED = 12
-    REDUCE_MAX_SIGNED = 13
-    REDUCE_MIN = 14
-    REDUCE_MAX = 15
-    REDUCE_AND = 16
-    REDUCE_OR = 17
-    REDUCE_XOR = 18
+    ADD_U32 = 11
+    ADD_S32 = 11
+    MIN_S32 = 12
+    MAX_S32 = 13
+    MIN_U32 = 14
+    MAX_U32 = 15
+    AND_B32 = 16
+    OR_B32 = 17
+    XOR_B32 = 18
     ELECT = 19
-    LOAD_MATRIX = 20
-    LOAD_MATRIX_TRANSPOSED = 21
-    MULTIPLY = 32
+    CALL = 20  # of the function at C
 
 
-# A frame is a record on a thread's stack: the frame below; the address of local memory whose address is taken, its
-# size, and, where reads of unwritten memory are checked, its shadow; or, of a call, the instruction, and no size.
-FRAME_BELOW, FRAME_ADDRESS, FRAME_SIZE, FRAME_SHADOW, FRAME_BYTES = 0, 8, 16, 24, 32
+class Frame:
+    """Of local memory whose address is taken, or of a call: on the thread's stack."""
+
+    BELOW = 0  # the frame below
+    ADDRESS = 8  # of local memory, or the instruction of the call
+    SIZE = 16  # 0 for a call
+    SHADOW = 24  # of memory, where reads of what is not written are checked
+    BYTES = 32
+
+
 FIRST_SHARED_ADDRESS = 1024
 FIRST_FUNCTION_ADDRESS = 1 << 56
 FUEL = 32

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the lanes of a warp do together: shuffles, votes, matches, reductions, and loads of matrices.
+"""What the lanes of a warp do together: shuffles, votes, matches, reductions, and what a function of the
+kernel does; and barriers in shared memory.
 
 Each lane of the mask comes with its operands and waits; the last one computes the results of all.
 """
@@ -8,9 +9,8 @@ Each lane of the mask comes with its operands and waits; the last one computes t
 
 from __future__ import annotations
 
-from .matrices import gather_matrix, multiply_matrices
 from .native import i32, native, u32, u64
-from .scheduler import fail, set_status, status_of, suspend, thread_at
+from .scheduler import fail, set_status, status_of, suspend, thread_at, wait_as, yield_thread
 from .state import Block, Error, Operation, Status, Thread
 
 
@@ -38,10 +38,8 @@ def warp_operation(thread: u64, operation: u32, mask: u32, a: u64, b: u64, c: u6
 @native(inline=False)
 def active_mask(thread: u64, site: u32) -> u32:
     """Wait until no lane of the warp can run; return the lanes that wait in the same instruction."""
-    block = load_u64(thread, Thread.BLOCK)
     store_u32(thread, Thread.SITE, site)
-    set_status(block, load_u32(thread, Thread.INDEX), Status.ACTIVE)
-    suspend(thread)
+    wait_as(thread, Status.ACTIVE)
     return u32(load_u64(thread, Thread.RESULT))
 
 
@@ -67,22 +65,19 @@ def complete_warp(block: u64, warp: u32, mask: u32, operation: u32):
         for lane in bits(lanes):
             other = first + u64(lane) * Thread.BYTES
             store_u32(other, Thread.WARP_EPOCH, load_u32(other, Thread.WARP_EPOCH) + 1)
-    elif operation <= Operation.BALLOT:
+    elif operation <= Operation.VOTE_BALLOT:
         vote(first, lanes, operation)
     elif operation <= Operation.MATCH_ALL:
         match(first, lanes, operation)
-    elif operation <= Operation.REDUCE_XOR:
+    elif operation <= Operation.XOR_B32:
         reduce_lanes(first, lanes, operation)
     elif operation == Operation.ELECT:
         leader = u64(cttz(lanes))
         give_all(first, lanes, leader, 0)
         store_u64(first + leader * Thread.BYTES, Thread.RESULT_2, 1)
-    elif operation == Operation.MULTIPLY:
-        give_all(first, lanes, 0, 0)
-        multiply_matrices(first, lanes)
     else:
         give_all(first, lanes, 0, 0)
-        gather_matrix(first, lanes, operation == Operation.LOAD_MATRIX_TRANSPOSED)
+        call_address(load_u64(first, Thread.C), first)
     for lane in bits(lanes):
         set_status(block, base + lane, Status.READY)
 
@@ -105,13 +100,13 @@ def shuffle(first: u64, lanes: u32, operation: u32):
         highest = i32((lane & segment) | (clamp & ~segment))
         source = i32((lane & segment) | (b & ~segment))
         inside = source <= highest
-        if operation == Operation.SHUFFLE_UP:
+        if operation == Operation.SHFL_UP:
             source = i32(lane) - i32(b)
             inside = source >= highest
-        elif operation == Operation.SHUFFLE_DOWN:
+        elif operation == Operation.SHFL_DOWN:
             source = i32(lane + b)
             inside = source <= highest
-        elif operation == Operation.SHUFFLE_BUTTERFLY:
+        elif operation == Operation.SHFL_BFLY:
             source = i32(lane ^ b)
             inside = source <= highest
         if not inside:
@@ -133,7 +128,7 @@ def vote(first: u64, lanes: u32, operation: u32):
         result = u64(ballot == lanes)
     elif operation == Operation.VOTE_ANY:
         result = u64(ballot != 0)
-    elif operation == Operation.VOTE_UNIFORM:
+    elif operation == Operation.VOTE_UNI:
         result = u64(ballot == 0 or ballot == lanes)
     give_all(first, lanes, result, 0)
 
@@ -158,20 +153,57 @@ def reduce_lanes(first: u64, lanes: u32, operation: u32):
     result = u32(load_u64(first + u64(cttz(lanes)) * Thread.BYTES, Thread.A))
     for lane in bits(lanes & (lanes - 1)):
         x = u32(load_u64(first + u64(lane) * Thread.BYTES, Thread.A))
-        if operation == Operation.REDUCE_ADD:
+        if operation == Operation.ADD_U32:
             result += x
-        elif operation == Operation.REDUCE_MIN_SIGNED:
+        elif operation == Operation.MIN_S32:
             result = x if i32(x) < i32(result) else result
-        elif operation == Operation.REDUCE_MAX_SIGNED:
+        elif operation == Operation.MAX_S32:
             result = x if i32(x) > i32(result) else result
-        elif operation == Operation.REDUCE_MIN:
+        elif operation == Operation.MIN_U32:
             result = x if x < result else result
-        elif operation == Operation.REDUCE_MAX:
+        elif operation == Operation.MAX_U32:
             result = x if x > result else result
-        elif operation == Operation.REDUCE_AND:
+        elif operation == Operation.AND_B32:
             result &= x
-        elif operation == Operation.REDUCE_OR:
+        elif operation == Operation.OR_B32:
             result |= x
         else:
             result ^= x
     give_all(first, lanes, u64(result), 0)
+
+
+# Barriers in shared memory (mbarrier): a word that counts arrivals, and flips its phase when all have come. Bits 0 to
+# 19 hold how many arrivals complete a phase, bits 20 to 39 how many are missing, and bit 63 the phase.
+
+
+@native
+def mbarrier_init(address: u64, count: u32):
+    store_u64(address, 0, u64(count) | u64(count) << 20)
+
+
+@native(inline=False)
+def mbarrier_arrive(thread: u64, address: u64, count: u32, drop: bool) -> u64:
+    """Count *count* arrivals, and one fewer from then on for a *drop*; return the word as it was."""
+    old = load_u64(address, 0)
+    expected = old & 0xFFFFF
+    pending = (old >> 20 & 0xFFFFF) - u64(count)
+    phase = old >> 63
+    if drop:
+        expected -= u64(count)
+    if pending == 0:
+        pending = expected
+        phase ^= 1
+        block = load_u64(thread, Thread.BLOCK)
+        store_u32(block, Block.EPOCH, load_u32(block, Block.EPOCH) + 1)
+    store_u64(address, 0, expected | pending << 20 | phase << 63)
+    return old
+
+
+@native(inline=False)
+def mbarrier_wait(thread: u64, address: u64, phase: u64, yields: bool) -> bool:
+    """Return whether the *phase* (0 or 1) is over; if not, let others run first where the wait *yields*."""
+    if load_u64(address, 0) >> 63 != phase:
+        return True
+    if yields:
+        yield_thread(thread)
+    return load_u64(address, 0) >> 63 != phase

@@ -248,7 +248,7 @@ class Variable:
     def _place(self, copy: _Copy) -> int | None:
         """Return the same in a module of the emulator."""
         module = copy.owner()
-        found = None if module is None else module.variables.get(self.name)
+        found = None if module is None else module.find_variable(self.name)
         if found is None:
             return None
         self._check_size(found.nbytes)

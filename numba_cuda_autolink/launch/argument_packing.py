@@ -212,7 +212,8 @@ def _address(place: Place, leaf: Leaf, buffer: Buffer, device: Device) -> Writer
 
     def write(value: Any, config: Any) -> None:
         try:
-            address = int(value) if dtype is None and _is_address(value) else _view(value, config).pointer
+            is_address = dtype is None and (is_integer(value) or type(value).__name__ == "CUdeviceptr")
+            address = int(value) if is_address else _view(value, config).pointer
             if not 0 <= address < 1 << 64:
                 raise Misfit(f"{shown(value)}, which is not an address")
         except Misfit as error:
@@ -228,10 +229,6 @@ def _address(place: Place, leaf: Leaf, buffer: Buffer, device: Device) -> Writer
         return view
 
     return write
-
-
-def _is_address(value: Any) -> bool:
-    return is_integer(value) or type(value).__name__ == "CUdeviceptr"
 
 
 def _array(place: Place, form: ArrayForm, own: Sequence[Leaf], buffer: Buffer, device: Device) -> Writer:

@@ -25,8 +25,7 @@ import time
 from dataclasses import dataclass
 
 from numba.cuda.cudadrv.external_code.cache import entry_files, statistics
-from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
-from numba.cuda.cudadrv.external_code.cache.key import differences
+from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry, differences
 from numba.cuda.cudadrv.external_code.cache.settings import REMOTE_KEY, CacheWarning, read_keys
 from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, CacheStore, current_store
 from numba.cuda.cudadrv.external_code.diagnostics import messages
@@ -166,6 +165,7 @@ def _usage(store: CacheStore) -> tuple[KindUsage, ...]:
     )
 
 
+@messages.suggest_names
 def export_file(path: str | os.PathLike[str]) -> int:
     """Write all entries that other machines can use to a file, for `import_file`. Return how many.
 
@@ -175,6 +175,7 @@ def export_file(path: str | os.PathLike[str]) -> int:
     return entry_files.write_entries(messages.path("export_file()", path), current_store().disk, read_keys(os.environ))
 
 
+@messages.suggest_names
 def import_file(path: str | os.PathLike[str], *, trust: bool = False) -> int:
     """Put all entries of a file that `export_file` wrote into the cache. Return how many.
 

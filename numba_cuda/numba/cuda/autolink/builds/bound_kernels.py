@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from numba.cuda.core import config
-from numba.cuda.cudadrv.external_code.diagnostics.messages import shown
+from numba.cuda.cudadrv.external_code.diagnostics.messages import shown, suggest_names
 
 from numba_cuda_autolink.launch.kernel import Kernel
 
@@ -14,6 +14,7 @@ from ..frontend_api.front_end import Vocabulary, front_end_of, is_kernel, vocabu
 from ..protocol.kernel_signatures import normalize
 
 
+@suggest_names
 def bind(kernel: Any, *what: Any) -> Kernel:
     """Compile *kernel* for one signature, if it is not, and return it with the launch of finished kernels.
 

@@ -22,7 +22,7 @@ from ..function_code.build_record import BuildRecord
 from ..reports import formatting
 
 if TYPE_CHECKING:
-    from numba.cuda.cudadrv.external_code.link.link_record import LinkRecord
+    from numba.cuda.cudadrv.external_code.link.linker_input import LinkRecord
 
     from numba_cuda_autolink.launch.emulated_kernel import EmulatedKernel
 

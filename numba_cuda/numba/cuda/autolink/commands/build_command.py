@@ -10,15 +10,22 @@ import re
 import sys
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.link.link_record import LinkedInput, sha256
+from numba.cuda.cudadrv.external_code.link.linker_input import LinkedInput, sha256
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 
 from numba_cuda_autolink.package_versions import package_versions
 
 from ..frontend_api.front_end import NUMBA_CUDA, vocabulary_of_kernel
-from .argument_parsing import CommandError, add_kernel, explained_errors
+from .argument_parsing import (
+    STANDARD_OUTPUT,
+    CommandError,
+    add_kernel,
+    check_folder,
+    explained_errors,
+    prints_to_stderr,
+    write,
+)
 from .kernel_loading import NamedKernel, check_name, load_kernel
-from .output import STANDARD_OUTPUT, check_folder, prints_to_stderr, write
 
 _EXAMPLES = """examples:
   numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 9.0 -o scale.cubin

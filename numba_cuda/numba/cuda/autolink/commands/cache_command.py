@@ -12,8 +12,7 @@ from typing import Any
 from numba.cuda.cudadrv.external_code.cache.settings import parse_size
 
 from .. import cache
-from .argument_parsing import CommandError
-from .output import check_folder
+from .argument_parsing import CommandError, check_folder
 
 INFO_FORMAT = 1
 _MOST_LINES = 40

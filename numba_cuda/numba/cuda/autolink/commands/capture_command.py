@@ -11,8 +11,7 @@ import subprocess
 import tempfile
 from typing import Any
 
-from .argument_parsing import CommandError
-from .output import check_folder
+from .argument_parsing import CommandError, check_folder
 
 _EXAMPLES = """examples:
   numba-cuda-autolink capture -o jobs.json -- python app.py

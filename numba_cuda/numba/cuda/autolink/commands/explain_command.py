@@ -10,9 +10,16 @@ import pathlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .argument_parsing import CommandError, add_kernel, explained_errors
+from .argument_parsing import (
+    STANDARD_OUTPUT,
+    CommandError,
+    add_kernel,
+    check_folder,
+    explained_errors,
+    prints_to_stderr,
+    write,
+)
 from .kernel_loading import NamedKernel, kernels_in, load_file, load_kernel
-from .output import STANDARD_OUTPUT, check_folder, prints_to_stderr, write
 
 if TYPE_CHECKING:
     from ..reports.report import Report

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from typing import Any
 
-from .argument_parsing import CommandError, add_capabilities, explained_errors
-from .output import check_folder
+from .argument_parsing import CommandError, add_capabilities, check_folder, explained_errors
 
 _EXAMPLES = """examples:
   numba-cuda-autolink prebuild jobs.json

@@ -251,7 +251,7 @@ def compute_capability(cc: ComputeCapabilityLike | None) -> tuple[int, int, str]
 def require_nvrtc(otherwise: str) -> None:
     """Raise a `LinkError` that begins with *otherwise* if NVRTC is not installed."""
     if missing := why_missing("NVRTC"):
-        from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+        from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 
         raise LinkError(f"{otherwise}: {missing[0]}", str(missing[1])) from missing[1]
 

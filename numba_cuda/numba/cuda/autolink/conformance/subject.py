@@ -15,7 +15,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.formats.symbols import symbols_of_ptx
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
-from numba.cuda.cudadrv.external_code.link.ltoir_probes import ptx_of_ltoir
+from numba.cuda.cudadrv.external_code.link.ltoir_symbols import ptx_of_ltoir
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
 from numba_cuda_autolink.ptx import Prototype, ptx_symbols

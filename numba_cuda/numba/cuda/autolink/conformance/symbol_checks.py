@@ -17,8 +17,7 @@ from numba.cuda.cudadrv.external_code.formats.containers import pieces
 from numba.cuda.cudadrv.external_code.formats.symbols import find_defined
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
-from numba.cuda.cudadrv.external_code.link.ltoir_probes import ptx_of_ltoir
-from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
+from numba.cuda.cudadrv.external_code.link.ltoir_symbols import ptx_of_ltoir, symbols_of_ltoir
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
 from numba_cuda_autolink.errors import FormatError

@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable, Sequence, Set
 from typing import Any, NamedTuple
 
-from numba.cuda.cudadrv.external_code.cache.key import CacheKey
+from numba.cuda.cudadrv.external_code.cache.entry import CacheKey
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction

@@ -5,9 +5,13 @@ from __future__ import annotations
 
 import functools
 import itertools
+import types as pytypes
 import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from numba import cuda
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError, TypingError
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, safe_text, shown, with_short_first_line
@@ -26,7 +30,45 @@ from ..protocol.callee import Identity, identity
 from ..protocol.errors import fix_call_or_hook, raised_by_hook, raised_by_user_code, typing_error
 from .arguments import ArgumentError, CallArguments
 from .base_class import BoundDeviceMethod, DeviceCallable, is_defined, type_name
-from .python_bodies import PythonBody
+
+
+@dataclass(frozen=True, eq=False)
+class PythonBody:
+    """The Python function that *obj* returned for a call with these *arguments*, as a device function."""
+
+    obj: Any
+    arguments: CallArguments
+    function: pytypes.FunctionType
+    dispatcher: Any
+
+    @classmethod
+    def of(cls, obj: Any, arguments: CallArguments, returned: Any) -> PythonBody | None:
+        if isinstance(getattr(returned, "py_func", None), pytypes.FunctionType):
+            function, dispatcher = returned.py_func, returned
+            if not dispatcher.targetoptions.get("device"):
+                return None
+        elif isinstance(returned, pytypes.FunctionType):
+            function, target = returned, current_target()
+            options = {"fastmath": target.fastmath, "debug": target.debug, "lineinfo": target.lineinfo}
+            dispatcher = cuda.jit(device=True, opt=not target.debug, **options)(returned)
+        else:
+            return None
+        return cls(obj, arguments, function, dispatcher)
+
+    def compile(self) -> Any:
+        return self.dispatcher.compile_device(self.arguments.types)
+
+    @property
+    def returns(self) -> Any:
+        return self.compile().signature.return_type
+
+    def lower(self, context: Any, builder: Any, argtypes: Sequence[Any], values: Sequence[Any]) -> Any:
+        compiled = self.compile()
+        taken = compiled.signature.args
+        cast = [context.cast(builder, *each) for each in zip(values, argtypes, taken, strict=True)]
+        context.add_linking_libs([compiled.library])
+        return context.call_internal(builder, compiled.fndesc, compiled.signature, cast)
+
 
 _numbers = itertools.count()
 # The types of the objects that still live.
@@ -181,8 +223,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         in_progress = compilation()
         if in_progress is None or not getattr(type(self.numba_cuda_link_object), "cxx_reads_files", False):
             return always
-        found: dict[Any, Any] = in_progress.notes.setdefault((id(self), id(always)), {})
-        return found
+        return in_progress.notes.setdefault((id(self), id(always)), {})
 
     def _ask(self, context: Any, arguments: CallArguments) -> tuple[Signature, Prototype | PythonBody]:
         if not is_defined(self.numba_cuda_link_object):

@@ -167,12 +167,12 @@ def wrap(symbol: str, compiled: Any, signature: CSignature, raising: pytypes.Cod
         builder.ret_void()
     else:
         returned = to_c(builder, signature.c_returns, signature.returns, result)
-        builder.ret(builder.bitcast(returned, function.ftype.return_type) if _is_pointer(returned) else returned)
+        builder.ret(
+            builder.bitcast(returned, function.ftype.return_type)
+            if isinstance(returned.type, llvm.PointerType)
+            else returned
+        )
     return module
-
-
-def _is_pointer(value: Any) -> bool:
-    return isinstance(value.type, llvm.PointerType)
 
 
 def _argument(context: Any, builder: Any, c_type: Any, numba_type: Any, value: Any) -> Any:

@@ -243,8 +243,7 @@ def _known(subject: Any) -> dict[Any, DeviceFunction]:
         except UnknownValueError:
             in_progress = compilation()
             notes = {} if in_progress is None else in_progress.notes
-            known: dict[Any, DeviceFunction] = notes.setdefault(("device_function", subject), {})
-            return known
+            return notes.setdefault(("device_function", subject), {})
     return _compiled.setdefault(subject, {}).setdefault(content, {})
 
 

@@ -9,9 +9,9 @@ kernel through the CUDA driver. It is C99 and C++17, and includes ``cuda.h``, ``
 from __future__ import annotations
 
 import os
-import pkgutil
 import struct
 from collections.abc import Iterable, Iterator, Sequence
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.cudadrv.external_code.diagnostics import messages
@@ -102,10 +102,9 @@ def _text(
 ) -> str:
     import jinja2  # which a process that writes no header does without
 
-    template = pkgutil.get_data(__package__, "c_header.h.jinja")
-    assert template is not None
+    template = resources.files(__package__).joinpath("c_header.h.jinja").read_text("utf-8")
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
-    return environment.from_string(template.decode(), {"words": _words}).render(
+    return environment.from_string(template, {"words": _words}).render(
         name=name,
         signature=signature.replace("*/", "* /"),
         images=images,

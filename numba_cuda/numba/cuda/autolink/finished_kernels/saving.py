@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.diagnostics import messages
-from numba.cuda.cudadrv.external_code.formats.cubin import resources
-from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters, launch_bounds, ptx_parameters
+from numba.cuda.cudadrv.external_code.formats.cubin import cubin_parameters, launch_bounds, ptx_parameters, resources
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 
 from numba_cuda_autolink.errors import FinishedKernelError, FormatError
@@ -24,6 +23,7 @@ from numba_cuda_autolink.types.parameters import leaves, place_leaves
 from ..function_code.build_record import BuildRecord, LaunchFacts
 
 
+@messages.suggest_names
 def save(path: str | bytes | os.PathLike[Any], kernels: BuildRecord | Iterable[BuildRecord]) -> None:
     """Write finished *kernels* to one file, for `numba_cuda_autolink.load`.
 

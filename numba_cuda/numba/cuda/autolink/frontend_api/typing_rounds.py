@@ -109,8 +109,7 @@ def note_guessed(resolve: Resolve, request: Any) -> None:
 
 
 def use_of(called: Any) -> Use:
-    found: Use = current_state().guesses.uses.get(id(called), Use())
-    return found
+    return current_state().guesses.uses.get(id(called), Use())
 
 
 def propagated(propagate: Callable[..., Any], inferer: Any, raise_errors: bool, error: type[Exception]) -> Any:
@@ -139,8 +138,7 @@ def _unknown_field(missing: KeyError, error: Any) -> Exception | None:
         return None
     name = str(missing.args[0])
     text = f"a record has no field {name!r}{did_you_mean(name, fields)}\n  its fields: {', '.join(fields)}"
-    found: Exception = error(text, loc=next((each.loc for each in reversed(selves) if hasattr(each, "loc")), None))
-    return found
+    return error(text, loc=next((each.loc for each in reversed(selves) if hasattr(each, "loc")), None))
 
 
 def _propagate_inner(

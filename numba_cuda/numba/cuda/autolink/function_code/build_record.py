@@ -5,21 +5,25 @@ from __future__ import annotations
 
 import inspect
 import linecache
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from numba.cuda import types
 from numba.cuda.compiler import ExternFunction
+from numba.cuda.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.link_input import VariableSource
-from numba.cuda.cudadrv.external_code.link.link_record import LinkRecord
+from numba.cuda.cudadrv.external_code.link.linker_input import LinkRecord
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkPlan, PlannedInput
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
+from numba.cuda.np import numpy_support
 
-from numba_cuda_autolink.types.parameters import Parameter
+from numba_cuda_autolink.errors import FinishedKernelError
+from numba_cuda_autolink.types.parameters import Parameter, element_type
 
 from ..protocol.ask import with_answer
 from ..protocol.call_sites import CallSite, origins_of
@@ -27,7 +31,6 @@ from ..protocol.callee import Callee
 from ..protocol.errors import HookError
 from .call_graph import CallGraph, Frame, call_graph
 from .function_code import FunctionCode
-from .launch_parameters import kernel_parameters
 from .object_names import short_names
 
 _LONGEST_REPR = 4000
@@ -185,3 +188,87 @@ class BuildRecord(FunctionRecord):
     launch_facts: LaunchFacts = field(compare=False)
     called_functions: tuple[CalledFunction, ...] = field(default=(), compare=False)
     emulated_texts: Callable[[], list[str]] | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        function: FunctionCode,
+        code: bytes,
+        output: str,
+        signature: str,
+        plan: LinkPlan,
+        facts: BuildFacts,
+        launch: LaunchFacts,
+    ) -> BuildRecord:
+        """Return the record of the kernel *function*, which is linked as *plan* says to *code*, an *output*."""
+        capability, sites = ComputeCapability(*facts.target.cc), tuple(call.site for call in function.call_sites)
+        how = code, facts.entry_name, output, signature, plan.inputs, facts, capability, sites
+        return cls(*how, function.prototypes, launch, function.called_functions)
+
+
+_ARRAYS = {"numba-cuda": "array", "numba-cuda-mlir": "memref"}
+
+
+def kernel_parameters(
+    names: Iterable[str], argtypes: Iterable[Any], front_end: str = "numba-cuda"
+) -> tuple[Parameter, ...]:
+    """Return the parameters *names* of the types *argtypes*, numba-cuda's, as kernels of the *front_end* take them.
+    Raise `FinishedKernelError` for a type whose values cannot be passed to a kernel at run time."""
+    return tuple(_parameter(name, each, front_end) for name, each in zip(names, argtypes, strict=True))
+
+
+def _parameter(name: str, numba_type: Any, front_end: str) -> Parameter:
+    if isinstance(numba_type, types.Array):
+        dtype = _element_type(name, numba_type.dtype)
+        if front_end != "numba-cuda":
+            _check_elements(name, numba_type, front_end)
+        return Parameter(_ARRAYS[front_end], name, dtype, numba_type.ndim, numba_type.layout, not numba_type.mutable)
+    if isinstance(numba_type, types.EnumMember):
+        return _parameter(name, numba_type.dtype, front_end)
+    if isinstance(numba_type, types.Boolean):
+        return Parameter("bool", name, "|b1")
+    if isinstance(numba_type, types.BaseTuple):
+        fields = getattr(numba_type, "fields", None) or map(str, range(len(numba_type)))
+        return Parameter("tuple", name, items=kernel_parameters(fields, numba_type.types, front_end))
+    if isinstance(numba_type, (types.CPointer, types.RawPointer)):
+        return Parameter("pointer", name)
+    if numba_type == types.none:
+        if front_end != "numba-cuda":
+            raise _refusal(name, numba_type, f"a kernel of {front_end} has no parameter for it")
+        return Parameter("none", name)
+    kinds = {
+        "complex": types.Complex,
+        "datetime": (types.NPDatetime, types.NPTimedelta),
+        "record": types.Record,
+        "number": (types.Integer, types.Float),
+    }
+    for kind, classes in kinds.items():
+        if isinstance(numba_type, classes) and not isinstance(numba_type, types.Literal):
+            return Parameter(kind, name, _element_type(name, numba_type))
+    if isinstance(numba_type, types.Literal):
+        raise _refusal(name, numba_type, "its value is part of the code")
+    has_none = isinstance(numba_type, (types.Dummy, types.Callable, types.DTypeSpec, types.Omitted))
+    raise _refusal(name, numba_type, "it has no value at run time" if has_none else "finished kernels do not take it")
+
+
+def _check_elements(name: str, array: types.Array, front_end: str) -> None:
+    """Raise `FinishedKernelError` for an array that kernels of the second front end do not read by its strides."""
+    if isinstance(array.dtype, types.Record):
+        if (array.ndim, array.layout) != (1, "C"):
+            raise _refusal(name, array, f"kernels of {front_end} do not use the strides of arrays of records")
+    elif not isinstance(array.dtype, (types.Number, types.Boolean)):
+        raise _refusal(name, array, "finished kernels do not take it")
+
+
+def _element_type(name: str, numba_type: Any) -> Any:
+    try:
+        return element_type(numpy_support.as_dtype(numba_type))
+    except (NotImplementedError, NumbaError):
+        raise _refusal(name, numba_type, "NumPy has no such type") from None
+
+
+def _refusal(name: str, numba_type: Any, why: str) -> FinishedKernelError:
+    return FinishedKernelError(
+        f"parameter {name!r} cannot be passed: {why}\n  type: {numba_type}\n"
+        "  what to do: make it a global or closure variable of the kernel, or give it a type that has values"
+    )

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CPrototype
-from numba.cuda.cudadrv.external_code.plan.errors import LinkError
-from numba.cuda.cudadrv.external_code.plan.link_plan import SymbolSite
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError, SymbolSite
 
 from ..protocol.ask import AskedCall
 from ..protocol.call_sites import CallSite

@@ -14,8 +14,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.timeline import recording
 from numba.cuda.cudadrv.external_code.formats.symbols import find_undefined
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.pipeline import run_link
-from numba.cuda.cudadrv.external_code.plan.errors import link_error
-from numba.cuda.cudadrv.external_code.plan.link_plan import LinkPlan, PlannedInput
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkPlan, PlannedInput, link_error
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
 from .function_code import FunctionCode
@@ -47,12 +46,15 @@ def emulated_texts(code: FunctionCode, target: Target, own: Sequence[Any]) -> li
 
 def _other_texts(code: FunctionCode, plan: LinkPlan) -> Iterator[tuple[PlannedInput, str]]:
     callers = [planned for planned in plan.units if not planned.is_runtime]
+    ptx = [planned.input.code for planned in plan.units if planned.input.kind is kinds.PTX]
+    is_called = any(find_undefined("PTX", text) for text in ptx)  # by PTX: the link would drop it
     for planned in plan.units:
         kind = planned.input.kind
         if kind is kinds.PTX:
             yield planned, planned.input.code.decode()
-        elif kind is kinds.CUDA and not plan.target.lto:
-            unit = dataclasses.replace(TranslationUnit.of(planned.input, plan.target), output="ptx")
+        elif kind is kinds.CUDA and (is_called or not plan.target.lto):
+            target = dataclasses.replace(plan.target, lto=False)
+            unit = dataclasses.replace(TranslationUnit.of(planned.input, target), output="ptx")
             yield planned, compile_unit(unit).code.decode()
         elif kind is kinds.BITCODE:
             needed = code.own_undefined() if len(callers) == 1 else None

@@ -13,13 +13,14 @@ from numba.cuda.cudadrv.external_code.diagnostics.timeline import Timeline, reco
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item, line_marker
-from numba.cuda.cudadrv.external_code.plan.errors import LinkError, with_definition
 from numba.cuda.cudadrv.external_code.plan.link_plan import (
     NAMED_EXPLICITLY,
     KernelCode,
+    LinkError,
     LinkPlan,
     LinkRequest,
     SymbolSite,
+    with_definition,
 )
 from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba.cuda.cudadrv.linkable_code import LinkableCode
@@ -32,7 +33,7 @@ from .calls import Calls, OrderedSet, SymbolSites
 
 # The linker takes milliseconds to import, and a kernel that is already linked starts without it.
 if TYPE_CHECKING:
-    from numba.cuda.cudadrv.external_code.link.link_record import LinkRecord
+    from numba.cuda.cudadrv.external_code.link.linker_input import LinkRecord
     from numba.cuda.cudadrv.external_code.pipeline import Linked
 
 # What was named explicitly, or a call site: an `AskedCall`, unless the kernel was loaded from a cache.

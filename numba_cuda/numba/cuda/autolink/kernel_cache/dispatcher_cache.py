@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numba.cuda
-from numba.cuda.cudadrv.external_code.cache.key import CacheKey
+from numba.cuda.cudadrv.external_code.cache.entry import CacheKey
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.diagnostics.log import logger
 from numba.cuda.dispatcher import CUDACache
@@ -23,8 +23,7 @@ from numba.cuda.utils import numba_target_override
 from ..compilation.context import tool_versions
 from ..frontends.numba_cuda.code_library import LinkingCodeLibrary
 from ..protocol.loaded_modules import UnknownValueError, program_files
-from .kernel_values import KernelValues, names_external_code, values_of_kernel
-from .registered import registered, why_unpredictable
+from .kernel_values import KernelValues, names_external_code, registered, values_of_kernel, why_unpredictable
 from .stored_kernel import KernelChangedError, dump_kernel, load_kernel
 
 # Increased when what is pickled or recorded of a kernel changes.

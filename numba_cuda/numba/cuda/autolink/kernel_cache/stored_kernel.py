@@ -179,8 +179,7 @@ def _is_python(meaning: Any) -> bool:
 
 
 def _walk(meaning: Any) -> KernelValues:
-    found: KernelValues = walk(getattr(meaning, "py_func", meaning), KernelValues)
-    return found
+    return walk(getattr(meaning, "py_func", meaning), KernelValues)
 
 
 def _check_and_digest(obj: Any, arguments: Any, returned: Any, target: Target) -> bytes:

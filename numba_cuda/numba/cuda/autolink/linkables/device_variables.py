@@ -104,8 +104,7 @@ class Variable(VariableSource):
     @property
     def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype of its elements."""
-        found: np.dtype[Any] = self.memory.dtype
-        return found
+        return self.memory.dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -133,8 +132,7 @@ class Variable(VariableSource):
 
     def get(self, kernel: Any = None, *, device: int | None = None) -> np.ndarray[Any, Any]:
         owners = None if kernel is None else list(_modules_of(kernel))
-        found: np.ndarray[Any, Any] = self.memory.get_from(owners, device)
-        return found
+        return self.memory.get_from(owners, device)
 
     get.__doc__ = variables.Variable.get.__doc__
 

@@ -141,8 +141,7 @@ class RayExecutor(Executor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Start ``fn(*args, **kwargs)`` as a task."""
-        future: Future[Any] = self._remote(fn).remote(*args, **kwargs).future()
-        return future
+        return self._remote(fn).remote(*args, **kwargs).future()
 
 
 class _ThisThread(Executor):

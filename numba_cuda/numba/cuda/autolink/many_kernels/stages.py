@@ -18,7 +18,7 @@ from concurrent.futures import Executor
 from typing import Any, Literal, NamedTuple
 
 from numba.cuda.core import config
-from numba.cuda.cudadrv.external_code.cache.key import CacheKey
+from numba.cuda.cudadrv.external_code.cache.entry import CacheKey
 from numba.cuda.cudadrv.external_code.cache.settings import CacheWarning
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.diagnostics import messages

@@ -20,7 +20,6 @@ from numba.cuda.cudadrv.external_code.compile.plan_programs import sources_of
 from numba.cuda.cudadrv.external_code.diagnostics import progress
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
-from numba.cuda.cudadrv.external_code.plan.link_plan import LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 
 from ..builds.ahead_of_time import PreparedBuild, prepare, prepare_for_launch
@@ -106,8 +105,7 @@ def process_name() -> str:
 
 def prepare_job(data: bytes) -> PreparedJob:
     """Compile the kernel of a pickled `Job` by its front end."""
-    job = pickle.loads(data)
-    assert isinstance(job, Job)
+    job: Job = pickle.loads(data)
     prepared = _prepare(job)
     request = prepared.request
     if request is None:
@@ -135,6 +133,4 @@ def link_kernel(request: bytes, entries: Entries) -> RanLink:
     """Run a pickled `LinkRequest`, with cache *entries* that another machine built for it."""
     for digest, entry in entries.items():
         current_store().adopt(digest, entry)
-    requested = pickle.loads(request)
-    assert isinstance(requested, LinkRequest)
-    return RanLink.of(requested)
+    return RanLink.of(pickle.loads(request))

@@ -128,7 +128,7 @@ def _fitting(answer: Answer, target: Target) -> Answer:
     """Return *answer*, whose files must exist, and whose finished code must fit the target."""
     for link_input in answer.inputs():
         if link_input.kind is not kinds.CUDA:
-            from numba.cuda.cudadrv.external_code.plan.target_fit import misfit  # which CUDA C++ does not need
+            from numba.cuda.cudadrv.external_code.plan.plan_checks import misfit  # which CUDA C++ does not need
 
             if why := misfit(link_input, target):
                 raise LinkInputError(f"{link_input.kind} {link_input.name!r} does not fit\n  reason: {why}")
@@ -145,8 +145,7 @@ def _call_hook(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> tup
 
 def _check_item(callee: Callee, item: Any) -> Item:
     if isinstance(item, CallingCode) or file_of(item) is not None:
-        found: Item = item
-        return found
+        return item
     return _name_after(callee, from_item(item))
 
 

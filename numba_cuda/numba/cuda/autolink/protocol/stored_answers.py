@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import astuple
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.cache.key import CacheKey
+from numba.cuda.cudadrv.external_code.cache.entry import CacheKey
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.diagnostics.log import logger
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr

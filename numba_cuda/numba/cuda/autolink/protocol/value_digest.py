@@ -309,8 +309,7 @@ def names_in(code: pytypes.CodeType) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _encoder(pickler: Any, cls: Any) -> Callable[..., Any]:
     if _is_type_class(cls):
         return pickler._type
-    found: Callable[..., Any] = next((row[1] for row in pickler.kinds if issubclass(cls, row[0])), pickler._object)
-    return found
+    return next((row[1] for row in pickler.kinds if issubclass(cls, row[0])), pickler._object)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.compile.programs import compiled
-from numba.cuda.cudadrv.external_code.formats.bounds import FormatError
 from numba.cuda.cudadrv.external_code.formats.cubin import function_sizes, resources
+from numba.cuda.cudadrv.external_code.formats.elf import FormatError
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
-from numba.cuda.cudadrv.external_code.link.link_record import LinkedInput, sha256
-from numba.cuda.cudadrv.external_code.link.ltoir_probes import ptx_of_ltoir
-from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
+from numba.cuda.cudadrv.external_code.link.linker_input import LinkedInput, sha256
+from numba.cuda.cudadrv.external_code.link.ltoir_symbols import ptx_of_ltoir, symbols_of_ltoir
 from numba.cuda.cudadrv.external_code.plan.link_plan import join_units
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 from numba.cuda.cudadrv.external_code.platform.target import Target

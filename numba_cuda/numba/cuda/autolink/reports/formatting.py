@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from numba_cuda_autolink.source_locations import cell_name
 
 if TYPE_CHECKING:
-    from numba.cuda.cudadrv.external_code.link.link_record import CompiledCode
+    from numba.cuda.cudadrv.external_code.link.linker_input import CompiledCode
 
     from ..function_code.call_graph import Frame
     from .records import CodeReport, ResultReport

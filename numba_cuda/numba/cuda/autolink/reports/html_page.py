@@ -6,8 +6,8 @@ all rows are there."""
 from __future__ import annotations
 
 import functools
-import pkgutil
 import re
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,7 @@ from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
 from numba_cuda_autolink.source_locations import cell_name, shown_file
 
 from . import comparison, formatting, graph, text, trace
-from .class_totals import MANY, class_totals
-from .occupancy import occupancies
+from .measures import MANY, class_totals, occupancies
 from .records import KernelReport
 
 if TYPE_CHECKING:
@@ -82,10 +81,7 @@ def _important(name: str) -> str:
 
 
 def _template(name: str) -> str:
-    content = pkgutil.get_data(__package__, f"templates/{name}")
-    if content is None:
-        raise FileNotFoundError(f"the template {name} of reports is not installed")
-    return content.decode()
+    return resources.files(__package__).joinpath(f"templates/{name}").read_text("utf-8")
 
 
 def _address(filename: str | None, line: int | None) -> str:

@@ -21,7 +21,7 @@ from cuda import pathfinder
 from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
-from numba.cuda.cudadrv.external_code.link.ltoir_probes import PROBE_SYMBOLS, ptx_of_ltoir
+from numba.cuda.cudadrv.external_code.link.ltoir_symbols import PROBE_SYMBOLS, ptx_of_ltoir
 
 from ..function_code.build_record import BuildFacts
 from .records import CallReport, CodeReport, FunctionReport, LineReport, ListingReport
@@ -172,8 +172,7 @@ class Instruction:
 def nvdisasm() -> str | None:
     """Return the path of ``nvdisasm``, of the package ``nvidia-cuda-nvdisasm`` or of a CUDA toolkit, or ``None``."""
     find = getattr(pathfinder, "find_nvidia_binary_utility", None)
-    found: str | None = (find("nvdisasm") if find is not None else None) or shutil.which("nvdisasm")
-    return found
+    return (find("nvdisasm") if find is not None else None) or shutil.which("nvdisasm")
 
 
 def disassemble(cubin: bytes, entry_name: str) -> list[Instruction] | None:

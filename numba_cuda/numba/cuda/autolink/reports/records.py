@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span
-from numba.cuda.cudadrv.external_code.link.link_record import CompiledCode
+from numba.cuda.cudadrv.external_code.link.linker_input import CompiledCode
 
 from ..function_code.build_record import CallRecord
 from ..function_code.call_graph import CallGraph

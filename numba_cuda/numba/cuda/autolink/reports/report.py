@@ -81,8 +81,7 @@ class Report(KernelReport):
             raise ValueError(f'the text is not a report: expected a JSON object with "format": "{FORMAT}"')
         if (version := data.pop("version", None)) != VERSION:
             raise ValueError(f"the report's format is version {version!r}; expected version {VERSION}")
-        report: Report = _value(cls, data)
-        return report
+        return _value(cls, data)
 
     def __repr__(self) -> str:
         arches = ", ".join(build.arch for build in self.builds)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,9 +14,8 @@ from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
 from numba_cuda_autolink.source_locations import shown_file
 
 from . import formatting
-from .class_totals import MANY, class_totals
-from .class_totals import to_text as total_to_text
-from .occupancy import occupancies
+from .measures import MANY, class_totals, occupancies
+from .measures import to_text as total_to_text
 from .records import BuildReport, CallReport, CodeReport, KernelReport, ResultReport
 from .trace import totals
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
 _STATISTICS = re.compile(r"(ptxas )?info +:|ptxas +\. +\d|INFO: ")  # lines of a linker's log that are left out
+_WIDTH = 80  # characters of a line, unless a name is longer
 _ROOM = 100  # characters of an object's repr
 _LABELS = ("bold", "bold cyan", "green", "blue", "magenta")
 
@@ -42,7 +43,9 @@ def to_text(report: KernelReport) -> str:
 
 def _lines(item: Item, depth: int) -> Iterator[str]:
     separator = "" if item.text.startswith("(") and depth else ": " if item.label and item.text else ""
-    yield f"{'  ' * depth}{item.label}{separator}{item.text}"
+    indent, line = "  " * depth, f"{item.label}{separator}{item.text}"
+    whole_names = textwrap.TextWrapper(_WIDTH, indent, f"{indent}    ", break_long_words=False, break_on_hyphens=False)
+    yield from whole_names.wrap(line)
     for below in item.below:
         yield from _lines(below, depth + 1)
 
@@ -166,7 +169,8 @@ def _link(build: BuildReport) -> Iterator[Item]:
             others = (_input(n, c, calls) for n, c in enumerate(link.inputs, 1) if not calls.keys() & {*c.brought_by})
             yield Item("inputs", f"{len(link.inputs)}, of which the calls returned all but these", tuple(others))
     if link.options is not None:
-        yield Item("options", " ".join(link.options))
+        options = (each.partition("=") for each in link.options)
+        yield Item("options", " ".join(f"{name}{equals}{readable(value)}" for name, equals, value in options))
     lines = (line.strip() for line in link.log.splitlines())
     if notable := tuple(Item("", line) for line in lines if line and not _STATISTICS.match(line)):
         yield Item("log", "", notable)

@@ -22,18 +22,24 @@ from cuda.core import ObjectCode
 from numba_cuda_autolink.package_versions import version_of
 from numba_cuda_autolink.short_tracebacks import warn_user
 
-from .cache.key import CacheKey
+from .cache.entry import CacheKey
 from .cache.store import Fetched, current_store
 from .compile.plan_programs import called_in, keys_of, recorded_keys, write_debug_sources
 from .diagnostics import progress, timeline
 from .diagnostics.signal_handlers import interrupts_unchanged
 from .inputs import kinds
 from .inputs.link_input import LinkInput, from_item
-from .link.link_record import CompiledCode, LinkedInput, LinkRecord, sha256
-from .plan.errors import link_error
-from .plan.link_plan import DEVICE_RUNTIME, NAMED_EXPLICITLY, LinkPlan, LinkRequest, LLVMModules, PlannedInput
-from .plan.target_fit import misfit
-from .plan.variable_checks import check_variables
+from .link.linker_input import CompiledCode, LinkedInput, LinkRecord, sha256
+from .plan.link_plan import (
+    DEVICE_RUNTIME,
+    NAMED_EXPLICITLY,
+    LinkPlan,
+    LinkRequest,
+    LLVMModules,
+    PlannedInput,
+    link_error,
+)
+from .plan.plan_checks import check_variables, misfit
 from .platform import cuda_libraries
 
 # What compiles, links and explains is imported where it is needed: a kernel that is linked already starts without it.

@@ -163,22 +163,3 @@ print(sorted({module for module in autolink._WHERE.values() if f"numba.cuda.{mod
             "cudadrv.external_code.platform.target",
         ]
     )
-
-
-def test_in_the_simulator_a_library_can_be_imported():
-    script = """
-from numba.cuda import autolink
-class Object(autolink.DeviceCallable):
-    def __numba_cuda_call__(self, x) -> "autolink.Extern":
-        return autolink.Extern("f", returns="float32")
-    def __numba_cuda_link__(self, x) -> autolink.LinkItem: ...
-print(isinstance(Object(), autolink.SupportsLink), autolink.Target("9.0a").arch, bool(autolink.__version__))
-try:
-    autolink.build
-except RuntimeError as error:
-    print(error)
-"""
-    assert facts(script, NUMBA_ENABLE_CUDASIM="1").splitlines() == [
-        "True sm_90a True",
-        "autolink.build is about code for GPUs, which the simulator (NUMBA_ENABLE_CUDASIM=1) does not make",
-    ]

@@ -14,7 +14,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from autolink_support import build
+from autolink_support import build, calling
 from cache_support import file_of, fresh, make_key, not_built
 from numba.cuda import autolink
 from numba.cuda.autolink.commands.main_command import main
@@ -221,10 +221,7 @@ def test_hooks_run_in_this_process():
 
     noting = Noting()
 
-    def kernel(x):
-        x[0] = noting(x[1])
-
-    build(kernel)
+    build(calling(noting))
     assert processes == {"call": os.getpid(), "key": os.getpid(), "link": os.getpid()}
 
 
@@ -272,9 +269,7 @@ def test_a_source_reads_any_file_that_it_includes(tmp_path):
 
     reads = Reads()
 
-    def kernel(x):
-        x[0] = reads(x[1])
-
+    kernel = calling(reads)
     first = build(kernel).code
     outside.write_text("43")
     assert build(kernel).code != first

@@ -11,7 +11,7 @@ from autolink_support import CC, build
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.core.errors import TypingError
-from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 
 import numba_cuda_autolink
 from numba_cuda_autolink.short_tracebacks import VARIABLE
@@ -104,3 +104,36 @@ def test_an_argument_of_a_cxx_function_has_no_name():
 def test_a_misspelt_argument_is_answered_with_the_nearest_name(call, name):
     with pytest.raises(TypeError, match=rf"\(\) has no parameter '.*'; did you mean {name}\?$"):
         call()
+
+
+LONG = "\x1b[31m" + "x" * 100_000
+TOO_LONG = {
+    "cc": lambda: autolink.build(kernel, "void(float32[::1])", cc=LONG),
+    "cc in a tuple": lambda: autolink.build(kernel, "void(float32[::1])", cc=(LONG, 0)),
+    "an option": lambda: autolink.build(kernel, "void(float32[::1])", cc=CC, **{LONG: 1}),
+    "signature": lambda: autolink.build(kernel, LONG, cc=CC),
+    "signature of a report": lambda: autolink.report(kernel, LONG),
+    "signature of a bound kernel": lambda: autolink.bind(kernel, LONG),
+    "signature of a job": lambda: autolink.build_many([(kernel, LONG)]),
+    "attempts": lambda: autolink.build_many([], attempts=LONG),
+    "path": lambda: numba_cuda_autolink.load(LONG),
+    "bytes": lambda: numba_cuda_autolink.load(LONG.encode()),
+    "path to save to": lambda: autolink.build(kernel, "void(float32[::1])", cc=CC).save(LONG),
+    "folder": lambda: autolink.Prebuilt(LONG),
+    "file": lambda: autolink.cxx(LONG + ".cu"),
+    "namespace": lambda: autolink.cxx("", namespace=LONG),
+    "args": lambda: autolink.Extern("f", args=LONG),
+    "file of entries": lambda: autolink.cache.import_file(LONG, trust=True),
+    "file for entries": lambda: autolink.cache.export_file(LONG + "/f"),
+    "capability": lambda: autolink.ComputeCapability.parse(LONG),
+    "header": lambda: autolink.write_header(LONG, LONG),
+}
+
+
+@pytest.mark.parametrize("wrong", TOO_LONG.values(), ids=TOO_LONG)
+def test_the_error_of_a_long_argument_is_short_and_printable(wrong):
+    with pytest.raises((TypeError, ValueError, OSError)) as raised:
+        wrong()
+    shown = "".join(traceback.format_exception(raised.value))
+    assert len(shown) < 20_000
+    assert "\x1b" not in shown

@@ -195,8 +195,7 @@ def _external(lower: Any) -> FunctionCode:
         external = FunctionCode(lower.func_ir.func_id.func_qualname, in_progress.target, in_progress.timeline)
         external.calls.filename, external.calls.line = lower.func_ir.loc.filename, lower.func_ir.loc.line
         lower.metadata[KEY] = external
-    found: FunctionCode = lower.metadata[KEY]
-    return found
+    return lower.metadata[KEY]
 
 
 @_seams.in_place_of("numba_cuda_mlir.mlir_lowering:MLIRLower.lower_assign")

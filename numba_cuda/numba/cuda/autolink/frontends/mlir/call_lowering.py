@@ -1,12 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""MLIR for calls of device callables, and for their attributes."""
+"""MLIR for calls of device callables, and for their attributes.
+
+Kernels of numba-cuda-mlir declare functions without what LLVM needs to pass structs as C++ does, or numbers shorter
+than 32 bits. For a C function that takes or returns one, a small function in LLVM IR takes structs by address and short
+numbers as 32 bits. Link-time optimisation leaves nothing of it.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
+from llvmlite import ir as llvm_ir
+from numba.cuda.cudadrv import nvvm
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CPrototype, CType
+from numba.cuda.cudadrv.external_code.platform.target import Target
+from numba.cuda.descriptor import cuda_target
 from numba_cuda_mlir._mlir import ir
 from numba_cuda_mlir._mlir.dialects import arith, func, llvm
 from numba_cuda_mlir._mlir.extras import types as T
@@ -17,12 +27,13 @@ from numba_cuda_mlir.numba_cuda.core.errors import LoweringError
 from ...c_abi.c_types import CABIError, memory_layout
 from ...c_abi.conversions import ArrayView, State
 from ...c_abi.extern import Passed, Prototype
+from ...c_abi.llvm_values import POINTER, llvm_type, new_function
 from ...c_abi.record_values import result_type
 from ...compilation.context import compilation
 from ...device_callable.constants import as_constant
+from ...device_functions.canonical_code import NAMELESS, NamedModules
 from ...function_code.function_code import FunctionCode
 from .called_objects import Body
-from .external_calls import by_address, is_plain, is_short, is_struct
 from .memory_values import allocate, data_pointer, load, state, store, view
 from .type_translation import from_core, to_core
 
@@ -171,3 +182,63 @@ def _llvm_name(c_type: CType) -> str:
     if c_type.kind in ("pointer", "struct"):
         return "i8*" if c_type.kind == "pointer" else f'%"struct.{c_type.cxx}"'
     return f"i{8 * c_type.size}"
+
+
+_WORD = llvm_ir.IntType(32)
+
+
+def is_struct(c_type: CType) -> bool:
+    return c_type.kind == "struct"
+
+
+def is_short(c_type: CType) -> bool:
+    return c_type.kind in ("int", "uint", "bool") and c_type.size < 4
+
+
+def is_plain(prototype: CPrototype) -> bool:
+    return not any(is_struct(each) or is_short(each) for each in (prototype.returns, *prototype.parameters))
+
+
+@functools.cache
+def by_address(callee: str, prototype: CPrototype, target: Target) -> NamedModules:
+    """Return a function that calls *callee*. Its first parameter is the address of the result, if that is a struct."""
+    module = cuda_target.target_context.create_module("by_address")
+    called = new_function(module, callee, prototype.returns, prototype.parameters)
+    results = [POINTER] if is_struct(prototype.returns) else []
+    taken = [_taken(module, each) for each in prototype.parameters]
+    returned = llvm_ir.VoidType() if results else _taken(module, prototype.returns)
+    function = llvm_ir.Function(module, llvm_ir.FunctionType(returned, [*results, *taken]), NAMELESS)
+    function.attributes.add("convergent")
+    _write_body(function, called, prototype)
+    nvvm.add_ir_version(module)
+    return NamedModules.of(f"{callee}_by_address", [str(module)], target)
+
+
+def _taken(module: Any, c_type: CType) -> Any:
+    if c_type.kind in ("struct", "pointer"):
+        return POINTER
+    return _WORD if is_short(c_type) else llvm_type(module, c_type)
+
+
+def _write_body(function: Any, called: Any, prototype: CPrototype) -> None:
+    builder = llvm_ir.IRBuilder(function.append_basic_block())
+    given: Sequence[Any] = function.args[-len(called.args) :] if called.args else ()
+    arguments = zip(prototype.parameters, given, called.args, strict=True)
+    returned = builder.call(called, [_pass(builder, c_type, value, goal.type) for c_type, value, goal in arguments])
+    returns = prototype.returns
+    if is_struct(returns):
+        builder.store(returned, builder.bitcast(function.args[0], returned.type.as_pointer()), align=returns.align)
+    if is_struct(returns) or returns.kind == "void":
+        builder.ret_void()
+    elif is_short(returns):
+        builder.ret(builder.sext(returned, _WORD) if returns.kind == "int" else builder.zext(returned, _WORD))
+    else:
+        builder.ret(builder.bitcast(returned, POINTER) if returns.kind == "pointer" else returned)
+
+
+def _pass(builder: Any, c_type: CType, value: Any, goal: Any) -> Any:
+    if is_struct(c_type):
+        return builder.load(builder.bitcast(value, goal.as_pointer()), align=c_type.align)
+    if is_short(c_type):
+        return builder.trunc(value, goal)
+    return builder.bitcast(value, goal) if c_type.kind == "pointer" else value

@@ -28,8 +28,7 @@ from ...compilation.context import current_target
 from ...device_callable.arguments import CallArguments
 from ...device_callable.base_class import BoundDeviceMethod, DeviceCallable
 from ...device_callable.constant_expressions import COMPARISONS, ConstantsAsGlobals, Refused, attribute, value_of_types
-from ...device_callable.object_type import DeviceCallableType
-from ...device_callable.python_bodies import PythonBody
+from ...device_callable.object_type import DeviceCallableType, PythonBody
 from ...protocol.callee import takes_core_types
 from .type_translation import MLIR, from_core, to_core
 

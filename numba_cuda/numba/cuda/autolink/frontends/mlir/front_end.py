@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import weakref
 from collections.abc import Sequence
 from functools import partial
@@ -83,7 +84,6 @@ def _record(dispatcher: Any, compiled: Any, output: str, carveout: int | str | N
         code = mlir_optimization.get_lto_ptx(compiled).encode()
     else:
         code = bytes(metadata["ltoir" if output == "ltoir" else "cubin"])  # PTX in the emulator
-    capability = target.compute_capability
     names = parameter_names(dispatcher.py_func, len(compiled.signature.args))
     launch = LaunchFacts(
         dispatcher.py_func.__name__,
@@ -98,20 +98,10 @@ def _record(dispatcher: Any, compiled: Any, output: str, carveout: int | str | N
         tuple(variable for _, variable in plan.variables),
         front_end=MLIR.name,
     )
-    return BuildRecord(
-        code,
-        metadata["func_name"],
-        output,
-        _signature(compiled),
-        plan.inputs,
-        facts_of(external, target, output),
-        capability,
-        tuple(call.site for call in external.call_sites),
-        external.prototypes,
-        launch,
-        external.called_functions,
-        EmulatedTexts(partial(_emulated_texts, compiled), capability.parts),
-    )
+    facts = facts_of(external, target, output)
+    record = BuildRecord.of(external, code, output, _signature(compiled), plan, facts, launch)
+    texts = EmulatedTexts(partial(_emulated_texts, compiled), target.compute_capability.parts)
+    return dataclasses.replace(record, emulated_texts=texts)
 
 
 def _emulated_texts(compiled: Any) -> list[str]:

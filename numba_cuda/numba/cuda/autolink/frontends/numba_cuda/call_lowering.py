@@ -17,8 +17,7 @@ from ...c_abi.llvm_values import BYTE, POINTER, from_c, function_type, llvm_type
 from ...c_abi.record_values import find_alignment, result_type, store
 from ...compilation.context import compilation
 from ...device_callable.constant_expressions import attribute
-from ...device_callable.object_type import DeviceCallableType
-from ...device_callable.python_bodies import PythonBody
+from ...device_callable.object_type import DeviceCallableType, PythonBody
 from ...protocol.errors import lowering_error
 from .code_library import LinkingCodeLibrary
 

@@ -95,8 +95,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         if is_searched and self._entry_name is not None and self._lto and not needs_ptx:
             functions = (function for module in self.modules for function in module.functions)
             return "\n".join(function.name for function in functions if function.is_declaration)
-        ptx: str = super().get_asm_str(cc)
-        return ptx
+        return super().get_asm_str(cc)
 
     def add_linking_file(self, path_or_obj: Any) -> None:
         super().add_linking_file(path_or_obj)
@@ -145,8 +144,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
                 *canonical, self._entry_name = with_canonical_names([*modules, self._entry_name])
             self._has_canonical_names = True
             self._llvm_strs = compatible_with_cxx(canonical)
-        texts: list[str] = super().llvm_strs
-        return texts
+        return super().llvm_strs
 
     def rename_entry(self, name: str) -> None:
         """Give the kernel the entry name *name*. Raises `ValueError` if something else in its code has that name."""
@@ -259,8 +257,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         return type(self) if self.brings_external_code else CUDACodeLibrary
 
     def _reduce_states(self) -> dict[str, Any]:
-        states: dict[str, Any] = self.state() if self.brings_external_code else super()._reduce_states()
-        return states
+        return self.state() if self.brings_external_code else super()._reduce_states()
 
     def state(self) -> dict[str, Any]:
         """Return what `restore` takes: the kernel as the front end made it, and what it needs linked."""

@@ -12,10 +12,9 @@ from typing import Any
 from numba import cuda
 from numba.cuda.core.compiler_lock import global_compiler_lock
 from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean, safe_repr
-from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters
-from numba.cuda.cudadrv.external_code.plan.errors import LinkError
-from numba.cuda.cudadrv.external_code.plan.link_plan import NRT, LinkPlan, LinkRequest
-from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
+from numba.cuda.cudadrv.external_code.formats.cubin import cubin_parameters
+from numba.cuda.cudadrv.external_code.plan.link_plan import NRT, LinkError, LinkPlan, LinkRequest
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike
 from numba.cuda.dispatcher import CUDADispatcher, _Kernel
 
 from numba_cuda_autolink.errors import FinishedKernelError
@@ -34,9 +33,9 @@ from ...function_code.build_record import (
     LaunchFacts,
     callbacks,
     check_only_overload,
+    kernel_parameters,
     parameter_names,
 )
-from ...function_code.launch_parameters import kernel_parameters
 from ...protocol.errors import HookError
 from ...protocol.kernel_signatures import kernel_argument_types, normalize
 
@@ -56,7 +55,7 @@ def prepare(kernel: Any, signature: Any, request: BuildRequest) -> tuple[BuildRe
         link = library.link_request(parts, request.output) if request.output != "ltoir" else None
         code = _code(library, parts, request.output) if link is None else b""
         plan, facts = library.plan(parts), library.facts(parts, request.output)
-        record = _record(compiled, parts, code, request.output, plan, facts)
+        record = _record(compiled, code, request.output, plan, facts)
         launch = dataclasses.replace(record.launch_facts, name=request.entry_name or py_func.__name__)
         texts = EmulatedTexts(partial(library.emulated_texts, parts), parts)
         return dataclasses.replace(record, launch_facts=launch, emulated_texts=texts), link
@@ -96,10 +95,8 @@ def _code(library: Any, cc: tuple[Any, ...], output: str) -> bytes:
     return library.get_lto_ptx(cc=cc).encode() if output == "ptx" else bytes(library.get_ltoir(cc=cc))
 
 
-def _record(
-    compiled: Any, cc: tuple[Any, ...], code: bytes, output: str, plan: LinkPlan, facts: BuildFacts
-) -> BuildRecord:
-    """Return the record of a *compiled* kernel, which is linked as *plan* says for *cc*, to *code*, an *output*."""
+def _record(compiled: Any, code: bytes, output: str, plan: LinkPlan, facts: BuildFacts) -> BuildRecord:
+    """Return the record of a *compiled* kernel, which is linked as *plan* says to *code*, an *output*."""
     library = compiled._codelibrary
     launch = LaunchFacts(
         compiled.py_func.__name__,
@@ -113,19 +110,7 @@ def _record(
         any(NRT in planned.origins for planned in plan.inputs),
         tuple(variable for _, variable in plan.variables),
     )
-    return BuildRecord(
-        code,
-        library.function_code.entry_name,
-        output,
-        _signature(compiled),
-        plan.inputs,
-        facts,
-        ComputeCapability.parse(cc),
-        tuple(call.site for call in library.function_code.call_sites),
-        library.function_code.prototypes,
-        launch,
-        library.function_code.called_functions,
-    )
+    return BuildRecord.of(library.function_code, code, output, _signature(compiled), plan, facts, launch)
 
 
 def read_launched(kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None]) -> list[BuildRecord]:
@@ -147,7 +132,7 @@ def _record_launched(compiled: Any, cc: tuple[Any, ...]) -> BuildRecord:
         plan = library.plan(cc)
     except (LinkError, HookError):  # a file was removed since the kernel was linked: its symbols are not shown
         plan = LinkPlan(f"kernel {library.function_code.shown_name!r}", library.target_for(cc), (), (), ())
-    return _record(compiled, cc, code, "cubin", plan, facts)
+    return _record(compiled, code, "cubin", plan, facts)
 
 
 def _only_overload(kernel: Any) -> Any:

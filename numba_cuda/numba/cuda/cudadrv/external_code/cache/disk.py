@@ -22,8 +22,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from .build_locks import FileLock
-from .entry import DamagedEntryError, StoredEntry, data_of, describe, open_entry, pack, unpack
-from .key import CacheKey
+from .entry import CacheKey, DamagedEntryError, StoredEntry, data_of, describe, open_entry, pack, unpack
 from .settings import DIRECTORY, CacheSettings, CacheWarning
 from .statistics import FILE_NAME as STATISTICS
 
@@ -280,26 +279,18 @@ class DiskEntries:
             warnings.warn(f"numba-cuda-autolink {message}", CacheWarning, stacklevel=2)
 
 
-class ReadOnlyEntries:
-    """The entries in *directories*, each of which was the cache directory of some process. The first one counts.
+def read_only_data(directories: Sequence[str], digest: bytes) -> bytes | None:
+    """Return the data under the key with *digest* in the first of *directories* that has it undamaged, or ``None``.
+    Each was the cache directory of some process.
 
-    The user names them, and so trusts them: neither owners nor modes nor times are looked at. Entries are checked for
-    damage.
+    The user names them, and so trusts them: neither owners nor modes nor times are looked at.
     """
-
-    def __init__(self, directories: Sequence[str]):
-        self._directories = tuple(directories)
-
-    def read(self, digest: bytes) -> bytes | None:
-        """Return the data under the key with *digest*, or ``None``. What is damaged or cannot be read is not there."""
-        name = hashlib.sha256(digest).hexdigest()  # as in cuda.core's file cache
-        for directory in self._directories:
-            try:
-                with open_entry(os.path.join(directory, _ENTRIES, name[:2], name[2:])) as file:
-                    return unpack(file.read(_LARGEST_READ_ONLY), digest)
-            except (OSError, DamagedEntryError):
-                continue
-        return None
+    name = hashlib.sha256(digest).hexdigest()  # as in cuda.core's file cache
+    for directory in directories:
+        path = os.path.join(directory, _ENTRIES, name[:2], name[2:])
+        with contextlib.suppress(OSError, DamagedEntryError), open_entry(path) as file:
+            return unpack(file.read(_LARGEST_READ_ONLY), digest)
+    return None
 
 
 def remove_abandoned(folder: str, prefix: str = "") -> None:

@@ -9,6 +9,7 @@ and is counted. After one answer that takes too long, this process stops asking.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import errno
 import functools
@@ -21,7 +22,6 @@ import secrets
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from .disk import remove_abandoned
@@ -151,28 +151,14 @@ def _web_options() -> dict[str, Any]:
     return {"client_kwargs": {**own, "auto_decompress": False, "response_class": BoundedResponse}}
 
 
-@dataclass
-class RemoteCounts:
-    """What a process did with the shared cache: entries found, missing and not trusted; questions that failed or were
-    not asked; entries written, writes that failed, and bytes in both directions."""
-
-    found: int = 0
-    missing: int = 0
-    untrusted: int = 0
-    failed: int = 0
-    not_asked: int = 0
-    written: int = 0
-    failed_writes: int = 0
-    bytes_read: int = 0
-    bytes_written: int = 0
-
-
 class RemoteStore:
     """The entries of the shared cache in *settings*, whose files are *opened* when they are first needed."""
 
     def __init__(self, settings: RemoteSettings, opened: Callable[[], SharedFiles] | None = None):
         self.settings = settings
-        self.counts = RemoteCounts()
+        # What this process did with the shared cache: entries found, missing and not trusted, questions that failed or
+        # were not asked, entries written, writes that failed, and bytes in both directions.
+        self.counts: collections.Counter[str] = collections.Counter()
         self._open_files = opened or functools.partial(SharedFiles, settings.address)
         self._files: SharedFiles | None = None
         self._lock = threading.Lock()
@@ -188,25 +174,25 @@ class RemoteStore:
         """Return the entry under the key with *digest*, or ``None``: if there is none that is trusted, or no answer."""
         self.warn_of_writes()
         if self._is_off:
-            self.counts.not_asked += 1
+            self.counts["not_asked"] += 1
             return None
         try:
             blob = self._ask(digest.hex())
         except Exception as error:
-            self.counts.failed += 1
+            self.counts["failed"] += 1
             self._warn("read", f"cannot read its shared cache {self._where}: {self._describe(error)}.")
             return None
         if blob is None:
-            self.counts.missing += 1
+            self.counts["missing"] += 1
             return None
-        self.counts.bytes_read += len(blob)
+        self.counts["bytes_read"] += len(blob)
         try:
             entry = authenticate(self.settings.keys, digest, blob)
         except UntrustedEntryError as error:
-            self.counts.untrusted += 1
+            self.counts["untrusted"] += 1
             self._warn("trust", f"does not use entries of its shared cache {self._where}: {error}.")
             return None
-        self.counts.found += 1
+        self.counts["found"] += 1
         self._is_there.add(digest)
         return entry
 
@@ -273,8 +259,8 @@ class RemoteStore:
             else:
                 self._is_there.add(digest)
                 self._unstored.discard(digest)
-                self.counts.written += is_written
-                self.counts.bytes_written += len(blob) * is_written
+                self.counts["written"] += is_written
+                self.counts["bytes_written"] += len(blob) * is_written
             finally:
                 self._is_stalled = False
                 self._writes.task_done()
@@ -289,7 +275,7 @@ class RemoteStore:
 
     def _note_failed_write(self, error: BaseException) -> None:
         """Note what another thread warns of: where warnings are errors, they would end this one."""
-        self.counts.failed_writes += 1
+        self.counts["failed_writes"] += 1
         self._failed_write = self._failed_write or self._describe(error)
 
     def warn_of_writes(self) -> None:

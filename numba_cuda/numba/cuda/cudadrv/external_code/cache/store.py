@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, overload
 
 from ..diagnostics.log import logger, print_log
 from .build_locks import BuildGuard
-from .disk import LOCKS, MISMATCHES, DiskEntries, ReadOnlyEntries
-from .entry import data_of, pack, unpack
-from .key import CacheKey, PartsTable, differences
+from .disk import LOCKS, MISMATCHES, DiskEntries, read_only_data
+from .entry import CacheKey, PartsTable, data_of, differences, pack, unpack
 from .settings import CacheSettings
 from .statistics import Statistics, leave
 
@@ -122,7 +121,6 @@ class CacheStore:
 
         self.settings = settings
         self.disk = DiskEntries(settings)
-        self.image = ReadOnlyEntries(settings.read_only)
         self.remote = self._remote()
         self.statistics = Statistics()
         self._memory = InMemoryProgramCache(max_size_bytes=_MEMORY_BYTES)
@@ -278,7 +276,7 @@ class CacheStore:
         """Look for *key* in the levels behind the disk, for what can come from another machine; keep what is found."""
         if key.kind not in PORTABLE_KINDS:
             return None
-        if self.settings.read_only and (data := self.image.read(key.digest)) is not None:
+        if (data := read_only_data(self.settings.read_only, key.digest)) is not None:
             if memory:
                 self._remember(key.digest, data)
             return data, "image"

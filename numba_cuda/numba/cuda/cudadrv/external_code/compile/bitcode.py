@@ -16,7 +16,7 @@ from typing import Any
 import llvmlite
 from cuda import pathfinder
 
-from ..cache.key import CacheKey
+from ..cache.entry import CacheKey
 from ..cache.store import Fetched, current_store
 from ..inputs import kinds
 from ..inputs.kinds import Kind

@@ -17,7 +17,7 @@ from typing import Any
 
 from cuda.core import ProgramOptions
 
-from ..cache.key import CacheKey
+from ..cache.entry import CacheKey
 from ..cache.settings import parse_size
 from ..cache.store import current_store
 from ..diagnostics import timeline

@@ -15,7 +15,7 @@ from ..inputs import kinds
 from ..inputs.c_prototypes import CalledFunction
 from ..inputs.link_input import LinkInput
 from ..plan.link_plan import NAMED_EXPLICITLY, KernelCode, LinkPlan, LLVMModules, PlannedInput
-from ..plan.variable_checks import with_variables_checked
+from ..plan.plan_checks import with_variables_checked
 from ..platform.target import Target
 from . import programs
 from .nvrtc import CompileError

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from ..cache.key import CacheKey
+from ..cache.entry import CacheKey
 from ..cache.store import CacheStore, Fetched, Origin, current_store
 from ..headers.manifest import HeaderManifest
 from .nvrtc import Compiled, CompileError

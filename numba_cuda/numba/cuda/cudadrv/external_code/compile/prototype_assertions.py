@@ -13,10 +13,10 @@ nothing, and so the assertion holds.
 from __future__ import annotations
 
 import dataclasses
-import pkgutil
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import resources
 
 from ..inputs.c_prototypes import CalledFunction, CField, CPrototype, CType
 from ..inputs.link_input import line_marker
@@ -61,9 +61,7 @@ def _write_empty(n: int) -> str:
 
 
 def read_templates(name: str) -> str:
-    text = pkgutil.get_data(__package__, name)
-    assert text is not None
-    return text.decode().replace("$", "nca_")
+    return resources.files(__package__).joinpath(name).read_text("utf-8").replace("$", "nca_")
 
 
 _WRITTEN = f"enum {{ nca_most = {MOST_MEMBERS} }};\n{write_members(MOST_MEMBERS)}"

@@ -16,7 +16,7 @@ from numba.cuda.cudadrv import nvrtc
 
 from numba_cuda_autolink.package_versions import version_of
 
-from ..cache.key import CacheKey
+from ..cache.entry import CacheKey
 from ..headers.manifest import MANIFEST_FORMAT, HeaderManifest
 from ..inputs.link_input import LinkInput
 from ..platform.cuda_libraries import headers_version, nvrtc_build
@@ -129,6 +129,9 @@ def messages_outside_toolkit(log: str) -> str:
 # Goes up when the assertions of `prototype_assertions` change.
 _CHECK = "6"
 
+# Part of each key of a record of headers: another version may find others.
+RECORD_OF_HEADERS = ("record of headers", f"{MANIFEST_FORMAT}, numba-cuda-autolink {version_of('numba-cuda-autolink')}")
+
 
 class UnitKeys:
     """The keys of *unit*."""
@@ -138,10 +141,8 @@ class UnitKeys:
         self._has_lines = bool(unit.option("lineinfo") or unit.option("debug"))
         # NVRTC writes the working directory into LTO-IR, where only debuggers and profilers use it, to find sources.
         folder = (("working directory", working_directory()),) if self._has_lines else ()
-        # Another version may find other headers.
-        record = ("record of headers", f"{MANIFEST_FORMAT}, numba-cuda-autolink {version_of('numba-cuda-autolink')}")
         # That of the record of its headers: all that its program depends on, without them.
-        self.headers = CacheKey("headers", unit.name, (*self._parts(with_paths=True), *folder, record))
+        self.headers = CacheKey("headers", unit.name, (*self._parts(with_paths=True), *folder, RECORD_OF_HEADERS))
         # That of a note that there is a program of this source, with whatever headers, and wherever they are.
         self.source = CacheKey("source", unit.name, self._parts(with_paths=False))
 

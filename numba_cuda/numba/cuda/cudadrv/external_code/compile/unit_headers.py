@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ..cache.key import CacheKey
+from ..cache.entry import CacheKey
 from ..cache.store import current_store
 from ..headers.manifest import HeaderManifest, HeaderWatch
 from ..platform.cuda_libraries import nvrtc_version
@@ -67,7 +67,7 @@ class UnitHeaders:
 
     def find(self, traced: Sequence[str] = ()) -> bool:
         """Find the headers in the texts and record them; return whether the texts say which headers are read."""
-        from ..headers import scan_reuse
+        from . import scan_reuse
 
         manifest, seen = (None if traced else scan_reuse.manifest_of(self.text)), 0.0
         if manifest is None:
@@ -81,8 +81,8 @@ class UnitHeaders:
         return True
 
     def _scanned(self, traced: Sequence[str]) -> HeaderManifest | None:
-        from ..headers import scan_reuse
         from ..headers.scan import Scan
+        from . import scan_reuse
 
         began, scan = time.time_ns(), Scan(self.text)
         found = scan.run(traced)
@@ -123,15 +123,17 @@ def nvrtc_reports_headers() -> bool:
 
 def compiled_with_headers(text: SourceText, compile_: Callable[[], Compiled]) -> tuple[Compiled, HeaderManifest] | None:
     """Return what *compile_* makes of the source *text*, and the manifest of the headers that it read, as they are
-    after it; ``None`` if the headers cannot be known, or one may have changed meanwhile.
+    after it; ``None`` if the headers cannot be known, or one may have changed meanwhile. Return ``None`` without
+    compiling if they are on record for a source like it.
 
     Raises `OSError` if one of the user's headers cannot be read, and what *compile_* raises.
     """
     from ..headers.scan import Scan
+    from .scan_reuse import manifest_of
 
     began = time.time_ns()
     scan = Scan(text)
-    if not scan.read_own():
+    if manifest_of(text) is not None or not scan.read_own():
         return None
     compiled, scanned = _at_once(compile_, functools.partial(_manifest, scan, text, began))
     try:
@@ -160,4 +162,9 @@ def _at_once(
 
 def _manifest(scan: Scan, text: SourceText, began: int) -> HeaderManifest | None:
     found = scan.run()
-    return None if found.unclear or found.computed else HeaderManifest.of(found, text, began)
+    manifest = None if found.unclear or found.computed else HeaderManifest.of(found, text, began)
+    if manifest is not None:
+        from .scan_reuse import remember
+
+        remember(scan, manifest)
+    return manifest

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, cast
 
-from numba_cuda_autolink.errors import bounded, printable
+from numba_cuda_autolink.printable_texts import bounded, printable
 from numba_cuda_autolink.short_tracebacks import short_traceback
 
 _LONGEST_REPR = 120

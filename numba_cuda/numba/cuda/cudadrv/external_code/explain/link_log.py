@@ -12,16 +12,16 @@ from numba_cuda_autolink.errors import FormatError
 from numba_cuda_autolink.source_locations import find_call
 
 from ..compile.programs import compiled
-from ..formats.lto_ir import read_lto_ir
+from ..formats.containers import read_lto_ir
 from ..inputs import kinds
 from ..inputs.link_input import LinkInput
 from ..link.duplicate_symbols import duplicate_error, duplicate_of
 from ..link.linker_input import LinkJob, Part, list_origins
 from ..link.nvjitlink import Outcome, TrialError, multiply_defined, run_trials
-from ..plan.errors import LinkError, link_error
+from ..plan.link_plan import LinkError, link_error
 from ..platform.target import Target
+from .source_errors import unsupported_in, unsupported_in_link
 from .undefined_symbol import missing_symbol_error, symbol_in_log, symbol_in_parts
-from .unsupported_instruction import unsupported_in, unsupported_in_link
 
 _TOO_NEW = re.compile(r"OUTDATED_LIBRARY|nvvmAddNVVMContainerToProgram")
 _PTX_VERSION = re.compile(r"Unsupported \.version ([\d.]+); current version is '([\d.]+)'")

@@ -14,10 +14,10 @@ from ..compile.nvrtc import CompileError
 from ..formats import mangled_names, symbols
 from ..formats.containers import has_compressed_piece
 from ..inputs import kinds
-from ..link import ltoir_probes
+from ..link import ltoir_symbols
 from ..link.linker_input import LinkJob, Part
-from ..plan.errors import LinkError, link_error
-from ..plan.variable_checks import extern_declaration, undefined_variable
+from ..plan.link_plan import LinkError, link_error
+from ..plan.plan_checks import extern_declaration, undefined_variable
 from ..platform.target import Target
 
 _UNDEFINED = re.compile(
@@ -134,7 +134,7 @@ def _mangled_in_ltoir(job: LinkJob, external: Iterable[Part], symbol: str) -> tu
     candidates = mangled_names.possible_names(symbol, job.kernel_code.sites[symbol][0].prototype)
     for part in external:
         if part.kind is kinds.LTO_IR and candidates:
-            name = ltoir_probes.defined_in_ltoir(part.code, candidates, job.plan.target.arch)
+            name = ltoir_symbols.defined_in_ltoir(part.code, candidates, job.plan.target.arch)
             if name is not None:
                 return _similar_names(symbol, {part: [name]})
     return [], ""

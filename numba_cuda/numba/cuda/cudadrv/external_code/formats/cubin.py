@@ -14,10 +14,21 @@ from collections.abc import Iterator
 from typing import Any
 
 from numba_cuda_autolink.errors import FormatError
-from numba_cuda_autolink.ptx import Parameter, Prototype
+from numba_cuda_autolink.ptx import Parameter, Prototype, read_ptx
 
-from .bounds import string_at
-from .elf import FUNCTION, GLOBAL, SHT_REL, SHT_RELA, SHT_SYMTAB, Elf, Section, content, elf_symbols, read_elf
+from .elf import (
+    FUNCTION,
+    GLOBAL,
+    SHT_REL,
+    SHT_RELA,
+    SHT_SYMTAB,
+    Elf,
+    Section,
+    content,
+    elf_symbols,
+    read_elf,
+    string_at,
+)
 
 _FIRST_RESERVED_SECTION = 0xFF00
 _NV_INFO, _NV_CALLGRAPH, _NV_PROTOTYPE = 0x70000000, 0x70000001, 0x70000002
@@ -183,3 +194,60 @@ def _check_relocations(code: bytes, section: Section, of: Section, count: int) -
             raise FormatError(
                 f"{section.name} refers to byte {offset} of {of.name}, which has {of.size}: it is damaged"
             )
+
+
+_PARAMETER_NOTE = 0x17  # EIATTR_KPARAM_INFO: index, ordinal, offset, and the size from bit 18 on
+_LARGE_PARAMETER_NOTE = 0x45  # index, ordinal, offset, size
+_MAX_THREADS = 0x05  # EIATTR_MAX_THREADS: the launch bounds, in three dimensions
+_IN_PTX = re.compile(rb"\.param\s+(?:\.align\s+(\d+)\s+)?\.[a-z](\d+)[^\[,]*(?:\[(\d+)\])?")
+
+
+def cubin_parameters(cubin: bytes, entry_name: str) -> tuple[tuple[int, int], ...]:
+    """Return offset and size in bytes of each parameter of the kernel *entry_name*. Raise `FormatError` if *cubin* does
+    not have it, or is damaged."""
+    found = {}
+    for kind, value in _notes(cubin, entry_name):
+        if kind == _PARAMETER_NOTE and len(value) == 12:
+            _, ordinal, offset, flags = struct.unpack("<IHHI", value)
+            found[ordinal] = offset, flags >> 18
+        elif kind == _LARGE_PARAMETER_NOTE and len(value) == 12:
+            _, ordinal, offset, size, _ = struct.unpack("<IHHHH", value)
+            found[ordinal] = offset, size
+    if sorted(found) != list(range(len(found))):
+        raise FormatError(f"the notes on the parameters of {entry_name} are not complete")
+    return tuple(found[ordinal] for ordinal in range(len(found)))
+
+
+def launch_bounds(cubin: bytes, entry_name: str) -> int | None:
+    """Return the most threads per block that the kernel *entry_name* was compiled for; ``None`` without launch bounds.
+    Raise `FormatError` if *cubin* does not have it, or is damaged."""
+    for kind, value in _notes(cubin, entry_name):
+        if kind == _MAX_THREADS and len(value) == 12:
+            x, y, z = struct.unpack("<III", value)
+            return int(x * y * z)
+    return None
+
+
+def ptx_parameters(ptx: bytes, entry_name: str) -> tuple[tuple[int, int], ...]:
+    """Return offset and size in bytes of each parameter of the kernel *entry_name* of *ptx*. Raise `FormatError` if it
+    is not there."""
+    name = re.escape(entry_name.encode())
+    found = re.search(rb"\.entry\s+" + name + rb"\s*(?:\(([^)]*)\))?\s*[.{]", read_ptx(ptx).text)
+    if found is None:
+        raise FormatError(f"it has no kernel {entry_name}")
+    places, end = [], 0
+    for align, bits, count in _IN_PTX.findall(found[1] or b""):
+        item = int(bits) // 8
+        boundary = int(align or item)
+        offset = (end + boundary - 1) // boundary * boundary
+        places.append((offset, item * int(count or 1)))
+        end = sum(places[-1])
+    return tuple(places)
+
+
+def _notes(cubin: bytes, entry_name: str) -> list[tuple[int, bytes]]:
+    file = read_elf(cubin)
+    section = file.section(f".nv.info.{entry_name}")
+    if section is None:
+        raise FormatError(f"it has no notes on a kernel {entry_name}")
+    return list(attributes(content(cubin, section)))

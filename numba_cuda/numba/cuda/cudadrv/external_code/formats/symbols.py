@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The symbols that code defines and references: of PTX, cubins and what contains these, and of LLVM IR.
 
-LTO-IR cannot be read: see `link.ltoir_probes`.
+LTO-IR cannot be read: see `link.ltoir_symbols`.
 """
 
 from __future__ import annotations

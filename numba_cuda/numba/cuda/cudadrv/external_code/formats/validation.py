@@ -41,7 +41,7 @@ def _fault(kind: str, code: bytes) -> str:
 
                 read_ptx(code)
             case "LTO-IR":
-                from .lto_ir import read_lto_ir
+                from .containers import read_lto_ir
 
                 read_lto_ir(code)
             case "cubin":

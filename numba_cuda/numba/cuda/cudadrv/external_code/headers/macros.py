@@ -18,6 +18,7 @@ _ARGUMENT = re.compile(rb'\s*\(\s*(?:"([^"\n]{1,500})"|<([^<>\s]{1,500})>|(\w+))
 _DEFINE = re.compile(SPACE + rb"(?:#|%:)" + SPACE + rb"define\b")
 _TOKEN = re.compile(rb"[\w$]+")
 _MOST = 1000  # steps in which macros of one program are replaced; headers that name others so need some ten
+_FEW_WORDS = 100
 _DEEPEST = 50  # macros within macros
 _LONGEST = 4096  # bytes of a path
 _PROBES = frozenset((b"__has_include", b"__has_include_next", b"__has_embed"))
@@ -116,8 +117,7 @@ class Macros:
     def probing(self) -> frozenset[bytes]:
         """Return the macros that pass on the name of a header to ``__has_include``: their first argument. Raise
         `UnknownTextError` if one does anything else with it."""
-        every = b" ".join([rest for rests in self._known.values() for rest in rests])
-        pending = [name for name in _PROBES if name in every]
+        pending = [name for name in _PROBES if name in self._rests]
         found = set(pending)
         while pending:
             name = pending.pop()
@@ -125,6 +125,10 @@ class Macros:
             pending += further
             found |= further
         return frozenset(found - _PROBES)
+
+    @functools.cached_property
+    def _rests(self) -> bytes:
+        return b" ".join([rest for rests in self._known.values() for rest in rests])
 
     @functools.cached_property
     def _users(self) -> dict[bytes, set[bytes]]:
@@ -181,15 +185,27 @@ class Macros:
             elif use.start() not in guarded and not _in_definition(text, use.start()):
                 raise UnknownTextError(use[0])
 
+    @functools.cached_property
+    def paths(self) -> frozenset[bytes]:
+        """The words that put the path of their file into the code: macros whose definitions have one, and so on."""
+        found = set(_PATHS)
+        pending = [name for name in _PATHS if name in self._rests]
+        while pending:
+            further = self._users.get(pending.pop(), set()) - found
+            pending += further
+            found |= further
+        return frozenset(found)
+
     def contain_path(self, text: bytes) -> bool:
-        """Whether *text*, which has no comments, may put the path of its file into the code: a word of it is one of
-        `_PATHS`, or a macro whose definition has one that is, and so on."""
-        found, pending = set[bytes](), set(_WORD.findall(text))
-        while pending and _PATHS.isdisjoint(pending):
-            found |= pending
-            rests = [rest for name in pending for rest in self._known.get(name, ())]
-            pending = set(_WORD.findall(b" ".join(rests))) - found
-        return bool(pending)
+        """Whether *text*, which has no comments, may put the path of its file into the code."""
+        return has_any(self.paths, text)
+
+
+def has_any(words: frozenset[bytes], text: bytes) -> bool:
+    """Whether *text*, which has no comments, has any of *words*."""
+    if len(words) < _FEW_WORDS and not any(word in text for word in words):  # which is faster than to list its words
+        return False
+    return not words.isdisjoint(_WORD.findall(text))
 
 
 def _path_of_call(macro: Definition, argument: bytes) -> bytes:

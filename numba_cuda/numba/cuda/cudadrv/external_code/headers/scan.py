@@ -99,7 +99,7 @@ class Scan:
             self.found.unclear
             or any(directives.computed for directives in texts)
             # Headers of packages may include what a macro names.
-            or any(Definition.of(*each).body[:1] in (b'"', b"<") for text in texts for each in text.definitions)
+            or any(_may_name_header(*each) for text in texts for each in text.definitions)
             or not set(self._folders).issubset(self.source.packages)
         )
 
@@ -164,15 +164,10 @@ class Scan:
             self.found.has_path = any(macros.contain_path(directives.text) for directives in own)
         return bool(self._pending)
 
-    def probed_by(self, source: SourceText) -> frozenset[str]:
-        """Return the names of the headers that the text of *source* probes for through the macros that this scan found.
-        Raise `UnknownTextError` if the texts do not show one."""
-        texts = source.directives if self._probing else ()
-        return frozenset(name for each in texts for name in self._macros.probed(each.text, self._probing))
-
-    def may_contain_path(self, source: SourceText) -> bool:
-        """Whether the text of *source* may put its path into the code, through the macros that this scan found."""
-        return any(self._macros.contain_path(each.text) for each in source.directives)
+    def words_that_matter(self) -> frozenset[bytes]:
+        """Return the words that a text has if it probes for headers through macros, or if it may put its path into the
+        code."""
+        return self._probing | self._macros.paths
 
     def _is_packaged(self, path: str) -> bool:
         return any(_below(folder, path) is not None for folder in self.source.packages)
@@ -234,6 +229,10 @@ class Scan:
                 for other in bases:
                     self._take_file(other, name, listed_name(name))
         self._follow()
+
+
+def _may_name_header(name: bytes, rest: bytes) -> bool:
+    return (b'"' in rest or b"<" in rest) and Definition.of(name, rest).body[:1] in (b'"', b"<")
 
 
 def _below(base: str, path: str) -> str | None:

@@ -16,9 +16,8 @@ from typing import NamedTuple
 from ..formats import mangled_names, symbols
 from ..formats.containers import has_compressed_piece
 from ..inputs import kinds
-from ..plan.errors import LinkError, link_error
-from ..plan.link_plan import PlannedInput
-from . import ltoir_probes
+from ..plan.link_plan import LinkError, PlannedInput, link_error
+from . import ltoir_symbols
 from .linker_input import LinkJob, Part
 from .nvjitlink import TrialError, run_trials
 
@@ -92,7 +91,7 @@ def duplicate_of(symbol: str, parts: Sequence[Part], arch: str) -> Duplicate | N
     """Return the first two LTO-IR modules among *parts* that define *symbol*, ``None`` if fewer than two do."""
     modules = [part for part in parts if part.kind is kinds.LTO_IR]
     try:
-        definers = [modules[number] for number in ltoir_probes.definers_in_ltoir(modules, symbol, arch)]
+        definers = [modules[number] for number in ltoir_symbols.definers_in_ltoir(modules, symbol, arch)]
     except TrialError:
         return None
     return Duplicate(symbol, *definers[:2]) if len(definers) > 1 else None
@@ -117,16 +116,16 @@ def find_duplicate(
     modules = [part for part in parts if part.kind is kinds.LTO_IR]
     if not modules or not defined:
         return None
-    others = ltoir_probes.definitions_of(tuple(sorted(defined)), arch)
-    found = ltoir_probes.duplicate_in_ltoir([others, *(part.code for part in modules)], arch, isolated=isolated)
+    others = ltoir_symbols.definitions_of(tuple(sorted(defined)), arch)
+    found = ltoir_symbols.duplicate_in_ltoir([others, *(part.code for part in modules)], arch, isolated=isolated)
     if found is None or found not in defined:
         return None
     if isolated:
         with contextlib.suppress(TrialError):
-            for number in ltoir_probes.definers_in_ltoir(modules, found, arch):
+            for number in ltoir_symbols.definers_in_ltoir(modules, found, arch):
                 return Duplicate(found, modules[number], defined[found])
         return None
-    module = next(part for part in modules if ltoir_probes.defined_in_ltoir(part.code, [found], arch, isolated=False))
+    module = next(part for part in modules if ltoir_symbols.defined_in_ltoir(part.code, [found], arch, isolated=False))
     return Duplicate(found, module, defined[found])
 
 
@@ -154,7 +153,7 @@ def _in_compressed(
         return None
     # Each is linked with a kernel that references all the names.
     alone, *outcomes = run_trials(
-        [ltoir_probes.reference_to(tuple(names), arch), *compressed],
+        [ltoir_symbols.reference_to(tuple(names), arch), *compressed],
         [[0], *([0, number] for number in range(1, len(compressed) + 1))],
         arch,
     )

@@ -20,18 +20,17 @@ from typing import Any, TypeAlias
 from numba_cuda_autolink.errors import FormatError
 from numba_cuda_autolink.ptx import Parameter, Prototype, ptx_symbols
 
-from ..cache.key import CacheKey
+from ..cache.entry import CacheKey
 from ..cache.store import current_store
 from ..formats import mangled_names
 from ..formats.containers import has_compressed_piece, has_ltoir, readable_pieces
 from ..formats.cubin import cubin_prototypes
 from ..inputs import kinds
 from ..inputs.c_prototypes import CPrototype, CType
-from ..plan.errors import link_error
-from ..plan.link_plan import NAMED_EXPLICITLY
+from ..plan.link_plan import NAMED_EXPLICITLY, link_error
 from ..platform import cuda_libraries
 from .linker_input import LinkJob, Part, list_origins
-from .ltoir_probes import ptx_of_ltoir, relocatable_cubin
+from .ltoir_symbols import ptx_of_ltoir, relocatable_cubin
 
 Prototypes: TypeAlias = dict[str, Prototype]  # by symbol
 _FORMAT = "5"

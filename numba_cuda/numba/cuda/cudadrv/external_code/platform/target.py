@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
-from ..diagnostics.messages import safe_repr, shown
+from ..diagnostics.messages import safe_repr, shown, suggest_names
 from . import cuda_libraries
 
 # What `ComputeCapability.parse` accepts; the types of other packages are named tuples.
@@ -46,6 +46,7 @@ class ComputeCapability(tuple[Any, ...]):
         return super().__new__(cls, (*numbers, suffix) if suffix else numbers)
 
     @classmethod
+    @suggest_names
     def parse(cls, value: ComputeCapabilityLike) -> ComputeCapability:
         """Return the compute capability that *value* means: ``(9, 0)``, ``(9, 0, "a")``, ``"9.0"``, ``"9.0a"``,
         ``"sm_90a"``, ``"compute_90"``, ``"90a"`` or ``90``; or what numba-cuda and ``cuda.core`` return for a GPU.

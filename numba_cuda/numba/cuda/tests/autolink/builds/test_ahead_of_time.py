@@ -105,7 +105,7 @@ def test_line_information_of_both_sides_is_kept(lto):
         ({"cc": (1, 0)}, ValueError, r"1.0 is not known to this CUDA toolkit\n  known: "),
         ({"cc": 9.0}, TypeError, "float 9.0 is not a compute capability: expected"),
         ({"cc": (9, 0, "x")}, ValueError, "suffix"),
-        ({"cc": []}, ValueError, r"^cc is an empty list, .*\n  what to do: pass compute capabilities"),
+        ({"cc": []}, ValueError, r"^cc is an empty list: .*\n  what to do: pass compute capabilities"),
         *(({"entry_name": name}, ValueError, "^entry_name must be a C identifier") for name in ("", "two words", 3)),
         ({"output": "elf"}, ValueError, "'cubin', 'ptx', 'ltoir', not 'elf'"),
         ({"fast_math": True}, TypeError, "^build.. and cuda.jit have no option 'fast_math'"),

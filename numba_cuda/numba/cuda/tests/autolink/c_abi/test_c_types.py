@@ -248,29 +248,6 @@ def test_a_number_by_reference_is_converted_or_rejected():
         build(kernel, "void(complex64[::1])")
 
 
-def test_one_function_may_take_pointers_to_different_types():
-    class Clear(autolink.DeviceCallable):
-        def __numba_cuda_call__(self, x, value):
-            return autolink.Extern("clear", args={"x": None, "value": types.complex64})
-
-        def __numba_cuda_link__(self, x, value):
-            return autolink.CUDASource('extern "C" __device__ void clear(void* x, float2 value) {}')
-
-    clear = Clear()
-
-    @cuda.jit(device=True)
-    def elsewhere(x):
-        clear(x, 0)
-
-    def kernel(x, y):
-        clear(x, 0)
-        clear(y, 0)
-        clear(None, 0)
-        elsewhere(y)
-
-    build(kernel, "void(complex64[::1], int32[::1])")
-
-
 def test_objects_known_only_to_the_compiler_are_not_passed():
     takes = C("takes_float32")
 
@@ -517,26 +494,3 @@ class TestOnTheGPU:
         x, y, z = np.arange(-64, 64, dtype=np.int8) * 2, np.arange(128, dtype=np.uint16) * 512, np.zeros(128, np.int32)
         kernel[1, 128](x, y, z)
         assert (z == (x + x).astype(np.int32) * 65536 + (y + y)).all()
-
-    def test_arrays_of_the_kernel(self, lto):
-        source = """
-        extern "C" __device__ void f(float2* x, double2* y, int n) {
-            for (int i = 0; i < n; ++i) x[i].y = y[i].x;
-        }"""
-        f = C("f", source=source)
-
-        @functools.partial(cuda.jit, lto=lto)
-        def kernel(out, n):
-            odd = cuda.local.array(3, np.int8)
-            x = cuda.local.array(5, np.complex64)
-            y = cuda.shared.array(5, np.complex128)
-            for i in range(n):
-                odd[i % 3] = i
-                x[i], y[i] = odd[i % 3], i + 1
-            f(x, y, np.int32(n))
-            for i in range(n):
-                out[i] = x[i]
-
-        out = np.zeros(5, np.complex64)
-        kernel[1, 1](out, 5)
-        assert (out == [i + (i + 1) * 1j for i in range(5)]).all()

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from autolink_support import build
+from autolink_support import build, calling
 from kernel_cache_support import run_warm
 from numba import cuda
 from numba.cuda import autolink, types
@@ -99,10 +99,7 @@ def test_names_a_function_that_links():
 
     double = Twice()
 
-    def kernel(x):
-        x[0] = double(x[1])
-
-    assert "call." not in build(kernel, output="ptx").code.decode()
+    assert "call." not in build(calling(double), output="ptx").code.decode()
 
 
 def test_what_has_no_value_of_its_own_is_deprecated():

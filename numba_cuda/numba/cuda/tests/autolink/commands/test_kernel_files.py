@@ -101,7 +101,7 @@ def test_a_file_without_kernels_has_none(tmp_path, monkeypatch, capsys):
 
 def test_the_report_of_a_device_function_is_what_it_brings_to_kernels(file, capsys):
     assert main(["explain", f"{file}:twice", "--cc", "9.0"]) == 0
-    text = capsys.readouterr().out
+    text = " ".join(capsys.readouterr().out.split())
     assert f"at: {file}:{line('    return scale(x)')}" in text
     assert "scale_float32.cu" in text
     assert "left to the kernels that call it" in text

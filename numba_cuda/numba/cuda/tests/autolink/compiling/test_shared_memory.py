@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from autolink_support import Linked
+from autolink_support import Linked, calling
 from numba import cuda
 from numba.cuda import dispatcher, types
 from numba.cuda.autolink.compilation.context import without_device
@@ -22,10 +22,7 @@ KB = 1 << 10
 def calls(symbol):
     function = Linked(symbol).function
 
-    def kernel(x):
-        x[0] = function(x[1])
-
-    return kernel
+    return calling(function)
 
 
 def plain(x):

@@ -292,7 +292,10 @@ def check_batch(kind: str, seed: int, folder: Path, most: int = 100) -> int:
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++ to compare with")
-@pytest.mark.parametrize("kind", DRAWN)
+# .ci/run runs those with libcu++ too, in its step of random programs.
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.thorough] if "libcu" in kind else []) for kind in DRAWN]
+)
 def test_calls_compute_what_the_host_computes(kind, request, thorough, tmp_path):
     """``--draws`` calls, on the GPU if there is one."""
     share, of_kernel = DRAWN[kind]

@@ -52,7 +52,6 @@ __device__ double taken(Mixed m) { return value(m); }
 __device__ double value(const Twenty& t) { return t.a + t.t; }
 __device__ void add(Packed* p, int n) { for (int i = 0; i < n; ++i) p[i].d += i + 1; }
 """)
-NAMES = ["Packed", "Over", "Flags", "Unnamed", "Many", "Twenty"]
 
 
 def test_a_field_that_a_record_does_not_have():

@@ -103,26 +103,6 @@ def test_a_wrong_call_says_which_function_where_and_why(name, argtypes, reason):
     check(message(lib, name, argtypes), name, reason)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "name", ["area", "corner", "member", "opaque", "written", "count", "gone", "absent", "sized<1>"]
-)
-@pytest.mark.parametrize(
-    "argtypes",
-    [
-        *[(each,) for each in ("complex64", "complex128", "voidptr", "float16", "complex64[::1]", "UniTuple(int8, 2)")],
-        *[("float64", each) for each in ("float32", "int8", "complex64", "voidptr", "boolean[::1]", "none")],
-        *[("int16[:, ::1]", each, "int32") for each in ("float32", "int8", "complex64", "voidptr", "boolean[::1]")],
-        *[("complex128", each) * 2 for each in ("float64", "uint64", "int16[::1]", "voidptr")],
-        ("Tuple((int8, float32))",),
-        ("int8[:]", "int32"),
-    ],
-    ids=str,
-)
-def test_wrong_types_and_counts_are_refused(name, argtypes):
-    check(message(lib, name, argtypes), name, "")
-
-
 def test_a_near_name_is_named():
     assert "what to do: did you mean overlap" in message(lib, "overlep", ("float32", "float32"))
     assert "did you mean corner" in message(lib, "shapes::corners", ("float32",))

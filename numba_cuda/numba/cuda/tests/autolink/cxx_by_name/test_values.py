@@ -218,23 +218,6 @@ class TestRemedies:
             self.lib[name].signature(*argtypes)
         return str(caught.value).splitlines()
 
-    def test_a_variable_of_another_type_that_cxx_writes_to(self):
-        assert self.refusal("split", "float32", "int64") == [
-            "split(float32, int64): C++ writes to an argument of type int64 as int&",
-            "  what to do: give the variable the type that C++ declares: np.int32(...), such as n = np.int32(0)",
-        ]
-
-    def test_a_strided_array(self):
-        first_line, *_, remedy = self.refusal("sum", types.float32[:], "int32")
-        reason = "a strided array cannot be passed as const float *: C++ reads contiguous memory"
-        assert first_line == f"sum(array(float32, 1d, A), int32): {reason}"
-        assert remedy.startswith("  what to do: pass a contiguous array, or a copy of the elements")
-
-    def test_a_call_with_too_few_arguments_shows_the_declaration(self):
-        lines = self.refusal("split", "float32")
-        assert lines[0] == "split(float32): too few arguments in function call"
-        assert "  declared: __device__ float split(float x, int& n)" in lines
-
     def test_a_number_for_an_enumerator(self):
         assert self.refusal("use", "uint8")[-1].endswith(
             "make a number an enumerator in the kernel: lib['machine::State'](...)"

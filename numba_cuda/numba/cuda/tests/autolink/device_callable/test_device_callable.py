@@ -16,13 +16,12 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
-from autolink_support import build, without_place
+from autolink_support import build, calling, without_place
 from numba import cuda
 from numba.cuda import autolink, dispatcher, literal_unroll, types
 from numba.cuda.autolink.compilation.context import without_device
 from numba.cuda.core.errors import LoweringError, TypingError
 from numba.cuda.cudadrv.external_code.diagnostics.messages import shown
-from numba.cuda.extending import intrinsic
 from numba.cuda.typing.typeof import Purpose, typeof
 
 FLOATS = (types.float32[::1],)
@@ -127,25 +126,6 @@ class TestCalls:
             x[1] = total(np.float32(1), np.float32(2), np.float32(4))
 
         assert folded(kernel) == [1, 7]
-
-    def test_an_intrinsic_may_ask_for_the_function(self):
-        scale = Scale()
-
-        @intrinsic
-        def scaled(typing_context, x):
-            function = typeof(scale, Purpose.constant)
-            signature = function.get_call_type(typing_context, (x, x), {"plus": x})
-
-            def lower(context, builder, sig, args):
-                return context.get_function(function, signature)(builder, (args[0], args[0], args[0]))
-
-            return x(x), lower
-
-        def kernel(x):
-            x[0] = scaled(np.float32(3))
-
-        assert folded(kernel) == [12]
-        build(kernel, FLOATS, cc=(8, 0))
 
 
 class TestLiterals:
@@ -680,14 +660,19 @@ class TestInTheSimulator:
             # Code objects work outside kernels; functions that need a GPU's compiler raise a clear error.
             assert autolink.CUDASource("code", name="a.cu").name == "a.cu"
             assert autolink.Bitcode(b"BC\\xc0\\xde").data and autolink.Prebuilt
-            for use in (lambda: autolink.build, lambda: autolink.testing.check_linkable(scale, "float32")):
+            assert autolink.Target("9.0a").arch == "sm_90a"
+            testing = autolink.testing
+            for use in (
+                lambda: autolink.build, lambda: testing.check_linkable(scale, "float32"), lambda: testing.ask(len),
+                lambda: testing.compile_cached(len, (), 90), lambda: testing.try_link([], 90),
+            ):
                 try:
                     use()
                 except RuntimeError as error:
                     print(error)
             """)
         assert done.returncode == 0, done.stderr
-        assert done.stdout.count("the simulator (NUMBA_ENABLE_CUDASIM=1) does not") == 2
+        assert done.stdout.count("the simulator (NUMBA_ENABLE_CUDASIM=1) does not") == 5
         assert "to call it in Python and in the simulator, define Scale.__call__" in done.stdout
         assert "define the method in Python, decorated with @inverse.python" in done.stdout
 
@@ -772,12 +757,9 @@ def test_an_error_whose_text_raises_is_named(hook):
     setattr(Odd, hook, refuse)
     odd = Odd()
 
-    def kernel(x):
-        x[0] = odd(x[0])
-
     message = rf"Odd.{hook} raised WithoutTextError: <an error whose text raises ZeroDivisionError>"
     with pytest.raises(TypingError, match=message):
-        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+        autolink.build(calling(odd), "void(float32[::1])", cc=(9, 0))
 
 
 def test_a_method_that_a_function_makes_has_the_name_of_its_attribute():

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from autolink_support import build
+from autolink_support import build, calling
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.core.errors import TypingError
@@ -97,10 +97,7 @@ def test_an_object_has_both_a_function_in_python_and_code():
     declared = cuda.declare_device("both", "float32(float32)")
     both = Both()
 
-    def kernel(x):
-        x[0] = both(x[1])
-
-    assert b"\tcall" not in build(kernel, FLOATS, output="ptx").code
+    assert b"\tcall" not in build(calling(both), FLOATS, output="ptx").code
 
 
 def test_a_function_with_other_parameters_is_an_error_at_the_call():
@@ -127,11 +124,8 @@ def test_a_function_that_makes_the_same_call_is_an_error():
 
     circle = Circle()
 
-    def kernel(x):
-        x[0] = circle(x[1])
-
     with pytest.raises(TypingError, match="Circle is called with the same types while it says what that call means"):
-        build(kernel, FLOATS)
+        build(calling(circle), FLOATS)
 
 
 @pytest.mark.gpu

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from autolink_support import build
+from autolink_support import build, calling
 from kernel_cache_support import run_warm
 from numba import cuda
 from numba.cuda import autolink, types
@@ -128,10 +128,7 @@ def test_what_can_be_compiled(function):
 
     own = Own()
 
-    def kernel(x):
-        x[0] = own(x[1])
-
-    assert calls_in(kernel) == []
+    assert calls_in(calling(own)) == []
 
 
 @pytest.mark.parametrize("lto", [True, False])
@@ -192,26 +189,6 @@ def test_an_array_as_state_has_its_shape_and_its_strides():
     assert calls_in(kernel, signature) == []
     ptx = build(kernel, signature, output="ptx").code.decode()
     assert ".local" not in ptx
-
-
-@pytest.mark.parametrize(
-    "state",
-    [types.float64, types.boolean, types.UniTuple(types.int32, 2), types.Tuple((types.int8, types.float32[::1]))],
-    ids=str,
-)
-def test_state_may_be_a_number_or_a_tuple(state):
-    apply = Apply()
-    if isinstance(state, types.Tuple):
-        function = cuda.jit(device=True)(lambda a, b, s: a * s[0] + s[1][0])
-    elif isinstance(state, types.UniTuple):
-        function = cuda.jit(device=True)(lambda a, b, s: a * s[0] + b * s[1])
-    else:
-        function = cuda.jit(device=True)(lambda a, b, s: a * s + b)
-
-    def kernel(x, s):
-        x[0] = apply(function, x[1], x[2], s)
-
-    assert calls_in(kernel, (types.float32[::1], state)) == []
 
 
 def test_records_and_several_values_may_be_state():
@@ -428,11 +405,8 @@ def test_a_function_that_leads_to_itself_is_refused():
     def function(x):
         return own(x)
 
-    def kernel(x):
-        x[0] = own(x[1])
-
     with pytest.raises(TypingError, match="is called with the same types while it says what that call means"):
-        build(kernel, FLOATS)
+        build(calling(own), FLOATS)
 
 
 def test_a_function_that_another_object_asks_for_while_it_is_compiled_is_refused():
@@ -447,9 +421,7 @@ def test_a_function_that_another_object_asks_for_while_it_is_compiled_is_refused
     def function(x):
         return other(x)
 
-    def kernel(x):
-        x[0] = own(x[1])
-
+    kernel = calling(own)
     with pytest.raises(TypingError, match="is asked for 'function' while it compiles 'function'"):
         build(kernel, FLOATS)
 
@@ -475,10 +447,7 @@ class Applied(autolink.DeviceCallable):
 def _ptx_of_applied(function):
     applied = Applied(function)
 
-    def kernel(x):
-        x[0] = applied(x[0])
-
-    return autolink.build(kernel, "void(int32[::1])", cc=(9, 0), output="ptx").code.decode()
+    return autolink.build(calling(applied), "void(int32[::1])", cc=(9, 0), output="ptx").code.decode()
 
 
 def test_a_function_whose_variables_have_changed_is_compiled_again():

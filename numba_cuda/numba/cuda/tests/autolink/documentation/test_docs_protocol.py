@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from autolink_support import Linked, build
+from autolink_support import Linked, build, calling
 from numba.cuda import autolink, types
 from numba.cuda.autolink.protocol.ask import ask
 from numba.cuda.autolink.protocol.callee import find_callee
@@ -51,11 +51,8 @@ def test_an_object_that_refuses_is_asked_before_anything_is_lowered():
     spy = Linked("refusing", refuse)
     function = spy.function
 
-    def kernel(x):
-        x[0] = function(x[1])
-
     with pytest.raises(TypingError, match="not these types"):  # not a LoweringError
-        build(kernel)
+        build(calling(function))
 
 
 @pytest.mark.counted

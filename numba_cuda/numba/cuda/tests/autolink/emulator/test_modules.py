@@ -82,7 +82,7 @@ class TestVariables:
         before = ".visible .global .align 4 .u32 counter = 5;"
         module = Module([kernel_text("atom.global.add.u32 %r1, [counter], 3;", before=before)])
         module.kernels["k"].launch((2, 1, 1), (32, 1, 1), b"")
-        variable = module.variables["counter"]
+        variable = module.find_variable("counter")
         assert variable.nbytes == 4
         assert np.ctypeslib.as_array((np.ctypeslib.ctypes.c_uint32 * 1).from_address(variable.address))[0] == 5 + 3 * 64
 

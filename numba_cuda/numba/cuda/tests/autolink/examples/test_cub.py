@@ -12,7 +12,7 @@ import sys
 import cub_cases
 import numpy as np
 import pytest
-from autolink_support import build, elf
+from autolink_support import build, calling, elf
 from cub_cases import cub
 from numba import cuda
 from numba.cuda import autolink
@@ -94,9 +94,7 @@ class TestLinked:
 
         many = Many()
 
-        def kernel(x):
-            x[0] = many(x[0])
-
+        kernel = calling(many)
         if calls < 1024:
             assert shared_memory(build(kernel)) == 4000
         else:
@@ -251,6 +249,6 @@ class TestOnTheGPU:
         wrong = cub_cases.check_more()
         assert not wrong, "\n".join(wrong)
 
-    @pytest.mark.parametrize("dtype", ["uint8", "int32", "float32", "float64"])
+    @pytest.mark.parametrize("dtype", ["uint8", "float64"])
     def test_distinct_values(self, dtype):
         assert module(EXAMPLES, "cub_unique").check(dtype, 128, 8, rows=500)

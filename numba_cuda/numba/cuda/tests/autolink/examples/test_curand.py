@@ -208,13 +208,6 @@ class TestOnTheGPU:
         for products in (centred[:, 1:] * centred[:, :-1], centred[1:] * centred[:-1]):
             assert abs(products.mean()) < 4.5 * variance / math.sqrt(products.size)
 
-    @pytest.mark.parametrize("name, count, dtype", [("normal4", 4, np.float32), ("uniform2_double", 2, np.float64)])
-    def test_several_at_a_time(self, name, count, dtype):
-        drawn = self.draw(several_of(name, count, dtype), dtype)
-        normal = name == "normal4"
-        self.check_moments(drawn, 0 if normal else 0.5, 1 if normal else 1 / 12)
-        assert kolmogorov_smirnov(drawn, normal_distribution if normal else uniform_distribution) < 1.95
-
     @pytest.mark.parametrize("mean", [0.5, 20.0, 300.0])
     def test_poisson(self, mean):
         self.check_moments(self.draw(poisson_of(mean), np.uint32), mean, mean)

@@ -17,7 +17,9 @@ from numba.cuda.core.errors import TypingError
 from parameters import in_turn
 from repository import EXAMPLES, SUPPORT, module
 
-LONG = ("fft", "cub_block_sum", "cub_unique", "cub_by_name", "nufft_window", "finished_graph", "torch_operator")
+# Those that take long; .ci/run runs the thorough tests of this file too, in its step of the documentation.
+_LONG = "fft", "cub_block_sum", "cub_unique", "cub_by_name", "nufft_window", "finished_graph", "torch_operator"
+LONG = [pytest.param(name, marks=pytest.mark.thorough) for name in _LONG]
 
 
 @pytest.fixture(scope="module")
@@ -40,16 +42,9 @@ class TestRunAsAScript:
             timeout=600,
         )
 
-    # .ci/run runs the thorough ones too, in its step of the documentation.
-    @pytest.mark.parametrize(
-        "name",
-        [
-            "own_cu_file.py",
-            *(pytest.param(f"{name}.py", marks=pytest.mark.thorough) for name in LONG),
-        ],
-    )
+    @pytest.mark.parametrize("name", ["own_cu_file", *LONG])
     def test_succeeds(self, name):
-        done = self.run(name)
+        done = self.run(f"{name}.py")
         if done.returncode == 2 and "This example needs PyTorch" in done.stdout:
             pytest.skip("needs PyTorch, where there is a GPU")
         assert done.returncode == 0, done.stdout + done.stderr
@@ -127,9 +122,8 @@ class TestRunAsAScript:
 
 class TestWithNumbaCudaMLIR:
     NAMES = (
-        *("boost_math", "cub_block_sum", "cub_by_name", "cub_unique", "curand_by_name", "curand_monte_carlo", "fft"),
-        *("finished_graph", "glm_vectors", "nufft", "nufft_window", "nvmath_fft", "nvmath_gemm", "nvshmem_ring"),
-        *("own_cu_file", "torch_operator"),
+        *("boost_math", "curand_by_name", "curand_monte_carlo", "glm_vectors", "nvmath_fft", "nvmath_gemm"),
+        *("nvshmem_ring", "own_cu_file", pytest.param("nufft", marks=pytest.mark.thorough), *LONG),
     )
 
     def run(self, name, **environment):
@@ -157,7 +151,8 @@ class TestWithNumbaCudaMLIR:
         assert "On the GPU" in done.stdout
 
     def test_each_example_is_here(self):
-        assert {path.stem for path in EXAMPLES.glob("[!_]*.py")} == {*self.NAMES}
+        names = {getattr(each, "values", (each,))[0] for each in self.NAMES}
+        assert {path.stem for path in EXAMPLES.glob("[!_]*.py")} == names
 
 
 SIZES = [2**k for k in range(1, 13)]

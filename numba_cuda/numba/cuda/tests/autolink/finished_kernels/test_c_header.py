@@ -18,7 +18,7 @@ from front_ends import front_end_named
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.autolink.c_abi import c_types
-from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters
+from numba.cuda.cudadrv.external_code.formats.cubin import cubin_parameters
 from numba.cuda.np.numpy_support import from_dtype
 from repository import EXAMPLES
 

@@ -99,31 +99,6 @@ class TestLinked:
         sys.stdout.flush()
         assert capfd.readouterr().out.split() == ["0", "0.500000", "1", "0.500000"]
 
-    def test_variables(self):
-        table = autolink.Variable("table_of_test", np.int32, 4, space="constant", value=[1, 2, 3, 4])
-
-        class Table(autolink.DeviceCallable):
-            def __numba_cuda_call__(self, i):
-                return autolink.Extern("read_table_of_test", returns=types.int32)
-
-            def __numba_cuda_link__(self, i):
-                read = f"""{table.declaration}
-                    extern "C" __device__ int read_table_of_test(int i) {{ return table_of_test[i]; }}"""
-                return [table, autolink.CUDASource(read)]
-
-        read = Table()
-
-        def kernel(x):
-            x[cuda.threadIdx.x] = read(types.int32(cuda.threadIdx.x))
-
-        launch = emulated(kernel, "void(int32[::1])")
-        x = np.zeros(4, np.int32)
-        launch[1, 4](x)
-        assert x.tolist() == [1, 2, 3, 4]
-        table.set([5, 6, 7, 8])
-        launch[1, 4](x)
-        assert x.tolist() == table.get(launch).tolist() == [5, 6, 7, 8]
-
     def test_a_pickle_has_the_ptx_alone(self):
         signature = "void(float32[::1], float32, float32[::1])"
         r, x = np.ones(2, np.float32), np.ones(2, np.float32)

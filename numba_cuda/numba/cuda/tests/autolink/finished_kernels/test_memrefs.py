@@ -19,7 +19,7 @@ from autolink_support import build
 from fake_driver import DeviceArray
 from finished_kernels_support import driver_of
 from numba.cuda import autolink
-from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters
+from numba.cuda.cudadrv.external_code.formats.cubin import cubin_parameters
 from repository import SUPPORT
 
 import numba_cuda_autolink
@@ -309,46 +309,3 @@ def test_a_bound_kernel_is_loaded_with_its_callbacks(mlir, fake):
     assert np.frombuffer(fake.launches[0].packed[40:], np.float32) == 2.5
     del bound
     assert events[1:] == [("torn down", 1)] and fake.unloaded == [1]
-
-
-LAUNCH = """
-import sys
-import cupy, numpy
-import numba_cuda_autolink
-x = cupy.arange(24, dtype="f4").reshape(4, 6)
-out = cupy.zeros(8)
-library = numba_cuda_autolink.load(sys.argv[1])
-library.kernel[1, 1](out, x[::2, ::3], 1.5 - 2j, (3, 0.5), True, numpy.float16(0.25))
-assert "numba_cuda_mlir" not in sys.modules and "numba" not in sys.modules
-print(*out.get())
-"""
-
-
-@pytest.mark.gpu
-def test_on_a_gpu_results_are_those_of_its_own_launch(mlir, tmp_path):
-    pytest.importorskip("cupy")
-    import cupy
-
-    scale = autolink.cxx("__device__ inline float scale(float x) { return 2 * x; }").scale
-
-    @mlir.cuda.jit
-    def kernel(out, x, z, pair, flag, half):
-        out[0] = scale(x[1, 1])
-        out[1] = x.shape[0] + 10 * x.shape[1]
-        out[2] = z.real + 10 * z.imag
-        out[3] = pair[0] + pair[1]
-        out[4] = 1 if flag else 2
-        out[5] = half
-
-    signature = "void(float64[::1], float32[:, :], complex128, Tuple((int8, float64)), boolean, float16)"
-    x = cupy.arange(24, dtype="f4").reshape(4, 6)[::2, ::3]
-    args = x, 1.5 - 2j, (np.int8(3), 0.5), True, np.float16(0.25)
-    expected, bound = cupy.zeros(8), cupy.zeros(8)
-    kernel[1, 1](expected, *args)
-    autolink.bind(kernel, signature)[1, 1](bound, *args)
-    assert (bound == expected).all() and expected[0] == 30
-    autolink.build(kernel, signature).save(tmp_path / "a.kernels")
-    command = [sys.executable, "-c", LAUNCH, tmp_path / "a.kernels"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert [float(each) for each in done.stdout.split()] == expected.get().tolist()

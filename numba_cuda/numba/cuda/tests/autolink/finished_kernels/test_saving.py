@@ -21,7 +21,7 @@ from fake_driver import DeviceArray
 from finished_kernels_support import CupyArray, driver_of
 from numba import cuda
 from numba.cuda import autolink, dispatcher, types
-from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters, launch_bounds, ptx_parameters
+from numba.cuda.cudadrv.external_code.formats.cubin import cubin_parameters, launch_bounds, ptx_parameters
 from numba.cuda.np.numpy_support import from_dtype
 
 import numba_cuda_autolink

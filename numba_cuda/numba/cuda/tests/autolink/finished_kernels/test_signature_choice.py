@@ -162,29 +162,6 @@ class TestNoneFits:
         assert "      argument 1, 'x': expected array(int32, 1d, C), got array(float32, 1d, C)" in lines
         assert error.parameter == "a"
 
-    @pytest.mark.parametrize(
-        ("argument", "got", "remedy"),
-        [
-            (DeviceArray(shape=(2, 2)), "array(float32, 2d, C)", ""),
-            (DeviceArray(strides=(8,)), "array(float32, 1d, A)", "make a contiguous copy"),
-            (DeviceArray(data=(0x7000, True)), "read-only array(float32, 1d, C)", "copy it"),
-            (DeviceArray(pointer=0), "array(float32, 1d, C) whose memory was freed", ""),
-            (DeviceArray(pointer=0x666), "array(float32, 1d, C) on device 1", "copy it to device 0"),
-            (np.zeros(8, "f4"), "ndarray in host memory", "copy it to the device first"),
-            ([1.0], "list [1.0]", ""),
-            ("x", "str 'x'", ""),
-        ],
-    )
-    def test_whatever_is_wrong_with_it(self, library, fake, argument, got, remedy):
-        fake.memory = {0x7000: 0, 0x666: 1}
-        kernel = library(k=[signature(VECTOR, NUMBER), signature(VECTOR, Parameter("none", "n"))]).k
-        error, lines = refused(kernel, argument, 2.0)
-        assert lines[0] == "k: argument 1, 'x', fits none of its signatures"
-        assert f"      argument 1, 'x': expected array(float32, 1d, C), got {got}" in lines
-        assert lines[-1 - bool(remedy)].startswith("  got: (") and error.remedy.startswith(remedy)
-        assert not remedy or lines[-1].startswith(f"  what to do: {remedy}")
-        assert fake.launches == []
-
     def test_a_part_of_a_tuple_is_named(self, library, fake):
         items = [Parameter("tuple", "t", items=(Parameter("number", "0", "<i4"), each)) for each in (VECTOR, NUMBER)]
         _, lines = refused(library(k=[signature(each) for each in items]).k, (1, "x"))

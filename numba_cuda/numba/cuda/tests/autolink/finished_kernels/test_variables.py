@@ -101,7 +101,7 @@ class TestModules:
         fake.globals[2, 0x100, "table"][:4] = np.float32(7).tobytes()
         with pytest.raises(ValueError, match="'table' has different values in 2 loaded kernels") as caught:
             table.get()
-        assert "what to do: get(kernel)" in str(caught.value)
+        assert "what to do: read the copy of one kernel, by get(kernel)" in str(caught.value)
         assert table.get_from([first]).tolist() == [0, 0, 0, 0] and table.get_from([second]).tolist() == [7, 0, 0, 0]
 
     def test_a_context_that_was_destroyed_does_not_count(self, fake):

@@ -8,7 +8,7 @@ import os
 import threading
 
 import pytest
-from autolink_support import CC, Linked, adder, build, compiled
+from autolink_support import CC, Linked, adder, build, calling, compiled
 from cache_support import wait_for
 from numba import cuda
 from numba.cuda import autolink
@@ -23,10 +23,7 @@ pytestmark = [
 def build_with(code):
     function = Linked("f", code).function
 
-    def kernel(x):
-        x[0] = function(x[0])
-
-    return build(kernel)
+    return build(calling(function))
 
 
 def machine_code(number):
@@ -69,9 +66,7 @@ def test_one_that_is_forked_while_another_thread_compiles_raises_when_it_compile
 
     slow = Linked("f", answer).function
 
-    def kernel(x):
-        x[0] = slow(x[0])
-
+    kernel = calling(slow)
     thread = threading.Thread(target=build, args=(kernel,))
     thread.start()
     assert asked.wait(60)

@@ -188,39 +188,6 @@ class TestShared:
         inputs = build(kernel_of(mlir.cuda, Both(2)), FLOATS).inputs
         assert [planned.input.name for planned in inputs] == ["Both.cu", "theirs.cu", "theirs.ptx"]
 
-    @pytest.mark.thorough
-    def test_the_same_kernel_is_the_same_code_whatever_was_compiled_before(self, mlir):
-        script = """
-import hashlib, sys
-from numba_cuda_mlir import cuda, types
-from numba.cuda import autolink
-
-def make(inner):
-    class Sum(autolink.DeviceCallable):
-        def __numba_cuda_call__(self, a):
-            return autolink.Extern("sum2", returns="float32")
-        def __numba_cuda_link__(self, a):
-            return autolink.CUDASource('extern "C" __device__ float sum2(float2* a) { return a[0].x + a[1].y; }')
-    sum2 = Sum()
-    @cuda.jit(device=True, inline="never")
-    def first(a, x):
-        a[0] = x
-        return sum2(a)
-    @cuda.jit
-    def kernel(r, x):
-        a = cuda.shared.array(4, types.complex64)
-        r[0] = first(a, x[0])
-    return autolink.build(kernel, "void(float32[::1], complex64[::1])", cc=(9, 0))
-
-for _ in range(int(sys.argv[1])):
-    built = make(None)
-print(hashlib.sha256(built.code).hexdigest(), built.report.builds[0].link.origin)
-"""
-        commands = [[sys.executable, "-c", script, count] for count in ("1", "3")]
-        one, other = [subprocess.check_output(command, text=True).split() for command in commands]
-        assert one[0] == other[0]
-        assert other[1] in ("disk", "memory")
-
 
 class TestArraysOfRecords:
     """numba-cuda-mlir alone has no local and shared arrays of records."""

@@ -135,7 +135,7 @@ def test_an_option_makes_another_kernel(program):
 
 VERSIONS = {
     "numba-cuda": "numba_cuda.__version__ = '99'",
-    "numba-cuda-autolink": "import importlib.metadata; importlib.metadata.version = lambda name: '99'",
+    "numba-cuda-autolink": "import numba_cuda_autolink; numba_cuda_autolink.__version__ = '99'",
     "NVRTC": "toolkit.nvrtc_build = lambda: '99.0'",
     "nvJitLink": "toolkit.nvjitlink_build = lambda: '99.0'",
     "NVVM": "toolkit.nvvm_build = lambda: 'libdevice 99'",

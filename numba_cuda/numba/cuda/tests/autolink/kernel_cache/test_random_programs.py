@@ -24,11 +24,9 @@ def check(change, folder, servers, *, in_one_process):
     assert not faults, "\n".join([*faults, repr(change)])
 
 
-# .ci/run runs those in one process too, in its step of random programs.
-@pytest.mark.parametrize(
-    "in_one_process",
-    [pytest.param(False, id="two_processes"), pytest.param(True, id="one_process", marks=pytest.mark.thorough)],
-)
+# .ci/run runs these too, in its step of random programs.
+@pytest.mark.thorough
+@pytest.mark.parametrize("in_one_process", [False, True], ids=["two_processes", "one_process"])
 @pytest.mark.parametrize("group", range(_GROUPS))
 def test_changes_are_seen(group, in_one_process, tmp_path, servers):
     """Each in a kernel of its own. Numba goes on using in a process what was registered first."""

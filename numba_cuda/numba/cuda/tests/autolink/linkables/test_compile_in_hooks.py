@@ -10,7 +10,7 @@ import pytest
 from autolink_support import CC, build
 from numba import cuda
 from numba.cuda import autolink
-from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
 FLOATS = "void(float32[::1])"

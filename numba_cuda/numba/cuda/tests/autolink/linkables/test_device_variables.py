@@ -402,31 +402,6 @@ class TestOnGPU:
         one[1, 1]()
         assert (table.get(one), table.get(two)) == (1, 0)
 
-    def test_records_and_scalars(self):
-        point = autolink.Variable("point", RECORD, space="constant")
-        source = (
-            "struct P { unsigned char a; double b; };\nextern __constant__ P point;\n"
-            'extern "C" __device__ double sum() { return point.a + point.b; }'
-        )
-
-        class Sum(autolink.DeviceCallable):
-            def __numba_cuda_call__(self):
-                return autolink.Extern("sum", returns="float64")
-
-            def __numba_cuda_link__(self):
-                return point, autolink.CUDASource(source)
-
-        add = Sum()
-
-        @cuda.jit
-        def kernel(r):
-            r[0] = add()
-
-        point.set(np.array((3, 0.5), RECORD))
-        r = cuda.device_array(1)
-        kernel[1, 1](r)
-        assert r.copy_to_host()[0] == 3.5 and point.get()["b"] == 0.5
-
     def test_a_captured_graph_uses_the_value_of_its_launch(self):
         cupy = pytest.importorskip("cupy")
         table = table_of(value=[1, 2, 3, 4])
@@ -526,25 +501,6 @@ class TestOnGPU:
         table.set([1, 2, 3, 4])
         assert table.get().tolist() == [1, 2, 3, 4]
         assert self.values(self.kernel_of(Look(table))) == [1, 2, 3, 4]
-
-    def test_one_array_that_all_kernels_share(self):
-        address = autolink.Variable("shared", np.uint64)
-        source = (
-            'extern __device__ unsigned long long shared;\nextern "C" __device__ float look(int i)\n'
-            "{ return reinterpret_cast<const float*>(shared)[i]; }"
-        )
-
-        class Shared(Look):
-            def __numba_cuda_link__(self, i):
-                return address, autolink.CUDASource(source)
-
-        look = Shared(address, "")
-        array = cuda.to_device(np.arange(4, dtype=np.float32))
-        address.set(array.device_ctypes_pointer.value)
-        one, two = self.kernel_of(look), self.kernel_of(look)
-        assert self.values(one) == self.values(two) == [0, 1, 2, 3]
-        array.copy_to_device(np.full(4, 7, np.float32))
-        assert self.values(one) == self.values(two) == [7, 7, 7, 7]
 
     def test_each_device_has_a_copy(self):
         if len(cuda.gpus) < 2:

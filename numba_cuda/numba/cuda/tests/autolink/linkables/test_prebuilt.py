@@ -6,7 +6,7 @@ import json
 import os
 
 import pytest
-from autolink_support import build, compiled
+from autolink_support import build, calling, compiled
 from numba import int32
 from numba.cuda import autolink
 from numba.cuda.autolink.linkables.prebuilt import PrebuiltError
@@ -113,10 +113,7 @@ def test_the_chosen_file_links(files, tmp_path):
     version = cuda_libraries.nvrtc_version()
     function = PlusOne(prebuilt(tmp_path, files, version))
 
-    def kernel(x):
-        x[0] = function(x[0])
-
-    (planned,) = build(kernel).inputs
+    (planned,) = build(calling(function)).inputs
     assert planned.input.kind.name == {"source": "CUDA C++ source"}.get(entry["kind"], entry["kind"])
     assert planned.input.name.endswith(entry["name"])
 

@@ -96,7 +96,7 @@ LAYOUTS = {
 }
 
 
-ALWAYS = ("same directory", "editable", "layered, numba-cuda last")
+ALWAYS = ("same directory", "editable")
 
 
 @pytest.fixture(scope="module")

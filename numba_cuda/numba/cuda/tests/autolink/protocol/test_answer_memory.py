@@ -3,7 +3,6 @@
 
 import gc
 import sys
-import threading
 import weakref
 
 import pytest
@@ -14,7 +13,6 @@ from numba.cuda.autolink.protocol import ask as asking
 from numba.cuda.autolink.protocol.answers import AnswerMemory
 from numba.cuda.autolink.protocol.ask import ask
 from numba.cuda.autolink.protocol.callee import find_callee
-from numba.cuda.autolink.protocol.errors import AskedAgainError
 
 TARGET = autolink.Target((9, 0))
 INT32 = (types.int32,)
@@ -111,33 +109,6 @@ def test_an_object_that_cannot_be_referred_to_weakly_is_kept_alive():
     symbol_of(obj)
     _, references = asking._memory[find_callee(obj).identity]
     assert references == [obj]
-
-
-@pytest.mark.counted
-def test_an_object_can_be_asked_on_two_threads_at_the_same_time():
-    """A hook that is still answering on one thread does not look like a call to itself on another."""
-    inside, errors = threading.Barrier(2, timeout=60), []
-
-    class Slow:
-        def __numba_cuda_link__(self, x):
-            inside.wait()
-            return autolink.CUDASource(adder("slow"))
-
-    callee = find_callee(Slow())
-
-    def work():
-        try:
-            ask(callee, INT32, TARGET)
-        except AskedAgainError as error:
-            errors.append(error)
-            inside.abort()
-
-    threads = [threading.Thread(target=work) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
 
 
 def test_answers_that_outlive_their_object_are_not_those_of_another():

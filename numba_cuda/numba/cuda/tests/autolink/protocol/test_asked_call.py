@@ -11,7 +11,7 @@ from numba.cuda.autolink.protocol.ask import AskedCall, with_answer
 from numba.cuda.autolink.protocol.call_sites import CallSite
 from numba.cuda.autolink.protocol.callee import find_callee
 from numba.cuda.autolink.protocol.errors import CallError
-from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 
 TARGET = autolink.Target((9, 0))
 INT32 = (types.int32,)

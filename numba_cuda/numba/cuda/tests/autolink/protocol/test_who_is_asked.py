@@ -4,7 +4,7 @@
 import operator
 
 import pytest
-from autolink_support import Linked, adder, build
+from autolink_support import Linked, adder, build, calling
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.datamodel.models import OpaqueModel
@@ -132,10 +132,7 @@ def test_an_intrinsic_that_compiles_a_python_function():
 
         return types.int32(types.int32), codegen
 
-    def kernel(x):
-        x[0] = compiles(x[1])
-
-    asked_once(spy, kernel)
+    asked_once(spy, calling(compiles))
 
 
 def test_an_intrinsic_that_asks_the_context_for_a_function():
@@ -153,10 +150,7 @@ def test_an_intrinsic_that_asks_the_context_for_a_function():
 
         return signature, codegen
 
-    def kernel(x):
-        x[0] = requests(x[1])
-
-    asked_once(spy, kernel)
+    asked_once(spy, calling(requests))
 
 
 class WithMethods:

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 
 import pytest
-from autolink_support import Linked, adder, build
+from autolink_support import Linked, adder, build, calling
 from numba.cuda import autolink
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -117,9 +117,7 @@ def test_the_report_looks_the_same_whatever_the_page_around_it(fragment, tmp_pat
 def test_a_class_of_a_large_report_filters_its_calls(tmp_path):
     picked = Linked("picked").function
 
-    def kernel(x):
-        x[0] = picked(x[0])
-
+    kernel = calling(picked)
     report = build(kernel).report
     call = report.builds[0].calls[0]
     calls = (*(dataclasses.replace(call, type_name="Few") for _ in range(3)), *[call] * 30)

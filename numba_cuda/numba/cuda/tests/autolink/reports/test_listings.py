@@ -5,13 +5,13 @@ import html
 import json
 
 import pytest
-from autolink_support import CC, Linked, adder, build, ptx
+from autolink_support import CC, Linked, adder, build, calling, ptx
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.autolink.reports.collect import report_of
 from numba.cuda.autolink.reports.comparison import changes
 from numba.cuda.autolink.reports.listings import nvdisasm
-from numba.cuda.autolink.reports.occupancy import occupancy
+from numba.cuda.autolink.reports.measures import occupancy
 
 CALLED = 'extern "C" __device__ __noinline__ int {0}(int *out, int x) {{ *out = x * x + 5; return 0; }}'
 inlined = Linked("listed_inlined", autolink.CUDASource(adder("listed_inlined"), name="listed_inlined.cu")).function
@@ -45,10 +45,7 @@ def test_code_that_takes_no_part_in_lto_is_called():
     code = cuda.PTXSource(ptx(adder(name)), name=f"{name}.ptx")
     function = Linked(name, code).function
 
-    def kernel(x):
-        x[0] = function(x[0])
-
-    (call,) = build(kernel).report.builds[0].calls
+    (call,) = build(calling(function)).report.builds[0].calls
     assert call.inlined is False
 
 

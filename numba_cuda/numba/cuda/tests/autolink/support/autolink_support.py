@@ -54,6 +54,15 @@ def without_place(error: Exception | str) -> str:
     return re.sub(r"\n  (?:called )?at: .*(?:\n {6}.*){0,2}", "", str(error), count=1)
 
 
+def calling(function):
+    """A kernel that calls *function* with an element of its array."""
+
+    def kernel(x):
+        x[0] = function(x[1])
+
+    return kernel
+
+
 def build(kernel, signature="void(int32[::1])", **options):
     """Build for `CC` without a GPU."""
     return autolink.build(kernel, signature, cc=options.pop("cc", CC), **options)

@@ -13,7 +13,7 @@ import traceback
 import warnings
 
 import pytest
-from numba.cuda.cudadrv.external_code.cache.key import CacheKey
+from numba.cuda.cudadrv.external_code.cache.entry import CacheKey
 from numba.cuda.cudadrv.external_code.cache.remote_store import RemoteStore
 from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings, CacheWarning, RemoteSettings
 from numba.cuda.cudadrv.external_code.cache.store import CacheStore

@@ -11,9 +11,8 @@ from typing import Any
 from numba.cuda import types
 
 f32, f64, i8, i32, i64 = types.float32, types.float64, types.int8, types.int32, types.int64
-u8, u32, u64 = types.uint8, types.uint32, types.uint64
-c64, c128 = types.complex64, types.complex128
-F, D, I, L = f32[::1], f64[::1], i32[::1], i64[::1]  # noqa: E741
+u32, u64 = types.uint32, types.uint64
+F, I, L = f32[::1], i32[::1], i64[::1]  # noqa: E741
 
 Calls = tuple[tuple[Any, ...], ...]
 
@@ -91,44 +90,6 @@ _CMATH = Corpus(
     "cuda::std",
 )  # fmt: skip
 
-_COMPLEX = Corpus(
-    "cuda::std complex",
-    "#include <cuda/std/complex>",
-    (
-        *_each("abs arg norm conj proj exp log log10 sqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh real"
-               " imag", (c64,), (c128,)),
-        *_each("pow", (c64, c64), (c128, f64)),
-        *_each("polar", (f32, f32), (f64, f64)),
-        *_lambdas(["[](auto a, auto b) { return a * b + a; }", "[](auto a, auto b) { return a == b; }"],
-                  (c64, c64), (c128, c128)),
-    ),
-    "cuda::std",
-)  # fmt: skip
-
-_BIT = Corpus(
-    "cuda::std bit and numeric",
-    "#include <cuda/std/bit>\n#include <cuda/std/numeric>\n#include <cuda/std/functional>",
-    (
-        *_each("popcount countl_zero countr_zero countl_one countr_one bit_ceil bit_floor bit_width has_single_bit",
-               (u32,), (u64,)),
-        *_each("rotl rotr", (u32, i32), (u8, i32)),
-        *_each("gcd lcm midpoint", (i32, i32), (i64, i64)),
-        *_each("bit_cast<int> bit_cast<unsigned>", (f32,), (u32,)),
-        ("accumulate", ((F, F, f32), (I, I, i64))),
-        ("reduce", ((F, F, f32), (I, I, i64))),
-        ("inner_product", ((F, F, F, f32), (I, I, I, i32))),
-        ("transform_reduce", ((F, F, F, f32), (I, I, I, i32))),
-        ("partial_sum", ((F, F, F), (I, I, L))),
-        ("adjacent_difference", ((F, F, F), (I, I, L))),
-        ("inclusive_scan", ((F, F, F), (I, I, L))),
-        ("exclusive_scan", ((F, F, F, f32), (I, I, L, i64))),
-        ("iota", ((F, F, f32), (I, I, i32))),
-        *_each("plus<>{} minus<>{} multiplies<>{} divides<>{} less<>{} equal_to<>{}", (f32, f32), (i32, i64)),
-        *_each("negate<>{} logical_not<>{}", (f32,), (i64,)),
-    ),
-    "cuda::std",
-)  # fmt: skip
-
 _ALGORITHM = Corpus(
     "cuda::std algorithm",
     "#include <cuda/std/algorithm>\n#include <cuda/std/functional>\n#include <cuda/std/utility>",
@@ -151,43 +112,6 @@ _ALGORITHM = Corpus(
     ),
     "cuda::std",
 )  # fmt: skip
-
-_VIEWS = Corpus(
-    "cuda::std span, mdspan, array, tuple",
-    "#include <cuda/std/span>\n#include <cuda/std/mdspan>\n#include <cuda/std/array>\n#include <cuda/std/tuple>",
-    (
-        *_lambdas(["[](auto* p, int n) { return span(p, n).size(); }", "[](auto* p, int n) { return span(p, n).front(); }",
-                   "[](auto* p, int n) { return span(p, n).back(); }", "[](auto* p, int n) { return span(p, n)[1]; }",
-                   "[](auto* p, int n) { return span(p, n).empty(); }",
-                   "[](auto* p, int n) { return span(p, n).subspan(1).size_bytes(); }",
-                   "[](auto* p, int n) { return span(p, n).data(); }",
-                   "[](auto* p, int n) { return mdspan(p, n, n).extent(1); }",
-                   "[](auto* p, int n) { return mdspan(p, n, n)(1, 0); }",
-                   "[](auto* p, int n) { return mdspan(p, n, n).size(); }",
-                   "[](auto* p, int n) { return mdspan(p, n, n).rank(); }",
-                   "[](auto* p, int n) { return mdspan(p, n, n).stride(0); }",
-                   "[](auto* p, int n) { return mdspan(p, n, n).is_exhaustive(); }",
-                   "[](auto* p, int n) { return array{p[0], p[1]}; }", "[](auto* p, int n) { return array{p[0], p[1]}[1]; }",
-                   "[](auto* p, int n) { return tuple{p[0], n}; }", "[](auto* p, int n) { return get<1>(tuple{p[0], n}); }"],
-                  (F, i32), (L, i32)),
-    ),
-    "cuda::std",
-)  # fmt: skip
-
-_ATOMIC = Corpus(
-    "cuda::std atomic",
-    "#include <cuda/std/atomic>\n#include <cuda/atomic>",
-    (
-        *_lambdas([f"[](auto* p, auto x) {{ return cuda::std::atomic_ref(*p).{method}; }}" for method in (
-            "fetch_add(x)", "fetch_sub(x)", "fetch_and(x)", "fetch_or(x)", "fetch_xor(x)", "load()", "exchange(x)",
-            "store(x)", "is_lock_free()")], (I, i32), (L, i64)),
-        *_lambdas([f"[](auto* p, auto x) {{ return cuda::atomic_ref<plain_t<decltype(x)>, cuda::thread_scope_block>(*p)"
-                   f".{method}; }}" for method in ("fetch_add(x)", "fetch_max(x)", "fetch_min(x)", "load(cuda::std::memory_order_relaxed)")],
-                  (I, i32), (L, i64)),
-        *_each("atomicAdd atomicMax atomicMin atomicExch", (I, i32), (u64[::1], u64)),
-    ),
-)  # fmt: skip
-_ATOMIC_SOURCE = "\ntemplate <class T> struct plain_of { using type = T; }; template <class T> using plain_t = T;"
 
 _BLOCK = "[](auto x) {{ using B = cub::{}<decltype(x), {}>; __shared__ typename B::TempStorage t; return B(t){}; }}"
 _WARP = "[](auto x) {{ using W = cub::{}<decltype(x)>; __shared__ typename W::TempStorage t; return W(t){}; }}"
@@ -296,11 +220,7 @@ _BITS = Corpus(
 CORPORA = (
     _MATH,
     _CMATH,
-    _COMPLEX,
-    _BIT,
     _ALGORITHM,
-    _VIEWS,
-    Corpus(_ATOMIC.name, _ATOMIC.source + _ATOMIC_SOURCE, _ATOMIC.functions),
     _CUB,
     _GROUPS,
     _HARD,

@@ -37,16 +37,6 @@ def flip(path):
     write(path, data)
 
 
-def to_directory(path):
-    os.unlink(path)
-    os.makedirs(os.path.join(path, "with", "something"))
-
-
-def to_pipe(path):
-    os.unlink(path)
-    os.mkfifo(path)
-
-
 def to_link(path):
     os.rename(path, f"{path}.moved")
     os.symlink(f"{path}.moved", path)
@@ -65,9 +55,7 @@ DAMAGES = {
     ),
     "zeros": (lambda path: write(path, bytes(os.path.getsize(path))), "it does not begin with an entry's magic number"),
     "another key's": (lambda path: write(path, pack(OTHER, b"other code")), "it belongs to another key"),
-    "directory": (to_directory, "it is not a regular file"),
     "link": (to_link, "it is not a regular file"),
-    "pipe": (to_pipe, "it is not a regular file"),
     "too large": (lambda path: os.truncate(path, 2 << 30), "it is larger than the whole cache may be"),
 }
 

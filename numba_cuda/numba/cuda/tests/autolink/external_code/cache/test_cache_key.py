@@ -2,8 +2,8 @@
 """Cache keys: what they differ on, what they do not, and how a difference is told."""
 
 import pytest
-from numba.cuda.cudadrv.external_code.cache import key as cache_key
-from numba.cuda.cudadrv.external_code.cache.key import CacheKey, differences
+from numba.cuda.cudadrv.external_code.cache import entry as cache_key
+from numba.cuda.cudadrv.external_code.cache.entry import CacheKey, differences
 
 PARTS = (("source", "int f();"), ("arch", "sm_90"), ("options", b"\x00\x01"))
 

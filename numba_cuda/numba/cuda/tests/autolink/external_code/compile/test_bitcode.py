@@ -15,7 +15,7 @@ from numba.cuda.autolink.testing import check_linkable
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
 from numba.cuda.cudadrv.external_code.compile.bitcode import defined
 from numba.cuda.cudadrv.external_code.compile.programs import compiled
-from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 
 TARGETS = [autolink.Target((9, 0), lto=True), autolink.Target((9, 0)), autolink.Target((12, 0), lto=True)]
 

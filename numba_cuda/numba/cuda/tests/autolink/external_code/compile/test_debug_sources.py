@@ -6,7 +6,7 @@ import re
 import warnings
 
 import pytest
-from autolink_support import Linked, adder, build
+from autolink_support import Linked, adder, build, calling
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings, CacheWarning
@@ -35,10 +35,7 @@ def sources():
 
 
 def linked_kernel(function, **options):
-    def kernel(x):
-        x[0] = function(x[0])
-
-    return build(kernel, **options)
+    return build(calling(function), **options)
 
 
 @pytest.mark.parametrize("options", [{"lineinfo": True}, {"debug": True, "opt": False}])

@@ -4,9 +4,10 @@
 from types import SimpleNamespace
 
 import pytest
+from autolink_support import calling
 from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.compile import translation_unit
-from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 
 
 def message_of(code, **options):
@@ -19,11 +20,8 @@ def message_of(code, **options):
 
     scale = Scale()
 
-    def kernel(data):
-        data[0] = scale(data[1])
-
     with pytest.raises(LinkError) as failure:
-        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+        autolink.build(calling(scale), "void(float32[::1])", cc=(9, 0))
     return str(failure.value)
 
 
@@ -98,10 +96,7 @@ def test_matrix_fragments_compile():
 
     fragments = Fragments()
 
-    def kernel(data):
-        data[0] = fragments(data[1])
-
-    assert autolink.build(kernel, "void(float32[::1])", cc=(9, 0)).code
+    assert autolink.build(calling(fragments), "void(float32[::1])", cc=(9, 0)).code
 
 
 def test_a_library_s_header_is_to_be_copied_and_fixed(tmp_path):

@@ -14,6 +14,7 @@ from numba.cuda.cudadrv.external_code.compile.nvrtc import Compiled, CompileErro
 from numba.cuda.cudadrv.external_code.compile.programs import compile_unit
 from numba.cuda.cudadrv.external_code.compile.prototype_assertions import PrototypeError
 from numba.cuda.cudadrv.external_code.compile.unit_headers import compiled_with_headers
+from numba.cuda.cudadrv.external_code.headers.manifest import HeaderManifest
 from numba.cuda.cudadrv.external_code.headers.scan import Scan, SourceText
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction, prototype_of_llvm
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
@@ -71,11 +72,13 @@ def test_headers_of_packages_are_read_while_nvrtc_runs(package, monkeypatch):
         assert scanning.wait(60)
         return PROGRAM
 
+    source = text(package, "#include <first.h>")
     with monkeypatch.context() as patches:
         patches.setattr(Scan, "run", run)
-        compiled, manifest = compiled_with_headers(text(package, "#include <first.h>"), compile_)
+        compiled, manifest = compiled_with_headers(source, compile_)
     assert compiled is PROGRAM and names(manifest) == ["first.h", "second.h"]
-    assert manifest.digest == compiled_with_headers(text(package, "#include <first.h>"), lambda: PROGRAM)[1].digest
+    assert manifest.digest == HeaderManifest.of(source.scan(), source, time.time_ns()).digest
+    assert compiled_with_headers(source, None) is None  # they are on record
 
 
 @pytest.mark.parametrize("change", ["edited", "replaced", "removed", "new"])

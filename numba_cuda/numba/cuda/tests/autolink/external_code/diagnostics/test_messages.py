@@ -2,7 +2,7 @@
 """Messages are bounded and printable, whatever sources and servers say."""
 
 import pytest
-from autolink_support import Linked, adder, build
+from autolink_support import Linked, adder, build, calling
 from numba.cuda import autolink
 from numba.cuda.autolink.conformance.records import FailedCheck, NotLinkableError
 from numba.cuda.autolink.cxx_by_name.refusals import CxxError
@@ -84,11 +84,8 @@ def test_the_error_of_a_hook_is_bounded_and_printable():
 
     raises = Raises()
 
-    def kernel(x):
-        x[0] = raises(x[0])
-
     with pytest.raises(autolink.CallError) as caught:
-        build(kernel)
+        build(calling(raises))
     assert len(f"{caught.value}") < 60_000
     assert "\x1b" not in f"{caught.value}"
 
@@ -96,10 +93,7 @@ def test_the_error_of_a_hook_is_bounded_and_printable():
 def kernel_of(code):
     function = Linked("f", autolink.CUDASource(code)).function
 
-    def kernel(x):
-        x[0] = function(x[0])
-
-    return kernel
+    return calling(function)
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,9 @@ from numba.cuda.cudadrv.external_code.explain import undefined_symbol
 from numba.cuda.cudadrv.external_code.formats import mangled_names
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import prototype_of_llvm
 from numba.cuda.cudadrv.external_code.link import prototype_checks
-from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
+from parameters import in_turn
 from repository import DOCS, module
 
 needs_nvcc = pytest.mark.skipif(not have_nvcc(), reason="nvcc makes fatbins, objects and archives, and is not here")
@@ -219,16 +220,19 @@ def test_without_the_runtime_library_simple_cxx_names_are_read(monkeypatch):
 
 
 # Each container and each other kind once or more; all pairs are in the whole form.
-SOME_PAIRS = [("fatbin", "ltoir"), ("fatbin", "object"), ("object", "fatbin"), ("object", "cubin"), ("archive", "ptx")]
+SOME_PAIRS = [
+    *[("fatbin", "ltoir", True), ("fatbin", "object", False), ("object", "fatbin", True), ("object", "cubin", False)],
+    ("archive", "ptx", True),
+]
 PAIRS = [
-    pytest.param(*pair, marks=[] if pair in SOME_PAIRS else [pytest.mark.thorough])
+    pytest.param(*pair, lto, marks=[] if (*pair, lto) in SOME_PAIRS else [pytest.mark.thorough])
     for pair in itertools.product(CONTAINERS, ["ptx", "cubin", "ltoir", "fatbin", "object"])
+    for lto in (True, False)
 ]
 
 
 @needs_nvcc
-@pytest.mark.parametrize("lto", [True, False])
-@pytest.mark.parametrize(("container", "other"), PAIRS)
+@pytest.mark.parametrize(("container", "other", "lto"), PAIRS)
 def test_a_double_definition_in_a_container_names_both(container, other, lto, capfd):
     made = {"ptx": cuda.PTXSource, "cubin": cuda.Cubin, "ltoir": cuda.LTOIR, **CONTAINERS}[other]
     source = adder("add_one", 2 if other == container else 1)
@@ -317,8 +321,9 @@ def test_structs_of_another_size_are_named(kind, made, member, parameter, messag
         assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("caller", ["ptx", "cubin", "ltoir"])
-@pytest.mark.parametrize("callee", ["ptx", "cubin", "ltoir"])
+@pytest.mark.parametrize(
+    ("caller", "callee"), in_turn([("ptx",), ("cubin",), ("ltoir",)], [("ltoir",), ("ptx",), ("cubin",)])
+)
 def test_linked_code_that_calls_with_another_signature_is_named(caller, callee, capfd):
     made = {"ptx": cuda.PTXSource, "cubin": cuda.Cubin, "ltoir": cuda.LTOIR}
     calls = compiled('extern "C" __device__ int g(int); ' + adder("f", "g(x)"), caller)
@@ -488,19 +493,6 @@ def test_a_missing_symbol_is_found_where_the_log_does_not_name_it(monkeypatch):
     message = str(failure.value)
     assert "'add_won' is called but nothing that is linked defines it" in message
     assert "defines 'add_one'" in message and "referenced by: the call with (float32)" in message
-
-
-def test_a_missing_symbol_is_found_after_another_link_failed():
-    """nvJitLink itself then accepts it in links without LTO."""
-    code = compiled(adder("f"), "ptx").replace(b".version ", b".version 9")
-    failure_of(Linked("f", cuda.PTXSource(code, name="new")))
-    test_an_object_without_code_is_named(lto=False)
-
-    def kernel(x):
-        x[0] = cuda.grid(1)
-        print(x[0])
-
-    assert autolink.build(kernel, "void(int32[::1])", cc=(9, 0), lto=False, link=[cuda.CUSource(adder("g"))]).code
 
 
 def test_a_source_of_link_that_does_not_compile_is_numba_cudas_error_too():

@@ -10,8 +10,8 @@ import pytest
 from autolink_support import build, compiled, ptx, without_place
 from numba import cuda
 from numba.cuda import autolink
-from numba.cuda.cudadrv.external_code.explain.unsupported_instruction import unsupported_in
-from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+from numba.cuda.cudadrv.external_code.explain.source_errors import unsupported_in
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 
 SOURCE = """extern "C" __device__ float special(float x) {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");

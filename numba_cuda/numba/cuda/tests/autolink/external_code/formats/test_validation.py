@@ -21,7 +21,7 @@ from numba.cuda.cudadrv.external_code.formats.validation import _fault, structur
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInputError, from_item
 from numba.cuda.cudadrv.external_code.link import nvjitlink as link_trial
-from numba.cuda.cudadrv.external_code.plan.target_fit import misfit
+from numba.cuda.cudadrv.external_code.plan.plan_checks import misfit
 
 TARGET = autolink.Target((9, 0), lto=True)
 needs_nvcc = pytest.mark.skipif(not have_nvcc(), reason="nvcc makes fatbins, objects and archives, and is not here")

@@ -78,6 +78,12 @@ INCLUDES = {
     ),
     "after a raw string": ('extern constexpr auto s = R"x(" /* )x";\n#include "value.h"\n/* */', True),
     "by a macro": ('#define NAME "value.h"\n#include NAME', True),
+    "by a macro of another macro": ('#define NAME OTHER\n#define OTHER "value.h" // of it\n#include NAME', True),
+    "by a macro with another macro in it": ("#define DEEP value\n#define NAME <DEEP.h>\n#include NAME", True),
+    "by a macro in branches": (
+        '#if 0\n#define NAME "other.h"\n#else\n#define NAME "value.h"\n#endif\n#  include NAME',
+        True,
+    ),
     "by a macro with comments in its directive": ('/**/#/**/define/**/NAME/**/"value.h"\n#include NAME', True),
     "by a macro through a digraph": ('%:define NAME "value.h"\n%:include NAME', True),
     "by a macro whose directive is spliced": ('#def\\\nine NAME "value.h"\n#include NAME', True),

@@ -3,14 +3,14 @@
 
 import numpy as np
 import pytest
-from autolink_support import adder, build, from_nvcc, have_nvcc, symbols
+from autolink_support import adder, build, calling, from_nvcc, have_nvcc, symbols
 from cuda import pathfinder
 from numba import cuda, int32
 from numba.cuda import autolink
 from numba.cuda.autolink.testing import check_linkable
 from numba.cuda.cudadrv.external_code import pipeline
 from numba.cuda.cudadrv.external_code.link import checked_link
-from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 
 CHILD = """
     static __global__ void child(int* x, int n) {
@@ -119,11 +119,8 @@ def test_the_device_runtime_is_found():
 def test_a_missing_function_of_the_user_whose_name_resembles_its_functions():
     missing = FromArchive("cudaMineAlone", autolink.CUDASource(adder("other")))
 
-    def kernel(x):
-        x[0] = missing(x[0])
-
     with pytest.raises(LinkError, match="'cudaMineAlone' is called but nothing that is linked defines it"):
-        build(kernel)
+        build(calling(missing))
 
 
 def test_objects_that_use_the_device_runtime_are_linkable():
@@ -147,10 +144,7 @@ def test_of_several_members_the_needed_ones_are_linked(lto, tmp_path):
     path.write_bytes(from_nvcc(tuple(sources), "archive"))
     function = FromArchive("needed", path)
 
-    def kernel(x):
-        x[0] = function(x[0])
-
-    linked = build(cuda.jit(kernel, lto=lto))
+    linked = build(cuda.jit(calling(function), lto=lto))
     assert {"needed", "helper"} <= symbols(linked.code)
     assert "unneeded" not in symbols(linked.code)
 

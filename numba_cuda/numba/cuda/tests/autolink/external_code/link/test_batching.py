@@ -11,8 +11,7 @@ from numba.cuda.cudadrv.external_code.compile import nvrtc_processes
 from numba.cuda.cudadrv.external_code.compile.programs import compile_unit
 from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
-from numba.cuda.cudadrv.external_code.plan.errors import LinkError
-from numba.cuda.cudadrv.external_code.plan.link_plan import LinkPlan
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError, LinkPlan
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
 

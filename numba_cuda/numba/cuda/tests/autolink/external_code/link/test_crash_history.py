@@ -11,8 +11,8 @@ from autolink_support import Linked, adder, build, compiled
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
-from numba.cuda.cudadrv.external_code.link import checked_link, ltoir_probes, nvjitlink, nvjitlink_child
-from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+from numba.cuda.cudadrv.external_code.link import checked_link, ltoir_symbols, nvjitlink, nvjitlink_child
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 
 MADE = {"ptx": cuda.PTXSource, "cubin": cuda.Cubin, "ltoir": cuda.LTOIR}
 
@@ -56,7 +56,7 @@ def test_the_first_link_of_outside_code_runs_in_the_helper_and_later_ones_here(k
 
 
 def test_what_survived_one_link_is_searched_for_definitions_in_the_helper(monkeypatch, links):
-    monkeypatch.setattr(ltoir_probes, "link_here", None)  # damaged code may crash one link and not another
+    monkeypatch.setattr(ltoir_symbols, "link_here", None)  # damaged code may crash one link and not another
     one, other = (
         Linked(name, each).function
         for name, each in (

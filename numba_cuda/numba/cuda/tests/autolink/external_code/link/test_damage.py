@@ -18,7 +18,7 @@ from code_samples import LINKABLE, good
 from numba.cuda.autolink import CallError
 from numba.cuda.cudadrv.external_code.formats.elf import read_elf
 from numba.cuda.cudadrv.external_code.link import nvjitlink
-from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 
 # How many inputs are damaged, and how many of one kind a test tries.
 SHORT, WHOLE, PART = 6, 20_000, 100

@@ -6,16 +6,16 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from autolink_support import Linked, adder, build, compiled
+from autolink_support import Linked, adder, build, calling, compiled
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.inputs import kinds
-from numba.cuda.cudadrv.external_code.link import checked_link, ltoir_probes
+from numba.cuda.cudadrv.external_code.link import checked_link, ltoir_symbols
 from numba.cuda.cudadrv.external_code.link import nvjitlink as trial
 from numba.cuda.cudadrv.external_code.link.duplicate_symbols import duplicate_of, find_duplicate
 from numba.cuda.cudadrv.external_code.link.linker_input import Part
 from numba.cuda.cudadrv.external_code.link.nvjitlink import run_trials
-from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 
 ARCH = "sm_90"
 KIND = {"ltoir": kinds.LTO_IR, "ptx": kinds.PTX, "cubin": kinds.CUBIN}
@@ -39,7 +39,7 @@ def links(monkeypatch):
         return count
 
     for name in ("link_here", "link_in_helper"):
-        monkeypatch.setattr(ltoir_probes, name, counted(getattr(ltoir_probes, name)))
+        monkeypatch.setattr(ltoir_symbols, name, counted(getattr(ltoir_symbols, name)))
     return counts
 
 
@@ -79,7 +79,7 @@ def test_the_modules_that_define_a_symbol_are_found_by_one_process_and_a_link_ea
         runs.append([len(trial) for trial in trials])
         return run_trials(inputs, trials, options)
 
-    monkeypatch.setattr(ltoir_probes, "run_trials", counted)
+    monkeypatch.setattr(ltoir_symbols, "run_trials", counted)
     parts = [part("ltoir", f"g{number}") for number in range(count)]
     parts[1], parts[-1] = part("ltoir", "f"), part("ltoir", "g", "f")
     found = duplicate_of("f", parts, ARCH)
@@ -96,11 +96,8 @@ def test_names_that_can_be_read_are_compared_before_anything_is_linked(kind, mon
     codes = [compiled(adder("f" if number in (0, 9) else f"g{number}", number), kind) for number in range(10)]
     function = Linked("f", [made(code) for code in codes]).function
 
-    def kernel(x):
-        x[0] = function(x[1])
-
     with pytest.raises(LinkError, match="'f' is defined twice"):
-        build(kernel)
+        build(calling(function))
 
 
 def test_a_symbol_that_one_module_defines_is_not_a_duplicate():
@@ -110,11 +107,11 @@ def test_a_symbol_that_one_module_defines_is_not_a_duplicate():
 def test_a_probe_ends_before_code_is_generated():
     """A link that gets as far as ptxas and fails there would make nvJitLink let later undefined symbols pass."""
     calls = compiled('extern "C" __device__ int elsewhere(int); ' + adder("f", "elsewhere(x)"), "ltoir")
-    assert ltoir_probes.duplicate_in_ltoir([calls], ARCH) is None
-    stop = ltoir_probes.definitions_of(ltoir_probes._STOP, ARCH)
+    assert ltoir_symbols.duplicate_in_ltoir([calls], ARCH) is None
+    stop = ltoir_symbols.definitions_of(ltoir_symbols._STOP, ARCH)
     modules = [Part(kinds.LTO_IR, code, f"{number}") for number, code in enumerate([calls, stop, stop])]
     log = trial.link_here(modules, trial.options_for(modules, ARCH)).log
-    assert trial.multiply_defined(log) == ltoir_probes._STOP[0]
+    assert trial.multiply_defined(log) == ltoir_symbols._STOP[0]
     assert "elsewhere" not in log
 
 
@@ -198,10 +195,7 @@ def test_a_variable_that_the_source_defines_too():
     table = autolink.Variable("table", "int32", 4)
     function = Linked("f", [table, autolink.CUDASource("__device__ int table[4];\n" + adder("f", "table[0]"))]).function
 
-    def kernel(x):
-        x[0] = function(x[1])
-
     with pytest.raises(
         LinkError, match=r"'table' is defined twice\n[^$]*declare it extern in C\+\+: the Variable defines"
     ):
-        build(kernel)
+        build(calling(function))

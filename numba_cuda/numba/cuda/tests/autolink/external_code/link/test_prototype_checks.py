@@ -9,7 +9,7 @@ from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
 from numba.cuda.cudadrv.external_code.compile import programs
-from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 
 
 class Function(autolink.DeviceCallable):

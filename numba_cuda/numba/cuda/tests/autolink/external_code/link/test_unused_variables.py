@@ -2,7 +2,7 @@
 """Variables that no linked code uses: headers bring thousands of them, and a program may look some up by name."""
 
 import pytest
-from autolink_support import CC, Linked, compiled, symbols
+from autolink_support import CC, Linked, calling, compiled, symbols
 from numba import cuda
 from numba.cuda.autolink.builds.ahead_of_time import prepare_for_launch
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
@@ -32,10 +32,7 @@ def launched(returned, link=()):
     """Return those of a kernel that calls ``f``."""
     f = Linked("f", lambda: returned).function
 
-    def kernel(x):
-        x[0] = f(x[0])
-
-    return cubin_of(kernel, link)
+    return cubin_of(calling(f), link)
 
 
 @pytest.fixture(scope="module")

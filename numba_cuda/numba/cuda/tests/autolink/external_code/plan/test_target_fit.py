@@ -6,7 +6,7 @@ from autolink_support import adder, compiled
 from code_samples import LINKABLE, fatbin
 from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
-from numba.cuda.cudadrv.external_code.plan.target_fit import misfit
+from numba.cuda.cudadrv.external_code.plan.plan_checks import misfit
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pickle
 
 import numpy as np
 import pytest
-from autolink_support import adder
+from autolink_support import adder, calling
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.autolink import ComputeCapability, Target
@@ -131,9 +131,7 @@ def test_everything_that_takes_a_compute_capability_takes_every_spelling(given):
     called = cuda.declare_device("any_cc", "int32(int32)")
     called.__numba_cuda_link__ = lambda x: autolink.CUDASource(adder("any_cc"))
 
-    def kernel(x):
-        x[0] = called(x[0])
-
+    kernel = calling(called)
     built = autolink.build(kernel, "void(int32[::1])", cc=given)
     assert (built.cc, type(built.cc)) == ((9, 0), ComputeCapability)
     assert autolink.report(kernel, "void(int32[::1])", cc=[given]).builds[0].arch == "sm_90"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Variables that the host sets: whether those of a link have names of their own, and whether C++ declares them so.
+"""Whether link inputs fit the target of a link, as far as their headers show it; and the variables that the host sets:
+whether those of a link have names of their own, and whether C++ declares them so.
 
 The linker compares nothing: a variable that C++ declares in another memory, or as a pointer, is read from wrong
 addresses, and can crash the linker.
@@ -8,14 +9,87 @@ addresses, and can crash the linker.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import re
+import string
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from ..inputs import kinds
 from ..inputs.link_input import LinkInput, VariableSource
-from .errors import LinkError, link_error
-from .link_plan import LinkPlan, PlannedInput
+from ..platform.target import Target
+from .link_plan import LinkError, LinkPlan, PlannedInput, link_error
+
+if TYPE_CHECKING:
+    from ..formats.containers import Piece
+
+
+def misfit(link_input: LinkInput, target: Target) -> str:
+    """Return why *link_input* does not fit *target*, and what to do; ``""`` if no header shows a misfit."""
+    kind, code = link_input.kind.name, link_input.code
+    if link_input.kind.is_compiled:
+        return ""
+    from numba_cuda_autolink.errors import FormatError
+    from numba_cuda_autolink.ptx import read_ptx
+
+    from ..formats.containers import pieces, read_lto_ir
+    from ..formats.elf import read_elf
+
+    major, minor = target.compute_capability
+    sm = major * 10 + minor
+    try:
+        if kind == "cubin":
+            return _cubin_misfit(read_elf(code).sm, sm, target.arch)
+        if kind == "PTX":
+            ptx = read_ptx(code)
+            is_only_for_another = ptx.suffix == "a" and (ptx.sm != sm or target.suffix != "a")
+            if ptx.sm > sm or is_only_for_another:
+                why = "is newer than" if ptx.sm > sm else "is for that architecture only, not for"
+                return f"its .target {ptx.target} {why} {_remedy(target.arch)}"
+        if kind == "LTO-IR" and (made_for := read_lto_ir(code).sm or 0) > sm:
+            return f"it is LTO-IR for sm_{made_for}, which is newer than {_remedy(target.arch)}"
+        if kind in ("fatbin", "object"):
+            return _container_misfit(list(pieces(kind, code)), sm, target.arch)
+    except FormatError as error:
+        return str(error)
+    return ""
+
+
+def _runs_on(cubin_sm: int, target_sm: int) -> bool:
+    """Return whether machine code runs, as it does on its own and later minor versions of its major version."""
+    return cubin_sm // 10 == target_sm // 10 and cubin_sm <= target_sm
+
+
+def _cubin_misfit(sm: int | None, target_sm: int, arch: str) -> str:
+    if sm is None or _runs_on(sm, target_sm):
+        return ""
+    first = target_sm // 10 * 10
+    runs = f"sm_{target_sm}" if first == target_sm else f"sm_{first} to sm_{target_sm}"
+    return (
+        f"it is machine code for sm_{sm}, and the kernel is built for {arch}, which runs code for {runs}\n"
+        f"  what to do: compile it for {arch} (in the hook: autolink.current_target().arch), or return PTX or LTO-IR"
+        " for that architecture or an older one"
+    )
+
+
+def _remedy(arch: str) -> str:
+    return (
+        f"{arch}, which the kernel is built for\n"
+        f"  what to do: compile it for {arch} or an older architecture (in the hook: autolink.current_target().arch)"
+    )
+
+
+def _container_misfit(held: list[Piece], target_sm: int, arch: str) -> str:
+    if not held or any(piece.sm is None for piece in held):
+        return ""
+    found = sorted({(piece.kind, piece.sm or 0) for piece in held})
+    if any(_runs_on(sm, target_sm) if kind == "cubin" else sm <= target_sm for kind, sm in found):
+        return ""
+    listed = ", ".join(f"{kind} for sm_{sm}" for kind, sm in found)
+    return (
+        f"it holds {listed}: nothing for {arch}, which the kernel is built for\n"
+        f"  what to do: compile it for {arch} (nvcc -arch={arch})"
+    )
+
 
 _WRONG = re.compile(r'static assertion failed with "(\w+) is (.*?): it has (?:(\d+) bytes|elements of another type)"')
 _UNDEFINED = re.compile(r"Unresolved extern variable '([^']+)'")
@@ -23,41 +97,14 @@ _UNDECLARED = re.compile(r'error: identifier "(\w+)" is undefined')
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _BRACE = re.compile(r'(extern\s*"C(?:\+\+)?"\s*)?\{|\}')
 _SPACES = ("managed", "constant", "device")  # managed variables may be __device__ too
-_SPACE = "numba_cuda_autolink_variables"
-_INTEGERS = [f"{sign}{each}" for sign in ("", "unsigned ") for each in ("short", "int", "long", "long long")]
-# The size of an array without one is not known. Where the unit has no such variable, "none" is found.
-_SIZES = """
-namespace $space {
-struct none {};
-template <class t> struct bytes { enum { is = sizeof(t) }; };
-template <> struct bytes<none> { enum { is = 0 }; };
-template <class t> struct bytes<t&> : bytes<t> {};
-template <class t> struct bytes<t[]> { enum { is = 0 }; };
-// The bytes of a floating-point number, 1 of an integer, and 0 of what may stand for anything.
-template <class t> struct number { enum { is = 0 }; };
-template <class t> struct number<const t> : number<t> {};
-template <class t> struct number<volatile t> : number<t> {};
-template <class t> struct number<const volatile t> : number<t> {};
-template <> struct number<float> { enum { is = 4 }; };
-template <> struct number<double> { enum { is = 8 }; };
-INTEGERS
-template <class t> struct element { typedef t type; };
-template <class t> struct element<t&> : element<t> {};
-template <class t> struct element<t[]> : element<t> {};
-template <class t, decltype(sizeof(0)) n> struct element<t[n]> : element<t> {};
-template <class t, int n> struct has {
-    enum { found = number<typename element<t>::type>::is, is = found == 0 || n == 0 || int(found) == n };
-};
-}
-""".replace("INTEGERS", "\n".join(f"template <> struct number<{each}> {{ enum {{ is = 1 }}; }};" for each in _INTEGERS))
-_SIZE = """
+_SIZE = string.Template("""
 namespace $space { extern __device__ none $name; }
 using namespace $space;
 #line 1 "autolink.Variable"
 static_assert($space::bytes<decltype((::$name))>::is % $bytes == 0 && $space::bytes<decltype((::$name))>::is <= $bytes,
               "$name is $described: it has $bytes bytes");
 static_assert($space::has<decltype((::$name)), $number>::is, "$name is $described: it has elements of another type");
-"""
+""")
 
 
 def check_variables(plan: LinkPlan) -> None:
@@ -86,14 +133,15 @@ def with_variables_checked(source: LinkInput, variables: Iterable[VariableSource
     declared = [each.memory.type for each in variables if extern_declaration(text, each.memory.name) is not None]
     if not declared:
         return source
-    added = [_SIZES.replace("$space", _SPACE)]
+    from importlib import resources
+
+    added = [resources.files(__package__).joinpath("variable_assertions.cuh").read_text("utf-8")]
     for each in declared:
         number = each.dtype.itemsize if each.dtype.kind == "f" else int(each.dtype.kind in "iu")
         # What has one byte may be memory for anything; numbers of 16 bits have several names.
         number = number if each.dtype.itemsize > 2 else 0
-        values = {"$space": _SPACE, "$name": each.name, "$bytes": str(each.nbytes), "$described": str(each)}
-        values["$number"] = str(number)
-        added.append(functools.reduce(lambda text, name: text.replace(name, values[name]), values, _SIZE))
+        values = {"name": each.name, "bytes": each.nbytes, "described": each, "number": number}
+        added.append(_SIZE.substitute(values, space="numba_cuda_autolink_variables"))
     return dataclasses.replace(source, code="\n".join([text, *added]).encode())
 
 
