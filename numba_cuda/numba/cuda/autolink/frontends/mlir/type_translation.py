@@ -65,7 +65,6 @@ _MADE_OF: dict[str, Callable[[Any, Any, _Translate], Any]] = {
     "NPTimedelta": lambda t, to, _: to.NPTimedelta(t.unit),
     "EnumMember": lambda t, to, tr: to.EnumMember(t.instance_class, tr(t.dtype)),
     "IntEnumMember": lambda t, to, tr: to.IntEnumMember(t.instance_class, tr(t.dtype)),
-    "EnumeratorType": lambda t, to, tr: to.IntEnumMember(t.instance_class, tr(t.dtype)),
     "Tuple": lambda t, to, tr: to.Tuple(tuple(map(tr, t.types))),
     "UniTuple": lambda t, to, tr: to.UniTuple(tr(t.dtype), t.count),
     "NamedTuple": lambda t, to, tr: to.NamedTuple(tuple(map(tr, t.types)), t.instance_class),
@@ -148,6 +147,8 @@ def from_core(numba_type: Any) -> Any:
         return made
     if isinstance(numba_type, RecordValue):
         return mlir_types.NamedTuple(tuple(map(from_core, numba_type.types)), numba_type.instance_class)
+    if isinstance(numba_type, types.IntEnumMember):  # or that of an enumerator of C++
+        return mlir_types.IntEnumMember(numba_type.instance_class, from_core(numba_type.dtype))
     found = _translate(numba_type, types, mlir_types, from_core)
     if found is None:
         raise TypeError(f"numba-cuda-mlir has no type {numba_type}, which numba-cuda has")
