@@ -77,18 +77,30 @@ def _make_device_function(function: Any, vocabulary: Vocabulary) -> Any:
 
 @register_rewrite()
 def rewrite_flags(state: Any, vocabulary: Vocabulary) -> bool:
-    """Let operators get the numbers of members of an ``enum.IntFlag``, in a function that calls C++. Return whether
-    there are any."""
-    ir, rewritten = vocabulary.ir, False
-    for block in state.func_ir.blocks.values() if find_calls(state, vocabulary) else ():
-        for statement in list(block.find_insts(ir.Assign)):
-            value = statement.value
-            is_operator = isinstance(value, ir.Expr) and value.op in ("binop", "inplace_binop", "unary")
-            for operand in value.list_vars() if is_operator else ():
-                if isinstance(flag := constant_of(state.func_ir, operand, vocabulary), enum.IntFlag):
-                    number = _define(state, block, statement, ir.Const(int(flag), statement.loc), ir)
-                    vocabulary.ir_utils.replace_vars_inner(value, {operand.name: number})
-                    rewritten = True
+    """Let operators get the numbers of members of an ``enum.IntFlag``, and so variables that have results of
+    operators too, in a function that calls C++. Return whether there are any."""
+    ir, func_ir, rewritten = vocabulary.ir, state.func_ir, False
+    assigned = {
+        statement.target.name: (block, statement)
+        for block in (func_ir.blocks.values() if find_calls(state, vocabulary) else ())
+        for statement in block.find_insts(ir.Assign)
+    }
+
+    def is_operator(value: Any) -> bool:
+        while isinstance(value, ir.Var):  # each is assigned once
+            value = assigned[value.name][1].value if value.name in assigned else None
+        return isinstance(value, ir.Expr) and value.op in ("binop", "inplace_binop", "unary")
+
+    for block, statement in [*assigned.values()]:
+        value = statement.value
+        is_phi = isinstance(value, ir.Expr) and value.op == "phi"
+        is_number = any(map(is_operator, value.incoming_values)) if is_phi else is_operator(value)
+        for operand in value.list_vars() if is_number and isinstance(value, ir.Expr) else ():
+            if isinstance(flag := constant_of(func_ir, operand, vocabulary), enum.IntFlag):
+                before = assigned[operand.name] if is_phi else (block, statement)
+                number = _define(state, *before, ir.Const(int(flag), statement.loc), ir)
+                vocabulary.ir_utils.replace_vars_inner(value, {operand.name: number})
+                rewritten = True
     return rewritten
 
 

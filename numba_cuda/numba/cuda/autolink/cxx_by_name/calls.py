@@ -197,6 +197,8 @@ def _make_struct(numba_type: Any, records: Records, is_read_only: bool) -> Param
             cxx, f"{const}void*", value, by_address=record in records, headers=headers, declarations=declarations
         )
     name, headers, declarations = _describe_element(numba_type, records)
+    if _cxx_struct(numba_type):
+        return Parameter(f"const {name}&", f"const {name}*", "*{p}", headers=headers, declarations=declarations)
     parts, elements = _build_tuple(numba_type, records, "{p}->")
     return Parameter(
         f"{elements}&", f"const {name}*", parts, headers=(*headers, "cuda/std/tuple"), declarations=declarations
@@ -208,7 +210,8 @@ def _build_tuple(numba_type: Any, records: Records, path: str) -> tuple[str, str
     values, names = [], []
     for number, element in enumerate(numba_type.types):
         place = f"{path}_{number}"
-        if isinstance(element, types.BaseTuple) and len(element) and not hasattr(element, "of_record"):
+        is_tuple = isinstance(element, types.BaseTuple) and len(element) and not hasattr(element, "of_record")
+        if is_tuple and not _cxx_struct(element):
             value, name = _build_tuple(element, records, f"{place}.")
         else:
             value, name = place, _describe_element(element, records).cxx
@@ -216,6 +219,25 @@ def _build_tuple(numba_type: Any, records: Records, path: str) -> tuple[str, str
         names.append(name)
     whole = f"cuda::std::tuple<{', '.join(names)}>"
     return f"{whole}({', '.join(values)})", whole
+
+
+def _cxx_struct(numba_type: Any) -> Any:
+    """Return the names of the members of the C++ struct whose value a tuple is, and the number that stands for the
+    struct's name; None for other tuples."""
+    return getattr(getattr(numba_type, "instance_class", None), "cxx_struct", None)
+
+
+def _assign(numba_type: Any, source: str, target: str, depth: int = 0) -> str:
+    """Return C++ that assigns what a call returned, the *source* as Python has it, to a variable of its C++ type."""
+    if struct := _cxx_struct(numba_type):
+        members = zip(struct[0], numba_type.types, strict=True)
+        return " ".join(_assign(each, f"{source}.{name}", f"{target}.{name}") for name, each in members)
+    if isinstance(numba_type, types.UniTuple):
+        i = f"nca_i{depth}"
+        each = _assign(numba_type.dtype, f"{source}[{i}]", f"{target}[{i}]", depth + 1)
+        return f"for (int {i} = 0; {i} < {len(numba_type)}; ++{i}) {{ {each} }}"
+    value = f"{source}.real(), {source}.imag()" if isinstance(numba_type, types.Complex) else source
+    return f"{target} = nca::nca_plain<decltype({target})>({value});"
 
 
 class _Element(NamedTuple):
@@ -243,13 +265,22 @@ def _describe_element(numba_type: Any, records: Records) -> _Element:
     declarations: tuple[str, ...] = ()
     declared = []
     is_record = isinstance(numba_type, types.Record)
+    struct = _cxx_struct(numba_type)
     names = members(field_names(numba_type)) if is_record else map("_{}".format, itertools.count())
-    for name, part in zip(names, field_types(numba_type)):  # noqa: B905
-        is_array = isinstance(part, types.NestedArray)
-        shape = "".join(f"[{size}]" for size in part.shape) if is_array else ""
-        member = _describe_element(part.dtype if is_array else part, records)
+    for name, part in zip(struct[0] if struct else names, field_types(numba_type)):  # noqa: B905
+        shape = "".join(f"[{size}]" for size in part.shape) if isinstance(part, types.NestedArray) else ""
+        element = part.dtype if shape else part
+        while struct and isinstance(element, types.UniTuple):
+            shape, element = f"{shape}[{len(element)}]", element.dtype
+        member = _describe_element(element, records)
         headers, declarations = (*headers, *member.headers), (*declarations, *member.declarations)
         declared.append(f"{member.cxx} {name}{shape};")
+    if struct:
+        declared.append(
+            f"template <class nca_T, int (*)[nca::nca_name<nca_T>() == {struct[1]}ull ? 1 : -1] = nullptr>"
+            f" __device__ operator nca_T() const {{ nca_T nca_t; {_assign(numba_type, '(*this)', 'nca_t')}"
+            " return nca_t; }"
+        )
     body = " ".join(declared)
     name = f"nca_struct_{_digest(body)}"
     asserted = f'static_assert(sizeof({name}) == {layout.size} && alignof({name}) == {layout.align}, "");'

@@ -38,6 +38,13 @@ template <class nca_A, class... nca_T> struct nca_all<nca_A, nca_T...> {
     using nca_type = typename nca_joined<nca_A, typename nca_all<nca_T...>::nca_type>::nca_type;
 };
 template <class... nca_T> using nca_all_t = typename nca_all<nca_T...>::nca_type;
+// A number that stands for the name of a type.
+template <class nca_T> constexpr __device__ unsigned long long nca_name() {
+    unsigned long long nca_h = 14695981039346656037ull;
+    for (const char* nca_c = __PRETTY_FUNCTION__; *nca_c; ++nca_c)
+        nca_h = (nca_h ^ static_cast<unsigned char>(*nca_c)) * 1099511628211ull;
+    return nca_h;
+}
 // Variables that no code refers to. Their lowered names spell their arguments.
 template <class nca_T> extern __device__ char nca_tell;
 template <unsigned long long... nca_N> extern __device__ char nca_tell_numbers;
@@ -151,8 +158,7 @@ template <class nca_T> struct nca_form<nca_T, nca_as_complex> {
 template <class nca_L> struct nca_of_list;
 template <class... nca_T> struct nca_of_list<nca_list<nca_T...>> {
     using nca_passed = nca_fields<typename nca_form<nca_plain<nca_T>>::nca_passed...>;
-    using nca_code = nca_all_t<nca_told<nca_code_struct, sizeof...(nca_T)>,
-                               typename nca_form<nca_plain<nca_T>>::nca_code...>;
+    using nca_code = nca_all_t<nca_told<sizeof...(nca_T)>, typename nca_form<nca_plain<nca_T>>::nca_code...>;
     static constexpr bool nca_whole = (nca_form<nca_plain<nca_T>>::nca_whole && ...);
 };
 template <class nca_T>
@@ -165,7 +171,8 @@ template <class nca_T> union nca_copy {
 };
 template <class nca_T, bool nca_WHOLE> struct nca_of_struct {
     using nca_passed = typename nca_of_list<nca_members_of<nca_T>>::nca_passed;
-    using nca_code = typename nca_of_list<nca_members_of<nca_T>>::nca_code;
+    using nca_code = nca_all_t<nca_told<nca_code_struct, nca_name<nca_T>()>,
+                               typename nca_of_list<nca_members_of<nca_T>>::nca_code>;
     static constexpr bool nca_whole = true;
     // Members of packed structs are anywhere, but a reference is taken for one to an aligned object.
     struct nca_giver {

@@ -109,6 +109,7 @@ class _Struct:
     members: tuple[Any, ...]
     value: str  # C++ that names it, or its first one in an array, after the members of the structs around it have names
     outer: int | None = None  # the struct around it
+    cxx_name: int = 0  # a number that stands for its name
 
     def bind(self, structs: Sequence[_Struct]) -> str:
         """Return C++ that gives names to its members, and to those of the structs around it alone: NVRTC takes members
@@ -168,14 +169,18 @@ def ask_names(source: LibrarySource, call: Call, records: Records, cc: ComputeCa
         if not isinstance(member, _Struct):
             return member
         names = tuple(paths[member.number, i].rpartition(".")[2] for i in range(len(member.members)))
-        return types.BaseTuple.from_types([make_type(each) for each in member.members], _make_class(names))
+        return types.BaseTuple.from_types(
+            [make_type(each) for each in member.members], _make_class(names, member.cxx_name)
+        )
 
     return make_type(structs[0])
 
 
 @functools.cache
-def _make_class(names: tuple[str, ...]) -> type[tuple[Any, ...]]:
-    return collections.namedtuple("Struct", names, rename=True)
+def _make_class(names: tuple[str, ...], cxx_name: int) -> type[tuple[Any, ...]]:
+    made = collections.namedtuple("Struct", names, rename=True)  # type: ignore[misc]
+    made.cxx_struct = names, cxx_name  # type: ignore[attr-defined]
+    return made
 
 
 def _ask_structs(
@@ -210,13 +215,13 @@ def _read_member(
             f"{label} is not a struct of numbers, pointers, arrays and such structs\n"
             f"  expected: an aggregate of 1 to {MOST_MEMBERS} members, without base classes and private members"
         )
-    number = len(structs)
+    number, cxx_name = len(structs), next(code)
     structs.append(_Struct(number, (), value, outer))
     members = tuple(
         _read_member(code, label, structs[number].name(member), structs, records, number)
         for member in range(next(code))
     )
-    structs[number] = _Struct(number, members, value, outer)
+    structs[number] = _Struct(number, members, value, outer, cxx_name)
     return structs[number]
 
 

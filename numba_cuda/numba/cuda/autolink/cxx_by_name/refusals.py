@@ -62,6 +62,11 @@ _NOT_AN_ENUMERATOR = re.compile(
     r' is incompatible with parameter of type "(?P<type>[A-Za-z_][\w:]*)"'
 )
 _BY_VALUE = re.compile(r"nca::nca_place<(?P<type>[^\"]*)>\"")
+_TUPLE = re.compile(r'(?:from|class) "(?:const )?cuda::std::tuple<.*>" (?:to "(?P<type>[^"]*)"|has no member)')
+_VALUE_OF_STRUCT = re.compile(r'of type "(?P<type>[\w:]+) &" .* with a value of type "const record"')
+_POINTED = re.compile(
+    r'of type "(?P<type>[\w ]*(?P<kind>\(&\)|\(\*\)|\* ?(?:const ?)?\*)[^"]*)"[^"]*(?:with a value of type "[^"]*\*")?$'
+)
 _READ_ONLY = re.compile(r'of type "const (?P<type>[\w ]+\*)" is incompatible with parameter of type "(?P=type)"')
 _READ_ONLY_STRUCT = re.compile(
     r'qualifiers dropped in binding reference .* to initializer of type "(?P<type>const [\w:]+)"'
@@ -234,6 +239,19 @@ def _explain(text: str) -> tuple[str, str]:
             f"{found['type']} has packed members, of which CUDA's compiler loses bytes where it is passed by value"
         )
         return diagnosis, f"let C++ take a reference to it: const {found['type'].removeprefix('const ')}&"
+    if found := _TUPLE.search(text):
+        diagnosis = (
+            f"a tuple cannot be passed as {found['type']}" if found["type"] else "C++ gets a tuple, a cuda::std::tuple"
+        )
+        return diagnosis, "let C++ take a tuple or its elements; or let a lambda, lib.expr(...), make what it takes"
+    if found := _VALUE_OF_STRUCT.search(text):
+        return text, f"pass an element of an array of lib.record({found['type']!r}), to which C++ can write"
+    if text.startswith("an rvalue reference cannot be bound to an lvalue"):
+        return text, "let C++ take a value or a const reference: the arguments are variables"
+    if found := _POINTED.search(text):
+        cast = f"reinterpret_cast<{found['type']}>({'*p' if '&' in found['kind'] else 'p'})"
+        passed = cast if found["kind"][0] == "(" else "&p"
+        return text, f"let a lambda make it of a pointer: lib.expr('[](auto* p) {{ return f({passed}); }}')"
     if found := _FUNCTION_POINTER.search(text):
         diagnosis = f"a Python function cannot be passed as {found['type']}, but as a template parameter"
         return diagnosis, "let C++ take any function object: template <class F> ... (F f)"

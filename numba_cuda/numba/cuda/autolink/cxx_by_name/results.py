@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda import types
-from numba.cuda.extending import lower_cast
+from numba.cuda.datamodel import models
+from numba.cuda.extending import lower_cast, register_model
+from numba.cuda.typeconv import Conversion
 
 from ..c_abi.c_types import CType, ctype
 from ..c_abi.conversions import state
@@ -76,6 +78,8 @@ def read_type(code: Iterator[int], records: Sequence[Any]) -> Any:
         count = next(code)
         return types.UniTuple(read_type(code, records), count)
     if first in (TUPLE, STRUCT):
+        if first == STRUCT:
+            next(code)  # the name
         elements = [read_type(code, records) for _ in range(next(code))]
         return types.BaseTuple.from_types(elements)
     return _PLAIN[first]
@@ -161,9 +165,21 @@ class Enumerator(enum.IntEnum):
     """A value of an enumeration of C++: a number, and for calls a value of any enumeration."""
 
 
+class EnumeratorType(types.IntEnumMember):
+    """The type of such a value. A variable may have this and members of enumerations of Python."""
+
+    def can_convert_from(self, typing_context: Any, other: Any) -> Any:
+        """Allow members of an ``IntEnum`` or ``IntFlag``."""
+        is_number = isinstance(other, types.EnumMember) and issubclass(other.instance_class, int)
+        return Conversion.safe if is_number else None
+
+
+register_model(EnumeratorType)(models.EnumModel)
+
+
 def make_enumerator_type(underlying: types.Type) -> types.Type:
     """Return the Numba type of the values of an enumeration with this *underlying* type; itself, if that is bool."""
-    return types.IntEnumMember(Enumerator, underlying) if isinstance(underlying, types.Integer) else underlying
+    return EnumeratorType(Enumerator, underlying) if isinstance(underlying, types.Integer) else underlying
 
 
 @lower_cast(types.IntEnumMember, types.Float)
@@ -171,3 +187,8 @@ def make_enumerator_type(underlying: types.Type) -> types.Type:
 @lower_cast(types.IntEnumMember, types.Boolean)
 def _to_number(context: Any, builder: Any, fromty: Any, toty: Any, value: Any) -> Any:
     return context.cast(builder, value, fromty.dtype, toty)
+
+
+@lower_cast(types.EnumMember, EnumeratorType)
+def _to_enumerator(context: Any, builder: Any, fromty: Any, toty: Any, value: Any) -> Any:
+    return context.cast(builder, value, fromty.dtype, toty.dtype)

@@ -147,6 +147,8 @@ def from_core(numba_type: Any) -> Any:
         return made
     if isinstance(numba_type, RecordValue):
         return mlir_types.NamedTuple(tuple(map(from_core, numba_type.types)), numba_type.instance_class)
+    if isinstance(numba_type, types.IntEnumMember):  # or that of an enumerator of C++
+        return mlir_types.IntEnumMember(numba_type.instance_class, from_core(numba_type.dtype))
     found = _translate(numba_type, types, mlir_types, from_core)
     if found is None:
         raise TypeError(f"numba-cuda-mlir has no type {numba_type}, which numba-cuda has")

@@ -21,7 +21,9 @@ from numba import cuda, from_dtype
 from numba.cuda import autolink, types
 from numba.cuda.autolink.c_abi.c_types import CABIError
 from numba.cuda.autolink.c_abi.extern import prototype
+from numba.cuda.autolink.c_abi.record_values import result_type
 from numba.cuda.autolink.cxx_by_name import results
+from numba.cuda.autolink.cxx_by_name.named_results import name_results
 from numba.cuda.autolink.cxx_by_name.questions import resolve_for
 from numba.cuda.autolink.cxx_by_name.results import WrittenArgumentError
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
@@ -127,6 +129,7 @@ class Trial:
             **{f"N{n}": namedtuple(f"N{n}", [f"p{i}" for i in range(n)]) for n in range(1, 4)},
             **{each.cxx: enum.IntEnum(each.cxx, {"V0": 0, "V7": 7}) for each in enums},
             **{f"keep_{each.cxx}": self.library[f"keep_{each.cxx}"] for each in enums},
+            **{f"give_{each.cxx}": self.library[f"give_{each.cxx}"] for each in self.batch.types},
             **{each.name: self.make_function(each) for each in self.batch.draws},
         }  # fmt: skip
 
@@ -184,6 +187,9 @@ class Trial:
     def find_type(self, argument: Argument) -> types.Type:
         if argument.form == "returned":
             return results.make_enumerator_type(from_dtype(np.dtype(argument.type.dtype)))
+        if argument.form == "given":
+            function = name_results(self.library[argument.python.removesuffix("()")])
+            return result_type(function.signature(cc=CC).return_type)
         value = eval(argument.python, self.names)
         return types.literal(value) if isinstance(value, str) else typeof(value, Purpose.constant)
 

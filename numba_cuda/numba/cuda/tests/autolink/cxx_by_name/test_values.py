@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import enum
 import re
 from collections import namedtuple
 
@@ -23,6 +24,8 @@ length, size_of, first, inner = lib.length, lib.size_of, lib.first, lib.inner
 GREETING = "hello"
 Point = namedtuple("Point", "x y")
 Reserved = namedtuple("Reserved", "int_ class_")
+State = enum.IntEnum("State", {"Idle": 0, "Run": 1})
+Flag = enum.IntFlag("Flag", {"A": 1, "C": 4})
 
 
 def constants(kernel):
@@ -94,6 +97,91 @@ class TestEnumerators:
         linked.emulate[1, 1](states, r)
         assert [*states, *r] == [7, 1, 7, 8, 1, 7]
 
+    def test_a_variable_may_have_members_of_enumerations_of_python_too(self):
+        next_state = self.lib.next
+
+        def kernel(r, n):
+            state = State.Idle
+            for _ in range(n):
+                state = next_state(state)
+            r[0] = state
+
+        linked = build(kernel, "void(int32[::1], int64)")
+        r = np.zeros(3, np.int32)
+        for n in range(3):
+            linked.emulate[1, 1](r[n:], n)
+        assert r.tolist() == [0, 1, 7]
+
+    def test_a_flag_to_which_others_are_added_in_a_branch_is_a_number(self):
+        low = autolink.cxx("__device__ int low(int flags) { return flags & 7; }").low
+
+        def kernel(r, more):
+            flags = Flag.A
+            if more:
+                flags = flags | Flag.C
+            r[0] = low(flags)
+
+        linked = build(kernel, "void(int32[::1], boolean)")
+        r = np.zeros(2, np.int32)
+        linked.emulate[1, 1](r, False)
+        linked.emulate[1, 1](r[1:], True)
+        assert r.tolist() == [1, 5]
+
+
+class TestStructs:
+    """What C++ returned goes in again, as the same struct and no other."""
+
+    lib = autolink.cxx(
+        """
+        namespace my {
+        enum class Kind : short { Dot, Cross };
+        struct Point { int n; float x[2]; };
+        struct Same { int n; float x[2]; };
+        struct alignas(16) Shape { Kind kind; bool open[3]; Point from, in[2]; const float* data; };
+        __device__ Point point(int n) { return {n, {n * 0.5f, 8}}; }
+        __device__ Shape shape(int n) { return {Kind(n), {0, 1}, point(2), {{}, {3, {4, 5}}}, nullptr}; }
+        __device__ float sum(const Point& p) { return p.n + p.x[0] + p.x[1]; }
+        __device__ float sum(Same) { return -1; }
+        __device__ float all(Shape s) { return int(s.kind) + s.open[1] * 10 + sum(s.from) * 100 + s.in[1].x[1] * 1e4f; }
+        template <class T> __device__ float first(const T& p) { return p.x[0]; }
+        __device__ int other(Same s) { return s.n; }
+        __device__ void grow(Point& p) { ++p.n; }
+        }
+    """,
+        namespace="my",
+    )
+
+    def test_whatever_its_members_are(self):
+        lib = self.lib
+
+        def kernel(r):
+            point, shape = lib.point(2), lib.shape(1)
+            r[0] = lib.sum(point)
+            r[1] = lib.first(point)
+            r[2] = lib.all(shape)
+            r[3] = lib.sum(shape[2])  # "from" is a word of Python
+
+        r = np.zeros(4, np.float32)
+        build(kernel, "void(float32[::1])").emulate[1, 1](r)
+        assert r.tolist() == [11, 1, 51111, 11]
+
+    @pytest.mark.parametrize(
+        ("name", "remedy"),
+        [
+            ("other", "make the records with the dtype that lib.record('my::Same') returns"),
+            ("grow", "pass an element of an array of lib.record('my::Point'), to which C++ can write"),
+        ],
+    )
+    def test_another_struct_and_one_to_be_written_are_refused(self, name, remedy):
+        point, taken = self.lib.point, self.lib[name]
+
+        def kernel(r):
+            taken(point(2))
+
+        with pytest.raises(TypingError) as caught:
+            build(kernel, "void(float32[::1])")
+        assert str(caught.value).endswith(remedy) and "tuple" not in str(caught.value)
+
 
 class TestNamedTuples:
     @pytest.mark.parametrize("make", [Point, Reserved])
@@ -117,6 +205,12 @@ class TestRemedies:
         __device__ float sum(const float* x, int n) { return x[0] + n; }
         namespace machine { enum class State : unsigned char { Idle, Run }; }
         __device__ int use(machine::State s) { return int(s); }
+        __device__ int taken(int&& x) { return x; }
+        __device__ int rows(int** x) { return **x; }
+        __device__ float three(const float (&x)[3]) { return x[2]; }
+        __device__ float line(float (*x)[3]) { return x[1][2]; }
+        struct Bits { int a : 3; };
+        __device__ int bits(Bits b) { return b.a; }
     """)
 
     def refusal(self, name, *argtypes):
@@ -128,6 +222,24 @@ class TestRemedies:
         assert self.refusal("use", "uint8")[-1].endswith(
             "make a number an enumerator in the kernel: lib['machine::State'](...)"
         )
+
+    @pytest.mark.parametrize(
+        ("name", "argtype", "remedy"),
+        [
+            ("taken", "int32", "let C++ take a value or a const reference: the arguments are variables"),
+            ("rows", "int32[::1]", "lib.expr('[](auto* p) { return f(&p); }')"),
+            (
+                "three",
+                "float32[::1]",
+                "lib.expr('[](auto* p) { return f(reinterpret_cast<const float (&)[3]>(*p)); }')",
+            ),
+            ("line", "float32[::1]", "lib.expr('[](auto* p) { return f(reinterpret_cast<float (*)[3]>(p)); }')"),
+            ("bits", "UniTuple(int32, 1)", "or let a lambda, lib.expr(...), make what it takes"),
+        ],
+    )
+    def test_what_no_argument_of_a_kernel_is(self, name, argtype, remedy):
+        lines = self.refusal(name, argtype)
+        assert lines[-1].endswith(remedy) and "std::tuple" not in "".join(lines)
 
     @pytest.mark.parametrize("length", [1, 60, 200])
     def test_the_diagnosis_is_whole_however_long_the_callee_is(self, length):

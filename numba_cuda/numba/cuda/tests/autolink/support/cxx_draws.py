@@ -139,10 +139,11 @@ class Type:
             " ".join(each.do(f) for each in self.members) for f in ("::mix(h, t);", "::fill(h, t);", "::put(t);")
         )
         return (
-            f"struct {self.before} {self.cxx} {{ {declared} }};\n"
+            f"struct {self.before} {self.cxx} {{ {declared} }}; inline {self.cxx} give_{self.cxx}();\n"
             f"template <> struct fold<{self.cxx}> {{\n"
             f"CALLED static void mix(u64& h, {self.cxx} v) {{ {mix} }}\n"
             f"CALLED static void fill(u64& h, {self.cxx}& v) {{ {fill} }}\n}};\n"
+            f"{self.cxx} give_{self.cxx}() {{ u64 h = 3; {self.cxx} r; ::fill(h, r); return r; }}\n"
             "#ifndef __CUDACC_RTC__\n"
             f"template <> struct giver<{self.cxx}> {{ static void put({self.cxx} v) {{ {put} }} }};\n#endif"
         )
@@ -321,10 +322,12 @@ class Batch:
         """Return an argument made of elements from *start* on, which no other argument of the call has."""
         rng, at = self.rng, start + self.rng.randint(0, 3)
         dtype = rng.choice([each for each in ELEMENTS if self.with_std or each not in _OF_STD])
+        # Structs that C++ returns, and that Python can name the members of.
+        given = [each for each in self.types if each.kind == "struct" and each.is_cut is False and not each.has_bits]
         form = rng.choice(
             ["element"] * 6 + ["constant"] * 3 + ["array"] * 4
             + ["strided", "text", "none", "callable", "enum", "returned"]
-            + ["record"] * 4 + ["records"] * 2 + ["tuple"] * 2 * self.with_std
+            + ["record"] * 4 + ["records"] * 2 + ["given"] * 2 * bool(given) + ["tuple"] * 2 * self.with_std
         )  # fmt: skip
         records = [each for each in self.types if each.is_record and not each.has_bits]
         if form.startswith("record") and not records:
@@ -349,6 +352,9 @@ class Batch:
             keep = f"keep_{enum.cxx}({{}})" if form == "returned" else "{}"
             python, cxx = f"{enum.cxx}.V{value}", f"{enum.cxx}::{enum.cxx}_{value}"
             return Argument(keep.format(python), keep.format(cxx), enum, form)
+        if form == "given":
+            struct = rng.choice(given)
+            return Argument(f"give_{struct.cxx}()", f"give_{struct.cxx}()", struct, form)
         if form == "record":
             struct = rng.choice(records)
             return Argument(f"{struct.cxx}s[{at}]", f"{struct.cxx}s[{at}]", struct, form)
@@ -433,6 +439,8 @@ class Batch:
             return rng.choice(["const int*", "float*", "const void*", "A", "decltype(nullptr)"]), "mix(h, a);", False
         if form == "callable":
             return rng.choice(["A", "const A&"]), "{ int r = a(21); mix(h, r); }", False
+        if form == "given":
+            return rng.choice(["T", "const T&", "const T"]).replace("T", own.cxx), mix, False
         if form in ("enum", "returned"):
             return rng.choice(["T", "const T&", "const T"]).replace("T", own.cxx), mix, False
         cxx = own.cxx
@@ -572,7 +580,7 @@ class Batch:
         while True:
             argument = self.draw_argument(start)
             is_plain = not argument.form.startswith("record") or argument.type in self._plain_structs
-            if is_plain and argument.form not in ("text", "callable", "enum", "returned", "tuple"):
+            if is_plain and argument.form not in ("text", "callable", "enum", "returned", "given", "tuple"):
                 break
         own, form = argument.type, argument.form
         others = [each for each in SCALARS if each != "bool"]  # other values of a bool mean nothing
