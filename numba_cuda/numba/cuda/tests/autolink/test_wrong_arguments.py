@@ -41,7 +41,7 @@ WRONG = [
     (lambda: autolink.Extern("f", returns=int), TypeError, "Extern's returns: int is not a Numba type: C and Python"),
     (lambda: autolink.bind(autolink.build(kernel, "void(int32[::1])", cc=CC)), TypeError, "bind() expects a kernel"),
     (lambda: autolink.build(kernel, "void(int)", cc=CC), ValueError, "'void(int)' is not a signature: Numba has no"),
-    (lambda: build(cuda.jit(link="a.cu")(kernel.py_func)), LinkError, "cannot link a file with no extension"),
+    (lambda: build(cuda.jit(link="a.cu")(kernel.py_func)), LinkError, "link= of kernel 'kernel': cannot link a file"),
     (lambda: autolink.cxx("", options={3: 1}), TypeError, "CUDASource's options are called by names, got int 3"),
     (lambda: autolink.cxx("", namespace=None), ValueError, "cxx() takes the namespace as a name such as 'a::b'"),
     (lambda: lib.eval("1", cc=[]), TypeError, "list [] is not a compute capability"),

@@ -8,10 +8,12 @@ not warn of grids that leave parts of a GPU idle.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from cuda.core import ObjectCode
 from numba.cuda.core import config
+from numba.cuda.core.errors import NumbaDebugInfoWarning
 from numba.cuda.cudadrv import devices, driver
 
 from numba_cuda_autolink.emulated_driver import activation
@@ -62,7 +64,9 @@ def _runtime_linker(original: Any, *args: Any, **options: Any) -> Any:
 def _compile(original: Any, *args: Any, **options: Any) -> Any:
     """Compile what is launched with the lines of its source, which errors show: nvJitLink refuses them with NRT."""
     if current_state().cc is None and not options["debug"] and not getattr(config, "CUDA_ENABLE_NRT", False):
-        options["lineinfo"] = True
+        with warnings.catch_warnings():  # nobody asked for the lines of what has no source
+            warnings.simplefilter("ignore", NumbaDebugInfoWarning)
+            return original(*args, **{**options, "lineinfo": True})
     return original(*args, **options)
 
 
