@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """For tests of objects with linkable code, and of kernels that call them: without a GPU.
 
-`check_linkable` checks an object thoroughly. `ask` returns what an object links, `compile_cached` compiles a kernel
-through the disk cache as a launch does, and `try_link` links code in a child process.
+`check_linkable` checks an object thoroughly. `ask` returns what an object links, and `compile_cached` compiles a kernel
+through the disk cache as a launch does.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,9 +18,7 @@ if TYPE_CHECKING or not config.ENABLE_CUDASIM:  # which has no compiler and no l
     from numba.cuda import types
     from numba.cuda.core.caching import NullCache
     from numba.cuda.cudadrv.external_code.diagnostics.messages import shown
-    from numba.cuda.cudadrv.external_code.explain import link_log
-    from numba.cuda.cudadrv.external_code.explain.link_log import Trial
-    from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
+    from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
     from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike, Target
     from numba.cuda.dispatcher import CUDADispatcher
 
@@ -30,13 +27,20 @@ if TYPE_CHECKING or not config.ENABLE_CUDASIM:  # which has no compiler and no l
     from .device_callable.arguments import CallArguments
     from .device_callable.base_class import BoundDeviceMethod, DeviceCallable
     from .frontend_api.front_end import core_type
-    from .linkables.hooks import LinkItem
     from .protocol.ask import ask as ask_object
     from .protocol.callee import find_callee
     from .protocol.kernel_signatures import kernel_argument_types
 
-__all__ = ["Check", "LinkInput", "Linkable", "LinkedCode", "NotLinkableError", "Trial"]
-__all__ += ["ask", "check_linkable", "compile_cached", "try_link"]
+__all__ = [
+    "Check",
+    "LinkInput",
+    "Linkable",
+    "LinkedCode",
+    "NotLinkableError",
+    "ask",
+    "check_linkable",
+    "compile_cached",
+]
 
 
 def check_linkable(
@@ -168,33 +172,6 @@ def compile_cached(
         compiled = fresh.compile(argtypes)
         code = bytes(compiled._codelibrary.get_cubin(target.cc).code)
     return code, "loaded" if fresh.stats.cache_hits[argtypes] else "built"
-
-
-def try_link(
-    items: Iterable[LinkItem | LinkInput], target: Target | ComputeCapabilityLike, *, timeout: float = 60.0
-) -> Trial:
-    """Link *items* for *target* in a child process, and say which of them is at fault if the link fails.
-
-    Some damage inside of finished code makes nvJitLink crash: then only the child process ends.
-
-    Raises `LinkInputError` or `CompileError` if an item cannot be linked at all, or a source does not compile;
-    `TrialError` if no child process can be started; `RuntimeError` in the simulator.
-
-    Parameters
-    ----------
-    items, target:
-        What a ``__numba_cuda_link__`` may return, or what `ask` returns; and a `Target`, or a compute capability for a
-        link with LTO.
-    timeout:
-        In seconds, for each of the links that are tried.
-    """
-    _refuse_simulator("try_link")
-    if isinstance(items, (str, os.PathLike)):
-        raise TypeError(f"try_link() takes an iterable of items, not the path {items!r}")
-    inputs = [item if isinstance(item, LinkInput) else from_item(item) for item in items]
-    return link_log.try_link(
-        inputs, target if isinstance(target, Target) else Target(target, lto=True), timeout=timeout
-    )
 
 
 def _argument_type(given: Any) -> Any:
