@@ -80,7 +80,6 @@ def check_linkable(
     cc: _ComputeCapabilityLike = (9, 0),
     lto: bool | None = None,
     others: Iterable[Any] = (),
-    other_process: bool = True,
 ) -> Linkable: ...
 def compile_cached(
     kernel: Any, signature: Any, cc: _ComputeCapabilityLike

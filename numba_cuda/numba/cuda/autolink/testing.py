@@ -45,20 +45,17 @@ def check_linkable(
     cc: ComputeCapabilityLike = (9, 0),
     lto: bool | None = None,
     others: Iterable[Any] = (),
-    other_process: bool = True,
 ) -> Linkable:
     """Check that *obj* does what an object with linkable code should when a kernel calls it with *argtypes*.
 
     The object is asked and linked as the compiler does it, without a GPU. The checks are that it
 
     - has a ``__numba_cuda_link__``, and can be called in a kernel;
-    - returns code that links, for this signature, alone and in a kernel that calls it twice, with LTO and without;
-    - returns sources that compile;
-    - defines the symbols that the call references, with the parameters that the call passes: their types in CUDA C++,
-      their number and sizes in PTX and LTO-IR (where an ``int`` looks like a ``float``);
-    - returns the same code when it is asked again, and in another process, with other hashes and without a GPU;
-    - has a ``__numba_cuda_link_key__``, if any, that consists of values, is the same in another process, and differs
-      wherever the code does;
+    - returns code that links, for this signature, alone and in a kernel that calls it twice, with LTO and without: it
+      compiles, and defines the symbols that the call references, with the parameters that the call passes: their types
+      in CUDA C++, their number and sizes in PTX and LTO-IR (where an ``int`` looks like a ``float``);
+    - returns the same code when it is asked again;
+    - has a ``__numba_cuda_link_key__``, if any, that is the same each time, and differs wherever the code does;
     - computes in the emulator, for random numbers, records and arrays of them, what its Python equivalent computes, if
       it has one: results and arrays are equal, floating values to half of their digits. Floats are between 0 and 1,
       integers between 1 and 7, and axes of arrays have 64 elements.
@@ -91,13 +88,11 @@ def check_linkable(
     others:
         Objects whose symbols and link keys must differ from this one's where their code differs: objects that are
         called with the same *argtypes*, or tuples of an object and its own argument types.
-    other_process:
-        Whether to ask the object in another process too, sent there by pickle or cloudpickle, which takes seconds.
     """
     _refuse_simulator("check_linkable")
     from .conformance.checks import run_checks
 
-    return run_checks(obj, argtypes, cc, (True, False) if lto is None else (lto,), tuple(others), other_process)
+    return run_checks(obj, argtypes, cc, (True, False) if lto is None else (lto,), tuple(others))
 
 
 def ask(
