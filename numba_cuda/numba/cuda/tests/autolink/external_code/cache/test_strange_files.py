@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from cache_support import cache_warnings, file_of, fresh, make_key, not_built, posix_only, wait_for
+from cache_support import cache_warnings, file_of, fresh, make_key, not_built, wait_for
 from numba.cuda.cudadrv.external_code.cache.build_locks import FileLock
 from numba.cuda.cudadrv.external_code.cache.disk import FAILED_SOURCES, MISMATCHES
 from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, reset_store
@@ -16,7 +16,6 @@ from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 
 KEY, OTHER = make_key("f.cu"), make_key("g.cu")
 CODE = b"some code"
-pytestmark = posix_only
 
 
 def to_pipe(path):
