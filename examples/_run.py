@@ -32,6 +32,7 @@ def run(launch: Callable[[], bool], link: Callable[[], Iterable[tuple[str, Any]]
         print(f"The emulator does not run kernels of {chosen()}.")
         sys.exit(0)
     from numba.cuda import autolink
+
     from numba_cuda_autolink import LaunchError
 
     with contextlib.ExitStack() as stack:
