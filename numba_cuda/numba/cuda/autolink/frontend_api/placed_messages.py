@@ -9,8 +9,9 @@ import traceback
 
 from numba.core.errors import NumbaError
 from numba.cuda.core import ir
+from numba.cuda.cudadrv.error import CudaSupportError
 
-from numba_cuda_autolink.short_tracebacks import message_of
+from numba_cuda_autolink.short_tracebacks import message_of, place_of_user
 from numba_cuda_autolink.source_locations import shown_file, with_place
 
 _STEPS = re.compile(
@@ -36,6 +37,10 @@ _OF_COMPILER = re.compile(r".*[/\\](?:numba|numba_cuda|numba_cuda_mlir)[/\\](?!.
 _DO_NOT_ALLOCATE = (
     "\n  what to do: make the array with cuda.local.array or cuda.shared.array, or before the kernel and pass it;"
     "\n    or set NUMBA_CUDA_ENABLE_NRT=1 before numba.cuda is imported, for memory that kernels allocate"
+)
+_WITHOUT_GPU = (
+    "\n  what to do: set NUMBA_CUDA_AUTOLINK_EMULATE=1, and kernels run on the CPU, in an emulator;"
+    "\n    autolink.build(kernel, signature, cc=(9, 0)) compiles and links without a GPU"
 )
 _IS_PLACED = re.compile(r".*\n  (?:called )?at: ")
 
@@ -81,7 +86,12 @@ def placed(text: str, function: str = "") -> str:
 
 def placed_error(error: Exception) -> str:
     """Return the message of a front end's *error* as `placed` does. Where it names no place, it is that of the
-    statement whose types were inferred. The message of any other error is as it is."""
+    statement whose types were inferred. Where there is no GPU, it says what runs without one. The message of any other
+    error is as it is."""
+    if isinstance(error, CudaSupportError):
+        filename, line = place_of_user()
+        text = " ".join(str(error).split()).rstrip(" :.") + _WITHOUT_GPU
+        return with_place(text, f"at: {shown_file(filename)}:{line}", filename, line)
     if not isinstance(error, NumbaError):
         return str(error)
     if (known := message_of(error)) is not None:

@@ -6,6 +6,7 @@ import re
 
 import pytest
 from kernel_cache_support import run_warm
+from numba import cuda
 
 from numba_cuda_autolink.short_tracebacks import VARIABLE, short_traceback, warn_user
 
@@ -30,6 +31,36 @@ def kernel(x):
     x[0] = scaled(x[1])
 
 autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+"""
+
+EMULATED = """
+import sys, traceback, warnings
+import numpy as np
+from numba import cuda
+from numba.cuda import autolink
+@cuda.jit
+def kernel(x):
+    x[cuda.grid(1)] = 1
+x = np.zeros(10, np.float32)
+build = autolink.build
+warnings.simplefilter("ignore")
+launched = kernel if "launch" in sys.argv else build(kernel, "void(float32[::1])", cc=(9, 0)).emulate
+try:
+    launched[1, 64](x)
+except Exception:
+    traceback.print_exc()
+"""
+WARNED = """
+import numpy as np
+from numba import cuda
+from numba.cuda import autolink
+lib = autolink.cxx("__device__ float f(float x) { int unused; return x; }")
+@cuda.jit
+def kernel(x):
+    x[0] = lib.f(x[1])
+linked = autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+linked.report
+linked.emulate[1, 1](np.zeros(2, np.float32))
 """
 
 
@@ -142,6 +173,33 @@ def test_a_refused_launch_of_a_finished_kernel_shows_the_users_line_alone(tmp_pa
     text = run(script)
     assert re.findall('File "(/.*)"', text) == [str(script)]
     assert "LaunchError: kernel cannot be launched with block 2048\n" in text
+
+
+def test_a_handled_error_of_an_emulated_launch_has_one_frame_of_the_compiler(tmp_path, run):
+    script = tmp_path / "launch.py"
+    script.write_text(EMULATED)
+    text = run(script)
+    assert re.findall('File "(.*)"', text)[0::2] == [str(script)]
+    assert f"  at: {script}:8\n      x[cuda.grid(1)] = 1\n      ^^^^^" in text
+    code = "import sys; from numba.cuda import autolink\nwith autolink.emulated():\n"
+    text = run("-c", f"{code}    exec(compile(open(sys.argv[1]).read(), sys.argv[1], 'exec'))", script, "launch")
+    assert re.findall('File "(.*)"', text)[0::2] == [str(script)]
+    assert f"  at: {script}:8\n" in text
+
+
+@pytest.mark.skipif(cuda.is_available(), reason="there is a GPU")
+def test_a_launch_without_a_gpu_says_what_runs_without_one(tmp_path, run):
+    script = tmp_path / "launch.py"
+    script.write_text(EMULATED.replace("traceback.print_exc()", "raise"))
+    text = run(script, "launch")
+    assert f"  at: {script}:14\n      launched[1, 64](x)\n      ^^^^" in text
+    assert "what to do: set NUMBA_CUDA_AUTOLINK_EMULATE=1" in text and len(text.splitlines()) <= 11
+
+
+def test_what_is_read_of_a_build_does_not_repeat_its_warnings(tmp_path, run):
+    script = tmp_path / "warned.py"
+    script.write_text(WARNED)
+    assert run(script).count("was declared but never referenced") == 1
 
 
 def test_plain_numba_errors_in_device_functions_name_the_calls(tmp_path, run):
