@@ -20,7 +20,8 @@ _BY_VALUE = re.compile(r"nca::nca_place<(?P<type>[^\"]*)>\"")
 _TUPLE = re.compile(r'(?:from|class) "(?:const )?cuda::std::tuple<.*>" (?:to "(?P<type>[^"]*)"|has no member)')
 _VALUE_OF_STRUCT = re.compile(r'of type "(?P<type>[\w:]+) &" .* with a value of type "const record"')
 _POINTED = re.compile(
-    r'of type "(?P<type>[\w ]*(?P<kind>\(&\)|\(\*\)(?=\[)|\* ?(?:const ?)?\*)[^"]*)"[^"]*(?:with a value of type "[^"]*\*")?$'
+    r'of type "(?P<type>[\w ]*(?P<kind>\(&\)|\(\*\)(?=\[)|\* ?(?:const ?)?\*)[^"]*)"'
+    r'[^"]*(?:with a value of type "[^"]*\*")?$'
 )
 _READ_ONLY = re.compile(r'of type "const (?P<type>[\w ]+\*)" is incompatible with parameter of type "(?P=type)"')
 _READ_ONLY_STRUCT = re.compile(
