@@ -10,15 +10,13 @@ import re
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import numpy as np
 import pytest
-from autolink_support import Linked, compiled, ptx
+from autolink_support import Linked, compiled
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.autolink.testing import Check, NotLinkableError, check_linkable
-from numba.cuda.cudadrv.external_code.link import nvjitlink
 from repository import EXAMPLES, SUPPORT, module
 
 LINKS = "links alone, with LTO"
@@ -225,62 +223,6 @@ class TestRejects:
         assert name == LINKS
         assert "defines add_1(float), as C++: _Z5add_1f" in message and 'declare it extern "C" __device__' in message
 
-    def test_source_that_does_not_compile(self):
-        class Misspelt(Add):
-            def source(self, x):
-                return super().source(x).replace("return", "retrun")
-
-        name, message = what_is_wrong(Misspelt())
-        assert name == LINKS
-        assert 'add.cu(1): error: identifier "retrun" is undefined' in message
-
-    @pytest.mark.parametrize(
-        ("argtype", "definition", "expected"),
-        [
-            ("int32", "int called(float)", "int called(int)"),
-            ("int32", "E called(E)", None),
-        ],
-    )
-    def test_types_that_only_the_source_tells_apart(self, argtype, definition, expected):
-        class Called(autolink.DeviceCallable):
-            def __numba_cuda_call__(self, x):
-                return autolink.Extern("called", returns=types.voidptr if isinstance(x, types.Array) else x)
-
-            def __numba_cuda_link__(self, x):
-                return autolink.CUDASource(f'enum E {{ A }}; extern "C" __device__ {definition} {{ return {{}}; }}')
-
-        if expected is None:
-            quick(Called(), argtype)
-            return
-        name, message = what_is_wrong(Called(), argtype)
-        assert name == LINKS
-        assert f"got: {expected} for the call" in message
-        assert f"expected: {definition}, as it is defined" in message
-
-    @pytest.mark.parametrize("kind", ["ltoir", "ptx"])
-    @pytest.mark.parametrize(
-        ("argtype", "definition", "defined", "called"),
-        [
-            ("float32", "float add_1(float x, int y)", "takes 4 bytes, 4 bytes", "takes 4 bytes and"),
-            (
-                "complex64",
-                "Pair add_1(Pair x)",
-                "takes a struct of 8 bytes aligned to 4",
-                "takes a struct of 8 bytes aligned to 8",
-            ),
-        ],
-    )
-    def test_parameters_that_do_not_match(self, kind, argtype, definition, defined, called):
-        code = f'struct Pair {{ float a, b; }}; extern "C" __device__ {definition} {{ return x; }}'
-
-        class Other(Add):
-            def __numba_cuda_link__(self, x):
-                return cuda.LTOIR(compiled(code, "ltoir")) if kind == "ltoir" else cuda.PTXSource(ptx(code))
-
-        name, message = what_is_wrong(Other(), argtype)
-        assert name == LINKS
-        assert defined in message and called in message
-
     def test_different_code_each_time(self):
         count = itertools.count()
 
@@ -322,23 +264,6 @@ class TestRejects:
         name, message = what_is_wrong(Differs())
         assert name == LINKS
         assert "is defined twice" in message
-
-    def test_code_that_crashes_nvjitlink(self, monkeypatch, tmp_path):
-        """The linker is made to crash in the child process, as on damage that differs between its versions."""
-        child = tmp_path / "child.py"
-        text = Path(nvjitlink.nvjitlink_child.__file__).read_text()
-        call = "            nvjitlink.add_data("
-        child.write_text(text.replace(call, f"            __import__('os').abort()\n{call}"))
-        nvjitlink.helpers.close()  # the next one runs the changed script
-        monkeypatch.setattr(nvjitlink.nvjitlink_child, "__file__", str(child))
-
-        class Damaged(Add):
-            def __numba_cuda_link__(self, x):
-                return cuda.Cubin(compiled(self.source(x), "cubin"))
-
-        name, message = what_is_wrong(Damaged(7654), lto=True)  # what no other test has linked
-        assert name == LINKS
-        assert "it crashes nvJitLink (SIGABRT)" in message
 
     def test_several_failed_checks_at_once(self):
         class Bad(Add):

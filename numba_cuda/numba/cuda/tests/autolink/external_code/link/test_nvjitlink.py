@@ -47,7 +47,6 @@ def test_without_a_child_process_nothing_is_tried(monkeypatch):
         tried(item("cubin", compiled(adder("f"), "cubin")))
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
 def test_a_real_time_signal_is_a_crash_too(faulty_child):
     faulty_child("__import__('os').kill(__import__('os').getpid(), 40)")
     assert tried(item("cubin", compiled(adder("f"), "cubin"))).crash == "signal 40"
