@@ -43,9 +43,8 @@ class FileLock:
         `OSError` if files cannot be locked there."""
         descriptor = open_regular(path, os.O_RDWR | os.O_CREAT | NO_LINK)
         try:
-            fcntl.flock(
-                descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB
-            )  # if its last holder has removed it meanwhile, what that built is there
+            # If its last holder has removed it meanwhile, what that built is there.
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BaseException as error:
             os.close(descriptor)
             if getattr(error, "errno", None) in (errno.EACCES, errno.EAGAIN, errno.EDEADLK):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _HEAP = 768 << 20  # bytes of addresses: the headers of CUB take 300 MB, most of them never touched
 _MOMENT = 1.0  # seconds without a request, before headers are precompiled
 _LEAST_FREE = 2 << 30  # bytes on the disk on which precompiled headers are written
-_REMARK = re.compile(r'(?m)^"[^"\n]*": (?:using|creating) precompiled header file "[^"\n]*"\n')
+_REMARK = re.compile(r'(?m)^".*": (?:using|creating) precompiled header file "[^"\n]*"\n')
 _PR_SET_PDEATHSIG = 1
 
 # Files of precompiled headers, the library, and what is to be in them: asked for in a request, and before it.
