@@ -66,11 +66,6 @@ class TestTheLibrary:
                 with pytest.raises(TypeError, match=r"cannot be pickled or copied; load .* in each process"):
                     make(value)
 
-    @pytest.mark.parametrize("report", [b"\xff\xfe\xfa", b"{", b"[" * 100_000])
-    def test_a_report_that_is_none_is_damaged(self, library, report):
-        with pytest.raises(KernelFileError, match=r"is damaged: it is not JSON where it must be"):
-            library(scale=[signature(report=report)]).describe("scale")
-
     def test_what_a_kernel_is_made_of(self, library):
         made = library(scale=[signature(registers=12, report=b'{"format": "x"}')])
         (described,) = made.describe("scale")
