@@ -425,6 +425,10 @@ def test_a_large_report_has_one_line_for_each_call():
         assert re.fullmatch(rf"    {number}\. .*\(int32\) at <string>:{(number - 1) % 20 + 3}: \S+", line)
     assert lines[42].startswith("  link for sm_90")
     assert len(lines) < 70
+    link = many(40).builds[0].link
+    report = dataclasses.replace(many(40).builds[0], link=dataclasses.replace(link, options=("-a=1", *("-k=x",) * 40)))
+    text = " ".join(str(dataclasses.replace(many(40), builds=(report,))).split())
+    assert f" options: -a=1 {'-k=x ' * 4}and 36 more of -k time of" in text
 
 
 class Terminal(io.StringIO):
