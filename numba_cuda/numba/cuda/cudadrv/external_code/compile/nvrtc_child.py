@@ -116,7 +116,7 @@ def answer(content: dict[str, Any], blobs: Sequence[bytes]) -> tuple[dict[str, A
         return {}, []
     lookups = None
     try:
-        lookups = _begin_lookups(library, content["packages"])
+        lookups = _begin_lookups(library, content["packages"], _precompiled(run))
         code, log, names = run_nvrtc(library, blobs[0], **run)
     except (OSError, RuntimeError, ValueError) as error:
         return {"error": getattr(lookups, "refused", "") or f"{error}"}, []
@@ -126,7 +126,11 @@ def answer(content: dict[str, Any], blobs: Sequence[bytes]) -> tuple[dict[str, A
     return {"log": log, "names": names, "lookups": looked_up}, [code]
 
 
-def _begin_lookups(library: str, packages: Sequence[str]) -> Any:
+def _precompiled(run: dict[str, Any]) -> list[str]:
+    return [option.removeprefix(_USE) for option in run["options"] if option.startswith(_USE)]
+
+
+def _begin_lookups(library: str, packages: Sequence[str], others: Sequence[str] = ()) -> Any:
     """Have what NVRTC looks up noted; return its `nvrtc_lookups.Lookups`, or why it cannot be noted."""
     if library not in _lookups:
         try:
@@ -137,7 +141,7 @@ def _begin_lookups(library: str, packages: Sequence[str]) -> Any:
             _lookups[library] = f"{error}"
     lookups = _lookups[library]
     if not isinstance(lookups, str):
-        lookups.begin(packages)
+        lookups.begin(packages, others)
     return lookups
 
 
@@ -156,10 +160,9 @@ def _report(lookups: Any, run: dict[str, Any], code: bytes) -> dict[str, Any]:
     try:
         if isinstance(lookups, str):
             raise ValueError(lookups)
-        for option in run["options"]:
-            if option.startswith(_USE):
-                with open(f"{option.removeprefix(_USE)}{LOOKUPS}", encoding="utf-8") as file:
-                    lookups.unite(json.load(file))
+        for path in _precompiled(run):
+            with open(f"{path}{LOOKUPS}", encoding="utf-8") as file:
+                lookups.unite(json.load(file))
         report: dict[str, Any] = lookups.report(run["name"], code, run["options"])
     except (OSError, ValueError) as error:
         return {"unknown": ("NVRTC", f"what it reads cannot be noted: {error}")}

@@ -92,10 +92,13 @@ class Lookups:
         self.begin()
         replace(slots, addresses)
 
-    def begin(self, packages: Sequence[str] = ()) -> None:
-        """Note what is looked up from now on; *packages* are the folders of headers that are not the user's own."""
+    def begin(self, packages: Sequence[str] = (), others: Iterable[str] = ()) -> None:
+        """Note what is looked up from now on; *packages* are the folders of headers that are not the user's own, and
+        *others* files that are not headers."""
         # By path: what was read, ``False`` if there was no regular file, ``None`` if it was only looked for.
         self._noted: dict[bytes, Text | bool | None] = {}
+        self._missing: set[bytes] = set()  # the paths that had no status
+        self._others = set(map(os.fsencode, others))  # also the files that NVRTC has written
         self._folder = os.getcwdb()
         self._packages = tuple(os.path.join(os.fsencode(each), b"") for each in packages)
         self._doubt = ""
@@ -112,18 +115,22 @@ class Lookups:
             result = real(*given)
             try:
                 if (path := given[place]) is not None:
-                    self._noted.setdefault(path, False if result == -1 and is_status else None)
+                    if result == -1 and is_status:
+                        self._missing.add(path)
+                    self._noted.setdefault(path)
             except MemoryError:
                 self._doubt = _NO_MEMORY
             return result
 
         def open_(path: bytes, mode: bytes | int, *more: int) -> Any:
-            reads = mode[:1] == b"r" if isinstance(mode, bytes) else mode & os.O_ACCMODE == os.O_RDONLY
-            if path is None or not reads:
+            if path is None or path in self._others:
+                return real(path, mode, *more)
+            if (b"r" not in mode or b"+" in mode) if isinstance(mode, bytes) else mode & os.O_ACCMODE != os.O_RDONLY:
+                self._others.add(path)
                 return real(path, mode, *more)
             try:
                 # NVRTC asks for the status before it opens a file: what was not there then is not there now.
-                if self._noted.get(path) is False or self._is_refused(path):
+                if path in self._missing or self._is_refused(path):
                     ctypes.set_errno(errno.ENOENT)
                     return failed
                 opened = real(path, mode, *more)
@@ -181,7 +188,8 @@ class Lookups:
         """Return what was looked up as JSON values, for `unite` in a process that has read the same files."""
         return [
             (os.fsdecode(os.path.join(self._folder, path)), noted.state if isinstance(noted, Text) else noted)
-            for path, noted in list(self._noted.items())
+            for path, noted in self._noted.items()
+            if path not in self._others
         ]
 
     def unite(self, record: Iterable[tuple[str, Sequence[int] | bool | None]]) -> None:
@@ -208,7 +216,7 @@ class Lookups:
         headers: dict[str, Text] = {}
         absent: list[str] = []
         for path, noted in list(self._noted.items()):
-            if noted is None and (noted := self._look_again(path)) is None:
+            if path in self._others or (noted is None and (noted := self._look_again(path)) is None):
                 continue
             whole = os.fsdecode(os.path.join(self._folder, path))
             if isinstance(noted, Text):
@@ -228,6 +236,8 @@ class Lookups:
 
     def _look_again(self, path: bytes) -> Text | bool | None:
         """Return what is at a *path* that NVRTC only looked for: files that it knows by another path, for example."""
+        if path in self._missing:
+            return False
         try:
             status = os.stat(path)
         except OSError:

@@ -244,8 +244,7 @@ class CachedUnit:
         if not current_store().settings.verify:
             return program
         # Only in the same places does a compile give the same bytes again.
-        places = repr((self.unit.name, self.unit.option("include_path"), working_directory()))
-        return dataclasses.replace(program, parts=(*program.parts, ("places", places)))
+        return dataclasses.replace(program, parts=(*program.parts, ("compiled in", working_directory())))
 
     def _precompile(self, manifest: HeaderManifest) -> None:
         """Begin to precompile the headers for other sources, if that takes longer than to start it."""
