@@ -184,10 +184,11 @@ class CacheStore:
         """Yield what each level of the cache has under *key*, the nearest first: of a record that does not hold here,
         another level may have another version. Without *remote*, the shared cache is not asked."""
         origin: Origin | None = None
-        if (found := self._look(key.digest)) is not None:
-            self._send_found(key, *found, _always)
-            origin = found[1]
-            yield found[0]
+        # Another process may have replaced what is in this one's memory.
+        if (data := self.disk.read(key.digest)) is not None or (data := self._recall(key.digest)) is not None:
+            origin = "disk"
+            self._send_found(key, data, origin, _always)
+            yield data
         if (data := read_only_data(self.settings.read_only, key.digest)) is not None:
             origin = origin or "image"
             yield data

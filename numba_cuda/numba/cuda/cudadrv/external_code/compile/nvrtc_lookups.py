@@ -187,7 +187,10 @@ class Lookups:
     def record(self) -> list[tuple[str, State | bool | None]]:
         """Return what was looked up as JSON values, for `unite` in a process that has read the same files."""
         return [
-            (os.fsdecode(os.path.join(self._folder, path)), noted.state if isinstance(noted, Text) else noted)
+            (
+                os.fsdecode(os.path.join(self._folder, path)),
+                noted.state if isinstance(noted, Text) else False if path in self._missing else noted,
+            )
             for path, noted in self._noted.items()
             if path not in self._others
         ]
@@ -199,8 +202,10 @@ class Lookups:
             if noted is None or isinstance(noted, bool):
                 self._note(path, noted)
                 continue
-            with open(path, "rb") as file:
-                text = self._text(path, file.fileno(), os.fstat(file.fileno()))
+            text = self._known.get(path)
+            if text is None or text.state != tuple(noted):
+                with open(path, "rb") as file:
+                    text = self._text(path, file.fileno(), os.fstat(file.fileno()))
             if text.state != tuple(noted):
                 self._doubt = self._doubt or f"{name}: it changed after it was compiled"
             self._note(path, text)
