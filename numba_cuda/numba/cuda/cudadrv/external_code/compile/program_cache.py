@@ -251,7 +251,7 @@ class CachedUnit:
         if _is_slow(manifest):
             from .nvrtc_processes import precompile
 
-            if not self._headers.may_have_path(manifest):
+            if not self._headers.may_have_path(manifest, by_macros=False):
                 precompile(self.unit, manifest)
 
     def note_checked(self, called: Called) -> None:

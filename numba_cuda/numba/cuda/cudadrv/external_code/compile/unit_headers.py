@@ -56,6 +56,7 @@ class UnitHeaders:
         if self._watch.manifest is not before:
             # Files were touched, or are older now.
             self._put()
+        current_store().send(self._keys.source)  # with which other machines find the program
         return True
 
     def _on_portable_record(self) -> bool:
@@ -84,16 +85,19 @@ class UnitHeaders:
             return True
         return not (self._keys.has_lines or current_store().settings.verify or self.may_have_path(manifest))
 
-    def may_have_path(self, manifest: HeaderManifest | None) -> bool:
-        """Whether a program with the headers of *manifest* may contain the path of one of the user's files."""
+    def may_have_path(self, manifest: HeaderManifest, *, by_macros: bool = True) -> bool:
+        """Whether a program with the headers of *manifest* may contain the path of one of the user's files, also *by
+        macros* of packages, whose many headers are then read."""
         from ..headers.path_words import may_have_path
 
         own = [self._unit.code.encode(), repr(self._unit.option("define_macro")).encode()]
         packaged: list[bytes] = []
         try:
-            for header in manifest.headers if manifest is not None else ():
-                with open(header.path, "rb") as file:
-                    (packaged if self._roots.is_packaged(header.path) else own).append(file.read())
+            for header in manifest.headers:
+                is_packaged = self._roots.is_packaged(header.path)
+                if by_macros or not is_packaged:
+                    with open(header.path, "rb") as file:
+                        (packaged if is_packaged else own).append(file.read())
         except OSError:
             return True
         return may_have_path(own, packaged)

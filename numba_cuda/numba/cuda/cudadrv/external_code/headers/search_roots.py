@@ -52,7 +52,11 @@ class SearchRoots:
         return os.path.join(folder, found[2])
 
     def is_packaged(self, path: str) -> bool:
-        return any(path.startswith(os.path.join(folder, "")) for folder in self.packages)
+        return path.startswith(self._packaged)
+
+    @functools.cached_property
+    def _packaged(self) -> tuple[str, ...]:
+        return tuple(os.path.join(folder, "") for folder in self.packages)
 
     @property
     def layout(self) -> tuple[str, ...]:
