@@ -898,19 +898,6 @@ CASES = (
         "Rebuild the file, or download it again.",
         setup=_write("scale.ltoir", lambda: _compiled("ltoir")[:-200]),
     ),
-    Case(
-        _DAMAGED,
-        "Damage that might crash the linker",
-        "Some damage crashes nvJitLink, which ends the process. You can link code that you do not trust in a child"
-        " process first. In this example the code is rejected. If the child process is killed, `trial.signal` is the"
-        " signal.",
-        """
-        trial = autolink.testing.try_link(["scale.ltoir"], (9, 0))
-        said = f"ok: {trial.ok}\\nculprit: {trial.culprit.name}\\nmessage: {trial.message}"
-        """,
-        "Rebuild the file, or download it again.",
-        setup=_write("scale.ltoir", lambda: _compiled("ltoir")[:-200]),
-    ),
     _returning(
         _INSTALLED,
         "NVRTC is not installed",

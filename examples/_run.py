@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -21,7 +22,8 @@ def run(launch: Callable[[], bool], link: Callable[[], Iterable[tuple[str, Any]]
     title and a kernel that `autolink.build` made, and the kernels, with the C++ that they link, run in the emulator.
     """
     if cuda.is_available():
-        print(f"{'In the simulator' if simulated() else 'On the GPU'}, compared with NumPy:")
+        where = "In the simulator" if simulated() else "In the emulator" if on_cpu() else "On the GPU"
+        print(f"{where}, compared with NumPy:", flush=True)
         sys.exit(0 if launch() else 1)
     print("No GPU was found, so the kernels are linked for sm_90:")
     for title, kernel in link():
@@ -31,8 +33,16 @@ def run(launch: Callable[[], bool], link: Callable[[], Iterable[tuple[str, Any]]
         sys.exit(0)
     from numba.cuda import autolink
 
-    print("The linked kernels in the emulator, compared with NumPy:", flush=True)
-    with autolink.emulated():
+    from numba_cuda_autolink import LaunchError
+
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(autolink.emulated())
+        except LaunchError:  # NVIDIA's driver is installed, and was loaded to look for a GPU
+            sys.stdout.flush()
+            os.environ["NUMBA_CUDA_AUTOLINK_EMULATE"] = "1"
+            os.execv(sys.executable, [sys.executable, *sys.argv])
+        print("The linked kernels in the emulator, compared with NumPy:", flush=True)
         sys.exit(0 if launch() else 1)
 
 

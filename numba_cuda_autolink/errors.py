@@ -6,14 +6,8 @@ The text of every error is short enough to read, and printable.
 
 from __future__ import annotations
 
-import os
-import sys
-
 from .printable_texts import bounded
-from .short_tracebacks import print_short
-
-LAUNCH = "<launch>"  # the file name of generated code
-_HERE = os.path.dirname(os.path.abspath(__file__))
+from .short_tracebacks import place_of_user, print_short
 
 
 class PrintableError(Exception):
@@ -63,12 +57,9 @@ class LaunchError(FinishedKernelError, RuntimeError):
     """A launch is not possible as it is configured, or the driver refused it."""
 
 
-def called_at() -> str:
-    """Return the line of an error that says where the innermost caller outside this package is."""
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_back is not None:
-        name = frame.f_code.co_filename
-        if not name.startswith((_HERE, LAUNCH)):
-            break
-        frame = frame.f_back
-    return f"\n  called at: {frame.f_code.co_filename}:{frame.f_lineno}"
+def at_call(message: str) -> str:
+    """Return *message* with the user's line that called this package as its second line, and the call underlined."""
+    from .source_locations import shown_file, with_place
+
+    filename, line = place_of_user()
+    return with_place(message, f"called at: {shown_file(filename)}:{line}", filename, line)

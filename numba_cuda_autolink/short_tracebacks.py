@@ -9,12 +9,13 @@ out, and all but the first lines of a message. ``NUMBA_CUDA_AUTOLINK_TRACEBACK=f
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import functools
 import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from .printable_texts import bound_text
@@ -24,32 +25,37 @@ _HIDE = "__tracebackhide__"
 _MESSAGE = "_numba_cuda_autolink_message"  # of the errors whose frames are hidden: what returns their text
 _COMPILERS = {"numba", "numba_cuda", "numba_cuda_mlir", "numba_cuda_autolink", "cuda", "llvmlite"}
 _COMPILERS |= {"contextlib", "functools"}  # which stand between frames of compilers
+_OURS = ("numba_cuda_autolink", "numba.cuda.autolink", "numba.cuda.cudadrv.external_code")
 _TESTS = "numba.cuda.tests."
 _MOST_LINES = 13  # of a message
+_is_reading = contextvars.ContextVar("is_reading", default=False)
 
 
 class short_traceback:
     """Take the frames of the compiler from the traceback of an error that the compiler raises about the user's code,
     and that leaves the ``with`` block: others are faults of a compiler. The error's text is bounded. What is printed of
-    it where nothing handles it begins as the text that *message* returns of it."""
+    it where nothing handles it begins as the text that *message* returns of it, if it returns one."""
 
-    def __init__(self, message: Callable[[Any], str] = str):
-        self._message = message
+    def __init__(self, message: Callable[[Any], str | None] | None = None):
+        self._message = message or message_of
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        if not isinstance(error, (Exception, KeyboardInterrupt)) or not _is_of_user(error):
+        if not isinstance(error, (Exception, KeyboardInterrupt)):
+            return
+        message = self._message(error)
+        if message is None and not _is_of_user(error):
             return
         for each in _chain(error):
             bound_text(each)
         if not is_full():
-            print_short(error, self._message(error) if self._message is not str else message_of(error))
+            print_short(error, message)
             for each in _chain(error):
-                _shorten_traceback(each)
                 if (before := each.__context__) is not None and _is_all_of_compiler(before):
                     each.__suppress_context__ = True
+            shorten_traceback(error)
             outer: FrameType | None = sys._getframe(1)
             while outer is not None and _hide(outer):
                 outer = outer.f_back
@@ -81,7 +87,18 @@ def first_lines(message: str) -> str:
 
 
 def warn_user(message: str) -> None:
-    warnings.warn(message, stacklevel=_find_user()[1] - 1)
+    if not _is_reading.get():
+        warnings.warn(message, stacklevel=_find_user()[1] - 1)
+
+
+@contextlib.contextmanager
+def without_warnings() -> Iterator[None]:
+    """Let what is compiled again to be shown, or emulated, not repeat the warnings of its build."""
+    token = _is_reading.set(True)
+    try:
+        yield
+    finally:
+        _is_reading.reset(token)
 
 
 def place_of_user() -> tuple[str, int]:
@@ -94,6 +111,12 @@ def _find_user() -> tuple[FrameType, int]:
     while frame.f_back is not None and _is_of_compiler(frame):
         frame, level = frame.f_back, level + 1
     return frame, level
+
+
+def user_frames(error: BaseException) -> list[tuple[CodeType, int]]:
+    """Return the code and the line of each frame in the traceback of *error* that is not the compiler's."""
+    frames = _frames(error.__traceback__)
+    return [(frame.f_code, place.tb_lineno) for frame, place in frames if not _is_of_compiler(frame)]
 
 
 def running_shell() -> Any:
@@ -112,6 +135,13 @@ def _is_of_user(error: BaseException) -> bool:
     *_, (frame, innermost) = _frames(error.__traceback__)
     is_raised = frame.f_code.co_code[innermost.tb_lasti] == dis.opmap["RAISE_VARARGS"]
     return isinstance(error, (TypeError, ValueError)) and is_raised and _is_of_compiler(frame)
+
+
+def raised_by_front_end(error: BaseException) -> bool:
+    """Return whether the innermost frame of a compiler in the traceback of *error* is not one of this project."""
+    names = [str(frame.f_globals.get("__name__", "")) for frame, _ in _frames(error.__traceback__)]
+    innermost = next((name for name in reversed(names) if _is_name_of_compiler(name)), "")
+    return innermost != "" and not innermost.startswith(_OURS)
 
 
 def _render(shell: Any, error: BaseException) -> Any:
@@ -181,6 +211,12 @@ def _shorten(error: BaseException, restored: contextlib.ExitStack) -> int:
     if message is not None:
         restored.callback(setattr, error, "args", error.args)
         error.args = (first_lines(message), *error.args[1:])
+        if isinstance(error, ImportError):  # whose text is not that of its arguments
+            restored.callback(setattr, error, "msg", error.msg)
+            error.msg = error.args[0]
+        if isinstance(error, AttributeError):  # Python adds names near it to the last line
+            restored.callback(setattr, error, "name", error.name)
+            error.name = None
     before = [each for _, each in _frames(error.__traceback__)]
     shown = [each for each in before if not _is_of_compiler(each.tb_frame)]
     restored.callback(error.with_traceback, error.__traceback__)
@@ -200,12 +236,15 @@ def _copied(following: Any, traceback: TracebackType) -> TracebackType:
     return TracebackType(following, traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)
 
 
-def _shorten_traceback(error: BaseException) -> None:
-    """Take the frames of the compiler from the traceback of *error*, except the outermost, which it has to leave."""
-    last = error.__traceback__
-    for frame, entry in list(_frames(last))[1:]:
-        if last is not None and not _is_of_compiler(frame):
-            last.tb_next = entry
-            last = entry
-    if last is not None:
-        last.tb_next = None
+def shorten_traceback(error: BaseException) -> None:
+    """Take the frames of the compiler from the traceback of an *error* that is printed without them, except the
+    outermost, which it has to leave, and from its causes'."""
+    if _MESSAGE not in vars(error) or is_full():
+        return
+    for each in _chain(error):
+        entries = [entry for _, entry in _frames(each.__traceback__)]
+        has_to_leave = entries[:1] if each is error else []
+        kept = [entry for entry in entries if entry in has_to_leave or not _is_of_compiler(entry.tb_frame)]
+        for number, entry in enumerate(kept, 1):
+            entry.tb_next = kept[number] if number < len(kept) else None
+        each.__traceback__ = kept[0] if kept else None

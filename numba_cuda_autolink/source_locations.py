@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import linecache
 import re
 
@@ -53,9 +54,14 @@ def find_call(filename: str, line: int, name: str) -> tuple[str, int] | None:
 
 def _nodes(filename: str) -> list[ast.AST]:
     try:
-        return list(ast.walk(ast.parse("".join(linecache.getlines(filename)))))
+        return _parse("".join(linecache.getlines(filename)))
     except (SyntaxError, ValueError):  # the file has changed, or is not Python's
         return []
+
+
+@functools.lru_cache(maxsize=1)  # errors come in series: a launch tries several signatures
+def _parse(source: str) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(source)))
 
 
 def _called(filename: str, line: int, message: str) -> tuple[int, int] | None:

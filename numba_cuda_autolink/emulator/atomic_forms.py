@@ -81,7 +81,8 @@ def _update_in_loop(f: FunctionBuilder, operation: str, type: PTXType, pointer: 
         new = f.call(f"{operation}_u32", old, value)
     elif operation == "add" and type.name in ("f32", "f64"):
         values = f.from_bits(old, type), f.from_bits(value, type)
-        in_shared, in_global = rounded(f, "fadd", None, type, *values), f.call(f"add_in_global_{type.name}", *values)
+        in_shared = rounded(f, "fadd", None, type, *values[::-1])
+        in_global = f.call(f"add_in_global_{type.name}", *values)
         if type.name == "f32":
             in_shared = f.call("canonical_f32", in_shared)
         choice = is_shared(f, f.temporary(f"ptrtoint ptr {pointer} to i64"))

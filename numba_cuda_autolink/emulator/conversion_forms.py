@@ -116,7 +116,10 @@ def float_to_float(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         elif to.name == "f32":
             value = f.call("canonical_f32", value)
     elif to != source or m["round"]:
-        value = _convert_float(f, value, source, to, m["round"])
+        original, value = value, _convert_float(f, value, source, to, m["round"])
+        if m["ftz"] and source.bits == 64:
+            scaled = f.temporary(f"fmul double {original}, 0x41F0000000000000")
+            value = f.call("flush_tiny_f32", value, _convert_float(f, scaled, source, to, m["round"]))
     elif to.name == "f32":
         value = f.call("canonical_f32", value)
     if m["ftz"] and to.name == "f32":

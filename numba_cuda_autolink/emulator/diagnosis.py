@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from ..short_tracebacks import place_of_user
 from . import memory
-from .errors import EmulationError
+from .errors import EmulationError, SharedMemoryError
 from .linked_texts import LinkedTexts
 from .parser import Function, Instruction
 from .program import Program
@@ -26,7 +26,10 @@ _FAR = 1 << 20
 Size: TypeAlias = "tuple[int, int, int]"
 _HEADER = 4  # words of an array before the address: two that are unused, the number of elements, and their size
 _MOST_DIMENSIONS = 8
-_NO_LINES = "\n  what to do: compile it with lineinfo=True, to see the lines of Python and C++"
+_MOST_SHOWN = 4  # variables
+_NO_LINES = (
+    "\n  what to do: build it with lineinfo=True, and for numba-cuda-mlir lto=False, to see the lines of Python and C++"
+)
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class Failure:
 def describe_failure(record: int, program: Program, grid: Size, block: Size, arguments: bytes) -> EmulationError:
     """Return the error to raise for what the *record* of a block says, after a launch with the packed *arguments*."""
     failure = Failure(record, program)
-    kernel, linked = program.kernel.name, program.linked
+    kernel, linked = program.kernel.name, program.linked.with_lines()
     _, instruction, lines = _locate(linked, failure.site)
     is_access = failure.code in _OF_ACCESSES
     block_index, thread_index = _index(failure.block, grid), _index(failure.thread, block)
@@ -101,6 +104,17 @@ def describe_failure(record: int, program: Program, grid: Size, block: Size, arg
         address=failure.address if is_access else None,
         lines=lines,
     )
+
+
+def describe_shared_memory(program: Program, most: int) -> SharedMemoryError:
+    """Return the error to raise for a kernel that has more than *most* bytes of static shared memory."""
+    name, nbytes = readable_name(program.kernel.name), program.static_shared_bytes
+    largest = sorted(program.list_shared_variables(), key=lambda each: -each[2])[:_MOST_SHOWN]
+    listed = ", ".join(f"{readable_name(variable)} of {size}" for variable, _, size in largest)
+    message = f"{name} needs {nbytes} bytes of static shared memory, and has at most {most}\n  variables: {listed}"
+    message = with_lines(message, ("{}:{}".format(*place_of_user()),), "launched at")
+    message += "\n  what to do: use dynamic shared memory, whose size a launch gives, or fewer threads or items"
+    return SharedMemoryError(message, kernel=program.kernel.name)
 
 
 def readable_name(symbol: str) -> str:

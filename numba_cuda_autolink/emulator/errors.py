@@ -33,6 +33,12 @@ class LaunchSizeError(EmulationError):
     driver_code = 1  # CUDA_ERROR_INVALID_VALUE, as on a GPU
 
 
+class SharedMemoryError(EmulationError):
+    """A kernel has more static shared memory than GPUs give it."""
+
+    driver_code = 218  # CUDA_ERROR_INVALID_PTX, of a driver that compiles it
+
+
 class UnsupportedInstruction(EmulationError):
     """PTX that the emulator refuses; the message names the instruction with its modifiers and the source line."""
 

@@ -46,8 +46,13 @@ def _operands(f: FunctionBuilder, i: Instruction, m: Modifiers, type: PTXType) -
 @form("div rcp sqrt", rf"\.approx{_FTZ}\.(?P<type>f32)")
 def arithmetic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     type, first = type_of(m), ["1.0"] if m["name"] == "rcp" else []
-    operands = [*first, *_operands(f, i, m, type)]
-    _finish(f, i, m, type, rounded(f, _OPERATIONS[m["name"] or ""], m.get("round"), type, *operands))
+    operands, operation = [*first, *_operands(f, i, m, type)], _OPERATIONS[m["name"] or ""]
+    result = rounded(f, operation, m.get("round"), type, *operands)
+    if m.get("ftz") and operation in ("fmul", "fdiv", "fma"):  # other results that are subnormal are exact
+        scaled = [f.temporary(f"fmul float {each}, 0x41F0000000000000") for each in operands[::2]]
+        factors = [scaled[0], operands[1], *scaled[1:]]
+        result = f.call("flush_tiny_f32", result, rounded(f, operation, m.get("round"), type, *factors))
+    _finish(f, i, m, type, result)
 
 
 _APPROXIMATIONS = {"ex2": "exp2", "lg2": "log2", "sin": "sin", "cos": "cos", "tanh": "tanh", "rsqrt": "rsqrt"}
@@ -164,7 +169,8 @@ def half_arithmetic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         if m["name"] in ("min", "max"):
             result = _extreme(f, m, ptx_type(one), list(values))
         else:
-            result = f.call(f"{m['name']}_{one}", *values)
+            exact = "_ftz" if m.get("ftz") and m["name"] in ("mul", "fma") else ""
+            result = f.call(f"{m['name']}{exact}_{one}", *values)
         if m.get("ftz"):
             result = f.call("flush_f16", result)
         for key, name in (("sat", "saturate"), ("relu", "relu")):
@@ -183,16 +189,16 @@ _MODES = {"rz": 0, "rp": 2, "rm": 3}  # of LLVM's set.rounding; 1 is to nearest
 def rounded(f: FunctionBuilder, operation: str, mode: str | None, type: PTXType, *operands: str) -> str:
     """Return the result of *operation* on *operands*, rounded as *mode* (``rn``, ``rz``, ``rm``, ``rp``) says."""
     llvm = type.llvm
-    if mode in (None, "rn"):
-        if operation in ("fma", "sqrt"):
-            return f.intrinsic(operation, llvm, *operands)
-        return f.temporary(f"{operation} {llvm} {operands[0]}, {operands[1]}")
-    assert mode is not None
-    name, types = f"{operation}.{mode}.{type.name}", [llvm] * len(operands)
-    result = _call_wrapper(f, name, mode, f"{operation}.f{type.bits}", llvm, types, operands)
-    if type.bits == 64 and operation in ("fmul", "fma"):  # of two NaN, the second
-        is_nan = f.temporary(f"fcmp uno double {operands[1]}, 0.0")
-        result = f.temporary(f"select i1 {is_nan}, double {f.call('canonical_f64', operands[1])}, double {result}")
+    if mode not in (None, "rn"):
+        name, types = f"{operation}.{mode}.{type.name}", [llvm] * len(operands)
+        result = _call_wrapper(f, name, mode, f"{operation}.f{type.bits}", llvm, types, operands)
+    elif operation in ("fma", "sqrt"):
+        result = f.intrinsic(operation, llvm, *operands)
+    else:
+        result = f.temporary(f"{operation} {llvm} {operands[0]}, {operands[1]}")
+    if type.bits == 64 and operation in ("fadd", "fsub", "fmul", "fma"):
+        for operand in operands[:0:-1]:  # of several NaN, the second, then the third
+            result = f.call("canonical_of_f64", result, operand)
     return result
 
 

@@ -63,6 +63,18 @@ def abs(x: T) -> T:
 
 
 @native
+def canonical_of_f64(result: f64, operand: f64) -> f64:
+    """Return *result*, or the *operand* if it is NaN."""
+    return result if operand == operand else canonical_f64(operand)
+
+
+@native
+def flush_tiny_f32(x: f32, scaled: f32) -> f32:
+    """Flush a result that would be subnormal if it were rounded with any exponent, as *scaled*, 2**32 times it, is."""
+    return copysign(f32(0.0), x) if fabs(scaled) < f32(5.048709793414476e-29) else x
+
+
+@native
 def add_in_global_f32(a: f32, b: f32) -> f32:
     """Where atomic operations of global memory add, subnormal numbers are zero."""
     return canonical_f32(flush_f32(flush_f32(a) + flush_f32(b)))
@@ -71,9 +83,9 @@ def add_in_global_f32(a: f32, b: f32) -> f32:
 @native
 def add_in_global_f64(a: f64, b: f64) -> f64:
     """Where atomic operations of global memory add, signalling NaN remains as it is."""
-    if a != a:
-        return a
-    return a + b if b == b else b
+    if b != b:
+        return b
+    return a + b if a == a else a
 
 
 # Half precision
@@ -232,6 +244,23 @@ def mul(a: T, b: T) -> T:
 @native_for(*_HALVES)
 def fma(a: T, b: T, c: T) -> T:
     return narrow_T(add_to_odd(f64(widen_T(a)) * f64(widen_T(b)), f64(widen_T(c))), NEAREST)
+
+
+@native
+def narrow_ftz_f16(x: f64) -> u16:
+    """Flush what would be subnormal if it were rounded with any exponent."""
+    is_tiny = narrow_f16(x * 256.0, NEAREST) & 0x7FFF < 0x2400
+    return u16(bits_u64(x) >> 48 & 0x8000) if is_tiny else narrow_f16(x, NEAREST)
+
+
+@native
+def mul_ftz_f16(a: u16, b: u16) -> u16:
+    return narrow_ftz_f16(f64(widen_f16(a)) * f64(widen_f16(b)))
+
+
+@native
+def fma_ftz_f16(a: u16, b: u16, c: u16) -> u16:
+    return narrow_ftz_f16(add_to_odd(f64(widen_f16(a)) * f64(widen_f16(b)), f64(widen_f16(c))))
 
 
 @native_for(*_HALVES)

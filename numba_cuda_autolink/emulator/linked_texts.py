@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from .parser import Function, Text, Variable, parse
 
 
 class LinkedTexts:
-    """The functions and variables of *texts*. Names that are not visible belong to their text alone."""
+    """The functions and variables of *texts*. Names that are not visible belong to their text alone. *make_lined*
+    returns the same texts with the lines of their sources."""
 
-    def __init__(self, texts: Sequence[str]):
+    def __init__(self, texts: Sequence[str], make_lined: Callable[[], Sequence[str]] | None = None):
+        self._make_lined = make_lined
         self.texts: list[Text] = [parse(text, number) for number, text in enumerate(texts)]
         self.visible_functions: dict[str, Function] = {}
         self.visible_variables: dict[str, tuple[int, Variable]] = {}
@@ -48,6 +50,19 @@ class LinkedTexts:
         if own is not None and not own.is_visible:
             return text, own
         return self.visible_variables.get(name, (text, own))
+
+    def with_lines(self) -> LinkedTexts:
+        """Return the texts with the lines of their sources, whose instructions have the same numbers; else these."""
+        if self._make_lined is None or any(text.locations for text in self.texts):
+            return self
+        try:
+            lined = LinkedTexts(self._make_lined())
+        except Exception:  # of the user's code, which has run well before
+            return self
+        return lined if lined._opcodes() == self._opcodes() else self
+
+    def _opcodes(self) -> list[list[str]]:
+        return [[i.opcode for function in text.functions.values() for i in function.code] for text in self.texts]
 
     def list_reachable(self, kernel: Function) -> list[Function]:
         """Return *kernel* and all functions that it may call, in order of discovery."""

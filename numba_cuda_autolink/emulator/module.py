@@ -8,7 +8,7 @@ import json
 import re
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from . import memory
 from .checks import Checks
 from .compiler import NativeCode, compile_text, describe_machine, fetch_object, store_object
-from .diagnosis import Size
+from .diagnosis import Size, describe_shared_memory
 from .errors import PTXSyntaxError
 from .launcher import launch
 from .linked_texts import LinkedTexts
@@ -25,6 +25,8 @@ from .parser import Function, parse_constant
 from .program import Program
 from .ptx_types import ptx_type
 from .state import FIRST_FUNCTION_ADDRESS
+
+_MOST_STATIC_SHARED = 48 << 10  # bytes, of each GPU
 
 
 @dataclass(frozen=True)
@@ -49,13 +51,21 @@ class KernelAttributes:
 class Module:
     """The texts *ptx*, joined, ready to run. Raises `UnsupportedInstruction` for what the emulator does not have.
 
-    *name* is for messages. *checks* says what is checked while its kernels run.
+    *name* is for messages. *checks* says what is checked while its kernels run. *make_lined* returns the same texts
+    with the lines of their sources, for messages too.
     """
 
-    def __init__(self, ptx: Sequence[str], *, name: str = "", checks: Checks | None = None):
+    def __init__(
+        self,
+        ptx: Sequence[str],
+        *,
+        name: str = "",
+        checks: Checks | None = None,
+        make_lined: Callable[[], Sequence[str]] | None = None,
+    ):
         self.name, self.checks = name, checks or Checks()
         self.texts = [text.decode() if isinstance(text, bytes) else text for text in ptx]
-        self.linked = LinkedTexts(self.texts)
+        self.linked = LinkedTexts(self.texts, make_lined)
         self._addresses = np.zeros(max(1, len(self.linked.variables)), np.uint64)
         entries = [f for f in self.linked.functions if f.is_entry]
         self.kernels = {f.name: Kernel(self, f) for f in entries}
@@ -128,6 +138,8 @@ class Kernel:
     def __init__(self, module: Module, function: Function):
         self.name, self._module, self._function = function.name, module, function
         self._program = Program(module.linked, function, module.checks)
+        if self._program.static_shared_bytes > _MOST_STATIC_SHARED:
+            raise describe_shared_memory(self._program, _MOST_STATIC_SHARED)
         self._key = (json.dumps([function.name, repr(module.checks)]), *module.texts, describe_machine())
         self._text = ""
         self._code: NativeCode | None = None

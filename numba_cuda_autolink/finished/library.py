@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..emulated_driver.activation import is_active
-from ..errors import KernelFileError, LaunchError, called_at
+from ..errors import KernelFileError, LaunchError, at_call
 from ..launch.driver import Device, bindings, call_driver
 from ..launch.kernel import Kernel
 from ..launch.loaded_kernel import Loaded, set_attribute
@@ -217,9 +217,11 @@ class _SavedCode:
                 raise _without_ptx(self._kernel, self.text, self._file.path, has)
             major, minor = device.compute_capability
             raise LaunchError(
-                f"{self._kernel} has no code for this GPU, of compute capability {major}.{minor}{called_at()}"
-                f"\n  file: {self._file.path}\n  it has: {has}"
-                f"\n  what to do: build it with cc=[..., ({major}, {minor})]"
+                at_call(
+                    f"{self._kernel} has no code for this GPU, of compute capability {major}.{minor}"
+                    f"\n  file: {self._file.path}\n  it has: {has}"
+                    f"\n  what to do: build it with cc=[..., ({major}, {minor})]"
+                )
             )
         image = images[number]
         module = _Module(self._file.read(image.code), image)
@@ -242,9 +244,11 @@ class _SavedCode:
 def _without_ptx(kernel: str, signature: str, path: str, has: str) -> LaunchError:
     """Return the error for a kernel that cannot be emulated."""
     return LaunchError(
-        f"{kernel}{signature} has no PTX, and the emulator runs nothing else{called_at()}"
-        f"\n  file: {path}\n  it has: {has}"
-        "\n  what to do: save it as PTX too: save(path, [build(...), build(..., output='ptx')])"
+        at_call(
+            f"{kernel}{signature} has no PTX, and the emulator runs nothing else"
+            f"\n  file: {path}\n  it has: {has}"
+            "\n  what to do: save it as PTX too: save(path, [build(...), build(..., output='ptx')])"
+        )
     )
 
 

@@ -15,7 +15,7 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..errors import ArgumentError, called_at
+from ..errors import ArgumentError, at_call
 from ..types.parameters import ArrayForm, ElementType, Leaf, Parameter, item_size, type_name
 from .arrays import Misfit, View, contiguous_strides, shown, view_of
 from .driver import Device
@@ -70,8 +70,10 @@ class Place(NamedTuple):
         """Return the error for an argument that is *got* instead."""
         todo = f"\n  what to do: {remedy}" if remedy else ""
         error = ArgumentError(
-            f"{self.kernel}: argument {self.position}, {self.name!r}, does not fit{called_at()}"
-            f"\n  expected: {self.parameter}\n  got: {got}{todo}"
+            at_call(
+                f"{self.kernel}: argument {self.position}, {self.name!r}, does not fit"
+                f"\n  expected: {self.parameter}\n  got: {got}{todo}"
+            )
         )
         error.position, error.parameter = self.position, self.name
         error.expected, error.got, error.remedy = str(self.parameter), got, remedy

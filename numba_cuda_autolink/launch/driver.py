@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..errors import LaunchError, called_at
+from ..errors import LaunchError, at_call
 
 SHARED_WITHOUT_ASKING = 48 << 10  # bytes of shared memory that each kernel may use
 _PACKAGE = "numba_cuda_autolink"
@@ -91,7 +91,7 @@ def driver_error(api: Any, what: str, code: int) -> BaseException:
     error = api.CUresult(code)
     text = [_text(function(error)[1]) for function in (api.cuGetErrorName, api.cuGetErrorString)]
     hint = f"\n  what to do: {_REMEDIES[code]}" if code in _REMEDIES else ""
-    return DriverError(f"{what} failed: {text[0]} ({text[1]}){called_at()}{hint}", code)
+    return DriverError(at_call(f"{what} failed: {text[0]} ({text[1]}){hint}"), code)
 
 
 def current_context() -> tuple[int, bool]:

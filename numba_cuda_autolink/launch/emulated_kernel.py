@@ -28,9 +28,9 @@ _MOST_SHARED = 227 << 10
 class EmulatedCode:
     """One signature of a kernel for the emulator.
 
-    ``texts`` returns its PTX, and ``leaves`` are the values that its parameters are passed as. ``setup`` and
-    ``teardown`` are called with the loaded code, before its first launch and after its last. ``variables`` are set in
-    it.
+    ``texts`` returns its PTX, ``make_lined`` the same with the lines of its sources, and ``leaves`` are the values that
+    its parameters are passed as. ``setup`` and ``teardown`` are called with the loaded code, before its first launch
+    and after its last. ``variables`` are set in it.
     """
 
     text: str
@@ -43,10 +43,11 @@ class EmulatedCode:
     setup: Sequence[Callable[[Any], None]] = ()
     teardown: Sequence[Callable[[Any], None]] = ()
     variables: Sequence[Any] = ()
+    make_lined: Callable[[], Sequence[str]] | None = None
 
     def load(self, kernel: str, checks: Checks) -> Module:
         """Return the code as a module, with its variables set and after its setup callbacks."""
-        module = Module(self.texts(), name=kernel, checks=checks)
+        module = Module(self.texts(), name=kernel, checks=checks, make_lined=self.make_lined)
         for variable in self.variables:
             variable.emulate(module)
         self._call_back(self.setup, module)

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..errors import ArgumentError, called_at
+from ..errors import ArgumentError, at_call
 from .driver import DriverError, current_context, device_count, device_of
 from .launch_config import Configuration, Size, refused_launch
 from .loaded_kernel import Code, ReadyCode, relaxed_capture
@@ -142,8 +142,10 @@ class ChoosingLaunch:
 def by_position(kernel: str, named: Iterable[str]) -> ArgumentError:
     """Return the error for a launch of *kernel* with *named* arguments."""
     return ArgumentError(
-        f"{kernel} takes its arguments by position, got {', '.join(f'{name}=' for name in named)}{called_at()}"
-        "\n  what to do: pass them in the order of the parameters"
+        at_call(
+            f"{kernel} takes its arguments by position, got {', '.join(f'{name}=' for name in named)}"
+            "\n  what to do: pass them in the order of the parameters"
+        )
     )
 
 

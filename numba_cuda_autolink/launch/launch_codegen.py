@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..errors import LAUNCH, ArgumentError, called_at
+from ..errors import ArgumentError, at_call
 from ..types.parameters import Leaf, Parameter, end_of
 from .argument_packing import Buffer, limits, writers
 from .arrays import library_of
@@ -78,6 +78,7 @@ def run_maker(kernel: str, parameters: Sequence[Parameter], leaves: Sequence[Lea
     Two threads must not use one run at a time."""
     api = bindings()
     names = {
+        "__name__": __name__,
         "launch": api.cuLaunchKernelEx,
         "success": api.CUresult.CUDA_SUCCESS,
         "driver_error": lambda code: driver_error(api, f"the launch of {kernel}", code),
@@ -97,7 +98,7 @@ def run_maker(kernel: str, parameters: Sequence[Parameter], leaves: Sequence[Lea
 
 @functools.lru_cache(maxsize=256)
 def _compile(text: str) -> Any:
-    return compile(text, LAUNCH, "exec")
+    return compile(text, "<launch>", "exec")
 
 
 def source(parameters: Sequence[Parameter], leaves: Sequence[Leaf], several_devices: bool) -> str:
@@ -182,4 +183,4 @@ def _indent(parts: Sequence[str], spaces: int) -> str:
 def wrong_count(kernel: str, parameters: Sequence[Parameter], count: int) -> ArgumentError:
     names = ", ".join(f"{parameter.name}: {parameter}" for parameter in parameters)
     takes = f"{len(parameters)} argument{'s'[: len(parameters) != 1]}"
-    return ArgumentError(f"{kernel} takes {takes}, got {count}{called_at()}\n  expected: {names or 'none'}")
+    return ArgumentError(at_call(f"{kernel} takes {takes}, got {count}\n  expected: {names or 'none'}"))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import operator
 from typing import Any, NamedTuple, SupportsIndex, TypeAlias
 
-from ..errors import LaunchError, called_at
+from ..errors import LaunchError, at_call
 from .arrays import shown
 from .driver import bindings
 from .loaded_kernel import ReadyCode
@@ -97,7 +97,7 @@ def _sizes(kernel: str, what: str, size: Any, most: tuple[int, ...]) -> tuple[in
 
 
 def refused_launch(kernel: str, got: str, expected: str) -> LaunchError:
-    return LaunchError(f"{kernel} cannot be launched with {got}{called_at()}\n  expected: {expected}")
+    return LaunchError(at_call(f"{kernel} cannot be launched with {got}\n  expected: {expected}"))
 
 
 def _attribute(api: Any, name: str, field: str = "", value: int = 0) -> Any:
@@ -124,8 +124,10 @@ def stream_handle(stream: Any) -> int:
     if handle is not None and 0 <= handle < 1 << 64:
         return handle
     raise LaunchError(
-        f"a stream is needed, got {shown(stream)}{called_at()}"
-        f"\n  expected: a stream of numba-cuda, cuda.core, CuPy or PyTorch, or an integer{why}"
+        at_call(
+            f"a stream is needed, got {shown(stream)}"
+            f"\n  expected: a stream of numba-cuda, cuda.core, CuPy or PyTorch, or an integer{why}"
+        )
     )
 
 

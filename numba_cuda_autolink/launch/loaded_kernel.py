@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from ..errors import LaunchError, called_at
+from ..errors import LaunchError, at_call
 from ..types.parameters import Leaf, Parameter
 from .driver import SHARED_WITHOUT_ASKING, Device, bindings, call_driver
 from .launch_codegen import run_maker
@@ -63,7 +63,7 @@ class ReadyCode:
 
     def new_run(self) -> Any:
         if self._is_closed:
-            raise LaunchError(f"{self._kernel} was closed with its library{called_at()}\n  what to do: load it again")
+            raise LaunchError(at_call(f"{self._kernel} was closed with its library\n  what to do: load it again"))
         return self._make(self.device, self._loaded.function)
 
     def close(self) -> None:

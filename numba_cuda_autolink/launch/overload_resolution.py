@@ -10,7 +10,7 @@ import numbers
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import ArgumentError, called_at
+from ..errors import ArgumentError, at_call
 from ..types.parameters import Parameter, end_of, item_size, leaves
 from .argument_packing import Buffer, is_integer, writers
 from .arrays import Misfit, shown, view_of
@@ -105,7 +105,7 @@ def _none_fits(
     if not misfits:
         counts = sorted({len(signature.parameters) for signature in signatures})
         diagnosis = f"takes {' or '.join(map(str, counts))} arguments, got {len(args)}"
-        return ArgumentError(f"{kernel} {diagnosis}{called_at()}{_list(signatures, {})}{_describe_given(args)}")
+        return ArgumentError(at_call(f"{kernel} {diagnosis}{_list(signatures, {})}{_describe_given(args)}"))
     _, _, closest = misfits[0]
     common = set.intersection(*({each.position for each in found} for *_, found in misfits))
     worst = next((each for each in closest if each.position in common), closest[0])
@@ -113,7 +113,7 @@ def _none_fits(
     diagnosis = f"{what} fits none of its signatures" if common else f"{what} does not fit the closest signature"
     remedy = f"\n  what to do: {worst.remedy}" if worst.remedy else ""
     listed = _list(signatures, {number: found for _, number, found in misfits})
-    error = ArgumentError(f"{kernel}: {diagnosis}{called_at()}{listed}{_describe_given(args)}{remedy}")
+    error = ArgumentError(at_call(f"{kernel}: {diagnosis}{listed}{_describe_given(args)}{remedy}"))
     error.position, error.parameter, error.got = worst.position, worst.parameter, worst.got
     error.expected = " or ".join(
         dict.fromkeys(each.expected for *_, found in misfits for each in found if each.position == worst.position)

@@ -73,7 +73,6 @@ __all__ = [
     "SupportsLink",
     "SupportsLinkKey",
     "Target",
-    "TrialError",
     "Variable",
     "activate",
     "bind",
@@ -576,5 +575,4 @@ class LinkError(RuntimeError):
 
 class LinkInputError(ValueError): ...
 class PrebuiltError(ValueError): ...
-class TrialError(RuntimeError): ...
 class MissingSeamError(ImportError): ...

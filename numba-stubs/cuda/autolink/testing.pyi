@@ -2,7 +2,7 @@
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from . import LinkItem, Target, Variable, _ComputeCapabilityLike
+from . import Variable, _ComputeCapabilityLike
 
 __all__ = [
     "Check",
@@ -10,11 +10,9 @@ __all__ = [
     "Linkable",
     "LinkedCode",
     "NotLinkableError",
-    "Trial",
     "ask",
     "check_linkable",
     "compile_cached",
-    "try_link",
 ]
 
 class _Kind:
@@ -34,18 +32,6 @@ class LinkInput:
     def digest(self) -> str: ...
     @property
     def variable(self) -> Variable | None: ...
-
-class Trial:
-    @property
-    def ok(self) -> bool: ...
-    @property
-    def message(self) -> str: ...
-    @property
-    def signal(self) -> str | None: ...
-    @property
-    def culprit(self) -> LinkInput | None: ...
-    @property
-    def log(self) -> str: ...
 
 class Check:
     name: str
@@ -80,11 +66,7 @@ def check_linkable(
     cc: _ComputeCapabilityLike = (9, 0),
     lto: bool | None = None,
     others: Iterable[Any] = (),
-    other_process: bool = True,
 ) -> Linkable: ...
 def compile_cached(
     kernel: Any, signature: Any, cc: _ComputeCapabilityLike
 ) -> tuple[bytes, Literal["loaded", "built"]]: ...
-def try_link(
-    items: Iterable[LinkItem | LinkInput], target: Target | _ComputeCapabilityLike, *, timeout: float = 60.0
-) -> Trial: ...

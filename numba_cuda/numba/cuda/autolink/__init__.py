@@ -25,8 +25,7 @@ Public names:
 - `cache`, `testing`: the cache on disk; for tests of objects with linkable code, without a GPU.
 - `activate`, `deactivate`: attach to numba-cuda, and undo it.
 - `CallError`, `HookError`, `CABIError`, `CxxError`, `CompileError`, `LinkError`, `LinkInputError`, `PrebuiltError`,
-  `TrialError`, `NotLinkableError`, `MissingSeamError`, `CacheMismatchError`, `CacheWarning`: every error and warning
-  to catch.
+  `NotLinkableError`, `MissingSeamError`, `CacheMismatchError`, `CacheWarning`: every error and warning to catch.
 
 Data flows one way: call site, answer of the object, link plan, cache key, cubin, report.
 """
@@ -74,7 +73,6 @@ _NAMES = {
     "cudadrv.external_code.inputs.cuda_source": ("CUDASource",),
     "cudadrv.external_code.inputs.link_input": ("LinkInputError",),
     "cudadrv.external_code.plan.link_plan": ("LinkError",),
-    "cudadrv.external_code.link.nvjitlink": ("TrialError",),
     "cudadrv.external_code.platform.target": ("ComputeCapability", "Target"),
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}

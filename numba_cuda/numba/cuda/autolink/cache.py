@@ -5,7 +5,7 @@ something was built again.
 The environment variables that it follows are read when the cache is first used:
 
 ======================================  ==============================================================
-``NUMBA_CUDA_AUTOLINK_CACHE_DIR``       its directory; by default in the platform's cache folder
+``NUMBA_CUDA_AUTOLINK_CACHE_DIR``       its directory; by default in the user's cache folder
 ``NUMBA_CUDA_AUTOLINK_CACHE``           ``0``: nothing on disk; ``verify``: rebuild what is found, and
                                         raise an error if the two differ
 ``NUMBA_CUDA_AUTOLINK_CACHE_SIZE``      how large it may grow, such as ``500M`` or ``2G``; 1 GiB

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """For tests of objects with linkable code, and of kernels that call them: without a GPU.
 
-`check_linkable` checks an object thoroughly. `ask` returns what an object links, `compile_cached` compiles a kernel
-through the disk cache as a launch does, and `try_link` links code in a child process.
+`check_linkable` checks an object thoroughly. `ask` returns what an object links, and `compile_cached` compiles a kernel
+through the disk cache as a launch does.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,9 +18,7 @@ if TYPE_CHECKING or not config.ENABLE_CUDASIM:  # which has no compiler and no l
     from numba.cuda import types
     from numba.cuda.core.caching import NullCache
     from numba.cuda.cudadrv.external_code.diagnostics.messages import shown
-    from numba.cuda.cudadrv.external_code.explain import link_log
-    from numba.cuda.cudadrv.external_code.explain.link_log import Trial
-    from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
+    from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
     from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike, Target
     from numba.cuda.dispatcher import CUDADispatcher
 
@@ -30,13 +27,20 @@ if TYPE_CHECKING or not config.ENABLE_CUDASIM:  # which has no compiler and no l
     from .device_callable.arguments import CallArguments
     from .device_callable.base_class import BoundDeviceMethod, DeviceCallable
     from .frontend_api.front_end import core_type
-    from .linkables.hooks import LinkItem
     from .protocol.ask import ask as ask_object
     from .protocol.callee import find_callee
     from .protocol.kernel_signatures import kernel_argument_types
 
-__all__ = ["Check", "LinkInput", "Linkable", "LinkedCode", "NotLinkableError", "Trial"]
-__all__ += ["ask", "check_linkable", "compile_cached", "try_link"]
+__all__ = [
+    "Check",
+    "LinkInput",
+    "Linkable",
+    "LinkedCode",
+    "NotLinkableError",
+    "ask",
+    "check_linkable",
+    "compile_cached",
+]
 
 
 def check_linkable(
@@ -45,20 +49,17 @@ def check_linkable(
     cc: ComputeCapabilityLike = (9, 0),
     lto: bool | None = None,
     others: Iterable[Any] = (),
-    other_process: bool = True,
 ) -> Linkable:
     """Check that *obj* does what an object with linkable code should when a kernel calls it with *argtypes*.
 
     The object is asked and linked as the compiler does it, without a GPU. The checks are that it
 
     - has a ``__numba_cuda_link__``, and can be called in a kernel;
-    - returns code that links, for this signature, alone and in a kernel that calls it twice, with LTO and without;
-    - returns sources that compile;
-    - defines the symbols that the call references, with the parameters that the call passes: their types in CUDA C++,
-      their number and sizes in PTX and LTO-IR (where an ``int`` looks like a ``float``);
-    - returns the same code when it is asked again, and in another process, with other hashes and without a GPU;
-    - has a ``__numba_cuda_link_key__``, if any, that consists of values, is the same in another process, and differs
-      wherever the code does;
+    - returns code that links, for this signature, alone and in a kernel that calls it twice, with LTO and without: it
+      compiles, and defines the symbols that the call references, with the parameters that the call passes: their types
+      in CUDA C++, their number and sizes in PTX and LTO-IR (where an ``int`` looks like a ``float``);
+    - returns the same code when it is asked again;
+    - has a ``__numba_cuda_link_key__``, if any, that is the same each time, and differs wherever the code does;
     - computes in the emulator, for random numbers, records and arrays of them, what its Python equivalent computes, if
       it has one: results and arrays are equal, floating values to half of their digits. Floats are between 0 and 1,
       integers between 1 and 7, and axes of arrays have 64 elements.
@@ -91,13 +92,11 @@ def check_linkable(
     others:
         Objects whose symbols and link keys must differ from this one's where their code differs: objects that are
         called with the same *argtypes*, or tuples of an object and its own argument types.
-    other_process:
-        Whether to ask the object in another process too, sent there by pickle or cloudpickle, which takes seconds.
     """
     _refuse_simulator("check_linkable")
     from .conformance.checks import run_checks
 
-    return run_checks(obj, argtypes, cc, (True, False) if lto is None else (lto,), tuple(others), other_process)
+    return run_checks(obj, argtypes, cc, (True, False) if lto is None else (lto,), tuple(others))
 
 
 def ask(
@@ -173,33 +172,6 @@ def compile_cached(
         compiled = fresh.compile(argtypes)
         code = bytes(compiled._codelibrary.get_cubin(target.cc).code)
     return code, "loaded" if fresh.stats.cache_hits[argtypes] else "built"
-
-
-def try_link(
-    items: Iterable[LinkItem | LinkInput], target: Target | ComputeCapabilityLike, *, timeout: float = 60.0
-) -> Trial:
-    """Link *items* for *target* in a child process, and say which of them is at fault if the link fails.
-
-    Some damage inside of finished code makes nvJitLink crash: then only the child process ends.
-
-    Raises `LinkInputError` or `CompileError` if an item cannot be linked at all, or a source does not compile;
-    `TrialError` if no child process can be started; `RuntimeError` in the simulator.
-
-    Parameters
-    ----------
-    items, target:
-        What a ``__numba_cuda_link__`` may return, or what `ask` returns; and a `Target`, or a compute capability for a
-        link with LTO.
-    timeout:
-        In seconds, for each of the links that are tried.
-    """
-    _refuse_simulator("try_link")
-    if isinstance(items, (str, os.PathLike)):
-        raise TypeError(f"try_link() takes an iterable of items, not the path {items!r}")
-    inputs = [item if isinstance(item, LinkInput) else from_item(item) for item in items]
-    return link_log.try_link(
-        inputs, target if isinstance(target, Target) else Target(target, lto=True), timeout=timeout
-    )
 
 
 def _argument_type(given: Any) -> Any:

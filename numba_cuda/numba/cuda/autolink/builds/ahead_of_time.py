@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import re
+import warnings
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -139,4 +142,16 @@ def prepare_for_launch(
 @global_compiler_lock
 def _prepare(kernel: Any, signature: Any, request: BuildRequest) -> PreparedBuild:
     record, link = front_end_of(kernel).prepare(kernel, signature, request)
+    if record.emulated_texts is not None:
+        record.emulated_texts.make_lined = functools.partial(_lined_texts, kernel, signature, request)
     return PreparedBuild(LinkedKernel(**vars(record)), link)
+
+
+def _lined_texts(kernel: Any, signature: Any, request: BuildRequest) -> list[str]:
+    """Return the PTX of *kernel* for the emulator, with the lines of its source."""
+    options = {**request.jit_options, "lineinfo": True}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # which the build itself has shown
+        prepared = _prepare(kernel, signature, dataclasses.replace(request, jit_options=options))
+    assert prepared.kernel.emulated_texts is not None
+    return prepared.kernel.emulated_texts()

@@ -15,6 +15,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span, Timeline
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkRequest
 
 from numba_cuda_autolink.errors import FinishedKernelError
+from numba_cuda_autolink.short_tracebacks import without_warnings
 
 from ..compilation.context import without_device
 from ..finished_kernels.saving import check_runtime, layout_of, save
@@ -123,6 +124,7 @@ class LinkedKernel(BuildRecord):
             facts.setup,
             facts.teardown,
             [variable.memory for variable in facts.variables],
+            getattr(texts, "make_lined", None),
         )
         return EmulatedKernel(name, lambda: [code])
 
@@ -140,13 +142,15 @@ class LinkedKernel(BuildRecord):
 
 class EmulatedTexts:
     """The PTX of a kernel that was built in this process, for the compute capability *cc*, which *make* makes when it
-    is first asked for. A pickle has none."""
+    is first asked for. A pickle has none. ``make_lined`` builds the kernel again, with the lines of its source."""
+
+    make_lined: Callable[[], list[str]] | None = None
 
     def __init__(self, make: Callable[[], list[str]], cc: tuple[Any, ...]):
         self._make, self._cc = make, cc
 
     def __call__(self) -> list[str]:
-        with without_device(self._cc):
+        with without_device(self._cc), without_warnings():
             return self._make()
 
     def __reduce__(self) -> Any:

@@ -22,6 +22,8 @@ from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.platform.cuda_libraries import why_missing
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
+from numba_cuda_autolink.short_tracebacks import user_frames
+
 from ..frontend_api.front_end import is_kernel
 from ..protocol.kernel_signatures import type_text
 from .argument_parsing import SIGNATURE_EXAMPLE, CommandError, check_known, check_signature
@@ -148,12 +150,12 @@ def _why_not_run(path: str, file: pathlib.Path, error: Exception) -> str:
     if isinstance(error, SyntaxError):
         place = path if error.filename == str(file) else error.filename
         return f"{place}:{error.lineno}: {type(error).__name__}: {error.msg}"
-    own = (os.path.dirname(os.path.dirname(__file__)), os.path.dirname(cuda.__file__))
-    frames = traceback.extract_tb(error.__traceback__)
-    theirs = [each for each in frames if not each.filename.startswith((*own, "<"))]
     text = f"{path}:{_line_in(file, error)}: {type(error).__name__}: {error}"
-    if theirs and theirs[-1].filename != str(file) and not theirs[-1].filename.startswith(sys.prefix):
-        text += f"\n  raised at: {theirs[-1].filename}:{theirs[-1].lineno} in {theirs[-1].name}"
+    for code, line in reversed(user_frames(error)):
+        if not code.co_filename.startswith("<"):
+            if code.co_filename != str(file) and not code.co_filename.startswith(sys.prefix):
+                text += f"\n  raised at: {code.co_filename}:{line} in {code.co_name}"
+            break
     return text
 
 

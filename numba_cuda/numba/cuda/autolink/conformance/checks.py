@@ -9,11 +9,10 @@ from typing import Any
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike, Target
 
 from ..compilation.context import compute_capability
-from .comparison import check_link_key, check_other_process, check_own_symbols, check_repetition
+from .comparison import check_link_key, check_own_symbols, check_repetition
 from .emulated_run import check_run
 from .records import FailedError, Linkable, LinkedCode
 from .subject import CalledSubject, describe_linking, find_python_subject, find_subject
-from .symbol_checks import check_symbols
 
 
 def run_checks(
@@ -22,7 +21,6 @@ def run_checks(
     cc: ComputeCapabilityLike,
     lto: Sequence[bool],
     others: Sequence[Any],
-    other_process: bool,
 ) -> Linkable:
     """Run the checks of `testing.check_linkable`. A check that builds on one that failed is left out."""
     targets = tuple(Target(compute_capability(cc), lto=each) for each in lto)
@@ -34,21 +32,19 @@ def run_checks(
         types = tuple(arg.type for arg in python.args if arg.type is not None)
         return Linkable(python.findings.call, types, (), tuple(code), tuple(python.findings.checks))
     subject = find_subject(obj, argtypes, targets)
-    defined = check_symbols(subject)
     repeats = check_repetition(subject)
-    check_other_process(subject, other_process)
     if repeats:
         pairs = (other if isinstance(other, tuple) else (other,) for other in others)
         compared = [find_subject(one, given or argtypes, targets[:1]) for one, *given in pairs]
         check_own_symbols(subject, compared)
         check_link_key(subject, compared)
-    if defined:
-        _check_links(subject)
+    _check_links(subject)
+    if not subject.findings.wrong:
         check_run(subject.findings, obj, subject.args, targets[0])
     subject.findings.raise_failed()
     code = dict.fromkeys(LinkedCode.of(item) for inputs in subject.answers.values() for item in inputs)
     checks = tuple(subject.findings.checks)
-    return Linkable(subject.findings.call, subject.site.argtypes, tuple(subject.symbols), tuple(code), checks)
+    return Linkable(subject.findings.call, subject.site.argtypes, subject.symbols, tuple(code), checks)
 
 
 def _check_links(subject: CalledSubject) -> None:

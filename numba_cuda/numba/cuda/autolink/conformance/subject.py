@@ -12,22 +12,19 @@ from typing import Any
 import numpy as np
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
-from numba.cuda.cudadrv.external_code.formats.symbols import symbols_of_ptx
-from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
-from numba.cuda.cudadrv.external_code.link.ltoir_symbols import ptx_of_ltoir
 from numba.cuda.cudadrv.external_code.platform.target import Target
-
-from numba_cuda_autolink.ptx import Prototype, ptx_symbols
 
 from ..builds.ahead_of_time import build
 from ..builds.result import LinkedKernel
 from ..c_abi.c_types import numba_type_named, numba_type_of
+from ..compilation.context import without_device
 from ..frontend_api.front_end import core_type
+from ..protocol.answers import Answer
+from ..protocol.ask import ask_afresh
 from ..protocol.call_sites import CallSite
-from ..protocol.callee import HOOK, find_callee
+from ..protocol.callee import HOOK, Callee, find_callee
 from ..protocol.errors import CallError, HookError
-from . import reproducibility
 from .records import FailedError, Findings
 
 _numbers = itertools.count(1)
@@ -121,13 +118,12 @@ class CalledSubject:
 class Subject(CalledSubject):
     """An object that a kernel can call, and that returns code.
 
-    ``site`` is the call as the compiler found it; ``symbols`` are the symbols that it references, with their prototypes
-    where PTX shows them; ``called`` are the same with the types that C sees; ``answers`` are the code for each target.
+    ``site`` is the call as the compiler found it; ``symbols`` are the symbols that it references; ``answers`` are the
+    code for each target.
     """
 
     site: CallSite
-    symbols: Mapping[str, Prototype | None]
-    called: tuple[CalledFunction, ...]
+    symbols: tuple[str, ...]
     answers: Mapping[Target, tuple[LinkInput, ...]]
 
 
@@ -161,10 +157,7 @@ def find_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target, ...])
             raise _hook_failed(hook_error, None, targets)
         answers = {target: _answer(site, target, targets) for target in targets}
     findings.raise_failed()
-    ptx = ptx_of_ltoir([built.code], (), targets[0].arch) or b""
-    declared = prototypes_in(ptx)
-    symbols = {name: declared.get(name) for name in symbols_of_ptx(ptx).undefined}
-    return Subject(findings, obj, args, targets, built, site, symbols, built.called_functions, answers)
+    return Subject(findings, obj, args, targets, built, site, tuple(built.prototypes), answers)
 
 
 def find_python_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target, ...]) -> CalledSubject | None:
@@ -207,19 +200,16 @@ def _site_of(obj: Any, built: LinkedKernel) -> CallSite:
     raise FailedError(got, f"it asks {safe_repr(obj)}", todo)
 
 
-def prototypes_in(code: bytes) -> dict[str, Prototype]:
-    """Return the prototypes of the functions that PTX declares or defines, as far as they can be read."""
-    return {
-        symbol.name: symbol.prototype
-        for symbol in ptx_symbols(code)
-        if symbol.prototype is not None and symbol.prototype.is_known
-    }
+def ask_again(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
+    """Return a new answer of the object. As in a build, its hook can compile for the target."""
+    with without_device(target.cc):
+        return ask_afresh(callee, argtypes, target)
 
 
 def _answer(site: CallSite, target: Target, targets: tuple[Target, ...]) -> tuple[LinkInput, ...]:
     """Return the code that the object returns for *target*, one of *targets*."""
     try:
-        inputs = reproducibility.fresh(site.callee, site.argtypes, target).inputs()
+        inputs = ask_again(site.callee, site.argtypes, target).inputs()
     except HookError as error:
         raise _hook_failed(error, target, targets) from error
     if not inputs:

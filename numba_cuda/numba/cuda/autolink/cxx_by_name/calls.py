@@ -227,19 +227,6 @@ def _cxx_struct(numba_type: Any) -> Any:
     return getattr(getattr(numba_type, "instance_class", None), "cxx_struct", None)
 
 
-def _assign(numba_type: Any, source: str, target: str, depth: int = 0) -> str:
-    """Return C++ that assigns what a call returned, the *source* as Python has it, to a variable of its C++ type."""
-    if struct := _cxx_struct(numba_type):
-        members = zip(struct[0], numba_type.types, strict=True)
-        return " ".join(_assign(each, f"{source}.{name}", f"{target}.{name}") for name, each in members)
-    if isinstance(numba_type, types.UniTuple):
-        i = f"nca_i{depth}"
-        each = _assign(numba_type.dtype, f"{source}[{i}]", f"{target}[{i}]", depth + 1)
-        return f"for (int {i} = 0; {i} < {len(numba_type)}; ++{i}) {{ {each} }}"
-    value = f"{source}.real(), {source}.imag()" if isinstance(numba_type, types.Complex) else source
-    return f"{target} = nca::nca_plain<decltype({target})>({value});"
-
-
 class _Element(NamedTuple):
     """The C++ type of a value in memory, and the headers and declarations that it needs."""
 
@@ -276,10 +263,10 @@ def _describe_element(numba_type: Any, records: Records) -> _Element:
         headers, declarations = (*headers, *member.headers), (*declarations, *member.declarations)
         declared.append(f"{member.cxx} {name}{shape};")
     if struct:
+        assigned = " ".join(f"nca::nca_assign(nca_t.{name}, {name});" for name in struct[0])
         declared.append(
-            f"template <class nca_T, int (*)[nca::nca_name<nca_T>() == {struct[1]}ull ? 1 : -1] = nullptr>"
-            f" __device__ operator nca_T() const {{ nca_T nca_t; {_assign(numba_type, '(*this)', 'nca_t')}"
-            " return nca_t; }"
+            f"template <class nca_T, int (*)[nca::nca_is_named<nca_T, {struct[1]}ull> ? 1 : -1] = nullptr>"
+            f" __device__ operator nca_T() const {{ nca_T nca_t; {assigned} return nca_t; }}"
         )
     body = " ".join(declared)
     name = f"nca_struct_{_digest(body)}"

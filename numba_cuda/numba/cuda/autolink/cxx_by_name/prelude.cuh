@@ -45,6 +45,8 @@ template <class nca_T> constexpr __device__ unsigned long long nca_name() {
         nca_h = (nca_h ^ static_cast<unsigned char>(*nca_c)) * 1099511628211ull;
     return nca_h;
 }
+// NVRTC does not compute a function's value where it asks whether a class is convertible.
+template <class nca_T, unsigned long long nca_N> inline constexpr bool nca_is_named = nca_name<nca_T>() == nca_N;
 // Variables that no code refers to. Their lowered names spell their arguments.
 template <class nca_T> extern __device__ char nca_tell;
 template <unsigned long long... nca_N> extern __device__ char nca_tell_numbers;
@@ -324,6 +326,32 @@ __device__ nca_O nca_with_result(nca_F nca_f, nca_G nca_g) {
     else { nca_returned<nca_R> nca_r = nca_cast_t<nca_R>(nca_f()); return nca_g(nca_r); }
 }
 
+// Assigns what a call returned to a variable of its type, from what it is in Python: its structs convert to themselves,
+// and its tuples are arrays or structs.
+template <class nca_T, class nca_S> __device__ void nca_assign(nca_T& nca_t, const nca_S& nca_s);
+template <class nca_E, class nca_S, unsigned long long nca_N>
+__device__ void nca_assign(nca_E (&nca_t)[nca_N], const nca_S (&nca_s)[nca_N]) {
+    for (int nca_i = 0; nca_i < nca_N; ++nca_i) nca_assign(nca_t[nca_i], nca_s[nca_i]);
+}
+#ifdef NCA_TUPLES
+template <class nca_T, class nca_I> struct nca_assigner;
+template <class nca_T, int... nca_I> struct nca_assigner<nca_T, nca_ints<nca_I...>> {
+    nca_T& nca_t;
+    template <class... nca_S> __device__ void operator()(const nca_S&... nca_s) const {
+        (nca_assign(cuda::std::get<nca_I>(nca_t), nca_s), ...);
+    }
+};
+#endif
+template <class nca_T, class nca_S> __device__ void nca_assign(nca_T& nca_t, const nca_S& nca_s) {
+    if constexpr (nca_kind_of<nca_T>() == nca_as_complex) nca_t = nca_T(nca_s.real(), nca_s.imag());
+#ifdef NCA_TUPLES
+    else if constexpr (nca_kind_of<nca_T>() == nca_as_tuple) {
+        constexpr int nca_n = nca_tuple_size_v<nca_T>;
+        nca_bound<nca_n>::nca_in(nca_s, nca_assigner<nca_T, nca_first<nca_n>>{nca_t});
+    }
+#endif
+    else nca_t = nca_T(nca_s);
+}
 // A packed struct in one that is aligned to more: C++ gets a reference, and no other value.
 template <class nca_T> struct nca_place {
     nca_T* nca_at;

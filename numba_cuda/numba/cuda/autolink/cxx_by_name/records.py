@@ -8,8 +8,8 @@ import dataclasses
 import functools
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,10 +22,10 @@ from ..c_abi.c_types import CABIError
 from .call_text import write_call
 from .calls import Call, Records
 from .library_source import LibrarySource
-from .prelude import ARRAY, MOST_MEMBERS, STRUCT
+from .prelude import ARRAY, MOST_MEMBERS, STRUCT, TUPLE
 from .questions import Question, ask
 from .refusals import CxxError
-from .results import CxxObject, read_numbers, read_type
+from .results import read_numbers, read_type
 from .structs import Struct
 from .structs import register as register_struct
 
@@ -41,6 +41,7 @@ template <auto nca_P> extern __device__ char nca_tell_member;
 @close@
 """
 _CODE = "&nca::nca_tell<nca::nca_form_t<@inside@nca_type>::nca_code>"
+_OBJECT = "nca::nca_object<{}>.nca_v"
 _STEP = re.compile(r"(\d+)|Ll\d+E")
 
 
@@ -100,40 +101,85 @@ def _listed(dtype: np.dtype[Any]) -> str:
     return f"{dtype.itemsize} bytes, {', '.join(shown)}"
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class _Struct:
-    """A struct in a record, or the record itself."""
+    """A struct in a record or in what a call returns, or one of these itself."""
 
-    number: int  # its place among the structs of the record
-    # What its members are: Numba types, structs, or arrays as pairs of an extent and an element.
-    members: tuple[Any, ...]
+    number: int  # its place among the structs
     value: str  # C++ that names it, or its first one in an array, after the members of the structs around it have names
-    outer: int | None = None  # the struct around it
-    cxx_name: int = 0  # a number that stands for its name
+    outer: _Struct | None  # the struct around it
+    cxx_name: int  # a number that stands for its name
+    # What its members are: Numba types, structs, tuples, or arrays as pairs of an extent and an element.
+    members: list[Any] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
 
-    def bind(self, structs: Sequence[_Struct]) -> str:
+    def bind(self) -> str:
         """Return C++ that gives names to its members, and to those of the structs around it alone: NVRTC takes members
         for those of other structs where these have names."""
-        before = "" if self.outer is None else structs[self.outer].bind(structs)
-        return f"{before}auto& [{', '.join(self.name(i) for i in range(len(self.members)))}] = {self.value}; "
+        names = ", ".join(self.label(member) for member in range(len(self.members)))
+        return f"{self.outer.bind() if self.outer else ''}auto& [{names}] = {self.value}; "
 
-    def name(self, member: int) -> str:
+    def label(self, member: int) -> str:
         """Return what C++ text calls a member."""
         return f"nca_m{self.number}_{member}"
+
+
+@dataclass(frozen=True)
+class _Tuple:
+    """A tuple, pair or array of libcu++."""
+
+    elements: tuple[Any, ...]
+
+
+class _Reader:
+    """Reads what the numbers of *code* describe, and lists the *structs* in it."""
+
+    def __init__(self, code: Sequence[int], records: Sequence[Any]):
+        self.structs: list[_Struct] = []
+        self.has_tuples = False
+        self._code = iter(code)
+        self._records = records
+
+    def read(self, value: str, outer: _Struct | None = None, is_element: bool = False) -> Any:
+        """Return what the next numbers describe, which C++ calls *value*: a member of the struct *outer*, or of a tuple
+        in it."""
+        first = next(self._code)
+        if first == ARRAY:
+            extent = next(self._code)
+            return extent, self.read(f"{value}[0]", outer, is_element)
+        if first == TUPLE:
+            self.has_tuples, count = True, range(next(self._code))
+            return _Tuple(tuple(self.read(f"cuda::std::get<{i}>({value})", outer, True) for i in count))
+        if first != STRUCT:
+            return read_type(itertools.chain([first], self._code), self._records)
+        # Members of tuples have no names: a struct in one is as any object of its type.
+        value = _OBJECT.format(f"nca::nca_plain<decltype({value})>") if is_element else value
+        struct = _Struct(len(self.structs), value, outer, next(self._code))
+        self.structs.append(struct)
+        count = range(next(self._code))
+        struct.members = [None for _ in count]
+        struct.members[:] = [self.read(struct.label(member), struct) for member in count]
+        return struct
 
 
 def ask_record(source: LibrarySource, name: str, cc: ComputeCapability | None) -> CxxRecord:
     """Return the struct *name* with its dtype. Raise `CxxError` if it is not a struct that NumPy can describe."""
     question = Question(name, _TEXT, [_CODE], options={"std": "c++20"})
-    structs, paths = _ask_structs(source, question, (), cc)
-    offsets, sizes = _ask_places(source, question, structs, paths, cc)
+    record, reader = _ask_structs(source, question, (), cc)
+    if reader.has_tuples or not isinstance(record, _Struct):
+        raise CxxError(
+            f"{name} is not a struct of numbers, pointers, arrays and such structs\n"
+            f"  expected: an aggregate of 1 to {MOST_MEMBERS} members, without base classes and private members"
+        )
+    paths = _find_paths(reader.structs)
+    offsets, sizes = _ask_places(source, question, reader.structs, paths, cc)
 
     def make_dtype(struct: _Struct) -> np.dtype[Any]:
-        start = offsets[paths[struct.number, 0].rpartition(".")[0]] if struct.number else 0
-        found = [paths[struct.number, member] for member in range(len(struct.members))]
+        found = [paths[struct.label(member)] for member in range(len(struct.members))]
+        start = offsets[found[0].rpartition(".")[0]] if struct.outer else 0
         return np.dtype(
             {
-                "names": [path.rpartition(".")[2] for path in found],
+                "names": struct.names,
                 "formats": [make_format(member) for member in struct.members],
                 "offsets": [offsets[path] - start for path in found],
                 "itemsize": sizes[struct.number],
@@ -150,30 +196,29 @@ def ask_record(source: LibrarySource, name: str, cc: ComputeCapability | None) -
             return base, (member[0], *element.shape)
         return _make_scalar(name, member)
 
-    dtype = make_dtype(structs[0])
+    dtype = make_dtype(record)
     assertion = f"@open@\n@line@{Struct.of_dtype(name, dtype).assertion(name)}\n@close@\n"
     ask(source, Question(name, assertion, ["&nca::nca_tell<int>"]), cc)
     return CxxRecord(name, dtype)
 
 
 def ask_names(source: LibrarySource, call: Call, records: Records, cc: ComputeCapabilityLike) -> Any:
-    """Return the Numba type of the struct that *call* returns, a tuple with the names of the members. Raise `CxxError`
-    if these cannot be known."""
+    """Return the Numba type of what *call* returns, in which structs are tuples with the names of the members. Raise
+    `CxxError` if these cannot be known."""
     written = write_call(call, is_asked_only=True)
     question = Question(call.label, _TEXT, [_CODE], f"::{call.symbol}_r", options={"std": "c++20"}, before=written)
-    structs, paths = _ask_structs(source, question, list(records), cc)
 
     def make_type(member: Any) -> Any:
         if isinstance(member, tuple):
             return types.UniTuple(make_type(member[1]), member[0])
+        if isinstance(member, _Tuple):
+            return types.BaseTuple.from_types([make_type(each) for each in member.elements])
         if not isinstance(member, _Struct):
             return member
-        names = tuple(paths[member.number, i].rpartition(".")[2] for i in range(len(member.members)))
-        return types.BaseTuple.from_types(
-            [make_type(each) for each in member.members], _make_class(names, member.cxx_name)
-        )
+        made = _make_class(tuple(member.names), member.cxx_name)
+        return types.BaseTuple.from_types([make_type(each) for each in member.members], made)
 
-    return make_type(structs[0])
+    return make_type(_ask_structs(source, question, list(records), cc)[0])
 
 
 @functools.cache
@@ -185,65 +230,41 @@ def _make_class(names: tuple[str, ...], cxx_name: int) -> type[tuple[Any, ...]]:
 
 def _ask_structs(
     source: LibrarySource, question: Question, records: Sequence[Any], cc: ComputeCapabilityLike | None
-) -> tuple[list[_Struct], dict[tuple[int, int], str]]:
-    """Return the structs in the one that *question* is about, which is the first, and the paths to their members."""
+) -> tuple[Any, _Reader]:
+    """Return what the type is that *question* is about, and its reader, whose structs have names of their members."""
     (answer,) = ask(source, question, cc)
-    structs: list[_Struct] = []
-    _read_member(iter(read_numbers(answer)), question.label, "nca::nca_object<nca_T>.nca_v", structs, records)
-    return structs, _ask_paths(source, question, structs, cc)
+    reader = _Reader(read_numbers(answer), records)
+    found = reader.read(_OBJECT.format("nca_T"))
+    if reader.structs:
+        _ask_member_names(source, question, reader.structs, cc)
+    return found, reader
 
 
-def _read_member(
-    code: Iterator[int],
-    label: str,
-    value: str,
-    structs: list[_Struct],
-    records: Sequence[Any],
-    outer: int | None = None,
-) -> Any:
-    """Return what the next numbers of *code* describe, a member of the struct *outer*; add the structs in it to
-    *structs*."""
-    first = next(code)
-    if first == ARRAY:
-        extent = next(code)
-        return extent, _read_member(code, label, f"{value}[0]", structs, records, outer)
-    if first != STRUCT:
-        found = read_type(itertools.chain([first], code), records)
-        if structs and not isinstance(found, (CxxObject, types.BaseTuple)):
-            return found
-        raise CxxError(
-            f"{label} is not a struct of numbers, pointers, arrays and such structs\n"
-            f"  expected: an aggregate of 1 to {MOST_MEMBERS} members, without base classes and private members"
-        )
-    number, cxx_name = len(structs), next(code)
-    structs.append(_Struct(number, (), value, outer))
-    members = tuple(
-        _read_member(code, label, structs[number].name(member), structs, records, number)
-        for member in range(next(code))
-    )
-    structs[number] = _Struct(number, members, value, outer, cxx_name)
-    return structs[number]
-
-
-def _ask_paths(
+def _ask_member_names(
     source: LibrarySource, question: Question, structs: Sequence[_Struct], cc: ComputeCapabilityLike | None
-) -> dict[tuple[int, int], str]:
-    """Return the path to each member of the record in C++, such as ``.a`` or ``.inner[0].x``, by the numbers of its
-    struct and its own."""
+) -> None:
+    """Give the structs in what *question* is about the names of their members."""
     members = [(struct, member) for struct in structs for member in range(len(struct.members))]
     functions = (
         f"template <class nca_T> constexpr __device__ auto nca_pointer_{number}() {{"
-        f" {struct.bind(structs)}return &{struct.name(member)}; }}\n"
+        f" {struct.bind()}return &{struct.label(member)}; }}\n"
         for number, (struct, member) in enumerate(members)
     )
     names = [f"&nca::nca_tell_member<nca_pointer_{i}<@inside@nca_type>()>" for i in range(len(members))]
     answers = ask(source, dataclasses.replace(question, text="".join([question.text, *functions]), names=names), cc)
+    for (struct, _), answer in zip(members, answers, strict=True):
+        struct.names.append(_read_member_name(answer))
+
+
+def _find_paths(structs: Sequence[_Struct]) -> dict[str, str]:
+    """Return the path to each member of a record in C++, such as ``.a`` or ``.inner[0].x``, by the member's label."""
     paths: dict[str, str] = {}
-    for (struct, member), answer in zip(members, answers, strict=True):
+    for struct in structs:
         # The indices of arrays are not read: the lowered names of NVRTC 13.0 lack them.
         array, bracket, indices = struct.value.partition("[")
-        paths[struct.name(member)] = f"{paths.get(array, '')}{bracket}{indices}.{_read_member_name(answer)}"
-    return {(struct.number, member): paths[struct.name(member)] for struct, member in members}
+        path = f"{paths.get(array, '')}{bracket}{indices}"
+        paths |= {struct.label(member): f"{path}.{name}" for member, name in enumerate(struct.names)}
+    return paths
 
 
 def _read_member_name(lowered: str) -> str:
@@ -260,12 +281,12 @@ def _ask_places(
     source: LibrarySource,
     question: Question,
     structs: Sequence[_Struct],
-    paths: Mapping[tuple[int, int], str],
+    paths: Mapping[str, str],
     cc: ComputeCapability | None,
 ) -> tuple[dict[str, int], list[int]]:
     """Return the offset of each member of the record by its path, and of each struct in it, and the structs' sizes."""
     start = "((@inside@nca_type*)0)"
-    inner = [paths[struct.number, 0].rpartition(".")[0] for struct in structs]  # empty for the record itself
+    inner = [paths[struct.label(0)].rpartition(".")[0] for struct in structs]  # empty for the record itself
     places = list(dict.fromkeys([*paths.values(), *inner[1:]]))
     numbers = [f"__INTADDR__(&{start}->{path[1:]})" for path in places]
     numbers += [f"sizeof({start}->{path[1:]})" if path else "sizeof(@inside@nca_type)" for path in inner]

@@ -17,6 +17,7 @@ from numba.cuda.cudadrv.external_code.platform.target import Target
 
 from ..c_abi.c_types import CABIError
 from ..linkables.compiled_source import unit_of_sources
+from .remedies import explain_error
 from .structs import find_changed
 
 _MOST_LINES = 6
@@ -26,7 +27,7 @@ _LONGEST = 118
 _OWN = ("prelude(", "__nv_name_map(")
 _ERROR = re.compile(r"(?P<place>.*?)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>.*)")
 _NOTE = re.compile(r"(?P<place>.*?)\((?P<line>\d+)\): note(?: #[\w-]+)?: (?P<text>.*)")
-_WITH_CALL = re.compile(r"nca_call|cxx_\w+_[0-9a-f]{16}|\bnca::|<error-type>")
+_WITH_CALL = re.compile(r"nca_call|nca_T=|cxx_\w+_[0-9a-f]{16}|\bnca::|<error-type>")
 _UNKNOWN = (
     re.compile(r'identifier "(?P<name>\w+)" is undefined'),
     re.compile(r'namespace "[^"]*" has no member "(?P<name>\w+)"'),
@@ -50,54 +51,17 @@ MARKED_KERNELS = f"""#undef __global__
 _CALL_TITLE = "{}: {}", "{}"
 _SOURCE_TITLE = "the C++ source of {} does not compile: {}", "the C++ source does not compile: {}"
 _SHORTEST_LABEL = 20
+_ALSO_KNOWN = re.compile(r' \(aka "[^"]*"\)')
 _TEMPLATE_ARGUMENTS = re.compile(r"<(?!\.\.\.>)(?:[^<>]|<\.\.\.>)+>")
-_STRIDED = re.compile(r'from "cuda::std::.*mdspan<.*layout_stride.*" to "(?P<pointer>[^"]*\*(?: ?const)?)"')
 _STRIDED_ARGUMENT = re.compile(r"array\([^()]*, \dd, A\)")
-_NOT_WRITTEN = re.compile(
-    r'a reference of type "(?P<type>[\w ]+?) &" \(not const-qualified\) cannot be initialized'
-    r' with a value of type "(?P<given>[\w ]+)"'
-)
-_NOT_AN_ENUMERATOR = re.compile(
-    r'of type "(?:bool|float|double|(?:(?:un)?signed )?(?:char|short|int|long|long long))"'
-    r' is incompatible with parameter of type "(?P<type>[A-Za-z_][\w:]*)"'
-)
-_BY_VALUE = re.compile(r"nca::nca_place<(?P<type>[^\"]*)>\"")
-_TUPLE = re.compile(r'(?:from|class) "(?:const )?cuda::std::tuple<.*>" (?:to "(?P<type>[^"]*)"|has no member)')
-_VALUE_OF_STRUCT = re.compile(r'of type "(?P<type>[\w:]+) &" .* with a value of type "const record"')
-_POINTED = re.compile(
-    r'of type "(?P<type>[\w ]*(?P<kind>\(&\)|\(\*\)|\* ?(?:const ?)?\*)[^"]*)"[^"]*(?:with a value of type "[^"]*\*")?$'
-)
-_READ_ONLY = re.compile(r'of type "const (?P<type>[\w ]+\*)" is incompatible with parameter of type "(?P=type)"')
-_READ_ONLY_STRUCT = re.compile(
-    r'qualifiers dropped in binding reference .* to initializer of type "(?P<type>const [\w:]+)"'
-)
-# What a call's text calls a struct that has a dtype, and one that it declares for a record.
+# What a call's text calls a struct that has a dtype, a function that is an argument, and a struct that it declares for
+# a record.
 _ALIAS = re.compile(r"using (nca_record_[0-9a-f]+)_t = (.*?);")
-_STRUCT = re.compile(r"\bnca_(?:(record)|struct)_[0-9a-f]{12}\b")
-_OTHER_STRUCT = re.compile(
-    r'"(?:const )?record(?: \*)?" (?:is incompatible with parameter of type|to) "(?:const )?(?P<type>[\w:]+)[^<"]*"'
-)
-_FUNCTION_POINTER = re.compile(r'from "const nca_python_\w+" to "(?P<type>[^"]*)"')
-_NUMPY_TYPES = {
-    "bool": "np.bool_",
-    "signed char": "np.int8",
-    "char": "np.int8",
-    "unsigned char": "np.uint8",
-    "short": "np.int16",
-    "unsigned short": "np.uint16",
-    "int": "np.int32",
-    "unsigned int": "np.uint32",
-    "long": "np.int64",
-    "unsigned long": "np.uint64",
-    "long long": "np.int64",
-    "unsigned long long": "np.uint64",
-    "float": "np.float32",
-    "double": "np.float64",
-}
+_FUNCTOR = re.compile(r'#line 1 "(.*)"\nstruct (nca_functor_[0-9a-f]+) ')
+_STRUCT = re.compile(r"\bnca_(?:(record|functor)|struct)_[0-9a-f]{12}\b")
 _USED = re.compile(
     rf'.*: function "(?P<name>.*)" was declared deprecated \("{KERNEL_MARK}"\)\n(?P<line>.*)\n(?P<caret> *)\^'
 )
-_OTHER_POINTER = re.compile(r'argument of type "[^"]* \*" is .* of type "(?:const )?(?P<element>[\w ]+) \*"')
 _OVERLOADS = re.compile("no instance of|more than one instance of")
 _LAUNCHED = re.compile(r"[\w:]+\s*(?:<[^<>]*>\s*)?<<<")
 
@@ -155,8 +119,10 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         return _error(_write_first_line(_SOURCE_TITLE, label, _readable(first["text"])), details, remedy, error.log)
     first, block = of_call[0]
     at = [] if block[0].startswith(f"{label}(") else [f"in C++: {first['place']}:{first['line']}"]
-    text, remedy = _explain(_readable(first["text"]))
+    text, remedy = explain_error(_readable(first["text"]))
     remedy = remedy or _near(first["text"], source, target)
+    if not remedy and "void*" in label.partition("(")[2]:
+        remedy = "a pointer to what is not a number is a void*: cast it, lib.expr('[](auto* p) { return f((T*)p); }')"
     if not remedy and (strided := _STRIDED_ARGUMENT.search(label)):
         remedy = f"pass a contiguous array where C++ takes a pointer: a strided one, {strided[0]}, is an mdspan to C++"
     elif "failed deduction" in "\n".join(block) and "<" not in label.partition("(")[0]:
@@ -175,7 +141,7 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
 
 def _name_structs(log: str, text: str) -> str:
     """Return *log* with the names that C++ has for structs; the *text* of a call declares what it calls them."""
-    names = dict(_ALIAS.findall(text))
+    names = dict(_ALIAS.findall(text)) | {functor: f"function {name}" for name, functor in _FUNCTOR.findall(text)}
     return _STRUCT.sub(lambda found: names.get(found[0], found[0]) if found[1] else "record", log)
 
 
@@ -211,13 +177,13 @@ def _write_first_line(titles: tuple[str, str], label: str, diagnosis: str) -> li
     """Return the first of *titles* with what messages call a call and the *diagnosis*, and lines with what it leaves
     out.
 
-    Where it would be too long, the template arguments in the diagnosis are left out, and the label is shortened, or the
-    second title has none. The diagnosis is never cut.
+    Where it would be too long, other names of types and the template arguments in the diagnosis are left out, and the
+    label is shortened, or the second title has none. The diagnosis is never cut.
     """
     with_label, without = titles
     if len(whole := with_label.format(label, diagnosis)) <= _LONGEST:
         return [whole]
-    shown, shorter = diagnosis, ""
+    shown, shorter = _ALSO_KNOWN.sub("", diagnosis), ""
     while len(with_label.format("", shown)) > _LONGEST - _SHORTEST_LABEL and shorter != shown:
         shorter, shown = shown, _TEMPLATE_ARGUMENTS.sub("<...>", shown)
     others = [f"call: {label}", *([diagnosis] if shown != diagnosis else [])]
@@ -227,53 +193,6 @@ def _write_first_line(titles: tuple[str, str], label: str, diagnosis: str) -> li
     if len(label) <= room:
         return [with_label.format(label, shown), *others[1:]]
     return [with_label.format(f"{label[: room - 3]}...", shown), *others]
-
-
-def _explain(text: str) -> tuple[str, str]:
-    """Return what an error of a call with this *text* means, and what to do; empty where that is not known."""
-    if found := _STRIDED.search(text):
-        diagnosis = f"a strided array cannot be passed as {found['pointer']}: C++ reads contiguous memory"
-        return diagnosis, "pass a contiguous array, or a copy of the elements; or let C++ take a cuda::std::mdspan"
-    if found := _BY_VALUE.search(text):
-        diagnosis = (
-            f"{found['type']} has packed members, of which CUDA's compiler loses bytes where it is passed by value"
-        )
-        return diagnosis, f"let C++ take a reference to it: const {found['type'].removeprefix('const ')}&"
-    if found := _TUPLE.search(text):
-        diagnosis = (
-            f"a tuple cannot be passed as {found['type']}" if found["type"] else "C++ gets a tuple, a cuda::std::tuple"
-        )
-        return diagnosis, "let C++ take a tuple or its elements; or let a lambda, lib.expr(...), make what it takes"
-    if found := _VALUE_OF_STRUCT.search(text):
-        return text, f"pass an element of an array of lib.record({found['type']!r}), to which C++ can write"
-    if text.startswith("an rvalue reference cannot be bound to an lvalue"):
-        return text, "let C++ take a value or a const reference: the arguments are variables"
-    if found := _POINTED.search(text):
-        cast = f"reinterpret_cast<{found['type']}>({'*p' if '&' in found['kind'] else 'p'})"
-        passed = cast if found["kind"][0] == "(" else "&p"
-        return text, f"let a lambda make it of a pointer: lib.expr('[](auto* p) {{ return f({passed}); }}')"
-    if found := _FUNCTION_POINTER.search(text):
-        diagnosis = f"a Python function cannot be passed as {found['type']}, but as a template parameter"
-        return diagnosis, "let C++ take any function object: template <class F> ... (F f)"
-    if (found := _NOT_WRITTEN.search(text)) and found["type"] in _NUMPY_TYPES:
-        name = _NUMPY_TYPES[found["type"]]
-        given = _NUMPY_TYPES.get(found["given"], found["given"]).removeprefix("np.")
-        diagnosis = f"C++ writes to an argument of type {given} as {found['type']}&"
-        return diagnosis, f"give the variable the type that C++ declares: {name}(...), such as n = {name}(0)"
-    if found := _READ_ONLY.search(text):
-        return text, f"pass an array that is not read-only; or, where C++ only reads it, take a const {found['type']}"
-    if found := _READ_ONLY_STRUCT.search(text):
-        remedy = (
-            f"pass an element of an array that is not read-only; or, where C++ only reads it, take a {found['type']}&"
-        )
-        return text, remedy
-    if found := _OTHER_STRUCT.search(text):
-        return text, f"make the records with the dtype that lib.record({found['type']!r}) returns"
-    if (found := _OTHER_POINTER.search(text)) and (element := _NUMPY_TYPES.get(found["element"])):
-        return text, f"pass an array of {element}"
-    if found := _NOT_AN_ENUMERATOR.search(text):
-        return text, f"make a number an enumerator in the kernel: lib[{found['type']!r}](...)"
-    return text, nvrtc_log.instead_of_host_type(text)
 
 
 def _details(block: list[str], label: str) -> list[str]:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from numba_cuda_autolink.short_tracebacks import shorten_traceback
+
 
 class MissingSeamError(ImportError):
     """The installed front end lacks an attribute that this project replaces or uses."""
@@ -83,6 +85,10 @@ def _replacement(original: Any, function: Callable[..., Any]) -> Any:
 
     @functools.wraps(original)
     def replaced(*args: Any, **kwargs: Any) -> Any:
-        return function(original, *args, **kwargs)
+        try:
+            return function(original, *args, **kwargs)
+        except Exception as error:
+            shorten_traceback(error)
+            raise
 
     return replaced

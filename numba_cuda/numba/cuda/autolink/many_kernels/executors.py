@@ -88,9 +88,6 @@ def _without_script() -> Iterator[None]:
 @contextlib.contextmanager
 def _without_interrupts() -> Iterator[None]:
     """Block Ctrl-C for this thread and the processes that it starts, which unblock it once they ignore it."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
     resource_tracker.ensure_running()  # which would unblock it
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -104,8 +101,7 @@ def _start() -> None:
     os.environ[JOBS] = "1"  # all CPUs have a worker
     signal.signal(signal.SIGTERM, end_now)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     if (parent := multiprocessing.parent_process()) is not None:
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     from numba import cuda  # noqa: F401

@@ -142,8 +142,7 @@ def _content(module: str, path: str) -> str:
         state = os.stat(path)
     except OSError as error:
         raise UnknownValueError(f"{path} cannot be read: {error.strerror}") from error
-    changed = state.st_mtime if os.name == "nt" else state.st_ctime
-    if changed > _inherited.get(module, _process_began()) + _TICK:
+    if state.st_ctime > _inherited.get(module, _process_began()) + _TICK:
         raise UnknownValueError(f"{path} was written after this process began")
     return _digest(path, state.st_ino, state.st_ctime_ns, state.st_size)
 
@@ -180,5 +179,4 @@ def _after_fork() -> None:
 
 
 _process_began()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+os.register_at_fork(after_in_child=_after_fork)

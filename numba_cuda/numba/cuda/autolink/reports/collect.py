@@ -25,6 +25,7 @@ from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
 from numba_cuda_autolink.ptx import ptx_bodies
+from numba_cuda_autolink.short_tracebacks import without_warnings
 
 from ..function_code.build_record import BuildFacts, BuildRecord, FunctionRecord
 from .listings import function_reports, listings_of, with_inlining
@@ -35,6 +36,7 @@ _WORD = re.compile(rb"[A-Za-z_$][\w$]*")
 _KINDS = {"cubin": "cubin", "ptx": "PTX", "ltoir": "LTO-IR"}
 
 
+@without_warnings()
 def report_of(record: FunctionRecord, *, listings: bool = False) -> Report:
     """Return the report of one build. With *listings*, it shows what the code of a cubin became."""
     facts, code, output = record.facts, record.code, record.output

@@ -16,7 +16,7 @@ from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
 from numba_cuda_autolink.source_locations import cell_name, shown_file
 
 from . import comparison, formatting, graph, text, trace
-from .measures import MANY, class_totals, occupancies
+from .occupancy import occupancies
 from .records import KernelReport
 
 if TYPE_CHECKING:
@@ -67,9 +67,9 @@ def _environment() -> Environment:
     shown = ("size", "time", "origin", "origins", "came_from", "code", "function", "chain", "compiled", "file", "count")
     environment.filters |= {name: getattr(formatting, name) for name in shown}
     environment.filters |= {"readable": readable, "shown_file": shown_file, "address": _address, "in_order": _in_order}
-    called = (class_totals, occupancies, trace.lanes, trace.totals, text.full_name, text.resources, graph.draw)
+    called = (occupancies, trace.lanes, trace.totals, text.full_name, text.resources, graph.draw)
     environment.globals |= {function.__name__: function for function in called}
-    environment.globals |= {"CLASS": CLASS, "KINDS": trace.KINDS, "MANY": MANY, "RESTORED": formatting.RESTORED}
+    environment.globals |= {"CLASS": CLASS, "KINDS": trace.KINDS, "MANY": text.MANY, "RESTORED": formatting.RESTORED}
     environment.globals["style"] = markupsafe.Markup(_important("graph.css") + _important("report.css"))
     environment.globals["graph_style"] = markupsafe.Markup(_important("graph.css"))
     return environment

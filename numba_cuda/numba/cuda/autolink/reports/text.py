@@ -14,8 +14,7 @@ from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
 from numba_cuda_autolink.source_locations import shown_file
 
 from . import formatting
-from .measures import MANY, class_totals, occupancies
-from .measures import to_text as total_to_text
+from .occupancy import occupancies
 from .records import BuildReport, CallReport, CodeReport, KernelReport, ResultReport
 from .trace import totals
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 _STATISTICS = re.compile(r"(ptxas )?info +:|ptxas +\. +\d|INFO: ")  # lines of a linker's log that are left out
 _WIDTH = 80  # characters of a line, unless a name is longer
 _ROOM = 100  # characters of an object's repr
+MANY = 24  # calls, from which on each has one line
 _LABELS = ("bold", "bold cyan", "green", "blue", "magenta")
 
 
@@ -84,9 +84,6 @@ def _build(build: BuildReport) -> Iterator[Item]:
         _call_in_one_line(number, call) if many else _call(number, call, seen)
         for number, call in enumerate(build.calls, 1)
     )
-    if many:
-        totals_of = tuple(Item(total.name, total_to_text(total)) for total in class_totals(build))
-        yield Item(f"by class for {build.arch}", "", totals_of)
     yield Item(f"{formatting.count(len(calls), 'call')} of external code for {build.arch}", "", calls)
     took = formatting.origin(build.link.origin, build.link.seconds)
     yield Item(f"link for {build.arch}", took, tuple(_link(build)))

@@ -25,7 +25,6 @@ import numba_cuda_autolink
 INTERNAL = {
     "ArgumentError",
     "AskedAgainError",
-    "AskingError",
     "ChildEndedError",
     "ChildError",
     "ChildStartError",
@@ -44,6 +43,7 @@ INTERNAL = {
     "RequestError",
     "SkippedError",
     "SourceError",
+    "TrialError",
     "TypesDifferError",
     "UnknownFormError",
     "UnknownTextError",

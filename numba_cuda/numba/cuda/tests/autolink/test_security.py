@@ -113,9 +113,6 @@ SENTENCES = {
         f"{FAULTS}::test_what_belongs_to_root_is_used",
     ),
     "Anything else is a warning and a rebuild.": (f"{FAULTS}::test_what_others_can_write_to_while_running_is_refused",),
-    "On Windows, where the mode does not say who may write, only the folder's own access rights protect it.": (
-        f"{HERE}::test_on_windows_the_mode_is_not_looked_at",
-    ),
     "An entry begins with a checksum over all of it and the digest of its key.": (
         f"{FAULTS}::test_no_bit_of_an_entry_can_flip_unnoticed",
     ),
@@ -276,13 +273,6 @@ def test_a_source_reads_any_file_that_it_includes(tmp_path):
 
 
 # What the caches trust
-
-
-def test_on_windows_the_mode_is_not_looked_at(monkeypatch, tmp_path):
-    tmp_path.chmod(0o777)
-    assert disk._why_not_trusted(str(tmp_path)) == "can be written to by any user"
-    monkeypatch.setattr(sys, "platform", "win32")
-    assert disk._why_not_trusted(str(tmp_path)) == ""
 
 
 def test_an_exchanged_entry_is_rebuilt(tmp_path):

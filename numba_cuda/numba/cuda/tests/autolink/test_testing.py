@@ -13,7 +13,7 @@ import pytest
 from autolink_support import calling, compiled, symbols
 from numba import cuda
 from numba.cuda import autolink, types
-from numba.cuda.autolink.testing import ask, compile_cached, try_link
+from numba.cuda.autolink.testing import ask, compile_cached
 
 
 class Scale(autolink.DeviceCallable):
@@ -194,28 +194,3 @@ class TestCompileCached:
             compile_cached(cuda.jit(cache=True)(kernel), "int32(int32[::1])", (9, 0))
         with pytest.raises(ValueError, match="9 is not a compute capability"):
             compile_cached(cuda.jit(cache=True)(kernel), "void(int32[::1])", 9)
-
-
-class TestTryLink:
-    CODE = 'extern "C" __device__ int answer() { return 42; }'
-
-    def test_takes_paths_linkable_code_and_what_ask_returns(self, tmp_path):
-        (tmp_path / "answer.ltoir").write_bytes(compiled(self.CODE, "ltoir"))
-        paths = [tmp_path / "answer.ltoir"]
-        assert try_link(paths, autolink.Target((9, 0), lto=True)).ok
-        assert try_link([autolink.CUDASource(self.CODE)], "sm_90").ok
-        assert try_link(ask(Scale().twice, "int8", cc=(9, 0)) + ask(Scale(), "int8", cc=(9, 0))[1:], (9, 0)).ok
-
-    def test_names_the_input_at_fault(self):
-        damaged = cuda.LTOIR(compiled(self.CODE, "ltoir")[:-200], name="damaged.ltoir")
-        trial = try_link([cuda.LTOIR(compiled(self.CODE, "ltoir"), name="good.ltoir"), damaged], 90)
-        assert isinstance(trial, autolink.testing.Trial)
-        assert (trial.ok, trial.culprit.name) == (False, "damaged.ltoir")
-
-    def test_errors(self):
-        with pytest.raises(autolink.LinkInputError, match=r"missing\.cubin not found"):
-            try_link(["missing.cubin"], (9, 0))
-        with pytest.raises(autolink.CompileError):
-            try_link([autolink.CUDASource("nonsense")], (9, 0))
-        with pytest.raises(TypeError, match=r"takes an iterable of items, not the path 'scale\.cubin'"):
-            try_link("scale.cubin", (9, 0))

@@ -32,7 +32,7 @@ from ...function_code.function_code import FunctionCode
 from ...protocol.ask import ask_at
 from ...protocol.call_sites import CallSites, find_read_only, note_objects
 from ...protocol.closures import make_closure
-from ...protocol.typing_diagnosis import has_own_diagnosis
+from ...protocol.typing_diagnosis import diagnose
 from . import emulated_driver
 from .call_lowering import llvm_prototype, lower_call
 from .called_objects import CalledObjectType, constant_of_attribute, is_called_object, refresh_typing
@@ -58,8 +58,9 @@ def _compile(original: Any, pyfunc: Any, return_type: Any, args: Any, targetopti
         try:
             return original(pyfunc, return_type, args, targetoptions)
         except NumbaError as error:
-            has_own_diagnosis(error, pyfunc)
-            raise
+            if (better := diagnose(error, pyfunc, TypingError)) is None:
+                raise
+            raise better from None
 
 
 def _check_arguments(kernel: str, args: Any) -> None:

@@ -32,8 +32,7 @@ class _LockOfParent:
 @functools.cache
 def watch_forks() -> None:
     """See to it that forked processes raise `RuntimeError` when they compile and cannot."""
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_replace_lock)
+    os.register_at_fork(after_in_child=_replace_lock)
 
 
 def _replace_lock() -> None:

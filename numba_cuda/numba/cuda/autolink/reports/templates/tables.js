@@ -1,5 +1,4 @@
 {
-const picked = [];
 for (const box of document.querySelectorAll(".numba-cuda-autolink .table:not([data-ready])")) {
   box.dataset.ready = "";
   const body = box.querySelector("tbody"), rows = [...body.rows], heads = [...box.querySelectorAll("thead th")];
@@ -7,7 +6,6 @@ for (const box of document.querySelectorAll(".numba-cuda-autolink .table:not([da
   const compare = (a, b) => (a !== "" && b !== "" && !isNaN(a) && !isNaN(b)) ? a - b
     : a.localeCompare(b, undefined, {numeric: true});
   rows.forEach(row => heads.forEach((head, column) => row.cells[column].dataset.title = head.textContent));
-  picked.push(...box.querySelectorAll("[data-filter]"));  // they filter the next table
   if (rows.length < 2) continue;
   heads.forEach((head, column) => {
     head.ariaSort = "none";
@@ -22,7 +20,7 @@ for (const box of document.querySelectorAll(".numba-cuda-autolink .table:not([da
     head.onclick = sort;
     head.onkeydown = event => { if (event.key === "Enter") sort(); };
   });
-  if (rows.length < 6 || box.querySelector("[data-filter]")) continue;
+  if (rows.length < 6) continue;
   const line = document.createElement("div"), input = document.createElement("input"),
     count = document.createElement("span");
   line.className = "filter";
@@ -40,12 +38,5 @@ for (const box of document.querySelectorAll(".numba-cuda-autolink .table:not([da
   };
   line.append(input, count);
   box.before(line);
-  for (const name of picked.splice(0)) {
-    name.role = "button";
-    name.tabIndex = 0;
-    name.title = "show these calls only";
-    name.onclick = () => { input.value = name.dataset.filter; input.oninput(); input.focus(); };
-    name.onkeydown = event => { if (event.key === "Enter") name.onclick(); };
-  }
 }
 }

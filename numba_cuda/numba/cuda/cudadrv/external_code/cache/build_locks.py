@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -29,18 +29,6 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.05
 
 Found = TypeVar("Found")
 
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(descriptor: int) -> None:
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-
-else:
-    import fcntl
-
-    def _lock(descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
 
 class FileLock:
     """A lock that excludes other processes, and other threads of this one, held through an open file."""
@@ -55,7 +43,8 @@ class FileLock:
         `OSError` if files cannot be locked there."""
         descriptor = open_regular(path, os.O_RDWR | os.O_CREAT | NO_LINK)
         try:
-            _lock(descriptor)  # if its last holder has removed it meanwhile, what that built is there
+            # If its last holder has removed it meanwhile, what that built is there.
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BaseException as error:
             os.close(descriptor)
             if getattr(error, "errno", None) in (errno.EACCES, errno.EAGAIN, errno.EDEADLK):
@@ -72,15 +61,12 @@ class FileLock:
         if self._descriptor is None:
             return
         descriptor, self._descriptor = self._descriptor, None
-        if sys.platform == "win32":  # which cannot remove an open file
-            os.close(descriptor)
         with contextlib.suppress(OSError):
             os.unlink(self._path)  # while it is locked, so that a waiting process sees that it is gone
-        if sys.platform != "win32":
-            with contextlib.suppress(OSError):
-                # To close it is not enough: a forked child may have the file open.
-                fcntl.flock(descriptor, fcntl.LOCK_UN)
-            os.close(descriptor)
+        with contextlib.suppress(OSError):
+            # To close it is not enough: a forked child may have the file open.
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)
 
     def leave_to_parent(self) -> None:
         """In a forked child: close the file without unlocking it for the parent."""

@@ -14,7 +14,6 @@ import itertools
 import os
 import shutil
 import stat
-import sys
 import tempfile
 import time
 import warnings
@@ -88,8 +87,7 @@ class DiskEntries:
                 entry = file.read(status.st_size)
                 unpack(entry, digest)
                 with contextlib.suppress(OSError):  # whose file system is read-only, for example
-                    used = file.fileno() if os.utime in os.supports_fd else path
-                    os.utime(used, ns=(time.time_ns(), status.st_mtime_ns))
+                    os.utime(file.fileno(), ns=(time.time_ns(), status.st_mtime_ns))
             return entry
         except FileNotFoundError:
             return None
@@ -216,11 +214,8 @@ class DiskEntries:
         if self._prepare(*self._folders(path), os.path.join(self._root, _TEMPORARY)):
             if os.path.isdir(path) and not os.path.islink(path):
                 shutil.rmtree(path)
-            if sys.platform == "win32":  # where another process may have the file open
-                files[digest] = entry
-            else:
-                # cuda.core would also wait until it is on the disk. What a crash of the system truncates is damaged.
-                write_file(path, entry, os.path.join(self._root, _TEMPORARY))
+            # cuda.core would also wait until it is on the disk. What a crash of the system truncates is damaged.
+            write_file(path, entry, os.path.join(self._root, _TEMPORARY))
 
     def _evict(self, max_bytes: int) -> int:
         """Remove entries, the least recently used first, until the rest takes at most *max_bytes*: before these, any
@@ -340,8 +335,6 @@ def _make_private(folder: str) -> None:
 
 
 def _why_not_trusted(path: str) -> str:
-    if sys.platform == "win32":
-        return ""  # the mode does not say who may write
     status = os.stat(path)
     # Root can change anything anyway, and container images bring caches that belong to root.
     if status.st_uid not in (os.geteuid(), 0):

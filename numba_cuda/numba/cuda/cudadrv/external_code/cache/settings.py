@@ -7,7 +7,6 @@ import math
 import os
 import re
 import stat
-import sys
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -144,7 +143,7 @@ def lacks_writable_store(environ: Mapping[str, str] = os.environ) -> bool:
 def _read_key_file(path: str) -> str:
     with open(path, "rb") as file:
         status = os.fstat(file.fileno())
-        if sys.platform != "win32" and status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise RemoteSettingsError(f"other users may read or write the key file {path}: chmod 600 it")
         content = file.read(_LARGEST_KEY_FILE)
     try:
@@ -180,15 +179,9 @@ def _remote(environ: Mapping[str, str]) -> RemoteSettings | None:
 def _directory(environ: Mapping[str, str]) -> str:
     if named := environ.get(DIRECTORY):
         return os.path.abspath(os.path.expanduser(named))
-    home = os.path.expanduser("~")
-    if sys.platform == "win32":
-        base = environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
-    elif sys.platform == "darwin":
-        base = os.path.join(home, "Library", "Caches")
-    else:
-        base = environ.get("XDG_CACHE_HOME", "")
-        if not os.path.isabs(base):  # the XDG specification says to ignore relative paths
-            base = os.path.join(home, ".cache")
+    base = environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(base):  # the XDG specification says to ignore relative paths
+        base = os.path.join(os.path.expanduser("~"), ".cache")
     if not os.path.isabs(base):
         warnings.warn(
             f"numba-cuda-autolink caches nothing on disk: this user has no home directory. Set {DIRECTORY}.",

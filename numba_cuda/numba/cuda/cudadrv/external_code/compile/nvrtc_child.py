@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _HEAP = 768 << 20  # bytes of addresses: the headers of CUB take 300 MB, most of them never touched
 _MOMENT = 1.0  # seconds without a request, before headers are precompiled
 _LEAST_FREE = 2 << 30  # bytes on the disk on which precompiled headers are written
-_REMARK = re.compile(r'(?m)^"[^"\n]*": (?:using|creating) precompiled header file "[^"\n]*"\n')
+_REMARK = re.compile(r'(?m)^".*": (?:using|creating) precompiled header file "[^"\n]*"\n')
 _PR_SET_PDEATHSIG = 1
 _USE, LOOKUPS = "--use-pch=", ".lookups"  # an option, and the suffix of the file with what is in the one it names
 

@@ -183,5 +183,4 @@ class _NotebookSteps(threading.Thread):
 
 
 _display = _Display()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_display.forget)
+os.register_at_fork(after_in_child=_display.forget)

@@ -5,21 +5,17 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 from numba_cuda_autolink.errors import FormatError
 from numba_cuda_autolink.source_locations import find_call
 
-from ..compile.programs import compiled
 from ..formats.containers import read_lto_ir
 from ..inputs import kinds
-from ..inputs.link_input import LinkInput
 from ..link.duplicate_symbols import duplicate_error, duplicate_of
 from ..link.linker_input import LinkJob, Part, list_origins
 from ..link.nvjitlink import Outcome, TrialError, multiply_defined, run_trials
 from ..plan.link_plan import LinkError, link_error
-from ..platform.target import Target
 from .source_errors import unsupported_in, unsupported_in_link
 from .undefined_symbol import missing_symbol_error, symbol_in_log, symbol_in_parts
 
@@ -130,54 +126,6 @@ def _found_by_trial(job: LinkJob) -> tuple[list[Part], str]:
             reported = outcome.log or f"it crashes the linker ({outcome.crash})"
             return [part], f"\nof {part.name} alone: {reported}"
     return [], ""
-
-
-@dataclass(frozen=True)
-class Trial:
-    """The result of `try_link`: whether the link succeeded, what happened in a sentence or more, the *signal* that
-    ended the process, such as ``"SIGSEGV"``, the input at fault (*culprit*), and nvJitLink's *log* followed by what it
-    printed. *signal* and *culprit* are ``None`` if there is none."""
-
-    ok: bool
-    message: str
-    signal: str | None = None
-    culprit: LinkInput | None = None
-    log: str = field(default="", repr=False)
-
-
-def try_link(inputs: Iterable[LinkInput], target: Target, *, timeout: float | None = None) -> Trial:
-    """Link *inputs* for *target* in a child process.
-
-    CUDA C++ sources and bitcode are compiled here. If the link fails or crashes, each input is linked alone, and then
-    the others are linked without it, to find the one at fault. *timeout* is in seconds, for each link; 60 by default.
-    Raises `TrialError` if nothing could be tried, `CompileError` if an input does not compile.
-    """
-    given = list(inputs)
-    code = [_linkable(item, target) for item in given]
-    everything = range(len(code))
-    (whole,) = run_trials(code, [everything], target.arch, timeout)
-    if whole.ok:
-        return Trial(True, f"{len(given)} inputs link for {target.arch}", log=whole.log)
-    at_fault = worst(run_trials(code, [[index] for index in everything], target.arch, timeout))
-    if at_fault is None and whole.is_faulty and len(given) > 1:
-        others = [[other for other in everything if other != index] for index in everything]
-        without = run_trials(code, others, target.arch, timeout)
-        survived = [index for index, outcome in enumerate(without) if not outcome.is_faulty]
-        at_fault = survived[0] if len(survived) == 1 else None
-    culprit = None if at_fault is None else given[at_fault]
-    what = f"it crashes nvJitLink ({whole.crash})" if whole.crash else "nvJitLink rejects it"
-    message = f"linking {len(given)} inputs for {target.arch} fails: {what}"
-    if culprit is not None:
-        message += f"; the {culprit.kind} {culprit.name!r} is at fault"
-        if whole.crash:
-            message += ": it is damaged, or it triggers a bug in nvJitLink. Rebuild it"
-    signal = whole.crash if whole.crash.lower().startswith("sig") else None
-    return Trial(False, message, signal, culprit, whole.log)
-
-
-def _linkable(item: LinkInput, target: Target) -> LinkInput:
-    program = compiled(item, target) if item.kind.is_compiled else None
-    return item if program is None else LinkInput(program.kind, program.code, name=item.name)
 
 
 def worst(alone: Sequence[Outcome]) -> int | None:

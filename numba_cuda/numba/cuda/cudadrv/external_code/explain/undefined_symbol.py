@@ -14,7 +14,6 @@ from ..compile.nvrtc import CompileError
 from ..formats import mangled_names, symbols
 from ..formats.containers import has_compressed_piece
 from ..inputs import kinds
-from ..link import ltoir_symbols
 from ..link.linker_input import LinkJob, Part
 from ..plan.link_plan import LinkError, link_error
 from ..plan.plan_checks import extern_declaration, undefined_variable
@@ -68,8 +67,6 @@ def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
         remedy = "give the autolink.Variable the name that it has in C++, or the other way round"
     if any(f"AUTOLINK_{symbol}\n".encode() in each.input.code for each in job.plan.inputs):
         remedy = "return the device_function itself from __numba_cuda_link__, with the source that has its declaration"
-    if not near and symbol in job.kernel_code.sites:
-        near, remedy = _mangled_in_ltoir(job, external, symbol)
     if not external:
         remedy = remedy or _REMEDY_WITHOUT_CODE
     used = "read" if is_variable else "called"
@@ -127,14 +124,3 @@ def _similar_names(symbol: str, defined: Mapping[Part, Iterable[str]]) -> tuple[
         for base in difflib.get_close_matches(symbol, bases, n=2, cutoff=0.7):
             near.append(f"{part.origin} defines {mangled_names.readable(bases[base])!r}")
     return near, f"call what is defined, or rename the function to {symbol!r}" if near else ""
-
-
-def _mangled_in_ltoir(job: LinkJob, external: Iterable[Part], symbol: str) -> tuple[list[str], str]:
-    """Return whether LTO-IR, whose names cannot be listed, defines the C++ name that *symbol* would have."""
-    candidates = mangled_names.possible_names(symbol, job.kernel_code.sites[symbol][0].prototype)
-    for part in external:
-        if part.kind is kinds.LTO_IR and candidates:
-            name = ltoir_symbols.defined_in_ltoir(part.code, candidates, job.plan.target.arch)
-            if name is not None:
-                return _similar_names(symbol, {part: [name]})
-    return [], ""

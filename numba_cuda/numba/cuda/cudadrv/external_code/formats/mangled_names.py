@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Mangled names of functions, C++'s and Numba's, as the source spells them: ``_Z5scaleif`` is ``scale(int, float)``.
 
-The C++ runtime library demangles. Where it is missing, the parts of names that messages need most are read here.
+The C++ runtime library demangles. Where it is missing, names are read without their parameters.
 """
 
 from __future__ import annotations
@@ -11,15 +11,8 @@ import functools
 import re
 from collections.abc import Callable
 
-_TYPES = {
-    "v": "void", "b": "bool", "c": "char", "a": "signed char", "h": "unsigned char", "s": "short",
-    "t": "unsigned short", "i": "int", "j": "unsigned", "l": "long", "m": "unsigned long", "x": "long long",
-    "y": "unsigned long long", "f": "float", "d": "double",
-}  # fmt: skip
-_QUALIFIERS = {"P": "*", "R": "&", "O": "&&", "K": " const"}
 _OPENING = re.compile(r"_Z(?:(N)[KL]*|L?)")
 _LENGTH = re.compile(r"\d+")
-_PARAMETER = re.compile(rf"([PROK]*)(?:([{''.join(_TYPES)}])|(\d+))")
 
 # Numba's names: escaped characters, and tags with the version and the options of the compilation.
 _TAG = re.compile(r"\[abi:\w+\]")
@@ -30,7 +23,7 @@ _ESCAPED = re.compile(r"_([0-9a-f]{2})")
 def readable(symbol: str) -> str:
     """Return a mangled *symbol* as its source spells it; others unchanged.
 
-    Without the C++ runtime library it is ``name(...)`` if its parameters are complex.
+    Without the C++ runtime library, it is ``name(...)``.
     """
     if not symbol.startswith("_Z"):
         return symbol
@@ -43,7 +36,7 @@ def readable(symbol: str) -> str:
     if (parsed := _parse(symbol)) is None:
         return symbol
     names, rest = parsed
-    return "::".join(names) + (f"({_parameters(rest)})" if rest else "")
+    return "::".join(names) + ("(...)" if rest else "")
 
 
 def mangled_lines(symbol: str) -> list[str]:
@@ -92,39 +85,3 @@ def _parse(symbol: str) -> tuple[list[str], str] | None:
         names.append(rest[start:end])
         rest = rest[end:]
     return (names, rest.removeprefix("E") if opening[1] else rest) if names else None
-
-
-def _parameters(rest: str) -> str:
-    found: list[str] = []
-    while parameter := _PARAMETER.match(rest):
-        qualifiers, letter, length = parameter.groups()
-        start, end = parameter.end(), parameter.end() + int(length or 0)
-        name = _TYPES[letter] if letter else rest[start:end]
-        found.append(name + "".join(_QUALIFIERS[qualifier] for qualifier in reversed(qualifiers)))
-        rest = rest[end:]
-    if rest:  # templates, substitutions
-        return "..."
-    return "" if found == ["void"] else ", ".join(found)
-
-
-_OF_LLVM = {
-    "i8": "ahbc", "i16": "st", "i32": "ij", "i64": "lmxy", "float": "f", "double": "d", "i1": "b",
-}  # fmt: skip
-_MOST = 500
-
-
-def possible_names(symbol: str, prototype: str) -> list[str]:
-    """Return the C++ names that *symbol* may have with the parameters of an LLVM function type, ``i32 (i32, float*)``;
-    none if there are more than 500."""
-    inside = prototype.partition("(")[2].rpartition(")")[0]
-    stem, names = f"_Z{len(symbol)}{symbol}", [""]
-    for parameter in filter(None, (text.strip() for text in inside.split(","))):
-        if parameter.endswith("*") or parameter == "ptr":
-            pointed = _OF_LLVM.get(parameter.rstrip("*"), "")
-            letters = [f"P{const}{letter}" for const in ("", "K") for letter in {*pointed, *"vfdijcxl"}]
-        else:
-            letters = list(_OF_LLVM.get(parameter, ""))
-        names = [name + letter for name in names for letter in sorted(letters)]
-        if not names or len(names) > _MOST:
-            return []
-    return [stem + (name or "v") for name in names]

@@ -72,8 +72,7 @@ def _end_with_parent(requests: int, parent: int, folders: list[str]) -> None:
 def _end(folders: list[str]) -> None:
     for folder in folders:
         _remove(folder)
-    if sys.platform != "win32":
-        os.killpg(0, signal.SIGKILL)
+    os.killpg(0, signal.SIGKILL)
 
 
 def _remove(folder: str) -> None:
@@ -132,9 +131,8 @@ def _flush() -> None:
 def _main(mark: bytes) -> None:
     requests, replies, marks = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"), os.fdopen(os.dup(2), "wb")
     folders: list[str] = []
-    if hasattr(select, "poll"):
-        arguments = requests.fileno(), os.getppid(), folders
-        threading.Thread(target=_end_with_parent, args=arguments, daemon=True).start()
+    arguments = requests.fileno(), os.getppid(), folders
+    threading.Thread(target=_end_with_parent, args=arguments, daemon=True).start()
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(2, 1)

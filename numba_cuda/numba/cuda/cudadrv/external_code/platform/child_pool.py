@@ -30,8 +30,7 @@ class ChildPool(Generic[Child]):
         """Return a pool that ends with this process, and that a fork of it begins anew. It is kept for ever."""
         pool = cls(start)
         atexit.register(pool.close)
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=pool.forget)
+        os.register_at_fork(after_in_child=pool.forget)
         return pool
 
     def forget(self) -> None:

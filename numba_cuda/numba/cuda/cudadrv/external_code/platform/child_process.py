@@ -241,9 +241,7 @@ def _kill(process: subprocess.Popen[bytes], parent: int) -> None:
     with contextlib.suppress(OSError):
         if parent != os.getpid():
             return
-        if sys.platform == "win32":
-            process.kill()
-        elif process.poll() is None:
+        if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
@@ -288,8 +286,7 @@ def _leave_to_parent() -> None:
     _running.clear()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_leave_to_parent)
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def limited_memory(most: int) -> int:
@@ -323,6 +320,5 @@ def _skip(file: io.BufferedReader, mark: bytes) -> None:
 def fork_lock() -> threading.Lock:
     """Return a new lock that is free in forked processes. They keep it for ever: it is one for a module."""
     lock = threading.Lock()
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=lock._at_fork_reinit)  # type: ignore[attr-defined]
+    os.register_at_fork(after_in_child=lock._at_fork_reinit)  # type: ignore[attr-defined]
     return lock

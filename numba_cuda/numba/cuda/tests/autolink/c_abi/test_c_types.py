@@ -12,7 +12,7 @@ from autolink_support import build, symbols
 from cuda.bindings import nvrtc
 from numba import cuda
 from numba.cuda import autolink, types
-from numba.cuda.core.errors import LoweringError, TypingError
+from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.compile.translation_unit import toolkit_include_paths
 from numba.cuda.np.numpy_support import from_dtype
 
@@ -345,19 +345,6 @@ class TestRejected:
     def test_cxx_type_without_a_c_type(self, numba_type):
         with pytest.raises(TypeError):
             autolink.cxx_type(numba_type)
-
-    def test_one_symbol_with_two_prototypes(self):
-        first, second = C("f"), C("f", types.int32)
-
-        def kernel(x):
-            first(x)
-            second(x)
-
-        with pytest.raises(
-            LoweringError,
-            match=r"'f' is already declared with another prototype\n  at: (.|\n)*\n  this call: .* int f\(float\*\)",
-        ):
-            from_numba(kernel, types.float32[::1])
 
 
 def test_cxx_type_takes_what_numpy_calls_a_dtype():

@@ -95,7 +95,6 @@ def test_an_interrupted_build_ends_with_its_children(tmp_path):
 
 
 @pytest.mark.thorough
-@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT to a group of processes")
 def test_an_interrupted_prebuild_ends_with_its_workers_and_leaves_nothing(tmp_path):
     """While they compile, and hold locks."""
     (tmp_path / "slow.py").write_text(KERNELS)

@@ -3,10 +3,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import contextvars
-import threading
 
 import pytest
 from autolink_support import Linked, adder, build
@@ -48,30 +45,6 @@ def test_a_block_ends_with_what_was_there_before_it(fails):
                 1 / 0  # noqa: B018
         assert in_progress() == before
     assert in_progress() == NOTHING
-
-
-def test_another_thread_has_nothing_in_progress():
-    found = []
-    with contextlib.ExitStack() as stack:
-        everything(stack, OUTER)
-        thread = threading.Thread(target=lambda: found.append(in_progress()))
-        thread.start()
-        thread.join()
-    assert found == [NOTHING]
-
-
-def test_tasks_that_take_turns_do_not_see_each_other():
-    async def compile_for(target):
-        with contextlib.ExitStack() as stack:
-            mine = everything(stack, target)
-            await asyncio.sleep(0)
-            assert in_progress() == mine
-        assert in_progress() == NOTHING
-
-    async def both():
-        await asyncio.gather(compile_for(OUTER), compile_for(INNER))
-
-    contextvars.Context().run(asyncio.run, both())
 
 
 def test_a_hook_that_builds_a_kernel_has_a_compilation_of_its_own():

@@ -82,7 +82,7 @@ def new_values_are_lost(patch):
 def members_are_named_in_another_order(patch):
     """``p.a`` is ``p.b``."""
     original = records._make_class
-    patch.setattr(records, "_make_class", lambda names: original(names[::-1]))
+    patch.setattr(records, "_make_class", lambda names, cxx_name: original(names[::-1], cxx_name))
 
 
 def structs_are_returned_with_their_layout(patch):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Values that are not plain numbers reach C++ by name: strings and named tuples."""
+"""Values that are not plain numbers reach C++ by name: strings, tuples, enumerators and structs; others are refused
+with a remedy."""
 
 from __future__ import annotations
 
@@ -165,6 +166,47 @@ class TestStructs:
         build(kernel, "void(float32[::1])").emulate[1, 1](r)
         assert r.tolist() == [11, 1, 51111, 11]
 
+    def test_with_tuples_and_complex_numbers_in_it(self, cuda):
+        lib = autolink.cxx(
+            """
+            #include <cuda/std/array>
+            #include <cuda/std/complex>
+            #include <cuda/std/tuple>
+            #include <cuda/std/utility>
+            namespace my {
+            template <class... T> using tuple = cuda::std::tuple<T...>;
+            using complex = cuda::std::complex<float>;
+            struct In { short a; complex z; };
+            struct Out {
+                int n; complex z[2]; cuda::std::array<complex, 2> a; cuda::std::pair<char, tuple<In>> p; In in[2];
+            };
+            __device__ Out give(float x) {
+                return {1, {2, {3, x}}, {{4, {5, 6}}}, {7, {In{8, {9, 10}}}}, {{11, 12}, {13, 14}}};
+            }
+            __device__ float at(const In& in) { return in.a + in.z.imag(); }
+            __device__ float sum(Out o) {
+                float of_arrays = o.z[1].imag() * 10 + o.a[1].imag() * 100;
+                return o.n + of_arrays + at(cuda::std::get<0>(o.p.second)) * 1e3f + at(o.in[1]) * 1e5f;
+            }
+            __device__ tuple<In, int> both() { return {In{1, {2, 3}}, 4}; }
+            __device__ float sum(tuple<In, int> t) { return at(cuda::std::get<0>(t)) + cuda::std::get<1>(t); }
+            }
+            """,
+            namespace="my",
+        )
+
+        @cuda.jit
+        def kernel(r):
+            given, both = lib.give(8), lib.both()
+            r[0] = lib.sum(given)
+            r[1] = lib.sum(both)
+            r[2] = lib.at(given.p[1][0])
+            r[3] = given.a[1].imag + given.z[1].imag * 10 + given.p[1][0].z.real * 100 + both[0].z.imag * 1000
+
+        r = np.zeros(4, np.float32)
+        build(kernel, "void(float32[::1])").emulate[1, 1](r)
+        assert r.tolist() == [1318681, 8, 18, 3986]
+
     @pytest.mark.parametrize(
         ("name", "remedy"),
         [
@@ -201,6 +243,8 @@ class TestNamedTuples:
 
 class TestRemedies:
     lib = autolink.cxx("""
+        #include <cuda/std/optional>
+        #include <cuda/std/span>
         __device__ float split(float x, int& n) { n = int(x); return x - n; }
         __device__ float sum(const float* x, int n) { return x[0] + n; }
         namespace machine { enum class State : unsigned char { Idle, Run }; }
@@ -211,6 +255,18 @@ class TestRemedies:
         __device__ float line(float (*x)[3]) { return x[1][2]; }
         struct Bits { int a : 3; };
         __device__ int bits(Bits b) { return b.a; }
+        __device__ int halve(int x) { return x / 2; }
+        __device__ int call(int (*f)(int)) { return f(8); }
+        __device__ int call_by_reference(int (&f)(int)) { return f(8); }
+        struct Node { int n; Node* next; };
+        __device__ Node* find(int* x) { return (Node*)x; }
+        __device__ int number(const Node* node) { return node->n; }
+        template <class T> __device__ int number_of(T* node) { return node->n; }
+        __device__ float by_three(cuda::std::span<const float, 3> x) { return x[2]; }
+        __device__ int or_one(cuda::std::optional<int> x) { return x.value_or(1); }
+        struct Fixed { const int n; };
+        __device__ Fixed fix(int n) { return {n}; }
+        __device__ int fixed(Fixed f) { return f.n; }
     """)
 
     def refusal(self, name, *argtypes):
@@ -240,6 +296,63 @@ class TestRemedies:
     def test_what_no_argument_of_a_kernel_is(self, name, argtype, remedy):
         lines = self.refusal(name, argtype)
         assert lines[-1].endswith(remedy) and "std::tuple" not in "".join(lines)
+
+    def refusal_in_a_kernel(self, kernel):
+        with pytest.raises(TypingError) as caught:
+            build(kernel, "void(int32[::1], float32[::1])")
+        assert "nca_" not in str(caught.value)
+        first, *_, last = str(caught.value).splitlines()
+        return first, last
+
+    def test_a_function_for_a_function_pointer(self):
+        halve = self.lib.halve
+        for taken in (self.lib.call, self.lib.call_by_reference):
+            first, last = self.refusal_in_a_kernel((lambda f: lambda x, y: f(halve))(taken))
+            assert re.search(r"the function halve cannot be passed as int \([*&]\)\(int\), but as a template", first)
+            assert last.endswith("let C++ take any function object: template <class F> ... (F f)")
+
+    def test_a_pointer_to_a_struct_which_is_void_in_python(self):
+        find, number, number_of = self.lib.find, self.lib.number, self.lib.number_of
+        _, last = self.refusal_in_a_kernel(lambda x, y: number(find(x)))
+        assert last.endswith("lib.expr('[](auto* p) { return f(static_cast<const Node *>(p)); }')")
+        _, last = self.refusal_in_a_kernel(lambda x, y: number_of(find(x)))
+        assert last.endswith("cast it, lib.expr('[](auto* p) { return f((T*)p); }')")
+        cast = self.lib.expr("[](auto* p) { return number(static_cast<const Node *>(p)); }")
+
+        def kernel(x):
+            x[1] = cast(find(x))
+
+        x = np.array([7, 0, 0, 0], np.int32)
+        build(kernel, "void(int32[::1])").emulate[1, 1](x)
+        assert x[1] == 7
+
+    def test_a_number_for_a_pointer(self):
+        rows = self.lib.sum
+        first, last = self.refusal_in_a_kernel(lambda x, y: rows(3, x[0]))
+        assert 'type "long long" is incompatible with parameter of type "const float *"' in first
+        assert last.endswith("pass an array, or one element of it as a slice, x[i : i + 1]")
+
+    def test_types_of_libcu_that_no_argument_is(self):
+        by_three, or_one = self.lib.by_three, self.lib.or_one
+        _, last = self.refusal_in_a_kernel(lambda x, y: or_one(None))
+        assert last.endswith("lib.expr('[](auto x) { return f(T{x, ...}); }'), of that type T")
+        _, last = self.refusal_in_a_kernel(lambda x, y: by_three(y))
+        assert last.endswith("lib.expr('[](auto* x) { return f(T{x, ...}); }'), of that type T")
+        _, last = self.refusal_in_a_kernel(lambda x, y: by_three(x))
+        assert last.endswith("pass an array of np.float32")
+        made = self.lib.expr("[](auto* x) { return by_three(cuda::std::span<const float, 3>{x, 3}); }")
+
+        def kernel(x):
+            x[0] = made(x)
+
+        x = np.array([1, 2, 3], np.float32)
+        build(kernel, "void(float32[::1])").emulate[1, 1](x)
+        assert x[0] == 3
+
+    def test_a_struct_with_const_members(self):
+        fix, fixed = self.lib.fix, self.lib.fixed
+        first, _ = self.refusal_in_a_kernel(lambda x, y: fixed(fix(x[0])))
+        assert "a struct with const or reference members cannot be made of what Python has of it" in first
 
     @pytest.mark.parametrize("length", [1, 60, 200])
     def test_the_diagnosis_is_whole_however_long_the_callee_is(self, length):

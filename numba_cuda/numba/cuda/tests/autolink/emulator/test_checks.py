@@ -298,6 +298,12 @@ class TestLaunches:
         with pytest.raises(EmulationError, match=r"blocks of exactly \(8, 8, 1\) threads"):
             kernel.launch((1, 1, 1), (64, 1, 1), b"")
 
+    def test_more_static_shared_memory_than_a_gpu_gives(self):
+        text = kernel_text("mov.u64 %rd0, s;", before=".shared .align 4 .b8 s[48];")
+        kernel_of(text.replace("s[48]", "s[49152]")).launch((1, 1, 1), (1, 1, 1), b"")
+        with pytest.raises(EmulationError, match="needs 49153 bytes of static shared memory, and has at most 49152"):
+            kernel_of(text.replace("s[48]", "s[49153]"))
+
     def test_parameters_of_another_size(self):
         with pytest.raises(EmulationError, match="takes 12 bytes of parameters; 16 were passed"):
             kernel_of(kernel_text("", "u64", "u32")).launch((1, 1, 1), (1, 1, 1), bytes(16))

@@ -53,6 +53,14 @@ class TestRunAsAScript:
             assert "linked for sm_90" in done.stdout
             assert "with the external code inlined" in done.stdout
 
+    @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+    def test_a_driver_without_a_device(self, tmp_path):
+        flags = ["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", str(tmp_path / "libcuda.so.1")]
+        subprocess.run(["g++", str(SUPPORT / "driver_without_device.cpp"), *flags], check=True)
+        done = self.run("own_cu_file.py", LD_LIBRARY_PATH=str(tmp_path))
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stdout.count("linked for sm_90") == done.stdout.count("In the emulator, compared with NumPy") == 1
+
     @pytest.mark.thorough
     @pytest.mark.parametrize(
         "name, library", [("glm_vectors.py", "GLM"), ("boost_math.py", "Boost.Math")], ids=["glm", "boost_math"]

@@ -83,7 +83,5 @@ def test_what_is_refused(example, x, grid, message):
 def test_both_methods_are_linkable(example):
     sums = example.WindowSums((64, 64), 4, example.make_formula(np.float32))
     points = ["float32", "float32"]
-    assert check_linkable(sums.interpolate, *points, "complex64[:, ::1]", "float32", lto=True, other_process=False)
-    assert check_linkable(
-        sums.spread, *points, "complex64", "complex64[:, ::1]", "float32", lto=True, other_process=False
-    )
+    assert check_linkable(sums.interpolate, *points, "complex64[:, ::1]", "float32", lto=True)
+    assert check_linkable(sums.spread, *points, "complex64", "complex64[:, ::1]", "float32", lto=True)

@@ -130,7 +130,7 @@ def test_choosing_waits_for_no_stream(library, fake):
 def refused(kernel, *args):
     with pytest.raises(ArgumentError) as caught:
         kernel[1, 1](*args)
-    first, at, *rest = str(caught.value).splitlines()
+    first, at, _source, _caret, *rest = str(caught.value).splitlines()
     assert len(first) < 120 and at.startswith(f"  called at: {__file__}:")
     return caught.value, [first, *rest]
 

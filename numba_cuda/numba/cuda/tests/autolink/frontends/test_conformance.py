@@ -438,7 +438,7 @@ class TestBodies:
             def __numba_cuda_link__(self, x):
                 return autolink.CUDASource(source)
 
-        checked = check_linkable(One(), front_end.types.float32, lto=True, other_process=False)
+        checked = check_linkable(One(), front_end.types.float32, lto=True)
         assert checked.symbols == ("inc",)
         (given,) = ask(One(), front_end.types.float32)
         assert given.code == source.encode()

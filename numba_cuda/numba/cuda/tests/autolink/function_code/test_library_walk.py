@@ -10,7 +10,6 @@ from autolink_support import Linked
 from numba.cuda import dispatcher, jit, types
 from numba.cuda.autolink.compilation.context import without_device
 from numba.cuda.autolink.frontends.numba_cuda.code_library import LinkingCodeLibrary
-from numba.cuda.autolink.function_code.call_graph import call_graph, callees_first
 from numba.cuda.autolink.protocol.call_sites import CallSite
 from numba.cuda.autolink.protocol.callee import find_callee
 
@@ -36,37 +35,9 @@ def chain(depth):
     return libraries
 
 
-def test_a_library_that_several_call_comes_once_and_before_them():
-    callees = {"kernel": "ab", "a": "cd", "b": "d", "c": "d", "d": ""}
-    assert list(callees_first("kernel", callees.__getitem__)) == ["d", "c", "a", "b", "kernel"]
-
-
-def test_functions_that_call_each_other_are_visited_once():
-    callees = {"a": "b", "b": "ab"}
-    assert list(callees_first("a", callees.__getitem__)) == ["b", "a"]
-
-
 def test_the_modules_of_a_deep_call_graph_are_ordered_callers_first():
     libraries = chain(DEEP)
     assert libraries[0].modules == [library.name for library in libraries]
-
-
-def test_a_deep_call_graph_has_a_chain_to_its_call_site():
-    libraries = chain(DEEP)
-    graph, chains = call_graph(libraries[0].function_code)
-    assert len(graph.functions) == DEEP
-    assert len(graph.calls) == DEEP - 1
-    ((frames, function),) = chains.values()
-    assert [frame.function for frame in frames] == [library.name for library in libraries]
-    assert function == DEEP - 1
-
-
-def test_a_function_without_call_sites_below_it_is_not_in_the_graph():
-    kernel, leads_nowhere = LinkingCodeLibrary(None, "kernel"), LinkingCodeLibrary(None, "leads_nowhere")
-    kernel.function_code.add_callee(leads_nowhere.function_code)
-    graph, chains = call_graph(kernel.function_code)
-    assert [function.name for function in graph.functions] == ["kernel"]
-    assert (graph.calls, chains) == ((), {})
 
 
 def test_a_kernel_sixty_calls_above_its_call_site_is_linked_and_described():

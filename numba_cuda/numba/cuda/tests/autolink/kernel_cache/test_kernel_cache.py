@@ -11,7 +11,6 @@ import sys
 import textwrap
 
 import pytest
-from cache_support import posix_only
 from kernel_cache_support import KERNEL, Program, run_script
 from numba.cuda.autolink.commands.main_command import main
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
@@ -474,7 +473,6 @@ def test_a_process_that_is_killed_while_it_writes_does_no_harm(program):
     assert program.run().status == "loaded"
 
 
-@posix_only
 def test_nothing_is_unpickled_that_another_user_could_have_written(program):
     program.write("add = Add(3)")
     assert program.run().status == "built"

@@ -3,7 +3,6 @@
 
 import dataclasses
 import json
-import os
 
 import pytest
 from autolink_support import build, calling, compiled
@@ -137,16 +136,3 @@ def test_a_manifest_spells_an_architecture_as_any_compute_capability(architectur
 def test_a_manifest_with_another_architecture_is_refused(architecture, message, tmp_path):
     with pytest.raises(autolink.PrebuiltError, match=message):
         prebuilt(tmp_path, [{"name": "code.cubin", "kind": "cubin", "architecture": architecture}])
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
-def test_a_fifo_is_refused_without_waiting(tmp_path):
-    os.mkfifo(tmp_path / "manifest.json")
-    with pytest.raises(autolink.PrebuiltError, match=r"manifest\.json cannot be read: .*it is a FIFO"):
-        autolink.Prebuilt(tmp_path)
-    (tmp_path / "manifest.json").unlink()
-    manifest = {"toolkit": [12, 0], "files": [{"name": "code.cu", "kind": "source"}]}
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    os.mkfifo(tmp_path / "code.cu")
-    with pytest.raises(autolink.PrebuiltError, match=r"code\.cu cannot be read: .*it is a FIFO"):
-        autolink.Prebuilt(tmp_path).code(autolink.Target((9, 0), lto=True))

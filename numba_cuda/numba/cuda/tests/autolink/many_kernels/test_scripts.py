@@ -14,7 +14,6 @@ import textwrap
 import time
 
 import pytest
-from cache_support import posix_only
 
 # Each kernel is a closure, and calls an object of a class of __main__ that shares its program with others.
 _KERNELS = """
@@ -90,7 +89,6 @@ def wait_for_the_end_of_all(process):
             time.sleep(0.05)
 
 
-@posix_only
 @pytest.mark.thorough
 @pytest.mark.counted
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])

@@ -41,21 +41,6 @@ def test_an_answer_is_nothing_an_item_or_an_iterable(answer, count):
     assert len([planned for planned in linked.inputs if planned.origins != ("link=",)]) == count
 
 
-def test_an_object_that_raises_is_a_typing_error_at_the_call():
-    def refuse():
-        raise ValueError("only float32 is supported")
-
-    spy = Linked("refused", refuse)
-    with pytest.raises(TypingError) as caught:
-        build(kernel_calling(spy.function))
-    text = str(caught.value)
-    assert "__numba_cuda_link__ raised ValueError: only float32 is supported" in text
-    assert f"raised at: {__file__}:" in text
-    assert f"called at: {__file__}:" in text
-    assert "x[0] = function(x[1])" in text
-    assert isinstance(caught.value.__cause__, ValueError)
-
-
 def test_a_generator_that_raises_midway_is_the_hooks_error():
     def answer():
         yield source("f")

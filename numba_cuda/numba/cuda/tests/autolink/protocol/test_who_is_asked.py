@@ -17,33 +17,12 @@ from numba.cuda.extending import (
 )
 
 
-class Device(Linked):
-    """A device function written in Python, which numba-cuda can type in a tuple, with a hook of its own."""
-
-    def __init__(self, symbol):
-        super().__init__(symbol)
-        behind = cuda.declare_device(symbol, "int32(int32)")
-        self.function = cuda.jit(device=True)(lambda x: behind(x))
-        self.function.__numba_cuda_link__ = self.hook
-
-
 def asked_once(spy, kernel, signature="void(int32[::1])", argtypes=(types.int32,)):
     """Building *kernel* asks *spy* once, with *argtypes*, and links its code."""
     linked = build(kernel, signature)
     assert spy.asked == [argtypes]
     assert [planned.input.code.decode() for planned in linked.inputs] == [spy.answer.data]
     return linked
-
-
-def test_an_element_of_a_tuple():
-    one, two = Device("element_one"), Device("element_two")
-    functions = (one.function, two.function)
-
-    def kernel(x):
-        x[0] = functions[1](x[1])
-
-    asked_once(two, kernel)
-    assert one.asked == []
 
 
 @pytest.mark.parametrize("options", [{}, {"inline": "always"}, {"forceinline": True}])

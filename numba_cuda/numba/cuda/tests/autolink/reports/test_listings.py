@@ -11,7 +11,7 @@ from numba.cuda import autolink
 from numba.cuda.autolink.reports.collect import report_of
 from numba.cuda.autolink.reports.comparison import changes
 from numba.cuda.autolink.reports.listings import nvdisasm
-from numba.cuda.autolink.reports.measures import occupancy
+from numba.cuda.autolink.reports.occupancy import occupancy
 
 CALLED = 'extern "C" __device__ __noinline__ int {0}(int *out, int x) {{ *out = x * x + 5; return 0; }}'
 inlined = Linked("listed_inlined", autolink.CUDASource(adder("listed_inlined"), name="listed_inlined.cu")).function

@@ -22,11 +22,8 @@ from numba.cuda import dispatcher as numba_cuda_dispatcher
 from numba.cuda.autolink.compilation.context import without_device
 from numba.cuda.autolink.frontends.numba_cuda.code_library import LinkingCodeLibrary
 from numba.cuda.autolink.reports.graph import MOST_BOXES, draw
-from numba.cuda.autolink.reports.measures import ClassTotal, class_totals
-from numba.cuda.autolink.reports.records import CodeReport, FunctionReport, ResultReport
 from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of, symbols_of_ptx
-from numba.cuda.cudadrv.external_code.link.linker_input import CompiledCode
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -421,31 +418,14 @@ def test_lines_of_the_text_are_no_longer_than_80_characters(report):
         assert len(line) <= 80 or " " not in line.strip()  # a name or a path
 
 
-def test_a_large_report_begins_with_totals_and_has_one_line_for_each_call():
+def test_a_large_report_has_one_line_for_each_call():
     lines = str(many(40)).replace("\n        ", " ").splitlines()
     lines[:2] = [" ".join(lines[:2])] if lines[1].startswith("    ") else lines[:2]
-    name = many(40).builds[0].calls[0].type_name
-    assert re.fullmatch(rf"    {name}: 40 calls, all inlined; 40 inputs of \d+\.\d KiB, compiled in .*s", lines[2])
-    assert lines[3] == "  40 calls of external code for sm_90"
-    for number, line in enumerate(lines[4:44], 1):
+    assert lines[1] == "  40 calls of external code for sm_90"
+    for number, line in enumerate(lines[2:42], 1):
         assert re.fullmatch(rf"    {number}\. .*\(int32\) at <string>:{(number - 1) % 20 + 3}: \S+", line)
-    assert lines[44].startswith("  link for sm_90")
+    assert lines[42].startswith("  link for sm_90")
     assert len(lines) < 70
-
-
-def test_totals_by_class_count_code_once_and_only_what_is_known():
-    code = CodeReport("CUDA C++ source", "a.cu", 80, "1", compiled=CompiledCode("LTO-IR", 500, "2", "built", 0.5))
-    left = dataclasses.replace(code, name="b.cu", defines=("left",))
-    call = dataclasses.replace(many(1).builds[0].calls[0], type_name="A", returned=(code,), inlined=True)
-    calls = (call, call, dataclasses.replace(call, type_name="B", returned=(code, left), inlined=False))
-    unknown = dataclasses.replace(call, type_name="C", returned=(), inlined=None)
-    result = ResultReport("cubin", 9000, "3", functions=(FunctionReport("left", 64),))
-    build = dataclasses.replace(many(1).builds[0], calls=(*calls, unknown), result=result)
-    assert class_totals(build) == [
-        ClassTotal("B", 1, 1, 2, 1000, 64, 1.0),
-        ClassTotal("A", 2, 0, 1, 500, 0, 0.5),
-        ClassTotal("C", 1, None, 0, 0, 0, 0.0),
-    ]
 
 
 class Terminal(io.StringIO):

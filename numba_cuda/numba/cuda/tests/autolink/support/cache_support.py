@@ -7,19 +7,16 @@ import contextlib
 import itertools
 import os
 import signal
-import sys
 import threading
 import traceback
 import warnings
 
-import pytest
 from numba.cuda.cudadrv.external_code.cache.entry import CacheKey
 from numba.cuda.cudadrv.external_code.cache.remote_store import RemoteStore
 from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings, CacheWarning, RemoteSettings
 from numba.cuda.cudadrv.external_code.cache.store import CacheStore
 
 OURS = RemoteSettings("memory://cache", (b"the key of this site, 32 bytes..",), writes=True, wait=60.0)
-posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and file modes")
 
 
 def make_key(name="f.cu", kind="program", **parts):

@@ -106,9 +106,9 @@ class Type:
     @property
     def is_cut(self) -> bool | None:
         """Whether numbers in it are not aligned, so that CUDA's compiler loses bytes of it; None where that is not said
-        here: of structs with bit-fields that have packed ones in them, and of tuples with packed structs."""
+        here: of structs with bit-fields that have packed ones in them, and of what has tuples and packed structs."""
         packed = [each for each in self.parts if each.before.startswith("__")]
-        if packed and (self.has_bits or self.kind == "tuple"):
+        if packed and (self.has_bits or any(each.kind == "tuple" for each in self.parts)):
             return None
         return bool(packed) and not all(self.list_places()[0])
 
@@ -261,19 +261,19 @@ class Batch:
     def draw(cls, rng: random.Random, count: int, *, of_c: bool = False, with_std: bool = False) -> Batch:
         """Return a batch of *count* calls by name, or of functions *of_c*."""
         batch = cls(rng, with_std)
-        batch.draw_types(0 if with_std else 3)  # what a struct is costs runs of NVRTC
+        batch.draw_types(0 if with_std else 3, 2)  # what a record is costs runs of NVRTC
         draw = batch.draw_c_call if of_c else batch.draw_call
         batch.draws += (draw(number) for number in range(count))
         return batch
 
-    def draw_types(self, structs: int = 5) -> None:
+    def draw_types(self, records: int, others: int) -> None:
         for number in range(3):
             underlying = scalar(self.rng.choice(_INTEGERS[:8]))
             before = self.rng.choice(["enum", "enum class"])
             self.types.append(Type(f"E{number}", "enum", underlying.dtype, elements=(underlying,), before=before))
-        for number in range(structs):
+        for number in range(records):
             self.types.append(self._draw_struct(f"T{number}"))
-        for number in range(min(structs, 2)):
+        for number in range(others):
             self.types.append(self._draw_struct(f"L{number}"))
 
     def _draw_struct(self, name: str) -> Type:
@@ -287,7 +287,8 @@ class Batch:
             if with_bits and member.cxx in _INTEGERS and rng.random() < 0.7:
                 bits, shape = rng.randint(1, 8 * np.dtype(member.dtype).itemsize), ()
             members.append(Member(f"{name}_{number}", member, shape, bits))  # no two structs have one dtype
-        before = rng.choice(["", "", "", "", "alignas(32)", "__attribute__((packed))"])
+        packed = "" if self.with_std else "__attribute__((packed))"
+        before = rng.choice(["", "", "", "", "alignas(32)", packed])
         return Type(name, "struct", members=tuple(members), before=before)
 
     def draw_value_type(self, nested: bool = False) -> Type:
@@ -295,7 +296,7 @@ class Batch:
         rng = self.rng
         structs = [each for each in self.types if each.kind == "struct"]
         kinds = ["scalar"] * 5 + ["enum"] + ["struct"] * bool(structs) * (1 if nested else 3)
-        kinds += ["half"] * self.with_std + (["tuple"] * 2 if self.with_std and not nested else [])
+        kinds += ["half", "complex", "tuple", "tuple"] * self.with_std
         kind = rng.choice(kinds)
         if kind == "scalar":
             return scalar(rng.choice(list(SCALARS)))

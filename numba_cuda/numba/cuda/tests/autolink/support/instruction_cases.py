@@ -231,6 +231,27 @@ def _floats(type: str, width: int, raw: np.ndarray, count: int, generator: np.ra
     return np.select([chosen == 0, chosen == 1, chosen < 5], [bits[0], subnormal, bits[1]], raw)
 
 
+def _corners(type: str, count: int, generator: np.random.RandomState) -> list[np.ndarray]:
+    """Return two operands: both NaN, or factors and quotients that are about the least normal number; and a third that
+    is often zero."""
+    if type.endswith("x2"):
+        halves = (_corners(type[:-2], count, generator) for _ in range(2))
+        return [low | high << np.uint64(16) for low, high in zip(*halves, strict=True)]
+    mantissa, width = _MANTISSAS[type], width_of(type)
+    bias, ones = (1 << width - mantissa - 2) - 1, (1 << mantissa) - 1
+    exponent = generator.randint(1, bias, count)
+    sum_or_difference = np.where(generator.randint(0, 2, count), bias - exponent, exponent + bias - 1)
+    partner = np.clip(sum_or_difference + generator.randint(-1, 2, count), 1, 2 * bias)
+    is_nan, operands = generator.randint(0, 8, count) == 0, []
+    for exponents in (exponent, partner):
+        few, payload = generator.randint(0, 4, count), generator.randint(1, 1 << mantissa, count)
+        digits = np.where(is_nan, payload, np.where(generator.randint(0, 2, count), ones - few, few))
+        bits = np.where(is_nan, 2 * bias + 1, exponents) << mantissa | digits
+        operands.append((bits | generator.randint(0, 2, count) << width - 1).astype(np.uint64))
+    third = random_operand(type, count, generator)
+    return [*operands, np.where(is_nan | (generator.randint(0, 3, count) == 0), third, 0).astype(np.uint64)]
+
+
 def _bits(values: np.ndarray, type: str) -> np.ndarray:
     if type == "bf16":
         return (values.astype(np.float32).view(np.uint32) >> np.uint32(16)).astype(np.uint64)
@@ -243,6 +264,9 @@ def random_operands(case: Case, count: int) -> np.ndarray:
     """Return operands for *count* threads: an array of (threads, operands), the same for each call."""
     generator = np.random.RandomState(sum(case.form.encode()))  # whose numbers are the same with each NumPy
     columns = [random_operand(type, count, generator) for type in case.operands]
+    if len(columns) > 1 and case.operands[0] == case.operands[1] and case.operands[0].removesuffix("x2") in _MANTISSAS:
+        for column, corners in zip(columns, _corners(case.operands[0], count // 8, generator), strict=False):
+            column[: count // 8] = corners
     return np.stack(columns, 1) if columns else np.zeros((count, 1), np.uint64)
 
 

@@ -10,7 +10,7 @@ import signal
 import tempfile
 
 import pytest
-from cache_support import as_ordinary_user, cache_warnings, file_of, fork, fresh, make_key, not_built, posix_only, wait
+from cache_support import as_ordinary_user, cache_warnings, file_of, fork, fresh, make_key, not_built, wait
 from numba.cuda.cudadrv.external_code.cache.entry import DamagedEntryError, pack, unpack
 
 KEY = make_key("fft.cu")
@@ -103,7 +103,6 @@ def test_no_bit_of_an_entry_can_flip_unnoticed():
 # A directory that fails
 
 
-@posix_only
 @pytest.mark.parametrize("folder", [".", "entries", "tmp", "locks"])
 def test_a_read_only_directory_is_read_and_not_written(tmp_path, folder):
     root = tmp_path / "cache"
@@ -127,7 +126,6 @@ def test_a_read_only_directory_is_read_and_not_written(tmp_path, folder):
     as_ordinary_user(tmp_path, use)
 
 
-@posix_only
 def test_an_entry_that_cannot_be_read(tmp_path):
     root = tmp_path / "cache"
     fresh(root).put(KEY, CODE)
@@ -143,7 +141,6 @@ def test_an_entry_that_cannot_be_read(tmp_path):
     as_ordinary_user(tmp_path, use)
 
 
-@posix_only
 def test_a_directory_that_cannot_be_made(tmp_path):
     def use():
         tmp_path.chmod(0o500)
@@ -279,7 +276,6 @@ class _HalfWriter:
         kill_me()
 
 
-@posix_only
 @pytest.mark.parametrize("there", [False, True], ids=["new", "replacing"])
 @pytest.mark.parametrize("stage", STAGES, ids=" ".join(["%s", "%s", "%d"]).__mod__)
 def test_killed_at_each_stage_of_a_write(tmp_path, stage, there):
@@ -313,7 +309,6 @@ def test_killed_at_each_stage_of_a_write(tmp_path, stage, there):
 # What someone else could have written
 
 
-@posix_only
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o777, 0o1777], ids=oct)
 @pytest.mark.parametrize("folder", [".", "entries", "tmp"])
 def test_a_directory_that_others_can_write_to_is_refused(tmp_path, folder, mode):
@@ -334,7 +329,6 @@ def test_a_directory_that_others_can_write_to_is_refused(tmp_path, folder, mode)
     assert fresh(root).get(OTHER) is None
 
 
-@posix_only
 @pytest.mark.parametrize("place", ["root", "entries", "folder", "entry"])
 def test_what_others_can_write_to_while_running_is_refused(tmp_path, place):
     root = tmp_path / "cache"
@@ -353,7 +347,6 @@ def test_what_others_can_write_to_while_running_is_refused(tmp_path, place):
         assert fresh(root).fetch(KEY, lambda: CODE).origin == ("disk" if place == "entry" else "built")
 
 
-@posix_only
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
 @pytest.mark.parametrize("place", ["root", "entries", "folder", "entry"])
 def test_what_belongs_to_someone_else_is_refused(tmp_path, place):
@@ -369,7 +362,6 @@ def test_what_belongs_to_someone_else_is_refused(tmp_path, place):
     assert f"does not use {owned} of its cache: it belongs to user 12345, who could put code there" in warned[0]
 
 
-@posix_only
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become someone else")
 def test_what_belongs_to_root_is_used(tmp_path):
     root = tmp_path / "cache"
@@ -398,7 +390,6 @@ def test_what_belongs_to_root_is_used(tmp_path):
     assert wait(fork(unprivileged)) == 0
 
 
-@posix_only
 @pytest.mark.parametrize("umask", [0o000, 0o002, 0o022, 0o077], ids=oct)
 def test_directories_and_entries_are_private_under_any_umask(tmp_path, umask):
     root = tmp_path / "some" / "cache"

@@ -15,7 +15,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from cache_support import OURS, SharedFiles, cache_warnings, machines, make_key, not_built, posix_only, wait_for
+from cache_support import OURS, SharedFiles, cache_warnings, machines, make_key, not_built, wait_for
 from numba.cuda.autolink import cache
 from numba.cuda.cudadrv.external_code.cache import remote_store
 from numba.cuda.cudadrv.external_code.cache.entry import pack
@@ -302,7 +302,6 @@ class TestSettings:
         found = RemoteSettings.from_environment({**ADDRESS, "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY": text})
         assert found.keys == (KEY, *FOREIGN)
 
-    @posix_only
     @pytest.mark.parametrize("mode", [0o604, 0o602, 0o640, 0o620])
     def test_a_key_file_that_others_may_read_or_write_is_refused(self, tmp_path, mode):
         path = tmp_path / "key"
@@ -442,7 +441,6 @@ class TestFolder:
         left = {".numba-cuda-autolink-1", "mine.tmp", name_of(make_key())}
         assert {path.name for path in shared.iterdir()} == left
 
-    @posix_only
     def test_a_forked_child_has_a_store_of_its_own(self, store):
         first = store("one")
         first.put(make_key(), b"code")

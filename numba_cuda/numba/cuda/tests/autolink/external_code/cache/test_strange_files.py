@@ -8,15 +8,13 @@ import time
 from pathlib import Path
 
 import pytest
-from cache_support import cache_warnings, file_of, fresh, make_key, not_built, posix_only, wait_for
-from numba.cuda.cudadrv.external_code.cache.build_locks import FileLock
+from cache_support import cache_warnings, file_of, fresh, make_key, not_built, wait_for
 from numba.cuda.cudadrv.external_code.cache.disk import FAILED_SOURCES, MISMATCHES
 from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, reset_store
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 
 KEY, OTHER = make_key("f.cu"), make_key("g.cu")
 CODE = b"some code"
-pytestmark = posix_only
 
 
 def to_pipe(path):
@@ -114,14 +112,6 @@ def test_a_source_s_name_that_is_no_file(tmp_path, monkeypatch, strange):
         assert path is not None and path.startswith(str(tmp_path / "cache"))
 
     wait_for(use)
-
-
-def test_a_lock_is_a_file(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    os.symlink("/dev/null", tmp_path / "link")
-    for name in "pipe", "link":
-        with pytest.raises(OSError):
-            FileLock.try_lock(str(tmp_path / name))
 
 
 def test_one_entry_above_the_cap_does_not_evict_the_rest(tmp_path):

@@ -144,7 +144,7 @@ class TestLinks:
         assert linked.inputs[0].input.name == "Calls.bc"
 
     def test_an_object_that_returns_it_is_linkable(self):
-        check_linkable(twice(), int32, other_process=False)
+        check_linkable(twice(), int32)
 
     def test_the_report_shows_it_and_what_it_defines(self):
         report = autolink.report(kernel_of(twice()), "void(int32[::1])", cc=(9, 0))

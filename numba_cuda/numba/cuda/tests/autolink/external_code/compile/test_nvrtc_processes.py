@@ -320,7 +320,13 @@ def test_headers_are_precompiled_after_the_first_compile_and_give_the_same_bytes
     assert programs.compiled(third, TARGET).code == plain_code(third)
     with pytest.raises(CompileError, match=r'their.cu\(8\): error: identifier "nothing" is undefined'):
         programs.compiled(source_of(headers, "nothing", '#line 7 "their.cu"\n#include <big.h>\n'), TARGET)
-    assert uses == [False, True, True, True]
+    quoted = dataclasses.replace(
+        unit_of("#include <big.h>\nnothing;\n", include_paths=[headers.parent]), name='say("no")'
+    )
+    with pytest.raises(CompileError) as caught:
+        compile_unit(quoted)
+    assert "precompiled header" not in caught.value.log and 'say("no")(2): error' in caught.value.log
+    assert uses == [False, True, True, True, True]
     folder = processes.kept.folder
     monkeypatch.setenv(precompiled_headers.VARIABLE, "0")
     programs.compiled(source_of(headers, "4", "#define OTHER\n#include <big.h>\n"), TARGET)

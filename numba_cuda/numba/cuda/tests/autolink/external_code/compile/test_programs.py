@@ -8,7 +8,6 @@ import dataclasses
 import json
 import multiprocessing
 import os
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -555,7 +554,6 @@ def test_the_first_failure_stops_what_is_queued_and_all_failures_so_far_are_told
 
 
 @pytest.mark.counted
-@pytest.mark.skipif(sys.platform == "win32", reason="it forks")
 @pytest.mark.parametrize("what", ["programs", "names"])
 def test_a_program_that_eight_processes_want_at_once_is_compiled_once(tree, monkeypatch, what):
     runs, everyone = tree.folder / "runs", multiprocessing.get_context("fork").Barrier(8)

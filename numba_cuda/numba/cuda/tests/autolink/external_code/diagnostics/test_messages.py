@@ -53,7 +53,7 @@ LARGE = (HOSTILE + "\n") * 1_000_000 + "x" * 1_000_000  # 24 MB
         BuildManyError(["job"], [ValueError(LARGE)]),
         RuntimeError(safe_text(ValueError(LARGE))),
         *[cls(LARGE) for cls in (autolink.CABIError, autolink.LinkInputError, autolink.PrebuiltError)],
-        *[cls(LARGE) for cls in (autolink.TrialError, EntryFileError, JobListError, FormatError, KernelFileError)],
+        *[cls(LARGE) for cls in (EntryFileError, JobListError, FormatError, KernelFileError)],
         *[cls(LARGE) for cls in (ArgumentError, DriverError, EmulationError, PTXSyntaxError, UnsupportedInstruction)],
         autolink.HookError(None, (), LARGE),
     ],

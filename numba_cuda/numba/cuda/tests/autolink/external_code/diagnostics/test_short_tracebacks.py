@@ -6,6 +6,7 @@ import re
 
 import pytest
 from kernel_cache_support import run_warm
+from numba import cuda
 
 from numba_cuda_autolink.short_tracebacks import VARIABLE, short_traceback, warn_user
 
@@ -30,6 +31,36 @@ def kernel(x):
     x[0] = scaled(x[1])
 
 autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+"""
+
+EMULATED = """
+import sys, traceback, warnings
+import numpy as np
+from numba import cuda
+from numba.cuda import autolink
+@cuda.jit
+def kernel(x):
+    x[cuda.grid(1)] = 1
+x = np.zeros(10, np.float32)
+build = autolink.build
+warnings.simplefilter("ignore")
+launched = kernel if "launch" in sys.argv else build(kernel, "void(float32[::1])", cc=(9, 0)).emulate
+try:
+    launched[1, 64](x)
+except Exception:
+    traceback.print_exc()
+"""
+WARNED = """
+import numpy as np
+from numba import cuda
+from numba.cuda import autolink
+lib = autolink.cxx("__device__ float f(float x) { int unused; return x; }")
+@cuda.jit
+def kernel(x):
+    x[0] = lib.f(x[1])
+linked = autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+linked.report
+linked.emulate[1, 1](np.zeros(2, np.float32))
 """
 
 
@@ -121,6 +152,45 @@ def test_plain_numba_errors_begin_with_the_diagnosis_and_the_place(tmp_path, run
     assert len(others) == 1 and f"{VARIABLE}=full" in others[0]
 
 
+@pytest.mark.parametrize("front_end", ["numba", "numba_cuda_mlir"])
+@pytest.mark.parametrize(
+    ("statement", "diagnosis", "remedy"),
+    [
+        ("x[cuda.thredIdx.x] = 1", "has no attribute 'thredIdx'; did you mean threadIdx?", ""),
+        ("cuda.atomic.add(x, 0)", "ValueError: a call takes 3 arguments here, got 2", ""),
+        ("x[0] = abs", "Error: ", ""),
+        ("x[0] = x.sise", "of type array(float32, 1d, C); did you mean size?", ""),
+        ("x[0] = nowhere(x)", "TypingError: NameError: name 'nowhere' is not defined", ""),
+        ("return x[0]", "No conversion from float32 to none for", "write the result to an array"),
+        (
+            "x[x[0]] = 1",
+            "TypingError: Unsupported array index type float32 in [float32]",
+            "convert the index with int(",
+        ),
+        ("y = []; y.append(x[0])", "Unknown attribute 'append' of type list(", "kernels have no lists"),
+        ("x[0] = (1, 2.0)[cuda.grid(1)]", "TypingError: No implementation of getitem(Tuple(", "as a constant"),
+        (
+            "x[0] = plain(x[0])",
+            "name 'plain': Cannot determine Numba type of <class 'function'>",
+            "cuda.jit(device=True)",
+        ),
+        ("cuda.shared.array(32, 'float33')", "TypingError: No implementation of array(", "such as np.float32"),
+    ],
+)
+def test_a_plain_mistake_is_a_diagnosis_a_place_and_a_remedy(tmp_path, run, front_end, statement, diagnosis, remedy):
+    script = tmp_path / "plain.py"
+    script.write_text(
+        SCRIPT.replace("from numba import cuda", f"from {front_end} import cuda")
+        .replace("def kernel", "def plain(x): return x\n\n@cuda.jit\ndef kernel")
+        .replace("x[0] = scaled(x[1])", statement)
+    )
+    text = run(script)
+    assert len(text.splitlines()) <= 12
+    assert diagnosis in text
+    assert f"\n  at: {script}:22" in text and f"\n      {statement}\n      " in text
+    assert not remedy or re.search(rf"\n  what to do: .*{re.escape(remedy)}", text)
+
+
 def test_plain_numba_errors_about_memory_say_what_to_do(tmp_path, run):
     script = tmp_path / "plain.py"
     script.write_text(SCRIPT.replace("x[0] = scaled(x[1])", "y = x * 2\n    x[0] = y[1]"))
@@ -142,6 +212,33 @@ def test_a_refused_launch_of_a_finished_kernel_shows_the_users_line_alone(tmp_pa
     text = run(script)
     assert re.findall('File "(/.*)"', text) == [str(script)]
     assert "LaunchError: kernel cannot be launched with block 2048\n" in text
+
+
+def test_a_handled_error_of_an_emulated_launch_has_one_frame_of_the_compiler(tmp_path, run):
+    script = tmp_path / "launch.py"
+    script.write_text(EMULATED)
+    text = run(script)
+    assert re.findall('File "(.*)"', text)[0::2] == [str(script)]
+    assert f"  at: {script}:8\n      x[cuda.grid(1)] = 1\n      ^^^^^" in text
+    code = "import sys; from numba.cuda import autolink\nwith autolink.emulated():\n"
+    text = run("-c", f"{code}    exec(compile(open(sys.argv[1]).read(), sys.argv[1], 'exec'))", script, "launch")
+    assert re.findall('File "(.*)"', text)[0::2] == [str(script)]
+    assert f"  at: {script}:8\n" in text
+
+
+@pytest.mark.skipif(cuda.is_available(), reason="there is a GPU")
+def test_a_launch_without_a_gpu_says_what_runs_without_one(tmp_path, run):
+    script = tmp_path / "launch.py"
+    script.write_text(EMULATED.replace("traceback.print_exc()", "raise"))
+    text = run(script, "launch")
+    assert f"  at: {script}:14\n      launched[1, 64](x)\n      ^^^^" in text
+    assert "what to do: set NUMBA_CUDA_AUTOLINK_EMULATE=1" in text and len(text.splitlines()) <= 11
+
+
+def test_what_is_read_of_a_build_does_not_repeat_its_warnings(tmp_path, run):
+    script = tmp_path / "warned.py"
+    script.write_text(WARNED)
+    assert run(script).count("was declared but never referenced") == 1
 
 
 def test_plain_numba_errors_in_device_functions_name_the_calls(tmp_path, run):

@@ -9,7 +9,6 @@ from cuda.core import ObjectCode
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.core.errors import TypingError
-from numba.cuda.cudadrv.driver import LinkerError
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
 
 needs_nvcc = pytest.mark.skipif(not have_nvcc(), reason="nvcc makes fatbins, objects and archives, and is not here")
@@ -164,40 +163,3 @@ def test_what_cannot_be_linked_is_refused_at_the_call(answer, message, hint, tmp
     assert "__numba_cuda_link__ returned what cannot be linked" in text
     assert f"{__file__}:" in text
     assert "x[0] = first(x[1])" in text
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "lto"),
-    [
-        ("source", "source", True),
-        ("source", "ltoir", False),
-        ("source", "cubin", True),
-        ("ltoir", "ltoir", True),
-        ("ptx", "ptx", False),
-    ],
-)
-def test_a_symbol_defined_twice_is_named_with_both_calls(first, second, lto):
-    def code(kind, symbol, amount):
-        helper = f'extern "C" __device__ __noinline__ int helper(int x) {{ return x + {amount}; }}\n'
-        return LINKABLE[kind](code_of_kind(kind, helper + adder(symbol, f"helper({amount})")))
-
-    one, two = Linked("one", code(first, "one", 1)), Linked("two", code(second, "two", 2))
-    with pytest.raises(LinkerError) as caught:
-        build(kernel_calling(one.function, two.function), lto=lto)
-    text = str(caught.value)
-    assert "'helper' is defined twice" in text
-    assert text.count(f"called at {__file__}:") == 2
-    assert "different names" in text and ("unit='a name'" in text) == (first == second == "source")
-
-
-def test_one_symbol_called_with_two_prototypes_names_both_calls():
-    """The linker does not notice, and the callee reads what its caller did not write."""
-    functions = Linked("ambiguous").function, cuda.declare_device("ambiguous", "float32(float64)")
-    one, other = ((lambda called: cuda.jit(device=True)(lambda x: called(x)))(each) for each in functions)
-    with pytest.raises(LinkerError) as caught:
-        build(kernel_calling(one, other))
-    text = str(caught.value)
-    assert "'ambiguous' is called with different prototypes" in text
-    assert "the call with (int32) at" in text
-    assert "the call with (float64) at" in text
-    assert "give each prototype a symbol of its own" in text

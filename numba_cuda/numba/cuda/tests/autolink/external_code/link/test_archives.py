@@ -124,7 +124,7 @@ def test_a_missing_function_of_the_user_whose_name_resembles_its_functions():
 
 
 def test_objects_that_use_the_device_runtime_are_linkable():
-    check_linkable(fill, "int32[::1]", "int32", lto=True, other_process=False)
+    check_linkable(fill, "int32[::1]", "int32", lto=True)
 
 
 @pytest.mark.thorough

@@ -7,13 +7,9 @@ from pathlib import Path
 import pytest
 from autolink_support import adder, compiled
 from numba import cuda
-from numba.cuda import autolink
-from numba.cuda.cudadrv.external_code.explain.link_log import try_link
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
 from numba.cuda.cudadrv.external_code.link import nvjitlink, nvjitlink_child
 from numba.cuda.cudadrv.external_code.link.nvjitlink import Outcome, TrialError, run_trials
-
-TARGET = autolink.Target((9, 0), lto=True)
 
 
 def item(kind, code, name="code"):
@@ -34,60 +30,26 @@ def faulty_child(monkeypatch, tmp_path):
     return replace
 
 
-def test_a_link_that_succeeds():
-    trial = try_link([item("cubin", compiled(adder("f"), "cubin"))], TARGET)
-    assert trial.ok
-    assert trial.signal is None
-    assert trial.culprit is None
-
-
-def test_source_is_compiled_first():
-    trial = try_link([from_item(cuda.CUSource(adder("f")))], TARGET)
-    assert trial.ok
-
-
-def test_the_input_that_the_linker_rejects_is_named():
-    sound = item("LTO-IR", compiled(adder("f"), "ltoir"), "sound")
-    bad = item("LTO-IR", compiled(adder("g"), "ltoir")[:-200], "bad")
-    trial = try_link([sound, bad], TARGET)
-    assert not trial.ok
-    assert trial.culprit is bad
-    assert trial.signal is None
-    assert "the LTO-IR 'bad' is at fault" in trial.message
-    assert trial.log
-
-
-def test_a_crash_is_survived_and_its_signal_and_input_are_named(faulty_child):
-    """The linker is made to crash on one input, as it does on some damage that differs between its versions."""
-    faulty_child("if name == 'bad': __import__('os').abort()")
-    sound = item("cubin", compiled(adder("f"), "cubin"), "sound")
-    bad = item("cubin", compiled(adder("g"), "cubin"), "bad")
-    trial = try_link([sound, bad, sound], TARGET)
-    assert not trial.ok
-    assert trial.culprit is bad
-    if sys.platform != "win32":
-        assert trial.signal == "SIGABRT"
-    assert "it crashes nvJitLink" in trial.message
+def tried(*items, timeout=None):
+    (outcome,) = run_trials(items, [range(len(items))], "sm_90", timeout)
+    return outcome
 
 
 def test_a_link_that_hangs_is_ended(faulty_child):
     faulty_child("__import__('time').sleep(60)")
-    trial = try_link([item("cubin", compiled(adder("f"), "cubin"))], TARGET, timeout=1)
-    assert not trial.ok
-    assert "no answer within 1 s" in trial.message
+    outcome = tried(item("cubin", compiled(adder("f"), "cubin")), timeout=1)
+    assert (outcome.ok, outcome.crash) == (False, "no answer within 1 s")
 
 
 def test_without_a_child_process_nothing_is_tried(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with pytest.raises(TrialError, match="no child process can be started"):
-        try_link([item("cubin", compiled(adder("f"), "cubin"))], TARGET)
+        tried(item("cubin", compiled(adder("f"), "cubin")))
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
 def test_a_real_time_signal_is_a_crash_too(faulty_child):
     faulty_child("__import__('os').kill(__import__('os').getpid(), 40)")
-    trial = try_link([item("cubin", compiled(adder("f"), "cubin"))], TARGET)
-    assert trial.signal == "signal 40"
+    assert tried(item("cubin", compiled(adder("f"), "cubin"))).crash == "signal 40"
 
 
 def test_what_is_printed_belongs_to_its_own_link(faulty_child, capfd):
@@ -113,7 +75,7 @@ def test_without_nvjitlink_nothing_is_tried(monkeypatch, tmp_path):
     (tmp_path / "child.py").write_text(text.replace("nvjitlink.version()", "raise RuntimeError('no such library')"))
     monkeypatch.setattr(nvjitlink_child, "__file__", str(tmp_path / "child.py"))
     with pytest.raises(TrialError, match="no such library"):
-        try_link([item("cubin", compiled(adder("f"), "cubin"))], TARGET)
+        tried(item("cubin", compiled(adder("f"), "cubin")))
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")

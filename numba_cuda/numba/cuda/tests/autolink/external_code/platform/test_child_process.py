@@ -21,8 +21,6 @@ from numba.cuda.cudadrv.external_code.platform.child_process import (
     RequestError,
 )
 
-POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals and file descriptors are POSIX's")
-
 
 @pytest.fixture
 def script(tmp_path):
@@ -165,7 +163,6 @@ def test_an_exception_is_raised_here_and_the_child_survives(script):
         assert child.request({}).content == pid
 
 
-@POSIX
 @pytest.mark.parametrize(
     "body, how",
     [
@@ -197,7 +194,6 @@ def test_a_script_that_cannot_be_loaded_is_shown(tmp_path):
     assert "No module named 'not_to_be_found'" in error.printed
 
 
-@POSIX
 def test_a_child_that_hangs_is_killed_with_all_that_it_started(script, tmp_path):
     started = tmp_path / "started"
     path = script(
@@ -214,14 +210,12 @@ def test_a_child_that_hangs_is_killed_with_all_that_it_started(script, tmp_path)
     wait_until(lambda: not is_running(int(started.read_text())))
 
 
-@POSIX
 def test_a_child_that_does_not_read_is_killed_too(script):
     path = script("import signal, time\nos.kill(os.getpid(), signal.SIGSTOP)")
     with ChildProcess(path) as child, pytest.raises(ChildEndedError, match="no answer within 1 s"):
         child.request({}, [bytes(1 << 20)], timeout=1)
 
 
-@POSIX
 @pytest.mark.parametrize("held", [False, True], ids=["", "while a fork of the parent has the pipe"])
 def test_a_child_ends_with_its_parent_however_that_ends(script, tmp_path, held):
     """It is killed with all that it started, whatever it is doing."""
@@ -289,9 +283,8 @@ def test_a_closed_child_is_gone(script):
     with ChildProcess(path) as child:
         pid = child.request({}).content["pid"]
     child.close()
-    if sys.platform != "win32":
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
 
 
 @pytest.mark.parametrize(
@@ -339,7 +332,6 @@ def test_signals_are_named_or_numbered():
     assert child_process._how_it_ended(-63) == "signal 63"
 
 
-@POSIX
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_a_fork_leaves_a_child_to_its_parent_with_its_folder_and_what_is_unwritten(script):
     with ChildProcess(script("return content, []"), has_folder=True) as child:

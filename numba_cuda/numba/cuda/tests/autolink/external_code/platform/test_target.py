@@ -135,5 +135,5 @@ def test_everything_that_takes_a_compute_capability_takes_every_spelling(given):
     built = autolink.build(kernel, "void(int32[::1])", cc=given)
     assert (built.cc, type(built.cc)) == ((9, 0), ComputeCapability)
     assert autolink.report(kernel, "void(int32[::1])", cc=[given]).builds[0].arch == "sm_90"
-    assert autolink.testing.check_linkable(called, "int32", cc=given, lto=True, other_process=False)
+    assert autolink.testing.check_linkable(called, "int32", cc=given, lto=True)
     assert [link_input.name for link_input in autolink.testing.ask(called, "int32", cc=given)] == ["ExternFunction.cu"]

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What errors of NVRTC mean for the arguments of a call, and what to do."""
+
+from __future__ import annotations
+
+import re
+
+from numba.cuda.cudadrv.external_code.compile import nvrtc_log
+
+_STRIDED = re.compile(r'from "cuda::std::.*mdspan<.*layout_stride.*" to "(?P<pointer>[^"]*\*(?: ?const)?)"')
+_NOT_WRITTEN = re.compile(
+    r'a reference of type "(?P<type>[\w ]+?) &" \(not const-qualified\) cannot be initialized'
+    r' with a value of type "(?P<given>[\w ]+)"'
+)
+_NOT_AN_ENUMERATOR = re.compile(
+    r'of type "(?:bool|float|double|(?:(?:un)?signed )?(?:char|short|int|long|long long))"'
+    r' is incompatible with parameter of type "(?P<type>[A-Za-z_][\w:]*)"'
+)
+_BY_VALUE = re.compile(r"nca::nca_place<(?P<type>[^\"]*)>\"")
+_TUPLE = re.compile(r'(?:from|class) "(?:const )?cuda::std::tuple<.*>" (?:to "(?P<type>[^"]*)"|has no member)')
+_VALUE_OF_STRUCT = re.compile(r'of type "(?P<type>[\w:]+) &" .* with a value of type "const record"')
+_POINTED = re.compile(
+    r'of type "(?P<type>[\w ]*(?P<kind>\(&\)|\(\*\)(?=\[)|\* ?(?:const ?)?\*)[^"]*)"'
+    r'[^"]*(?:with a value of type "[^"]*\*")?$'
+)
+_READ_ONLY = re.compile(r'of type "const (?P<type>[\w ]+\*)" is incompatible with parameter of type "(?P=type)"')
+_READ_ONLY_STRUCT = re.compile(
+    r'qualifiers dropped in binding reference .* to initializer of type "(?P<type>const [\w:]+)"'
+)
+_OTHER_STRUCT = re.compile(
+    r'"(?:const )?record(?: \*)?" (?:is incompatible with parameter of type|to) "(?:const )?(?P<type>[\w:]+)[^<"]*"'
+)
+_NOT_A_TEMPLATE = re.compile(
+    r'from "const (?:nca_python_\w+|function (?P<name>.*))" to "(?P<type>[^"]*)"'
+    r'|type "(?P<reference>[^"]*&\)[^"]*)" .* of type "const (?:nca_python_\w+|function (?P<referred>.*))"'
+)
+_NUMPY_TYPES = {
+    "bool": "np.bool_",
+    "signed char": "np.int8",
+    "char": "np.int8",
+    "unsigned char": "np.uint8",
+    "short": "np.int16",
+    "unsigned short": "np.uint16",
+    "int": "np.int32",
+    "unsigned int": "np.uint32",
+    "long": "np.int64",
+    "unsigned long": "np.uint64",
+    "long long": "np.int64",
+    "unsigned long long": "np.uint64",
+    "float": "np.float32",
+    "double": "np.float64",
+    "cuda::std::complex<float>": "np.complex64",
+    "cuda::std::complex<double>": "np.complex128",
+    "__half": "np.float16",
+}
+_OTHER_POINTER = re.compile(
+    r'argument of type "(?P<given>[^"]*?)(?P<is_pointer> \*)?" is .* of type "(?P<type>(?:const )?(?P<element>.*) \*)"'
+)
+_OF_LIBRARY = re.compile(
+    r'(?:constructor|conversion) exists to convert from "(?P<given>.*)" to'
+    r' "cuda::(?:std::\w*span<(?:const )?(?P<element>.*?),)?'
+)
+
+
+def explain_error(text: str) -> tuple[str, str]:
+    """Return what an error of a call with this *text* means, and what to do; empty where that is not known."""
+    if found := _STRIDED.search(text):
+        diagnosis = f"a strided array cannot be passed as {found['pointer']}: C++ reads contiguous memory"
+        return diagnosis, "pass a contiguous array, or a copy of the elements; or let C++ take a cuda::std::mdspan"
+    if found := _BY_VALUE.search(text):
+        diagnosis = (
+            f"{found['type']} has packed members, of which CUDA's compiler loses bytes where it is passed by value"
+        )
+        return diagnosis, f"let C++ take a reference to it: const {found['type'].removeprefix('const ')}&"
+    if found := _TUPLE.search(text):
+        diagnosis = (
+            f"a tuple cannot be passed as {found['type']}" if found["type"] else "C++ gets a tuple, a cuda::std::tuple"
+        )
+        return diagnosis, "let C++ take a tuple or its elements; or let a lambda, lib.expr(...), make what it takes"
+    if "uninitialized const or reference member" in text:
+        diagnosis = "a struct with const or reference members cannot be made of what Python has of it"
+        return diagnosis, "let a lambda, lib.expr(...), make it of its members"
+    if found := _VALUE_OF_STRUCT.search(text):
+        return text, f"pass an element of an array of lib.record({found['type']!r}), to which C++ can write"
+    if text.startswith("an rvalue reference cannot be bound to an lvalue"):
+        return text, "let C++ take a value or a const reference: the arguments are variables"
+    if found := _POINTED.search(text):
+        cast = f"reinterpret_cast<{found['type']}>({'*p' if '&' in found['kind'] else 'p'})"
+        passed = cast if found["kind"][0] == "(" else "&p"
+        return text, f"let a lambda make it of a pointer: lib.expr('[](auto* p) {{ return f({passed}); }}')"
+    if found := _NOT_A_TEMPLATE.search(text):
+        name = found["name"] or found["referred"]
+        what = f"the function {name}" if name else "a Python function"
+        diagnosis = f"{what} cannot be passed as {found['type'] or found['reference']}, but as a template parameter"
+        return diagnosis, "let C++ take any function object: template <class F> ... (F f)"
+    if (found := _NOT_WRITTEN.search(text)) and found["type"] in _NUMPY_TYPES:
+        name = _NUMPY_TYPES[found["type"]]
+        given = _NUMPY_TYPES.get(found["given"], found["given"]).removeprefix("np.")
+        diagnosis = f"C++ writes to an argument of type {given} as {found['type']}&"
+        return diagnosis, f"give the variable the type that C++ declares: {name}(...), such as n = {name}(0)"
+    if found := _READ_ONLY.search(text):
+        return text, f"pass an array that is not read-only; or, where C++ only reads it, take a const {found['type']}"
+    if found := _READ_ONLY_STRUCT.search(text):
+        remedy = (
+            f"pass an element of an array that is not read-only; or, where C++ only reads it, take a {found['type']}&"
+        )
+        return text, remedy
+    if found := _OTHER_STRUCT.search(text):
+        return text, f"make the records with the dtype that lib.record({found['type']!r}) returns"
+    if found := _OTHER_POINTER.search(text):
+        return text, _find_other_pointer(found)
+    if found := _OF_LIBRARY.search(text):
+        if (element := _NUMPY_TYPES.get(found["element"] or "")) and found["given"] != f"{found['element']} *":
+            return text, f"pass an array of {element}"
+        parameter = "auto* x" if found["given"].endswith("*") else "auto x"
+        return text, f"let a lambda make it: lib.expr('[]({parameter}) {{ return f(T{{x, ...}}); }}'), of that type T"
+    if found := _NOT_AN_ENUMERATOR.search(text):
+        return text, f"make a number an enumerator in the kernel: lib[{found['type']!r}](...)"
+    return text, nvrtc_log.instead_of_host_type(text)
+
+
+def _find_other_pointer(found: re.Match[str]) -> str:
+    """Return what to do for an argument of another type than a pointer's."""
+    if found["given"] in ("void", "const void"):  # what pointers to structs are in Python
+        return (
+            f"let a lambda give it its type: lib.expr('[](auto* p) {{ return f(static_cast<{found['type']}>(p)); }}')"
+        )
+    if not found["is_pointer"]:
+        return "pass an array, or one element of it as a slice, x[i : i + 1]"
+    if found["given"] == "const char":
+        return "let C++ take a const char*"
+    if element := _NUMPY_TYPES.get(found["element"]):
+        return f"pass an array of {element}"
+    if "<" not in found["element"]:
+        return f"pass an array of lib.record({found['element']!r})"
+    return f"let a lambda cast it: lib.expr('[](auto* p) {{ return f(reinterpret_cast<{found['type']}>(p)); }}')"
