@@ -153,7 +153,7 @@ class Lookups:
             why = f"it is {kind}, expected a regular file"
         elif stat.S_ISREG(status.st_mode) and status.st_size > _LARGEST:
             why = f"it has more than {_LARGEST} bytes"
-        self.refused = self.refused or (why and f"{os.fsdecode(path)}: {why}")
+        self.refused = self.refused or (why and f"{os.fsdecode(os.path.join(self._folder, path))}: {why}")
         return bool(why)
 
     def _note_opened(self, path: bytes, descriptor: int | None) -> None:
@@ -219,7 +219,7 @@ class Lookups:
         if not any(path == source or path.endswith(b"/" + source) for path in self._noted):
             where, why = NVRTC, "it did not look for the source, as far as its calls show"
         headers: dict[str, Text] = {}
-        absent: list[str] = []
+        absent: dict[str, None] = {}
         for path, noted in list(self._noted.items()):
             if path in self._others or (noted is None and (noted := self._look_again(path)) is None):
                 continue
@@ -227,7 +227,7 @@ class Lookups:
             if isinstance(noted, Text):
                 headers[whole] = noted
             else:
-                absent.append(whole)
+                absent[whole] = None
         given = b"\n".join((code, *(os.fsencode(each) for each in options)))
         timed = ["the source"] if _has_clock(given) else []
         timed += [path for path, text in headers.items() if text.has_clock]
@@ -235,7 +235,7 @@ class Lookups:
             where, why = timed[0], "it uses the time of the compile"
         return {
             "headers": [(path, text.state, text.sha256) for path, text in headers.items()],
-            "absent": absent,
+            "absent": list(absent),
             "unknown": (where, why) if why else None,
         }
 
