@@ -36,6 +36,7 @@ _REASON = re.compile(
 )
 _LITERAL_OR_PLAIN = re.compile(r"Literal\[\w+\]\(.*?\)|unicode_type|int64")  # Numba tries both
 _SIGNATURE = re.compile(r"^ *\* (\(.*\) -> .*)$", re.MULTILINE)
+_DEFINED_AT = re.compile(r"(?: for '\$[^\n']*')?, defined at (?:None|[^\n]* \(\d+\))$", re.MULTILINE)
 _RAISED_IN_COMPILER = re.compile(r"\n *raised from [^\n]*[/\\](?:numba|numba_cuda|numba_cuda_mlir)[/\\][^\n]*")
 _ALLOCATES = re.compile(r"NRT required.*|Only accept returning of array passed into the function.*")
 _OF_COMPILER = re.compile(r".*[/\\](?:numba|numba_cuda|numba_cuda_mlir)[/\\](?!.*[/\\]tests[/\\])")
@@ -57,7 +58,7 @@ def placed(text: str, function: str = "") -> str:
     steps = _STEPS.match(text)
     message, *_ = _PLACES.split(text[steps.end() :] if steps else text)
     length = len(message)
-    message = _RAISED_IN_COMPILER.sub("", message)
+    message = _DEFINED_AT.sub("", _RAISED_IN_COMPILER.sub("", message))
     places = _PLACE.finditer(text, length)
     found = next((each for each in places if not _OF_COMPILER.match(each["file"] or each["path"])), None)
     if no_overload := _NO_OVERLOAD.match(message):

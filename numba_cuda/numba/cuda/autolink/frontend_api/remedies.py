@@ -28,7 +28,7 @@ _REMEDIES = {
         r".*(?:\bDictType\[|\b(?:reflected )?[lL]ist(?:Type\[|\()|\bset\()": (
             "kernels have no lists, dictionaries and sets: make an array, with cuda.local.array or before the kernel"
         ),
-        r"No conversion from .* to none for '\$\d+return_value": "write the result to an array: kernels return nothing",
+        r"No conversion from .* to none$": "write the result to an array: kernels return nothing",
         r"Cannot unify ": "give the variable one type on all paths, or use a variable for each",
         r"cannot type infer runaway recursion": "let the function return on one path before it calls itself",
         r"Cannot modify readonly array": "pass an array that can be written to: kernels read global ones as constants",

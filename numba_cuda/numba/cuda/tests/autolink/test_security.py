@@ -89,7 +89,7 @@ SENTENCES = {
         f"{NVRTC}::test_an_ending_interpreter_and_one_that_cannot_start_children_compile_in_this_process",
         f"{CRASHES}::test_where_no_process_can_be_started_it_is_linked_in_this_one",
     ),
-    "Opening a file of finished kernels executes nothing: it is bytes and JSON, checksummed and checked.": (
+    "Opening a file of finished kernels executes nothing: it is bytes and JSON, with checksums.": (
         "finished_kernels/test_kernel_file.py::test_random_bytes_and_bits_are_an_error_or_change_nothing",
         "finished_kernels/test_kernel_file.py::test_a_damaged_file_is_an_error",
         "finished_kernels/test_kernel_file.py::test_opening_a_file_imports_and_unpickles_nothing",

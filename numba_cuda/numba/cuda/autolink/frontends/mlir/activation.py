@@ -21,6 +21,7 @@ from numba_cuda_mlir.numba_cuda.core.errors import LoweringError, NumbaError, Ty
 
 from numba_cuda_autolink.emulated_driver import activation as emulation
 from numba_cuda_autolink.short_tracebacks import short_traceback
+from numba_cuda_autolink.source_locations import shown_file
 
 from ...compilation.context import KernelEvent, announce, compilation, compiling, current_state, isolate
 from ...frontend_api.front_end import register
@@ -182,7 +183,7 @@ def _lower_call(original: Any, lower: Any, target: Any, fn: Any, args: Any, kws:
         lower_call(lower, _external(lower), target, expr, args)
     check_state(asked, prototypes, expr.loc)
     arguments = ", ".join(map(str, lower.fndesc.calltypes[expr].args))
-    place = f"{expr.loc.filename}:{expr.loc.line} in {lower.func_ir.func_id.func_qualname}"
+    place = f"{shown_file(expr.loc.filename)}:{expr.loc.line} in {lower.func_ir.func_id.func_qualname}"
     described = f"the call with ({arguments}) at {place}"
     for symbol, prototype in prototypes:
         _external(lower).symbols.note(symbol, SymbolSite(llvm_prototype(prototype), described, prototype), asked)

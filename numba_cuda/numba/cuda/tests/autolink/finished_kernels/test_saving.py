@@ -191,14 +191,6 @@ class TestWhatCannotBeSaved:
         assert not list(tmp_path.iterdir())
         assert len(str(caught.value).splitlines()[0]) < 120
 
-    def test_two_kernels_of_one_name(self, tmp_path):
-        def other(x, a):
-            x[0] = a
-
-        other.__name__ = "scale"
-        with pytest.raises(FinishedKernelError, match=r"two kernels are called 'scale', .* for sm_90"):
-            autolink.save(tmp_path / "a.kernels", [build(scale, SCALE), build(other, SCALE)])
-
 
 # How arguments are passed
 

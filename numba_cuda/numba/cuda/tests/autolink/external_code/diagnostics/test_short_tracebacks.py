@@ -161,7 +161,7 @@ def test_plain_numba_errors_begin_with_the_diagnosis_and_the_place(tmp_path, run
         ("x[0] = abs", "Error: ", ""),
         ("x[0] = x.sise", "of type array(float32, 1d, C); did you mean size?", ""),
         ("x[0] = nowhere(x)", "TypingError: NameError: name 'nowhere' is not defined", ""),
-        ("return x[0]", "No conversion from float32 to none for", "write the result to an array"),
+        ("return x[0]", "TypingError: No conversion from float32 to none\n", "write the result to an array"),
         (
             "x[x[0]] = 1",
             "TypingError: Unsupported array index type float32 in [float32]",
