@@ -142,11 +142,11 @@ DAMAGE = {
     "a cubin": (lambda content: b"\x7fELF" + bytes(100), "is not a file of finished kernels"),
     "a part of the header": (lambda content: content[:40], "it has 40 bytes, fewer than its header"),
     "a part of the index": (lambda content: content[:80], "its index takes"),
-    "a part of the blocks": (lambda content: content[:-1], "have another checksum"),
+    "a part of the blocks": (lambda content: content[:-1], "a part of it has another checksum"),
     "a later version": (lambda content: content[:16] + b"\x02" + content[17:], "has version 2 of the format"),
     "an index that is too long": (lambda content: content[:24] + b"\xff" * 8 + content[32:], "its index takes"),
     "a changed index": (lambda content: content[:70] + b"!" + content[71:], "its index has another checksum"),
-    "a changed block": (lambda content: content.replace(b"code", b"cold"), "have another checksum"),
+    "a changed block": (lambda content: content.replace(b"code", b"cold"), "a part of it has another checksum"),
 }
 
 
