@@ -104,6 +104,11 @@ class FunctionBuilder:
         pointer = self.temporary(f"getelementptr i8, ptr {record}, i64 {offset}")
         self.emit(f"store {llvm} {value}, ptr {pointer}")
 
+    def note_fence(self) -> None:
+        """Tell the check of races that what the thread did before is done for those that have seen it."""
+        if self.program.checks.races:
+            self.call("note_fence", self.thread)
+
     def scratch(self, nbytes: int) -> str:
         """Return a pointer to *nbytes* of the function's stack."""
         self.count += 1

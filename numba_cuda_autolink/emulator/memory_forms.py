@@ -42,6 +42,7 @@ def load(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         values.append(f.temporary(f"load {mode}{type.integer}, ptr {at}, align {align}"))
     if m.get("ordered") == "acquire":
         f.emit("fence acquire")
+        f.note_fence()
     for target, value in zip(targets, values, strict=True):
         f.assign(target, type, f.from_bits(value, type))
 
@@ -55,9 +56,10 @@ def store(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     values = [f.bits(source, type) for source in sources]
     nbytes = type.nbytes * len(sources)
     ordered = m.get("ordered") is not None
-    pointer = checked_pointer(f, i.operands[0], plain_space(m), nbytes, writes=True, atomic=ordered)
     if m.get("ordered") == "release":
         f.emit("fence release")
+        f.note_fence()
+    pointer = checked_pointer(f, i.operands[0], plain_space(m), nbytes, writes=True, atomic=ordered)
     mode = "volatile " if ordered else ""
     align = type.nbytes if f.program.checks.alignment else 1
     for k, value in enumerate(values):

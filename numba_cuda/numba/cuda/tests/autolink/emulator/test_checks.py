@@ -277,6 +277,34 @@ class TestRaces:
         )
         run(body, 64, words(), before=SHARED, checks=Checks.all())
 
+    @pytest.mark.parametrize("poll", ["ld.volatile.shared", "ld.relaxed.cta.shared"])
+    def test_volatile_and_atomic_reads_do_not_race_with_atomic_writes(self, poll):
+        body = f"""atom.shared.add.u32 %r1, [s], 1; {poll}.u32 %r2, [s];"""
+        run(body, 64, words(), before=SHARED, checks=self.checks)
+        with pytest.raises(EmulationError, match="A race"):
+            run(f"{poll}.u32 %r2, [s]; st.shared.u32 [s], 1;", 64, words(), before=SHARED, checks=self.checks)
+
+    # A thread of the first warp writes s[1] and then sets the flag s; one of the second waits for the flag, and reads.
+    fences = "membar.cta;", "st.volatile.shared.u32 [s], 1;", "ld.volatile.shared.u32 %r1, [s];", "membar.cta;"
+    orders = "", "st.release.cta.shared.u32 [s], 1;", "ld.acquire.cta.shared.u32 %r1, [s];", ""
+    atomics = "", "atom.release.cta.shared.add.u32 %r1, [s], 1;", "atom.acquire.cta.shared.or.b32 %r1, [s], 0;", ""
+
+    @pytest.mark.parametrize("way", [fences, orders, atomics])
+    def test_a_flag_orders_what_is_between_fences(self, way):
+        release, signal, poll, acquire = way
+        body = """mov.u32 %r0, %tid.x; setp.ne.u32 %p1, %r0, 0; @%p1 bra M; st.shared.u32 [s], 0; M: bar.sync 0;
+            and.b32 %r3, %r0, 31; setp.ne.u32 %p1, %r3, 0; @%p1 ret; setp.ne.u32 %p1, %r0, 0; @%p1 bra L;
+            st.shared.u32 [s+4], 7; {} {} ret;
+            L: {} setp.eq.u32 %p1, %r1, 0; @%p1 bra L; {} ld.shared.u32 %r2, [s+4];"""
+        run(body.format(release, signal, poll, acquire), 64, words(), before=SHARED, checks=self.checks)
+        relaxed = (each.replace(".release", ".relaxed").replace(".acquire", ".relaxed") for each in (signal, poll))
+        with pytest.raises(EmulationError, match=r"this read of 4 bytes and thread \(0, 0, 0\)"):
+            run(body.format("", *relaxed, ""), 64, words(), before=SHARED, checks=self.checks)
+
+    def test_a_fence_alone_orders_nothing(self):
+        with pytest.raises(EmulationError, match="A race"):
+            self.run("membar.cta;", self.checks)
+
     def test_writing_after_others_read(self):
         body = ELEMENT + """setp.ne.u32 %p1, %r0, 3; @%p1 bra L; st.shared.u32 [s], 1; L: bar.sync 0;
             ld.shared.u32 %r1, [s]; @%p1 bra M; st.shared.u32 [s], 2; M:"""  # fmt: skip

@@ -408,10 +408,3 @@ print(*sorted(sys.modules))
     assert loaded.isdisjoint({"numba", "numba_cuda", "llvmlite", "numpy", "cupy", "torch", "dataclasses"})
     modules = set(done.stdout.split())
     assert modules.isdisjoint({"cuda.core", "cuda.bindings.nvrtc", "cuda.bindings.nvjitlink", "cuda.bindings.nvvm"})
-
-
-@pytest.mark.parametrize("wrong", [scale, cuda.jit(device=True)(scale), 3])
-def test_bind_takes_kernels_alone(wrong):
-    expected = r"bind\(\) expects a kernel made by cuda.jit\n  got: (function|CUDADispatcher|int) "
-    with pytest.raises(TypeError, match=expected):
-        autolink.bind(wrong, SCALE)
