@@ -227,6 +227,21 @@ def test_a_machine_finds_what_another_compiled_after_the_same_edit(folder, monke
     assert [origin("one"), origin("two"), origin("two")] == ["built", "remote", "disk"]
 
 
+def test_the_shared_cache_is_asked_once_for_each_text_of_a_header(folder, monkeypatch):
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE", f"file://{folder.parent}/shared")
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY", "a key of 32 bytes or more, for tests")
+    reset_store()
+    asked, read = [], current_store().remote.read
+    monkeypatch.setattr(current_store().remote, "read", lambda digest: asked.append(digest) or read(digest))
+    unit = programs.unit_of(source := source_of(folder, '#include "value.h"'), TARGET)
+    for number in 1, 2:
+        (folder / "value.h").write_text(f"__device__ int value = {number};\n")
+        for _ in range(2):
+            programs.program_digest(source, TARGET, on_record=True)
+        assert programs.compiled(source, TARGET).origin == "built"
+        assert asked.count(unit._keys.source.digest) == number
+
+
 def test_a_process_finds_what_another_compiled_after_an_edit(folder):
     """This one has an older record in its memory."""
     source = source_of(folder, '#include "value.h"')
