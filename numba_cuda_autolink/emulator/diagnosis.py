@@ -27,6 +27,7 @@ Size: TypeAlias = "tuple[int, int, int]"
 _HEADER = 4  # words of an array before the address: two that are unused, the number of elements, and their size
 _MOST_DIMENSIONS = 8
 _MOST_SHOWN = 4  # variables
+_MOST_CALLS, _MOST_FRAMES = 4, 1 << 17  # calls besides the outermost
 _NO_LINES = (
     "\n  what to do: build it with lineinfo=True, and for numba-cuda-mlir lto=False, to see the lines of Python and C++"
 )
@@ -66,7 +67,7 @@ class Failure:
         self.stack = Region(memory.word_at(thread + Thread.STACK), memory.half_at(block + Block.STACK_BYTES))
         self.frames: list[Region] = []
         frame = memory.word_at(thread + Thread.LOCALS)
-        while frame and len(self.frames) < 1000:
+        while frame and len(self.frames) < _MOST_FRAMES:
             self.frames.append(Region(memory.word_at(frame + Frame.ADDRESS), memory.word_at(frame + Frame.SIZE)))
             frame = memory.word_at(frame + Frame.BELOW)
         self.variables = [Region(shared + at, nbytes, name) for name, at, nbytes in program.list_shared_variables()]
@@ -133,13 +134,31 @@ def readable_name(symbol: str) -> str:
     return ".".join(parts) or symbol
 
 
+def describe_assertion(text: str, where: str, thread: int, program: Program) -> EmulationError:
+    """Return the error to raise for an assertion at *where* that failed in the *thread* with that record."""
+    block_index, thread_index = (
+        tuple(memory.half_at(address + 4 * axis) for axis in range(3))
+        for address in (memory.word_at(thread + Thread.BLOCK) + Block.CTAID, thread + Thread.TID)
+    )
+    message = f"Assertion {text}\n  thread: {thread_index} of block {block_index} of kernel "
+    message += readable_name(program.kernel.name)
+    lines = _locate(program.linked.with_lines(), memory.half_at(thread + Thread.SITE))[2]
+    lines = lines if where in lines else (where, *lines)
+    kernel = program.kernel.name
+    return EmulationError(
+        with_lines(message, lines), kernel=kernel, block=block_index, thread=thread_index, lines=lines
+    )
+
+
 def _locate(linked: LinkedTexts, site: int) -> tuple[Function, Instruction, tuple[str, ...]]:
     """Return the instruction of *site*, its function, and its source lines."""
     text, number = linked.texts[site >> 24], site & 0xFFFFFF
     for function in text.functions.values():
         if function.code and function.code[0].number <= number <= function.code[-1].number:
             instruction = function.code[number - function.code[0].number]
-            return function, instruction, source_lines(text, instruction.location)
+            places = (each.location for each in (instruction, *function.code))
+            place = next((each for each in places if each is not None and each.line), instruction.location)
+            return function, instruction, source_lines(text, place)
     raise AssertionError(f"no instruction {number}")
 
 
@@ -148,7 +167,7 @@ def _list_calls(failure: Failure, linked: LinkedTexts) -> list[tuple[str, ...]]:
     if failure.code == Error.UNINITIALISED and failure.shared.is_near(failure.address):
         return []  # the thread has gone on
     calls = [frame.address for frame in failure.frames if not frame.nbytes]
-    return [_locate(linked, site)[2] for site in calls[:8]]
+    return [_locate(linked, site)[2] for site in (*calls[:_MOST_CALLS], *calls[_MOST_CALLS:][-1:])]
 
 
 def _index(number: int, sizes: Size) -> Size:
@@ -166,7 +185,7 @@ def _diagnosis(failure: Failure, instruction: Instruction, block: Size) -> str:
     if code == Error.MISALIGNED:
         return f"A misaligned {access} of {size}"
     if code == Error.UNINITIALISED:
-        return f"A {access} of {size} that were never written"
+        return f"A {access} of {size} that {'was' if failure.nbytes == 1 else 'were'} never written"
     if code == Error.RACE:
         other = failure.detail & _SEVERAL
         who = "atomic accesses" if other == _SEVERAL else f"thread {_index(other & ~_ATOMIC, block)}"

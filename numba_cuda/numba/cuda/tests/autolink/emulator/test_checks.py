@@ -355,6 +355,17 @@ class TestPlaces:
         assert raised.value.lines == ("/b/code.cuh:7", "/a/kernel.py:10")
         assert str(raised.value).splitlines()[1:3] == ["  at: /b/code.cuh:7", "  inlined at: /a/kernel.py:10"]
 
+    def test_the_line_of_the_user_first(self):
+        body = """.loc 1 10 3
+            ld.param.u64 %rd0, [p0];
+            .loc 2 7 5, function_name $L__info_string0, inlined_at 1 10 3
+            st.global.u32 [%rd0+400], 1;"""
+        text = kernel_text(body, "u64") + '\n.file 1 "/a/kernel.py"\n.file 2 "/b/site-packages/numba/cg.py"\n'
+        with pytest.raises(EmulationError) as raised:
+            launch(kernel_of(text), 1, 1, words())
+        lines = ["  at: /a/kernel.py:10", "  in: /b/site-packages/numba/cg.py:7"]
+        assert str(raised.value).splitlines()[1:3] == lines
+
     def test_lines_of_calls_without_those_of_generated_code(self):
         before = """.func f(.param .b64 a) { .reg .b64 %a;
             .loc 2 7 5
@@ -404,12 +415,12 @@ def test_a_call_through_a_pointer_to_nothing():
 
 
 def test_recursion_without_end():
-    before = ".func f(.param .b32 a) { .reg .b32 %r; ld.param.b32 %r, [a]; {.param .b32 b; st.param.b32 [b], %r;"
-    before += " call.uni f, (b);} ret; }"
-    with pytest.raises(EmulationError, match="The stack is full"):
-        kernel_of(kernel_text("{.param .b32 b; st.param.b32 [b], 1; call.uni f, (b);}", before=before)).launch(
-            (1, 1, 1), (1, 1, 1), b""
-        )
+    before = ".func f(.param .b32 a) { .reg .b32 %r; .loc 1 0 0\n ld.param.b32 %r, [a]; {.param .b32 b;"
+    before += ".loc 1 4 1\n st.param.b32 [b], %r; call.uni f, (b);} ret; }"
+    body = ".loc 1 9 1\n {.param .b32 b; st.param.b32 [b], 1; call.uni f, (b);}"
+    with pytest.raises(EmulationError, match="The stack is full") as raised:
+        kernel_of(kernel_text(body, before=before) + '\n.file 1 "/a.py"\n').launch((1, 1, 1), (1, 1, 1), b"")
+    assert raised.value.lines == ("/a.py:4",) * 5 + ("/a.py:9",)
 
 
 def test_the_head_alone_has_no_kernels():
