@@ -72,6 +72,12 @@ class Failure:
             frame = memory.word_at(frame + Frame.BELOW)
         self.variables = [Region(shared + at, nbytes, name) for name, at, nbytes in program.list_shared_variables()]
 
+    @property
+    def is_between_variables(self) -> bool:
+        """Whether the address is in shared memory, in none of its variables."""
+        known = bool(self.variables) and self.address < self.variables[-1].address + self.variables[-1].nbytes
+        return known and self.shared.is_near(self.address) and not any(v.is_near(self.address) for v in self.variables)
+
 
 def describe_failure(record: int, program: Program, grid: Size, block: Size, arguments: bytes) -> EmulationError:
     """Return the error to raise for what the *record* of a block says, after a launch with the packed *arguments*."""
@@ -137,7 +143,7 @@ def readable_name(symbol: str) -> str:
 def describe_assertion(text: str, where: str, thread: int, program: Program) -> EmulationError:
     """Return the error to raise for an assertion at *where* that failed in the *thread* with that record."""
     block_index, thread_index = (
-        tuple(memory.half_at(address + 4 * axis) for axis in range(3))
+        (memory.half_at(address), memory.half_at(address + 4), memory.half_at(address + 8))
         for address in (memory.word_at(thread + Thread.BLOCK) + Block.CTAID, thread + Thread.TID)
     )
     message = f"Assertion {text}\n  thread: {thread_index} of block {block_index} of kernel "
@@ -175,21 +181,24 @@ def _index(number: int, sizes: Size) -> Size:
 
 
 def _diagnosis(failure: Failure, instruction: Instruction, block: Size) -> str:
-    access = _ACCESSES.get(instruction.opcode.partition(".")[0], "access")
+    name = _ACCESSES.get(instruction.opcode.partition(".")[0], "access")
+    access = f"{'An' if name[0] == 'a' else 'A'} {name}"
     size = f"{failure.nbytes} byte" + "s" * (failure.nbytes != 1)
     code = failure.code
     if code == Error.OUT_OF_BOUNDS:
         allocation = memory.find(failure.address)
         where = "after the memory was freed" if allocation is not None and allocation.freed else "out of bounds"
-        return f"{'An' if access[0] == 'a' else 'A'} {access} of {size} {where}"
+        return f"{access} of {size} {where}"
     if code == Error.MISALIGNED:
-        return f"A misaligned {access} of {size}"
+        return f"A misaligned {name} of {size}"
+    if code == Error.UNINITIALISED and failure.is_between_variables:
+        return f"{access} of {size} between the variables of shared memory"
     if code == Error.UNINITIALISED:
-        return f"A {access} of {size} that {'was' if failure.nbytes == 1 else 'were'} never written"
+        return f"{access} of {size} that {'was' if failure.nbytes == 1 else 'were'} never written"
     if code == Error.RACE:
         other = failure.detail & _SEVERAL
         who = "atomic accesses" if other == _SEVERAL else f"thread {_index(other & ~_ATOMIC, block)}"
-        return f"A race: this {access} of {size} and {who} have no barrier between them"
+        return f"A race: this {name} of {size} and {who} have no barrier between them"
     if code == Error.DIVERGED_BARRIER:
         return "Threads of a block wait at different barriers"
     return {
