@@ -25,6 +25,7 @@ _HIDE = "__tracebackhide__"
 _MESSAGE = "_numba_cuda_autolink_message"  # of the errors whose frames are hidden: what returns their text
 _COMPILERS = {"numba", "numba_cuda", "numba_cuda_mlir", "numba_cuda_autolink", "cuda", "llvmlite"}
 _COMPILERS |= {"contextlib", "functools"}  # which stand between frames of compilers
+_OURS = ("numba_cuda_autolink", "numba.cuda.autolink", "numba.cuda.cudadrv.external_code")
 _TESTS = "numba.cuda.tests."
 _MOST_LINES = 13  # of a message
 _is_reading = contextvars.ContextVar("is_reading", default=False)
@@ -33,21 +34,24 @@ _is_reading = contextvars.ContextVar("is_reading", default=False)
 class short_traceback:
     """Take the frames of the compiler from the traceback of an error that the compiler raises about the user's code,
     and that leaves the ``with`` block: others are faults of a compiler. The error's text is bounded. What is printed of
-    it where nothing handles it begins as the text that *message* returns of it."""
+    it where nothing handles it begins as the text that *message* returns of it, if it returns one."""
 
-    def __init__(self, message: Callable[[Any], str] = str):
-        self._message = message
+    def __init__(self, message: Callable[[Any], str | None] | None = None):
+        self._message = message or message_of
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        if not isinstance(error, (Exception, KeyboardInterrupt)) or not _is_of_user(error):
+        if not isinstance(error, (Exception, KeyboardInterrupt)):
+            return
+        message = self._message(error)
+        if message is None and not _is_of_user(error):
             return
         for each in _chain(error):
             bound_text(each)
         if not is_full():
-            print_short(error, self._message(error) if self._message is not str else message_of(error))
+            print_short(error, message)
             for each in _chain(error):
                 if (before := each.__context__) is not None and _is_all_of_compiler(before):
                     each.__suppress_context__ = True
@@ -133,6 +137,13 @@ def _is_of_user(error: BaseException) -> bool:
     return isinstance(error, (TypeError, ValueError)) and is_raised and _is_of_compiler(frame)
 
 
+def raised_by_front_end(error: BaseException) -> bool:
+    """Return whether the innermost frame of a compiler in the traceback of *error* is not one of this project."""
+    names = [str(frame.f_globals.get("__name__", "")) for frame, _ in _frames(error.__traceback__)]
+    innermost = next((name for name in reversed(names) if _is_name_of_compiler(name)), "")
+    return innermost != "" and not innermost.startswith(_OURS)
+
+
 def _render(shell: Any, error: BaseException) -> Any:
     with _shortened(error):
         return shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__, tb_offset=1)
@@ -203,6 +214,9 @@ def _shorten(error: BaseException, restored: contextlib.ExitStack) -> int:
         if isinstance(error, ImportError):  # whose text is not that of its arguments
             restored.callback(setattr, error, "msg", error.msg)
             error.msg = error.args[0]
+        if isinstance(error, AttributeError):  # Python adds names near it to the last line
+            restored.callback(setattr, error, "name", error.name)
+            error.name = None
     before = [each for _, each in _frames(error.__traceback__)]
     shown = [each for each in before if not _is_of_compiler(each.tb_frame)]
     restored.callback(error.with_traceback, error.__traceback__)

@@ -10,7 +10,7 @@ offsets, so that the next access there is a subtraction and a comparison.
 from __future__ import annotations
 
 from .native import native, u8, u16, u32, u64
-from .scheduler import fail
+from .scheduler import fail, thread_at
 from .state import FIRST_SHARED_ADDRESS, Block, Error, Frame, Launch, Thread
 
 
@@ -98,28 +98,46 @@ def check_local(thread: u64, address: u64, nbytes: u32, align: u32, site: u32):
 # What was written, and who accessed it
 
 # The record of a byte of shared memory: its last writer, and its last two readers that differ. Each is a thread (u16),
-# the epoch of its warp (u16), the epoch of the block (u32), and the instruction (u32).
+# the epoch of its warp (u16), the epoch of the block (u32), the instruction (u32), and the block's fences before (u32).
 ACCESS_BYTES = 48
-_WARP_EPOCH, _EPOCH, _SITE, _FIRST_READER, _SECOND_READER = 2, 4, 8, 16, 32
+_WARP_EPOCH, _EPOCH, _SITE, _FENCES, _FIRST_READER, _SECOND_READER = 2, 4, 8, 12, 16, 32
 _ATOMIC, _SEVERAL = 0x8000, 0xFFFF  # an atomic access, by a thread or by threads of several warps
 
 
+@native(inline=False)
+def note_fence(thread: u64):
+    """What *thread* did until now comes before what other threads do after later fences of theirs: they have seen that
+    it is done, or else another schedule is a race that this one does not show."""
+    block = load_u64(thread, Thread.BLOCK)
+    count = load_u32(block, Block.FENCES) + 1
+    store_u32(block, Block.FENCES, count)
+    store_u32(thread_at(block, load_u32(thread, Thread.INDEX)), Thread.LAST_FENCE, count)
+
+
 @native
-def conflicts(access: u64, me: u16, warp_epoch: u16, epoch: u32, atomic: bool) -> bool:
+def conflicts(thread: u64, access: u64, me: u16, warp_epoch: u16, epoch: u32, atomic: bool) -> bool:
     """Return whether nothing orders the *access* of another thread before this one, and not both are *atomic*."""
     other = load_u16(access, 0)
-    if load_u32(access, _EPOCH) != epoch or other & ~u16(_ATOMIC) == me:
+    number = other & ~u16(_ATOMIC)
+    if load_u32(access, _EPOCH) != epoch or number == me:
         return False
-    in_order = (other & ~u16(_ATOMIC)) >> 5 == me >> 5 and load_u16(access, _WARP_EPOCH) != warp_epoch
-    return not in_order and not (atomic and other >= _ATOMIC)
+    if number >> 5 == me >> 5 and load_u16(access, _WARP_EPOCH) != warp_epoch:
+        return False
+    if other == _SEVERAL or (atomic and other >= _ATOMIC):
+        return not atomic
+    block = load_u64(thread, Thread.BLOCK)
+    fenced = load_u32(thread_at(block, u32(number)), Thread.LAST_FENCE)
+    mine = load_u32(thread_at(block, u32(me)), Thread.LAST_FENCE)
+    return fenced <= load_u32(access, _FENCES) or mine <= fenced
 
 
 @native
-def note_access(access: u64, who: u16, warp_epoch: u16, epoch: u32, site: u32):
+def note_access(thread: u64, access: u64, who: u16, warp_epoch: u16, epoch: u32, site: u32):
     store_u16(access, 0, who)
     store_u16(access, _WARP_EPOCH, warp_epoch)
     store_u32(access, _EPOCH, epoch)
     store_u32(access, _SITE, site)
+    store_u32(access, _FENCES, load_u32(load_u64(thread, Thread.BLOCK), Block.FENCES))
 
 
 @native(inline=False)
@@ -136,32 +154,28 @@ def check_race(thread: u64, record: u64, address: u64, nbytes: u32, writes: bool
     me = u16(load_u32(thread, Thread.INDEX))
     warp_epoch = u16(load_u32(thread, Thread.WARP_EPOCH))
     epoch = load_u32(load_u64(thread, Thread.BLOCK), Block.EPOCH)
-    if conflicts(record, me, warp_epoch, epoch, atomic):
+    if conflicts(thread, record, me, warp_epoch, epoch, atomic):
         fail_race(thread, record, address, nbytes, site)
     first = record + _FIRST_READER
     second = record + _SECOND_READER
-    first_differs = conflicts(first, me, warp_epoch, epoch, False)
-    second_differs = conflicts(second, me, warp_epoch, epoch, False)
+    who = me | u16(_ATOMIC) if atomic else me
     if not writes:
-        if not first_differs:
-            note_access(first, me, warp_epoch, epoch, site)
-        elif not second_differs:
-            note_access(second, me, warp_epoch, epoch, site)
+        if not conflicts(thread, first, me, warp_epoch, epoch, False):
+            note_access(thread, first, who, warp_epoch, epoch, site)
+        elif load_u16(second, 0) >= _ATOMIC or not conflicts(thread, second, me, warp_epoch, epoch, False):
+            note_access(thread, second, who, warp_epoch, epoch, site)
         return
-    if first_differs:
+    if conflicts(thread, first, me, warp_epoch, epoch, atomic):
         fail_race(thread, first, address, nbytes, site)
-    if second_differs:
+    if conflicts(thread, second, me, warp_epoch, epoch, atomic):
         fail_race(thread, second, address, nbytes, site)
-    who = me
-    if atomic:
-        who = me | u16(_ATOMIC)
-        if load_u32(record, _EPOCH) == epoch:
-            before = load_u16(record, 0)
-            if before < _ATOMIC:
-                return  # a plain write, which other warps must not miss
-            if (before & ~u16(_ATOMIC)) >> 5 != me >> 5:
-                who = u16(_SEVERAL)
-    note_access(record, who, warp_epoch, epoch, site)
+    if atomic and load_u32(record, _EPOCH) == epoch:
+        before = load_u16(record, 0)
+        if before < _ATOMIC:
+            return  # a plain write, which other warps must not miss
+        if (before & ~u16(_ATOMIC)) >> 5 != me >> 5:
+            who = u16(_SEVERAL)
+    note_access(thread, record, who, warp_epoch, epoch, site)
 
 
 @native(inline=False)
@@ -179,8 +193,9 @@ def note_unwritten(thread: u64, address: u64, nbytes: u32, site: u32):
 
 
 @native(inline=False)
-def check_shared_access(thread: u64, offset: u64, nbytes: u32, writes: bool, atomic: bool, site: u32):
-    """Notice an access of shared memory at the shared address *offset*: reads of unwritten bytes, and races."""
+def check_shared_access(thread: u64, offset: u64, nbytes: u32, writes: bool, atomic: bool, copies: bool, site: u32):
+    """Notice an access of shared memory at the shared address *offset*: reads of unwritten bytes, unless it *copies*
+    them, and races."""
     block = load_u64(thread, Thread.BLOCK)
     shadow = load_u64(block, Block.SHARED_WRITTEN)
     accesses = load_u64(block, Block.SHARED_ACCESSES)
@@ -190,25 +205,76 @@ def check_shared_access(thread: u64, offset: u64, nbytes: u32, writes: bool, ato
         if accesses != 0:
             check_race(thread, accesses + at * ACCESS_BYTES, address + k, nbytes, writes, atomic, site)
         if shadow != 0:
-            if (not writes or atomic) and load_u8(shadow, at) == 0:
+            if not copies and (not writes or atomic) and load_u8(shadow, at) == 0:
                 note_unwritten(thread, address + k, nbytes, site)
             if writes:
                 store_u8(shadow, at, 1)
 
 
 @native(inline=False)
-def check_any_access(thread: u64, address: u64, nbytes: u32, writes: bool, atomic: bool, site: u32):
+def check_any_access(thread: u64, address: u64, nbytes: u32, writes: bool, atomic: bool, copies: bool, site: u32):
     """`check_shared_access` or the check of unwritten local memory, if the generic *address* is in either."""
     block = load_u64(thread, Thread.BLOCK)
     offset = address - load_u64(block, Block.SHARED)
     if offset - FIRST_SHARED_ADDRESS < load_u64(block, Block.SHARED_BYTES):
-        check_shared_access(thread, offset, nbytes, writes, atomic, site)
+        check_shared_access(thread, offset, nbytes, writes, atomic, copies, site)
         return
-    frame = find_frame(thread, address, nbytes)
-    if frame != 0 and load_u64(frame, Frame.SHADOW) != 0:
-        at = load_u64(frame, Frame.SHADOW) + (address - load_u64(frame, Frame.ADDRESS))
+    shadow = find_shadow(thread, address, nbytes)
+    if shadow != 0 and not copies:
         for k in range(u64(nbytes)):
             if writes:
-                store_u8(at, k, u8(1))
-            elif load_u8(at, k) == 0:
+                store_u8(shadow, k, u8(1))
+            elif load_u8(shadow, k) == 0:
                 fail(thread, Error.UNINITIALISED, site, address, nbytes)
+
+
+# Copies: what is loaded and only stored, as the padding of structs, may be unwritten, and remains so
+
+
+@native
+def find_shadow(thread: u64, address: u64, nbytes: u32) -> u64:
+    """Return where it is noted which bytes of shared or local memory are written, or 0 for other memory."""
+    block = load_u64(thread, Thread.BLOCK)
+    offset = address - load_u64(block, Block.SHARED) - FIRST_SHARED_ADDRESS
+    if offset < load_u64(block, Block.SHARED_BYTES):
+        written = load_u64(block, Block.SHARED_WRITTEN)
+        return written + offset if written != 0 else u64(0)
+    frame = find_frame(thread, address, nbytes)
+    if frame == 0 or load_u64(frame, Frame.SHADOW) == 0:
+        return u64(0)
+    return load_u64(frame, Frame.SHADOW) + (address - load_u64(frame, Frame.ADDRESS))
+
+
+@native(inline=False)
+def find_unwritten(thread: u64, address: u64, nbytes: u32) -> u64:
+    """Return a bit for each of the *nbytes* that is not written."""
+    unwritten = u64(0)
+    shadow = find_shadow(thread, address, nbytes)
+    if shadow != 0:
+        for k in range(u64(nbytes)):
+            unwritten |= u64(load_u8(shadow, k) == 0) << k
+    return unwritten
+
+
+@native(inline=False)
+def use_unwritten(thread: u64, unwritten: u64, address: u64, nbytes: u32, site: u32):
+    """Fail if any of the *nbytes* that were loaded from *address* is *unwritten*."""
+    block = load_u64(thread, Thread.BLOCK)
+    if unwritten != 0:
+        if address - load_u64(block, Block.SHARED) - FIRST_SHARED_ADDRESS < load_u64(block, Block.SHARED_BYTES):
+            note_unwritten(thread, address, nbytes, site)
+        else:
+            fail(thread, Error.UNINITIALISED, site, address, nbytes)
+
+
+@native(inline=False)
+def store_unwritten(thread: u64, target: u64, unwritten: u64, address: u64, nbytes: u32, site: u32):
+    """Note that bytes at *target* are as *unwritten* as those that were loaded from *address*: other threads and the
+    host must not see them."""
+    shadow = find_shadow(thread, target, nbytes)
+    if shadow == 0:
+        use_unwritten(thread, unwritten, address, nbytes, site)
+    else:
+        for k in range(u64(nbytes)):
+            if unwritten >> k & 1 == 1:
+                store_u8(shadow, k, u8(0))

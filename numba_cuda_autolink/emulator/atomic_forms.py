@@ -15,7 +15,7 @@ from .parser import Instruction
 from .pointers import checked_pointer
 from .ptx_types import PTXType, ptx_type
 
-_ORDER = r"(?:\.(?:relaxed|acquire|release|acq_rel|sc))?"
+_ORDER = r"(?:\.(?P<order>relaxed|acquire|release|acq_rel|sc))?"
 _SPACE = r"(?:\.(?P<space>global|shared(?:::cta|::cluster)?))?"
 
 
@@ -34,9 +34,14 @@ def atomic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         raise f.refuse()
     type = type_of(m)
     target, operands = ("_", i.operands) if is_reduction else (i.operands[0], i.operands[1:])
+    is_fence = m["order"] not in (None, "relaxed")
+    if is_fence:
+        f.note_fence()
     pointer = checked_pointer(f, operands[0], plain_space(m), type.nbytes, writes=True, atomic=True)
     values = [f.bits(operand, type) for operand in operands[1:3]]
     old = _update(f, operation, type, pointer, values)
+    if is_fence:
+        f.note_fence()
     f.assign(target, ptx_type(f"b{type.bits}"), old)
 
 

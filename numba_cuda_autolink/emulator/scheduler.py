@@ -293,6 +293,8 @@ def start_block(block: u64, index: u32):
     store_u32(block, Block.DONE, 0)
     for thread in range(count):
         set_status(block, thread, Status.NEW)
+        if load_u64(block, Block.SHARED_ACCESSES) != 0:
+            store_u32(thread_at(block, thread), Thread.LAST_FENCE, 0)
     lanes = load_u64(block, Block.LIVE_LANES)
     for warp in range((count + 31) // 32):
         rest = count - warp * 32

@@ -29,7 +29,8 @@ class Thread:
     BARRIER = 120  # u32
     WARP_EPOCH = 124  # u32
     BACK_EDGES = 128
-    BYTES = 136
+    LAST_FENCE = 136  # u32: how many fences the block had passed with it
+    BYTES = 144
 
 
 class Block:
@@ -59,6 +60,7 @@ class Block:
     EPOCH = 160  # u32: barriers passed and blocks begun
     SHARED_WRITTEN = 168  # a byte per byte of shared memory: whether it was written
     SHARED_ACCESSES = 176  # for races: a record per byte of shared memory
+    FENCES = 184  # u32: of all threads
     DONE = 188  # u32
     BARRIERS = 192  # 16 x 32 bytes: arrived, expected, site, reduction (u32 each)
     UNWRITTEN_THREAD = 704  # u32: the first read of unwritten shared memory since the last barrier

@@ -51,6 +51,7 @@ def cluster_barrier(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 @form("fence", r"\.mbarrier_init\.release\.cluster")
 def fence(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     f.emit("fence seq_cst")
+    f.note_fence()
 
 
 @form("nanosleep", r"\.u32")

@@ -97,15 +97,8 @@ class _LaunchOnDevices(Launch):
     """A launch where there are several devices: each call looks at the current one."""
 
     def __call__(self, *args: Any, **named: Any) -> None:
-        if named:
-            raise by_position(self._overload.kernel, named)
-        (idle, config, ready), _ = self._adopt()
-        try:
-            run = idle.pop()
-        except IndexError:
-            run = ready.new_run()
-        run(config, args)
-        idle.append(run)
+        self._adopt()
+        super().__call__(*args, **named)
 
 
 class ChoosingLaunch:

@@ -35,7 +35,6 @@ from .reports import formatting
 __all__ = ["CacheInfo", "CacheMismatchError", "CacheWarning", "History", "KindInfo", "KindUsage", "StoredEntry"]
 __all__ += ["clear", "export_file", "flush", "import_file", "info", "prune", "why"]
 
-_WITHIN_PROGRAMS = "headers"  # found before each program, whose hits count the time saved
 _LEVELS = ("memory", "disk", "image", "remote")
 
 
@@ -159,7 +158,7 @@ def _usage(store: CacheStore) -> tuple[KindUsage, ...]:
             kind,
             tuple((level, levels[level]) for level in _LEVELS if level in levels),
             levels.get("built", 0) + levels.get("missing", 0),
-            0.0 if kind == _WITHIN_PROGRAMS else total.saved(kind),
+            total.saved(kind),
         )
         for kind, levels in found.items()
     )

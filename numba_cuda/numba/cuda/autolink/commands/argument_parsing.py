@@ -189,7 +189,7 @@ def explained_errors() -> Iterator[None]:
         raise
     except Exception as error:
         # Messages of several lines name the place in the kernel; other messages need the type of the error.
-        text = first_lines(placed_error(error))
+        text = first_lines(placed_error(error) or str(error))
         raise CommandError(text if "\n" in text else f"{type(error).__name__}: {text}") from error
 
 

@@ -63,6 +63,11 @@ def run(options: argparse.Namespace) -> int:
         loaded = (listed.for_any_architecture() if options.cc else listed).loaded()
     except JobListError as error:
         raise CommandError(str(error)) from error
+    except FileNotFoundError as error:
+        raise CommandError(
+            f"{options.jobs}: no such file"
+            "\n  what to do: numba-cuda-autolink capture -o JOBS.json python app.py writes a list of jobs"
+        ) from error
     if not loaded:
         raise CommandError(f"{options.jobs} lists no kernels")
     unloadable = [each for each in loaded if isinstance(each, JobListError)]

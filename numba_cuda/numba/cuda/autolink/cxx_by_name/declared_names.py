@@ -60,6 +60,7 @@ def list_names(source: LibrarySource) -> set[str]:
         for unit in map(unit_of_sources, source.list_units()):
             if (names := _names_of_headers(unit, source.namespace, target)) is not None:
                 return found | names
+            found |= find_names([unit.text], source.namespace)
     return found
 
 

@@ -17,6 +17,7 @@ from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, 
 from numba.cuda.cudadrv.external_code.platform.child_process import fork_lock
 
 from numba_cuda_autolink.short_tracebacks import place_of_user
+from numba_cuda_autolink.source_locations import shown_file
 
 from ..protocol.ask import forget_answers
 from .call_text import write_call
@@ -96,7 +97,7 @@ class LibrarySource:
             return error
 
         def place_lines(text: str) -> str:
-            return _LINE_OF_SOURCE.sub(lambda found: f"{file}{found[1]}{int(found[2]) + start}", text)
+            return _LINE_OF_SOURCE.sub(lambda found: f"{shown_file(file)}{found[1]}{int(found[2]) + start}", text)
 
         return CxxError(place_lines(str(error)), place_lines(error.log))
 

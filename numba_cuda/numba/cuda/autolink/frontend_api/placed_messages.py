@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import traceback
+from collections.abc import Iterator
+from typing import Any
 
-from numba.core.errors import NumbaError
-from numba.cuda.core import ir
 from numba.cuda.cudadrv.error import CudaSupportError
+from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean
 
-from numba_cuda_autolink.short_tracebacks import message_of, place_of_user
+from numba_cuda_autolink.short_tracebacks import message_of, place_of_user, raised_by_front_end
 from numba_cuda_autolink.source_locations import shown_file, with_place
+
+from .remedies import with_remedy
 
 _STEPS = re.compile(
     r"(?:Failed in \w+ mode pipeline \(step: [^\n]*\)\n|- Resolution failure for (?:non-)?literal arguments:\n)+"
@@ -32,6 +36,8 @@ _REASON = re.compile(
 )
 _LITERAL_OR_PLAIN = re.compile(r"Literal\[\w+\]\(.*?\)|unicode_type|int64")  # Numba tries both
 _SIGNATURE = re.compile(r"^ *\* (\(.*\) -> .*)$", re.MULTILINE)
+_DEFINED_AT = re.compile(r"(?: for '\$[^\n']*')?, defined at (?:None|[^\n]* \(\d+\))$", re.MULTILINE)
+_RAISED_IN_COMPILER = re.compile(r"\n *raised from [^\n]*[/\\](?:numba|numba_cuda|numba_cuda_mlir)[/\\][^\n]*")
 _ALLOCATES = re.compile(r"NRT required.*|Only accept returning of array passed into the function.*")
 _OF_COMPILER = re.compile(r".*[/\\](?:numba|numba_cuda|numba_cuda_mlir)[/\\](?!.*[/\\]tests[/\\])")
 _DO_NOT_ALLOCATE = (
@@ -52,6 +58,7 @@ def placed(text: str, function: str = "") -> str:
     steps = _STEPS.match(text)
     message, *_ = _PLACES.split(text[steps.end() :] if steps else text)
     length = len(message)
+    message = _DEFINED_AT.sub("", _RAISED_IN_COMPILER.sub("", message))
     places = _PLACE.finditer(text, length)
     found = next((each for each in places if not _OF_COMPILER.match(each["file"] or each["path"])), None)
     if no_overload := _NO_OVERLOAD.match(message):
@@ -65,6 +72,7 @@ def placed(text: str, function: str = "") -> str:
             message = f"No implementation of {no_overload[1]}{candidates}"
     if allocates := _ALLOCATES.search(message):
         message = f"{allocates[0]}{_DO_NOT_ALLOCATE}"
+    message = with_remedy(message.rstrip())
     if found is None:
         return message.rstrip()
     filename, line = found["file"] or found["path"], int(found["line"])
@@ -84,22 +92,31 @@ def placed(text: str, function: str = "") -> str:
     return with_place("\n".join([first, *called, *others]), f"at: {place}", filename, line)
 
 
-def placed_error(error: Exception) -> str:
+def placed_error(error: Exception) -> str | None:
     """Return the message of a front end's *error* as `placed` does. Where it names no place, it is that of the
-    statement whose types were inferred. Where there is no GPU, it says what runs without one. The message of any other
-    error is as it is."""
+    statement whose types were inferred. Where there is no GPU, it says what runs without one. Return ``None`` for an
+    error of another class, unless a front end raised it over a statement of the user."""
     if isinstance(error, CudaSupportError):
         filename, line = place_of_user()
         text = " ".join(str(error).split()).rstrip(" :.") + _WITHOUT_GPU
         return with_place(text, f"at: {shown_file(filename)}:{line}", filename, line)
-    if not isinstance(error, NumbaError):
-        return str(error)
     if (known := message_of(error)) is not None:
         return known
-    text = placed(str(error))
+    is_of_front_end = any(each.__name__ == "NumbaError" for each in type(error).__mro__)
+    text = placed(str(error)) if is_of_front_end else with_remedy(str(error))
+    if isinstance(error, AttributeError):
+        text += did_you_mean(error.name, dir(error.obj))
+    place = next(_statements(error), None)
+    if place is not None and not _IS_PLACED.match(text):
+        filename, line = place
+        text = with_place(text, f"at: {shown_file(filename)}:{line}", filename, line)
+    return text if is_of_front_end or (place is not None and raised_by_front_end(error)) else None
+
+
+def _statements(error: Exception) -> Iterator[tuple[str, int]]:
+    """Yield the places of the user's statements that a front end was at when it raised *error*, the innermost first."""
     for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
         for name in ("inst", "self"):
-            loc = getattr(frame.f_locals.get(name), "loc", None)
-            if isinstance(loc, ir.Loc) and not _IS_PLACED.match(text) and not _OF_COMPILER.match(loc.filename):
-                text = with_place(text, f"at: {shown_file(loc.filename)}:{loc.line}", loc.filename, loc.line)
-    return text
+            loc: Any = inspect.getattr_static(frame.f_locals.get(name), "loc", None)  # of any object, which may raise
+            if type(loc).__name__ == "Loc" and not _OF_COMPILER.match(loc.filename):
+                yield loc.filename, loc.line

@@ -72,6 +72,7 @@ class JobList:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> JobList:
         """Return the list in a file. Raises `OSError` or `JobListError`."""
+        remedy = "what to do: numba-cuda-autolink capture -o JOBS.json python app.py writes one"
         with open(path, encoding="utf-8") as file:
             try:
                 content = json.load(file)
@@ -79,7 +80,7 @@ class JobList:
                 jobs, folders = [dict(job) for job in content["jobs"]], list(map(str, content.get("path", ())))
             except (ValueError, TypeError, KeyError, RecursionError) as error:
                 what = f"{type(error).__name__}: {error}"
-                raise JobListError(f"{os.fspath(path)} is not a list of jobs: {what}") from error
+                raise JobListError(f"{os.fspath(path)} is not a list of jobs: {what}\n  {remedy}") from error
         if not known:
             raise JobListError(f"{os.fspath(path)} has format {content['format']!r}, and this version reads {FORMAT}")
         return cls(tuple(jobs), tuple(folders))

@@ -110,10 +110,12 @@ class CallSites:
         return [callee] if callee else []
 
 
-def constant_of(func_ir: ir.FunctionIR, var: ir.Var, vocabulary: Vocabulary = NUMBA_CUDA) -> Any:
-    """Return the Python object that the IR variable *var* stands for; None if its definitions do not name one."""
-    words = vocabulary.ir
-    definition = vocabulary.ir_utils.guard(vocabulary.ir_utils.get_definition, func_ir, var)
+def constant_of(func_ir: ir.FunctionIR, var: ir.Var | ir.Expr, vocabulary: Vocabulary = NUMBA_CUDA) -> Any:
+    """Return the Python object that the IR variable *var* stands for, or the expression that defines one; None if its
+    definitions do not name one."""
+    words, definition = vocabulary.ir, var
+    if not isinstance(var, words.Expr):
+        definition = vocabulary.ir_utils.guard(vocabulary.ir_utils.get_definition, func_ir, var)
     if isinstance(definition, (words.Global, words.FreeVar, words.Const)):
         return definition.value
     if not isinstance(definition, words.Expr) or definition.op not in ("getattr", "static_getitem", "cast"):

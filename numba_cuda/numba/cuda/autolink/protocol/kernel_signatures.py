@@ -35,7 +35,7 @@ def normalize(signature: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> tuple[tupl
                 f"a signature is text or a tuple of Numba types, got {shown(signature)}\n  reason: {safe_text(error)}\n"
                 f"  expected: such as {_EXAMPLE!r} or (types.float32[::1], types.int32)"
             ) from None
-        why = str(error).splitlines()[0] if str(error) else "Numba has no such type"
+        why = error.msg if isinstance(error, SyntaxError) else str(error).partition("\n")[0] or "Numba has no such type"
         near = did_you_mean(error.name, vars(vocabulary.types)) if isinstance(error, NameError) else ""
         advice = f"write the types, such as {_EXAMPLE!r}"
         raise ValueError(f"{signature!r} is not a signature: {why}{near}\n  what to do: {advice}") from None

@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from numba import cuda
-from numba.core.errors import NumbaError
 from numba.cuda.compiler import run_frontend
 from numba.cuda.core import ir
+from numba.cuda.core.errors import TypingError
 from numba.cuda.core.ir_utils import get_definition, guard
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 
@@ -56,9 +56,9 @@ def has_own_diagnosis(error: Exception, function: Any) -> bool:
     return True
 
 
-def diagnose(error: NumbaError, function: Any) -> NumbaError | None:
-    """Return the error to raise in place of *error*, which compiling *function* raised; ``None`` for *error* itself,
-    which `has_own_diagnosis` has changed if it is one of this project."""
+def diagnose(error: Exception, function: Any, kind: type[Exception] = TypingError) -> Exception | None:
+    """Return the error of the class *kind* to raise in place of *error*, which compiling *function* raised; ``None``
+    for *error* itself, which `has_own_diagnosis` has changed if it is one of this project."""
     if has_own_diagnosis(error, function):
         return None
     text, found = str(error), None
@@ -66,7 +66,7 @@ def diagnose(error: NumbaError, function: Any) -> NumbaError | None:
         found = next(_misuses(run_frontend(function), text), None)
     if found is None:
         return None
-    better = typing_error(f"{found.diagnosis}\n  what to do: {found.remedy}", loc=found.loc)
+    better = typing_error(f"{found.diagnosis}\n  what to do: {found.remedy}", found.loc, error=kind)
     has_own_diagnosis(better, function)
     return better
 
@@ -83,7 +83,9 @@ def _misuses(func_ir: ir.FunctionIR, text: str) -> Iterator[_Misuse]:
         yield from _misused_operands(func_ir, text)
     if "Cannot unify" in text:
         for name, definitions in func_ir._definitions.items():
-            called = [constant_of(func_ir, each) for each in definitions if isinstance(each, (ir.Var, ir.Global))]
+            called = [
+                constant_of(func_ir, each) for each in definitions if isinstance(each, (ir.Var, ir.Global, ir.Expr))
+            ]
             yield from _chosen(name, [each for each in called if find_callee(each)], definitions)
 
 

@@ -101,7 +101,7 @@ def _add_build(drawn: Graph, build: BuildReport) -> None:
     for call in build.calls:
         callers[call.site] = key = f"call {call.name} {call.call}"
         arguments = f"({', '.join(call.argtypes)})"
-        drawn.boxes.setdefault(key, Box("calls", call.name, arguments, call.call, f"{call.type_name} objects"))
+        drawn.boxes.setdefault(key, Box("calls", call.name, arguments, call.call, _group(call)))
         drawn.connect("kernel", key, _place(call))
     result = f"result {build.arch}"
     inputs = [code for code in build.link.inputs if not code.own]
@@ -118,6 +118,10 @@ def _add_build(drawn: Graph, build: BuildReport) -> None:
     drawn.boxes[result] = Box("result", made.kind, f"{build.arch}, {formatting.size(made.size)}", hint)
     if not inputs:
         drawn.connect("kernel", result)
+
+
+def _group(call: CallReport) -> str:
+    return "C++ functions" if call.type_name == "CxxFunction" else f"{call.type_name} objects"
 
 
 def _place(call: CallReport) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _STATISTICS = re.compile(r"(ptxas )?info +:|ptxas +\. +\d|INFO: ")  # lines of a linker's log that are left out
 _WIDTH = 80  # characters of a line, unless a name is longer
 _ROOM = 100  # characters of an object's repr
+_MOST_ALIKE = 4  # options of one name
 MANY = 24  # calls, from which on each has one line
 _LABELS = ("bold", "bold cyan", "green", "blue", "magenta")
 
@@ -166,11 +168,23 @@ def _link(build: BuildReport) -> Iterator[Item]:
             others = (_input(n, c, calls) for n, c in enumerate(link.inputs, 1) if not calls.keys() & {*c.brought_by})
             yield Item("inputs", f"{len(link.inputs)}, of which the calls returned all but these", tuple(others))
     if link.options is not None:
-        options = (each.partition("=") for each in link.options)
-        yield Item("options", " ".join(f"{name}{equals}{readable(value)}" for name, equals, value in options))
+        yield Item("options", " ".join(_options(link.options)))
     lines = (line.strip() for line in link.log.splitlines())
     if notable := tuple(Item("", line) for line in lines if line and not _STATISTICS.match(line)):
         yield Item("log", "", notable)
+
+
+def _options(options: Sequence[str]) -> Iterator[str]:
+    """Yield *options* as text; of one that is given many times, the first few and how many there are."""
+    counts = Counter(option.partition("=")[0] for option in options)
+    shown: Counter[str] = Counter()
+    for option in options:
+        name, equals, value = option.partition("=")
+        shown[name] += 1
+        if shown[name] <= _MOST_ALIKE:
+            yield f"{name}{equals}{readable(value)}"
+        elif shown[name] == counts[name]:
+            yield f"and {counts[name] - _MOST_ALIKE} more of {name}"
 
 
 def _input(number: int, code: CodeReport, calls: dict[str, str]) -> Item:

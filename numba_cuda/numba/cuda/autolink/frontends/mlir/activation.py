@@ -21,6 +21,7 @@ from numba_cuda_mlir.numba_cuda.core.errors import LoweringError, NumbaError, Ty
 
 from numba_cuda_autolink.emulated_driver import activation as emulation
 from numba_cuda_autolink.short_tracebacks import short_traceback
+from numba_cuda_autolink.source_locations import shown_file
 
 from ...compilation.context import KernelEvent, announce, compilation, compiling, current_state, isolate
 from ...frontend_api.front_end import register
@@ -32,7 +33,7 @@ from ...function_code.function_code import FunctionCode
 from ...protocol.ask import ask_at
 from ...protocol.call_sites import CallSites, find_read_only, note_objects
 from ...protocol.closures import make_closure
-from ...protocol.typing_diagnosis import has_own_diagnosis
+from ...protocol.typing_diagnosis import diagnose
 from . import emulated_driver
 from .call_lowering import llvm_prototype, lower_call
 from .called_objects import CalledObjectType, constant_of_attribute, is_called_object, refresh_typing
@@ -59,8 +60,9 @@ def _compile(original: Any, pyfunc: Any, return_type: Any, args: Any, targetopti
         try:
             return original(pyfunc, return_type, args, targetoptions)
         except NumbaError as error:
-            has_own_diagnosis(error, pyfunc)
-            raise
+            if (better := diagnose(error, pyfunc, TypingError)) is None:
+                raise
+            raise better from None
 
 
 def _check_arguments(kernel: str, args: Any) -> None:
@@ -186,7 +188,7 @@ def _lower_call(original: Any, lower: Any, target: Any, fn: Any, args: Any, kws:
         lower_call(lower, _external(lower), target, expr, args)
     check_state(asked, prototypes, expr.loc)
     arguments = ", ".join(map(str, lower.fndesc.calltypes[expr].args))
-    place = f"{expr.loc.filename}:{expr.loc.line} in {lower.func_ir.func_id.func_qualname}"
+    place = f"{shown_file(expr.loc.filename)}:{expr.loc.line} in {lower.func_ir.func_id.func_qualname}"
     described = f"the call with ({arguments}) at {place}"
     for symbol, prototype in prototypes:
         _external(lower).symbols.note(symbol, SymbolSite(llvm_prototype(prototype), described, prototype), asked)

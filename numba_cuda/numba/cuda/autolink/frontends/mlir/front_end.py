@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import weakref
 from collections.abc import Sequence
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Timeline
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
@@ -70,7 +72,15 @@ def _options(kernel: Any, jit_options: dict[str, Any]) -> dict[str, Any]:
         raise TypeError(f"build() builds kernels, and {kernel.py_func.__name__} is a device function")
     options = {**kernel.targetoptions, "cache": False}
     options["link"] = list(options.get("link") or ())
-    given = decorators.verify_target_options(jit_options)
+    try:
+        given = decorators.verify_target_options(jit_options)
+    except (TypeError, ValueError) as error:
+        why, _, listed = str(error).strip().removeprefix("Printing the options because: ").partition("\n")
+        unknown = next((name for name in jit_options if not re.search(rf"^{name} ", listed, re.MULTILINE)), None)
+        near = did_you_mean(unknown, re.findall(r"^(\w+) ", listed, re.MULTILINE)) if unknown else ""
+        raise type(error)(
+            f"{why.rstrip('.')}{near}\n  what to do: correct its name or value, or leave it out"
+        ) from None
     names = [*jit_options, *(_RESOLVED[name] for name in jit_options if name in _RESOLVED)]
     return options | {name: given[name] for name in names}
 

@@ -9,12 +9,16 @@ not warn of grids that leave parts of a GPU idle.
 from __future__ import annotations
 
 import warnings
+from contextvars import ContextVar
 from typing import Any
 
+from cuda.bindings.nvjitlink import nvJitLinkError
+from cuda.bindings.nvvm import nvvmError
 from cuda.core import ObjectCode
 from numba.cuda.core import config
 from numba.cuda.core.errors import NumbaDebugInfoWarning
 from numba.cuda.cudadrv import devices, driver
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 
 from numba_cuda_autolink.emulated_driver import activation
 
@@ -25,6 +29,7 @@ from .code_library import LinkingCodeLibrary
 
 _seams = Seams("numba-cuda")
 _in_place_of = _seams.in_place_of
+_with_lines = ContextVar("_with_lines", default=False)
 _before: dict[str, Any] = {}  # what numba-cuda knew of a driver
 # What arrays, streams, events and modules call when they are destroyed, which may be later.
 _DESTROY = ("cuMemFree", "cuMemFreeHost", "cuMemHostUnregister", "cuStreamDestroy", "cuEventDestroy", "cuLibraryUnload")
@@ -60,14 +65,29 @@ def _runtime_linker(original: Any, *args: Any, **options: Any) -> Any:
     return linker
 
 
+@_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile")
+def _compile_kernel(original: Any, dispatcher: Any, signature: Any) -> Any:
+    """Compile what is launched with the lines of its source, which errors show; without, if NVVM or nvJitLink refuse
+    it with them, as they do some kernels of numba-cuda, and all with NRT."""
+    token = _with_lines.set(current_state().cc is None and not getattr(config, "CUDA_ENABLE_NRT", False))
+    try:
+        return original(dispatcher, signature)
+    except (nvvmError, nvJitLinkError, LinkError):
+        if not _with_lines.get():
+            raise
+        _with_lines.set(False)
+        return original(dispatcher, signature)
+    finally:
+        _with_lines.reset(token)
+
+
 @_in_place_of("numba.cuda.dispatcher:compile_cuda")
 def _compile(original: Any, *args: Any, **options: Any) -> Any:
-    """Compile what is launched with the lines of its source, which errors show: nvJitLink refuses them with NRT."""
-    if current_state().cc is None and not options["debug"] and not getattr(config, "CUDA_ENABLE_NRT", False):
-        with warnings.catch_warnings():  # nobody asked for the lines of what has no source
-            warnings.simplefilter("ignore", NumbaDebugInfoWarning)
-            return original(*args, **{**options, "lineinfo": True})
-    return original(*args, **options)
+    if not _with_lines.get() or options["debug"]:
+        return original(*args, **options)
+    with warnings.catch_warnings():  # nobody asked for the lines of what has no source
+        warnings.simplefilter("ignore", NumbaDebugInfoWarning)
+        return original(*args, **{**options, "lineinfo": True})
 
 
 @_in_place_of("numba.cuda.dispatcher:_LaunchConfiguration.__call__")

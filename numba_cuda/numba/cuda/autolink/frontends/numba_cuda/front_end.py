@@ -86,6 +86,9 @@ def _function_and_options(kernel: Any, jit_options: Mapping[str, Any]) -> tuple[
             f"build() and cuda.jit have no option {min(unknown)!r}{near}\n"
             "  what to do: correct its name, or leave it out"
         )
+    registers = targetoptions.get("max_registers")
+    if registers is not None and not isinstance(registers, int):
+        raise TypeError(f"max_registers must be an integer, not {registers!r}")
     return kernel, targetoptions
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Files of cache entries, for machines without a network: a tar file of signed entries, each named by its key's digest.
+"""Files of cache entries, for machines without a network.
+
+    a first line | for each entry: the digest of its key (32 bytes), a size (8 bytes), the signed entry | 40 zeros
 
 A file is checked from its first to its last byte before anything of it is kept. Without a key the signatures mean
 nothing, and whoever made the file decides what runs where it is imported.
@@ -8,7 +10,6 @@ nothing, and whoever made the file decides what runs where it is imported.
 from __future__ import annotations
 
 import os
-import tarfile
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
@@ -21,8 +22,8 @@ from .remote_store import LARGEST, UntrustedEntryError, authenticate, entry_of, 
 from .settings import REMOTE_KEY
 from .store import PORTABLE_KINDS, CacheStore
 
-_BLOCK = tarfile.BLOCKSIZE
-_END = bytes(2 * _BLOCK)
+_FIRST_LINE = b"numba-cuda-autolink: cache entries 1\n"
+_END = bytes(40)
 
 
 class EntryFileError(PrintableError, ValueError):
@@ -35,10 +36,11 @@ def write_entries(path: str | os.PathLike[str], disk: DiskEntries, keys: Sequenc
     found = {each.digest for each in disk.entries() if each.kind in PORTABLE_KINDS and each.kind != "headers"}
     count = 0
     with replace_whole(path) as whole:
+        whole.write(_FIRST_LINE)
         for digest in sorted(found):
             if (entry := disk.read_entry(digest)) is not None:
                 blob = sign(keys, digest, entry)
-                whole.write(_header(digest, len(blob)) + blob + _padding(len(blob)))
+                whole.write(digest + len(blob).to_bytes(8, "little") + blob)
                 count += 1
         whole.write(_END)
     return count
@@ -77,35 +79,15 @@ def _trusted_entries(path: str | os.PathLike[str], keys: Sequence[bytes] | None)
 
 
 def _blobs(file: BinaryIO, path: str) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the digests and signed entries of a *file*. Raise `EntryFileError` unless each header, and the end of the
-    file, are what `write_entries` writes: nothing else that a tar file may say is looked at."""
-    while True:
-        start, header = file.tell(), file.read(_BLOCK)
-        if header == _END[:_BLOCK]:
-            if header + file.read(len(_END)) != _END:
-                raise EntryFileError(
-                    f"{path} is not a file of cache entries: it is cut off, or continues after its end"
-                )
-            return
-        try:
-            digest, size = bytes.fromhex(header[:64].decode("ascii")), int(header[124:135], 8)
-            is_ours = len(digest) == 32 and size <= LARGEST and header == _header(digest, size)
-        except ValueError:
-            is_ours = False
-        if not is_ours:
-            what = "it is cut off" if not header else f"there is none at byte {start}"
-            raise EntryFileError(f"{path} is not a file of cache entries: {what}")
-        blob, padding = file.read(size), _padding(size)
-        if len(blob) != size or file.read(len(padding)) != padding:
+    """Yield the digests and signed entries of a *file*. Raise `EntryFileError` unless all of it is what `write_entries`
+    writes."""
+    if file.read(len(_FIRST_LINE)) != _FIRST_LINE:
+        raise EntryFileError(f"{path} is not a file of cache entries")
+    while (header := file.read(len(_END))) != _END:
+        digest, size = header[:32], int.from_bytes(header[32:], "little")
+        blob = file.read(min(size, LARGEST))
+        if len(header) < len(_END) or len(blob) != size:
             raise EntryFileError(f"{path} is not a file of cache entries: it is cut off, or damaged")
         yield digest, blob
-
-
-def _header(digest: bytes, size: int) -> bytes:
-    member = tarfile.TarInfo(digest.hex())
-    member.size = size
-    return member.tobuf(tarfile.USTAR_FORMAT)
-
-
-def _padding(size: int) -> bytes:
-    return bytes(-size % _BLOCK)
+    if file.read(1):
+        raise EntryFileError(f"{path} is not a file of cache entries: it continues after its end")

@@ -163,9 +163,10 @@ class RemoteStore:
         self._files: SharedFiles | None = None
         self._lock = threading.Lock()
         self._is_off = False
-        self._is_there: set[bytes] = set()  # what need not be written
+        # The entries that need not be written, by digest; one of the same key with other content replaces it.
+        self._is_there: dict[bytes, bytes] = {}
         self._unstored: set[bytes] = set()
-        self._writes: queue.Queue[tuple[bytes, bytes, bool]] = queue.Queue()
+        self._writes: queue.Queue[tuple[bytes, bytes, bytes, bool]] = queue.Queue()
         self._has_writer = self._is_stalled = False
         self._failed_write = ""
         self._warned: set[str] = set()
@@ -193,7 +194,7 @@ class RemoteStore:
             self._warn("trust", f"does not use entries of its shared cache {self._where}: {error}.")
             return None
         self.counts["found"] += 1
-        self._is_there.add(digest)
+        self._is_there[digest] = _mark(entry)
         return entry
 
     def _ask(self, name: str) -> bytes | None:
@@ -219,7 +220,8 @@ class RemoteStore:
     def write(self, digest: bytes, entry: bytes, *, if_missing: bool = False) -> None:
         """Queue an entry to be written, unless it is there, or this process does not write. Whether it is there is
         asked before, *if_missing*."""
-        if self.settings.writes and digest not in self._is_there:
+        known = self._is_there.get(digest)
+        if self.settings.writes and (known is None or not (if_missing or known == _mark(entry))):
             self._unstored.add(digest)
             if self._writes.unfinished_tasks < _MOST_PENDING:
                 self._queue(digest, entry, if_missing)
@@ -235,7 +237,7 @@ class RemoteStore:
         except Exception as error:
             self._note_failed_write(error)
         else:
-            self._writes.put((digest, sign(self.settings.keys, digest, entry), if_missing))
+            self._writes.put((digest, _mark(entry), sign(self.settings.keys, digest, entry), if_missing))
 
     def flush(self, timeout: float) -> int:
         """Wait until all is written, at most *timeout* seconds. Return how many entries of this process are not stored.
@@ -249,7 +251,7 @@ class RemoteStore:
     def _write_all(self) -> None:
         files = self._open()
         while True:
-            digest, blob, if_missing = self._writes.get()
+            digest, mark, blob, if_missing = self._writes.get()
             is_written = False
             try:
                 if is_written := not (if_missing and self._has(files, digest)):
@@ -257,7 +259,7 @@ class RemoteStore:
             except BaseException as error:  # asyncio's CancelledError is one
                 self._note_failed_write(error)
             else:
-                self._is_there.add(digest)
+                self._is_there[digest] = mark
                 self._unstored.discard(digest)
                 self.counts["written"] += is_written
                 self.counts["bytes_written"] += len(blob) * is_written
@@ -307,6 +309,11 @@ class RemoteStore:
             self._warned.add(fault)
             advice = f"It continues without it. Unset {REMOTE} to do without."
             warnings.warn(f"numba-cuda-autolink {message} {advice}", CacheWarning, stacklevel=2)
+
+
+def _mark(entry: bytes) -> bytes:
+    """Return what tells the content of *entry* from that of others."""
+    return hashlib.sha256(entry).digest()
 
 
 def _outcome(files: SharedFiles, name: str) -> bytes | Exception | None:

@@ -180,6 +180,32 @@ class CacheStore:
         self._log(key, origin, start)
         return data
 
+    def levels(self, key: CacheKey, *, remote: bool = True) -> Iterator[bytes]:
+        """Yield what each level of the cache has under *key*, the nearest first: of a record that does not hold here,
+        another level may have another version. Without *remote*, the shared cache is not asked."""
+        # Another process may have replaced what is in this one's memory.
+        if (data := self.disk.read(key.digest)) is not None or (data := self._recall(key.digest)) is not None:
+            self._count(key, "disk", 0.0)
+            self._send_found(key, data, "disk", _always)
+            yield data
+        if (data := read_only_data(self.settings.read_only, key.digest)) is not None:
+            self._count(key, "image", 0.0)
+            yield data
+        if remote and self.remote is not None and (entry := self.remote.read(key.digest)) is not None:
+            self._count(key, "remote", 0.0)
+            yield data_of(entry)
+
+    def send(self, key: CacheKey) -> None:
+        """Have the shared cache hold what is here under *key*, where jobs are built for other machines."""
+        if _kept.get() is not None and self.remote is not None and (found := self._look(key.digest)) is not None:
+            self._send_found(key, *found, _always)
+
+    @contextlib.contextmanager
+    def turn(self, key: CacheKey) -> Iterator[None]:
+        """Wait until no other thread or process builds under *key*, as `fetch` does, and keep others from it."""
+        with self._guard.turn(key.digest, self.disk.private_folder(LOCKS), lambda: None):
+            yield
+
     def has(self, key: CacheKey) -> bool:
         """Return whether there is an entry under *key*, which may be damaged."""
         return self._recall(key.digest) is not None or os.path.isfile(self.disk.path(key.digest) or "")

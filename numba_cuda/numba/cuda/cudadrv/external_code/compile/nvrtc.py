@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,15 +23,19 @@ class CompileError(RuntimeError):
         super().__init__(f"{shown_log(name)} does not compile:\n{shown_log(self.log)}")
 
 
+# What is known of the lookups of a compile in this process, in which other libraries run too.
+NOT_NOTED: Mapping[str, Any] = {"unknown": ("NVRTC", "it ran in this process, where what it reads is not noted")}
+
+
 @dataclass(frozen=True)
 class Compiled:
-    """A compiled translation unit: its code, NVRTC's log, the headers read, if they were traced, and the lowered names
-    of the expressions that were asked for."""
+    """A compiled translation unit: its code, NVRTC's log, the lowered names of the expressions that were asked for, and
+    what NVRTC looked up, as `nvrtc_lookups.Lookups.report` returns it."""
 
     code: bytes = field(repr=False)
     log: str
-    headers: tuple[str, ...]
     names: dict[str, str] = field(default_factory=dict)
+    lookups: Mapping[str, Any] = field(default_factory=lambda: NOT_NOTED, repr=False)
 
 
 def run_nvrtc(code: bytes, **arguments: Any) -> Compiled:

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib.util
 import json
 import os
 import re
 import signal
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,10 +28,12 @@ _MOMENT = 1.0  # seconds without a request, before headers are precompiled
 _LEAST_FREE = 2 << 30  # bytes on the disk on which precompiled headers are written
 _REMARK = re.compile(r'(?m)^".*": (?:using|creating) precompiled header file "[^"\n]*"\n')
 _PR_SET_PDEATHSIG = 1
+_USE, LOOKUPS = "--use-pch=", ".lookups"  # an option, and the suffix of the file with what is in the one it names
 
 # Files of precompiled headers, the library, and what is to be in them: asked for in a request, and before it.
 _asked: list[tuple[str, str, dict[str, Any]]] = []
 _due: list[tuple[str, str, dict[str, Any]]] = []
+_lookups: dict[str, Any] = {}  # by library, what notes its lookups, or why nothing can
 _heaps: list[int] = []  # the size of NVRTC's heap for precompiled headers, once it is set
 
 
@@ -40,22 +44,16 @@ def run_nvrtc(
     name: str,
     options: Sequence[str],
     output: str,
-    traces: str = "",
     names: Sequence[str] = (),
-) -> tuple[bytes, str, tuple[str, ...], dict[str, str]]:
+) -> tuple[bytes, str, dict[str, str]]:
     """Compile a source called *name* with NVRTC's *options*, and lower the name expressions *names*. Return the code,
-    NVRTC's log, the headers read, if they are traced, and the lowered names. Raises `RuntimeError` if the code does not
-    compile, or a name means nothing in it, and `OSError` if the *library* cannot be loaded.
-
-    With *traces*, an empty folder, NVRTC, 13 or later, reports which headers it reads. Only in a process that does
-    nothing else: NVRTC 13.4 has been seen to corrupt memory when it does.
-    """
+    NVRTC's log and the lowered names. Raises `RuntimeError` if the code does not compile, or a name means nothing in
+    it, and `OSError` if the *library* cannot be loaded."""
     nvrtc = ctypes.CDLL(library)
-    traced = [f"--fdevice-time-trace={os.path.join(traces, 'trace.json')}"] if traces else []
     with _program(nvrtc, code, name) as program:
         for each in names:
             _call(nvrtc, "nvrtcAddNameExpression", program, each.encode())
-        given = [os.fsencode(option) for option in (*options, *traced)]
+        given = [os.fsencode(option) for option in options]
         result = nvrtc.nvrtcCompileProgram(program, len(given), (ctypes.c_char_p * len(given))(*given))
         log = _read(nvrtc, "nvrtcGetProgramLog", program)
         text = _REMARK.sub("", log.rstrip(b"\0").decode("utf-8", "backslashreplace")).replace("\0", "")
@@ -63,7 +61,7 @@ def run_nvrtc(
             raise RuntimeError(f"{_error(nvrtc, result)}, compilation log:\n\n{text}")
         made = _read(nvrtc, f"nvrtcGet{output.upper()}", program)
         lowered = {each: _lowered(nvrtc, program, each) for each in names}
-    return made, text, _traced_headers(traces) if traces else (), lowered
+    return made, text, lowered
 
 
 @contextlib.contextmanager
@@ -100,36 +98,75 @@ def _lowered(nvrtc: ctypes.CDLL, program: ctypes.c_void_p, name: str) -> str:
     return os.fsdecode(found.value or b"")
 
 
-def _traced_headers(folder: str) -> tuple[str, ...]:
-    headers: dict[str, None] = {}
-    for file in os.scandir(folder):  # some versions add a suffix of their own
-        with open(file, "rb") as stream:
-            events = json.load(stream)["traceEvents"]
-        named = (event for event in events if event.get("name") == "Processing Header File")
-        headers.update(dict.fromkeys(event["args"]["detail"] for event in named))
-    return tuple(path for path in headers if os.path.isfile(path))  # others are part of NVRTC
-
-
 def answer(content: dict[str, Any], blobs: Sequence[bytes]) -> tuple[dict[str, Any], list[bytes]]:
     """Answer as a child process: compile the source in *blobs* with the arguments ``run`` of `run_nvrtc`, and return
-    ``log``, ``headers``, ``names`` and the code, or the log of the failure as ``error``. With ``to``, a path, the
+    ``log``, ``names``, ``lookups`` and the code, or the log of the failure as ``error``. With ``to``, a path, the
     headers that it includes are precompiled after the answer: the file is there once it is whole.
 
-    NVRTC is loaded from ``library``, and runs in ``folder``: the process may have started elsewhere.
+    NVRTC is loaded from ``library``, and runs in ``folder``: the process may have started elsewhere. Below ``packages``
+    are headers that are not the user's own.
     """
-    library = content["library"]
+    library, run = content["library"], content["run"]
     if content["folder"]:
         os.chdir(content["folder"])
     if content["precompiles"]:
         _set_heap(library)
     if content["to"]:
-        _asked.append((content["to"], library, content["run"] | {"code": blobs[0]}))
+        _asked.append((content["to"], library, run | {"code": blobs[0]}))
         return {}, []
+    lookups = None
     try:
-        code, log, headers, names = run_nvrtc(library, blobs[0], **content["run"])
+        lookups = _begin_lookups(library, content["packages"], _precompiled(run))
+        code, log, names = run_nvrtc(library, blobs[0], **run)
     except (OSError, RuntimeError, ValueError) as error:
-        return {"error": f"{error}"}, []
-    return {"log": log, "headers": headers, "names": names}, [code]
+        return {"error": getattr(lookups, "refused", "") or f"{error}"}, []
+    looked_up = _report(lookups, run, blobs[0])
+    if refused := getattr(lookups, "refused", ""):
+        return {"error": refused}, []
+    return {"log": log, "names": names, "lookups": looked_up}, [code]
+
+
+def _precompiled(run: dict[str, Any]) -> list[str]:
+    return [option.removeprefix(_USE) for option in run["options"] if option.startswith(_USE)]
+
+
+def _begin_lookups(library: str, packages: Sequence[str], others: Sequence[str] = ()) -> Any:
+    """Have what NVRTC looks up noted; return its `nvrtc_lookups.Lookups`, or why it cannot be noted."""
+    if library not in _lookups:
+        try:
+            slots = _load("import_slots")
+            noting = _load("nvrtc_lookups").Lookups
+            _lookups[library] = noting(ctypes.CDLL(library), slots.find_imports, slots.replace_imports)
+        except (AttributeError, KeyError, OSError, ValueError) as error:
+            _lookups[library] = f"{error}"
+    lookups = _lookups[library]
+    if not isinstance(lookups, str):
+        lookups.begin(packages, others)
+    return lookups
+
+
+def _load(module: str) -> Any:
+    """Load a *module* next to this one, which is not in a package here."""
+    path = os.path.join(os.path.dirname(__file__), f"{module}.py")
+    spec = importlib.util.spec_from_file_location(f"numba_cuda_autolink_{module}", path)
+    assert spec is not None and spec.loader is not None
+    loaded = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+def _report(lookups: Any, run: dict[str, Any], code: bytes) -> dict[str, Any]:
+    """Return what a compile looked up: the file of precompiled headers that it used stands for what that read."""
+    try:
+        if isinstance(lookups, str):
+            raise ValueError(lookups)
+        for path in _precompiled(run):
+            with open(f"{path}{LOOKUPS}", encoding="utf-8") as file:
+                lookups.unite(json.load(file))
+        report: dict[str, Any] = lookups.report(run["name"], code, run["options"])
+    except (OSError, ValueError) as error:
+        return {"unknown": ("NVRTC", f"what it reads cannot be noted: {error}")}
+    return report
 
 
 def _set_heap(library: str) -> None:
@@ -174,8 +211,12 @@ def _precompile(parent: int, file: str, library: str, source: dict[str, Any]) ->
         return
     part = f"{file}.part"
     try:
+        lookups = _begin_lookups(library, ())
         run_nvrtc(library, **source | {"options": [*source["options"], f"--create-pch={part}"]})
-        os.rename(part, file)
+        if not isinstance(lookups, str):
+            with open(f"{file}{LOOKUPS}", "w", encoding="utf-8") as record:
+                json.dump(lookups.record(), record)
+            os.rename(part, file)
     finally:
         with contextlib.suppress(OSError):
             os.unlink(part)

@@ -27,7 +27,7 @@ from ..platform.child_pool import ChildPool
 from ..platform.child_process import ChildEndedError, ChildError, ChildProcess, ChildStartError, limited_memory
 from . import nvrtc, nvrtc_child, precompiled_headers
 from .nvrtc import Compiled, CompileError
-from .translation_unit import TranslationUnit, working_directory
+from .translation_unit import TranslationUnit, fixed_include_paths, working_directory
 
 JOBS = "NUMBA_CUDA_AUTOLINK_JOBS"
 MEMORY = "NUMBA_CUDA_AUTOLINK_COMPILE_MEMORY"
@@ -101,22 +101,11 @@ def compile_unit(
     return compiled
 
 
-def compile_traced(unit: TranslationUnit, names: Sequence[str] = ()) -> Compiled:
-    """Compile *unit* in a child process of its own, in which NVRTC reports which headers it reads. Raises
-    `CompileError` as `compile_unit`."""
-    options = nvrtc_options(unit)
-    try:
-        with NvrtcProcess() as child:
-            return run_in_child(child, unit, unit.code, options, names, traces=child.folder)
-    except ChildStartError as error:
-        raise CompileError(unit.name, f"NVRTC cannot be run: {error}") from error
-
-
 def precompile(unit: TranslationUnit, manifest: HeaderManifest) -> None:
     """Begin to precompile the headers that *unit* begins with, once: it was compiled, and read those of *manifest*.
     Other sources that begin in the same way will use them."""
     child = processes.kept
-    if child is None or is_ending() or not precompiled_headers.worth(unit, manifest):
+    if child is None or is_ending() or not precompiled_headers.worth(unit):
         return
     options = nvrtc_options(unit)
     with contextlib.suppress(ChildError), processes.child() as child:
@@ -162,12 +151,11 @@ def run_in_child(
     code: str,
     options: Sequence[str],
     names: Sequence[str],
-    traces: str = "",
 ) -> Compiled:
     """Have a child run NVRTC, as all compiles of this process do. Raises `CompileError` as `compile_unit`."""
     timeline.in_process(child.pid)
     try:
-        reply = child.request(_arguments(unit, options, names, traces), [code.encode()], timeout=time_limit())
+        reply = child.request(_arguments(unit, options, names), [code.encode()], timeout=time_limit())
     except (UnicodeEncodeError, RuntimeError) as error:
         raise CompileError(unit.name, f"{error}") from error
     except ChildEndedError as error:
@@ -178,15 +166,16 @@ def run_in_child(
     content = reply.content
     if "error" in content:
         raise CompileError(unit.name, content["error"])
-    return Compiled(reply.blobs[0], content["log"], tuple(content["headers"]), content["names"])
+    return Compiled(reply.blobs[0], content["log"], content["names"], content["lookups"])
 
 
-def _arguments(unit: TranslationUnit, options: Sequence[str], names: Sequence[str], traces: str = "") -> dict[str, Any]:
+def _arguments(unit: TranslationUnit, options: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
     return {
-        "run": _run(unit, options, names) | {"traces": traces},
+        "run": _run(unit, options, names),
         "library": nvrtc.library_path(),
         "folder": working_directory(),
         "precompiles": precompiled_headers.enabled(),
+        "packages": fixed_include_paths(),
         "to": "",
     }
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from ..headers.file_state import is_settled
 from ..headers.manifest import HeaderManifest, HeaderWatch
+from .nvrtc_child import LOOKUPS
 from .translation_unit import TranslationUnit, fixed_include_paths, working_directory
 
 VARIABLE = "NUMBA_CUDA_AUTOLINK_PCH"
@@ -94,8 +95,9 @@ class _File:
         return were_settled and self.watch.unchanged() and self.watch.manifest.headers == made.headers
 
     def remove(self) -> None:
-        with contextlib.suppress(OSError):
-            os.unlink(self.path)
+        for path in (self.path, f"{self.path}{LOOKUPS}"):
+            with contextlib.suppress(OSError):
+                os.unlink(path)
 
 
 class PrecompiledHeaders:
@@ -122,7 +124,7 @@ class PrecompiledHeaders:
     ) -> tuple[str, str] | None:
         """Return the path and the source of a file to make for sources that begin as *unit*, which read the headers of
         *manifest*; ``None`` if there is one, or it is not worth it. The oldest of too many files is removed."""
-        if not worth(unit, manifest) or (beginning := Beginning.of(unit.code)) is None:
+        if not worth(unit) or (beginning := Beginning.of(unit.code)) is None:
             return None
         key = _key(unit, options, beginning)
         if key in self._files:
@@ -139,8 +141,8 @@ def enabled() -> bool:
     return os.environ.get(VARIABLE, "").strip() != "0"
 
 
-def worth(unit: TranslationUnit, manifest: HeaderManifest) -> bool:
-    return enabled() and not manifest.has_path and not any(unit.option(option) for option in _REFUSED)
+def worth(unit: TranslationUnit) -> bool:
+    return enabled() and not any(unit.option(option) for option in _REFUSED)
 
 
 def _key(unit: TranslationUnit, options: Sequence[str], beginning: Beginning) -> tuple[object, ...]:

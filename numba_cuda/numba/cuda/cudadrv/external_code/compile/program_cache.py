@@ -2,7 +2,7 @@
 """A translation unit in the cache: the headers that it reads, its key, and its program.
 
 A program's key is its translation unit, NVRTC, and the content of every header. Which headers those are is recorded
-under the same key without them. While their files are unchanged, only the files' states are read.
+when it is compiled. While their files are unchanged, only the files' states are read.
 
 Whether its functions have the types with which Python calls them is not part of the program's key, so that kernels that
 call different functions of one source share the program.
@@ -10,7 +10,6 @@ call different functions of one source share the program.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import threading
@@ -19,11 +18,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..cache.entry import CacheKey
-from ..cache.store import CacheStore, Fetched, Origin, current_store
+from ..cache.store import Fetched, Origin, current_store
 from ..headers.manifest import HeaderManifest
 from .nvrtc import Compiled, CompileError
 from .translation_unit import TranslationUnit, UnitKeys, checked_key, derived_key, working_directory
-from .unit_headers import UnitHeaders, nvrtc_reports_headers
+from .unit_headers import UnitHeaders
 
 # What it takes to compile is imported where it is needed: a cached program is found without it.
 if TYPE_CHECKING:
@@ -120,6 +119,7 @@ class _Names:
         return json.dumps(self.found[:2]).encode()
 
     def note(self, program: CacheKey) -> None:
+        """Note what was found in *program*."""
         current_store().put(self.key(program), self.packed())
 
 
@@ -127,10 +127,14 @@ _Run: TypeAlias = _Checks | _Names
 
 
 class _Made(NamedTuple):
-    """A program that was compiled now, and the digest of its key, if its headers are known as they were read."""
+    """A program that was compiled now, and its headers and key, if they are known as they were read."""
 
     data: bytes
-    key: bytes | None = None
+    known: KnownHeaders | None = None
+
+    @property
+    def key(self) -> bytes | None:
+        return None if self.known is None else self.known.key.digest
 
 
 class CachedUnit:
@@ -142,32 +146,18 @@ class CachedUnit:
         self._keys = UnitKeys(unit)
         self.base_key = self._keys.headers
         self._lock = threading.Lock()
-        self._headers = UnitHeaders(unit, self.base_key)
+        self._headers = UnitHeaders(unit, self._keys)
         self._known: KnownHeaders | None = None
 
     def known(self) -> KnownHeaders | None:
-        """Return the headers of now and the program's key; ``None`` if only a compile can find the headers. Raise
-        `OSError` if one cannot be read, or is not a regular file."""
-        with self._lock:
-            # To find them here is faster than to ask another machine which they are.
-            if not self._is_cacheable or not (
-                self._headers.on_record() or self._headers.find() or self._headers.on_record(remote=True)
-            ):
-                return None
-            return self._current()
-
-    def recorded(self) -> KnownHeaders | None:
-        """Return what `known` does if the headers are on record; ``None`` if they would have to be found."""
+        """Return the headers of now and the program's key, if they are on record; ``None`` if only a compile can find
+        the headers."""
         with self._lock:
             return self._current() if self._is_cacheable and self._headers.on_record() else None
 
     def is_slow(self, called: Called = ()) -> bool:
-        try:
-            known = self.known()
-        except OSError:  # which `fetched` reports
-            return False
-        if known is None:
-            return True
+        if (known := self.known()) is None:
+            return "include" in self.unit.code or bool(self.unit.option("pre_include"))
         store = current_store()
         if not _is_slow(known.manifest) or store.settings.verify:
             return False
@@ -187,29 +177,20 @@ class CachedUnit:
             return FetchedProgram(data, origin, time.perf_counter() - start, key, hidden)
 
         known, made = self._known_or_made(compile_, checks)
-        if known is None:
-            assert made is not None
-            return result(made.data, "built", made.key, checks.hidden)
-        program, _ = known
-        store, key = current_store(), program
-        if store.settings.verify:  # only in the same places does a compile give the same bytes again
-            places = repr((self.unit.name, self.unit.option("include_path"), working_directory()))
-            key = dataclasses.replace(key, parts=(*key.parts, ("places", places)))
+        if known is not None:
+            program = known.key
 
-        def build() -> bytes | None:
-            nonlocal made
-            made = self._make(compile_, checks, known)
-            return made.data if made.key is not None else None  # else it was compiled while a header was edited
+            def build() -> bytes | None:
+                nonlocal made
+                made = self._make(compile_, checks, known)
+                return made.data if made.key == program.digest else None  # a header was edited since
 
-        if made is None:
-            fetched = store.fetch(key, build)
+            fetched = current_store().fetch(self._stored_key(program), build)
             if fetched is not None and fetched.origin != "built":
                 if not _unchecked(program, called):
                     return result(fetched.data, fetched.origin, program.digest, _list_hidden(program, called))
                 build()
-            assert made is not None
-            if made.key is not None:
-                checks.note(program)
+        assert made is not None
         return result(made.data, "built", made.key, checks.hidden)
 
     def lowered(self, names: Sequence[str], compile_: Compile, asked: str = "") -> Lowered:
@@ -217,15 +198,12 @@ class CachedUnit:
         program is cached too, with the text that is *asked*. Raise `CompileError` if the code does not compile, or a
         name means nothing in it."""
         run = _Names(names, asked)
-        known, made = self._known_or_made(compile_, run)
-        if known is not None and made is None:
+        known, _ = self._known_or_made(compile_, run)
+        if known is not None:
 
             def build() -> bytes | None:
-                made = self._make(compile_, run, known)
-                if made.key is None:
-                    return None
-                current_store().put(known.key, made.data)
-                return run.packed()
+                made = self._make(compile_, run, None)
+                return run.packed() if made.key == known.key.digest else None
 
             lowered = current_store().fetch(run.key(known.key), build)
             if lowered is not None and run.found is None:
@@ -235,109 +213,60 @@ class CachedUnit:
         return run.found
 
     def _known_or_made(self, compile_: Compile, run: _Run) -> tuple[KnownHeaders | None, _Made | None]:
-        """Return the headers and the key, ``None`` if only a compile can find them; and the program, if no cache can
-        have it: then it was compiled now. Raise `CompileError` for a header that cannot be read."""
-        try:
-            if (known := self.recorded()) is not None:
+        """Return the headers and the key, if they are on record; else the program, which was compiled now, by one of
+        the processes that need it."""
+        if (known := self.known()) is not None:
+            return known, None
+        if not self._is_cacheable:
+            return None, self._make(compile_, run, None)
+        with current_store().turn(self.base_key):
+            if (known := self.known()) is not None:
                 return known, None
-            made = self._make_with_headers(compile_, run)
-            known = self.known()
-        except OSError as error:
-            raise CompileError(self.unit.name, f"{error.filename}: {error.strerror}") from error
-        return known, made or (None if known is not None else self._make_traced(compile_, run))
+            return None, self._make(compile_, run, None)
 
-    def _make_with_headers(self, compile_: Compile, run: _Run) -> _Made | None:
-        """Compile the program and meanwhile find its headers, if no cache can have it; record both. Return ``None`` if
-        that is not so or cannot be done, or another process has done it."""
-        store = current_store()
-        if not self._is_new(store):
-            return None
-        from .unit_headers import compiled_with_headers
+    def _make(self, compile_: Compile, run: _Run, kept: KnownHeaders | None) -> _Made:
+        """Compile the program, and record its headers and what else the *run* has found, unless nobody knows from which
+        texts it was compiled. The program is cached, but for that of the headers *kept*: the caller does that."""
+        start, began = time.perf_counter(), time.time_ns()
+        compiled = run.compile(self.unit, compile_)
+        data = _packed(compiled)
+        with self._lock:
+            if not self._is_cacheable or not self._headers.record(compiled.lookups, began):
+                return _Made(data)
+            known = self._current()
+        if kept is None or known.key != kept.key:
+            current_store().put(self._stored_key(known.key), data, built_since=start)
+        run.note(known.key)
+        self._precompile(known.manifest)
+        return _Made(data, known)
 
-        made: _Made | None = None
-        start = time.perf_counter()
+    def _stored_key(self, program: CacheKey) -> CacheKey:
+        if not current_store().settings.verify:
+            return program
+        # Only in the same places does a compile give the same bytes again.
+        return dataclasses.replace(program, parts=(*program.parts, ("compiled in", working_directory())))
 
-        def record() -> bytes | None:
-            nonlocal made
-            result = compiled_with_headers(self._headers.text, lambda: run.compile(self.unit, compile_))
-            if result is None:
-                return None
-            compiled, manifest = result
-            with self._lock:
-                self._headers.note(manifest, time.monotonic())
-                key = self._current().key
-            made = _Made(_packed(compiled), key.digest)
-            store.put(key, made.data, built_since=start)
-            run.note(key)  # before other processes find the program
-            self._note_made(manifest)
-            return manifest.packed
-
-        store.fetch(self.base_key, record, is_portable=lambda _: False)
-        return made
-
-    def _is_new(self, store: CacheStore) -> bool:
-        return (
-            self._is_cacheable
-            and not store.settings.verify
-            and not store.settings.read_only
-            and store.remote is None
-            and store.get(self.base_key) is None
-            and store.get(self._keys.source) is None
-        )
-
-    def _note_made(self, manifest: HeaderManifest) -> None:
-        """Note that there is a program of this source, if it is not compiled in less time than that takes, and begin to
-        precompile its headers for others."""
+    def _precompile(self, manifest: HeaderManifest) -> None:
+        """Begin to precompile the headers for other sources, if that takes longer than to start it."""
         if _is_slow(manifest):
             from .nvrtc_processes import precompile
 
-            current_store().put(self._keys.source, b"")
-            precompile(self.unit, manifest)
-
-    def _make(self, compile_: Compile, run: _Run, known: KnownHeaders) -> _Made:
-        """Compile the program. It has no key where a header was edited meanwhile: nobody knows which text was read."""
-        data = _packed(run.compile(self.unit, compile_))
-        if known.manifest.refreshed() is None:
-            return _Made(data)
-        self._note_made(known.manifest)
-        return _Made(data, known.key.digest)
+            if not self._headers.may_have_path(manifest, by_macros=False):
+                precompile(self.unit, manifest)
 
     def note_checked(self, called: Called) -> None:
         """Note that the functions *called*, all of the unit, have the types of the calls, which their author derived
         from it."""
-        with contextlib.suppress(OSError):
-            if (known := self.known()) is not None:
-                derived = json.dumps([(each.symbol, each.types) for each in called])
-                current_store().put(derived_key(known.key), derived.encode())
+        if (known := self.known()) is not None:
+            derived = json.dumps([(each.symbol, each.types) for each in called])
+            current_store().put(derived_key(known.key), derived.encode())
 
     def _current(self) -> KnownHeaders:
         manifest = self._headers.manifest
         assert manifest is not None
         if self._known is None or self._known.manifest is not manifest:
-            self._known = KnownHeaders(self._keys.program(manifest), manifest)
+            self._known = KnownHeaders(self._keys.program(manifest, self._headers.places), manifest)
         return self._known
-
-    def _make_traced(self, compile_: Compile, run: _Run) -> _Made:
-        """Compile the program, whose headers only NVRTC can report. If it does, the program is cached."""
-        if not self._is_cacheable or self._headers.are_unclear or not nvrtc_reports_headers():
-            return _Made(_packed(run.compile(self.unit, compile_)))
-        began = time.time_ns()
-        from .nvrtc_processes import compile_traced
-
-        compiled = run.compile(self.unit, compile_traced)
-        made = _Made(_packed(compiled))
-        with self._lock:
-            if not compiled.headers or not self._headers.find(compiled.headers):
-                return made
-            known = self._current()
-        if dataclasses.replace(known.manifest, recorded=began).is_settled:
-            made = made._replace(key=known.key.digest)
-        else:  # one is so new that it may have been edited after NVRTC read it; now it is known which to watch
-            made = self._make(compile_, run, known)
-        if made.key is not None:
-            current_store().put(known.key, made.data)
-            run.note(known.key)
-        return made
 
 
 def _list_hidden(program: CacheKey, called: Called) -> tuple[CalledFunction, ...]:

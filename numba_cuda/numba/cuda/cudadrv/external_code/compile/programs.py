@@ -19,13 +19,14 @@ from ..cache.store import CacheStore, Origin, current_store
 from ..diagnostics import progress, timeline
 from ..diagnostics.messages import shown_log
 from ..diagnostics.signal_handlers import interrupts_unchanged
+from ..headers.file_state import Header
 from ..inputs import kinds
 from ..inputs.c_prototypes import CalledFunction
 from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
 from ..platform.target import Target
 from .nvrtc import Compiled, CompileError
-from .program_cache import CachedUnit, Called, Compile, FetchedProgram, Lowered, unpacked
+from .program_cache import CachedUnit, Called, Compile, FetchedProgram, KnownHeaders, Lowered, unpacked
 from .translation_unit import (
     TranslationUnit,
     messages_outside_toolkit,
@@ -99,13 +100,26 @@ def header_texts(link_input: LinkInput, target: Target, *, with_toolkit: bool = 
     """Yield the texts of a source and of the headers that it reads, as far as these are known; *with* those of CUDA's
     *toolkit*, or without."""
     yield link_input.text
-    with contextlib.suppress(OSError):
-        known = unit_of(link_input, target).known()
-        for header in known.manifest.headers if known is not None else ():
-            if not with_toolkit and header.path.startswith(toolkit_include_paths()):
-                continue
-            with open(header.path, errors="replace") as file:
-                yield file.read()
+    for header in _headers_of(link_input, target):
+        if not with_toolkit and header.path.startswith(toolkit_include_paths()):
+            continue
+        with contextlib.suppress(OSError), open(header.path, errors="replace") as file:
+            yield file.read()
+
+
+def _headers_of(link_input: LinkInput, target: Target) -> tuple[Header, ...]:
+    known = _known(link_input, target)
+    return () if known is None else known.manifest.headers
+
+
+def _known(source: LinkInput, target: Target) -> KnownHeaders | None:
+    """Return the headers and the key of a source: those on record, or else of a compile, if it compiles."""
+    unit = unit_of(source, target)
+    with contextlib.suppress(CompileError):
+        if (known := unit.known()) is not None:
+            return known
+        unit.fetched(compile_unit)
+    return unit.known()
 
 
 def note_checked(link_input: LinkInput, target: Target, called: Called) -> None:
@@ -229,13 +243,9 @@ def _program(unit: CachedUnit, fetched: FetchedProgram) -> Program:
 
 
 def program_digest(source: LinkInput, target: Target, *, on_record: bool) -> bytes | None:
-    """Return the digest of the key of a source's program for *target*, with its headers as they are; nothing is
-    compiled. ``None`` if they cannot be determined, or, with *on_record*, are not on record."""
-    unit = unit_of(source, target)
-    try:
-        known = unit.recorded() if on_record else unit.known()
-    except OSError:  # a header that cannot be read, for example; compiling it reports that
-        return None
+    """Return the digest of the key of a source's program for *target*, with its headers as they are. If they are not on
+    record, it is compiled, or, *on_record*, not; ``None`` if they cannot be determined then."""
+    known = unit_of(source, target).known() if on_record else _known(source, target)
     return None if known is None else known.key.digest
 
 

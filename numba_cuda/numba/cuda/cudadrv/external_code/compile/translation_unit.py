@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,10 +15,9 @@ from numba.cuda import config
 from numba.cuda.cuda_paths import _get_include_dir
 from numba.cuda.cudadrv import nvrtc
 
-from numba_cuda_autolink.package_versions import version_of
-
 from ..cache.entry import CacheKey
 from ..headers.manifest import MANIFEST_FORMAT, HeaderManifest
+from ..headers.search_roots import SearchRoots
 from ..inputs.link_input import LinkInput
 from ..platform.cuda_libraries import headers_version, nvrtc_build
 from ..platform.target import Target
@@ -129,36 +129,43 @@ def messages_outside_toolkit(log: str) -> str:
 # Goes up when the assertions of `prototype_assertions` change.
 _CHECK = "6"
 
-# Part of each key of a record of headers: another version may find others.
-RECORD_OF_HEADERS = ("record of headers", f"{MANIFEST_FORMAT}, numba-cuda-autolink {version_of('numba-cuda-autolink')}")
-
 
 class UnitKeys:
     """The keys of *unit*."""
 
     def __init__(self, unit: TranslationUnit):
         self._unit = unit
-        self._has_lines = bool(unit.option("lineinfo") or unit.option("debug"))
+        self.has_lines = bool(unit.option("lineinfo") or unit.option("debug"))
+        self._folder = working_directory()
+        search = tuple(os.path.join(self._folder, path) for path in unit.option("include_path") or ())
+        own = None if unit.option("no_source_include") else os.path.join(self._folder, os.path.dirname(unit.name))
+        self.roots = SearchRoots(own, search, fixed_include_paths())
+        form = ("record of headers", MANIFEST_FORMAT)
+        # That of this machine's record of its headers, and that of the record for all machines, wherever the files are.
+        places = ("places", repr((unit.name, unit.option("include_path"), self.roots)))
+        self.headers = CacheKey("headers", unit.name, (*self._parts(), places, form))
+        self.source = CacheKey("source", unit.name, (*self._parts(), ("include paths", repr(self.roots.layout)), form))
+
+    def places(self, manifest: HeaderManifest) -> str:
+        """Return what stands for the paths that a program with the headers of *manifest* may contain."""
+        unit = self._unit
+        own = [header.path for header in manifest.headers if not self.roots.is_packaged(header.path)]
         # NVRTC writes the working directory into LTO-IR, where only debuggers and profilers use it, to find sources.
-        folder = (("working directory", working_directory()),) if self._has_lines else ()
-        # That of the record of its headers: all that its program depends on, without them.
-        self.headers = CacheKey("headers", unit.name, (*self._parts(with_paths=True), *folder, RECORD_OF_HEADERS))
-        # That of a note that there is a program of this source, with whatever headers, and wherever they are.
-        self.source = CacheKey("source", unit.name, self._parts(with_paths=False))
+        folder = self._folder if self.has_lines else ""
+        return hashlib.sha256(repr((unit.name, unit.option("include_path"), own, folder)).encode()).hexdigest()[:32]
 
-    def program(self, manifest: HeaderManifest) -> CacheKey:
+    def program(self, manifest: HeaderManifest, places: str) -> CacheKey:
         headers = f"{len(manifest.headers)} files, sha256 {manifest.digest}"
-        parts = self.headers.parts if manifest.has_path or self._has_lines else self._parts(with_paths=False)
-        return CacheKey("program", self._unit.name, (*parts, ("headers", headers)))
+        return CacheKey("program", self._unit.name, (*self._parts(), ("headers", headers), ("places", places)))
 
-    def _parts(self, *, with_paths: bool) -> tuple[tuple[str, str | bytes], ...]:
-        """Return what NVRTC gets; without paths, only the name of the file: the rest is in the headers' digest."""
+    def _parts(self) -> tuple[tuple[str, str | bytes], ...]:
+        """Return what NVRTC gets; of paths, only the name of the file: the rest is in the headers' digest."""
         unit = self._unit
         return (
             ("source", unit.code),
-            ("name", unit.name if with_paths else os.path.basename(unit.name)),
+            ("name", os.path.basename(unit.name)),
             ("output", unit.output),
-            *((f"option {name}", repr(value)) for name, value in unit.options if with_paths or name != "include_path"),
+            *((f"option {name}", repr(value)) for name, value in unit.options if name != "include_path"),
             ("NVRTC", nvrtc_build()),
             ("cuda.core", cuda.core.__version__),
         )

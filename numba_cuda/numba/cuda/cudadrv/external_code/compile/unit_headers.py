@@ -1,170 +1,146 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The headers that a translation unit reads: on record in a cache, found for another unit, or found in the texts.
+"""The headers that a translation unit reads, as NVRTC's own look-ups show, on record in the cache.
 
-NVRTC needs a second for a large library, and a scan of its headers, in another thread, a tenth of that. The user's own
-headers are read before NVRTC starts, because it would wait for a pipe or a device. Those of packages are read while it
-runs; their states show that none has changed since before it started.
+This machine's record has the states of the files, so that none is read while they are unchanged. Where it does not
+hold, because a header was edited or the files are elsewhere, the record for all machines may: it has contents alone.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
-import os
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Any
 
-from ..cache.entry import CacheKey
 from ..cache.store import current_store
+from ..headers import manifest as manifests
+from ..headers import portable_record
+from ..headers.file_state import Header
 from ..headers.manifest import HeaderManifest, HeaderWatch
-from ..platform.cuda_libraries import nvrtc_version
-from .nvrtc import Compiled
-from .translation_unit import TranslationUnit, fixed_include_paths
-
-# What reads texts and compiles is imported where it is needed: headers on record are checked without it.
-if TYPE_CHECKING:
-    from ..headers.scan import Scan, SourceText
+from ..headers.portable_record import Alternative
+from .translation_unit import TranslationUnit, UnitKeys, fixed_include_paths
 
 
 class UnitHeaders:
-    """The headers of *unit*, whose record is cached under *key*.
+    """The headers of *unit*, whose records are cached under *keys*.
 
-    ``manifest`` has them, once they are known; ``are_unclear`` says that the texts do not show which are read, and
-    NVRTC does not report them.
+    ``manifest`` has them, once they are known, and ``places`` stands for the paths that the code may contain.
     """
 
-    def __init__(self, unit: TranslationUnit, key: CacheKey):
-        self._unit, self._key = unit, key
+    def __init__(self, unit: TranslationUnit, keys: UnitKeys):
+        self._unit, self._keys, self._roots = unit, keys, keys.roots
         self._watch: HeaderWatch | None = None
         self._why_not_cached = ""
-        self.are_unclear = False
+        self._alternatives: dict[Alternative, None] = {}  # seen on record, the newest first
+        self._asked_elsewhere = False  # since the headers were last known
+        self.places = ""
 
     @property
     def manifest(self) -> HeaderManifest | None:
         """The headers as they were when they were last looked at, or ``None``."""
         return None if self._watch is None else self._watch.manifest
 
-    def note(self, manifest: HeaderManifest, seen: float = 0.0) -> None:
-        """Note that the headers are those of *manifest*, as they were *seen* at a time of `time.monotonic`."""
-        self._watch = HeaderWatch(manifest, fixed_include_paths(), seen)
-
-    def on_record(self, *, remote: bool = False) -> bool:
-        """Whether the headers are on record and unchanged, as those of all but new and edited sources are."""
-        if self._watch is None and (data := current_store().get(self._key, remote=remote)) is not None:
+    def on_record(self) -> bool:
+        """Whether the headers are on record, and a compile would look up the same as then."""
+        if self._watch is None and (data := current_store().get(self._keys.headers, remote=False)) is not None:
             with contextlib.suppress(ValueError, TypeError):  # it is damaged
-                self.note(HeaderManifest.unpacked(data))
+                packed, _, places = data.rpartition(b"\n")
+                self._note(HeaderManifest.unpacked(packed), places.decode())
         if self._watch is None:
-            return False
+            return self._on_portable_record()
         before = self._watch.manifest
         if not self._watch.unchanged():
+            manifests.remember(before.recorded, before.headers)
             self._watch = None
-            return False
+            return self._on_portable_record()
         if self._watch.manifest is not before:
             # Files were touched, or are older now.
-            current_store().put(self._key, self._watch.manifest.packed, is_portable=False)
+            self._put()
+        current_store().send(self._keys.source)  # with which other machines find the program
+        self._asked_elsewhere = False
         return True
 
-    def find(self, traced: Sequence[str] = ()) -> bool:
-        """Find the headers in the texts and record them; return whether the texts say which headers are read."""
-        from . import scan_reuse
+    def _on_portable_record(self) -> bool:
+        """Whether an alternative of the record for all machines holds here. Where the cache is shared, another machine
+        may know one that this one does not."""
+        store, is_near = current_store(), True
+        for data in store.levels(self._keys.source, remote=not self._asked_elsewhere):
+            for known in portable_record.unpack(data):
+                self._alternatives.setdefault(known)
+                seen = time.monotonic()
+                manifest = HeaderManifest.of_alternative(known, self._roots)
+                if manifest is not None and self._is_of_here(known, manifest):
+                    self._note(manifest, known.places, seen)
+                    self._put()
+                    self._asked_elsewhere = False
+                    if not is_near:
+                        self._put_portable(known, is_portable=False)
+                    return True
+            is_near = False
+        self._asked_elsewhere = True
+        return False
 
-        manifest, seen = (None if traced else scan_reuse.manifest_of(self.text)), 0.0
-        if manifest is None:
-            seen = time.monotonic()
-            manifest = self._scanned(traced)
-        if manifest is None:
+    def _is_of_here(self, known: Alternative, manifest: HeaderManifest) -> bool:
+        """Whether a program of *known* is what a compile here would give: where files are elsewhere, only if their
+        paths are not in it."""
+        if known.places == self._keys.places(manifest):
+            return True
+        return not (self._keys.has_lines or current_store().settings.verify or self.may_have_path(manifest))
+
+    def may_have_path(self, manifest: HeaderManifest, *, by_macros: bool = True) -> bool:
+        """Whether a program with the headers of *manifest* may contain the path of one of the user's files, also *by
+        macros* of packages, whose many headers are then read."""
+        from ..headers.path_words import may_have_path
+
+        own = [self._unit.code.encode(), repr(self._unit.option("define_macro")).encode()]
+        packaged: list[bytes] = []
+        try:
+            for header in manifest.headers:
+                is_packaged = self._roots.is_packaged(header.path)
+                if by_macros or not is_packaged:
+                    with open(header.path, "rb") as file:
+                        (packaged if is_packaged else own).append(file.read())
+        except OSError:
+            return True
+        return may_have_path(own, packaged)
+
+    def record(self, lookups: Mapping[str, Any], began: int) -> bool:
+        """Record what a compile that *began* then looked up, as `nvrtc_lookups` reports it; return whether that says
+        all that its program depends on."""
+        if (unknown := lookups["unknown"]) is not None:
+            self._watch = None
+            self._say_not_cached(*unknown)
             return False
-        self.note(manifest, seen)
-        # What takes a compile to find is worth telling other machines.
-        current_store().put(self._key, manifest.packed, is_portable=bool(traced))
+        seen = time.monotonic()
+        headers = [Header(path, tuple(state), sha256) for path, state, sha256 in lookups["headers"]]
+        manifest = HeaderManifest.of(headers, lookups["absent"], self._roots, began)
+        # A header that was edited meanwhile may have been read before or after.
+        if manifest is None or (manifest := manifest.refreshed()) is None:
+            self._watch = None
+            return False
+        manifests.remember(began, headers)
+        self._note(manifest, self._keys.places(manifest), seen)
+        self._put()
+        self._asked_elsewhere = False
+        self._put_portable(manifest.alternative(self._roots, self.places), is_portable=True)
         return True
 
-    def _scanned(self, traced: Sequence[str]) -> HeaderManifest | None:
-        from ..headers.scan import Scan
-        from . import scan_reuse
+    def _note(self, manifest: HeaderManifest, places: str, seen: float = -manifests.PACKAGES_INTERVAL) -> None:
+        """Note that the headers are those of *manifest*, as they were *seen* at a time of `time.monotonic`."""
+        self._watch = HeaderWatch(manifest, fixed_include_paths(), seen)
+        self.places = places
 
-        began, scan = time.time_ns(), Scan(self.text)
-        found = scan.run(traced)
-        if found.unclear or (found.computed and not traced):
-            self.are_unclear = found.unclear is not None
-            computed = "it includes a header that a macro names"
-            where, why = found.unclear or (found.computed[0] or "the source", computed)
-            if why != self._why_not_cached and (found.unclear or not nvrtc_reports_headers()):
-                current_store().note_not_cached("program", self._unit.name, where, why)
-                self._why_not_cached = why
-            return None
-        manifest = HeaderManifest.of(found, self.text, began)
-        if manifest is not None and not traced:
-            scan_reuse.remember(scan, manifest)
-        return manifest
+    def _put(self) -> None:
+        assert self._watch is not None
+        data = self._watch.manifest.packed + b"\n" + self.places.encode()
+        current_store().put(self._keys.headers, data, is_portable=False)
 
-    @functools.cached_property
-    def text(self) -> SourceText:
-        """The text of the unit, and where its includes are looked up."""
-        from ..headers.scan import SourceText
+    def _put_portable(self, known: Alternative, *, is_portable: bool) -> None:
+        others = (each for each in self._alternatives if each != known)
+        self._alternatives = dict.fromkeys((known, *others))
+        current_store().put(self._keys.source, portable_record.pack(self._alternatives), is_portable=is_portable)
 
-        unit = self._unit
-        search = tuple(unit.option("include_path") or ())
-        before = unit.option("pre_include") or ()
-        folder = None if unit.option("no_source_include") else os.path.dirname(unit.name)
-        preincluded = (before,) if isinstance(before, str) else tuple(before)
-        defined = tuple(unit.option("define_macro") or ())
-        undefined = unit.option("undefine_macro") or ()
-        undefined = (undefined,) if isinstance(undefined, str) else tuple(undefined)
-        code, packages = unit.code.encode(), fixed_include_paths()
-        return SourceText(code, folder, search, preincluded, defined, undefined, packages)
-
-
-def nvrtc_reports_headers() -> bool:
-    """Whether NVRTC can report which headers a compile read."""
-    return (nvrtc_version() or (0, 0)) >= (13, 0)
-
-
-def compiled_with_headers(text: SourceText, compile_: Callable[[], Compiled]) -> tuple[Compiled, HeaderManifest] | None:
-    """Return what *compile_* makes of the source *text*, and the manifest of the headers that it read, as they are
-    after it; ``None`` if the headers cannot be known, or one may have changed meanwhile. Return ``None`` without
-    compiling if they are on record for a source like it.
-
-    Raises `OSError` if one of the user's headers cannot be read, and what *compile_* raises.
-    """
-    from ..headers.scan import Scan
-    from .scan_reuse import manifest_of
-
-    began = time.time_ns()
-    scan = Scan(text)
-    if manifest_of(text) is not None or not scan.read_own():
-        return None
-    compiled, scanned = _at_once(compile_, functools.partial(_manifest, scan, text, began))
-    try:
-        manifest = scanned()
-    except OSError:  # a header of a package was removed meanwhile, for example
-        return None
-    if manifest is None or not manifest.is_settled_below(text.packages) or (now := manifest.refreshed()) is None:
-        return None
-    return compiled, now
-
-
-def _at_once(
-    compile_: Callable[[], Compiled], manifest: Callable[[], HeaderManifest | None]
-) -> tuple[Compiled, Callable[[], HeaderManifest | None]]:
-    """Return what *compile_* returns, and a function that returns what *manifest* does, which runs meanwhile."""
-    from .nvrtc_processes import is_ending
-
-    if is_ending():
-        return compile_(), manifest
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(1, "headers") as pool:
-        scanned = pool.submit(manifest)
-        return compile_(), scanned.result
-
-
-def _manifest(scan: Scan, text: SourceText, began: int) -> HeaderManifest | None:
-    found = scan.run()
-    manifest = None if found.unclear or found.computed else HeaderManifest.of(found, text, began)
-    if manifest is not None:
-        from .scan_reuse import remember
-
-        remember(scan, manifest)
-    return manifest
+    def _say_not_cached(self, where: str, why: str) -> None:
+        if why != self._why_not_cached:
+            current_store().note_not_cached("program", self._unit.name, where, why)
+            self._why_not_cached = why

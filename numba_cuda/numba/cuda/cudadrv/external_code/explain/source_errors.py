@@ -23,7 +23,6 @@ from ..compile.programs import SourceError
 from ..compile.prototype_assertions import PrototypeError, WrongFunction
 from ..compile.translation_unit import toolkit_include_paths
 from ..formats.symbols import find_defined
-from ..headers.preprocessor import Directives
 from ..inputs import kinds
 from ..inputs.c_prototypes import CalledFunction
 from ..inputs.link_input import LinkInput
@@ -174,7 +173,7 @@ def _find(code: bytes, header: str, folders: Sequence[str]) -> tuple[str, ...]:
     seen: set[str] = set()
     while waiting and len(seen) < _MOST_HEADERS:
         chain, text, folder = waiting.popleft()
-        for _, included in Directives.of(text).names:
+        for included in map(os.fsdecode, _INCLUDE.findall(text)):
             paths = (os.path.join(base, included) for base in (folder, *folders))
             path = next(filter(os.path.isfile, paths), None)
             if path is None or path in seen:
@@ -187,6 +186,7 @@ def _find(code: bytes, header: str, folders: Sequence[str]) -> tuple[str, ...]:
     return ()
 
 
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include(?:_next)?[ \t]*[<"]([^<>"\n]+)[>"]', re.MULTILINE)
 _UNSUPPORTED = re.compile(
     r"line (?P<line>\d+); error\s*: (?P<kind>Instruction|Feature|Modifier) '(?P<what>[^']+)'(?: on '[^']+')? "
     r"(?:not supported on \.target|requires \.target|cannot be compiled for architecture)[^\n]*"

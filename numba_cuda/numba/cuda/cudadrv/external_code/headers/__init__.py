@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which headers a CUDA C++ source reads, and whether they have changed."""
+"""The headers that a compile of CUDA C++ has looked up, and whether they have changed."""

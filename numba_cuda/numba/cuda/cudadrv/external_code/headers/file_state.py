@@ -83,14 +83,8 @@ def listed_name(path: str) -> str:
 
 
 class Header(NamedTuple):
-    """A header as it was read: the state that its file had, and the SHA-256 of its content as hexadecimal digits; empty
-    if a compile only probes for the file."""
+    """A header as it was read: the state that its file had, and the SHA-256 of its content as hexadecimal digits."""
 
     path: str
     state: FileState
     sha256: str
-
-    @property
-    def is_read(self) -> bool:
-        """Whether a compile reads it."""
-        return bool(self.sha256)

@@ -14,17 +14,28 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from .file_state import FileState, FolderNames, Header, all_unchanged, is_settled, listed_name, state_of, this_machine
+from numba_cuda_autolink.files import read_with_status
 
-if TYPE_CHECKING:
-    from .scan import Found, SourceText
+from .file_state import (
+    FileState,
+    FolderNames,
+    Header,
+    all_unchanged,
+    is_settled,
+    listed_name,
+    state_in,
+    state_of,
+    this_machine,
+)
+from .portable_record import Alternative
+from .search_roots import SearchRoots
 
 # Raised when the meaning of a stored manifest changes.
-MANIFEST_FORMAT = "6"
+MANIFEST_FORMAT = "8"
 
 # How long, in seconds, the headers of installed packages count as unchanged after a look at them.
 PACKAGES_INTERVAL = 1.0
@@ -103,39 +114,78 @@ class HeaderManifest:
     """The headers that a compile read, and where none may appear."""
 
     recorded: int  # when recording began, in nanoseconds
-    # SHA-256 of the headers' contents, and of their paths relative to where they are looked up, as hexadecimal digits;
-    # of their whole paths if `has_path`.
+    # SHA-256 of the names of all that was looked up, in the directories where that is done, and of the headers'
+    # contents, as hexadecimal digits.
     digest: str
     headers: tuple[Header, ...]  # sorted by path; others than those that are really read do no harm
     absences: tuple[Absence, ...]  # what was looked for and not found
-    links: tuple[tuple[str, str], ...]  # directories, and their real paths, that decide what else is read
-    has_path: bool  # whether the code may contain a path of the user's
 
     @classmethod
-    def of(cls, found: Found, source: SourceText, recorded: int) -> HeaderManifest | None:
-        """Record what was *found* by a scan of *source* that began at *recorded*; return ``None`` if files appeared
-        meanwhile."""
-        from .scan import layout, moved
-
+    def of(
+        cls, headers: Iterable[Header], absent: Mapping[str, Sequence[str]], roots: SearchRoots, recorded: int
+    ) -> HeaderManifest | None:
+        """Record the *headers* that a compile that began at *recorded* has read, and the names *absent*, by folder,
+        that it did not find; return ``None`` if files appeared there meanwhile."""
+        bases: dict[str, list[str]] = {}
+        for folder, names in absent.items():
+            base, prefix = roots.split(folder)
+            bases.setdefault(base or "/", []).extend([f"{prefix}{name}" for name in names] if prefix else names)
         absences = []
-        for base, names in found.absent.items():
+        for base, names in bases.items():
             if (absence := Absence.of(base, names)) is None:
                 return None
             absences.append(absence)
-        headers = tuple(found.headers[path] for path in sorted(found.headers))
-        roots = () if found.has_path else source.roots
-        named = sorted((os.fsencode(moved(path, roots, source.packages)), path) for path in found.headers)
-        digest = hashlib.sha256(repr(layout(roots, source.packages)).encode("utf-8", "surrogatepass"))
-        same = _same_files([found.headers[path] for _, path in named])
-        for (name, path), first in zip(named, same, strict=True):
-            digest.update(b"%d %s %d %s" % (len(name), name, first, bytes.fromhex(found.headers[path].sha256)))
-        links = tuple(found.links.items())
-        return cls(recorded, digest.hexdigest(), headers, tuple(absences), links, found.has_path)
+        headers = tuple(sorted(headers))
+        named = sorted((os.fsencode(roots.name(header.path)), header) for header in headers)
+        digest = hashlib.sha256(repr(roots.layout).encode("utf-8", "surrogatepass"))
+        same = _same_files([header for _, header in named])
+        for (spelled, header), first in zip(named, same, strict=True):
+            digest.update(b"%d %s %d %s" % (len(spelled), spelled, first, bytes.fromhex(header.sha256)))
+        for where, missing in sorted((roots.name(f"{folder}/"), sorted(names)) for folder, names in absent.items()):
+            digest.update(os.fsencode("\0".join((" absent", where, *missing, "\0"))))
+        return cls(recorded, digest.hexdigest(), headers, tuple(absences))
+
+    @classmethod
+    def of_alternative(cls, known: Alternative, roots: SearchRoots) -> HeaderManifest | None:
+        """Return the manifest of what *known* names, found in *roots*; ``None`` if a file has another content, is not
+        there, or is there and was not."""
+        now = time.time_ns()
+        try:
+            # The user's own files differ most often.
+            files = sorted(
+                ((roots.path(name), sha256) for name, sha256 in known.files),
+                key=lambda each: roots.is_packaged(each[0]),
+            )
+            headers = []
+            for path, sha256 in files:
+                header = read_header(path)
+                if header.sha256 != sha256:
+                    return None
+                headers.append(header)
+            absent = {roots.path(folder).removesuffix("/"): names for folder, names in known.absent}
+            return cls.of(headers, absent, roots, now)
+        except (OSError, ValueError):
+            return None
+
+    def alternative(self, roots: SearchRoots, places: str) -> Alternative:
+        """Return what the manifest has for other machines, where *places* stands for its paths."""
+        files = tuple((roots.name(header.path), header.sha256) for header in self.headers)
+        absent = []
+        for absence in self.absences:
+            inside: dict[str, list[str]] = {}
+            for name in absence.names:
+                folder, _, last = name.rpartition("/")
+                inside.setdefault(folder, []).append(last)
+            wholes = (os.path.join(absence.base, folder).removesuffix("/") for folder in inside)
+            absent += [
+                (roots.name(f"{each}/"), tuple(names)) for each, names in zip(wholes, inside.values(), strict=True)
+            ]
+        return Alternative(files, tuple(absent), places)
 
     @property
     def size(self) -> int:
-        """The size of all headers that are read, in bytes."""
-        return sum(header.state[0] for header in self.headers if header.is_read)
+        """The size of all headers, in bytes."""
+        return sum(header.state[0] for header in self.headers)
 
     @functools.cached_property
     def is_settled(self) -> bool:
@@ -144,34 +194,17 @@ class HeaderManifest:
         headers = all([is_settled(header.state, recorded) for header in self.headers])
         return headers and all(absence.is_settled(recorded) for absence in self.absences)
 
-    def is_settled_below(self, folders: Sequence[str]) -> bool:
-        """Whether any later change of a file below *folders* shows in a state."""
-        below = tuple(os.path.join(folder, "") for folder in folders)
-        headers = (header for header in self.headers if header.path.startswith(below))
-        absences = (absence for absence in self.absences if os.path.join(absence.base, "").startswith(below))
-        return all(is_settled(header.state, self.recorded) for header in headers) and all(
-            absence.is_settled(self.recorded) for absence in absences
-        )
-
-    def links_unchanged(self) -> bool:
-        """Whether each directory in `links` still is where it was."""
-        return all(os.path.realpath(folder) == real for folder, real in self.links)
-
     def refreshed(self) -> HeaderManifest | None:
         """Return the same headers with their current states; ``None`` if one changed, is gone or has appeared.
 
         Files that were neither touched nor too new are not read.
         """
-        from .scan import present_header, read_header
-
         now = time.time_ns()
-        if not self.links_unchanged():
-            return None
         headers = []
         for header in self.headers:
             if state_of(header.path) != header.state or not is_settled(header.state, self.recorded):
                 try:
-                    again = read_header(header.path)[0] if header.is_read else present_header(header.path)
+                    again = read_header(header.path)
                 except (OSError, ValueError):
                     return None
                 if again.sha256 != header.sha256:
@@ -190,7 +223,7 @@ class HeaderManifest:
     @functools.cached_property
     def packed(self) -> bytes:
         """The manifest as two lines of JSON: the files, which many manifests share, and the rest."""
-        rest = (self.recorded, self.digest, self.links, self.has_path, self.is_settled, this_machine())
+        rest = (self.recorded, self.digest, self.is_settled, this_machine())
         lines = [json.dumps(part, separators=(",", ":")) for part in ((self.headers, self.absences), rest)]
         return "\n".join(lines).encode()
 
@@ -201,10 +234,10 @@ class HeaderManifest:
         The states of another machine's files say nothing of those here: then nothing is settled, and all is read.
         """
         files, _, rest = data.partition(b"\n")
-        recorded, digest, links, has_path, settled, machine = json.loads(rest)
+        recorded, digest, settled, machine = json.loads(rest)
         is_ours = machine == this_machine()
         headers, absences = _unpacked_files(files)
-        manifest = cls(recorded if is_ours else 0, digest, headers, absences, tuple(map(tuple, links)), has_path)
+        manifest = cls(recorded if is_ours else 0, digest, headers, absences)
         vars(manifest)["is_settled"] = settled and is_ours  # as if computed before
         return manifest
 
@@ -227,6 +260,32 @@ def _same_files(headers: Sequence[Header]) -> list[int]:
     return [first.setdefault((header.state[3], header.sha256), number) for number, header in enumerate(headers)]
 
 
+# The headers that this process has read or has a record of, most of them the toolkit's, and when each was read.
+_read_before: dict[str, tuple[int, Header]] = {}
+_MOST_REMEMBERED = 20_000
+_LARGEST = 256 << 20  # bytes of a header
+
+
+def read_header(path: str) -> Header:
+    """Return the header at *path*, read now unless this process knows it and it is unchanged. Raise `OSError` if it is
+    not a regular file that can be read, or is too large."""
+    known = _read_before.get(path)
+    if known is not None and known[1].state == state_of(path) and is_settled(known[1].state, known[0]):
+        return known[1]
+    now = time.time_ns()
+    content, status = read_with_status(path, _LARGEST)  # from before reading, so that a change during it shows later
+    header = Header(path, state_in(status), hashlib.sha256(content).hexdigest())
+    remember(now, (header,))
+    return header
+
+
+def remember(at: int, headers: Iterable[Header]) -> None:
+    """Remember *headers* that were read at the time *at*, for `read_header`."""
+    if len(_read_before) >= _MOST_REMEMBERED:
+        _read_before.clear()
+    _read_before.update((header.path, (at, header)) for header in headers)
+
+
 class HeaderWatch:
     """A manifest, and when its headers were last looked at in this process.
 
@@ -246,12 +305,7 @@ class HeaderWatch:
         It takes about 1 ms for CUB's 400 headers, and next to nothing when it is asked again soon.
         """
         manifest = self.manifest
-        if not (
-            manifest.is_settled
-            and manifest.links_unchanged()
-            and all_unchanged(self._files.own)
-            and self._files.packaged_unchanged()
-        ):
+        if not (manifest.is_settled and all_unchanged(self._files.own) and self._files.packaged_unchanged()):
             refreshed = manifest.refreshed()
             if refreshed is None:
                 return False

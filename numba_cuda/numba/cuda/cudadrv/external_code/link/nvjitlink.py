@@ -52,15 +52,13 @@ class Outcome:
         return not self.ok and (self.crash != "" or not _INCOMPLETE.search(self.log))
 
 
-def run_trials(
-    inputs: Sequence[Linkable], trials: Iterable[Iterable[int]], arch: str, timeout: float | None = None
-) -> list[Outcome]:
-    """Run each of *trials*, a link of some of *inputs* given by index, in a child process; *timeout* is in seconds, for
-    each link. Raises `TrialError` if nothing could be tried."""
+def run_trials(inputs: Sequence[Linkable], trials: Iterable[Iterable[int]], arch: str) -> list[Outcome]:
+    """Run each of *trials*, a link of some of *inputs* given by index, in a child process. Raises `TrialError` if
+    nothing could be tried."""
     options = options_for(inputs, arch)
     links = [(list(trial), options, "cubin") for trial in trials]
     with contextlib.closing(ChildPool(_start)) as own:
-        return _run(own, inputs, links, timeout or TIMEOUT)
+        return _run(own, inputs, links, TIMEOUT)
 
 
 def multiply_defined(log: str) -> str | None:

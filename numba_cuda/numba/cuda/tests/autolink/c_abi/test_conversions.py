@@ -140,14 +140,6 @@ class TestExact:
 
 
 class TestPointers:
-    def test_a_number_for_a_pointer_is_refused(self):
-        message = (
-            r"argument 'n': a float32 cannot be passed as float\*: what C writes there would be lost(?s:.*)"
-            r"args=\{'n': autolink\.by_reference\(types\.float32\)\}"
-        )
-        with pytest.raises(TypingError, match=message):
-            compile_call(types.CPointer(types.float32), "float*", types.float32)
-
     @pytest.mark.parametrize(
         "given, element",
         [

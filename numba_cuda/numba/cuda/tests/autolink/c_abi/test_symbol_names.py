@@ -124,15 +124,6 @@ def test_an_object_counts_by_its_link_key():
     assert one == same != other
 
 
-def test_an_unknown_value_is_a_clear_error():
-    message = (
-        r"symbol\(\) cannot name a generator by its content: (.*)\n  part 2 of 'f': <generator .*\n"
-        "  what to do: pass what distinguishes it"
-    )
-    with pytest.raises(TypeError, match=message):
-        autolink.symbol("f", 1, (each for each in ()))
-
-
 @pytest.mark.parametrize("name", ["", "1a", "a b", "a<b>", 3, types.int8])
 def test_the_name_is_a_c_identifier(name):
     with pytest.raises(TypeError, match="takes a C identifier as the name, got"):

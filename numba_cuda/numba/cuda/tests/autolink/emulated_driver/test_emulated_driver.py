@@ -181,6 +181,26 @@ class TestForAWhile:
 
 @pytest.mark.usefixtures("device")
 class TestNumbaCuda:
+    def test_a_kernel_that_nvvm_refuses_with_its_lines(self):
+        """As numba-cuda's debug information of shared memory that is added to and read."""
+
+        def kernel(x, r):
+            n = cuda.shared.array(1, np.int32)
+            t = cuda.threadIdx.x
+            if t == 0:
+                n[0] = 0
+            cuda.syncthreads()
+            cuda.atomic.add(n, 0, x[t])
+            if n[0] > 10:
+                r[t] = one(x[t])
+
+        one = Linked("one_more").function
+        with pytest.raises(Exception, match="unsupported characters"):
+            autolink.build(cuda.jit(kernel, lineinfo=True), "void(int32[::1], int32[::1])", cc=(9, 0))
+        r = np.zeros(1, np.int32)
+        cuda.jit(kernel)[1, 1](np.full(1, 11, np.int32), r)
+        assert r[0] == 12
+
     def test_ptx_calls_what_cxx_defines(self):
         calls = """extern "C" __device__ int defined_in_cxx(int);
             extern "C" __device__ int from_ptx_twice(int *result, int x) {

@@ -191,14 +191,6 @@ class TestWhatCannotBeSaved:
         assert not list(tmp_path.iterdir())
         assert len(str(caught.value).splitlines()[0]) < 120
 
-    def test_two_kernels_of_one_name(self, tmp_path):
-        def other(x, a):
-            x[0] = a
-
-        other.__name__ = "scale"
-        with pytest.raises(FinishedKernelError, match=r"two kernels are called 'scale', .* for sm_90"):
-            autolink.save(tmp_path / "a.kernels", [build(scale, SCALE), build(other, SCALE)])
-
 
 # How arguments are passed
 
@@ -416,10 +408,3 @@ print(*sorted(sys.modules))
     assert loaded.isdisjoint({"numba", "numba_cuda", "llvmlite", "numpy", "cupy", "torch", "dataclasses"})
     modules = set(done.stdout.split())
     assert modules.isdisjoint({"cuda.core", "cuda.bindings.nvrtc", "cuda.bindings.nvjitlink", "cuda.bindings.nvvm"})
-
-
-@pytest.mark.parametrize("wrong", [scale, cuda.jit(device=True)(scale), 3])
-def test_bind_takes_kernels_alone(wrong):
-    expected = r"bind\(\) expects a kernel made by cuda.jit\n  got: (function|CUDADispatcher|int) "
-    with pytest.raises(TypeError, match=expected):
-        autolink.bind(wrong, SCALE)

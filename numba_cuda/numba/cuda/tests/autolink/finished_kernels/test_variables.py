@@ -12,7 +12,7 @@ import pytest
 from finished_kernels_support import CupyArray, driver_of, signature, write
 
 import numba_cuda_autolink
-from numba_cuda_autolink import KernelFileError, LaunchError, Variable
+from numba_cuda_autolink import LaunchError, Variable
 from numba_cuda_autolink.types.parameters import element_type
 from numba_cuda_autolink.types.variable_types import VariableType, variable_from_json, variable_to_json
 
@@ -209,18 +209,6 @@ class TestFiles:
         described = VariableType("t", element_type(np.dtype(dtype)), (2, 3), "device")
         assert variable_from_json(variable_to_json(described)) == described
 
-    @pytest.mark.parametrize(
-        "change",
-        [
-            {"shape": [0]}, {"shape": [1.5]}, {"shape": [1 << 39] * 3}, {"space": "texture"}, {"element": "<U4"},
-            {"element": "|O8"}, {"element": "<f3"}, {"element": None}, {"name": 3},
-        ],
-    )  # fmt: skip
-    def test_damaged_data_is_refused(self, change):
-        good = variable_to_json(VariableType("t", "<f4", (2,), "device"))
-        with pytest.raises(KernelFileError):
-            variable_from_json({**good, **change})
-
     def test_kernels_of_a_file_are_set_together(self, tmp_path, fake):
         table = VariableType("table", "<f4", (4,), "constant")
         first = np.arange(4, dtype="f4").tobytes()
@@ -246,13 +234,3 @@ class TestFiles:
         library.close()
         variables["table"].set([5, 5, 5, 5])  # nothing is loaded
         assert floats(fake, 1) == [4, 4, 4, 4]
-
-    def test_two_types_of_one_name_and_a_value_of_another_size_are_damage(self, tmp_path):
-        table, other = (VariableType("table", "<f4", (count,), "constant") for count in (4, 5))
-        for variables, message in [
-            (((table, None), (other, None)), "it has two variables 'table'"),
-            (((table, b"123"),), "the value of 'table' has 3 bytes, not 16"),
-        ]:
-            write(tmp_path / "a.kernels", one=[signature(variables=variables)])
-            with pytest.raises(KernelFileError, match=message):
-                numba_cuda_autolink.load(tmp_path / "a.kernels").variables  # noqa: B018

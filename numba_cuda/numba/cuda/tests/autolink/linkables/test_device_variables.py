@@ -273,18 +273,6 @@ class TestLinking:
         made = build(kernel, "void(float32[::1], int32)")
         assert [planned.input.name for planned in made.inputs] == ["variable table", "look.cu"]
 
-    @pytest.mark.parametrize("other", [table_of(), table_of(dtype=np.int32)])
-    def test_two_of_one_name_are_refused(self, other):
-        one, two = Look(table_of()), Look(other, "")
-
-        def kernel(r, i):
-            r[0] = one(i) + two(i)
-
-        with pytest.raises(autolink.LinkError, match="two variables have the name 'table'") as caught:
-            build(kernel, "void(float32[::1], int32)")
-        assert "first by:" in str(caught.value) and "again by:" in str(caught.value)
-        assert str(other.memory.type) in str(caught.value)
-
     def test_too_much_constant_memory_in_one_kernel(self):
         tables = [autolink.Variable(name, np.int8, 1 << 15, space="constant") for name in ("table", "b", "c")]
 

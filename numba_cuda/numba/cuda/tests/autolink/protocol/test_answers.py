@@ -50,21 +50,6 @@ def test_a_generator_that_raises_midway_is_the_hooks_error():
         build(kernel_calling(Linked("f", answer).function))
 
 
-def test_a_hook_with_too_many_parameters_is_refused():
-    function = cuda.declare_device("two_arguments", "int32(int32)")
-    function.__numba_cuda_link__ = lambda x, y: None
-    with pytest.raises(TypingError, match=r"raised TypeError: .* missing 1 required positional argument: 'y'"):
-        build(kernel_calling(function))
-
-
-def test_a_hook_that_is_not_callable_is_refused():
-    function = cuda.declare_device("no_hook", "int32(int32)")
-    function.__numba_cuda_link__ = "code.ltoir"
-    with pytest.raises(TypingError, match=r"__numba_cuda_link__.* is not callable") as caught:
-        build(kernel_calling(function))
-    assert "callable\n  got: 'code.ltoir'" in without_place(caught.value)
-
-
 def test_a_hook_that_is_a_coroutine_is_refused(recwarn):
     async def answer(x):
         return None

@@ -55,23 +55,11 @@ def device(x):
 
 
 MISUSES = {
-    "in_list[0](x[0])": ("kernels cannot call objects in a list: 'in_list'", "make it a tuple"),
     "module.in_list[0](x[0])": ("kernels cannot call objects in a list: 'in_list'", "make it a tuple"),
     "in_dict['a'](x[0])": ("kernels cannot call objects in a dict: 'in_dict'", "give each object a name of its own"),
-    "in_tuple[int(x[1])](x[0])": ("the index of a tuple of called objects must be a constant", "literal_unroll"),
-    "(double if x[1] else triple)(x[0])": (
-        "a conditional expression stands for one called object or another, chosen while the kernel runs",
-        "call each object in a branch of its own",
-    ),
-    "Scale(2)(x[0])": ("kernels cannot make objects: Scale is called in one", "make the object before the kernel"),
     "module.Scale(2)(x[0])": ("kernels cannot make objects: Scale is called in one", "make the object before"),
-    "of_python(x[0])": (
-        "kernels cannot call the Python function 'of_python': it is not a device function",
-        "@cuda.jit",
-    ),
     "module.of_python(x[0])": ("kernels cannot call the Python function 'of_python'", "@cuda.jit(device=True)"),
     "partial(x[0])": ("kernels cannot call functools.partial: 'partial'", "write a device function"),
-    "only(x[0])": ("kernels cannot call 'only': OnlyHook has __numba_cuda_link__, but no Numba type", "DeviceCallable"),
     "module.only(x[0])": ("kernels cannot call 'only': OnlyHook has __numba_cuda_link__", "DeviceCallable"),
     "device(x[0])": ("kernels cannot call objects in a dict: 'in_dict'", "give each object a name of its own"),
     "double": (

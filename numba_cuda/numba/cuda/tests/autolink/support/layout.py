@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Facts about the source tree, read from its files without importing them: imports, names and parameters."""
+"""Facts about the source tree, read from its files without importing them: imports and names."""
 
 from __future__ import annotations
 
@@ -92,14 +92,6 @@ class SourceTree:
                         found.append(f"{module.path.name}:{use.lineno}: {use.attr} of {target}")
         return found
 
-    def functions(self, package: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-        """Yield each function and method in a package, with the name of its module."""
-        for module in self.modules.values():
-            if f"{module.name}.".startswith(f"{package}."):
-                for node in ast.walk(module.tree):
-                    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                        yield module.name, node
-
     def _imported(self, module: Module) -> Iterator[tuple[str, ast.alias]]:
         for node in _import_statements(module.tree):
             yield from self._targets(module, node)
@@ -143,14 +135,6 @@ def circles(edges: Edges) -> list[list[str]]:
     reached = {name: _reachable(edges, name) for name in edges}
     groups = {frozenset(other for other in reached[name] if name in reached.get(other, ())) for name in edges}
     return sorted(sorted(group) for group in groups if len(group) > 1)
-
-
-def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
-    """Return the names of a function's parameters, without ``self`` and ``cls``."""
-    arguments = function.args
-    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    starred = [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
-    return [each.arg for each in [*named, *starred] if each.arg not in ("self", "cls")]
 
 
 def _reachable(edges: Edges, start: str) -> set[str]:

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import os
 import tarfile
 
@@ -41,7 +39,7 @@ def exported(tmp_path, machine, monkeypatch):
     store = machine()
     for kind in "program", "link", "kernel", "headers", "survival":
         store.put(make_key(kind=kind), kind.encode())
-    path = tmp_path / "entries.tar"
+    path = tmp_path / "entries"
     assert cache.export_file(path) == 2, "the others are pickles, or of this machine alone"
     return path
 
@@ -73,36 +71,19 @@ def test_nothing_of_a_damaged_file_is_kept(exported, machine, trust):
     assert list(store.disk.entries()) == []
 
 
-def tar(path, *members, **how):
-    with tarfile.open(path, "w", **how) as file:
-        for member in members:
-            file.addfile(member, io.BytesIO(bytes(member.size)))
+def tar(path):
+    with tarfile.open(path, "w") as file:
+        file.addfile(tarfile.TarInfo("0" * 64))
 
 
-def member(name="0" * 64, **attributes):
-    made = tarfile.TarInfo(name)
-    for attribute, value in attributes.items():
-        setattr(made, attribute, value)
-    return made
-
-
+START = b"numba-cuda-autolink: cache entries 1\n"
 FOREIGN_FILES = {
-    "a path above": lambda path: tar(path, member("../../evil")),
-    "an absolute path": lambda path: tar(path, member("/etc/passwd")),
-    "a short name": lambda path: tar(path, member("00")),
-    "another name": lambda path: tar(path, member("x" * 64)),
-    "a link": lambda path: tar(path, member(type=tarfile.SYMTYPE, linkname="/etc/passwd")),
-    "an owner": lambda path: tar(path, member(uid=1000, uname="me")),
-    "a long name of GNU": lambda path: tar(path, member("0" * 300), format=tarfile.GNU_FORMAT),
-    "headers of pax": lambda path: tar(path, member(pax_headers={"size": "-1"}), format=tarfile.PAX_FORMAT),
-    "long names without end": lambda path: path.write_bytes(member("0" * 300).tobuf(tarfile.GNU_FORMAT) * 5000),
-    "a size that is not a number": lambda path: path.write_bytes(
-        member().tobuf().replace(b"0" * 11 + b"\0", b"x" * 12)
-    ),
-    "compressed": lambda path: path.write_bytes(gzip.compress(member().tobuf())),
+    "tar": tar,
     "text": lambda path: path.write_text("text" * 1000),
     "nothing": lambda path: path.write_bytes(b""),
-    "an end with something after it": lambda path: path.write_bytes(bytes(4096)),
+    "no end": lambda path: path.write_bytes(START),
+    "a size without its entry": lambda path: path.write_bytes(START + b"x" * 40),
+    "an end with something after it": lambda path: path.write_bytes(START + bytes(41)),
 }
 
 
@@ -111,15 +92,10 @@ FOREIGN_FILES = {
 def test_a_file_that_export_does_not_write_is_one_error(tmp_path, machine, monkeypatch, write, trust):
     store = machine()
     monkeypatch.setenv(VARIABLE, KEY)
-    write(tmp_path / "entries.tar")
-    with pytest.raises(ValueError, match=r"entries\.tar is not a file of cache entries: "):
-        cache.import_file(tmp_path / "entries.tar", trust=trust)
+    write(tmp_path / "file")
+    with pytest.raises(ValueError, match="file is not a file of cache entries"):
+        cache.import_file(tmp_path / "file", trust=trust)
     assert list(store.disk.entries()) == []
-
-
-def test_tar_reads_what_is_exported(exported):
-    with tarfile.open(exported) as file:
-        assert [member.isreg() and len(member.name) for member in file] == [64, 64]
 
 
 def test_a_file_that_cannot_be_written_is_named_and_leaves_the_earlier_one(exported, monkeypatch):

@@ -330,7 +330,7 @@ def test_headers_are_precompiled_after_the_first_compile_and_give_the_same_bytes
     folder = processes.kept.folder
     monkeypatch.setenv(precompiled_headers.VARIABLE, "0")
     programs.compiled(source_of(headers, "4", "#define OTHER\n#include <big.h>\n"), TARGET)
-    assert len(os.listdir(folder)) == 1
+    assert len(list(Path(folder).glob("*.pch"))) == 1
     processes.close()
     assert not os.path.exists(folder)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 import multiprocessing
 import os
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from cache_support import fork, wait
 from numba.cuda import autolink, config
 from numba.cuda.autolink import Target
 from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
-from numba.cuda.cudadrv.external_code.compile import nvrtc_processes, programs, translation_unit, unit_headers
+from numba.cuda.cudadrv.external_code.compile import nvrtc_processes, programs, translation_unit
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.programs import compile_unit
 from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit
@@ -320,8 +320,7 @@ def test_headers_that_are_included_in_other_ways(tree, kind):
     assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
 
 
-def test_a_header_that_an_option_names(tree, monkeypatch):
-    monkeypatch.setattr(nvrtc_processes, "compile_traced", None)
+def test_a_header_that_an_option_names(tree):
     tree.write("second/deep/two.h", "#include THIRD\n#define TWO 2\n")
     tree.defines.append(("THIRD", '"three.h"'))
     tree.settle()
@@ -330,51 +329,32 @@ def test_a_header_that_an_option_names(tree, monkeypatch):
     assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
 
 
-@pytest.mark.skipif(not TRACES, reason="this NVRTC does not report headers: such programs are not cached")
 def test_a_header_that_only_a_compile_finds(tree):
     tree.write("second/deep/two.h", "#define TEXT(x) #x\n#include TEXT(three.h)\n#define TWO 2\n")
-    tree.settle()
-    time.sleep(0.02)  # for the files to be older than the compile
-    assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
+    built = tree.compiled()
+    assert built.origin == "built" and built.key == programs.program_digest(tree.source, TARGET, on_record=True)
+    assert tree.compiled().origin == "disk"
     change(3, "THREE 3", "THREE 4")(tree)
-    time.sleep(0.02)
     assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
     tree.write("first/deep/three.h", "#define THREE 5\n")
     tree.compiled()
 
 
-@pytest.mark.skipif(not TRACES, reason="this NVRTC does not report headers: such programs are not cached")
-def test_a_header_that_only_a_compile_finds_may_be_new(tree):
-    tree.write("second/deep/two.h", "#define TEXT(x) #x\n#include TEXT(three.h)\n#define TWO 2\n")
-    assert programs.program_digest(tree.source, TARGET, on_record=False) is None
-    built = programs.compiled(tree.source, TARGET)
-    assert built.origin == "built" and built.key == programs.program_digest(tree.source, TARGET, on_record=True)
-    assert tree.compiled().origin == "disk"
-    change(3, "THREE 3", "THREE 4")(tree)
+def test_a_header_that_is_probed_for_by_a_macro(tree):
+    tree.write("second/deep/two.h", '#include "three.h"\n#define NAME "four.h"\n#define TWO __has_include(NAME)\n')
+    tree.code += "\n#if TWO\n__device__ int four;\n#endif\n"
+    tree.code = tree.code.replace("+ TWO", "")
+    assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
+    tree.write("second/four.h", "")
     assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
 
 
-@pytest.mark.parametrize("kind", ["a function-like macro", "__has_include of a macro"])
-def test_a_program_whose_headers_nothing_finds_is_not_cached(tree, monkeypatch, kind):
-    monkeypatch.setattr(unit_headers, "nvrtc_version", lambda: (12, 9))
-    tree.write(
-        "second/deep/two.h",
-        "#define TEXT(x) #x\n#include TEXT(three.h)\n#define TWO 2\n"
-        if kind == "a function-like macro"
-        else '#define NAME "three.h"\n#if __has_include(NAME)\n#include "three.h"\n#endif\n#define TWO 2\n',
-    )
-    assert [tree.compiled().origin for _ in range(2)] == ["built", "built"]
-
-
-def test_headers_that_define_has_include_for_other_compilers(tree, monkeypatch):
-    """NVRTC has it, so that the definition is no question after a name that only a compile tells."""
-    monkeypatch.setattr(unit_headers, "nvrtc_version", lambda: (12, 9))
+def test_headers_that_define_has_include_for_other_compilers(tree):
     tree.write(
         "second/deep/two.h",
         '#include "three.h"\n#ifndef __has_include\n#  define __has_include(x) 0\n#endif\n'
         "#if __has_include(<cuda_fp16.h>)\n#define TWO 2\n#endif\n",
     )
-    tree.settle()
     assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
 
 
@@ -406,12 +386,18 @@ def test_what_depends_on_the_time_is_not_cached(tree, macro):
 )
 def test_all_headers_that_nvrtc_reads_are_found(tree, header):
     tree.code = f"#include <{header}>"
-    compiled = nvrtc_processes.compile_traced(TranslationUnit.of(tree.source, TARGET))
-    unit = programs.unit_of(tree.source, TARGET)
-    known = unit.known()
-    assert known is not None, unit._headers.text.scan()
-    assert compiled.headers
-    assert set(compiled.headers) <= {header.path for header in known.manifest.headers}
+    unit = TranslationUnit.of(tree.source, TARGET)
+    options = [*nvrtc_processes.nvrtc_options(unit), f"--fdevice-time-trace={tree.folder / 'trace.json'}"]
+    with nvrtc_processes.NvrtcProcess() as child:  # NVRTC 13.4 has been seen to corrupt memory when it traces
+        nvrtc_processes.run_in_child(child, unit, unit.code, options, ())
+    events = [
+        event for file in tree.folder.glob("trace.json*") for event in json.loads(file.read_text())["traceEvents"]
+    ]
+    reported = {event["args"]["detail"] for event in events if event.get("name") == "Processing Header File"}
+    reported = {path for path in reported if os.path.isfile(path)}  # others are part of NVRTC
+    programs.compiled(tree.source, TARGET)
+    known = programs.unit_of(tree.source, TARGET).known()
+    assert reported and reported <= {header.path for header in known.manifest.headers}
 
 
 def test_a_program_that_depends_on_other_files_than_headers_is_not_cached(tree):
@@ -468,14 +454,23 @@ def test_a_damaged_record_of_headers_is_rebuilt(tree, monkeypatch):
         assert tree.compiled().origin == "disk"
 
 
-def test_the_digest_of_a_program_follows_the_headers_and_compiles_nothing(tree, monkeypatch):
-    monkeypatch.setattr("numba.cuda.cudadrv.external_code.compile.nvrtc_processes.compile_unit", None)
-    before = programs.program_digest(tree.source, tree.target, on_record=False)
-    assert before is not None and programs.program_digest(tree.source, tree.target, on_record=True) == before
-    change(3, "THREE 3", "THREE 4")(tree)
-    assert programs.program_digest(tree.source, tree.target, on_record=False) != before
+def test_the_digest_of_a_program_follows_the_headers(tree, monkeypatch):
+    def digest(*, on_record):
+        return programs.program_digest(tree.source, tree.target, on_record=on_record)
+
+    assert digest(on_record=True) is None
+    before = digest(on_record=False)
+    assert before is not None
+    with monkeypatch.context() as patches:
+        patches.setattr(programs, "compile_unit", None)
+        assert digest(on_record=True) == digest(on_record=False) == before
+        change(3, "THREE 3", "THREE 4")(tree)
+        assert digest(on_record=True) is None
+    assert digest(on_record=False) not in (None, before)
+    change(3, "THREE 4", "THREE 3")(tree)
+    assert digest(on_record=True) == before
     tree.code += "\n__device__ const char *when() { return __TIME__; }"
-    assert programs.program_digest(tree.source, tree.target, on_record=False) is None
+    assert digest(on_record=False) is None
 
 
 def test_why_it_missed(tree, monkeypatch, capsys):
@@ -559,7 +554,7 @@ def test_the_first_failure_stops_what_is_queued_and_all_failures_so_far_are_told
 
 
 @pytest.mark.counted
-@pytest.mark.parametrize("what", ["programs", "names"])
+@pytest.mark.parametrize("what", ["programs", "names", "programs after an edit"])
 def test_a_program_that_eight_processes_want_at_once_is_compiled_once(tree, monkeypatch, what):
     runs, everyone = tree.folder / "runs", multiprocessing.get_context("fork").Barrier(8)
     request = nvrtc_processes.run_in_child
@@ -569,14 +564,16 @@ def test_a_program_that_eight_processes_want_at_once_is_compiled_once(tree, monk
             file.write("NVRTC\n")
         return request(*given)
 
-    monkeypatch.setattr(nvrtc_processes, "run_in_child", noted)
-
     tree.code += "\n__device__ int value;"
+    if what == "programs after an edit":
+        programs.compiled(tree.source, TARGET)
+        change(3, "THREE 3", "THREE 4")(tree)
+    monkeypatch.setattr(nvrtc_processes, "run_in_child", noted)
 
     def work():
         reset_store()
         everyone.wait(60)
-        if what == "programs":
+        if what != "names":
             programs.compiled(tree.source, TARGET)
         else:
             assert programs.lowered_names(tree.source, TARGET, ["&value"]).names["&value"] == "value"

@@ -152,6 +152,45 @@ def test_plain_numba_errors_begin_with_the_diagnosis_and_the_place(tmp_path, run
     assert len(others) == 1 and f"{VARIABLE}=full" in others[0]
 
 
+@pytest.mark.parametrize("front_end", ["numba", "numba_cuda_mlir"])
+@pytest.mark.parametrize(
+    ("statement", "diagnosis", "remedy"),
+    [
+        ("x[cuda.thredIdx.x] = 1", "has no attribute 'thredIdx'; did you mean threadIdx?", ""),
+        ("cuda.atomic.add(x, 0)", "ValueError: a call takes 3 arguments here, got 2", ""),
+        ("x[0] = abs", "Error: ", ""),
+        ("x[0] = x.sise", "of type array(float32, 1d, C); did you mean size?", ""),
+        ("x[0] = nowhere(x)", "TypingError: NameError: name 'nowhere' is not defined", ""),
+        ("return x[0]", "TypingError: No conversion from float32 to none\n", "write the result to an array"),
+        (
+            "x[x[0]] = 1",
+            "TypingError: Unsupported array index type float32 in [float32]",
+            "convert the index with int(",
+        ),
+        ("y = []; y.append(x[0])", "Unknown attribute 'append' of type list(", "kernels have no lists"),
+        ("x[0] = (1, 2.0)[cuda.grid(1)]", "TypingError: No implementation of getitem(Tuple(", "as a constant"),
+        (
+            "x[0] = plain(x[0])",
+            "name 'plain': Cannot determine Numba type of <class 'function'>",
+            "cuda.jit(device=True)",
+        ),
+        ("cuda.shared.array(32, 'float33')", "TypingError: No implementation of array(", "such as np.float32"),
+    ],
+)
+def test_a_plain_mistake_is_a_diagnosis_a_place_and_a_remedy(tmp_path, run, front_end, statement, diagnosis, remedy):
+    script = tmp_path / "plain.py"
+    script.write_text(
+        SCRIPT.replace("from numba import cuda", f"from {front_end} import cuda")
+        .replace("def kernel", "def plain(x): return x\n\n@cuda.jit\ndef kernel")
+        .replace("x[0] = scaled(x[1])", statement)
+    )
+    text = run(script)
+    assert len(text.splitlines()) <= 12
+    assert diagnosis in text
+    assert f"\n  at: {script}:22" in text and f"\n      {statement}\n      " in text
+    assert not remedy or re.search(rf"\n  what to do: .*{re.escape(remedy)}", text)
+
+
 def test_plain_numba_errors_about_memory_say_what_to_do(tmp_path, run):
     script = tmp_path / "plain.py"
     script.write_text(SCRIPT.replace("x[0] = scaled(x[1])", "y = x * 2\n    x[0] = y[1]"))

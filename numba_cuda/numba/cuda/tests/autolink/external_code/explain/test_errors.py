@@ -10,12 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from autolink_support import Linked, adder, build, compiled, from_nvcc, have_nvcc, without_place
+from autolink_support import Linked, adder, build, compiled, from_nvcc, have_nvcc
 from code_samples import fatbin
 from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda
 from numba.cuda import autolink, types
-from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log as compile_failure
 from numba.cuda.cudadrv.external_code.explain import undefined_symbol
@@ -154,30 +153,12 @@ def test_warnings_stay_in_the_log_and_out_of_the_message():
 # Symbols that do not meet
 
 
-@pytest.mark.parametrize("lto", [True, False])
-def test_a_missing_extern_c_is_seen_in_source(lto):
-    error = failure_of(Linked("f", cuda.CUSource("__device__ int f(int *out, int x) { return 0; }")), lto=lto)
-    assert "near miss: " in str(error)
-    assert "defines f(int*, int), as C++: _Z1fPii" in str(error)
-    assert "what to do: declare it extern \"C\" __device__, so that its name in the code is 'f'" in str(error)
-    assert error.log
-    assert error.__cause__ is not None
-
-
 @pytest.mark.parametrize("kind", ["ptx", "cubin"])
 def test_a_missing_extern_c_is_seen_in_compiled_code(kind):
     linkable = {"ptx": cuda.PTXSource, "cubin": cuda.Cubin}[kind]
     code = compiled("__device__ int f(int *out, int x) { *out = x; return 0; }", kind)
     error = failure_of(Linked("f", linkable(code)))
     assert "defines f(int*, int), as C++: _Z1fPii" in str(error)
-
-
-def test_a_similar_name_in_another_input_is_shown():
-    right, wrong = Linked("block_sum_f32"), Linked("block_sum_i32", amount=2)
-    wrong.answer = []
-    error = failure_of(right, wrong)
-    assert "'block_sum_i32' is called but nothing that is linked defines it" in str(error)
-    assert "defines 'block_sum_f32'" in str(error)
 
 
 @needs_nvcc
@@ -419,13 +400,6 @@ def test_signatures_that_are_the_same_match(source, prototype):
 # Hooks
 
 
-def test_an_input_that_does_not_fit_is_an_error_at_the_call():
-    spy = Linked("f", cuda.Cubin(compiled(adder("f"), "cubin", "sm_80"), name="f.cubin"))
-    error = failure_of(spy, error=TypingError)
-    assert "cubin 'f.cubin' does not fit\n  reason: it is machine code for sm_80" in without_place(error)
-    assert "x[0] = only(x[1])" in str(error)
-
-
 def test_an_explicit_input_that_does_not_fit_is_a_link_error():
     function = cuda.declare_device("f", "int32(int32)")
     link = [cuda.Cubin(compiled(adder("f"), "cubin", "sm_80"), name="f.cubin")]
@@ -433,47 +407,7 @@ def test_an_explicit_input_that_does_not_fit_is_a_link_error():
         build(kernel_calling(function), link=link)
 
 
-def test_a_hook_that_compiles_itself_names_both_calls():
-    spy = Linked("f", lambda: build(kernel_calling(spy.function)).code)
-    text = str(failure_of(spy, error=TypingError))
-    assert (
-        "compiles a call to itself with the same types, and so can never answer\n  compiled call at: "
-        in without_place(text)
-    )
-    assert text.count(f"{__file__}:") == 2
-    assert "asked again" not in text
-
-
 # Inputs that the linker refuses
-
-
-def test_ltoir_of_a_newer_toolkit_names_the_input_and_both_versions():
-    code = bytearray(compiled(adder("f"), "ltoir"))
-    code[7] += 16
-    error = failure_of(Linked("f", cuda.LTOIR(bytes(code), name="new")), Linked("g"))
-    assert "made by a newer toolkit than nvJitLink" in str(error)
-    assert "at fault: LTO-IR 'new'" in str(error)
-    assert "'g.cu'" not in str(error)
-    assert "got: LTO-IR of container" in str(error)
-    assert "expected: no newer than nvJitLink" in str(error)
-    assert "nvvmAddNVVMContainerToProgram" in error.log
-
-
-def test_damaged_ltoir_names_the_input():
-    bad = Linked("f", cuda.LTOIR(compiled(adder("f"), "ltoir")[:-200], name="bad"))
-    error = failure_of(bad, Linked("g"))
-    assert "at fault: LTO-IR 'bad' of " in str(error)
-    assert "what to do: rebuild that LTO-IR" in str(error)
-
-
-@pytest.mark.parametrize(("version", "message"), [("99.0", "has .version 99.0, and this toolkit knows versions up to")])
-def test_ptx_of_a_newer_version_names_the_input(version, message):
-    import re
-
-    code = re.sub(rb"\.version [\d.]+", f".version {version}".encode(), compiled(adder("f"), "ptx"))
-    error = failure_of(Linked("f", cuda.PTXSource(code, name="new")))
-    assert message in str(error)
-    assert "at fault: PTX 'new' of " in str(error)
 
 
 def test_a_missing_symbol_is_found_where_the_log_does_not_name_it(monkeypatch):

@@ -7,7 +7,7 @@ import time
 import pytest
 from numba.cuda.cudadrv.external_code.headers import manifest as changes
 from numba.cuda.cudadrv.external_code.headers.manifest import HeaderManifest, HeaderWatch
-from numba.cuda.cudadrv.external_code.headers.scan import SourceText
+from numba.cuda.cudadrv.external_code.headers.search_roots import SearchRoots
 
 
 @pytest.fixture
@@ -31,10 +31,10 @@ def now(monkeypatch):
 
 
 def watched(folders, package):
-    code = b'#include "own.h"\n#include "package.h"\n'
-    source = SourceText(code, None, tuple(folders))
-    found = source.scan()
-    manifest = HeaderManifest.of(found, source, time.time_ns() + 10**10)
+    paths = os.path.join(folders[0], "own.h"), os.path.join(folders[1], "package.h")
+    absent = {folders[0]: ["package.h"]}
+    roots = SearchRoots(None, tuple(folders), ())
+    manifest = HeaderManifest.of(map(changes.read_header, paths), absent, roots, time.time_ns() + 10**10)
     assert manifest is not None and manifest.is_settled
     return HeaderWatch(manifest, [package])
 

@@ -191,6 +191,7 @@ def test_sources_that_refer_to_each_other_are_linked_in_the_helper_once(links):
     ],
 )
 def test_sources_that_contradict_each_other_are_an_error_and_no_crash(other, message, capfd):
+    nvjitlink.helpers.close()  # as above
     with pytest.raises(LinkError, match=message):
         build_both(42, other)
     assert "@E@" not in capfd.readouterr().err

@@ -153,17 +153,6 @@ class TestHeaders:
         return make
 
     @pytest.mark.parametrize("lto", [True, False])
-    def test_the_error_names_the_function_and_proposes_a_unit(self, kernel, lto):
-        with pytest.raises(LinkError) as caught:
-            build(kernel({}, {}), lto=lto)
-        first, *others = str(caught.value).splitlines()
-        assert first.endswith("failed: 'shapes::area(int)' is defined twice")
-        assert "  symbol: _ZN6shapes4areaEi" in others
-        assert "make it inline there, or compile both sources as one: CUDASource(..., unit='a name')" in str(
-            caught.value
-        )
-
-    @pytest.mark.parametrize("lto", [True, False])
     def test_a_unit_makes_it_one_function(self, kernel, lto):
         (unit,) = (build(kernel({"unit": "shapes"}, {"unit": "shapes"}), lto=lto).inputs,)
         assert [planned.input.options.unit for planned in unit] == ["shapes", "shapes"]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from autolink_support import CC, build, without_place
+from autolink_support import CC, build
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
@@ -54,23 +54,6 @@ def compiles(monkeypatch, tmp_path):
     yield units
     monkeypatch.undo()
     reset_store()
-
-
-@pytest.mark.parametrize("lto", [True, False])
-def test_the_error_names_the_call_both_prototypes_and_what_to_do(lto, capfd):
-    kernel = one_call(Function("scale", define("scale", parameter="int")))
-    with pytest.raises(LinkError) as caught:
-        build(kernel, "void(float32[::1])", lto=lto)
-    first, *lines = without_place(caught.value).splitlines()
-    assert first.endswith("failed: 'scale' is called with other types than it has") and len(first) < 120
-    assert lines[0].startswith("  defined by: CUDA C++ source 'functions.cu' of scale(float32) called at ")
-    line = kernel.__code__.co_firstlineno + 1
-    assert f"  got: float scale(float) for the call with (float32) at {__file__}:{line} in " in lines[1]
-    assert lines[2] == "  expected: float scale(int), as it is defined"
-    assert lines[3].startswith("  what to do: give the function the types of the call")
-    assert len(lines) == 4
-    assert f"{__file__}:{line}" in caught.value.log
-    assert capfd.readouterr() == ("", "")
 
 
 def test_calls_with_equal_types_are_checked_once(compiles):

@@ -327,11 +327,6 @@ def test_a_startup_file_that_prints_does_no_harm(script, tmp_path, monkeypatch):
     assert ask(script("return {'prefix': sys.prefix}, []")).content == {"prefix": str(tmp_path / "env")}
 
 
-def test_signals_are_named_or_numbered():
-    assert child_process._how_it_ended(-signal.SIGTERM) == "SIGTERM"
-    assert child_process._how_it_ended(-63) == "signal 63"
-
-
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_a_fork_leaves_a_child_to_its_parent_with_its_folder_and_what_is_unwritten(script):
     with ChildProcess(script("return content, []"), has_folder=True) as child:

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The directories in which a source's headers are looked up, and names of files that are the same wherever they are."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from dataclasses import dataclass
+
+_NAME = re.compile(r"<(\d+)>/(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class SearchRoots:
+    """The absolute paths in which headers are looked up: *own*, the directory of the source (``None`` for none), and
+    *search*, the include paths, some of which are those of installed *packages*."""
+
+    own: str | None
+    search: tuple[str, ...]
+    packages: tuple[str, ...]
+
+    @functools.cached_property
+    def _folders(self) -> tuple[tuple[str, str, int], ...]:
+        """Each directory: what paths in it begin with, itself, and its number; the deepest first, the source's own
+        last, which often has nothing to do with the others."""
+        numbered = [(os.path.join(folder, ""), folder, number) for number, folder in enumerate(self.search, 1)]
+        own = [] if self.own is None else [(os.path.join(self.own, ""), self.own, 0)]
+        return (*sorted(numbered, key=lambda each: (-len(each[0]), each[2])), *own)
+
+    def split(self, folder: str) -> tuple[str, str]:
+        """Return the directory that *folder* is or is in, and what the names of files in *folder* begin with there; the
+        folder itself if it is in none of them."""
+        base, prefix, _ = self._place(folder)
+        return base, prefix
+
+    def name(self, path: str) -> str:
+        """Return a name for *path* that is the same wherever the directories are. A path in a package is its own name:
+        the compiler may write it into the code."""
+        folder, _, name = path.rpartition("/")
+        base, prefix, number = self._place(folder)
+        return path if number < 0 or base in self.packages else f"<{number}>/{prefix}{name}"
+
+    def _place(self, folder: str) -> tuple[str, str, int]:
+        if (known := self._places.get(folder)) is None:
+            inside = os.path.join(folder, "")
+            places = ((base, inside[len(start) :], n) for start, base, n in self._folders if inside.startswith(start))
+            known = self._places[folder] = next(places, (folder, "", -1))
+        return known
+
+    @functools.cached_property
+    def _places(self) -> dict[str, tuple[str, str, int]]:
+        return {}
+
+    def path(self, name: str) -> str:
+        """Return the path with this *name*. Raise `ValueError` if there is none here."""
+        if (found := _NAME.fullmatch(name)) is None:
+            return name
+        folder = (self.own, *self.search)[int(found[1])] if int(found[1]) <= len(self.search) else None
+        if folder is None:
+            raise ValueError(f"there is no directory for {name}")
+        return os.path.join(folder, found[2])
+
+    def is_packaged(self, path: str) -> bool:
+        return path.startswith(self._packaged)
+
+    @functools.cached_property
+    def _packaged(self) -> tuple[str, ...]:
+        return tuple(os.path.join(folder, "") for folder in self.packages)
+
+    @property
+    def layout(self) -> tuple[str, ...]:
+        """How the include paths lie within each other: names have the same meaning where it is the same."""
+        return tuple(
+            root
+            if root in self.packages
+            else " ".join(
+                f"{number}/{root.removeprefix(os.path.join(other, ''))}"
+                for number, other in enumerate(self.search, 1)
+                if root.startswith(os.path.join(other, ""))
+            )
+            for root in self.search
+        )
