@@ -193,8 +193,9 @@ def note_unwritten(thread: u64, address: u64, nbytes: u32, site: u32):
 
 
 @native(inline=False)
-def check_shared_access(thread: u64, offset: u64, nbytes: u32, writes: bool, atomic: bool, site: u32):
-    """Notice an access of shared memory at the shared address *offset*: reads of unwritten bytes, and races."""
+def check_shared_access(thread: u64, offset: u64, nbytes: u32, writes: bool, atomic: bool, copies: bool, site: u32):
+    """Notice an access of shared memory at the shared address *offset*: reads of unwritten bytes, unless it *copies*
+    them, and races."""
     block = load_u64(thread, Thread.BLOCK)
     shadow = load_u64(block, Block.SHARED_WRITTEN)
     accesses = load_u64(block, Block.SHARED_ACCESSES)
@@ -204,25 +205,76 @@ def check_shared_access(thread: u64, offset: u64, nbytes: u32, writes: bool, ato
         if accesses != 0:
             check_race(thread, accesses + at * ACCESS_BYTES, address + k, nbytes, writes, atomic, site)
         if shadow != 0:
-            if (not writes or atomic) and load_u8(shadow, at) == 0:
+            if not copies and (not writes or atomic) and load_u8(shadow, at) == 0:
                 note_unwritten(thread, address + k, nbytes, site)
             if writes:
                 store_u8(shadow, at, 1)
 
 
 @native(inline=False)
-def check_any_access(thread: u64, address: u64, nbytes: u32, writes: bool, atomic: bool, site: u32):
+def check_any_access(thread: u64, address: u64, nbytes: u32, writes: bool, atomic: bool, copies: bool, site: u32):
     """`check_shared_access` or the check of unwritten local memory, if the generic *address* is in either."""
     block = load_u64(thread, Thread.BLOCK)
     offset = address - load_u64(block, Block.SHARED)
     if offset - FIRST_SHARED_ADDRESS < load_u64(block, Block.SHARED_BYTES):
-        check_shared_access(thread, offset, nbytes, writes, atomic, site)
+        check_shared_access(thread, offset, nbytes, writes, atomic, copies, site)
         return
-    frame = find_frame(thread, address, nbytes)
-    if frame != 0 and load_u64(frame, Frame.SHADOW) != 0:
-        at = load_u64(frame, Frame.SHADOW) + (address - load_u64(frame, Frame.ADDRESS))
+    shadow = find_shadow(thread, address, nbytes)
+    if shadow != 0 and not copies:
         for k in range(u64(nbytes)):
             if writes:
-                store_u8(at, k, u8(1))
-            elif load_u8(at, k) == 0:
+                store_u8(shadow, k, u8(1))
+            elif load_u8(shadow, k) == 0:
                 fail(thread, Error.UNINITIALISED, site, address, nbytes)
+
+
+# Copies: what is loaded and only stored, as the padding of structs, may be unwritten, and remains so
+
+
+@native
+def find_shadow(thread: u64, address: u64, nbytes: u32) -> u64:
+    """Return where it is noted which bytes of shared or local memory are written, or 0 for other memory."""
+    block = load_u64(thread, Thread.BLOCK)
+    offset = address - load_u64(block, Block.SHARED) - FIRST_SHARED_ADDRESS
+    if offset < load_u64(block, Block.SHARED_BYTES):
+        written = load_u64(block, Block.SHARED_WRITTEN)
+        return written + offset if written != 0 else u64(0)
+    frame = find_frame(thread, address, nbytes)
+    if frame == 0 or load_u64(frame, Frame.SHADOW) == 0:
+        return u64(0)
+    return load_u64(frame, Frame.SHADOW) + (address - load_u64(frame, Frame.ADDRESS))
+
+
+@native(inline=False)
+def find_unwritten(thread: u64, address: u64, nbytes: u32) -> u64:
+    """Return a bit for each of the *nbytes* that is not written."""
+    unwritten = u64(0)
+    shadow = find_shadow(thread, address, nbytes)
+    if shadow != 0:
+        for k in range(u64(nbytes)):
+            unwritten |= u64(load_u8(shadow, k) == 0) << k
+    return unwritten
+
+
+@native(inline=False)
+def use_unwritten(thread: u64, unwritten: u64, address: u64, nbytes: u32, site: u32):
+    """Fail if any of the *nbytes* that were loaded from *address* is *unwritten*."""
+    block = load_u64(thread, Thread.BLOCK)
+    if unwritten != 0:
+        if address - load_u64(block, Block.SHARED) - FIRST_SHARED_ADDRESS < load_u64(block, Block.SHARED_BYTES):
+            note_unwritten(thread, address, nbytes, site)
+        else:
+            fail(thread, Error.UNINITIALISED, site, address, nbytes)
+
+
+@native(inline=False)
+def store_unwritten(thread: u64, target: u64, unwritten: u64, address: u64, nbytes: u32, site: u32):
+    """Note that bytes at *target* are as *unwritten* as those that were loaded from *address*: other threads and the
+    host must not see them."""
+    shadow = find_shadow(thread, target, nbytes)
+    if shadow == 0:
+        use_unwritten(thread, unwritten, address, nbytes, site)
+    else:
+        for k in range(u64(nbytes)):
+            if unwritten >> k & 1 == 1:
+                store_u8(shadow, k, u8(0))

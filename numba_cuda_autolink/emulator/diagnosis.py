@@ -27,6 +27,7 @@ Size: TypeAlias = "tuple[int, int, int]"
 _HEADER = 4  # words of an array before the address: two that are unused, the number of elements, and their size
 _MOST_DIMENSIONS = 8
 _MOST_SHOWN = 4  # variables
+_MOST_CALLS, _MOST_FRAMES = 4, 1 << 17  # calls besides the outermost
 _NO_LINES = (
     "\n  what to do: build it with lineinfo=True, and for numba-cuda-mlir lto=False, to see the lines of Python and C++"
 )
@@ -66,10 +67,16 @@ class Failure:
         self.stack = Region(memory.word_at(thread + Thread.STACK), memory.half_at(block + Block.STACK_BYTES))
         self.frames: list[Region] = []
         frame = memory.word_at(thread + Thread.LOCALS)
-        while frame and len(self.frames) < 1000:
+        while frame and len(self.frames) < _MOST_FRAMES:
             self.frames.append(Region(memory.word_at(frame + Frame.ADDRESS), memory.word_at(frame + Frame.SIZE)))
             frame = memory.word_at(frame + Frame.BELOW)
         self.variables = [Region(shared + at, nbytes, name) for name, at, nbytes in program.list_shared_variables()]
+
+    @property
+    def is_between_variables(self) -> bool:
+        """Whether the address is in shared memory, in none of its variables."""
+        known = bool(self.variables) and self.address < self.variables[-1].address + self.variables[-1].nbytes
+        return known and self.shared.is_near(self.address) and not any(v.is_near(self.address) for v in self.variables)
 
 
 def describe_failure(record: int, program: Program, grid: Size, block: Size, arguments: bytes) -> EmulationError:
@@ -133,13 +140,31 @@ def readable_name(symbol: str) -> str:
     return ".".join(parts) or symbol
 
 
+def describe_assertion(text: str, where: str, thread: int, program: Program) -> EmulationError:
+    """Return the error to raise for an assertion at *where* that failed in the *thread* with that record."""
+    block_index, thread_index = (
+        (memory.half_at(address), memory.half_at(address + 4), memory.half_at(address + 8))
+        for address in (memory.word_at(thread + Thread.BLOCK) + Block.CTAID, thread + Thread.TID)
+    )
+    message = f"Assertion {text}\n  thread: {thread_index} of block {block_index} of kernel "
+    message += readable_name(program.kernel.name)
+    lines = _locate(program.linked.with_lines(), memory.half_at(thread + Thread.SITE))[2]
+    lines = lines if where in lines else (where, *lines)
+    kernel = program.kernel.name
+    return EmulationError(
+        with_lines(message, lines), kernel=kernel, block=block_index, thread=thread_index, lines=lines
+    )
+
+
 def _locate(linked: LinkedTexts, site: int) -> tuple[Function, Instruction, tuple[str, ...]]:
     """Return the instruction of *site*, its function, and its source lines."""
     text, number = linked.texts[site >> 24], site & 0xFFFFFF
     for function in text.functions.values():
         if function.code and function.code[0].number <= number <= function.code[-1].number:
             instruction = function.code[number - function.code[0].number]
-            return function, instruction, source_lines(text, instruction.location)
+            places = (each.location for each in (instruction, *function.code))
+            place = next((each for each in places if each is not None and each.line), instruction.location)
+            return function, instruction, source_lines(text, place)
     raise AssertionError(f"no instruction {number}")
 
 
@@ -148,7 +173,7 @@ def _list_calls(failure: Failure, linked: LinkedTexts) -> list[tuple[str, ...]]:
     if failure.code == Error.UNINITIALISED and failure.shared.is_near(failure.address):
         return []  # the thread has gone on
     calls = [frame.address for frame in failure.frames if not frame.nbytes]
-    return [_locate(linked, site)[2] for site in calls[:8]]
+    return [_locate(linked, site)[2] for site in (*calls[:_MOST_CALLS], *calls[_MOST_CALLS:][-1:])]
 
 
 def _index(number: int, sizes: Size) -> Size:
@@ -156,21 +181,24 @@ def _index(number: int, sizes: Size) -> Size:
 
 
 def _diagnosis(failure: Failure, instruction: Instruction, block: Size) -> str:
-    access = _ACCESSES.get(instruction.opcode.partition(".")[0], "access")
+    name = _ACCESSES.get(instruction.opcode.partition(".")[0], "access")
+    access = f"{'An' if name[0] == 'a' else 'A'} {name}"
     size = f"{failure.nbytes} byte" + "s" * (failure.nbytes != 1)
     code = failure.code
     if code == Error.OUT_OF_BOUNDS:
         allocation = memory.find(failure.address)
         where = "after the memory was freed" if allocation is not None and allocation.freed else "out of bounds"
-        return f"{'An' if access[0] == 'a' else 'A'} {access} of {size} {where}"
+        return f"{access} of {size} {where}"
     if code == Error.MISALIGNED:
-        return f"A misaligned {access} of {size}"
+        return f"A misaligned {name} of {size}"
+    if code == Error.UNINITIALISED and failure.is_between_variables:
+        return f"{access} of {size} between the variables of shared memory"
     if code == Error.UNINITIALISED:
-        return f"A {access} of {size} that were never written"
+        return f"{access} of {size} that {'was' if failure.nbytes == 1 else 'were'} never written"
     if code == Error.RACE:
         other = failure.detail & _SEVERAL
         who = "atomic accesses" if other == _SEVERAL else f"thread {_index(other & ~_ATOMIC, block)}"
-        return f"A race: this {access} of {size} and {who} have no barrier between them"
+        return f"A race: this {name} of {size} and {who} have no barrier between them"
     if code == Error.DIVERGED_BARRIER:
         return "Threads of a block wait at different barriers"
     return {

@@ -6,17 +6,19 @@ Registers are integers in stack slots, which LLVM turns into values.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable
 
 from .errors import UnsupportedInstruction
 from .native import LLVM, compile_native
-from .parser import Function, Instruction, parse_constant, parse_integer
+from .parser import Function, Instruction, parse_constant, parse_integer, split_operands
 from .program import Program
 from .ptx_types import PTXType, ptx_type
 from .state import FIRST_FUNCTION_ADDRESS, Block, Frame, Launch, Thread
 
 _ADDRESS = re.compile(r"\[\s*([\w%$@.]+|-?\d+)\s*(?:\+\s*(-?(?:0[xX])?[\da-fA-F]+))?\s*\]")
+_REGISTER = re.compile(r"%[\w$]+")
 
 
 class FunctionBuilder:
@@ -45,6 +47,25 @@ class FunctionBuilder:
         self.passed = {variable.name: f'%"p.{variable.name}"' for variable in passed}
         self.frames_below = ""
         self.local_variable = local[0] if local else None
+
+    @functools.cached_property
+    def copied(self) -> dict[str, str]:
+        """The registers that one load writes and only stores read, or nothing if others come with them, and the sites
+        of the loads."""
+        loads: dict[str, str] = {}
+        stored: set[str] = set()
+        used: set[str] = set()
+        for each in self.function.code:
+            name, operands = each.opcode.partition(".")[0], list(each.operands)
+            if name in ("ld", "ldu"):
+                targets = split_operands(operands.pop(0).strip("{}"))
+                used.update(loads.keys() & targets)
+                loads.update(dict.fromkeys(targets, str(self.program.site(each, self.function))))
+                stored.update(targets if len(targets) > 1 else ())
+            elif name == "st" and not each.opcode.startswith("st.param"):
+                stored.update(_REGISTER.findall(operands.pop(1)))
+            used.update(_REGISTER.findall(" ".join((each.predicate, *operands))))
+        return {register: site for register, site in loads.items() if register in stored - used}
 
     def emit_return(self) -> None:
         if self.frame_variables:
@@ -114,6 +135,13 @@ class FunctionBuilder:
         self.count += 1
         self.entry.append(f" %s{self.count} = alloca [{nbytes} x i8], align 16")
         return f"%s{self.count}"
+
+    def local_slot(self, kind: str, register: str) -> str:
+        """Return a pointer to 64 bits that belong to a *register*, 0 at first."""
+        pointer = f'%"{kind}.{register}"'
+        if (line := f" {pointer} = alloca i64") not in self.entry:
+            self.entry += [line, f" store i64 0, ptr {pointer}"]
+        return pointer
 
     def push_frame(self, below: str, address: str, nbytes: int, shadow: str) -> str:
         """Make a record the newest of the thread's frames; return its address."""

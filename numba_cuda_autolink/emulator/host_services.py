@@ -12,9 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from . import memory
+from .diagnosis import describe_assertion
 from .errors import EmulationError
-from .source_lines import with_lines
-from .state import Block, Launch, Thread
+from .program import Program
+from .state import Launch, Thread
 
 PRINT, ALLOCATE, FREE, ASSERT = range(4)
 
@@ -32,12 +33,12 @@ _lock = threading.Lock()  # of printing, and of memory that kernels allocate
 
 
 class HostServices:
-    """Serves the threads of the *launch* with that record, whose workers remember accesses in *caches*."""
+    """Serves the threads of the *launch* of *program* with that record, whose workers remember accesses in *caches*."""
 
-    def __init__(self, launch: int, caches: Sequence[np.ndarray]):
+    def __init__(self, launch: int, caches: Sequence[np.ndarray], program: Program):
         self.error: BaseException | None = None
         self.has_printed = False
-        self._launch, self._caches = launch, caches
+        self._launch, self._caches, self._program = launch, caches, program
         self._tables: list[np.ndarray] = []
 
     def serve(self, block: int, thread: int) -> int:
@@ -67,7 +68,7 @@ class HostServices:
                 self._change_table()
             return 0
         assert operation == ASSERT
-        raise _failed_assertion(a, thread)
+        raise _failed_assertion(a, thread, self._program)
 
     def _change_table(self) -> None:
         """Give the launch the new table; what workers remember of the old one is forgotten."""
@@ -79,17 +80,11 @@ class HostServices:
             cache[1::2] = 0
 
 
-def _failed_assertion(record: int, thread: int) -> EmulationError:
+def _failed_assertion(record: int, thread: int, program: Program) -> EmulationError:
     """Return the error for the assertion whose operands are at *record*."""
     message, file, line, function = (memory.word_at(record + 8 * k) for k in range(4))
-    where = f"{read_text(file)}:{line & 0xFFFFFFFF}"
-    block_index, thread_index = (
-        tuple((ctypes.c_uint32 * 3).from_address(address))
-        for address in (memory.word_at(thread + Thread.BLOCK) + Block.CTAID, thread + Thread.TID)
-    )
-    text = f"Assertion `{read_text(message)}` failed\n  thread: {thread_index} of block {block_index}"
-    text += f"\n  function: {read_text(function)}"
-    return EmulationError(with_lines(text, (where,)), block=block_index, thread=thread_index, lines=(where,))
+    text = f"`{read_text(message)}` failed\n  function: {read_text(function)}"
+    return describe_assertion(text, f"{read_text(file)}:{line & 0xFFFFFFFF}", thread, program)
 
 
 def read_text(address: int) -> str:

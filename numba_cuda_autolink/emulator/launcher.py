@@ -142,7 +142,7 @@ def launch(
     table = memory.pack_table()
     record = ctypes.create_string_buffer(Launch.BYTES)
     at = ctypes.addressof(record)
-    services = HostServices(at, [worker.caches for worker in workers])
+    services = HostServices(at, [worker.caches for worker in workers], program)
     host_call = _HOST_CALL(services.serve)
     addresses = {
         Launch.PARAMETERS: parameters.ctypes.data,

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from .forms import Modifiers, form, type_of
 from .function_builder import FunctionBuilder
 from .parser import Instruction, split_operands
 from .pointers import checked_pointer
-from .ptx_types import ptx_type
+from .ptx_types import PTXType, ptx_type
 from .state import FIRST_SHARED_ADDRESS, Block, Thread
 
 SPACE = r"(?:\.(?P<space>global|shared(?:::cta|::cluster)?|local|const|param(?:::entry|::func)?))?"
@@ -33,7 +35,11 @@ def load(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     targets = split_operands(i.operands[0].strip("{}"))
     nbytes = type.nbytes * len(targets)
     ordered = m.get("ordered") is not None
-    pointer = checked_pointer(f, i.operands[1], plain_space(m), nbytes, writes=False, atomic=ordered)
+    copies = f.program.checks.initialised and any(target in f.copied for target in targets)
+    space = plain_space(m)
+    pointer = checked_pointer(f, i.operands[1], space, nbytes, writes=False, atomic=ordered, copies=copies)
+    if copies and space != "param":
+        _load_unwritten(f, pointer, targets, type)
     mode = "volatile " if ordered else ""
     values = []
     for k in range(len(targets)):
@@ -45,6 +51,33 @@ def load(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         f.note_fence()
     for target, value in zip(targets, values, strict=True):
         f.assign(target, type, f.from_bits(value, type))
+
+
+def _parts(f: FunctionBuilder, pointer: str, registers: list[str], type: PTXType) -> Iterator[tuple[str, str]]:
+    """Yield each of the *registers* of an access with its address."""
+    begin = f.temporary(f"ptrtoint ptr {pointer} to i64")
+    for k, register in enumerate(registers):
+        yield register, f.temporary(f"add i64 {begin}, {k * type.nbytes}")
+
+
+def _load_unwritten(f: FunctionBuilder, pointer: str, targets: list[str], type: PTXType) -> None:
+    """Keep which bytes of what is copied are unwritten, and from where; of what is used, none may be."""
+    for target, address in _parts(f, pointer, targets, type):
+        unwritten = f.call("find_unwritten", f.thread, address, str(type.nbytes))
+        if target in f.copied:
+            f.emit(f"store i64 {unwritten}, ptr {f.local_slot('unwritten', target)}")
+            f.emit(f"store i64 {address}, ptr {f.local_slot('loaded', target)}")
+        else:
+            f.call("use_unwritten", f.thread, unwritten, address, str(type.nbytes), f.site)
+
+
+def _store_unwritten(f: FunctionBuilder, pointer: str, sources: list[str], type: PTXType) -> None:
+    for source, address in _parts(f, pointer, sources, type):
+        if source in f.copied:
+            unwritten, loaded = (
+                f.temporary(f"load i64, ptr {f.local_slot(kind, source)}") for kind in ("unwritten", "loaded")
+            )
+            f.call("store_unwritten", f.thread, address, unwritten, loaded, str(type.nbytes), f.copied[source])
 
 
 @form("st", rf"(?:\.weak)?{SPACE}(?:\.(?:wb|cg|cs|wt))?{_CACHE}{_VECTOR}{_TYPE}")
@@ -60,6 +93,8 @@ def store(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         f.emit("fence release")
         f.note_fence()
     pointer = checked_pointer(f, i.operands[0], plain_space(m), nbytes, writes=True, atomic=ordered)
+    if f.program.checks.initialised and plain_space(m) != "param":
+        _store_unwritten(f, pointer, sources, type)
     mode = "volatile " if ordered else ""
     align = type.nbytes if f.program.checks.alignment else 1
     for k, value in enumerate(values):

@@ -9,13 +9,14 @@ from .state import FIRST_SHARED_ADDRESS
 
 
 def checked_pointer(
-    f: FunctionBuilder, operand: str, space: str, nbytes: int, *, writes: bool, atomic: bool, align: int = 0
+    f: FunctionBuilder, operand: str, space: str, nbytes: int, *, writes: bool, atomic: bool, copies: bool = False
 ) -> str:
-    """Return a pointer to the *nbytes* at the address *operand* in *space*, after the module's checks."""
+    """Return a pointer to the *nbytes* at the address *operand* in *space*, after the module's checks: an access that
+    *copies* may read what is not written."""
     base, offset = f.address(operand)
     if space == "param":
         return _parameter_pointer(f, base, offset)
-    align = (align or nbytes) if f.program.checks.alignment else 1
+    align = nbytes if f.program.checks.alignment else 1
     address = f.address_value(base)
     if offset:
         address = f.temporary(f"add i64 {address}, {offset}")
@@ -28,18 +29,18 @@ def checked_pointer(
         if good != "true":
             _branch_if_bad(f, good, "fail_access", f.thread, address, str(nbytes), str(align), f.site)
     if space == "shared":
-        return _shared_pointer(f, address, nbytes, align, writes, atomic, known)
+        return _shared_pointer(f, address, nbytes, align, writes, atomic, copies, known)
     if space == "local":
-        return _local_pointer(f, address, nbytes, align, writes)
+        return _local_pointer(f, address, nbytes, align, writes, copies)
     if not known:
         _check_global(f, base, address, nbytes, align)
         if space == "generic" and (f.program.checks.races or f.program.checks.initialised):
-            f.call("check_any_access", *_notice(f, address, nbytes, writes, atomic))
+            f.call("check_any_access", *_notice(f, address, nbytes, writes, atomic, copies))
     return f.temporary(f"inttoptr i64 {address} to ptr")
 
 
-def _notice(f: FunctionBuilder, address: str, nbytes: int, writes: bool, atomic: bool) -> tuple[str, ...]:
-    return f.thread, address, str(nbytes), str(writes).lower(), str(atomic).lower(), f.site
+def _notice(f: FunctionBuilder, address: str, nbytes: int, *how: bool) -> tuple[str, ...]:
+    return f.thread, address, str(nbytes), *(str(each).lower() for each in how), f.site
 
 
 def _parameter_pointer(f: FunctionBuilder, base: str, offset: int) -> str:
@@ -69,7 +70,7 @@ def _is_aligned(f: FunctionBuilder, address: str, align: int, good: str) -> str:
 
 
 def _shared_pointer(
-    f: FunctionBuilder, address: str, nbytes: int, align: int, writes: bool, atomic: bool, known: bool
+    f: FunctionBuilder, address: str, nbytes: int, align: int, writes: bool, atomic: bool, copies: bool, known: bool
 ) -> str:
     checks = f.program.checks
     if checks.bounds and not known:
@@ -79,12 +80,12 @@ def _shared_pointer(
         generic = f.temporary(f"add i64 {address}, %shared")
         _branch_if_bad(f, good, "fail_access", f.thread, generic, str(nbytes), str(align), f.site)
     if checks.races or checks.initialised:
-        f.call("check_shared_access", *_notice(f, address, nbytes, writes, atomic))
+        f.call("check_shared_access", *_notice(f, address, nbytes, writes, atomic, copies))
     generic = f.temporary(f"add i64 {address}, %shared")
     return f.temporary(f"inttoptr i64 {generic} to ptr")
 
 
-def _local_pointer(f: FunctionBuilder, address: str, nbytes: int, align: int, writes: bool) -> str:
+def _local_pointer(f: FunctionBuilder, address: str, nbytes: int, align: int, writes: bool, copies: bool) -> str:
     checks = f.program.checks
     if checks.bounds:
         good = "false"
@@ -96,7 +97,7 @@ def _local_pointer(f: FunctionBuilder, address: str, nbytes: int, align: int, wr
             good = _is_aligned(f, address, align, valid)
         _branch_if_bad(f, good, "check_local", f.thread, address, str(nbytes), str(align), f.site)
     if checks.initialised:
-        f.call("check_any_access", *_notice(f, address, nbytes, writes, False))
+        f.call("check_any_access", *_notice(f, address, nbytes, writes, False, copies))
     return f.temporary(f"inttoptr i64 {address} to ptr")
 
 

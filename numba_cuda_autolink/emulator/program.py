@@ -12,6 +12,7 @@ from .parser import Function, Instruction, Variable
 from .source_lines import source_lines, with_lines
 from .state import FIRST_SHARED_ADDRESS
 
+_GAP_BYTES, _LARGEST_WITH_GAPS = 16, 32 << 10
 _SPILLED_BYTES = 32  # an instruction becomes at most four values that live across branches
 
 
@@ -41,9 +42,14 @@ class Program:
                 text, variable = self.linked.find_variable(function.text, name)
                 if variable is not None and variable.space == "shared":
                     used[text, name] = variable
-        end, addresses = FIRST_SHARED_ADDRESS, {}
+        end = FIRST_SHARED_ADDRESS
+        addresses: dict[tuple[int, str], int] = {}
+        # Between them is memory that is never written, where accesses past the end of one are found.
+        fits = sum(variable.nbytes + 2 * _GAP_BYTES for variable in used.values()) <= _LARGEST_WITH_GAPS
+        gap = _GAP_BYTES if self.checks.initialised and fits else 0
         for key, variable in used.items():
             if variable.nbytes:
+                end += gap if addresses else 0
                 end = -(-end // variable.align) * variable.align
                 addresses[key] = end
                 end += variable.nbytes

@@ -30,17 +30,24 @@ def _place(text: Text, file: int, line: int) -> str:
 
 
 def _is_generated(line: str) -> bool:
-    """Return whether the *line* is of a text that autolink gave the compiler, which is in no file."""
-    file, _, _ = line.rpartition(":")
+    """Return whether the *line* is of a text that autolink gave the compiler, which is in no file, or of no place."""
+    file, _, number = line.rpartition(":")
     name = os.path.basename(file)
-    return (name == "prelude" or "(" in name) and not os.path.exists(file)
+    return number == "0" or ((name == "prelude" or "(" in name) and not os.path.exists(file))
+
+
+def _is_packaged(line: str) -> bool:
+    return not {"site-packages", "dist-packages"}.isdisjoint(line.split("/"))
 
 
 def with_lines(message: str, lines: tuple[str, ...], word: str = "at") -> str:
-    """Return *message* with *lines* from its second line on: the source of the first is shown."""
+    """Return *message* with *lines* from its second line on: the source of the first that is not of an installed
+    package is shown."""
     if not lines:
         return message
-    file, _, line = lines[0].rpartition(":")
+    own = next((number for number, each in enumerate(lines) if not _is_packaged(each)), 0)
+    file, _, line = lines[own].rpartition(":")
     first, *others = message.split("\n")
-    message = "\n".join([first, *(f"  inlined at: {each}" for each in lines[1:]), *others])
+    within = [f"  in: {lines[0]}"] if own else []
+    message = "\n".join([first, *within, *(f"  inlined at: {each}" for each in lines[own + 1 :]), *others])
     return with_place(message, f"{word}: {shown_file(file)}:{line}", file, int(line), is_call=False)

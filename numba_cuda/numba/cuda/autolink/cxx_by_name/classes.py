@@ -15,7 +15,7 @@ from .functions import CxxFunction, get_function
 from .library_source import LibrarySource
 from .questions import Question, ask
 from .results import read_numbers
-from .structs import Struct, register
+from .structs import Struct
 
 _TEXT = """
 @open@
@@ -63,7 +63,7 @@ class CxxType(CxxFunction):
         from numba.cuda.np import numpy_support
 
         struct = Struct.of_size(self._name, self.size, self.align)
-        register(self._source.records, numpy_support.from_dtype(self.dtype), struct)
+        self._source.register(numpy_support.from_dtype(self.dtype), struct)
 
     def __reduce__(self) -> Any:
         return get_class, (self._source, self._name, self._cc)

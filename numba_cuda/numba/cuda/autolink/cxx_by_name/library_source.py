@@ -18,6 +18,7 @@ from numba.cuda.cudadrv.external_code.platform.child_process import fork_lock
 from numba_cuda_autolink.short_tracebacks import place_of_user
 from numba_cuda_autolink.source_locations import find_source, note_source, shown_file
 
+from ..protocol.ask import forget_answers
 from .call_text import write_call
 from .calls import SOURCE, Call, Head
 from .refusals import CxxError
@@ -53,6 +54,16 @@ class LibrarySource:
         self.resolver = Resolver(self.write_source, self._select_records, self.place_error)
         self.place = place_of_user()
         note_source(self)
+
+    def register(self, numba_type: types.Type, struct: Struct) -> None:
+        """Note that records of *numba_type* are *struct*."""
+        before = self.head.records
+        if select_newest(self.records).get(struct.name) != numba_type:
+            self.records.pop(numba_type, None)  # to be the last one
+        self.records[numba_type] = struct
+        if self.head.records != before:  # of which the symbols of calls are made
+            for each in [*self._objects.values()]:
+                forget_answers(each)
 
     def _select_records(self) -> dict[types.Type, Struct]:
         return {each: self.records[each] for each in select_newest(self.records).values()}

@@ -27,7 +27,6 @@ from .questions import Question, ask
 from .refusals import CxxError
 from .results import read_numbers, read_type
 from .structs import Struct
-from .structs import register as register_struct
 
 # Pointers to members of an object are template arguments from C++20 on. Their lowered names have the members' names.
 _TEXT = """#line 1 "prelude"
@@ -72,7 +71,7 @@ class CxxRecord:
                 f"  dtype: {_listed(given)}\n"
                 "  what to do: rename a member in C++, or use one of the structs in another autolink.cxx(...)"
             )
-        register_struct(source.records, numba_type, Struct.of_dtype(known, self.dtype))
+        source.register(numba_type, Struct.of_dtype(known, self.dtype))
         return given
 
 

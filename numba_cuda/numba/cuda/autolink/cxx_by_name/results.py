@@ -3,19 +3,16 @@
 
 from __future__ import annotations
 
-import enum
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda import types
-from numba.cuda.datamodel import models
-from numba.cuda.extending import lower_cast, register_model
-from numba.cuda.typeconv import Conversion
 
 from ..c_abi.c_types import CType, ctype
 from ..c_abi.conversions import state
+from ..c_abi.enumerators import make_enumerator_type
 from ..c_abi.extern import Extern
 from ..c_abi.structs import field_types, is_struct, struct_ctype
 from .calls import Call, Records
@@ -159,36 +156,3 @@ def make_extern(call: Call, answer: str, records: Records) -> Extern:
             "  what to do: let C++ write it to an array"
         )
     return found
-
-
-class Enumerator(enum.IntEnum):
-    """A value of an enumeration of C++: a number, and for calls a value of any enumeration."""
-
-
-class EnumeratorType(types.IntEnumMember):
-    """The type of such a value. A variable may have this and members of enumerations of Python."""
-
-    def can_convert_from(self, typing_context: Any, other: Any) -> Any:
-        """Allow members of an ``IntEnum`` or ``IntFlag``."""
-        is_number = isinstance(other, types.EnumMember) and issubclass(other.instance_class, int)
-        return Conversion.safe if is_number else None
-
-
-register_model(EnumeratorType)(models.EnumModel)
-
-
-def make_enumerator_type(underlying: types.Type) -> types.Type:
-    """Return the Numba type of the values of an enumeration with this *underlying* type; itself, if that is bool."""
-    return EnumeratorType(Enumerator, underlying) if isinstance(underlying, types.Integer) else underlying
-
-
-@lower_cast(types.IntEnumMember, types.Float)
-@lower_cast(types.IntEnumMember, types.Complex)
-@lower_cast(types.IntEnumMember, types.Boolean)
-def _to_number(context: Any, builder: Any, fromty: Any, toty: Any, value: Any) -> Any:
-    return context.cast(builder, value, fromty.dtype, toty)
-
-
-@lower_cast(types.EnumMember, EnumeratorType)
-def _to_enumerator(context: Any, builder: Any, fromty: Any, toty: Any, value: Any) -> Any:
-    return context.cast(builder, value, fromty.dtype, toty.dtype)

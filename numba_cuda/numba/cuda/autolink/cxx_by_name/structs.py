@@ -83,13 +83,6 @@ def select_newest(structs: Mapping[Any, Struct]) -> dict[str, Any]:
     return {struct.name: numba_type for numba_type, struct in structs.items()}
 
 
-def register(structs: dict[Any, Struct], numba_type: Any, struct: Struct) -> None:
-    """Note that records of *numba_type* are *struct*."""
-    if select_newest(structs).get(struct.name) != numba_type:
-        structs.pop(numba_type, None)  # to be the last one
-    structs[numba_type] = struct
-
-
 def find_changed(log: str) -> Sequence[str]:
     """Return the name of a struct whose layout has changed, as NVRTC's *log* says."""
     return _FOUND.findall(log)[:1]

@@ -22,7 +22,7 @@ from numba.cuda.cudadrv.external_code.platform.target import Target
 from ..compilation.context import answering, asking, compilation, current_state, noting_device_functions
 from .answers import Answer, AnswerMemory, CallingCode, Item, items_of
 from .call_sites import CallSite
-from .callee import KEY_HOOK, Callee
+from .callee import KEY_HOOK, Callee, identity
 from .errors import AskedAgainError, CallError, HookError, raised_at, raised_by_hook
 
 
@@ -64,6 +64,11 @@ def ask(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
         with answering((callee, *question)):
             answers[question] = _answer(callee, argtypes, target)
     return answers[question]
+
+
+def forget_answers(obj: Any) -> None:
+    """Ask *obj* again for its next call: what it answers has changed."""
+    _memory.pop(identity(obj), None)
 
 
 def with_answer(call: CallSite, target: Target) -> AskedCall:

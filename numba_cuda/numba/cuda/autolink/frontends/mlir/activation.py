@@ -39,6 +39,7 @@ from .call_lowering import llvm_prototype, lower_call
 from .called_objects import CalledObjectType, constant_of_attribute, is_called_object, refresh_typing
 from .linker import KEY, CallLinker, linker_for
 from .local_arrays import lower_record_array
+from .lowered_values import lower_enumerator, lower_named_tuple, number_of
 from .type_translation import MLIR
 
 _seams = Seams("numba-cuda-mlir")
@@ -177,6 +178,10 @@ def _lower_call(original: Any, lower: Any, target: Any, fn: Any, args: Any, kws:
     if not isinstance(lower.get_numba_type(fn.name), CalledObjectType):
         if lower_record_array(lower, target, fn, args, kws, expr.loc):
             return None
+        if lower_named_tuple(lower, target, fn, args, kws):
+            return None
+        if isinstance(lower.get_numba_type(fn.name), MLIR.types.Function):
+            args = [number_of(lower, each) for each in args]
         return original(lower, target, fn, args, kws, expr)
     read_only = find_read_only(lower.func_ir, lower.fndesc.typemap, expr, MLIR)
     with in_progress.noting_prototypes(read_only) as prototypes:
@@ -206,6 +211,8 @@ def _lower_assign(original: Any, lower: Any, assignment: Any) -> Any:
     lower nothing for the code of a lambda, which is a function by then."""
     name, value = assignment.target.name, assignment.value
     if isinstance(value, MLIR.ir.Const) and isinstance(value.value, pytypes.CodeType):
+        return None
+    if lower_enumerator(lower, assignment.target, value):
         return None
     numba_type = lower.fndesc.typemap.get(name)
     if not isinstance(numba_type, CalledObjectType) or getattr(value, "op", None) == "call":

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir as llvm_ir
+from numba.cuda import types as core_types
 from numba.cuda.cudadrv import nvvm
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CPrototype, CType
 from numba.cuda.cudadrv.external_code.platform.target import Target
@@ -28,7 +29,7 @@ from ...c_abi.c_types import CABIError, memory_layout
 from ...c_abi.conversions import ArrayView, State
 from ...c_abi.extern import Passed, Prototype
 from ...c_abi.llvm_values import POINTER, llvm_type, new_function
-from ...c_abi.record_values import result_type
+from ...c_abi.record_values import find_alignment, result_type
 from ...compilation.context import compilation
 from ...device_callable.constants import as_constant
 from ...device_functions.canonical_code import NAMELESS, NamedModules
@@ -97,7 +98,7 @@ def _call_c_function(
     if returns.kind == "void":
         value: Any = ir.NoneType.get()
     elif result is not None:
-        value = load(builder, core, c_function.returns, result)
+        value = load(builder, core, returns, result)
     else:
         value = _from_c(builder, returns, from_core(core), builder._call_results_tuple(returned)[0])
     builder.store_var(target, value)
@@ -164,8 +165,9 @@ def _address(builder: Any, core: Any, numba_type: Any, value: Any) -> Any:
         return data_pointer(value)
     if isinstance(numba_type, (types.CPointer, types.RawPointer, types.Record)):
         return value
-    layout = memory_layout(core)
-    memory = allocate(builder, layout.size, layout.align)
+    is_tuple = isinstance(core, core_types.BaseTuple)
+    layout = memory_layout(core, as_in_cxx=False)
+    memory = allocate(builder, layout.size, find_alignment(core) if is_tuple else layout.align)
     store(builder, core, value, memory)
     return memory
 

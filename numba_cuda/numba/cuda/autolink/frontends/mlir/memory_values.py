@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numba.cuda import types
+from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CType
 from numba_cuda_mlir import lowering_utilities
 from numba_cuda_mlir._mlir import ir
 from numba_cuda_mlir._mlir.dialects import arith, llvm, memref
@@ -22,7 +23,7 @@ from numba_cuda_mlir.lowering_utilities import (
 
 from ...c_abi.c_types import CABIError, Layout, layout_of_fields, memory_layout
 from ...c_abi.conversions import ArrayView
-from ...c_abi.structs import field_types, is_struct
+from ...c_abi.structs import CArray, CStruct, field_types
 from .type_translation import from_core
 
 _DYNAMIC_INDEX = -(2**31)  # in a constant list of MLIR, of an index that is a value
@@ -36,11 +37,15 @@ def allocate(builder: Any, size: int, align: int) -> Any:
         return ir.Value(llvm.alloca(llvm.PointerType.get(), count, T.i8(), alignment=max(align, 1)))
 
 
-def _at(address: Any, offset: int) -> Any:
-    if not offset:
+def at(address: Any, offset: Any) -> Any:
+    """Return the address that is *offset* bytes further, a number or a value."""
+    if not isinstance(offset, int):
+        further = offset
+    elif offset:
+        further = arith.constant(T.i64(), offset)
+    else:
         return address
-    at = arith.constant(T.i64(), offset)
-    return llvm.getelementptr(address.type, address, [at], [_DYNAMIC_INDEX], T.i8(), None)
+    return llvm.getelementptr(address.type, address, [further], [_DYNAMIC_INDEX], T.i8(), None)
 
 
 def data_pointer(array: Any) -> Any:
@@ -51,13 +56,13 @@ def data_pointer(array: Any) -> Any:
 
 
 def store(builder: Any, core: Any, value: Any, address: Any) -> None:
-    layout = memory_layout(core)
+    layout = memory_layout(core, as_in_cxx=False)
     if isinstance(core, types.Record):
         data = llvm.load(ir.Type.parse(f"!llvm.array<{layout.size} x i8>"), value)
         llvm.store(data, address, alignment=1)
     elif isinstance(core, types.BaseTuple):
         for part, element, offset in zip(field_types(core), value, layout.offsets, strict=True):
-            store(builder, part, element, _at(address, offset))
+            store(builder, part, element, at(address, offset))
     else:
         _store_number(builder, core, value, address, layout.align)
 
@@ -69,24 +74,21 @@ def _store_number(builder: Any, core: Any, value: Any, address: Any, align: int)
     llvm.store(data, address, alignment=align)
 
 
-def load(builder: Any, core: Any, in_memory: Any, address: Any) -> Any:
-    layout = memory_layout(in_memory)
-    if isinstance(in_memory, types.NestedArray):
-        size = layout.size // in_memory.shape[0]
-        shape = in_memory.shape[1:]
-        element = types.NestedArray(in_memory.dtype, shape) if shape else in_memory.dtype
+def load(builder: Any, core: Any, c_type: CType, address: Any) -> Any:
+    """Return the value of *core* that C has as a *c_type* at an *address*."""
+    if isinstance(c_type, CArray):
         elements = enumerate(core.types)
-        return tuple(load(builder, each, element, _at(address, size * number)) for number, each in elements)
-    if is_struct(core):
-        parts = zip(core.types, field_types(in_memory), layout.offsets, strict=True)
-        return tuple(load(builder, part, stored, _at(address, offset)) for part, stored, offset in parts)
+        return tuple(load(builder, each, c_type.element, at(address, c_type.element.size * n)) for n, each in elements)
+    if isinstance(c_type, CStruct):
+        parts = zip(core.types, c_type.members, c_type.offsets, strict=True)
+        return tuple(load(builder, part, member, at(address, offset)) for part, member, offset in parts)
     numba_type = from_core(core)
     data_type = builder.get_storage_type(numba_type)
     if is_complex_type(data_type):
         part = data_type.element_type
-        loaded = llvm.load(llvm.StructType.get_literal([part, part]), address, alignment=layout.align)
+        loaded = llvm.load(llvm.StructType.get_literal([part, part]), address, alignment=c_type.align)
         return llvm_struct_to_complex(loaded, data_type)
-    return builder.from_storage(numba_type, llvm.load(data_type, address, alignment=layout.align))
+    return builder.from_storage(numba_type, llvm.load(data_type, address, alignment=c_type.align))
 
 
 def view(builder: Any, how: ArrayView, core: Any, value: Any) -> Any:
@@ -139,7 +141,7 @@ def _store_for_python(builder: Any, core: Any, value: Any, address: Any) -> None
         llvm.store(value, address, alignment=8)
     elif isinstance(core, types.BaseTuple):
         for part, element, offset in zip(core.types, value, layout.offsets, strict=True):
-            _store_for_python(builder, part, element, _at(address, offset))
+            _store_for_python(builder, part, element, at(address, offset))
     else:
         _store_number(builder, core, value, address, layout.align)
 
@@ -159,4 +161,4 @@ def _product(numbers: Sequence[Any]) -> Any:
 
 def _store_words(words: Sequence[Any], address: Any) -> None:
     for number, word in enumerate(words):
-        llvm.store(word, _at(address, 8 * number), alignment=8)
+        llvm.store(word, at(address, 8 * number), alignment=8)

@@ -183,19 +183,17 @@ class CacheStore:
     def levels(self, key: CacheKey, *, remote: bool = True) -> Iterator[bytes]:
         """Yield what each level of the cache has under *key*, the nearest first: of a record that does not hold here,
         another level may have another version. Without *remote*, the shared cache is not asked."""
-        origin: Origin | None = None
         # Another process may have replaced what is in this one's memory.
         if (data := self.disk.read(key.digest)) is not None or (data := self._recall(key.digest)) is not None:
-            origin = "disk"
-            self._send_found(key, data, origin, _always)
+            self._count(key, "disk", 0.0)
+            self._send_found(key, data, "disk", _always)
             yield data
         if (data := read_only_data(self.settings.read_only, key.digest)) is not None:
-            origin = origin or "image"
+            self._count(key, "image", 0.0)
             yield data
         if remote and self.remote is not None and (entry := self.remote.read(key.digest)) is not None:
-            origin = origin or "remote"
+            self._count(key, "remote", 0.0)
             yield data_of(entry)
-        self._count(key, origin or "missing", 0.0)
 
     def send(self, key: CacheKey) -> None:
         """Have the shared cache hold what is here under *key*, where jobs are built for other machines."""

@@ -18,7 +18,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, NamedTuple
 
     State = tuple[int, int, int, int]  # as in `headers.file_state`
@@ -97,7 +97,8 @@ class Lookups:
         *others* files that are not headers."""
         # By path: what was read, ``False`` if there was no regular file, ``None`` if it was only looked for.
         self._noted: dict[bytes, Text | bool | None] = {}
-        self._missing: set[bytes] = set()  # the paths that had no status
+        # The paths that had no status. NVRTC asks for it before it opens a file, which then is not there for it either.
+        self._missing: dict[bytes, None] = {}
         self._others = set(map(os.fsencode, others))  # also the files that NVRTC has written
         self._folder = os.getcwdb()
         self._packages = tuple(os.path.join(os.fsencode(each), b"") for each in packages)
@@ -114,23 +115,26 @@ class Lookups:
         def look(*given: Any) -> Any:
             result = real(*given)
             try:
-                if (path := given[place]) is not None:
-                    if result == -1 and is_status:
-                        self._missing.add(path)
-                    self._noted.setdefault(path)
+                if result == -1 and is_status:
+                    self._missing[given[place]] = None
+                else:
+                    self._noted.setdefault(given[place])
             except MemoryError:
                 self._doubt = _NO_MEMORY
             return result
 
         def open_(path: bytes, mode: bytes | int, *more: int) -> Any:
-            if path is None or path in self._others:
+            if path in self._missing and mode == b"r":
+                ctypes.set_errno(errno.ENOENT)
+                return failed
+            if path in self._others:
                 return real(path, mode, *more)
             if (b"r" not in mode or b"+" in mode) if isinstance(mode, bytes) else mode & os.O_ACCMODE != os.O_RDONLY:
                 self._others.add(path)
+                self._missing.pop(path, None)
                 return real(path, mode, *more)
             try:
-                # NVRTC asks for the status before it opens a file: what was not there then is not there now.
-                if path in self._missing or self._is_refused(path):
+                if self._is_refused(path):
                     ctypes.set_errno(errno.ENOENT)
                     return failed
                 opened = real(path, mode, *more)
@@ -187,13 +191,17 @@ class Lookups:
     def record(self) -> list[tuple[str, State | bool | None]]:
         """Return what was looked up as JSON values, for `unite` in a process that has read the same files."""
         return [
-            (
-                os.fsdecode(os.path.join(self._folder, path)),
-                noted.state if isinstance(noted, Text) else False if path in self._missing else noted,
-            )
-            for path, noted in self._noted.items()
-            if path not in self._others
+            (os.fsdecode(os.path.join(self._folder, path)), noted.state if isinstance(noted, Text) else noted)
+            for path, noted in self._all().items()
         ]
+
+    def _all(self) -> dict[bytes, Text | bool | None]:
+        """Return what is known of each path but those of other files."""
+        found: dict[bytes, Text | bool | None] = dict.fromkeys(self._missing, False)
+        for path, noted in self._noted.items():
+            if noted is not None or path not in found:
+                found[path] = noted
+        return {path: each for path, each in found.items() if path and path not in self._others}
 
     def unite(self, record: Iterable[tuple[str, Sequence[int] | bool | None]]) -> None:
         """Add what another compile looked up, whose result this one uses."""
@@ -212,22 +220,23 @@ class Lookups:
 
     def report(self, name: str, code: bytes, options: Iterable[str]) -> dict[str, Any]:
         """Return what was looked up for the source *code* called *name*: ``headers`` (path, state and SHA-256 of each
-        file that is there), ``absent`` (paths without a regular file), and ``unknown``: a file, and why the same files
-        may compile to something else; or ``None``."""
+        file that is there), ``absent`` (by folder, the names without a regular file), and ``unknown``: a file, and why
+        the same files may compile to something else; or ``None``."""
         where, why = (NVRTC, self._doubt) if self._doubt else ("", "")
         source = os.fsencode(name)
-        if not any(path == source or path.endswith(b"/" + source) for path in self._noted):
+        looked_up = self._all()
+        if not any(path == source or path.endswith(b"/" + source) for path in looked_up):
             where, why = NVRTC, "it did not look for the source, as far as its calls show"
         headers: dict[str, Text] = {}
-        absent: dict[str, None] = {}
-        for path, noted in list(self._noted.items()):
-            if path in self._others or (noted is None and (noted := self._look_again(path)) is None):
+        absent: dict[bytes, dict[bytes, None]] = {}
+        for path, noted in looked_up.items():
+            if noted is None and (noted := self._look_again(path)) is None:
                 continue
-            whole = os.fsdecode(os.path.join(self._folder, path))
             if isinstance(noted, Text):
-                headers[whole] = noted
+                headers[os.fsdecode(os.path.join(self._folder, path))] = noted
             else:
-                absent[whole] = None
+                end = path.rfind(b"/") + 1
+                absent.setdefault(path[:end], {})[path[end:]] = None
         given = b"\n".join((code, *(os.fsencode(each) for each in options)))
         timed = ["the source"] if _has_clock(given) else []
         timed += [path for path, text in headers.items() if text.has_clock]
@@ -235,14 +244,20 @@ class Lookups:
             where, why = timed[0], "it uses the time of the compile"
         return {
             "headers": [(path, text.state, text.sha256) for path, text in headers.items()],
-            "absent": list(absent),
+            "absent": self._whole(absent),
             "unknown": (where, why) if why else None,
         }
 
+    def _whole(self, absent: Mapping[bytes, Iterable[bytes]]) -> dict[str, list[str]]:
+        """Return *absent* by the whole paths of the folders, of which one may be named in two ways."""
+        whole: dict[str, dict[str, None]] = {}
+        for folder, names in absent.items():
+            path = os.fsdecode(os.path.join(self._folder, folder)).removesuffix("/")
+            whole.setdefault(path, {}).update(dict.fromkeys(map(os.fsdecode, names)))
+        return {folder: list(names) for folder, names in whole.items()}
+
     def _look_again(self, path: bytes) -> Text | bool | None:
         """Return what is at a *path* that NVRTC only looked for: files that it knows by another path, for example."""
-        if path in self._missing:
-            return False
         try:
             status = os.stat(path)
         except OSError:

@@ -32,7 +32,7 @@ class UnitHeaders:
         self._watch: HeaderWatch | None = None
         self._why_not_cached = ""
         self._alternatives: dict[Alternative, None] = {}  # seen on record, the newest first
-        self._asked_elsewhere = False
+        self._asked_elsewhere = False  # since the headers were last known
         self.places = ""
 
     @property
@@ -57,6 +57,7 @@ class UnitHeaders:
             # Files were touched, or are older now.
             self._put()
         current_store().send(self._keys.source)  # with which other machines find the program
+        self._asked_elsewhere = False
         return True
 
     def _on_portable_record(self) -> bool:
@@ -71,6 +72,7 @@ class UnitHeaders:
                 if manifest is not None and self._is_of_here(known, manifest):
                     self._note(manifest, known.places, seen)
                     self._put()
+                    self._asked_elsewhere = False
                     if not is_near:
                         self._put_portable(known, is_portable=False)
                     return True
@@ -119,6 +121,7 @@ class UnitHeaders:
         manifests.remember(began, headers)
         self._note(manifest, self._keys.places(manifest), seen)
         self._put()
+        self._asked_elsewhere = False
         self._put_portable(manifest.alternative(self._roots, self.places), is_portable=True)
         return True
 

@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -35,7 +35,7 @@ from .portable_record import Alternative
 from .search_roots import SearchRoots
 
 # Raised when the meaning of a stored manifest changes.
-MANIFEST_FORMAT = "7"
+MANIFEST_FORMAT = "8"
 
 # How long, in seconds, the headers of installed packages count as unchanged after a look at them.
 PACKAGES_INTERVAL = 1.0
@@ -122,15 +122,14 @@ class HeaderManifest:
 
     @classmethod
     def of(
-        cls, headers: Iterable[Header], absent: Iterable[str], roots: SearchRoots, recorded: int
+        cls, headers: Iterable[Header], absent: Mapping[str, Sequence[str]], roots: SearchRoots, recorded: int
     ) -> HeaderManifest | None:
-        """Record the *headers* that a compile that began at *recorded* has read, and the paths *absent* that it did not
-        find; return ``None`` if files appeared there meanwhile."""
+        """Record the *headers* that a compile that began at *recorded* has read, and the names *absent*, by folder,
+        that it did not find; return ``None`` if files appeared there meanwhile."""
         bases: dict[str, list[str]] = {}
-        absent = tuple(absent)
-        for path in absent:
-            base, name, _ = roots.split(path)
-            bases.setdefault(base, []).append(name)
+        for folder, names in absent.items():
+            base, prefix = roots.split(folder)
+            bases.setdefault(base or "/", []).extend([f"{prefix}{name}" for name in names] if prefix else names)
         absences = []
         for base, names in bases.items():
             if (absence := Absence.of(base, names)) is None:
@@ -142,8 +141,8 @@ class HeaderManifest:
         same = _same_files([header for _, header in named])
         for (spelled, header), first in zip(named, same, strict=True):
             digest.update(b"%d %s %d %s" % (len(spelled), spelled, first, bytes.fromhex(header.sha256)))
-        missing = sorted(os.fsencode(roots.name(path)) for path in absent)
-        digest.update(b"\0".join((b" absent", *missing)))
+        for where, missing in sorted((roots.name(f"{folder}/"), sorted(names)) for folder, names in absent.items()):
+            digest.update(os.fsencode("\0".join((" absent", where, *missing, "\0"))))
         return cls(recorded, digest.hexdigest(), headers, tuple(absences))
 
     @classmethod
@@ -163,15 +162,25 @@ class HeaderManifest:
                 if header.sha256 != sha256:
                     return None
                 headers.append(header)
-            return cls.of(headers, map(roots.path, known.absent), roots, now)
+            absent = {roots.path(folder).removesuffix("/"): names for folder, names in known.absent}
+            return cls.of(headers, absent, roots, now)
         except (OSError, ValueError):
             return None
 
     def alternative(self, roots: SearchRoots, places: str) -> Alternative:
         """Return what the manifest has for other machines, where *places* stands for its paths."""
         files = tuple((roots.name(header.path), header.sha256) for header in self.headers)
-        absent = (os.path.join(absence.base, name) for absence in self.absences for name in absence.names)
-        return Alternative(files, tuple(map(roots.name, absent)), places)
+        absent = []
+        for absence in self.absences:
+            inside: dict[str, list[str]] = {}
+            for name in absence.names:
+                folder, _, last = name.rpartition("/")
+                inside.setdefault(folder, []).append(last)
+            wholes = (os.path.join(absence.base, folder).removesuffix("/") for folder in inside)
+            absent += [
+                (roots.name(f"{each}/"), tuple(names)) for each, names in zip(wholes, inside.values(), strict=True)
+            ]
+        return Alternative(files, tuple(absent), places)
 
     @property
     def size(self) -> int:

@@ -28,19 +28,29 @@ class SearchRoots:
         own = [] if self.own is None else [(os.path.join(self.own, ""), self.own, 0)]
         return (*sorted(numbered, key=lambda each: (-len(each[0]), each[2])), *own)
 
-    def split(self, path: str) -> tuple[str, str, int]:
-        """Return the directory that *path* is in, its name there, and the number of that directory; its parent and -1
-        if it is in none of them."""
-        for start, folder, number in self._folders:
-            if path.startswith(start):
-                return folder, path[len(start) :], number
-        return os.path.dirname(path), os.path.basename(path), -1
+    def split(self, folder: str) -> tuple[str, str]:
+        """Return the directory that *folder* is or is in, and what the names of files in *folder* begin with there; the
+        folder itself if it is in none of them."""
+        base, prefix, _ = self._place(folder)
+        return base, prefix
 
     def name(self, path: str) -> str:
         """Return a name for *path* that is the same wherever the directories are. A path in a package is its own name:
         the compiler may write it into the code."""
-        folder, name, number = self.split(path)
-        return path if number < 0 or folder in self.packages else f"<{number}>/{name}"
+        folder, _, name = path.rpartition("/")
+        base, prefix, number = self._place(folder)
+        return path if number < 0 or base in self.packages else f"<{number}>/{prefix}{name}"
+
+    def _place(self, folder: str) -> tuple[str, str, int]:
+        if (known := self._places.get(folder)) is None:
+            inside = f"{folder}/"
+            places = ((base, inside[len(start) :], n) for start, base, n in self._folders if inside.startswith(start))
+            known = self._places[folder] = next(places, (folder, "", -1))
+        return known
+
+    @functools.cached_property
+    def _places(self) -> dict[str, tuple[str, str, int]]:
+        return {}
 
     def path(self, name: str) -> str:
         """Return the path with this *name*. Raise `ValueError` if there is none here."""

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cxx_draws import ELEMENTS, LENGTH, Argument, Batch, Draw, Type
+from front_ends import FrontEndUnderTest, front_end_named
 from numba import cuda, from_dtype
 from numba.cuda import autolink, types
 from numba.cuda.autolink.c_abi.c_types import CABIError
@@ -114,6 +115,7 @@ class Trial:
 
     batch: Batch
     folder: Path
+    front_end: FrontEndUnderTest
 
     def __post_init__(self) -> None:
         self.library = autolink.cxx(self.batch.text)
@@ -271,10 +273,11 @@ class Trial:
         exec(compile(code, "drawn", "exec"), self.names)
         arrays = [*self.arrays.values(), integers, reals]
         kernel = self.names["kernel"]
+        compiled = self.front_end.cuda.jit(kernel)
         if cuda.is_available():
-            cuda.jit(kernel)[1, 1](*arrays)
+            compiled[1, 1](*arrays)
         else:
-            linked = autolink.build(kernel, tuple(typeof(each) for each in arrays), cc=CC)
+            linked = autolink.build(compiled, tuple(typeof(each) for each in arrays), cc=CC)
             linked.emulate[1, 1](*arrays)
         return integers, reals
 
@@ -283,12 +286,12 @@ class Trial:
 DRAWN = {"by name": (150, 50), "with libcu++": (50, 50), "of C": (300, 100)}
 
 
-def check_batch(kind: str, seed: int, folder: Path, most: int = 100) -> int:
-    """Draw the calls of one kernel, *most* or fewer, and compare them. Return how many it makes: the others are
-    refused."""
+def check_batch(kind: str, seed: int, folder: Path, most: int = 100, front_end: str = "numba-cuda") -> int:
+    """Draw the calls of one kernel of a *front_end*, *most* or fewer, and compare them. Return how many it makes: the
+    others are refused."""
     with_std, of_c = kind == "with libcu++", kind == "of C"
     batch = Batch.draw(random.Random(f"{kind} {seed}"), min(most, DRAWN[kind][1]), of_c=of_c, with_std=with_std)
-    return Trial(batch, folder).check()
+    return Trial(batch, folder, front_end_named(front_end)).check()
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++ to compare with")
@@ -302,3 +305,10 @@ def test_calls_compute_what_the_host_computes(kind, request, thorough, tmp_path)
     count = (request.config.getoption("--draws") or (20_000 if thorough else 150)) * share // 500
     made = sum(check_batch(kind, seed, tmp_path, count) for seed in range(-(-count // of_kernel)))
     assert made > count / 4
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++ to compare with")
+@pytest.mark.parametrize("kind", DRAWN)
+def test_so_do_those_of_numba_cuda_mlir(kind, tmp_path):
+    assert check_batch(kind, 0, tmp_path, 50, "numba-cuda-mlir") > 10

@@ -76,6 +76,13 @@ def emulate(kernel, *arrays):
         kernel_of(linked.code.decode().rstrip("\0")).launch((1, 1, 1), (1, 1, 1), packed)
 
 
+def make_array(dtype, count):
+    """Return an array in memory that is aligned to more than any struct."""
+    memory = np.zeros(count * dtype.itemsize + 128, "u1")
+    start = -memory.ctypes.data % 128
+    return memory[start : start + count * dtype.itemsize].view(dtype)
+
+
 class TestDtypes:
     @pytest.mark.parametrize(
         ("name", "offsets", "size"),
@@ -117,20 +124,41 @@ class TestInKernels:
         ("name", "expected"),
         [("Over", 10), ("Flags", 3101), ("Unnamed", 523), ("Many", 843.5), ("Twenty", 23)],
     )
-    def test_results_are_stored_and_passed_on(self, name, expected):
+    def test_results_are_stored_and_passed_on(self, cuda, name, expected):
         make, value = lib[name.lower()], lib.value
         dtype = lib.record(name)
 
-        def kernel(a, r):
-            a[1] = make(3)
+        @cuda.jit
+        def kernel(a, r, i):
+            a[i] = make(3)
             r[0] = value(a[1])
             made = make(3)
             r[1] = value(made)
 
-        a, r = np.zeros(3, dtype), np.zeros(2)
-        emulate(kernel, a, r)
+        a, r = make_array(dtype, 3), np.zeros(2)
+        build(kernel, (from_dtype(dtype)[::1], types.float64[::1], types.int64)).emulate[1, 1](a, r, -2)
         assert r.tolist() == [expected, expected]
         assert a[0] == a[2] == np.zeros(1, dtype)[0] != a[1]
+
+    def test_another_record_may_be_told_of_between_two_kernels_that_make_the_same_call(self, cuda):
+        lib = autolink.cxx("""
+            struct One { int n; };
+            struct Other { float x; };
+            __device__ One one(int n) { return {n}; }
+            __device__ int value(One one) { return one.n; }
+        """)
+        results = []
+        for name in ("One", "Other"):
+            lib.record(name)
+
+            @cuda.jit
+            def kernel(r):
+                r[0] = lib.value(lib.one(3))
+
+            r = np.zeros(1)
+            build(kernel, "void(float64[::1])").emulate[1, 1](r)
+            results.append(r[0])
+        assert results == [3, 3]
 
     @pytest.mark.parametrize(("name", "expected"), [("Packed", 4), ("Mixed", 3.5)])
     def test_packed_members_are_written_and_read_by_reference(self, name, expected):

@@ -36,13 +36,16 @@ def constants(kernel):
 
 
 class TestStrings:
-    def test_a_literal_and_a_global_reach_a_pointer_to_char(self):
+    def test_a_literal_and_a_global_reach_a_pointer_to_char(self, cuda):
+        @cuda.jit
         def kernel(r):
             r[0] = length("four")
             r[1] = length(GREETING)
             r[2] = length("")
 
-        assert len(build(kernel, "void(int32[::1])").code) > 0
+        r = np.full(3, 9, np.int32)
+        build(kernel, "void(int32[::1])").emulate[1, 1](r)
+        assert r.tolist() == [4, 5, 0]
 
     def test_cxx_sees_the_bytes_of_utf_8_and_their_number(self):
         """Quotes, backslashes, trigraphs and digits after an escape mean nothing."""
@@ -79,9 +82,10 @@ class TestEnumerators:
         __device__ Step step(machine::State s, int n) { return {next(s), n + 1}; }
     """)
 
-    def test_come_back_as_such_and_go_in_again(self):
+    def test_come_back_as_such_and_go_in_again(self, cuda):
         next_state, step, state = self.lib.next, self.lib.step, self.lib["machine::State"]
 
+        @cuda.jit
         def kernel(states, r):
             s = state(states[0])
             for _ in range(2):
@@ -97,6 +101,29 @@ class TestEnumerators:
         states, r = np.zeros(2, np.uint8), np.zeros(4, np.float32)
         linked.emulate[1, 1](states, r)
         assert [*states, *r] == [7, 1, 7, 8, 1, 7]
+
+    def test_are_numbers_in_operators_and_in_variables_that_have_numbers_too(self, cuda):
+        lib = autolink.cxx("""
+            enum class Byte : unsigned char { Most = 200 };
+            enum class Sign : signed char { Negative = -3 };
+            __device__ Byte byte() { return Byte::Most; }
+            __device__ Sign sign() { return Sign::Negative; }
+        """)
+
+        @cuda.jit
+        def kernel(r):
+            byte, sign = lib.byte(), lib.sign()
+            either = 4
+            for _ in range(2):
+                either = byte
+            r[0], r[1], r[2], r[3] = byte, sign, either, byte + 1
+            r[4], r[5], r[6], r[7] = sign + 1, -sign, abs(sign), byte * 2 + (byte >> 1)
+            r[8], r[9], r[10], r[11] = sign < 0, byte > 100, byte == 200, sign == -3
+            r[12], r[13] = sign < byte, byte + sign
+
+        r = np.zeros(14)
+        build(kernel, "void(float64[::1])").emulate[1, 1](r)
+        assert r.tolist() == [200, -3, 200, 201, -2, 3, 3, 500, 1, 1, 1, 1, 1, 197]
 
     def test_a_variable_may_have_members_of_enumerations_of_python_too(self):
         next_state = self.lib.next
@@ -152,9 +179,10 @@ class TestStructs:
         namespace="my",
     )
 
-    def test_whatever_its_members_are(self):
+    def test_whatever_its_members_are(self, cuda):
         lib = self.lib
 
+        @cuda.jit
         def kernel(r):
             point, shape = lib.point(2), lib.shape(1)
             r[0] = lib.sum(point)
@@ -227,18 +255,26 @@ class TestStructs:
 
 class TestNamedTuples:
     @pytest.mark.parametrize("make", [Point, Reserved])
-    def test_are_tuples_of_libcuxx(self, make):
+    def test_are_tuples_of_libcuxx(self, cuda, make):
+        @cuda.jit
         def kernel(x, r):
             r[0] = first(make(x[1], 2))
+            point = Point(y=x[1], x=r[0])
+            r[1] = first(point) + point.y
 
-        assert len(build(kernel, "void(float32[::1], float32[::1])").code) > 0
+        x, r = np.array([0, 2.5], np.float32), np.zeros(2, np.float32)
+        build(kernel, "void(float32[::1], float32[::1])").emulate[1, 1](x, r)
+        assert r.tolist() == [2.5, 5]
 
-    def test_inside_of_tuples(self):
+    def test_inside_of_tuples(self, cuda):
+        @cuda.jit
         def kernel(x, r):
             r[0] = inner((1, Point(2.5, x[1])))
 
+        x, r = np.array([0, 4.5], np.float32), np.zeros(1, np.float32)
         assert inner.signature(types.Tuple((types.int64, types.NamedTuple((types.float64, types.float32), Point))))
-        assert len(build(kernel, "void(float32[::1], float32[::1])").code) > 0
+        build(kernel, "void(float32[::1], float32[::1])").emulate[1, 1](x, r)
+        assert r[0] == 4.5
 
 
 class TestRemedies:

@@ -182,6 +182,36 @@ class TestInitialised:
             run(body + f"ld{space}.u32 %r1, [%rd10+12];", 1, words(), checks=self.checks)
         assert "byte 12 of 64 bytes of local memory" in str(raised.value)
 
+    copied = """.local .align 8 .b8 a[16]; .local .align 8 .b8 b[16]; mov.u64 %rd10, a; mov.u64 %rd11, b;
+        st.local.u32 [%rd10], 7; ld.local.v2.u32 {%r1, %r2}, [%rd10]; st.local.v2.u32 [%rd11], {%r1, %r2};"""
+
+    def test_copies_may_be_unwritten_until_they_are_used(self):
+        run(self.copied + "ld.local.u32 %r3, [%rd11]; st.global.u32 [%rd0], %r3;", 1, words(), checks=self.checks)
+        with pytest.raises(EmulationError, match="A read of 4 bytes that were never written") as raised:
+            run(self.copied + "ld.local.u32 %r3, [%rd11+4]; add.u32 %r3, %r3, 1;", 1, words(), checks=self.checks)
+        assert "byte 4 of 16 bytes of local memory" in str(raised.value)
+
+    def test_copies_to_where_others_see_them_are_uses(self):
+        x = words()
+        with pytest.raises(EmulationError, match="A read of 4 bytes that were never written"):
+            run(self.copied + "ld.local.u32 %r3, [%rd11+4]; st.global.u32 [%rd0], %r3;", 1, x, checks=self.checks)
+        assert x[0] == 0
+
+    def test_what_is_loaded_and_not_used(self):
+        body = self.copied + "ld.local.v2.u32 {%r3, %r4}, [%rd11]; add.u32 %r3, %r3, {};"
+        run(body.replace("{}", "1"), 1, words(), checks=self.checks)
+        with pytest.raises(EmulationError, match="never written"):
+            run(body.replace("{}", "%r4"), 1, words(), checks=self.checks)
+
+    @pytest.mark.parametrize("access", ["ld.shared.u32 %r1, [%rd10];", "atom.shared.add.u32 %r1, [%rd10], 1;"])
+    def test_between_the_variables_of_shared_memory(self, access):
+        before = ".shared .align 4 .b8 s[32]; .shared .align 4 .b8 t[32];"
+        body = "st.shared.u32 [s], 1; st.shared.u32 [s+28], 1; st.shared.u32 [t], 1; mov.u64 %rd10, s; {} " + access
+        run(body.format("add.s64 %rd10, %rd10, 28;"), 1, words(), before=before, checks=self.checks)
+        with pytest.raises(EmulationError, match="of 4 bytes between the variables of shared memory") as raised:
+            run(body.format("add.s64 %rd10, %rd10, 32;"), 1, words(), before=before, checks=self.checks)
+        assert "byte 32 of 32 of s\n" in str(raised.value)
+
     @pytest.mark.parametrize("wait", ["", "bar.sync 0;"])
     def test_with_races_a_read_is_unwritten_if_no_thread_writes(self, wait):
         read = "ld.shared.u32 %r1, [s+128];" + wait
@@ -355,6 +385,17 @@ class TestPlaces:
         assert raised.value.lines == ("/b/code.cuh:7", "/a/kernel.py:10")
         assert str(raised.value).splitlines()[1:3] == ["  at: /b/code.cuh:7", "  inlined at: /a/kernel.py:10"]
 
+    def test_the_line_of_the_user_first(self):
+        body = """.loc 1 10 3
+            ld.param.u64 %rd0, [p0];
+            .loc 2 7 5, function_name $L__info_string0, inlined_at 1 10 3
+            st.global.u32 [%rd0+400], 1;"""
+        text = kernel_text(body, "u64") + '\n.file 1 "/a/kernel.py"\n.file 2 "/b/site-packages/numba/cg.py"\n'
+        with pytest.raises(EmulationError) as raised:
+            launch(kernel_of(text), 1, 1, words())
+        lines = ["  at: /a/kernel.py:10", "  in: /b/site-packages/numba/cg.py:7"]
+        assert str(raised.value).splitlines()[1:3] == lines
+
     def test_lines_of_calls_without_those_of_generated_code(self):
         before = """.func f(.param .b64 a) { .reg .b64 %a;
             .loc 2 7 5
@@ -404,12 +445,12 @@ def test_a_call_through_a_pointer_to_nothing():
 
 
 def test_recursion_without_end():
-    before = ".func f(.param .b32 a) { .reg .b32 %r; ld.param.b32 %r, [a]; {.param .b32 b; st.param.b32 [b], %r;"
-    before += " call.uni f, (b);} ret; }"
-    with pytest.raises(EmulationError, match="The stack is full"):
-        kernel_of(kernel_text("{.param .b32 b; st.param.b32 [b], 1; call.uni f, (b);}", before=before)).launch(
-            (1, 1, 1), (1, 1, 1), b""
-        )
+    before = ".func f(.param .b32 a) { .reg .b32 %r; .loc 1 0 0\n ld.param.b32 %r, [a]; {.param .b32 b;"
+    before += ".loc 1 4 1\n st.param.b32 [b], %r; call.uni f, (b);} ret; }"
+    body = ".loc 1 9 1\n {.param .b32 b; st.param.b32 [b], 1; call.uni f, (b);}"
+    with pytest.raises(EmulationError, match="The stack is full") as raised:
+        kernel_of(kernel_text(body, before=before) + '\n.file 1 "/a.py"\n').launch((1, 1, 1), (1, 1, 1), b"")
+    assert raised.value.lines == ("/a.py:4",) * 5 + ("/a.py:9",)
 
 
 def test_the_head_alone_has_no_kernels():

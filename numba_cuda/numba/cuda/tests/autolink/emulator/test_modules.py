@@ -179,7 +179,8 @@ class TestHost:
             .param .b64 e; st.param.b64 [a], %rd1; st.param.b64 [b], %rd2; st.param.b32 [c], 12; st.param.b64 [d], %rd1;
             st.param.b64 [e], 1; call.uni __assertfail, (a, b, c, d, e); }"""
         message = (
-            r"^Assertion `x > 0` failed\n  at: a\.cu:12\n  thread: \(0, 0, 0\) of block \(0, 0, 0\)\n  function: x > 0$"
+            r"^Assertion `x > 0` failed\n  at: a\.cu:12\n  function: x > 0"
+            r"\n  thread: \(0, 0, 0\) of block \(0, 0, 0\) of kernel k$"
         )
         with pytest.raises(EmulationError, match=message) as raised:
             run(body, 1, np.zeros(1), before=before)

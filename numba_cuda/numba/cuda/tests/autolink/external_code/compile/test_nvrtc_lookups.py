@@ -44,8 +44,19 @@ def looked_up(folder, code, **options):
     lookups = compile_unit(TranslationUnit.of(source_of(folder, code, **options), TARGET)).lookups
     inside = f"{folder}/"
     found = {path.removeprefix(inside): sha256 for path, _, sha256 in lookups["headers"] if path.startswith(inside)}
-    absent = {path.removeprefix(inside) for path in lookups["absent"] if path.startswith(inside)}
+    absent = {f"{each}/{name}" for each, names in lookups["absent"].items() for name in names}
+    absent = {path.removeprefix(inside) for path in absent if path.startswith(inside)}
     return found, absent, lookups["unknown"]
+
+
+def test_names_are_looked_for_in_the_working_directory_and_in_the_root_directory(folder):
+    probes = '#if __has_include("gone.h") || __has_include("/gone.h") || __has_include("sub/gone.h")\n#endif'
+    absent = compile_unit(TranslationUnit.of(source_of(folder, probes), TARGET)).lookups["absent"]
+    assert "gone.h" in absent[str(folder)] and "gone.h" in absent[f"{folder}/sub"] and absent[""] == ["gone.h"]
+    origins = [programs.compiled(source_of(folder, probes), TARGET).origin for _ in range(2)]
+    assert origins == ["built", "memory"]
+    known = programs.unit_of(source_of(folder, probes), TARGET).known()
+    assert {"/", str(folder)} <= {each.base for each in known.manifest.absences}
 
 
 def test_each_file_that_is_looked_for_is_known_whether_it_is_there_or_not(folder):
@@ -214,6 +225,21 @@ def test_a_machine_finds_what_another_compiled_after_the_same_edit(folder, monke
     assert [origin("one"), origin("two"), origin("two")] == ["built", "remote", "disk"]
     (folder / "value.h").write_text("__device__ int value = 2;\n")
     assert [origin("one"), origin("two"), origin("two")] == ["built", "remote", "disk"]
+
+
+def test_the_shared_cache_is_asked_once_for_each_text_of_a_header(folder, monkeypatch):
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE", f"file://{folder.parent}/shared")
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY", "a key of 32 bytes or more, for tests")
+    reset_store()
+    asked, read = [], current_store().remote.read
+    monkeypatch.setattr(current_store().remote, "read", lambda digest: asked.append(digest) or read(digest))
+    unit = programs.unit_of(source := source_of(folder, '#include "value.h"'), TARGET)
+    for number in 1, 2:
+        (folder / "value.h").write_text(f"__device__ int value = {number};\n")
+        for _ in range(2):
+            programs.program_digest(source, TARGET, on_record=True)
+        assert programs.compiled(source, TARGET).origin == "built"
+        assert asked.count(unit._keys.source.digest) == number
 
 
 def test_a_process_finds_what_another_compiled_after_an_edit(folder):

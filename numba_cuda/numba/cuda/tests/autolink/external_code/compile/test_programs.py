@@ -554,7 +554,7 @@ def test_the_first_failure_stops_what_is_queued_and_all_failures_so_far_are_told
 
 
 @pytest.mark.counted
-@pytest.mark.parametrize("what", ["programs", "names"])
+@pytest.mark.parametrize("what", ["programs", "names", "programs after an edit"])
 def test_a_program_that_eight_processes_want_at_once_is_compiled_once(tree, monkeypatch, what):
     runs, everyone = tree.folder / "runs", multiprocessing.get_context("fork").Barrier(8)
     request = nvrtc_processes.run_in_child
@@ -564,14 +564,16 @@ def test_a_program_that_eight_processes_want_at_once_is_compiled_once(tree, monk
             file.write("NVRTC\n")
         return request(*given)
 
-    monkeypatch.setattr(nvrtc_processes, "run_in_child", noted)
-
     tree.code += "\n__device__ int value;"
+    if what == "programs after an edit":
+        programs.compiled(tree.source, TARGET)
+        change(3, "THREE 3", "THREE 4")(tree)
+    monkeypatch.setattr(nvrtc_processes, "run_in_child", noted)
 
     def work():
         reset_store()
         everyone.wait(60)
-        if what == "programs":
+        if what != "names":
             programs.compiled(tree.source, TARGET)
         else:
             assert programs.lowered_names(tree.source, TARGET, ["&value"]).names["&value"] == "value"

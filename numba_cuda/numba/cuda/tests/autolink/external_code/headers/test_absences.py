@@ -18,7 +18,9 @@ def folders(tmp_path):
 
 
 def manifest_of(folders, *more):
-    absent = [os.path.join(folder, name) for folder in folders for name in (*MANY, *more)]
+    absent = {}
+    for path in (os.path.join(folder, name) for folder in folders for name in (*MANY, *more)):
+        absent.setdefault(os.path.dirname(path), []).append(os.path.basename(path))
     return HeaderManifest.of((), absent, SearchRoots(None, folders, ()), 0)
 
 

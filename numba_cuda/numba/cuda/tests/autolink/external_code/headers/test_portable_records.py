@@ -33,6 +33,12 @@ def test_a_name_is_relative_to_the_deepest_directory_and_leads_back_to_the_path(
     assert roots.path(roots.name(whole)) == whole
 
 
+def test_the_root_directory_is_one_like_any_other():
+    roots = SearchRoots("/", (), ())
+    for path in "/a.h", "/", "/sub/a.h":
+        assert roots.name(path) == f"<0>{path}" and roots.path(f"<0>{path}") == path
+
+
 def test_a_name_of_a_directory_that_is_not_there_has_no_path():
     for name in "<0>/a.h", "<1>/a.h":
         with pytest.raises(ValueError, match="there is no directory for"):
@@ -55,7 +61,9 @@ def moved(tmp_path):
         (tmp_path / name / "include/a.h").write_text("a")
     one = tmp_path / "one"
     header = read_header(str(one / "include/a.h"))
-    manifest = HeaderManifest.of([header], [str(one / "work/a.h"), str(one / "include/deep/b.h")], roots_at(one), 0)
+    manifest = HeaderManifest.of(
+        [header], {str(one / "work"): ["a.h"], str(one / "include/deep"): ["b.h"]}, roots_at(one), 0
+    )
     return manifest, manifest.alternative(roots_at(one), "places"), tmp_path / "two"
 
 
@@ -81,11 +89,14 @@ def test_it_does_not_hold_where_a_file_differs_is_gone_or_is_there(moved, path, 
 def test_the_digest_depends_on_what_was_not_found(moved):
     manifest, _, other = moved
     headers = [read_header(str(other / "include/a.h"))]
-    assert HeaderManifest.of(headers, [str(other / "work/a.h")], roots_at(other), 0).digest != manifest.digest
+    assert HeaderManifest.of(headers, {str(other / "work"): ["a.h"]}, roots_at(other), 0).digest != manifest.digest
 
 
 def test_a_record_has_the_first_few_alternatives():
-    alternatives = [Alternative((("<1>/a.h", f"{n:064}"), ("/b.h", "0" * 64)), ("<0>/c.h",), "") for n in range(20)]
+    alternatives = [
+        Alternative((("<1>/a.h", f"{n:064}"), ("/b.h", "0" * 64)), (("<0>/", ("c.h", "d.h")), ("/b/", ("c.h",))), "")
+        for n in range(20)
+    ]
     data = portable_record.pack(alternatives)
     assert portable_record.unpack(data) == alternatives[:8]
     for damaged in b"", data[:-9], b"x" + data, portable_record.zlib.compress(b"[1, 2]"):
