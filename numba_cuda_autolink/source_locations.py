@@ -7,6 +7,9 @@ import ast
 import functools
 import linecache
 import re
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 from .short_tracebacks import running_shell
 
@@ -50,6 +53,52 @@ def find_call(filename: str, line: int, name: str) -> tuple[str, int] | None:
             calls = (each for each in ast.walk(function) if isinstance(each, ast.Call))
             return next(((filename, each.lineno) for each in calls if ast.unparse(each.func).endswith(name)), None)
     return None
+
+
+class GivenSource(Protocol):
+    """A source that a Python file has as text: *place* is the line that gave it."""
+
+    text: str
+    place: tuple[str, int]
+
+
+_given: weakref.WeakSet[GivenSource] = weakref.WeakSet()
+
+
+def note_source(source: GivenSource) -> None:
+    """Let `place_in_python` find the lines of *source*."""
+    _given.add(source)
+
+
+def find_source(source: GivenSource) -> tuple[str, int] | None:
+    """Return the Python file of *source*, and how many of its lines are before the text; None if it is not there."""
+    filename, line = source.place
+    places = _find_text(source.text, linecache.getlines(filename))
+    start = min(places, key=lambda place: abs(place + 1 - line), default=None)
+    return None if start is None else (filename, start)
+
+
+def place_in_python(filename: str, line: int) -> tuple[str, int]:
+    """Return the place in a Python file of the *line* of a file that begins with a source that was noted; of any other
+    file, the same place."""
+    text = "" if filename.endswith(".py") else "".join(linecache.getlines(filename))
+    for source in [each for each in _given if each.text.strip() and text.startswith(each.text)]:
+        if line <= len(source.text.splitlines()) and (found := find_source(source)) is not None:
+            return found[0], found[1] + line
+    return filename, line
+
+
+def _find_text(text: str, lines: Sequence[str]) -> Iterator[int]:
+    """Yield how many *lines* of a file are before those of a *text* in it, however they are indented."""
+    wanted, lines = ([line.strip() for line in each] for each in (text.splitlines() or [""], lines))
+    for place in range(len(lines) - len(wanted) + 1):
+        found = lines[place : place + len(wanted)]
+        if len(wanted) == 1:
+            is_there = wanted[0] in found[0]
+        else:
+            is_there = found[0].endswith(wanted[0]) and found[-1].startswith(wanted[-1]) and found[1:-1] == wanted[1:-1]
+        if is_there:
+            yield place
 
 
 def _nodes(filename: str) -> list[ast.AST]:

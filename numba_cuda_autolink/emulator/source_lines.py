@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 
-from ..source_locations import shown_file, with_place
+from ..source_locations import place_in_python, shown_file, with_place
 from .parser import Location, Text
 
 
@@ -13,15 +13,20 @@ def source_lines(text: Text, location: Location | None) -> tuple[str, ...]:
     """Return the chain of *location* as ``file:line``, innermost first, without the lines of generated code."""
     lines: list[str] = []
     while location is not None and len(lines) < 32:
-        lines.append(f"{text.files.get(location.file, '?')}:{location.line}")
+        lines.append(_place(text, location.file, location.line))
         at = location.inlined_at
         location = None
         if at is not None:
             lines_of = (o for o in text.locations if (o.file, o.line, o.column) == at)
             location = next(lines_of, None)
             if location is None:
-                lines.append(f"{text.files.get(at[0], '?')}:{at[1]}")
+                lines.append(_place(text, at[0], at[1]))
     return tuple(line for line in lines if not _is_generated(line)) or tuple(lines)
+
+
+def _place(text: Text, file: int, line: int) -> str:
+    filename, line = place_in_python(text.files.get(file, "?"), line)
+    return f"{filename}:{line}"
 
 
 def _is_generated(line: str) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError
-from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
+from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean, safe_repr
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CField, CType
 
 from numba_cuda_autolink.errors import PrintableError
@@ -87,7 +87,8 @@ def numba_type_named(name: str) -> Any:
     try:
         found = eval(name, {"__builtins__": {}}, vars(types))
     except Exception as error:
-        why = "" if isinstance(error, NameError) else f": {type(error).__name__}: {error}"
+        is_unknown = isinstance(error, NameError)
+        why = did_you_mean(name, vars(types)) if is_unknown else f": {type(error).__name__}: {error}"
         raise CABIError(f"{name!r} is not the name of a Numba type{why}") from None
     if not isinstance(found, types.Type):
         raise CABIError(f"{name!r} is not the name of a Numba type: it is {found!r}")

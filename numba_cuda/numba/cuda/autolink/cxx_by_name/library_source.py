@@ -6,10 +6,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-import linecache
 import os
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, TypeVar
 
 from numba.cuda import types
@@ -17,7 +16,7 @@ from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, 
 from numba.cuda.cudadrv.external_code.platform.child_process import fork_lock
 
 from numba_cuda_autolink.short_tracebacks import place_of_user
-from numba_cuda_autolink.source_locations import shown_file
+from numba_cuda_autolink.source_locations import find_source, note_source, shown_file
 
 from ..protocol.ask import forget_answers
 from .call_text import write_call
@@ -53,7 +52,8 @@ class LibrarySource:
         self.records: dict[types.Type, Struct] = {}  # the structs that have Numba types, by these
         # What is known of its calls.
         self.resolver = Resolver(self.write_source, self._select_records, self.place_error)
-        self._place = place_of_user()
+        self.place = place_of_user()
+        note_source(self)
 
     def register(self, numba_type: types.Type, struct: Struct) -> None:
         """Note that records of *numba_type* are *struct*."""
@@ -91,10 +91,9 @@ class LibrarySource:
 
     def place_error(self, error: CxxError) -> CxxError:
         """Return an *error* with lines of the Python file that made the library, if that file has its text."""
-        file, line = self._place
-        places = _find_text(self.text, linecache.getlines(file))
-        if (start := min(places, key=lambda place: abs(place + 1 - line), default=None)) is None:
+        if (found := find_source(self)) is None:
             return error
+        file, start = found
 
         def place_lines(text: str) -> str:
             return _LINE_OF_SOURCE.sub(lambda found: f"{shown_file(file)}{found[1]}{int(found[2]) + start}", text)
@@ -121,19 +120,6 @@ class LibrarySource:
             self._objects.setdefault(key, make())
         found: _T = self._objects[key]
         return found
-
-
-def _find_text(text: str, lines: Sequence[str]) -> Iterator[int]:
-    """Yield how many *lines* of a file are before those of a *text* in it, however they are indented."""
-    wanted, lines = ([line.strip() for line in each] for each in (text.splitlines() or [""], lines))
-    for place in range(len(lines) - len(wanted) + 1):
-        found = lines[place : place + len(wanted)]
-        if len(wanted) == 1:
-            is_there = wanted[0] in found[0]
-        else:
-            is_there = found[0].endswith(wanted[0]) and found[-1].startswith(wanted[-1]) and found[1:-1] == wanted[1:-1]
-        if is_there:
-            yield place
 
 
 def _read_source(source: str | os.PathLike[str], arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

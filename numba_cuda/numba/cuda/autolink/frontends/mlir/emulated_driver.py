@@ -61,7 +61,8 @@ def activate() -> None:
     if _seams.active:
         return
     _seams.replace(("numba_cuda_mlir.linker:Linker._materialize_pending_cu",))
-    _seams.set(config, "CUDA_LOW_OCCUPANCY_WARNINGS", 0)
+    for name in ("CUDA_LOW_OCCUPANCY_WARNINGS", "CUDA_WARN_ON_IMPLICIT_COPY"):
+        _seams.set(config, name, 0)
     if driver.driver.initialization_error is not None:
         driver.driver.is_initialized, driver.driver.initialization_error = False, None
 

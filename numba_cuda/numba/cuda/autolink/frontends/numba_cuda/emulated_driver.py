@@ -124,11 +124,11 @@ def activate() -> None:
 
 
 def _change_settings() -> None:
-    """Warn of no small grids and, where all is checked, free memory at once, so that accesses to it are found."""
+    """Warn of no small grids and copies, and where all is checked free memory at once, so that accesses are found."""
     from numba_cuda_autolink.emulated_driver.device import settings
 
-    names = ["CUDA_LOW_OCCUPANCY_WARNINGS", *(["CUDA_DEALLOCS_COUNT"] if settings.checks.initialised else [])]
-    for name in names:
+    names = ["CUDA_LOW_OCCUPANCY_WARNINGS", "CUDA_WARN_ON_IMPLICIT_COPY"]
+    for name in [*names, *(["CUDA_DEALLOCS_COUNT"] if settings.checks.initialised else [])]:
         _seams.set(config, name, 0)
 
 

@@ -100,10 +100,13 @@ class Lookups:
         # The paths that had no status. NVRTC asks for it before it opens a file, which then is not there for it either.
         self._missing: dict[bytes, None] = {}
         self._others = set(map(os.fsencode, others))  # also the files that NVRTC has written
-        self._folder = os.getcwdb()
         self._packages = tuple(os.path.join(os.fsencode(each), b"") for each in packages)
-        self._doubt = ""
+        self._folder, self._doubt = b"", ""
         self.refused = ""  # what NVRTC was not allowed to read, and why
+        try:
+            self._folder = os.getcwdb()
+        except OSError:
+            self._doubt = "its working directory has been removed"
 
     def _replacement(self, name: str) -> Any:
         result, arguments, place = _FUNCTIONS[name]

@@ -43,7 +43,7 @@ class SearchRoots:
 
     def _place(self, folder: str) -> tuple[str, str, int]:
         if (known := self._places.get(folder)) is None:
-            inside = os.path.join(folder, "")
+            inside = f"{folder}/"
             places = ((base, inside[len(start) :], n) for start, base, n in self._folders if inside.startswith(start))
             known = self._places[folder] = next(places, (folder, "", -1))
         return known

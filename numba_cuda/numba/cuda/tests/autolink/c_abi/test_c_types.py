@@ -396,7 +396,7 @@ class TestExtern:
             (("f",), {"returns": types.float32[::1]}, TypeError, r"cannot return array.*: C returns numbers"),
             (("f",), {"returns": types.UniTuple(types.int8[::1], 2)}, TypeError, "inside an array or tuple has no"),
             (("f",), {"returns": types.Tuple(())}, TypeError, "has no counterpart in C"),
-            (("f",), {"returns": "float"}, TypeError, "returns: 'float' is not the name of a Numba type$"),
+            (("f",), {"returns": "float"}, TypeError, "'float' is not the name of a Numba type; did you mean "),
             (("f",), {"returns": "Array"}, TypeError, "returns: 'Array' is not the name of a Numba type: it is <class"),
             (("f",), {"returns": "float32)"}, TypeError, "is not the name of a Numba type: SyntaxError"),
             (("f",), {"returns": "float32[::1]"}, TypeError, "Extern cannot return array"),

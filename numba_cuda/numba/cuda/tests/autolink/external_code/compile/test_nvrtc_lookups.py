@@ -142,6 +142,19 @@ def test_where_the_look_ups_cannot_be_noted_nothing_is_cached_and_that_is_said_o
     assert caplog.text.count("is not cached: NVRTC: it ran in this process, where what it reads is not noted") == 1
 
 
+def test_a_working_directory_that_is_removed_is_no_matter_once_there_is_another(folder, monkeypatch):
+    nvrtc_processes.processes.close()
+    (folder / "removed").mkdir()
+    monkeypatch.chdir(folder / "removed")
+    (folder / "removed").rmdir()
+    assert compile_unit(TranslationUnit.of(source_of(folder, ""), TARGET)).lookups["unknown"] == [
+        "NVRTC",
+        "its working directory has been removed",
+    ]
+    monkeypatch.chdir(folder)
+    assert looked_up(folder, "")[2] is None
+
+
 def test_a_library_that_imports_nothing_known_is_refused():
     for imports, why in ({}, "with the C library"), ({"fopen": [0], "openat": [0]}, "with openat"):
         with pytest.raises(OSError, match=why):

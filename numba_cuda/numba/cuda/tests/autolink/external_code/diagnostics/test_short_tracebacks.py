@@ -226,6 +226,16 @@ def test_a_handled_error_of_an_emulated_launch_has_one_frame_of_the_compiler(tmp
     assert f"  at: {script}:8\n" in text
 
 
+def test_an_emulated_launch_shows_the_lines_of_c_plus_plus_in_the_python_file(tmp_path, run):
+    script = tmp_path / "launch.py"
+    source = 'lib = autolink.cxx("""\n__device__ void put(float *x, int i) {\n    x[i] = 1;\n}""")\n@cuda.jit'
+    launch = EMULATED.replace("@cuda.jit", source, 1).replace("x[cuda.grid(1)] = 1", "lib.put(x, cuda.grid(1))")
+    script.write_text(launch)
+    text = run(script)
+    assert f"  at: {script}:8\n      x[i] = 1;\n" in text
+    assert f"  inlined at: {script}:12\n" in text
+
+
 @pytest.mark.skipif(cuda.is_available(), reason="there is a GPU")
 def test_a_launch_without_a_gpu_says_what_runs_without_one(tmp_path, run):
     script = tmp_path / "launch.py"

@@ -33,6 +33,12 @@ def test_a_name_is_relative_to_the_deepest_directory_and_leads_back_to_the_path(
     assert roots.path(roots.name(whole)) == whole
 
 
+def test_the_root_directory_is_one_like_any_other():
+    roots = SearchRoots("/", (), ())
+    for path in "/a.h", "/", "/sub/a.h":
+        assert roots.name(path) == f"<0>{path}" and roots.path(f"<0>{path}") == path
+
+
 def test_a_name_of_a_directory_that_is_not_there_has_no_path():
     for name in "<0>/a.h", "<1>/a.h":
         with pytest.raises(ValueError, match="there is no directory for"):
