@@ -31,6 +31,12 @@ _MOST_LINES = 13  # of a message
 _is_reading = contextvars.ContextVar("is_reading", default=False)
 
 
+class _Message(str):
+    """The text of an error, also of a `KeyError`, which prints the ``repr`` of what it has."""
+
+    __repr__ = str.__str__
+
+
 class short_traceback:
     """Take the frames of the compiler from the traceback of an error that the compiler raises about the user's code,
     and that leaves the ``with`` block: others are faults of a compiler. The error's text is bounded. What is printed of
@@ -210,7 +216,7 @@ def _shorten(error: BaseException, restored: contextlib.ExitStack) -> int:
     message = message_of(error) or (str(error) if _MESSAGE in vars(error) and len(error.args) == 1 else None)
     if message is not None:
         restored.callback(setattr, error, "args", error.args)
-        error.args = (first_lines(message), *error.args[1:])
+        error.args = (_Message(first_lines(message)), *error.args[1:])
         if isinstance(error, ImportError):  # whose text is not that of its arguments
             restored.callback(setattr, error, "msg", error.msg)
             error.msg = error.args[0]

@@ -27,6 +27,7 @@ from .structs import Struct, select_newest
 
 _PATH = re.compile(r"[^\n;{}#<>\"]+\.(?:cu|cuh|h|hh|hpp|hxx|inl)")
 _LINE_OF_SOURCE = re.compile(rf"\b{re.escape(SOURCE)}([:(])(\d+)")
+_LINE_IN_SOURCE = re.compile(rf"\bline (\d+) of {re.escape(SOURCE)}")
 _T = TypeVar("_T")
 _make_head = functools.lru_cache(64)(Head)  # calls share the text of a head, too
 # The include paths and working directories of libraries of equal text, with their numbers.
@@ -96,6 +97,7 @@ class LibrarySource:
         file, start = found
 
         def place_lines(text: str) -> str:
+            text = _LINE_IN_SOURCE.sub(lambda found: f"{SOURCE}:{found[1]}", text)
             return _LINE_OF_SOURCE.sub(lambda found: f"{shown_file(file)}{found[1]}{int(found[2]) + start}", text)
 
         return CxxError(place_lines(str(error)), place_lines(error.log))

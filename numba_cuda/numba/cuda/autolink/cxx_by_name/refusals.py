@@ -62,6 +62,7 @@ _STRUCT = re.compile(r"\bnca_(?:(record|functor)|struct)_[0-9a-f]{12}\b")
 _USED = re.compile(
     rf'.*: function "(?P<name>.*)" was declared deprecated \("{KERNEL_MARK}"\)\n(?P<line>.*)\n(?P<caret> *)\^'
 )
+_OF_TEMPLATE = re.compile(r"no instance of constructor \"\w+\" matches")
 _OVERLOADS = re.compile("no instance of|more than one instance of")
 _LAUNCHED = re.compile(r"[\w:]+\s*(?:<[^<>]*>\s*)?<<<")
 
@@ -127,6 +128,9 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         remedy = f"pass a contiguous array where C++ takes a pointer: a strided one, {strided[0]}, is an mdspan to C++"
     elif "failed deduction" in "\n".join(block) and "<" not in label.partition("(")[0]:
         remedy = f'name the template arguments that C++ cannot deduce: lib["{label.partition("(")[0]}<...>"]'
+    elif not remedy and _OF_TEMPLATE.match(first["text"]) and "<" not in label.partition("(")[0]:
+        remedy = f'name the arguments of the class template: lib["{label.partition("(")[0]}<...>"]'
+        remedy += ", or give it the arguments of a constructor"
     elif not remedy and _OVERLOADS.match(first["text"]):
         remedy = "convert arguments in the kernel to the types of one of these functions, such as types.float64(x)"
     if first["text"] == _NOT_CONSTRUCTED:

@@ -34,7 +34,7 @@ _REASON = re.compile(
     r"the implementation raised a specific error:\n\s*Numba\w+Error: (?:Failed in .*\n\s*)*"
     r"(?!No implementation of )(.*)"
 )
-_LITERAL_OR_PLAIN = re.compile(r"Literal\[\w+\]\(.*?\)|unicode_type|int64")  # Numba tries both
+_LITERAL_OR_PLAIN = re.compile(r"(?:Uni)?Tuple\(.*\)|Literal\[\w+\]\(.*?\)|unicode_type|int64")  # Numba tries both
 _SIGNATURE = re.compile(r"^ *\* (\(.*\) -> .*)$", re.MULTILINE)
 _DEFINED_AT = re.compile(r"(?: for '\$[^\n']*')?, defined at (?:None|[^\n]* \(\d+\))$", re.MULTILINE)
 _RAISED_IN_COMPILER = re.compile(r"\n *raised from [^\n]*[/\\](?:numba|numba_cuda|numba_cuda_mlir)[/\\][^\n]*")

@@ -14,6 +14,9 @@ _REMEDIES = {
     for pattern, remedy in {
         rf"{_UNTYPED}'function'>": "decorate it with @cuda.jit(device=True)",
         rf"{_UNTYPED}'type'>": "make the object before the kernel, and pass its values, or a record",
+        rf"{_UNTYPED}'(?:dict|list|set|str|bytes)'>": (
+            "give it as a tuple of numbers, an array, or arguments of the kernel"
+        ),
         rf"{_UNTYPED}'[\w.]*device_variables\.Variable'>": (
             "declare it extern in C++, and call a function that reads or writes it"
         ),
@@ -29,11 +32,13 @@ _REMEDIES = {
             "kernels have no lists, dictionaries and sets: make an array, with cuda.local.array or before the kernel"
         ),
         r"No conversion from .* to none$": "write the result to an array: kernels return nothing",
+        r"non-precise type array\(pyobject": "pass an array of numbers: its dtype is object",
         r"Cannot unify ": "give the variable one type on all paths, or use a variable for each",
         r"cannot type infer runaway recursion": "let the function return on one path before it calls itself",
         r"Cannot modify readonly array": "pass an array that can be written to: kernels read global ones as constants",
         r"Unsupported array index type float": "convert the index with int(...)",
-        r"printing unimplemented for values of type unicode_type|No implementation of (?:str|format)\(": (
+        r"printing unimplemented for values of type unicode_type"
+        r"|No implementation of (?:str|format|mod)\((?:Literal\[str\]|\w+\))": (
             "kernels make no text: print values, as in print('x:', x[i])"
         ),
     }.items()

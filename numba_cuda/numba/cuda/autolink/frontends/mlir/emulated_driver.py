@@ -44,8 +44,8 @@ def _complete(original: Any, linker: Any) -> Any:
 
 
 @_in_place_of("numba_cuda_mlir.descriptor:_ArgMarshaller._launch")
-def _launch(original: Any, *args: Any) -> Any:
-    return raise_failures(original, *args)
+def _launch(original: Any, *args: Any, **named: Any) -> Any:
+    return raise_failures(original, *args, **named)
 
 
 def is_emulated() -> bool:

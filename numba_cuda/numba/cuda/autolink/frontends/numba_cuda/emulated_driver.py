@@ -91,8 +91,8 @@ def _compile(original: Any, *args: Any, **options: Any) -> Any:
 
 
 @_in_place_of("numba.cuda.dispatcher:_LaunchConfiguration.__call__")
-def _launch(original: Any, *args: Any) -> Any:
-    return raise_failures(original, *args)
+def _launch(original: Any, *args: Any, **named: Any) -> Any:
+    return raise_failures(original, *args, **named)
 
 
 @_in_place_of("numba.cuda.memory_management.nrt:launch")

@@ -21,6 +21,7 @@ from ..inputs.link_input import line_marker
 _MARKER = re.compile(r'^#line 1 "((?:[^"\\\n]|\\.)*)"\n', re.MULTILINE)
 _SUFFIX = re.compile(r"\.(?:cu|cuh|c|cc|cpp|cxx|h|hh|hpp|hxx|inl)$")
 _UNSAFE = re.compile(r"[^\w.+-]+")
+_names: dict[str, str] = {}  # of sources, by the paths of their files
 _MOST_BYTES = 64 << 20  # of all files, each of which counts as one block of the disk at least
 _BLOCK = 4096
 
@@ -37,9 +38,17 @@ def with_files(text: str, name: str) -> str:
     for path, piece in _pieces(text, name):
         if _SUFFIX.search(path) and not os.path.isfile(path):
             digest = hashlib.sha256(piece.encode()).hexdigest()[:16]
-            path = os.path.join(folder, digest, _UNSAFE.sub("_", os.path.basename(path)))
+            file = os.path.join(folder, digest, _UNSAFE.sub("_", os.path.basename(path)))
+            path, _names[file] = file, path
         placed.append(f"{line_marker(path)}{piece}")
     return "".join(placed)
+
+
+def without_files(log: str) -> str:
+    """Return NVRTC's *log* with the names of generated sources in place of their files."""
+    folder = re.escape(os.path.join(current_store().settings.directory, SOURCES) + os.sep)
+    file = rf"{folder}[0-9a-f]{{16}}{re.escape(os.sep)}[\w.+-]+"
+    return re.sub(file, lambda found: _names.get(found[0], os.path.basename(found[0])), log)
 
 
 def write_files(text: str) -> None:

@@ -9,6 +9,7 @@ threads compile.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import sys
 import threading
@@ -128,9 +129,19 @@ def nvrtc_options(unit: TranslationUnit) -> list[str]:
 
 def _compile_here(unit: TranslationUnit, options: Sequence[str], names: Sequence[str]) -> Compiled:
     try:
-        return nvrtc.run_nvrtc(unit.code.encode(), **_run(unit, options, names))
+        compiled = nvrtc.run_nvrtc(unit.code.encode(), **_run(unit, options, names))
+        return dataclasses.replace(compiled, log=_named(compiled.log, unit))
     except (RuntimeError, ValueError) as error:
-        raise CompileError(unit.name, f"{error}") from error
+        raise CompileError(unit.name, _named(f"{error}", unit)) from error
+
+
+def _named(log: str, unit: TranslationUnit) -> str:
+    """Return NVRTC's *log* with the names that the sources of *unit* have."""
+    if not (unit.option("lineinfo") or unit.option("debug")):
+        return log
+    from .debug_sources import without_files
+
+    return without_files(log)
 
 
 @contextlib.contextmanager
@@ -165,8 +176,8 @@ def run_in_child(
         raise CompileError(unit.name, f"NVRTC failed: {error}") from error
     content = reply.content
     if "error" in content:
-        raise CompileError(unit.name, content["error"])
-    return Compiled(reply.blobs[0], content["log"], content["names"], content["lookups"])
+        raise CompileError(unit.name, _named(content["error"], unit))
+    return Compiled(reply.blobs[0], _named(content["log"], unit), content["names"], content["lookups"])
 
 
 def _arguments(unit: TranslationUnit, options: Sequence[str], names: Sequence[str]) -> dict[str, Any]:

@@ -134,6 +134,22 @@ def test_arguments_of_a_template_that_cannot_be_deduced_are_asked_for():
     )
 
 
+def test_arguments_of_a_class_template_that_cannot_be_deduced_are_asked_for():
+    boxes = autolink.cxx("template <class T> struct Box { T t; __device__ Box(T, T); };")
+    assert 'what to do: name the arguments of the class template: lib["Box<...>"]' in message(boxes, "Box", ("int32",))
+
+
+def test_lines_in_the_python_file_with_and_without_line_information():
+    class_ = autolink.cxx("class S { S(int) {} public: float v; };")
+
+    def kernel(x):
+        x[0] = class_.S(x[0])
+
+    for lineinfo in (False, True):
+        with pytest.raises(TypingError, match=r"\(declared at \S*test_refusals\.py:\d+\) is inaccessible"):
+            build(kernel, "void(int32[::1])", lineinfo=lineinfo)
+
+
 def test_candidates_come_with_their_places():
     text = message(lib, "overlap", ("complex64", "complex64"))
     assert re.search(r'function "shapes::overlap\(double, double\)" does not match because argument #1', text)

@@ -226,6 +226,18 @@ def test_a_handled_error_of_an_emulated_launch_has_one_frame_of_the_compiler(tmp
     assert f"  at: {script}:8\n" in text
 
 
+@pytest.mark.parametrize("front_end", ["numba", "numba_cuda_mlir"])
+@pytest.mark.parametrize("arguments", ["1, 0](x)", "1, 64]([1.0])", "1, 64](np.array([object()]))", "1, 64]('a')"])
+def test_a_launch_that_a_front_end_refuses_is_a_diagnosis_and_a_place(tmp_path, run, front_end, arguments):
+    script = tmp_path / "launch.py"
+    script.write_text(EMULATED.replace("traceback.print_exc()", "raise").replace("1, 64](x)", arguments))
+    script.write_text(script.read_text().replace("from numba import", f"from {front_end} import"))
+    code = "import sys; from numba.cuda import autolink\nwith autolink.emulated():\n"
+    text = run("-c", f"{code}    exec(compile(open(sys.argv[1]).read(), sys.argv[1], 'exec'))", script, "launch")
+    assert len(text.splitlines()) <= 16
+    assert re.search(rf"Error: .*\n  (?:at|launched at): {re.escape(str(script))}:", text)
+
+
 def test_an_emulated_launch_shows_the_lines_of_c_plus_plus_in_the_python_file(tmp_path, run):
     script = tmp_path / "launch.py"
     source = 'lib = autolink.cxx("""\n__device__ void put(float *x, int i) {\n    x[i] = 1;\n}""")\n@cuda.jit'
