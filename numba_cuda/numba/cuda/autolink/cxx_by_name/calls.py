@@ -196,7 +196,15 @@ def _make_struct(numba_type: Any, records: Records, is_read_only: bool) -> Param
         return Parameter(
             cxx, f"{const}void*", value, by_address=record in records, headers=headers, declarations=declarations
         )
-    name, headers, declarations = _describe_element(numba_type, records)
+    try:
+        name, headers, declarations = _describe_element(numba_type, records)
+    except CABIError:
+        if not _cxx_struct(numba_type):
+            raise
+        raise CABIError(
+            "what C++ returned has a struct in it that is packed, or aligned to more than its members, and cannot go in"
+            " again\n  what to do: call lib.record(...) of the whole struct, and its values go in as records"
+        ) from None
     if _cxx_struct(numba_type):
         return Parameter(f"const {name}&", f"const {name}*", "*{p}", headers=headers, declarations=declarations)
     parts, elements = _build_tuple(numba_type, records, "{p}->")

@@ -258,9 +258,10 @@ template <class nca_T>
 struct nca_form<nca_T, nca_as_tuple> : nca_of_tuple<nca_T, nca_first<nca_tuple_size_v<nca_T>>> {};
 #endif
 
-// Whether a number of an object at this place is not aligned, as in packed structs: ptxas loses bytes of such objects
-// that functions take or return by value. No member is aligned to more than its struct; a struct with bit-fields, whose
-// size is another one, is packed if one would be. Elements of tuples may be anywhere.
+// Whether a number of an object at this place is not aligned, as in packed structs, or need not be, as in structs that
+// are aligned to less than a member: ptxas loses bytes of such objects that functions take or return by value. In a
+// struct with bit-fields, which has another size, all members are where they have to be. Elements of tuples may be
+// anywhere.
 template <class nca_E, unsigned long long nca_N>
 constexpr __device__ bool nca_cuts(nca_list<nca_E[nca_N]>*, unsigned long long nca_at) {
     for (unsigned long long nca_i = 0; nca_i < nca_N && nca_i < 16; ++nca_i)
@@ -273,7 +274,8 @@ constexpr __device__ bool nca_cuts_member(nca_list<nca_M...>*, unsigned long lon
     bool nca_found = false;
     ((nca_end += -nca_end % (alignof(nca_M) < nca_most ? alignof(nca_M) : nca_most),
       nca_found |= nca_cuts((nca_list<nca_M>*)nullptr, nca_at + nca_end), nca_end += sizeof(nca_M)), ...);
-    return nca_end + -nca_end % nca_most == sizeof(nca_T) ? nca_found : ((alignof(nca_M) > nca_most) || ...);
+    if (((alignof(nca_M) > nca_most) || ...)) return true;
+    return nca_end + -nca_end % nca_most == sizeof(nca_T) && nca_found;
 }
 #ifdef NCA_TUPLES
 template <class nca_T> constexpr __device__ bool nca_cuts_anywhere(nca_list<nca_T>* nca_l) {

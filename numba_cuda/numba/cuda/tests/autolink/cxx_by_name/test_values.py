@@ -194,6 +194,25 @@ class TestStructs:
         build(kernel, "void(float32[::1])").emulate[1, 1](r)
         assert r.tolist() == [11, 1, 51111, 11]
 
+    def test_with_a_record_in_it_that_is_aligned_to_more_only_as_a_record_itself(self):
+        lib = autolink.cxx("""
+            struct alignas(32) In { short a; };
+            struct Out { int n; In in; };
+            __device__ Out give(short a) { return {7, {a}}; }
+            __device__ int sum(const Out& out) { return out.n + out.in.a; }
+        """)
+
+        def kernel(r):
+            r[0] = lib.sum(lib.give(3))
+
+        r = np.zeros(1, np.float32)
+        lib.record("In")
+        with pytest.raises(TypingError, match="a struct in it that is packed, or aligned to more than its members"):
+            build(kernel, "void(float32[::1])")
+        lib.record("Out")
+        build(kernel, "void(float32[::1])").emulate[1, 1](r)
+        assert r[0] == 10
+
     def test_with_tuples_and_complex_numbers_in_it(self, cuda):
         lib = autolink.cxx(
             """
