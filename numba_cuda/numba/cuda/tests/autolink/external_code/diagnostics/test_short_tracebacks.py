@@ -212,6 +212,7 @@ def test_a_refused_launch_of_a_finished_kernel_shows_the_users_line_alone(tmp_pa
     text = run(script)
     assert re.findall('File "(/.*)"', text) == [str(script)]
     assert "LaunchError: kernel cannot be launched with block 2048\n" in text
+    assert "what to do: launch more blocks of fewer threads, such as [8, 256]" in text
 
 
 def test_a_handled_error_of_an_emulated_launch_has_one_frame_of_the_compiler(tmp_path, run):
