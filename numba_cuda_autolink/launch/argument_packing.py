@@ -245,7 +245,7 @@ def _array(place: Place, form: ArrayForm, own: Sequence[Leaf], buffer: Buffer, d
             if view.dtype is None and itemsize and view.size % itemsize == 0:  # bytes without a type
                 view = view._replace(shape=(view.size // itemsize,), dtype=dtype)
             if view.dtype != dtype or len(view.shape) != ndim:
-                is_plain = isinstance(view.dtype, str) and isinstance(dtype, str) and len(view.shape) == ndim
+                is_plain = isinstance(view.dtype, str) and type_name(dtype).isidentifier() and len(view.shape) == ndim
                 converted = (
                     f"pass {parameter.name}.astype(np.{type_name(dtype)}), or build the kernel for its type, too"
                 )

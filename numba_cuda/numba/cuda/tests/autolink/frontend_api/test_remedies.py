@@ -17,22 +17,25 @@ def failing(function):
     return caught.value
 
 
-def test_a_function_of_math_that_is_not_imported():
+def printed(error, capsys):
+    sys.excepthook(type(error), error, error.__traceback__)
+    return capsys.readouterr().err
+
+
+def test_a_function_of_math_that_is_not_imported(capsys):
     def kernel(x):
         x[0, 0] = sqrt(x[0, 0])  # noqa: F821
 
-    assert "\n  what to do: import math, and call math.sqrt" in str(failing(kernel))
+    assert "\n  what to do: import math, and call math.sqrt" in printed(failing(kernel), capsys)
 
 
 def test_linear_algebra_of_numpy(capsys):
     def kernel(x):
         x[0, 0] = np.linalg.norm(x)
 
-    error = failing(kernel)
-    sys.excepthook(type(error), error, error.__traceback__)
-    printed = capsys.readouterr().err
-    assert "Error: kernels have no linear algebra of NumPy\n  at: " in printed
-    assert "what to do: write it with loops" in printed
+    text = printed(failing(kernel), capsys)
+    assert "Error: kernels have no linear algebra of NumPy\n  at: " in text
+    assert "what to do: write it with loops" in text
 
 
 def test_a_launch_without_a_configuration():

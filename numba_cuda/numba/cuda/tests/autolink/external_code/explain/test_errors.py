@@ -521,13 +521,22 @@ def test_a_file_that_link_names_and_that_does_not_exist(tmp_path, monkeypatch):
     ]
 
 
+def link_error_of(function):
+    def kernel(x):
+        x[0] = function(x[1])
+
+    with pytest.raises(LinkError) as failure:
+        build(cuda.jit(kernel), "void(float32[::1])")
+    return failure.value
+
+
 class TestDeclaredFunctions:
     """The faults of what ``declare_device`` brings are at its line, and no hook is involved."""
 
     def test_a_missing_file(self):
         function = cuda.declare_device("f", "float32(float32)", link="nosuch.cu")
         line = sys._getframe().f_lineno - 1
-        text = str(failure_of(function))
+        text = str(link_error_of(function))
         assert text.startswith("link= of declare_device('f'): nosuch.cu not found\n")
         assert f"\n  declared at: {__file__}:{line}\n" in text
         assert "what to do: for a file beside your own" in text
@@ -535,7 +544,7 @@ class TestDeclaredFunctions:
     def test_a_source_that_does_not_compile(self):
         function = cuda.declare_device("f", "float32(float32)", link=cuda.CUSource("int f() { retrn 0; }"))
         line = sys._getframe().f_lineno - 1
-        error = failure_of(function)
+        error = link_error_of(function)
         assert f"\n  at: {__file__}:{line}\n" in str(error)
         assert "of link= of declare_device('f')" in str(error)
         assert traceback.format_exception_only(error)[0].startswith("numba.cuda.autolink.LinkError: ")
@@ -547,7 +556,7 @@ class TestDeclaredFunctions:
         code = [cuda.CUSource('extern "C" __device__ int g(float* r, float x) { *r = x; return 0; }')] * has_code
         function = cuda.declare_device("f", "float32(float32)", link=code)
         line = sys._getframe().f_lineno - 1
-        text = str(failure_of(function))
+        text = str(link_error_of(function))
         assert f"\n  declared at: {__file__}:{line}\n" in text
         assert "\n  what to do: define 'f' in code that link= names" in text
         assert "__numba_cuda_link__" not in text
@@ -559,7 +568,7 @@ def test_a_cxx_function_that_is_declared_only_is_shown():
         __device__ float calls_it(float x) { return elsewhere(x); }
     """)
     line = sys._getframe().f_lineno - 3
-    text = str(failure_of(lib.calls_it))
+    text = str(link_error_of(lib.calls_it))
     assert f"\n  in C++: {__file__}:{line}\n" in text
     assert "\n  what to do: define elsewhere(float) in that source, or in another one that is linked\n" in text
 
