@@ -89,7 +89,7 @@ def call(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     elif name in HOST_FUNCTIONS:
         _call_host(f, name, pointers[: len(arguments)], outputs)
     else:
-        raise f.refuse(f"the function {name} is not defined, and is not one of CUDA's own")
+        raise f.refuse(f"nothing that is linked defines the function {name}")
 
 
 def _call_in_frame(f: FunctionBuilder, symbol: str, arguments: str) -> None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from numba.cuda.core import config
 
+from numba_cuda_autolink.short_tracebacks import short_traceback
+
 from .conformance.records import Check, Linkable, LinkedCode, NotLinkableError
 
 if TYPE_CHECKING or not config.ENABLE_CUDASIM:  # which has no compiler and no linker
@@ -96,7 +98,8 @@ def check_linkable(
     _refuse_simulator("check_linkable")
     from .conformance.checks import run_checks
 
-    return run_checks(obj, argtypes, cc, (True, False) if lto is None else (lto,), tuple(others))
+    with short_traceback():
+        return run_checks(obj, argtypes, cc, (True, False) if lto is None else (lto,), tuple(others))
 
 
 def ask(

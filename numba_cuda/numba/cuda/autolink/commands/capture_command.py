@@ -49,5 +49,5 @@ def run(options: argparse.Namespace) -> int:
     if not jobs.jobs:
         raise CommandError(f"{name} compiled no kernels: {options.out} is not written", code or 1)
     jobs.write(options.out)
-    print(f"{options.out}: {len(jobs.jobs)} jobs")
+    print(f"{options.out}: {len(jobs.jobs)} job{'s'[: len(jobs.jobs) != 1]}")
     return code

@@ -12,6 +12,7 @@ import os
 import pathlib
 import sys
 import traceback
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -22,9 +23,10 @@ from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.platform.cuda_libraries import why_missing
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
-from numba_cuda_autolink.short_tracebacks import user_frames
+from numba_cuda_autolink.short_tracebacks import first_lines, user_frames
 
 from ..frontend_api.front_end import is_kernel
+from ..frontend_api.placed_messages import placed_error
 from ..protocol.kernel_signatures import type_text
 from .argument_parsing import SIGNATURE_EXAMPLE, CommandError, check_known, check_signature
 
@@ -108,7 +110,7 @@ def load_file(path: str, capabilities: list[ComputeCapability] | None = None) ->
 
         stand_in = instead_of_device((capabilities or [_WITHOUT_GPU])[0].parts)
     try:
-        with stand_in:
+        with stand_in, _arguments(str(file)):
             if package:
                 importlib.import_module(".".join(package))
             sys.modules[name] = module
@@ -124,6 +126,16 @@ def load_file(path: str, capabilities: list[ComputeCapability] | None = None) ->
         missing = why_missing("NVRTC") if unloaded else None
         raise CommandError(f"{path}: {missing[0]}" if missing else _why_not_run(path, file, error)) from error
     return module
+
+
+@contextlib.contextmanager
+def _arguments(file: str) -> Iterator[None]:
+    """Let the file see no arguments, as if it was run by itself: those of the command are not for it."""
+    own, sys.argv = sys.argv, [file]
+    try:
+        yield
+    finally:
+        sys.argv = own
 
 
 def _package(file: pathlib.Path) -> tuple[str, ...]:
@@ -150,6 +162,8 @@ def _why_not_run(path: str, file: pathlib.Path, error: Exception) -> str:
     if isinstance(error, SyntaxError):
         place = path if error.filename == str(file) else error.filename
         return f"{place}:{error.lineno}: {type(error).__name__}: {error.msg}"
+    if (message := placed_error(error)) is not None:
+        return first_lines(message)  # of a kernel that is compiled as the file is imported
     text = f"{path}:{_line_in(file, error)}: {type(error).__name__}: {error}"
     for code, line in reversed(user_frames(error)):
         if not code.co_filename.startswith("<"):

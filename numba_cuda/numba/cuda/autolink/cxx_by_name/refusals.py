@@ -62,6 +62,7 @@ _STRUCT = re.compile(r"\bnca_(?:(record|functor)|struct)_[0-9a-f]{12}\b")
 _USED = re.compile(
     rf'.*: function "(?P<name>.*)" was declared deprecated \("{KERNEL_MARK}"\)\n(?P<line>.*)\n(?P<caret> *)\^'
 )
+_NVRTC_ITSELF = re.compile(r"^nvrtc: error: (?P<text>.+)$", re.MULTILINE)  # about its options
 _OF_TEMPLATE = re.compile(r"no instance of constructor \"\w+\" matches")
 _OVERLOADS = re.compile("no instance of|more than one instance of")
 _LAUNCHED = re.compile(r"[\w:]+\s*(?:<[^<>]*>\s*)?<<<")
@@ -107,7 +108,9 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
             error.log,
         )
     if not errors:
-        return CxxError(f"{label} does not compile\n{_shortened(error.log)}", error.log)
+        said = _NVRTC_ITSELF.search(error.log)
+        why = f": {said['text']}\n  what to do: correct the options" if said else ""
+        return CxxError(f"{label} does not compile{why}\n{_shortened(error.log)}", error.log)
     first, block = errors[0]
     # An error of the source itself is no call's, as one in a template that another call instantiates is.
     if not of_call or (block is not of_call[0][1] and "(" not in first["place"] and _BY_CALL not in "".join(block)):

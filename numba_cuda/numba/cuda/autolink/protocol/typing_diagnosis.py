@@ -179,7 +179,7 @@ def _misused_constant(name: str, value: Any, loc: ir.Loc, text: str) -> Iterator
     elif f"'{name}'" not in text:
         return
     elif inspect.isclass(value):
-        if hasattr(value, HOOK) and find_callee(value) is None:
+        if any(hasattr(value, name) for name in (HOOK, "__numba_cuda_call__")) and find_callee(value) is None:
             yield _Misuse(
                 loc,
                 f"kernels cannot make objects: {value.__qualname__} is called in one",

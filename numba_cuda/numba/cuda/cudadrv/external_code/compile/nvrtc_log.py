@@ -27,6 +27,8 @@ _UNDEFINED_MACRO = re.compile(
 _HOST_HEADER = re.compile(r"features\.h$|(?:bits|gnu|sys|asm|linux)/")
 _ENDED = "NVRTC ended "  # in the middle of a compile
 _BUILT_IN = "__nv_nvrtc_builtin_header.h"
+_HEADERS_OF_TYPES = {"__half": "cuda_fp16.h", "__nv_bfloat16": "cuda_bf16.h", "__nv_fp8_": "cuda_fp8.h"}
+_TYPE_OF_HEADER = re.compile(rf'identifier "({"|".join(_HEADERS_OF_TYPES)})\w*" is undefined')
 _VIEW_WITHOUT_HEADER = re.compile(r"\bcuda::std::(span|mdspan)\b")
 # What NVRTC has without a header, by the name of C's header.
 _NEED_NO_HEADER = {
@@ -125,6 +127,8 @@ def remedy(log: str, include_paths: Sequence[str] = (), macros: Sequence[str] = 
         return instead
     if (view := _VIEW_WITHOUT_HEADER.search(errors)) and "must be a class or namespace name" in errors:
         return f"include <cuda/std/{view[1]}>"
+    if unknown := _TYPE_OF_HEADER.search(errors):
+        return f"include <{_HEADERS_OF_TYPES[unknown[1]]}>"
     if "--device-int128" in errors:
         return "allow it: options={'device_int128': True}"
     if "explicitly marked as a __host__ function" in errors:

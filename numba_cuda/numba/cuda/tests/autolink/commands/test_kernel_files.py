@@ -145,7 +145,9 @@ FAILING = {
     "import sys\nsys.exit(3)\n": "FILE:2: the file exits when it is imported: SystemExit(3)\n  what to do: ",
     "import missing_module_of_theirs\n": "FILE:1: ModuleNotFoundError: No module named 'missing_module_of_theirs'\n",
     "import beside_it\nbeside_it.f()\n": "FILE:2: ValueError: in there\n  raised at: FOLDER/beside_it.py:2 in f\n",
-    "from numba import cuda\n\n@cuda.jit('void(int32)')\ndef k(x):\n    y = of_no_such_name\n": "FILE:3: TypingError: ",
+    "from numba import cuda\n\n@cuda.jit('void(int32)')\ndef k(x):\n    y = of_no_such_name\n": (
+        "NameError: name 'of_no_such_name' is not defined\n  at: FILE:5\n"
+    ),
 }
 
 
@@ -160,6 +162,13 @@ def test_what_is_wrong_with_a_file_is_told_with_its_line(tmp_path, monkeypatch, 
     assert capsys.readouterr().err.startswith(f"numba-cuda-autolink: {expected}")
     for name in ("failing", "beside_it"):
         sys.modules.pop(name, None)
+
+
+def test_a_file_sees_no_arguments_of_the_command(file, capsys):
+    file.write_text(f"import sys\nassert sys.argv == [{str(file)!r}]\n{KERNELS}")
+    before = [*sys.argv]
+    assert main(["explain", str(file)]) == 0
+    assert sys.argv == before
 
 
 def test_a_file_of_a_package_imports_from_its_package(tmp_path, monkeypatch, capsys):

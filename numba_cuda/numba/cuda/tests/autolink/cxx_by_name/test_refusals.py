@@ -139,6 +139,18 @@ def test_arguments_of_a_class_template_that_cannot_be_deduced_are_asked_for():
     assert 'what to do: name the arguments of the class template: lib["Box<...>"]' in message(boxes, "Box", ("int32",))
 
 
+def test_types_of_cuda_name_their_headers():
+    half = autolink.cxx("__device__ __half f(__half x) { return x; }")
+    assert "what to do: include <cuda_fp16.h>" in message(half, "f", ("float32",))
+
+
+def test_what_nvrtc_says_about_options_is_the_diagnosis():
+    library = autolink.cxx("__device__ float f(float x) { return x; }", options={"std": "c++99"})
+    text = message(library, "f", ("float32",))
+    assert "f(float32) does not compile: invalid value for --std(-std)\n" in text
+    assert "what to do: correct the options" in text
+
+
 def test_lines_in_the_python_file_with_and_without_line_information():
     class_ = autolink.cxx("class S { S(int) {} public: float v; };")
 

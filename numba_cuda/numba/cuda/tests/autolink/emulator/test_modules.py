@@ -44,7 +44,7 @@ class TestTexts:
         assert x[0] == 41
 
     def test_a_function_that_no_text_defines(self):
-        with pytest.raises(UnsupportedInstruction, match="the function twice is not defined"):
+        with pytest.raises(UnsupportedInstruction, match="nothing that is linked defines the function twice"):
             Module([self.caller])
 
     def test_what_is_not_visible_belongs_to_its_text(self):
