@@ -29,7 +29,7 @@ from .code_library import LinkingCodeLibrary
 
 _seams = Seams("numba-cuda")
 _in_place_of = _seams.in_place_of
-_with_lines = ContextVar("_with_lines", default=False)
+_with_lines = ContextVar("_with_lines", default=True)
 _before: dict[str, Any] = {}  # what numba-cuda knew of a driver
 # What arrays, streams, events and modules call when they are destroyed, which may be later.
 _DESTROY = ("cuMemFree", "cuMemFreeHost", "cuMemHostUnregister", "cuStreamDestroy", "cuEventDestroy", "cuLibraryUnload")
@@ -69,21 +69,25 @@ def _runtime_linker(original: Any, *args: Any, **options: Any) -> Any:
 def _compile_kernel(original: Any, dispatcher: Any, signature: Any) -> Any:
     """Compile what is launched with the lines of its source, which errors show; without, if NVVM or nvJitLink refuse
     it with them, as they do some kernels of numba-cuda, and all with NRT."""
-    token = _with_lines.set(current_state().cc is None and not getattr(config, "CUDA_ENABLE_NRT", False))
     try:
         return original(dispatcher, signature)
     except (nvvmError, nvJitLinkError, LinkError):
-        if not _with_lines.get():
+        if not _compiles_with_lines():
             raise
-        _with_lines.set(False)
+    token = _with_lines.set(False)
+    try:
         return original(dispatcher, signature)
     finally:
         _with_lines.reset(token)
 
 
+def _compiles_with_lines() -> bool:
+    return _with_lines.get() and current_state().cc is None and not getattr(config, "CUDA_ENABLE_NRT", False)
+
+
 @_in_place_of("numba.cuda.dispatcher:compile_cuda")
 def _compile(original: Any, *args: Any, **options: Any) -> Any:
-    if not _with_lines.get() or options["debug"]:
+    if not _compiles_with_lines() or options["debug"]:
         return original(*args, **options)
     with warnings.catch_warnings():  # nobody asked for the lines of what has no source
         warnings.simplefilter("ignore", NumbaDebugInfoWarning)

@@ -70,14 +70,11 @@ class SearchRoots:
 
     @property
     def layout(self) -> tuple[str, ...]:
-        """How the include paths lie within each other: names have the same meaning where it is the same."""
+        """How the directories lie within each other: names have the same meaning where it is the same."""
+        folders = [(n, os.path.join(folder, "")) for n, folder in enumerate((self.own, *self.search)) if folder]
         return tuple(
-            root
-            if root in self.packages
-            else " ".join(
-                f"{number}/{root.removeprefix(os.path.join(other, ''))}"
-                for number, other in enumerate(self.search, 1)
-                if root.startswith(os.path.join(other, ""))
-            )
-            for root in self.search
+            folder
+            if folder[:-1] in self.packages
+            else " ".join(f"{n}/{folder.removeprefix(other)}" for n, other in folders if folder.startswith(other))
+            for _, folder in folders
         )

@@ -272,6 +272,16 @@ def test_with_line_information_the_working_directory_counts(tree, monkeypatch):
     assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
 
 
+def test_a_header_of_the_working_directory_that_is_an_include_path_too(tree, monkeypatch):
+    """It is found first in another working directory, whichever of the two it was taken from."""
+    tree.code = '#include "one.h"\nextern "C" __device__ int f() { return ONE; }'
+    tree.write("empty/one.h", "#define ONE 2\n")
+    for folder, origins in ("first", ["built", "disk"]), ("empty", ["built", "disk"]), ("first", ["disk"]):
+        tree.compiled_in = tree.folder / folder
+        monkeypatch.chdir(tree.compiled_in)
+        assert [tree.compiled().origin for _ in origins] == origins
+
+
 def test_an_edited_source_file_misses_and_a_touched_one_hits(tree):
     file = tree.write("lib/f.cu", tree.code.replace("MACRO", "0"))
     for name in ("one.h", "deep/two.h", "deep/three.h"):

@@ -52,6 +52,12 @@ def test_the_layout_is_the_same_where_directories_lie_in_each_other_in_the_same_
         assert SearchRoots("/work", search, ("/package",)).layout != layout
 
 
+@pytest.mark.parametrize("own", ["/include", "/include/deep", "/"])
+def test_the_layout_tells_where_files_of_the_source_are_also_of_an_include_path(own):
+    layouts = [SearchRoots(each, ("/include",), ()).layout for each in (own, "/work", None)]
+    assert len(set(layouts)) == 3
+
+
 @pytest.fixture
 def moved(tmp_path):
     """Two equal trees, and what a compile in the first one looked up."""
