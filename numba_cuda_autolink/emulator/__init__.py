@@ -10,12 +10,13 @@ its callees; with stacks, recursion and calls need nothing special, and a switch
 """
 
 from .checks import Checks
-from .errors import EmulationError, LaunchSizeError, PTXSyntaxError, UnsupportedInstruction
+from .errors import EmulationError, FaultError, LaunchSizeError, PTXSyntaxError, UnsupportedInstruction
 from .module import Kernel, KernelAttributes, Module, Variable
 
 __all__ = [
     "Checks",
     "EmulationError",
+    "FaultError",
     "Kernel",
     "KernelAttributes",
     "LaunchSizeError",

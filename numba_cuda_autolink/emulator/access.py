@@ -220,7 +220,7 @@ def check_any_access(thread: u64, address: u64, nbytes: u32, writes: bool, atomi
         check_shared_access(thread, offset, nbytes, writes, atomic, copies, site)
         return
     shadow = find_shadow(thread, address, nbytes)
-    if shadow != 0 and not copies:
+    if shadow != 0 and (writes or not copies):
         for k in range(u64(nbytes)):
             if writes:
                 store_u8(shadow, k, u8(1))

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from ..short_tracebacks import place_of_user
 from . import memory
-from .errors import EmulationError, SharedMemoryError
+from .errors import EmulationError, FaultError, SharedMemoryError
 from .linked_texts import LinkedTexts
 from .parser import Function, Instruction
 from .program import Program
@@ -21,6 +21,7 @@ from .state import FIRST_SHARED_ADDRESS, Block, Error, Frame, Launch, Thread
 
 _ACCESSES = {"ld": "read", "ldu": "read", "st": "write", "atom": "atomic access", "red": "atomic access"}
 _OF_ACCESSES = (Error.OUT_OF_BOUNDS, Error.MISALIGNED, Error.UNINITIALISED, Error.RACE)
+_FAULTS = (Error.OUT_OF_BOUNDS, Error.MISALIGNED, Error.RACE, Error.TRAP, Error.BAD_CALL)
 _ATOMIC, _SEVERAL = 0x8000, 0xFFFF
 _FAR = 1 << 20
 Size: TypeAlias = "tuple[int, int, int]"
@@ -104,7 +105,8 @@ def describe_failure(record: int, program: Program, grid: Size, block: Size, arg
     else:
         message = with_lines(message, ("{}:{}".format(*place_of_user()),), "launched at") + _NO_LINES
     lines += called
-    return EmulationError(
+    raised = FaultError if failure.code in _FAULTS else EmulationError
+    return raised(
         message,
         kernel=kernel,
         block=block_index,

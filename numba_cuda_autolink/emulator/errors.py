@@ -27,6 +27,10 @@ class EmulationError(UserError, RuntimeError):
         self.kernel, self.block, self.thread, self.address, self.lines = kernel, block, thread, address, lines
 
 
+class FaultError(EmulationError):
+    """A thread did what no launch allows: an access out of bounds or misaligned, a race, a trap, a call of no code."""
+
+
 class LaunchSizeError(EmulationError):
     """A launch with a block, a grid or parameters of a size that the kernel does not have."""
 

@@ -92,7 +92,9 @@ def store(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     if m.get("ordered") == "release":
         f.emit("fence release")
         f.note_fence()
-    pointer = checked_pointer(f, i.operands[0], plain_space(m), nbytes, writes=True, atomic=ordered)
+    # One that is ordered does not race, and reads nothing either.
+    where = plain_space(m)
+    pointer = checked_pointer(f, i.operands[0], where, nbytes, writes=True, atomic=ordered, copies=ordered)
     if f.program.checks.initialised and plain_space(m) != "param":
         _store_unwritten(f, pointer, sources, type)
     mode = "volatile " if ordered else ""

@@ -51,6 +51,7 @@ def check_linkable(
     cc: ComputeCapabilityLike = (9, 0),
     lto: bool | None = None,
     others: Iterable[Any] = (),
+    length: int = 64,
 ) -> Linkable:
     """Check that *obj* does what an object with linkable code should when a kernel calls it with *argtypes*.
 
@@ -62,19 +63,22 @@ def check_linkable(
       in CUDA C++, their number and sizes in PTX and LTO-IR (where an ``int`` looks like a ``float``);
     - returns the same code when it is asked again;
     - has a ``__numba_cuda_link_key__``, if any, that is the same each time, and differs wherever the code does;
-    - computes in the emulator, for random numbers, records and arrays of them, what its Python equivalent computes, if
-      it has one: results and arrays are equal, floating values to half of their digits. Floats are between 0 and 1,
-      integers between 1 and 7, and axes of arrays have 64 elements.
+    - runs in the emulator, for several samples of random numbers, records and arrays of them, without accesses out of
+      bounds, races and traps, and computes what its Python equivalent computes, if it has one, in a kernel that calls
+      it twice: results, arrays and records are equal, floating values to half of their digits. Floats are between 0 and
+      1, integers between 1 and 7.
 
     Of an object whose ``__numba_cuda_call__`` returns a Python function, and that has no code of its own, it checks
     that kernels that call it link, and the last of these.
+
+    A run that fails otherwise, or whose Python equivalent raises for these arguments, is a warning.
 
     In a test::
 
         from numba.cuda.autolink.testing import check_linkable
 
         def test_fft_is_linkable():
-            check_linkable(FFT(size=128), "complex64[::1]", "complex64[::1]", others=[FFT(size=256)])
+            check_linkable(FFT(size=128), "complex64[::1]", "complex64[::1]", others=[FFT(size=256)], length=4096)
 
     Raises `NotLinkableError`, an `AssertionError` that lists each failed check: got, expected, and what to do. Raises
     `TypeError` or `ValueError` if *argtypes* are not types, or this toolkit does not know *cc*; `RuntimeError` in the
@@ -94,12 +98,14 @@ def check_linkable(
     others:
         Objects whose symbols and link keys must differ from this one's where their code differs: objects that are
         called with the same *argtypes*, or tuples of an object and its own argument types.
+    length:
+        The number of elements of each axis of arrays, when the code runs.
     """
     _refuse_simulator("check_linkable")
     from .conformance.checks import run_checks
 
     with short_traceback():
-        return run_checks(obj, argtypes, cc, (True, False) if lto is None else (lto,), tuple(others))
+        return run_checks(obj, argtypes, cc, (True, False) if lto is None else (lto,), tuple(others), length)
 
 
 def ask(

@@ -21,12 +21,13 @@ def run_checks(
     cc: ComputeCapabilityLike,
     lto: Sequence[bool],
     others: Sequence[Any],
+    length: int,
 ) -> Linkable:
     """Run the checks of `testing.check_linkable`. A check that builds on one that failed is left out."""
     targets = tuple(Target(compute_capability(cc), lto=each) for each in lto)
     if (python := find_python_subject(obj, argtypes, targets)) is not None:
         _check_links(python)
-        check_run(python.findings, obj, python.args, targets[0])
+        check_run(python.findings, obj, python.args, targets[0], length)
         python.findings.raise_failed()
         code = dict.fromkeys(LinkedCode.of(planned.input) for planned in python.built.inputs)
         types = tuple(arg.type for arg in python.args if arg.type is not None)
@@ -40,7 +41,7 @@ def run_checks(
         check_link_key(subject, compared)
     _check_links(subject)
     if not subject.findings.wrong:
-        check_run(subject.findings, obj, subject.args, targets[0])
+        check_run(subject.findings, obj, subject.args, targets[0], length)
     subject.findings.raise_failed()
     code = dict.fromkeys(LinkedCode.of(item) for inputs in subject.answers.values() for item in inputs)
     checks = tuple(subject.findings.checks)

@@ -14,11 +14,12 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInputError
 from ..protocol.ask import link_key
 from ..protocol.callee import KEY_HOOK
 from ..protocol.errors import HookError
-from ..protocol.value_digest import value_digest
+from ..protocol.value_digest import UnknownValueError, value_digest
 from .records import FailedError, LinkedCode, SkippedError
 from .subject import Subject, ask_again
 
 _KEY_OF_VALUES = "make the key of values: no hash() of a string, no id(), no address in a repr, no counter, no time"
+_OBJECTS = 64
 
 
 def check_repetition(subject: Subject) -> bool:
@@ -57,17 +58,20 @@ def check_link_key(subject: Subject, others: Sequence[Subject]) -> None:
         if subject.site.callee.link_key is None:
             raise SkippedError("it has none")
         try:
-            key, again = _key(subject), _key(subject)
+            key = _key(subject)
+            living = [object() for _ in range(_OBJECTS)]  # so that what the key makes anew has another id()
+            again = _key(subject)
+            del living
         except HookError as error:
             raise FailedError(str(error), "a key", "let it return a value, or None for no key") from error
         if key is None:
             raise SkippedError("it is None")
-        if value_digest(key) != value_digest(again):
+        if _digest(key) != _digest(again):
             got = f"first {safe_repr(key)}, then {safe_repr(again)}"
             raise FailedError(got, "the same key each time", _KEY_OF_VALUES)
         for other in others:
             must_differ = _question(subject) == _question(other) and not _same_code(subject, other)
-            if must_differ and value_digest(_key(other)) == value_digest(key):
+            if must_differ and _digest(_key(other)) == _digest(key):
                 got = f"{safe_repr(key)}, also the key of {other.findings.call} with different code"
                 todo = "put into the key what the code depends on: attributes of the object, versions of the generator"
                 raise FailedError(got, "different keys for different code", todo)
@@ -75,6 +79,14 @@ def check_link_key(subject: Subject, others: Sequence[Subject]) -> None:
 
 def _key(subject: Subject) -> Any:
     return link_key(subject.site.callee, subject.site.argtypes, subject.targets[0])
+
+
+def _digest(key: Any) -> bytes:
+    try:
+        return value_digest(key)
+    except UnknownValueError as error:
+        got = f"{safe_repr(key)}, with which no answer can be stored: {error}"
+        raise FailedError(got, "numbers, strings, bytes and tuples of them", _KEY_OF_VALUES) from error
 
 
 def _question(subject: Subject) -> Any:

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+import dataclasses
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,37 +16,63 @@ from numba.cuda import types
 from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba.cuda.np.numpy_support import as_dtype
 
+from numba_cuda_autolink.emulator import EmulationError, FaultError
 from numba_cuda_autolink.errors import FinishedKernelError
 
 from ..compilation.context import compute_capability, without_device
-from .records import FailedError, Findings, SkippedError
+from .records import FailedError, FailedRunError, Findings, SkippedError
 from .subject import Argument, Probe, make_probe
 
 _THREADS = 32
-_LENGTH = 64  # of each axis of an array: small integers are indices in it
+_CALLS = 2
 _INTEGERS, _FLOATS = (1, 8), (0.05, 0.95)
 _MOST_BACK_EDGES = 1 << 22
 _SEED = 20260101
 
 
-def check_run(findings: Findings, obj: Any, args: Sequence[Argument], target: Target) -> None:
-    """Check that a call of *obj* computes in the emulator what its Python equivalent, ``__call__``, computes.
+def check_run(findings: Findings, obj: Any, args: Sequence[Argument], target: Target, length: int) -> None:
+    """Check that calls of *obj* compute in the emulator what its Python equivalent, ``__call__``, computes.
 
-    Random scalars differ in each thread; with arrays there is one thread. What fails with random arguments, as an index
-    may, is not an error of the object.
+    A kernel makes two calls, and is launched with several samples of arguments: what depends on earlier calls shows.
+    Axes of arrays have *length* elements. Scalars differ in each thread; with arrays there is one thread.
     """
     name = "computes in the emulator what its __call__ does, for random arguments"
     with findings.check(name):
-        given = _random_arguments(args)
         returns = _result_type(obj, args, target)
         threads = 1 if any(isinstance(arg.type, types.Array) for arg in args) else _THREADS
-        on_device, in_python = copy.deepcopy(given), copy.deepcopy(given)
-        results = _emulate(obj, args, target, returns, threads, on_device)
-        expected = _call_python(obj, args, in_python, threads)
-        _compare(_Run("the result", given, args), results, expected)
-        for k, arg in enumerate(args):
-            if isinstance(arg.type, types.Array):
-                _compare(_Run(f"argument {k + 1} after the call", given, args), on_device[k], in_python[k])
+        launch = _emulated(obj, args, target, returns)
+        for given in _samples(args, threads, length):
+            _check_sample(obj, args, given, threads, launch)
+
+
+def _check_sample(
+    obj: Any, args: Sequence[Argument], given: Sequence[Any], threads: int, launch: Callable[..., Any]
+) -> None:
+    on_device, in_python = copy.deepcopy(given), copy.deepcopy(given)
+    expected: list[list[Any]] = []
+    raised: SkippedError | None = None
+    try:
+        expected = [_call_python(obj, args, in_python, threads) for _ in range(_CALLS)]
+    except SkippedError as error:
+        raised = error
+    try:
+        results = launch(threads, on_device)
+    except FaultError as error:
+        if isinstance(raised, FailedRunError):
+            raise FailedRunError(f"with random arguments: {_first_line(error)}; {raised}") from error
+        todo = "let the code do so for no arguments; for code that needs longer arrays, pass length= to check_linkable"
+        raise FailedError(f"{error}\n{_Run('with', given, args).describe(0)}", "a run without faults", todo) from error
+    except EmulationError as error:
+        raise FailedRunError(f"with random arguments: {_first_line(error)}") from error
+    if raised is not None:
+        raise raised
+    run = _Run("the result", given, args)
+    for number, returned in enumerate(results if results is not None else ()):
+        _compare(run, returned, expected[number], ", called again," * number)
+    for k, arg in enumerate(args):
+        if isinstance(arg.type, (types.Array, types.Record)):
+            changed = dataclasses.replace(run, what=f"argument {k + 1} after the call")
+            _compare(changed, on_device[k], in_python[k])
 
 
 @dataclass(frozen=True)
@@ -63,20 +91,23 @@ class _Run:
         return ", ".join(shown)
 
 
-def _random_arguments(args: Sequence[Argument]) -> list[Any]:
-    """Return an array for each argument with a type: of a scalar, the values of all threads."""
+def _samples(args: Sequence[Argument], threads: int, length: int) -> Iterator[list[Any]]:
+    """Yield the arguments of several launches: an array for each argument with a type; of a scalar, the values of all
+    threads. In the first one all are random, and then all integers are equal: to 1, to 2, and so on."""
     random = np.random.default_rng(_SEED)
-    values: list[Any] = []
-    for arg in args:
-        if arg.type is None:
-            values.append(None)
-            continue
-        is_array = isinstance(arg.type, types.Array)
-        dtype = _dtype_of(arg.type.dtype if is_array else arg.type)
-        shape = (_LENGTH,) * arg.type.ndim if is_array else (_THREADS,)
-        array = _random_array(random, dtype, shape)
-        values.append(np.asfortranarray(array) if is_array and arg.type.layout == "F" else array)
-    return values
+    for equal in (None, *range(*_INTEGERS)):
+        values: list[Any] = []
+        for arg in args:
+            if arg.type is None:
+                values.append(None)
+                continue
+            is_array = isinstance(arg.type, types.Array)
+            dtype = _dtype_of(arg.type.dtype if is_array else arg.type)
+            array = _random_array(random, dtype, (length,) * arg.type.ndim if is_array else (threads,))
+            if equal is not None and dtype.kind in "iu" and not is_array:
+                array[:] = equal
+            values.append(np.asfortranarray(array) if is_array and arg.type.layout == "F" else array)
+        yield values
 
 
 def _dtype_of(type: types.Type) -> np.dtype:
@@ -107,40 +138,52 @@ def _result_type(obj: Any, args: Sequence[Argument], target: Target) -> types.Ty
     return returns
 
 
-def _emulate(
-    obj: Any, args: Sequence[Argument], target: Target, returns: types.Type, threads: int, given: Sequence[Any]
-) -> np.ndarray | None:
-    """Run the call in *threads* threads; return the results, or ``None`` if there are none."""
-    has_result = not isinstance(returns, types.NoneType)
-    results = np.zeros(threads, _dtype_of(returns)) if has_result else None
-    probe = _kernel(obj, args, returns)
-    values = [value for value in given if value is not None]
+def _emulated(
+    obj: Any, args: Sequence[Argument], target: Target, returns: types.Type
+) -> Callable[[int, Sequence[Any]], np.ndarray | None]:
+    """Return what runs the calls in some threads, with these arguments, and returns the results of each call, or
+    ``None`` if there are none. Raise `SkippedError` if the emulator cannot run them."""
+    dtype = None if isinstance(returns, types.NoneType) else _dtype_of(returns)
     try:
-        linked = probe.build(target, lto=target.lto, output="ptx")
-        kernel = linked.emulate.with_limit(_MOST_BACK_EDGES)
-        kernel[1, threads](*values, *([results] if has_result else []))
-    except FinishedKernelError as error:
+        linked = _kernel(obj, args, returns).build(target, lto=target.lto, output="ptx")
+        kernel = linked.emulate.with_checks().with_limit(_MOST_BACK_EDGES)
+    except (FinishedKernelError, RuntimeError, ImportError) as error:
         raise SkippedError(_first_line(error)) from error
-    except (RuntimeError, ImportError) as error:
-        raise SkippedError(f"with random arguments: {_first_line(error)}") from error
-    return results
+
+    def launch(threads: int, given: Sequence[Any]) -> np.ndarray | None:
+        results = None if dtype is None else np.zeros((_CALLS, threads), dtype)
+        values = [value for value in (*given, results) if value is not None]
+        try:
+            kernel[1, threads](*values)
+        except EmulationError as error:
+            if error.thread is not None:  # of a kernel that runs
+                raise
+            raise SkippedError(_first_line(error)) from error
+        except (FinishedKernelError, RuntimeError, ImportError) as error:
+            raise SkippedError(_first_line(error)) from error
+        return results
+
+    return launch
 
 
 def _kernel(obj: Any, args: Sequence[Argument], returns: types.Type) -> Probe:
     """Return a kernel whose scalar parameters are arrays with an element for each thread, and whose last one takes the
-    results."""
+    results of each call."""
     from numba import cuda
 
     scalars = {k for k, arg in enumerate(args) if arg.type is not None and not isinstance(arg.type, types.Array)}
     arrays = [Argument(types.Array(arg.type, 1, "C")) if k in scalars else arg for k, arg in enumerate(args)]
     passed = {k: "[cuda.threadIdx.x]" for k in scalars}
-    if isinstance(returns, types.NoneType):
-        return make_probe(obj, arrays, "    obj({arguments})\n", passed, cuda=cuda)
-    body = "    results[cuda.threadIdx.x] = obj({arguments})\n"
-    return make_probe(obj, arrays, body, passed, {"results": types.Array(returns, 1, "C")}, cuda=cuda)
+    has_result = not isinstance(returns, types.NoneType)
+    keep = "results[{call}, cuda.threadIdx.x] = " if has_result else ""
+    calls = (f"    {keep.format(call=call)}obj({{arguments}})\n" for call in range(_CALLS))
+    parameters = {"results": types.Array(returns, 2, "C")} if has_result else {}
+    return make_probe(obj, arrays, "    cuda.syncthreads()\n".join(calls), passed, parameters, cuda=cuda)
 
 
 def _call_python(obj: Any, args: Sequence[Argument], given: Sequence[Any], threads: int) -> list[Any]:
+    if not callable(obj):
+        raise SkippedError("it runs, and has no Python equivalent to compare with")
     results = []
     for thread in range(threads):
         call = [
@@ -152,24 +195,36 @@ def _call_python(obj: Any, args: Sequence[Argument], given: Sequence[Any], threa
                 results.append(obj(*call))
         except NotImplementedError as error:
             raise SkippedError("it runs, and has no Python equivalent to compare with") from error
+        except (NameError, AttributeError, TypeError) as error:
+            if _is_for_simulator(error):
+                raise SkippedError("it runs, and its Python equivalent, for the simulator, uses numba.cuda") from error
+            got = f"its __call__ raises {type(error).__name__}: {_first_line(error)}"
+            raise FailedError(got, "a result", "mend it, or leave __call__ out") from error
         except Exception as error:
-            raise SkippedError(f"it runs, and in Python raises {type(error).__name__}: {_first_line(error)}") from error
+            why = f"it runs, and in Python raises {type(error).__name__}: {_first_line(error)}"
+            raise FailedRunError(why) from error
     return results
 
 
-def _compare(run: _Run, got: np.ndarray | None, expected: Any) -> None:
+def _is_for_simulator(error: BaseException) -> bool:
+    """Return whether a function that raised *error* uses ``numba.cuda``, whose names in Python mean nothing."""
+    from numba import cuda
+
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__) if frame.f_globals["__name__"] != __name__]
+    return any(frame.f_globals.get(name) is cuda for frame in frames for name in frame.f_code.co_names)
+
+
+def _compare(run: _Run, got: np.ndarray, expected: Any, again: str = "") -> None:
     """Raise `FailedError` where *got* and *expected* differ by more than rounding."""
-    if got is None:
-        return
     for index, one in np.ndenumerate(got):
         other = expected[index] if isinstance(expected, np.ndarray) else expected[index[0]]
         if not _is_close(one, other):
-            call = f"({run.describe(index[0] if got.shape == (_THREADS,) else 0)})"
-            where = f"{run.what} {list(index)}" if run.what != "the result" else run.what
+            of_threads = not isinstance(expected, np.ndarray)
+            where = run.what if of_threads else f"{run.what} {list(index)}"
             raise FailedError(
-                f"{where} of {call} is {one!r} in the emulator",
+                f"{where} of ({run.describe(index[0] if of_threads else 0)}){again} is {one!r} in the emulator",
                 f"{other!r}, as its __call__ returns",
-                "let the linked code and __call__ compute the same",
+                "let the linked code and __call__ compute the same, at each call",
             )
 
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.diagnostics.messages import bounded
 
+from numba_cuda_autolink.short_tracebacks import warn_user
+
 if TYPE_CHECKING:
     from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 
@@ -103,6 +105,10 @@ class SkippedError(Exception):
     """A check cannot be made; the message is the reason."""
 
 
+class FailedRunError(SkippedError):
+    """A check cannot be made since what it runs failed: so the user is warned."""
+
+
 @dataclass
 class Findings:
     """The checks of a *call*: those that passed or were skipped, and those that failed, in order."""
@@ -119,6 +125,8 @@ class Findings:
         except FailedError as error:
             self.wrong.append(FailedCheck(name, *error.args))
         except SkippedError as error:
+            if isinstance(error, FailedRunError):
+                warn_user(f"{self.call} is not checked to the end: {name}\n  not checked: {error}")
             self.checks.append(Check(name, str(error)))
         else:
             self.checks.append(Check(name))

@@ -90,6 +90,12 @@ def make_parameter(numba_type: Any, way: str | None, records: Records, is_read_o
         return _make_functor(callee)
     if isinstance(numba_type, types.StringLiteral):
         return _make_text(numba_type.literal_value)
+    if isinstance(numba_type, types.Function):
+        name = getattr(numba_type.typing_key, "__name__", "f")
+        raise CABIError(
+            f"{name}, which Numba knows, is not a function of C++\n"
+            f"  what to do: pass a lambda that calls it, such as lambda a, b: {name}(a, b)"
+        )
     numba_type = types.unliteral(numba_type)
     if way == STATE:
         return Parameter("nca::nca_state", "const void*", "nca::nca_state{{p}}", is_state=True, declarations=(_STATE,))

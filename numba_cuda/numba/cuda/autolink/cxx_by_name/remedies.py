@@ -23,6 +23,7 @@ _NOT_A_NUMBER = re.compile(
 _BY_VALUE = re.compile(r"nca::nca_place<(?P<type>[^\"]*)>\"")
 _TUPLE = re.compile(r'(?:from|class) "(?:const )?cuda::std::tuple<.*>" (?:to "(?P<type>[^"]*)"|has no member)')
 _VALUE_OF_STRUCT = re.compile(r'of type "(?P<type>[\w:]+) &" .* with a value of type "const record"')
+_VALUE_OF_ENUMERATION = re.compile(r'of type "(?P<type>[\w:]+) &" .* with a value of type "const nca::nca_enumerator<')
 _POINTED = re.compile(
     r'of type "(?P<type>[\w ]*(?P<kind>\(&\)|\(\*\)(?=\[)|\* ?(?:const ?)?\*)[^"]*)"'
     r'[^"]*(?:with a value of type "[^"]*\*")?$'
@@ -86,6 +87,8 @@ def explain_error(text: str) -> tuple[str, str]:
         return diagnosis, "let a lambda, lib.expr(...), make it of its members"
     if found := _VALUE_OF_STRUCT.search(text):
         return text, f"pass an element of an array of lib.record({found['type']!r}), to which C++ can write"
+    if found := _VALUE_OF_ENUMERATION.search(text):
+        return f"C++ writes to an enumerator as {found['type']}&", "let C++ return the enumerator, or take a value"
     if text.startswith("an rvalue reference cannot be bound to an lvalue"):
         return text, "let C++ take a value or a const reference: the arguments are variables"
     if found := _POINTED.search(text):

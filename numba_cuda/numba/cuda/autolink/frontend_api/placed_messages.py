@@ -77,7 +77,7 @@ def placed(text: str, function: str = "") -> str:
     if found is None:
         return message.rstrip()
     filename, line = found["file"] or found["path"], int(found["line"])
-    filename = filename if filename.startswith("<") else os.path.abspath(filename)
+    filename = _normal(filename)
     if not function and (defined := _FUNCTION.match(text, found.end())):
         function = defined[1]
     at = f"{shown_file(filename)}:{line}"
@@ -85,12 +85,18 @@ def placed(text: str, function: str = "") -> str:
     message = re.sub(rf"\n  in the function: {re.escape(at)} in <lambda>\n.*\n *\^+", "", message)
     if _IS_PLACED.match(message):
         return message.rstrip() if f" {place}\n" in message else f"{message.rstrip()}\n  called from: {place}"
-    calls = {f"{shown_file(call['path'])}:{call['line']}": call["function"] for call in _CALL.finditer(text, length)}
+    called_at = ((_normal(call["path"]), call["line"], call["function"]) for call in _CALL.finditer(text, length))
+    calls = {f"{shown_file(path)}:{line}": caller for path, line, caller in called_at}
     called = [
         f"  called from: {call}" + (f" in {caller}" if caller else "") for call, caller in calls.items() if call != at
     ]
     first, *others = message.rstrip().split("\n")
     return with_place("\n".join([first, *called, *others]), f"at: {place}", filename, line)
+
+
+def _normal(filename: str) -> str:
+    """Return the path of a file as every place has it, or the name of what is no file."""
+    return filename if filename.startswith("<") else os.path.abspath(filename)
 
 
 def placed_error(error: Exception) -> str | None:

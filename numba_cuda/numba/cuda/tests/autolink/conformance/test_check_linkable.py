@@ -14,7 +14,7 @@ import textwrap
 import numpy as np
 import pytest
 from autolink_support import Linked, compiled
-from numba import cuda
+from numba import cuda, from_dtype
 from numba.cuda import autolink, types
 from numba.cuda.autolink.testing import Check, NotLinkableError, check_linkable
 from repository import EXAMPLES, SUPPORT, module
@@ -245,6 +245,16 @@ class TestRejects:
         assert name == "its __numba_cuda_link_key__ identifies its code"
         assert re.search(r"first \d+, then \d+", message)
 
+    @pytest.mark.parametrize("key", [lambda: id(object()), lambda: repr(object()), lambda: (each for each in ())])
+    def test_keys_that_are_no_values(self, key):
+        class Keyed(Add):
+            def __numba_cuda_link_key__(self, x):
+                return key()
+
+        name, message = what_is_wrong(Keyed())
+        assert name == "its __numba_cuda_link_key__ identifies its code"
+        assert "make the key of values" in message
+
     def test_a_key_that_does_not_change_with_the_code(self):
         class Same(Add):
             def __numba_cuda_link_key__(self, x):
@@ -292,7 +302,7 @@ def example(name):
 class TestExamples:
     def test_fft(self):
         FFT = example("fft").FFT
-        quick(FFT(128), "complex64[::1]", "complex64[::1]", others=[FFT(256)])
+        quick(FFT(128), "complex64[::1]", "complex64[::1]", others=[FFT(256)], length=4096)
 
     @pytest.mark.parametrize(
         "call",
@@ -308,7 +318,7 @@ class TestExamples:
         script = f"""
             import sys; sys.path[:0] = [{os.path.dirname(__file__)!r}, {str(SUPPORT)!r}]
             from test_check_linkable import check_linkable, example
-            check_linkable({call}, lto=True)
+            check_linkable({call}, lto=True, length=1 << 14)
         """
         command = [sys.executable, "-c", textwrap.dedent(script)]
         done = subprocess.run(command, env={**os.environ, **driver_stub}, capture_output=True, text=True)
@@ -392,27 +402,125 @@ class TestRuns:
             r"argument 1 after the call \[\d\] of \(array\(float32, 1d, C\), \d\) is np.float32\(2.0\)", message
         )
 
+    @pytest.mark.parametrize("same", range(1, 8))
+    def test_an_error_for_one_small_integer(self, same):
+        class Sum(Add):
+            def __numba_cuda_call__(self, x, n):
+                return autolink.Extern("sum", returns=x.dtype, args={"x": None, "n": types.int32})
+
+            def __numba_cuda_link__(self, x, n):
+                body = f"float s = 0; for (int i = 0; i < n; ++i) s += x[i]; return n == {same} ? -1 : s;"
+                code = f'extern "C" __device__ float sum(const float* x, int n) {{ {body} }}'
+                return autolink.CUDASource(code)
+
+            def __call__(self, x, n):
+                return x[:n].sum()
+
+        _, message = what_is_wrong(Sum(), "float32[::1]", "int32")
+        assert f"the result of (array(float32, 1d, C), {same}) is np.float32(-1.0) in the emulator" in message
+
+    @pytest.mark.parametrize("of", ["calls", "launches"])
+    def test_state_between_calls(self, of):
+        class Counts(self.Adds):
+            def source(self, x):
+                count = "calls++" if of == "calls" else "(calls++ + 2) / 4"
+                return f"""
+                    static __device__ int calls;
+                    extern "C" __device__ float add_1(float* x) {{ return *x + 1 + {count}; }}
+                """
+
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern("add_1", returns=types.float32)
+
+            def __call__(self, x):
+                return x[0] + 1
+
+        _, message = what_is_wrong(Counts(), "float32[::1]")
+        assert ("called again" in message) == (of == "calls"), message
+
+    def test_a_record_that_it_changes(self):
+        pair = from_dtype(np.dtype([("x", "f4"), ("n", "i4")]))
+
+        class Grow(Add):
+            def __numba_cuda_call__(self, pair):
+                return autolink.Extern("grow", returns=None)
+
+            def __numba_cuda_link__(self, pair):
+                code = 'struct Pair { float x; int n; }; extern "C" __device__ void grow(Pair* p) { p->n += 1; }'
+                return autolink.CUDASource(code)
+
+            def __call__(self, pair):
+                pair["n"] += self.amount
+
+        assert quick(Grow(), pair).checks[-1] == Check(RUNS)
+        assert "argument 1 after the call" in what_is_wrong(Grow(2), pair)[1]
+
     @pytest.mark.parametrize(
-        ("body", "reason"),
+        ("body", "fault"),
         [
-            ("volatile int turns = 0; while (x > 0) ++turns; return x;", "A thread goes back in loops more than"),
-            ("return x / ((volatile float*)0)[0];", "A read of 4 bytes out of bounds"),
+            ("x[1 << 20] = 1; return *x;", "A write of 4 bytes out of bounds"),
+            ("return *x + x[64];", "A read of 4 bytes out of bounds"),
+            ("if (*x > 0) __trap(); return *x;", "The kernel executed a trap"),
+            ("return *(float*)((char*)x + 1);", "A misaligned read of 4 bytes"),
         ],
     )
-    def test_what_fails_for_random_arguments_is_not_compared(self, body, reason):
-        class Fails(self.Adds):
+    def test_faults(self, body, fault):
+        class Fails(Add):
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern("first", returns=types.float32)
+
+            def __numba_cuda_link__(self, x):
+                return autolink.CUDASource(f'extern "C" __device__ float first(float* x) {{ {body} }}')
+
+            def __call__(self, x):
+                return x[0]
+
+        name, message = what_is_wrong(Fails(), "float32[::1]")
+        assert name == RUNS and f"got: {fault}" in message
+
+    def test_a_race(self):
+        class Races(self.Adds):
             def source(self, x):
+                body = "__shared__ float last; last = x; __syncthreads(); return last + 1;"
                 return f'extern "C" __device__ float add_1(float x) {{ {body} }}'
 
-        assert f"with random arguments: {reason}" in quick(Fails()).checks[-1].skipped
+        assert "got: A race: this write of 4 bytes" in what_is_wrong(Races())[1]
 
-    @pytest.mark.parametrize(
-        ("result", "reason"),
-        [("[][0]", "it runs, and in Python raises IndexError: list index out of range")],
-    )
-    def test_python_that_raises(self, result, reason):
+    def test_longer_arrays(self):
+        class Last(Add):
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern("last", returns=types.float32)
+
+            def __numba_cuda_link__(self, x):
+                return autolink.CUDASource('extern "C" __device__ float last(float* x) { return x[127]; }')
+
+        assert "pass length= to check_linkable" in what_is_wrong(Last(), "float32[::1]")[1]
+        quick(Last(), "float32[::1]", length=128)
+
+    def test_a_run_that_fails_otherwise_is_a_warning(self):
+        class Endless(self.Adds):
+            def source(self, x):
+                body = "volatile int turns = 0; while (x > 0) ++turns; return x;"
+                return f'extern "C" __device__ float add_1(float x) {{ {body} }}'
+
+        with pytest.warns(UserWarning, match="is not checked to the end") as warned:
+            found = quick(Endless())
+        assert "with random arguments: A thread goes back in loops more than" in found.checks[-1].skipped
+        assert warned[0].filename == __file__
+
+    @pytest.mark.parametrize("name", ["1 // 0", "[][0]"])
+    def test_python_that_raises_is_a_warning(self, name):
         class Raises(Add):
             def __call__(self, x):
-                return eval(result)
+                return eval(name)
 
-        assert quick(Raises()).checks[-1].skipped == reason
+        with pytest.warns(UserWarning, match="it runs, and in Python raises (ZeroDivision|Index)Error: "):
+            quick(Raises())
+
+    @pytest.mark.parametrize("name", ["nosuchname", "x.nothing", "len(2)"])
+    def test_python_with_a_mistake(self, name):
+        class Mistaken(Add):
+            def __call__(self, x):
+                return eval(name)
+
+        assert re.search("got: its __call__ raises (Name|Attribute|Type)Error: ", what_is_wrong(Mistaken())[1])

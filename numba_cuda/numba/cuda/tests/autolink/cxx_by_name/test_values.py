@@ -304,6 +304,8 @@ class TestRemedies:
         __device__ float sum(const float* x, int n) { return x[0] + n; }
         namespace machine { enum class State : unsigned char { Idle, Run }; }
         __device__ int use(machine::State s) { return int(s); }
+        __device__ void reset(machine::State& s) { s = machine::State::Idle; }
+        template <class F> __device__ int apply(F f) { return f(1, 2); }
         __device__ int taken(int&& x) { return x; }
         __device__ int rows(int** x) { return **x; }
         __device__ float three(const float (&x)[3]) { return x[2]; }
@@ -403,6 +405,18 @@ class TestRemedies:
         x = np.array([1, 2, 3], np.float32)
         build(kernel, "void(float32[::1])").emulate[1, 1](x)
         assert x[0] == 3
+
+    def test_an_enumerator_to_which_cxx_writes(self):
+        idle, reset = self.lib.expr("[] { return machine::State::Idle; }"), self.lib.reset
+        first, last = self.refusal_in_a_kernel(lambda x, y: reset(idle()))
+        assert "C++ writes to an enumerator as machine::State&" in first
+        assert last.endswith("let C++ return the enumerator, or take a value")
+
+    def test_a_builtin_of_python(self):
+        apply = self.lib.apply
+        first, last = self.refusal_in_a_kernel(lambda x, y: apply(max))
+        assert "max, which Numba knows, is not a function of C++" in first
+        assert last.endswith("pass a lambda that calls it, such as lambda a, b: max(a, b)")
 
     def test_a_struct_with_const_members(self):
         fix, fixed = self.lib.fix, self.lib.fixed

@@ -199,6 +199,13 @@ class TestInitialised:
             run(body + f"ld{space}.u32 %r1, [%rd10+12];", 1, words(), checks=self.checks)
         assert "byte 12 of 64 bytes of local memory" in str(raised.value)
 
+    @pytest.mark.parametrize("store", ["volatile", "release.cta"])
+    def test_a_store_that_is_ordered_reads_nothing(self, store):
+        shared = f"mov.u64 %rd10, s; st.{store}.shared.u32 [%rd10], 1; ld.shared.u32 %r1, [%rd10];"
+        run(shared, 1, words(), before=SHARED, checks=self.checks)
+        local = ".local .align 4 .b8 a[64]; mov.u64 %rd10, a; cvta.local.u64 %rd10, %rd10;"
+        run(f"{local} st.{store}.u32 [%rd10], 1; ld.u32 %r1, [%rd10];", 1, words(), checks=self.checks)
+
     copied = """.local .align 8 .b8 a[16]; .local .align 8 .b8 b[16]; mov.u64 %rd10, a; mov.u64 %rd11, b;
         st.local.u32 [%rd10], 7; ld.local.v2.u32 {%r1, %r2}, [%rd10]; st.local.v2.u32 [%rd11], {%r1, %r2};"""
 
