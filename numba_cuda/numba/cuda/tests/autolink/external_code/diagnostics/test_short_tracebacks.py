@@ -5,7 +5,7 @@ import builtins
 import re
 
 import pytest
-from front_ends import front_end  # noqa: F401
+from front_ends import MODULES, front_end_named
 from kernel_cache_support import run_warm
 from numba import cuda
 
@@ -72,10 +72,10 @@ def script(tmp_path_factory):
     return path
 
 
-@pytest.fixture
-def package(front_end):
+@pytest.fixture(params=list(MODULES))
+def package(request):
     """The package of each front end in turn."""
-    return front_end.cuda.__name__.partition(".")[0]
+    return front_end_named(request.param).cuda.__name__.partition(".")[0]
 
 
 @pytest.fixture
