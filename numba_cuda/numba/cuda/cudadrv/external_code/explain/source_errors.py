@@ -48,7 +48,7 @@ class _ExplicitSourceError(LinkError, NVRTCError):
 def _restore_error(message: str, state: dict[str, Any]) -> LinkError:
     error = _ExplicitSourceError("")
     error.args = (message,)
-    vars(error).update(state)
+    error.__dict__.update(state)
     return error
 
 
