@@ -93,6 +93,8 @@ def run(options: argparse.Namespace) -> int:
         else:
             kernel = load_kernel(options.kernel, options.cc)
             signature = kernel.signature(options.sig)
+            if options.sig is None and not (kernel.is_device_function or options.listings):
+                signature = None  # what was built as the file was imported, with its timeline
             if options.cc is None:
                 _check_gpu()
             report = autolink.report(kernel.obj, signature, options.cc, listings=options.listings)

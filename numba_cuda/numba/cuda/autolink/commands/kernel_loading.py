@@ -94,7 +94,7 @@ def load_file(path: str, capabilities: list[ComputeCapability] | None = None) ->
     if config.ENABLE_CUDASIM:
         raise CommandError("the simulator compiles nothing\n  what to do: unset NUMBA_ENABLE_CUDASIM")
     check_known(capabilities or [])
-    file = pathlib.Path(path).absolute()
+    file = pathlib.Path(os.path.abspath(path))
     if not file.is_file():
         raise CommandError(f"{path} is a folder: name a Python file" if file.is_dir() else f"{path}: no such file")
     package = _package(file)

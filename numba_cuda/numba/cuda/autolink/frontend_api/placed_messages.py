@@ -13,6 +13,7 @@ from typing import Any
 from numba.cuda.cudadrv.error import CudaSupportError
 from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean
 
+from numba_cuda_autolink.errors import at_call
 from numba_cuda_autolink.short_tracebacks import message_of, place_of_user, raised_by_front_end
 from numba_cuda_autolink.source_locations import shown_file, with_place
 
@@ -76,7 +77,7 @@ def placed(text: str, function: str = "") -> str:
     if found is None:
         return message.rstrip()
     filename, line = found["file"] or found["path"], int(found["line"])
-    filename = filename if filename.startswith("<") else os.path.abspath(filename)
+    filename = _normal(filename)
     if not function and (defined := _FUNCTION.match(text, found.end())):
         function = defined[1]
     at = f"{shown_file(filename)}:{line}"
@@ -84,12 +85,18 @@ def placed(text: str, function: str = "") -> str:
     message = re.sub(rf"\n  in the function: {re.escape(at)} in <lambda>\n.*\n *\^+", "", message)
     if _IS_PLACED.match(message):
         return message.rstrip() if f" {place}\n" in message else f"{message.rstrip()}\n  called from: {place}"
-    calls = {f"{shown_file(call['path'])}:{call['line']}": call["function"] for call in _CALL.finditer(text, length)}
+    called_at = ((_normal(call["path"]), call["line"], call["function"]) for call in _CALL.finditer(text, length))
+    calls = {f"{shown_file(path)}:{line}": caller for path, line, caller in called_at}
     called = [
         f"  called from: {call}" + (f" in {caller}" if caller else "") for call, caller in calls.items() if call != at
     ]
     first, *others = message.rstrip().split("\n")
     return with_place("\n".join([first, *called, *others]), f"at: {place}", filename, line)
+
+
+def _normal(filename: str) -> str:
+    """Return the path of a file as every place has it, or the name of what is no file."""
+    return filename if filename.startswith("<") else os.path.abspath(filename)
 
 
 def placed_error(error: Exception) -> str | None:
@@ -111,6 +118,16 @@ def placed_error(error: Exception) -> str | None:
         filename, line = place
         text = with_place(text, f"at: {shown_file(filename)}:{line}", filename, line)
     return text if is_of_front_end or (place is not None and raised_by_front_end(error)) else None
+
+
+def launched_without_configuration(name: str) -> ValueError:
+    """Return the error for a call of the kernel *name* as a function."""
+    return ValueError(
+        at_call(
+            f"the launch configuration was not specified: {name} is called without the sizes of its grid and blocks\n"
+            f"  what to do: {name}[blocks, threads](...)"
+        )
+    )
 
 
 def _statements(error: Exception) -> Iterator[tuple[str, int]]:

@@ -54,13 +54,16 @@ def short_names(objects: Mapping[T, tuple[str, str]]) -> dict[T, str]:
 
 def only_different(names: Iterable[str]) -> list[str]:
     """Return *names* without the arguments that all of them have in the same place: ``["f(n=1)", "f(n=2)"]`` for
-    ``["f(n=1, m=0)", "f(n=2, m=0)"]``. Names that are not calls with as many arguments are returned as they are."""
+    ``["f(n=1, m=0)", "f(n=2, m=0)"]``. Names that are not calls with as many arguments, and equal names, are
+    returned as they are."""
     names = list(names)
     found = [_CALL.fullmatch(name) for name in names]
     given = [split_arguments(call[2]) if call else [] for call in found]
     if len({len(each) for each in given}) != 1 or not all(given):
         return names
     differ = [number for number, values in enumerate(zip(*given, strict=True)) if len(set(values)) > 1]
+    if not differ:
+        return names
     return [
         f"{call[1]}({', '.join(values[number] for number in differ)})"
         for call, values in zip(found, given, strict=True)

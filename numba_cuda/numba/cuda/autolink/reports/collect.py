@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import importlib.metadata
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,20 +13,20 @@ from typing import Any
 
 from numba.cuda.cudadrv.external_code.compile.programs import compiled
 from numba.cuda.cudadrv.external_code.formats.cubin import function_sizes, resources
-from numba.cuda.cudadrv.external_code.formats.elf import FormatError
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.link.linker_input import LinkedInput, sha256
-from numba.cuda.cudadrv.external_code.link.ltoir_symbols import ptx_of_ltoir, symbols_of_ltoir
+from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
 from numba.cuda.cudadrv.external_code.plan.link_plan import join_units
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
-from numba_cuda_autolink.ptx import ptx_bodies
 from numba_cuda_autolink.short_tracebacks import without_warnings
 
 from ..function_code.build_record import BuildFacts, BuildRecord, FunctionRecord
+from . import formatting
+from .called_functions import CalledFunctions
 from .listings import function_reports, listings_of, with_inlining
 from .records import BuildReport, CallReport, CodeReport, LinkReport, ListingReport, ResultReport
 from .report import Report
@@ -45,7 +44,7 @@ def report_of(record: FunctionRecord, *, listings: bool = False) -> Report:
     units = join_units(record.inputs) if items else ()
     sources = [each.input for unit in units for each in (unit, *unit.members)]
     known = {(source.kind.name, sha256(source.code)): source for source in sources}
-    codes = _codes(facts, items, known)
+    codes, functions = _codes(facts, items, known)
     parts = [part for code in codes for part in code.parts or (code,)]
     returned = (tuple(part for part in parts if call.site in part.brought_by) for call in facts.calls)
     calls = tuple(CallReport(**vars(call), returned=each) for call, each in zip(facts.calls, returned, strict=True))
@@ -55,7 +54,7 @@ def report_of(record: FunctionRecord, *, listings: bool = False) -> Report:
         used = resources(code, facts.entry_name, facts.log)
         if sizes := function_sizes(code, facts.entry_name):
             used["functions"] = function_reports(sizes, facts.entry_name)
-            calls = with_inlining(calls, codes, sizes)
+            calls = with_inlining(calls, codes, sizes, functions.reached)
         if listings:
             inputs = [known.get((item.kind, item.sha256)) for item in items]
             programs = [_linked_code(item, each, facts.target, None) for item, each in zip(items, inputs, strict=True)]
@@ -96,16 +95,14 @@ def _lto_reason(target: Target, lto: bool, inputs: Iterable[CodeReport]) -> str:
 
 
 def _names(codes: Sequence[CodeReport]) -> str:
-    names = [f"{code.name} ({code.linked_kind})" for code in codes]
-    if len(names) > 3:
-        names[3:] = [f"{len(names) - 3} more"]
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return formatting.listed([f"{code.name} ({code.linked_kind})" for code in codes])
 
 
 def _codes(
     facts: BuildFacts, items: Sequence[LinkedInput], known: dict[tuple[str, str], LinkInput]
-) -> tuple[CodeReport, ...]:
-    """Return the linked code with its symbols: those that can be read, then those of LTO-IR that these reference."""
+) -> tuple[tuple[CodeReport, ...], CalledFunctions]:
+    """Return the linked code with its symbols: those that can be read, then those of LTO-IR that these reference. Also
+    return the functions in LTO-IR that the kernel calls."""
     own = Symbols((facts.entry_name,), facts.own_symbols.undefined)
     undefined = own.undefined if sum(bool(item.origins) for item in items) == 1 else None
     programs = [_linked_code(item, known.get((item.kind, item.sha256)), facts.target, undefined) for item in items]
@@ -122,8 +119,9 @@ def _codes(
         found[index] = symbols
     defined = {name for symbols in of_ltoir if symbols is not None for name in symbols.defined}
     names = frozenset(own.undefined)
-    called = _Called(names, read_contents(modules.values(), names & defined, facts.target.arch), known)
-    return tuple(_code(item, symbols, called) for item, symbols in zip(items, found, strict=True))
+    functions = CalledFunctions.read(modules.values(), names & defined, facts.target.arch)
+    called = _Called(names, functions, known)
+    return tuple(_code(item, symbols, called) for item, symbols in zip(items, found, strict=True)), functions
 
 
 def _linked_code(
@@ -141,10 +139,10 @@ def _linked_code(
 
 @dataclass(frozen=True)
 class _Called:
-    """The functions that the kernel calls, the contents of those that can be read, and all sources."""
+    """The functions that the kernel calls, those that can be read, and all sources."""
 
     names: frozenset[str]
-    contents: Mapping[str, str]
+    functions: CalledFunctions
     known: Mapping[tuple[str, str], LinkInput]
 
     def named_in(self, item: LinkedInput, names: Collection[str]) -> tuple[str, ...]:
@@ -160,9 +158,9 @@ def _code(item: LinkedInput, symbols: Symbols | None, called: _Called, unit: Lin
     defines, undefined = (symbols.defined, symbols.undefined) if symbols is not None else (None, None)
     if unit is not None:
         own = called.named_in(item, defines or ())
-        content = content_of(called.contents, own)
+        content = called.functions.content_of(own)
         return CodeReport(*what, unit.compiled, own or None, content=content, unit=unit.name)
-    content = content_of(called.contents, called.names & set(defines or ()))
+    content = called.functions.content_of(called.names & set(defines or ()))
     parts = tuple(_code(part, symbols, called, item) for part in item.parts)
     return CodeReport(*what, item.compiled, defines, undefined, content, parts=parts)
 
@@ -174,43 +172,3 @@ def _versions() -> tuple[tuple[str, str], ...]:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             named.append((name, importlib.metadata.version(name)))
     return (*named, *cuda_libraries.version_texts().items())
-
-
-_LINE = re.compile(r"\.loc\b[^\n]*\n")
-_NAME = re.compile(r"[A-Za-z_$%][\w$%]*")
-_NUMBERED = re.compile(r"(\$L__BB|__local_depot)\d+")  # by the function's place in its module
-
-
-def read_contents(modules: Iterable[bytes], names: Collection[str], arch: str) -> dict[str, str]:
-    """Return the digests of the functions with these *names* in LTO-IR *modules*. Functions and variables that they
-    name count by their own content, lines and the names do not. Empty if the modules do not link for *arch*."""
-    ptx = ptx_of_ltoir(list(modules), tuple(sorted(names)), arch, optimize=False) if names else None
-    try:
-        bodies = ptx_bodies(ptx) if ptx is not None else {}
-    except FormatError:
-        return {}
-    found: dict[str, str] = {}
-    return {name: _digest(name, bodies, found) for name in sorted(names) if name in bodies}
-
-
-def content_of(contents: Mapping[str, str], names: Iterable[str]) -> str | None:
-    """Return one digest for all functions with these *names*; ``None`` if there are none, or one has no content."""
-    digests = [contents.get(name) for name in names]
-    if not digests or None in digests:
-        return None
-    return hashlib.sha256(" ".join(sorted(filter(None, digests))).encode()).hexdigest()
-
-
-def _digest(name: str, bodies: Mapping[str, str], found: dict[str, str]) -> str:
-    if name not in found:
-        found[name] = "recursive"
-
-        def replaced(match: re.Match[str]) -> str:
-            word = match[0]
-            if word.startswith(name):
-                return "itself" + word[len(name) :]
-            return _digest(word, bodies, found) if word in bodies else word
-
-        text = _NUMBERED.sub(r"\1", _LINE.sub("", bodies[name]))
-        found[name] = hashlib.sha256(_NAME.sub(replaced, text).encode()).hexdigest()
-    return found[name]

@@ -5,14 +5,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+
+from numba.cuda.cudadrv.external_code.link.linker_input import sha256
 
 from . import formatting
-from .records import BuildReport, CallReport, CodeReport, KernelReport, ResultReport
+from .records import BuildReport, CallReport, KernelReport, ResultReport
 
 FORMAT, VERSION = "numba-cuda-autolink changes", 1
 _KNOWN = ("-arch=", "-kernels-used=")  # options that follow from the architecture and the kernel
+_PATH = re.compile(r"(?:[\w$]+::)+")  # of a name that begins with it: its modules or namespaces
 _NUMBERS = {"registers": "", "shared": " bytes", "stack": " bytes", "spill_stores": " bytes", "spill_loads": " bytes"}
 
 
@@ -71,14 +75,43 @@ def _of_build(before: BuildReport, now: BuildReport) -> Iterator[Change]:
     options = [[each for each in build.link.options or () if not each.startswith(_KNOWN)] for build in (before, now)]
     only = [[each for each in some if each not in other] for some, other in (options, options[::-1])]
     yield from _differing(arch, "options", *(" ".join(each) or None for each in only))
-    functions = [{each.name: each.size for each in build.result.functions} for build in (before, now)]
+    functions = [{each.name: formatting.size(each.size) for each in build.result.functions} for build in (before, now)]
+    moved = _moved(*functions)
     for name in dict.fromkeys((*functions[0], *functions[1])):
-        sizes = (None if name not in each else formatting.size(each[name]) for each in functions)
-        yield from _differing(arch, f"function {name}", *sizes)
-    calls = [_by_name(build.calls) for build in (before, now)]
-    for name in dict.fromkeys((*calls[0], *calls[1])):
-        old, new = (each.get(name) for each in calls)
-        yield from _differing(arch, f"call {name}", _call(old, new), _call(new, old))
+        if name not in moved.values():
+            sizes = functions[0].get(name), functions[1].get(moved.get(name, name))
+            yield from _differing(arch, f"function {moved.get(name, name)}", *sizes)
+    yield from _of_calls(arch, *(_by_name(build.calls) for build in (before, now)))
+
+
+def _moved(before: Collection[str], now: Collection[str]) -> dict[str, str]:
+    """Return the new names of functions that are in another module or namespace now: of those that only one of the
+    results has, the only ones that are equal without it."""
+    alone = [[name for name in some if name not in other] for some, other in ((before, now), (now, before))]
+    short = [Counter(_without_path(name) for name in names) for names in alone]
+    only = {name for name, number in short[0].items() if number == short[1][name] == 1}
+    old, new = ({_without_path(name): name for name in names} for names in alone)
+    return {old[name]: new[name] for name in only}
+
+
+def _without_path(name: str) -> str:
+    found = _PATH.match(name)
+    return name[found.end() :] if found else name
+
+
+def _of_calls(arch: str, before: dict[str, CallReport], now: dict[str, CallReport]) -> Iterator[Change]:
+    """Yield how calls differ. Those that differ in nothing but the code are one change."""
+    edited: dict[str, tuple[str, str]] = {}
+    for name in dict.fromkeys((*before, *now)):
+        old, new = before.get(name), now.get(name)
+        if old is not None and new is not None and _became(old) == _became(new):
+            edited[name] = _digests(old, new), _digests(new, old)
+        else:
+            yield Change(arch, f"call {name}", *(_call(*each) for each in ((old, new), (new, old))))
+    edited = {name: digests for name, digests in edited.items() if digests[0] != digests[1]}
+    if edited:
+        digests = zip(*edited.values(), strict=True)
+        yield Change(arch, f"code of {formatting.listed(list(edited))}", *map(_one_digest, digests))
 
 
 def _by_name(calls: tuple[CallReport, ...]) -> dict[str, CallReport]:
@@ -92,19 +125,33 @@ def _by_name(calls: tuple[CallReport, ...]) -> dict[str, CallReport]:
     return found
 
 
+def _became(call: CallReport) -> tuple[bool | None, tuple[str, ...], list[str]]:
+    return call.inlined, call.called, [code.name for code in call.returned]
+
+
 def _call(call: CallReport | None, other: CallReport | None) -> str | None:
-    """Return what a *call* became and returned. Code that shares a source with other functions counts by the functions
-    that are called, where both reports know their content."""
+    """Return what a *call* became and returned."""
     if call is None:
         return None
+    how = {True: "inlined; ", False: "called; ", None: ""}[call.inlined]
+    if call.called:
+        how = f"{formatting.listed(call.called)} called; "
+    returned = zip((code.name for code in call.returned), _digests(call, other).split(), strict=True)
+    return how + (", ".join(map(" ".join, returned)) or "nothing to link")
+
+
+def _digests(call: CallReport, other: CallReport | None) -> str:
+    """Return the digests of what a *call* returned. Code that shares a source with other functions counts by the
+    functions that are called, where both reports know their content."""
     others = () if other is None else other.returned
     by_content = len(others) == len(call.returned) and all(code.content for code in (*others, *call.returned))
-    how = {True: "inlined; ", False: "called; ", None: ""}[call.inlined]
-    return how + (", ".join(_code(code, by_content) for code in call.returned) or "nothing to link")
+    return " ".join(((by_content and code.content) or code.sha256)[:12] for code in call.returned)
 
 
-def _code(code: CodeReport, by_content: bool) -> str:
-    return f"{code.name} {((by_content and code.content) or code.sha256)[:12]}"
+def _one_digest(digests: Sequence[str]) -> str:
+    """Return the digest itself, or of several one for all of them."""
+    one = digests[0] if len(digests) == 1 else sha256(" ".join(digests).encode())[:12]
+    return f"sha256 {one}"
 
 
 def _number(result: ResultReport, name: str, unit: str) -> str | None:

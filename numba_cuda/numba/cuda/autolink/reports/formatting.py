@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from numba_cuda_autolink.source_locations import cell_name
@@ -85,3 +85,9 @@ def shortened(text: str, longest: int) -> str:
         return text
     head = (longest - 1) * 2 // 3
     return f"{text[:head]}…{text[len(text) - (longest - 1 - head) :]}"
+
+
+def listed(names: Sequence[str], most: int = 4) -> str:
+    """Return *names* as ``a, b and c``; of more than *most*, the others are a number."""
+    names = names if len(names) <= most else [*names[: most - 1], f"{len(names) - most + 1} more"]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

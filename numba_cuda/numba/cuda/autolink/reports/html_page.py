@@ -68,7 +68,7 @@ def _environment() -> Environment:
     environment.filters |= {name: getattr(formatting, name) for name in shown}
     environment.filters |= {"readable": readable, "shown_file": shown_file, "address": _address, "in_order": _in_order}
     environment.filters["breakable"] = lambda name: markupsafe.Markup("_<wbr>").join(name.split("_"))
-    called = (occupancies, trace.lanes, trace.totals, text.full_name, text.resources, graph.draw)
+    called = (occupancies, trace.lanes, trace.totals, text.full_name, text.inlining, text.resources, graph.draw)
     environment.globals |= {function.__name__: function for function in called}
     environment.globals |= {"CLASS": CLASS, "KINDS": trace.KINDS, "MANY": text.MANY, "RESTORED": formatting.RESTORED}
     environment.globals["style"] = markupsafe.Markup(_important("graph.css") + _important("report.css"))

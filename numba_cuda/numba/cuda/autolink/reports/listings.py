@@ -38,10 +38,13 @@ _PROBE = re.compile(
 
 
 def with_inlining(
-    calls: Sequence[CallReport], codes: Sequence[CodeReport], functions: Collection[str]
+    calls: Sequence[CallReport],
+    codes: Sequence[CodeReport],
+    functions: Collection[str],
+    reached: Mapping[str, Collection[str]],
 ) -> tuple[CallReport, ...]:
-    """Return *calls* with whether they were inlined: whether what they call, of the linked *codes*, is still one of the
-    *functions* of the result."""
+    """Return *calls* with whether they were inlined: whether what they call, of the linked *codes*, or a function that
+    it leads to, as *reached* has them by name, is still one of the *functions* of the result."""
     called = {name for code in codes if code.own for name in code.undefined or ()}
     pieces = [piece for code in codes for piece in (code, *code.parts)]
     by_site = {site: code for code in pieces if code.defines is not None for site in code.brought_by}
@@ -51,7 +54,9 @@ def with_inlining(
         names = called.intersection(code.defines or ()) if code is not None else set()
         left = names.intersection(functions)
         known = bool(names) and len(left) in (0, len(names))
-        found.append(dataclasses.replace(call, inlined=not left if known else None))
+        inner = {each for name in names for each in reached.get(name, ())}.intersection(functions) - names
+        text = tuple(sorted(map(readable, inner))) if known and not left else ()
+        found.append(dataclasses.replace(call, inlined=not (left or inner) if known else None, called=text))
     return tuple(found)
 
 

@@ -57,12 +57,14 @@ class CodeReport:
 
 @dataclass(frozen=True)
 class CallReport(CallRecord):
-    """A call with the code that the object *returned*, in order, and whether the function that is called was *inlined*
-    into all of its callers: ``False`` if a call of it is left somewhere in the result, ``None`` where that is not
-    known."""
+    """A call with the code that the object *returned*, in order, and whether it was *inlined* as a whole into all of
+    its callers: ``False`` if a call of it, or of a function that it leads to, is left somewhere in the result, ``None``
+    where that is not known. Where it was inlined itself, ``called`` are the functions that it leads to and that were
+    not."""
 
     returned: tuple[CodeReport, ...] = ()
     inlined: bool | None = None
+    called: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import textwrap
 from collections import Counter
@@ -86,15 +87,21 @@ def _build(build: BuildReport) -> Iterator[Item]:
         _call_in_one_line(number, call) if many else _call(number, call, seen)
         for number, call in enumerate(build.calls, 1)
     )
-    yield Item(f"{formatting.count(len(calls), 'call')} of external code for {build.arch}", "", calls)
+    inlined = _how_many_inlined(build.calls) if many else ""
+    yield Item(f"{formatting.count(len(calls), 'call')} of external code for {build.arch}", inlined, calls)
     took = formatting.origin(build.link.origin, build.link.seconds)
     yield Item(f"link for {build.arch}", took, tuple(_link(build)))
     if build.timeline:
         yield Item(f"time of the build for {build.arch}", "", tuple(_totals(build)))
-    room = ((f"occupancy of {o.threads} threads", f"{o.share:.0%}, limited by {o.limit}") for o in occupancies(build))
-    items = (Item(label, value) for label, value in (*resources(build.result), *room))
+    items = (Item(label, value) for label, value in (*resources(build.result), *_room(build)))
     result = formatting.code(build.result)
     yield Item(f"result for {build.arch}", result, (*items, *_entry(build.entry_name)))
+
+
+def _room(build: BuildReport) -> Iterator[tuple[str, str]]:
+    """Yield the occupancies, one for all sizes of blocks that have the same."""
+    for text, same in itertools.groupby(occupancies(build), lambda o: f"{o.share:.0%}, limited by {o.limit}"):
+        yield f"occupancy of {formatting.listed([str(each.threads) for each in same])} threads", text
 
 
 def _entry(name: str) -> Iterator[Item]:
@@ -117,17 +124,35 @@ def _call(number: int, call: CallReport, seen: dict[CodeReport, int]) -> Item:
         for code in call.returned
     )
     place = Item("at", f"{shown_file(call.filename)}:{call.line}"), Item("by way of", formatting.chain(call.chain))
-    became = [] if call.inlined is None else [Item("inlined", "yes" if call.inlined else "no, it is called")]
+    became = [] if call.inlined is None else [Item("inlined", inlining(call))]
     found = Item(f"returned{asked}", "" if returned else "nothing to link", returned)
     return Item(f"{number}. {full_name(call)}", f"({', '.join(call.argtypes)})", (*place, found, *became))
 
 
+def inlining(call: CallReport) -> str:
+    """Return whether a call was inlined, and if not, what is called; empty where that is not known."""
+    if call.inlined is None:
+        return ""
+    return "yes" if call.inlined else f"no, {formatting.listed(call.called) or 'it'} {_is(call.called)} called"
+
+
+def _is(names: Sequence[str]) -> str:
+    return "are" if len(names) > 1 else "is"
+
+
+def _how_many_inlined(calls: Sequence[CallReport]) -> str:
+    known = [call.inlined for call in calls if call.inlined is not None]
+    return f"{sum(known)} of {len(calls)} inlined" if known else ""
+
+
 def _call_in_one_line(number: int, call: CallReport) -> Item:
     """Return a call of a large report, of which HTML and JSON have the rest."""
+    arguments = f"({', '.join(call.argtypes)})"
     returned = ", ".join(formatting.file(code.name) for code in call.returned) or "nothing to link"
+    found = "" if returned == f"{call.name}{arguments}" else f": {returned}"
     became = {True: "", False: ", not inlined", None: ""}[call.inlined]
     at = f"{formatting.file(call.filename)}:{call.line}"
-    return Item(f"{number}. {full_name(call)}", f"({', '.join(call.argtypes)}) at {at}: {returned}{became}")
+    return Item(f"{number}. {full_name(call)}", f"{arguments} at {at}{found}{became}")
 
 
 def full_name(call: CallReport) -> str:

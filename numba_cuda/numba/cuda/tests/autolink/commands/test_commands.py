@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shlex
 import subprocess
 import sys
@@ -12,8 +14,10 @@ from pathlib import Path
 
 import pytest
 from autolink_support import symbols
+from numba.cuda import autolink
 from numba.cuda.autolink.commands import cache_command, main_command
 from numba.cuda.autolink.commands.main_command import main
+from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
 
 import numba_cuda_autolink
@@ -115,6 +119,46 @@ def test_explain_shows_what_changed_since_an_earlier_report(kernels, tmp_path, c
     assert "as text, JSON or HTML, got svg" in capsys.readouterr().err
     assert main([*command, "--against", str(kernels)]) == 2
     assert "is not a report" in capsys.readouterr().err
+
+
+def test_explain_reports_what_was_built_as_the_file_was_imported(tmp_path, monkeypatch, capsys):
+    function = f"eager_{os.urandom(8).hex()}"  # which no cache has
+    (tmp_path / "eager.py").write_text(
+        "from numba import cuda\n"
+        "from numba.cuda import autolink\n"
+        f'library = autolink.cxx("__device__ int {function}(int x) {{ return x + 1; }}")\n'
+        f"@cuda.jit('{SIGNATURE}')\n"
+        f"def kernel(x):\n    x[0] = library.{function}(x[0])\n"
+    )
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert main(["explain", f"{tmp_path / 'eager.py'}:kernel", "--cc", "9.0"]) == 0
+    printed = capsys.readouterr().out
+    assert "  link for sm_90: built in" in printed
+    assert re.search(r"^    hook: .*: 1 built$", printed, re.MULTILINE)
+    assert re.search(r"^    NVVM: .*: 1 built$", printed, re.MULTILINE)
+
+
+@pytest.mark.parametrize("by_command", [True, False])
+def test_an_error_is_at_one_place_whatever_the_path_of_the_file(by_command, tmp_path, monkeypatch, capsys):
+    source = (
+        "from numba.cuda import autolink\n"
+        "library = autolink.cxx('__device__ int f(int x) { return x + }')\n"
+        "def kernel(x):\n    x[0] = library.f(x[0])\n"
+    )
+    (tmp_path / "here").mkdir()
+    (tmp_path / "one_place.py").write_text(source)
+    monkeypatch.chdir(tmp_path / "here")
+    path = "../here/../one_place.py"
+    if by_command:
+        text = failing(capsys, "explain", f"{path}:kernel", "--sig", SIGNATURE, "--cc", "9.0")[1]
+    else:
+        names = {}
+        exec(compile(source, f"{tmp_path}/here/{path}", "exec"), names)
+        with pytest.raises(TypingError) as caught:
+            autolink.build(names["kernel"], SIGNATURE, cc="9.0")
+        text = str(caught.value)
+    assert f"at: {tmp_path / 'one_place.py'}:4 in kernel" in text
+    assert "called from" not in text
 
 
 @pytest.mark.parametrize(("form", "start"), [("--json", "{"), ("--html", "<"), ("--dot", "digraph")])

@@ -104,6 +104,27 @@ def test_the_report_looks_the_same_whatever_the_page_around_it(fragment, tmp_pat
     assert set(told["bars"]) == set(told["swatches"])
 
 
+def test_what_changed_is_stacked_in_a_narrow_window(tmp_path):
+    def reported(factor):
+        source = (
+            f"__device__ float norm_of_several_numbers(float x, float y, float z) {{ return x * y * z * {factor}; }}"
+        )
+        library = autolink.cxx(source)
+
+        def kernel(x):
+            x[0] = library.norm_of_several_numbers(x[0], x[1], x[2])
+
+        return build(kernel, "void(float32[::1])").report
+
+    page = tmp_path / "changes.html"
+    script = (
+        "document.body.textContent = [...document.querySelectorAll('.table')].map(t => t.scrollWidth <= t.clientWidth)"
+    )
+    text = reported(3).changes_since(reported(2), "html")
+    page.write_text(text.replace("</body>", f"<script>{script}</script></body>"), encoding="utf-8")
+    assert "<body>true</body>" in browse(page, "--window-size=500,900", "--dump-dom").replace("\n", "")
+
+
 def test_notebooks_in_light_and_dark_show_the_same_picture_as_a_plain_page(fragment, tmp_path):
     """Pixel by pixel, with the style sheets of a hostile page and with the theme that a notebook sets."""
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the code became: inlined or called, functions and their size, occupancy, source, PTX and machine code."""
 
+import dataclasses
 import html
 import json
 
@@ -12,6 +13,7 @@ from numba.cuda.autolink.reports.collect import report_of
 from numba.cuda.autolink.reports.comparison import changes
 from numba.cuda.autolink.reports.listings import nvdisasm
 from numba.cuda.autolink.reports.occupancy import occupancy
+from numba.cuda.autolink.reports.records import FunctionReport
 
 CALLED = 'extern "C" __device__ __noinline__ int {0}(int *out, int x) {{ *out = x * x + 5; return 0; }}'
 inlined = Linked("listed_inlined", autolink.CUDASource(adder("listed_inlined"), name="listed_inlined.cu")).function
@@ -38,6 +40,31 @@ def test_each_call_says_whether_it_was_inlined(report):
     ]
     assert "inlined: yes" in str(report)
     assert "inlined: no, it is called" in str(report)
+
+
+def test_a_call_by_name_is_not_inlined_where_the_function_or_one_that_it_calls_is_left():
+    library = autolink.cxx("""
+        template <int N> __device__ __noinline__ float power(float x) {
+            float r = 1; for (int i = 0; i < N; ++i) r *= x; return r; }
+        __device__ __noinline__ float helper(float x) { return x * x + 3; }
+        __device__ float by_way(float x) { return helper(x) + helper(x + 1); }
+        __device__ float alone(float x) { return x - 1; }
+    """)
+
+    @cuda.jit
+    def calling(x):
+        x[0] = library["power<3>"](x[0])
+        x[1] = library.by_way(x[1])
+        x[2] = library.alone(x[2])
+
+    report = autolink.report(calling, "void(float32[::1])", cc=CC)
+    assert [(call.inlined, call.called) for call in report.builds[0].calls] == [
+        (False, ("float power<3>(float)",)),
+        (False, ("helper(float)",)),
+        (True, ()),
+    ]
+    assert "inlined: no, float power<3>(float) is called" in str(report)
+    assert "<div>no, helper(float) is called</div>" in report.to_html()
 
 
 def test_code_that_takes_no_part_in_lto_is_called():
@@ -119,6 +146,17 @@ def test_occupancy(arch, threads, registers, shared, blocks, share, limit):
     assert (found.blocks, found.share, found.limit) == (blocks, pytest.approx(share), limit)
 
 
+def test_occupancies_that_are_the_same_have_one_line(report):
+    assert "occupancy of 128, 256, 512 and 1024 threads: 100%, limited by warps" in str(report)
+    result = dataclasses.replace(report.builds[0].result, registers=48)
+    lines = str(dataclasses.replace(report, builds=(dataclasses.replace(report.builds[0], result=result),)))
+    found = [line.strip() for line in lines.splitlines() if "occupancy" in line]
+    assert found == [
+        "occupancy of 128 and 256 threads: 62%, limited by registers",
+        "occupancy of 512 and 1024 threads: 50%, limited by registers",
+    ]
+
+
 def test_occupancy_of_what_cannot_be_launched_or_is_not_known():
     assert occupancy("sm_90", 1024, 255, 0) is None
     assert occupancy("sm_90", 2048, 16, 0) is None
@@ -189,10 +227,36 @@ def test_after_an_edit_of_one_function_of_a_library_only_its_call_has_changed(tm
     before = reported(helper + functions)
     assert all(call.returned[0].content for call in before.builds[0].calls)
     after = reported("\n" + helper + functions.replace("* 5;", "* 50;"))
-    (changed,) = [change for change in changes(before, after) if change.what.startswith("call ")]
-    assert "f3" in changed.what
+    changed = {change.what: change for change in changes(before, after)}
+    content = after.builds[0].calls[3].returned[0].content[:12]
+    assert changed["code of f3(float32)"].now == f"sha256 {content}"
     all_changed = reported(helper.replace("- 1", "- 3") + functions)
-    assert len([change for change in changes(before, all_changed) if change.what.startswith("call ")]) == 10
+    what = {change.what for change in changes(before, all_changed)}
+    assert "code of f0(float32), f1(float32), f2(float32) and 7 more" in what
+    assert not any(each.startswith(("call ", "code of f3")) for each in what | {*changed} - {"code of f3(float32)"})
+
+
+def test_functions_of_a_renamed_file_are_compared_by_their_names():
+    def named(module, number):
+        kernel = f"{module}::kernel(Array<float, 1>)"
+        functions = [(kernel, number), ("lib::same(float)", 10), (f"{module}::helper(float)", number + 1)]
+        functions += [(f"{module}::{where}::twice(int)", number) for where in "ab"]  # which is which is not known
+        built = build(globals()["kernel"]).report
+        result = dataclasses.replace(
+            built.builds[0].result, functions=tuple(FunctionReport(*each) for each in functions)
+        )
+        return dataclasses.replace(built, builds=(dataclasses.replace(built.builds[0], result=result),))
+
+    lines = named("new", 20).changes_since(named("old", 10)).splitlines()
+    assert lines == [
+        "sm_90: function new::kernel(Array<float, 1>): 10 bytes → 20 bytes",
+        "sm_90: function new::helper(float): 11 bytes → 21 bytes",
+        "sm_90: function old::a::twice(int): 10 bytes → nothing",
+        "sm_90: function old::b::twice(int): 10 bytes → nothing",
+        "sm_90: function new::a::twice(int): nothing → 20 bytes",
+        "sm_90: function new::b::twice(int): nothing → 20 bytes",
+    ]
+    assert named("new", 10).changes_since(named("new", 10)) == "nothing changed"
 
 
 def test_two_architectures_are_compared_with_each_other():

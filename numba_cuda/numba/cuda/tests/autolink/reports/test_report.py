@@ -420,7 +420,7 @@ def test_lines_of_the_text_are_no_longer_than_80_characters(report):
 def test_a_large_report_has_one_line_for_each_call():
     lines = str(many(40)).replace("\n        ", " ").splitlines()
     lines[:2] = [" ".join(lines[:2])] if lines[1].startswith("    ") else lines[:2]
-    assert lines[1] == "  40 calls of external code for sm_90"
+    assert lines[1] == "  40 calls of external code for sm_90: 40 of 40 inlined"
     for number, line in enumerate(lines[2:42], 1):
         assert re.fullmatch(rf"    {number}\. .*\(int32\) at <string>:{(number - 1) % 20 + 3}: \S+", line)
     assert lines[42].startswith("  link for sm_90")
@@ -429,6 +429,20 @@ def test_a_large_report_has_one_line_for_each_call():
     report = dataclasses.replace(many(40).builds[0], link=dataclasses.replace(link, options=("-a=1", *("-k=x",) * 40)))
     text = " ".join(str(dataclasses.replace(many(40), builds=(report,))).split())
     assert f" options: -a=1 {'-k=x ' * 4}and 36 more of -k time of" in text
+
+
+def test_lines_of_a_large_report_do_not_repeat_the_name_of_a_call_and_say_what_was_not_inlined():
+    library = autolink.cxx("""
+        template <int N> __device__ int add(int x) { return x + N; }
+        __device__ __noinline__ int called(int x) { return x * x + 5; }
+    """)
+    names = {"library": library}
+    body = "".join(f"    x[0] = library['add<{number}>'](x[0])\n" for number in range(24))
+    exec(f"def kernel(x):\n{body}    x[0] = library.called(x[0])\n", names)
+    lines = str(build(names["kernel"], "void(int32[::1])").report).splitlines()
+    assert lines[1] == "  25 calls of external code for sm_90: 24 of 25 inlined"
+    assert lines[2] == "    1. add<0>(int32) at <string>:2"
+    assert lines[26] == "    25. called(int32) at <string>:26, not inlined"
 
 
 class Terminal(io.StringIO):
@@ -480,6 +494,18 @@ def test_long_names_in_a_drawing_keep_what_tells_them_apart():
     report = dataclasses.replace(many(1), builds=(dataclasses.replace(many(1).builds[0], calls=calls),))
     drawn = [placed.title for placed in draw(report).boxes if placed.box.column == "calls"]
     assert drawn == ["Scale(factor=2)", "Scale(factor=3)", *names[2:]]
+
+
+def test_the_box_of_the_only_input_has_its_whole_name():
+    (call,) = many(1).builds[0].calls
+    inputs = (many(1).builds[0].link.inputs[0], dataclasses.replace(call.returned[0], name="norm(a, b)"))
+    link = dataclasses.replace(many(1).builds[0].link, inputs=inputs)
+    report = dataclasses.replace(many(1), builds=(dataclasses.replace(many(1).builds[0], link=link),))
+    assert [each.title for each in draw(report).boxes if each.box.column == "inputs"] == ["norm(a, b)"]
+    long = dataclasses.replace(inputs[1], name="norm(float32, float32)")
+    link = dataclasses.replace(link, inputs=(inputs[0], long))
+    report = dataclasses.replace(report, builds=(dataclasses.replace(report.builds[0], link=link),))
+    assert [each.title for each in draw(report).boxes if each.box.column == "inputs"] == ["norm(float3…oat32)"]
 
 
 def test_long_columns_are_folded_and_their_box_names_all():
