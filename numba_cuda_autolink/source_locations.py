@@ -88,6 +88,16 @@ def place_in_python(filename: str, line: int) -> tuple[str, int]:
     return filename, line
 
 
+def find_in_given(text: str, pattern: re.Pattern[str]) -> tuple[str, int] | None:
+    """Return the place in a Python file of the first line with *pattern* of a noted source that *text* contains."""
+    for source in [each for each in _given if each.text.strip() and each.text in text]:
+        lines = source.text.splitlines()
+        number = next((number for number, line in enumerate(lines, 1) if pattern.search(line)), 0)
+        if number and (found := find_source(source)) is not None:
+            return found[0], found[1] + number
+    return None
+
+
 def _find_text(text: str, lines: Sequence[str]) -> Iterator[int]:
     """Yield how many *lines* of a file are before those of a *text* in it, however they are indented."""
     wanted, lines = ([line.strip() for line in each] for each in (text.splitlines() or [""], lines))

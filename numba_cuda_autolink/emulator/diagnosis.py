@@ -17,7 +17,7 @@ from .linked_texts import LinkedTexts
 from .parser import Function, Instruction
 from .program import Program
 from .source_lines import source_lines, with_lines
-from .state import FIRST_SHARED_ADDRESS, Block, Error, Frame, Thread
+from .state import FIRST_SHARED_ADDRESS, Block, Error, Frame, Launch, Thread
 
 _ACCESSES = {"ld": "read", "ldu": "read", "st": "write", "atom": "atomic access", "red": "atomic access"}
 _OF_ACCESSES = (Error.OUT_OF_BOUNDS, Error.MISALIGNED, Error.UNINITIALISED, Error.RACE)
@@ -95,6 +95,7 @@ def describe_failure(record: int, program: Program, grid: Size, block: Size, arg
     message += f"\n  thread: {thread_index} of block {block_index} of kernel {readable_name(kernel)}"
     if is_access:
         message += f"\n  address: {failure.address:#x}, {_describe_address(failure, arguments)}"
+        message += _describe_dynamic(failure, program, memory.word_at(record + Block.LAUNCH))
     message += f"\n  instruction: {instruction.text}"
     if failure.code in (Error.RACE, Error.DIVERGED_BARRIER):
         _, other, there = _locate(linked, failure.detail >> 32 if failure.code == Error.RACE else failure.detail)
@@ -243,6 +244,20 @@ def _describe_shared(failure: Failure) -> str:
     variable = _nearest(failure.variables, failure.address)
     offset = failure.address - variable.address
     return f"{place}; byte {offset} of {variable.nbytes} of {readable_name(variable.name)}"
+
+
+def _describe_dynamic(failure: Failure, program: Program, launch: int) -> str:
+    """Return the lines for an access past the dynamic shared memory that the *launch* gave."""
+    offset = failure.address - failure.shared.address
+    if failure.code != Error.OUT_OF_BOUNDS or not (
+        program.has_dynamic_shared and program.static_shared_bytes <= offset < failure.shared.nbytes + _FAR
+    ):
+        return ""
+    given = memory.half_at(launch + Launch.DYNAMIC_SHARED)
+    return (
+        f"\n  dynamic shared memory: the launch gives {given} bytes"
+        "\n  what to do: launch with its size in bytes: kernel[grid, block, stream, nbytes](...)"
+    )
 
 
 def _nearest(regions: Sequence[Region], address: int) -> Region:

@@ -130,7 +130,7 @@ def launch(
     threads, blocks = math.prod(block), math.prod(grid)
     if not blocks:
         return
-    shared_bytes = max(16, -(-(program.static_shared_bytes + shared) // 16) * 16)
+    shared_bytes = program.static_shared_bytes + -(-shared // 16) * 16
     # Blocks may wait for each other in loops: GPUs hold small grids at once, and so do workers.
     cooperative |= program.spins and blocks <= _RESIDENT_BLOCKS and blocks * threads <= _RESIDENT_THREADS
     few = blocks * threads < _FEW_THREADS and not cooperative

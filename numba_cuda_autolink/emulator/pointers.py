@@ -75,7 +75,7 @@ def _shared_pointer(
     checks = f.program.checks
     if checks.bounds and not known:
         offset = f.temporary(f"sub i64 {address}, {FIRST_SHARED_ADDRESS}")
-        valid = f.temporary(f"sub i64 %shared.bytes, {nbytes - 1}")
+        valid = f.intrinsic("usub.sat", "i64", "%shared.bytes", str(nbytes - 1))
         good = _is_aligned(f, address, align, f.temporary(f"icmp ult i64 {offset}, {valid}"))
         generic = f.temporary(f"add i64 {address}, %shared")
         _branch_if_bad(f, good, "fail_access", f.thread, generic, str(nbytes), str(align), f.site)

@@ -61,6 +61,10 @@ class Program:
                 addresses[key] = static + FIRST_SHARED_ADDRESS
         return addresses, static
 
+    @property
+    def has_dynamic_shared(self) -> bool:
+        return len(self.list_shared_variables()) < len(self.shared)
+
     def list_shared_variables(self) -> tuple[tuple[str, int, int], ...]:
         """Return name, shared address and size of each variable of a known size."""
         found = ((self.linked.find_variable(*key)[1], address) for key, address in self.shared.items())

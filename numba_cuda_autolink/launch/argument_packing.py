@@ -245,7 +245,11 @@ def _array(place: Place, form: ArrayForm, own: Sequence[Leaf], buffer: Buffer, d
             if view.dtype is None and itemsize and view.size % itemsize == 0:  # bytes without a type
                 view = view._replace(shape=(view.size // itemsize,), dtype=dtype)
             if view.dtype != dtype or len(view.shape) != ndim:
-                raise Misfit(f"{view}")
+                is_plain = isinstance(view.dtype, str) and type_name(dtype).isidentifier() and len(view.shape) == ndim
+                converted = (
+                    f"pass {parameter.name}.astype(np.{type_name(dtype)}), or build the kernel for its type, too"
+                )
+                raise Misfit(f"{view}", converted if is_plain else "")
             if layout != "A" and not view.is_contiguous(layout, itemsize):
                 raise Misfit(f"{view}", "make a contiguous copy, or build the kernel for layout A, array(..., [:])")
             if view.readonly and not parameter.readonly:

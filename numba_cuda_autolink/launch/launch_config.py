@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any, NamedTuple, SupportsIndex, TypeAlias
 
@@ -92,7 +93,10 @@ def _sizes(kernel: str, what: str, size: Any, most: tuple[int, ...]) -> tuple[in
         raise refused_launch(kernel, f"{what} {size!r}", "a positive integer, or a tuple of up to three")
     full = (*numbers, 1, 1)[:3]
     if any(not 1 <= number <= limit for number, limit in zip(full, most, strict=True)):
-        raise refused_launch(kernel, f"{what} {size!r}", f"each at least 1 and at most {most}")
+        expected = f"each at least 1 and at most {most}"
+        if what == "block" and (threads := math.prod(full)) > most[0]:
+            expected += f"\n  what to do: launch more blocks of fewer threads, such as [{-(-threads // 256)}, 256]"
+        raise refused_launch(kernel, f"{what} {size!r}", expected)
     return full[0], full[1], full[2]
 
 

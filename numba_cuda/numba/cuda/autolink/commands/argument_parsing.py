@@ -20,6 +20,7 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 from numba_cuda_autolink.files import replace_whole
 from numba_cuda_autolink.short_tracebacks import first_lines
 
+OUTPUTS = ("cubin", "ptx", "ltoir", "fatbin", "kernels")
 SIGNATURE_EXAMPLE = "'void(float32[::1], int32)'"
 
 
@@ -194,6 +195,13 @@ def explained_errors() -> Iterator[None]:
 
 
 STANDARD_OUTPUT = pathlib.Path("-")
+
+
+def check_suffix(path: pathlib.Path, output: str, option: str) -> None:
+    """Raise `CommandError` if the suffix of *path*, given with the *option*, says that it has another *output*."""
+    suffix = path.suffix.lstrip(".")
+    if suffix in OUTPUTS and suffix != output:
+        raise CommandError(f"{option} {path}: {output} is written there\n  what to do: use the suffix .{output}", 2)
 
 
 def check_folder(path: pathlib.Path) -> None:

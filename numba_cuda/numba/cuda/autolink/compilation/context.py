@@ -244,7 +244,9 @@ def compute_capability(cc: ComputeCapabilityLike | None) -> tuple[int, int, str]
     known = nvrtc.get_supported_ccs()
     if capability.base not in known:
         names = ", ".join(f"{major}.{minor}" for major, minor in known)
-        raise ValueError(f"compute capability {capability} is not known to this CUDA toolkit\n  known: {names}")
+        whole = (capability.base[0] * 10 + capability.base[1], 0)  # "12" is 1.2
+        meant = f"; did you mean {whole[0]}.0?" if whole in known else ""
+        raise ValueError(f"compute capability {capability} is not known to this CUDA toolkit{meant}\n  known: {names}")
     return capability.parts
 
 

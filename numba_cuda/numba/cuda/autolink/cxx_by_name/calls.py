@@ -19,7 +19,7 @@ from ..c_abi.conversions import mdspan
 from ..c_abi.structs import field_names, field_types
 from ..device_functions.definition import DeviceFunction
 from .prelude import PRELUDE, VIEWS
-from .refusals import MARKED_KERNELS
+from .refusals import MARKED_KERNELS, NAMESPACE
 from .structs import Struct
 
 SOURCE = "source of autolink.cxx"  # what NVRTC calls the file with the library's text
@@ -312,6 +312,7 @@ class Head:
     def text(self) -> str:
         """The text before all calls of a translation unit."""
         check = f"namespace nca_check {{ using namespace {self.namespace}; }}\n" if self.namespace else ""
+        check = line_marker(NAMESPACE) + check
         source = f"{MARKED_KERNELS}{line_marker(SOURCE)}{self.source}"
         return f"{source}\n{check}{line_marker('prelude')}{PRELUDE}"
 

@@ -21,7 +21,7 @@ from numba_cuda_autolink.source_locations import find_source, note_source, shown
 from ..protocol.ask import forget_answers
 from .call_text import write_call
 from .calls import SOURCE, Call, Head
-from .refusals import CxxError
+from .refusals import NAMESPACE, CxxError
 from .resolving import Resolver
 from .structs import Struct, select_newest
 
@@ -92,6 +92,8 @@ class LibrarySource:
 
     def place_error(self, error: CxxError) -> CxxError:
         """Return an *error* with lines of the Python file that made the library, if that file has its text."""
+        given = f"{shown_file(self.place[0])}:{self.place[1]}"
+        error = CxxError(str(error).replace(f"in Python: {NAMESPACE}", f"given at: {given}"), error.log)
         if (found := find_source(self)) is None:
             return error
         file, start = found

@@ -15,7 +15,10 @@ from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike, Target
 
-from ..compilation.context import asking, require_nvrtc
+from numba_cuda_autolink.short_tracebacks import place_of_user
+from numba_cuda_autolink.source_locations import shown_file, with_place
+
+from ..compilation.context import asking, compilation, require_nvrtc
 from ..linkables.compiled_source import compiled
 from .calls import fill
 from .library_source import LibrarySource
@@ -62,6 +65,10 @@ def ask(source: LibrarySource, question: Question, cc: ComputeCapabilityLike | N
             found = compiled(unit, names).names
         except CompileError as error:
             refused = source.place_error(explain_refusal(question.label, error, unit, target))
+            if compilation() is None:  # else the call in the kernel is the place
+                file, line = place_of_user()
+                text = with_place(str(refused), f"at: {shown_file(file)}:{line}", file, line)
+                refused = CxxError(text, refused.log)
         else:
             return [found[name] for name in names]
     raise refused  # outside of the handler: the frames of the other error hold NVRTC's program

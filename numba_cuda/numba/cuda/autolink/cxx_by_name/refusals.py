@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import itertools
 import os
@@ -33,6 +34,10 @@ _UNKNOWN = (
     re.compile(r'namespace "[^"]*" has no member "(?P<name>\w+)"'),
     re.compile(r'class "[^"]*" has no member "(?P<name>\w+)"'),
 )
+NAMESPACE = "namespace of autolink.cxx"  # what NVRTC calls the text that uses it
+_USING = re.compile(r"using namespace (?P<whole>[\w: ]+);")
+_NAMES_OF_NAMESPACES = re.compile(r"\b(\w+)(?=::)|\bnamespace\s+(\w+)")
+_TYPE = re.compile(r"\b(?:struct|class|union|enum(?:\s+class)?)\s+([A-Za-z_]\w*)\s*(?:final\s*)?[:{]")
 _OF_HOST = re.compile(r'namespace "std" has no member "(?P<name>\w+)"')
 _NOT_CONSTRUCTED = 'expected a ")"'  # of the call's arguments: the name is that of a type
 _BY_CALL = "detected during"
@@ -112,6 +117,8 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         why = f": {said['text']}\n  what to do: correct the options" if said else ""
         return CxxError(f"{label} does not compile{why}\n{_shortened(error.log)}", error.log)
     first, block = errors[0]
+    if first["place"] == NAMESPACE:
+        return _no_namespace(block, source, target, error.log)
     # An error of the source itself is no call's, as one in a template that another call instantiates is.
     if not of_call or (block is not of_call[0][1] and "(" not in first["place"] and _BY_CALL not in "".join(block)):
         from numba.cuda.cudadrv.external_code.explain.source_errors import describe_chain
@@ -143,7 +150,25 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     details = [*at, *_details(block, label)]
     if first["text"] in _WRONG_NUMBER:
         details += _find_declarations(label, source, target)
+        remedy = "pass the arguments that C++ declares: those with = may be left out"
+    elif not remedy and "record of" in label and "cannot be called with" in first["text"]:
+        remedy = "make the records with the dtype that lib.record(...) returns for the type that C++ takes"
     return _error(_write_first_line(_CALL_TITLE, label, text), details, remedy, error.log)
+
+
+def _no_namespace(block: Sequence[str], source: CUDASource, target: Target, log: str) -> CxxError:
+    """Return the error for a library whose names are to be in a namespace that its C++ does not have."""
+    from numba.cuda.cudadrv.external_code.compile import programs
+
+    written = _USING.search("".join(block))
+    namespace = written["whole"] if written else ""
+    unknown = next((match["name"] for pattern in _UNKNOWN if (match := pattern.search(block[0]))), namespace)
+    texts = programs.header_texts(unit_of_sources([source]), target)
+    known = {"".join(found) for text in texts for found in _NAMES_OF_NAMESPACES.findall(text)}
+    near = difflib.get_close_matches(unknown, known - {unknown, "nca_check"}, n=1, cutoff=0.6)
+    meant = f"did you mean {namespace.replace(unknown, near[0])}? Or " if near else ""
+    remedy = f"{meant}include the header that has it, or leave out namespace= and name it in each call"
+    return _error([f"C++ has no namespace {namespace}"], [f"in Python: {NAMESPACE}"], remedy, log)
 
 
 def _name_structs(log: str, text: str) -> str:
@@ -194,6 +219,8 @@ def _write_first_line(titles: tuple[str, str], label: str, diagnosis: str) -> li
     while len(with_label.format("", shown)) > _LONGEST - _SHORTEST_LABEL and shorter != shown:
         shorter, shown = shown, _TEMPLATE_ARGUMENTS.sub("<...>", shown)
     others = [f"call: {label}", *([diagnosis] if shown != diagnosis else [])]
+    if len(without.format(shown)) > _LONGEST:
+        return [without.format(diagnosis), f"call: {label}"]
     room = _LONGEST - len(with_label.format("", shown))
     if room < _SHORTEST_LABEL:
         return [without.format(shown), *others]
@@ -217,7 +244,7 @@ def _details(block: list[str], label: str) -> list[str]:
                 found.append(f"{note['text']}{place}")
         elif re.fullmatch(r"\s*\^\s*", line) or (not has_source and re.match("  [^ ]", line)):
             continue
-        elif not _WITH_CALL.search(line):
+        elif not _WITH_CALL.search(line) and not line.lstrip().startswith("Note #"):
             found.append(line.strip())
     return [each for each in dict.fromkeys(found) if each and each != f"{_BY_CALL}:"]
 
@@ -232,19 +259,24 @@ def _readable(text: str) -> str:
 
 def _find_declarations(label: str, source: CUDASource, target: Target) -> Iterator[str]:
     """Yield the declarations of the function that *label* names, as they are in *source* and its headers."""
-    from numba.cuda.cudadrv.external_code.compile import programs
-
     name = re.escape(label.partition("(")[0].partition("<")[0].rpartition("::")[2])
     declared = re.compile(rf"^[^\n;{{}}/#=]*\b{name}\s*\([^;{{}}]*?\)(?=[^()]*[;{{])", re.MULTILINE)
-    texts = programs.header_texts(unit_of_sources([source]), target)
+    texts = _texts_before_calls(source, target)
     found = (" ".join(each.split()) for text in texts for each in declared.findall(text) if "nca_" not in each)
     yield from (f"declared: {each}" for each in itertools.islice(dict.fromkeys(found), _MOST_DECLARATIONS))
 
 
-def _near(text: str, source: CUDASource, target: Target) -> str:
-    """Return which names in *source* and its headers are close to one that an error's *text* says is unknown."""
+def _texts_before_calls(source: CUDASource, target: Target) -> Iterator[str]:
+    """Yield the texts of the library of *source* and its headers, which are known where the calls do not compile."""
     from numba.cuda.cudadrv.external_code.compile import programs
 
+    calls = unit_of_sources([source])
+    yield calls.text
+    yield from programs.header_texts(dataclasses.replace(calls, code=b"\n", name="the library"), target)
+
+
+def _near(text: str, source: CUDASource, target: Target) -> str:
+    """Return which names in *source* and its headers are close to one that an error's *text* says is unknown."""
     if found := _OF_HOST.search(text):
         return f"std has the host's functions: use cuda::std::{found['name']}, where libcu++ has it"
     unknown = next((match["name"] for pattern in _UNKNOWN if (match := pattern.search(text))), None)
@@ -252,10 +284,14 @@ def _near(text: str, source: CUDASource, target: Target) -> str:
         return ""
     if declared := next(_find_declarations(unknown, source, target), ""):
         return f'write its namespace or class, lib["...::{unknown}"]: it is {declared}'
-    texts = programs.header_texts(unit_of_sources([source]), target)
+    texts = _texts_before_calls(source, target)
     known = {name for each in texts for name in _IDENTIFIER.findall(each)} - {unknown}
     near = difflib.get_close_matches(unknown, known, n=3, cutoff=0.75)
-    return f"did you mean {' or '.join(near)}?" if near else ""
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    own = [*dict.fromkeys(_TYPE.findall(source.compile_options.prologue.partition(NAMESPACE)[0]))]
+    listed = f"; the source has the types {', '.join(own[:_MOST_DECLARATIONS])}" if own else ""
+    return f"declare it in the source, include the header that does, or write its namespace{listed}"
 
 
 def _shortened(log: str) -> str:

@@ -16,6 +16,10 @@ _NOT_AN_ENUMERATOR = re.compile(
     r'of type "(?:bool|float|double|(?:(?:un)?signed )?(?:char|short|int|long|long long))"'
     r' is incompatible with parameter of type "(?P<type>[A-Za-z_][\w:]*)"'
 )
+_NOT_A_NUMBER = re.compile(
+    r'argument of type "(?P<given>[^"]+ \*)" is incompatible with parameter of type'
+    r' "(?:bool|float|double|(?:(?:un)?signed )?(?:char|short|int|long|long long))"'
+)
 _BY_VALUE = re.compile(r"nca::nca_place<(?P<type>[^\"]*)>\"")
 _TUPLE = re.compile(r'(?:from|class) "(?:const )?cuda::std::tuple<.*>" (?:to "(?P<type>[^"]*)"|has no member)')
 _VALUE_OF_STRUCT = re.compile(r'of type "(?P<type>[\w:]+) &" .* with a value of type "const record"')
@@ -112,6 +116,9 @@ def explain_error(text: str) -> tuple[str, str]:
         return text, f"make the records with the dtype that lib.record({found['type']!r}) returns"
     if found := _OTHER_POINTER.search(text):
         return text, _find_other_pointer(found)
+    if found := _NOT_A_NUMBER.search(text):
+        what = "a number, not a text" if found["given"] == "const char *" else "one element of the array, such as x[i]"
+        return text, f"pass {what}"
     if found := _OF_LIBRARY.search(text):
         if (element := _NUMPY_TYPES.get(found["element"] or "")) and found["given"] != f"{found['element']} *":
             return text, f"pass an array of {element}"

@@ -264,7 +264,12 @@ class DeviceCallableType(types.Callable, types.Opaque):
             return Signature(returns, arguments.types, recvr=self, pysig=arguments.pysig), body
         if not isinstance(extern, Extern):
             got = f"got: {shown(extern)}"
-            raise self._error(f"{name} returned neither an autolink.Extern nor a function", argtypes, got)
+            diagnosis = f"{name} returned neither an autolink.Extern nor a function"
+            if isinstance(extern, str):
+                diagnosis += (
+                    f"\n  what to do: return autolink.Extern({extern!r}, returns=...), with the type of the result"
+                )
+            raise self._error(diagnosis, argtypes, got)
         try:
             c_function = prototype(extern, arguments.named, context)
         except TypeError as error:

@@ -13,6 +13,7 @@ from typing import Any
 from numba.cuda.cudadrv.error import CudaSupportError
 from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean
 
+from numba_cuda_autolink.errors import at_call
 from numba_cuda_autolink.short_tracebacks import message_of, place_of_user, raised_by_front_end
 from numba_cuda_autolink.source_locations import shown_file, with_place
 
@@ -117,6 +118,16 @@ def placed_error(error: Exception) -> str | None:
         filename, line = place
         text = with_place(text, f"at: {shown_file(filename)}:{line}", filename, line)
     return text if is_of_front_end or (place is not None and raised_by_front_end(error)) else None
+
+
+def launched_without_configuration(name: str) -> ValueError:
+    """Return the error for a call of the kernel *name* as a function."""
+    return ValueError(
+        at_call(
+            f"the launch configuration was not specified: {name} is called without the sizes of its grid and blocks\n"
+            f"  what to do: {name}[blocks, threads](...)"
+        )
+    )
 
 
 def _statements(error: Exception) -> Iterator[tuple[str, int]]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
@@ -44,6 +45,10 @@ _REMEDIES = {
     }.items()
 }
 _OF_ARRAY = re.compile(r"Unknown attribute '(\w+)' of type (?:readonly )?array\(.*")
+_UNKNOWN_NAME = re.compile(r"NameError: (?:global )?name '(\w+)' is not defined")
+_LINEAR_ALGEBRA = re.compile(
+    r"scipy [\d.]+\+ is required for linear algebra|Unknown attribute '\w+' of type Module\(<module 'numpy.linalg'.*"
+)
 _COUNT = re.compile(r"(?:not enough|too many) values to unpack \(expected (\d+)(?:, got (\d+))?\)$")
 
 
@@ -54,6 +59,13 @@ def with_remedy(message: str) -> str:
         return message
     if count := _COUNT.match(message):  # where a front end takes the arguments of a call apart
         return f"a call takes {count[1]} arguments here{f', got {count[2]}' if count[2] else ', got more'}"
+    if (name := _UNKNOWN_NAME.match(message)) and hasattr(math, name[1]):
+        return f"{message}\n  what to do: import math, and call math.{name[1]}"
+    if _LINEAR_ALGEBRA.match(message):
+        return (
+            "kernels have no linear algebra of NumPy\n  what to do: write it with loops, call a C++ library,"
+            " autolink.cxx(...), or compute it before the kernel"
+        )
     if attribute := _OF_ARRAY.match(message):
         return message.replace(attribute[0], attribute[0] + did_you_mean(attribute[1], dir(np.ndarray)), 1)
     remedy = next((remedy for pattern, remedy in _REMEDIES.items() if pattern.match(message)), None)

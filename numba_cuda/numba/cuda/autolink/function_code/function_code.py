@@ -149,9 +149,20 @@ class FunctionCode:
             try:
                 self._plans[target] = LinkPlan.of(kernel, target, self.provided(target), defined_at)
             except LinkInputError as error:
-                text = f"link= of {kernel}: {error}\n  where relative paths begin: {os.getcwd()}"
-                raise LinkError(with_definition(text, defined_at)) from error
+                raise self._explicitly_wrong(kernel, error) from error
         return self._plans[target]
+
+    def _explicitly_wrong(self, kernel: str, error: LinkInputError) -> LinkError:
+        """Return the error for what ``link=`` names, of the *kernel* or of a ``declare_device``, that is not code."""
+        from numba.cuda.cudadrv.external_code.plan.declared_functions import find_bringing, with_declaration
+
+        details = (
+            f"{error}\n  where relative paths begin: {os.getcwd()}\n"
+            "  what to do: for a file beside your own, write os.path.join(os.path.dirname(__file__), ...)"
+        )
+        if declared := find_bringing(self.symbols, is_wrong):
+            return LinkError(with_declaration(f"link= of declare_device({declared!r}): {details}", declared))
+        return LinkError(with_definition(f"link= of {kernel}: {details}", self.calls.defined_at))
 
     def provided(self, target: Target) -> list[Traced]:
         """Return what is linked for *target* into a kernel with this function, besides its own code, with origins."""
@@ -242,6 +253,15 @@ class FunctionCode:
 
 def is_optimizable(link_input: LinkInput) -> bool:
     return link_input.kind in _OPTIMIZABLE
+
+
+def is_wrong(item: Any) -> bool:
+    """Return whether *item*, which ``link=`` names, is no code that can be linked."""
+    try:
+        from_item(item)
+    except LinkInputError:
+        return True
+    return False
 
 
 def inputs_of(entry: Entry, target: Target, origin: str = "") -> list[Traced]:

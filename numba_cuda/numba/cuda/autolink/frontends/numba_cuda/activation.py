@@ -17,7 +17,7 @@ from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
 from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import handlers_held_back
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 
-from numba_cuda_autolink.short_tracebacks import short_traceback
+from numba_cuda_autolink.short_tracebacks import place_of_user, short_traceback
 
 from ...compilation.context import (
     KernelEvent,
@@ -28,7 +28,7 @@ from ...compilation.context import (
     current_state,
     isolate,
 )
-from ...frontend_api.placed_messages import placed_error
+from ...frontend_api.placed_messages import launched_without_configuration, placed_error
 from ...frontend_api.seams import MissingSeamError, Seams
 from .fork_support import watch_forks
 
@@ -159,10 +159,13 @@ def _declare_device_function(
     original: Any, name: Any, restype: Any, argtypes: Any, link: Any, use_cooperative: Any, abi: Any
 ) -> Any:
     """Remember how functions are declared."""
+    from numba.cuda.cudadrv.external_code.plan.declared_functions import note_declared
+
     from .declared_functions import Declaration, declarations
 
     template = original(name, restype, argtypes, link, use_cooperative, abi)
     declarations[template.key] = Declaration(tuple(link), use_cooperative, abi)
+    note_declared(name, link, place_of_user())
     return template
 
 
@@ -229,6 +232,16 @@ def _bind(original: Any, kernel: Any) -> None:
         original(kernel)
     else:
         kernel._codelibrary.get_cubin(cc)
+
+
+@_in_place_of("numba.cuda.dispatcher:CUDADispatcher.__call__")
+def _launch_without_configuration(original: Any, dispatcher: Any, *args: Any, **named: Any) -> Any:
+    """Say where a kernel is called without a grid and a block, and how to launch it."""
+    try:
+        return original(dispatcher, *args, **named)
+    except ValueError as error:
+        with short_traceback():
+            raise launched_without_configuration(dispatcher.py_func.__name__) from error
 
 
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile")

@@ -142,7 +142,7 @@ def remedy(log: str, include_paths: Sequence[str] = (), macros: Sequence[str] = 
         return "give the two functions different names, made from what distinguishes them, such as sizes and types"
     if said := _DIRECTIVE.search(errors):
         return f"do as the source or header says: {said['text']}"
-    todo = "fix the source at the line that the log names"
+    todo = "fix the source at that line"
     place = errors.partition("(")[0]
     if os.path.isabs(place) and not place.endswith(".cu"):
         todo += (

@@ -13,7 +13,7 @@ import dataclasses
 import os
 import re
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cuda.core._utils.cuda_utils import NVRTCError
 
@@ -25,8 +25,9 @@ from ..compile.translation_unit import toolkit_include_paths
 from ..formats.symbols import find_defined
 from ..inputs import kinds
 from ..inputs.c_prototypes import CalledFunction
-from ..inputs.link_input import LinkInput
+from ..inputs.link_input import LinkInput, LinkInputError, from_item
 from ..link import ltoir_symbols
+from ..plan.declared_functions import find_bringing, place_of
 from ..plan.link_plan import NAMED_EXPLICITLY, KernelCode, LinkError, LinkPlan, PlannedInput, link_error
 from ..plan.plan_checks import declaration_error, undeclared_variable
 from ..platform.target import Target
@@ -37,6 +38,18 @@ if TYPE_CHECKING:
 
 class _ExplicitSourceError(LinkError, NVRTCError):
     """A source of ``link=`` does not compile: numba-cuda raises cuda.core's error for that, with NVRTC's log."""
+
+    __module__, __qualname__ = LinkError.__module__, LinkError.__qualname__  # as tracebacks show it
+
+    def __reduce__(self) -> Any:
+        return _restore_error, (str(self), vars(self))
+
+
+def _restore_error(message: str, state: dict[str, Any]) -> LinkError:
+    error = _ExplicitSourceError("")
+    error.args = (message,)
+    error.__dict__.update(state)
+    return error
 
 
 def find_declared_only(plan: LinkPlan, kernel_code: KernelCode, error: SourceError) -> set[tuple[int, CalledFunction]]:
@@ -88,11 +101,12 @@ def does_not_compile(
     macros = [name for name, _ in options.defines]
     todo = undeclared_variable(plan, error.log) or nvrtc_log.remedy(error.log, options.include_paths, macros)
     explicit = planned.origins == (NAMED_EXPLICITLY,)
+    declared = find_bringing(kernel_code.sites, lambda item: _is_code(item, planned.input)) if explicit else ""
     shown = "\n".join(nvrtc_log.errors_in(each.log) for each in (error, *(each for _, each in others)))
     return link_error(
         plan,
         f"{planned.input.name!r} does not compile: {nvrtc_log.first_error(error.log, planned.input.name)}",
-        f"at fault: {planned}",
+        f"at fault: {planned}" + (f" of declare_device({declared!r})" if declared else ""),
         f"source: {path or 'could not be saved'}",
         *describe_chain(error.log, planned.input.text, planned.input.name, options.include_paths),
         f"what to do: {todo}",
@@ -100,8 +114,17 @@ def does_not_compile(
         log="\n".join([error.log, *(each.log for _, each in others)]),
         source_path=path,
         shown=None if explicit else shown,
+        at=place_of(declared) if declared else None,
         kind=_ExplicitSourceError if explicit else LinkError,
     )
+
+
+def _is_code(item: Any, link_input: LinkInput) -> bool:
+    """Return whether *item*, which ``link=`` names, is *link_input*, which may begin with a directive."""
+    try:
+        return link_input.code.endswith(from_item(item).code)
+    except LinkInputError:
+        return False
 
 
 def wrong_types(

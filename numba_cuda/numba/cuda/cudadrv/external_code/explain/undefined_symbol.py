@@ -9,12 +9,15 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 
+from numba_cuda_autolink.source_locations import find_in_given, shown_file
+
 from ..compile import bitcode, programs
 from ..compile.nvrtc import CompileError
 from ..formats import mangled_names, symbols
 from ..formats.containers import has_compressed_piece
 from ..inputs import kinds
 from ..link.linker_input import LinkJob, Part
+from ..plan.declared_functions import place_of
 from ..plan.link_plan import LinkError, link_error
 from ..plan.plan_checks import extern_declaration, undefined_variable
 from ..platform.target import Target
@@ -27,6 +30,8 @@ _REMEDY = (
     "check the symbol's spelling; in CUDA C++ declare the function"
     ' extern "C" __device__, so that its name is not mangled; return the code that defines it from __numba_cuda_link__'
 )
+_REMEDY_FOR_DECLARED = 'define {!r} in code that link= names, of the declare_device or of the kernel, as extern "C"'
+_REMEDY_FOR_CXX = "define {} in that source, or in another one that is linked"
 _REMEDY_WITHOUT_CODE = (
     "return the code that defines it from the object's __numba_cuda_link__; if it does, check that method's spelling"
 )
@@ -67,17 +72,23 @@ def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
         remedy = "give the autolink.Variable the name that it has in C++, or the other way round"
     if any(f"AUTOLINK_{symbol}\n".encode() in each.input.code for each in job.plan.inputs):
         remedy = "return the device_function itself from __numba_cuda_link__, with the source that has its declaration"
-    if not external:
-        remedy = remedy or _REMEDY_WITHOUT_CODE
+    details = declared or [f"referenced by: {job.kernel_code.referenced_by(symbol)}"]
+    if place := place_of(symbol):
+        details.append(f"declared at: {shown_file(place[0])}:{place[1]}")
+        remedy = remedy or _REMEDY_FOR_DECLARED.format(symbol)
+    elif not is_variable and symbol not in job.kernel_code.sites and (named := _find_in_sources(job, symbol)):
+        details.append(f"in C++: {named}")
+        remedy = remedy or _REMEDY_FOR_CXX.format(mangled_names.readable(symbol))
+    remedy = remedy or (_REMEDY_WITHOUT_CODE if not external else _REMEDY_FOR_VARIABLES if is_variable else _REMEDY)
     used = "read" if is_variable else "called"
     return link_error(
         job.plan,
         f"{mangled_names.readable(symbol)!r} is {used} but nothing that is linked defines it",
         *mangled_names.mangled_lines(symbol),
-        *(declared or [f"referenced by: {job.kernel_code.referenced_by(symbol)}"]),
+        *details,
         *(f"near miss: {line}" for line in near),
         *(f"linked: {part.origin}{_definitions(defined.get(part))}" for part in job.parts),
-        f"what to do: {remedy or (_REMEDY_FOR_VARIABLES if is_variable else _REMEDY)}",
+        f"what to do: {remedy}",
         log=log,
     )
 
@@ -86,6 +97,18 @@ def _declarations(job: LinkJob, symbol: str) -> list[str]:
     sources = [each for each in job.plan.inputs if each.input.kind is kinds.CUDA]
     found = [(each, extern_declaration(each.input.code.decode(), symbol)) for each in sources]
     return [f"declared by: {each}, line {declaration[1]}" for each, declaration in found if declaration is not None]
+
+
+def _find_in_sources(job: LinkJob, symbol: str) -> str:
+    """Return the place where a linked source first names the function *symbol*; empty if none does."""
+    name = re.compile(rf"\b{re.escape(mangled_names.base_name(symbol))}\s*\(")
+    for text in (each.input.text for each in job.plan.inputs if each.input.kind is kinds.CUDA):
+        if found := find_in_given(text, name):
+            return f"{shown_file(found[0])}:{found[1]}"
+        for number, line in enumerate(text.splitlines(), 1):
+            if name.search(line):
+                return f"line {number}: {line.strip()}"
+    return ""
 
 
 def _definitions(names: frozenset[str] | None) -> str:

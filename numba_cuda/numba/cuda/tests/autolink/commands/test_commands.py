@@ -256,6 +256,7 @@ ERRORS = {
         "a cubin is for one compute capability",
     ),
     "nothing to write": (2, "build KERNEL", "pass -o OUT, --header"),
+    "another suffix": (2, "build KERNEL -o out.ptx --output cubin", "-o out.ptx: cubin is written there"),
     "a header of PTX": (2, "build KERNEL --header out.h --output ptx", "a header contains cubins"),
     "a header with a name that is not one in C": (
         1,

@@ -35,6 +35,60 @@ struct Counter { int n; __device__ int next() { return n++; } private: __device_
 __device__ int count(Counter& c) { return c.n; }
 }
 """
+
+
+class TestRemedies:
+    @pytest.mark.parametrize(
+        ("call", "argtypes", "remedy"),
+        [
+            ("corner(x)", "int32[::1]", "pass the arguments that C++ declares: those with = may be left out"),
+            ("square(x)", "float32[::1]", "pass one element of the array, such as x[i]"),
+            ("square('two')", "float32[::1]", "pass a number, not a text"),
+        ],
+    )
+    def test_what_a_call_passes(self, call, argtypes, remedy):
+        lib = autolink.cxx(SOURCE + "__device__ float square(float x) { return x * x; }", namespace="shapes")
+        assert f"\n  what to do: {remedy}" in refusal_of(lib, call, argtypes)
+
+    def test_a_record_of_other_fields(self):
+        source = "namespace q { struct P { float x, y; }; __device__ float norm(P p) { return p.x; } }"
+        records = types.Array(from_dtype(np.dtype([("x", "f8"), ("y", "f8")])), 1, "C")
+        text = refusal_of(autolink.cxx(source, namespace="q"), "norm(x[0])", records)
+        assert "\n  what to do: make the records with the dtype that lib.record(...) returns" in text
+        assert "Note #" not in text
+
+    @pytest.mark.parametrize(
+        ("header", "namespace", "meant"),
+        [("<cuda/std/cmath>", "cuda::sdt", "cuda::std"), ("<cuda/std/cmath>", "cdua", "cuda")],
+    )
+    def test_a_namespace_that_does_not_exist(self, header, namespace, meant):
+        lib = autolink.cxx(f"#include {header}", namespace=namespace)
+        text = refusal_of(lib, "hypot(x[0], x[0])", "float32[::1]")
+        assert text.startswith(f"C++ has no namespace {namespace}\n")
+        line = place_of(lib)
+        assert f"\n  given at: {line}\n  what to do: did you mean {meant}? " in text
+        assert "nca_" not in text
+
+    def test_a_type_that_is_unknown(self):
+        lib = autolink.cxx(SOURCE, namespace="shapes")
+        with pytest.raises(autolink.CxxError) as caught:
+            lib.record("Q")
+        assert str(caught.value).startswith('Q: identifier "Q" is undefined\n  at: ' + __file__)
+        assert "what to do: declare it in the source" in str(caught.value)
+        assert "the source has the types Circle, Opaque, Counter" in str(caught.value)
+
+
+def refusal_of(lib, call, argtypes):
+    kernel = eval(f"lambda x: lib.{call}", {"lib": lib})
+    with pytest.raises(TypingError) as caught:
+        build(cuda.jit(kernel), (argtypes,) if not isinstance(argtypes, str) else f"void({argtypes})")
+    return str(caught.value)
+
+
+def place_of(lib):
+    return ":".join(map(str, lib._source.place))
+
+
 # How calls go wrong: the C++ name, the argument types, and what the message says of the reason.
 WRONG = [
     ("area", ("float32",), "no suitable"),
@@ -101,6 +155,16 @@ outside = autolink.cxx(SOURCE)
 @pytest.mark.parametrize(("name", "argtypes", "reason"), WRONG, ids=lambda each: str(each)[:30])
 def test_a_wrong_call_says_which_function_where_and_why(name, argtypes, reason):
     check(message(lib, name, argtypes), name, reason)
+
+
+def test_a_near_name_of_a_header_is_named(tmp_path):
+    (tmp_path / "shapes.hpp").write_text(
+        "namespace shapes { template <class T> T distance(T x, T y) { return x - y; } }"
+    )
+    header = autolink.cxx("#include <shapes.hpp>", include_paths=[tmp_path], namespace="shapes")
+    assert "what to do: did you mean distance?" in message(header, "distnace", ("float32", "float32"))
+    math = autolink.cxx("#include <cuda/std/cmath>", namespace="cuda::std")
+    assert "what to do: did you mean hypot" in message(math, "hypott", ("float32", "float32"))
 
 
 def test_a_near_name_is_named():
@@ -252,7 +316,7 @@ def test_a_broken_source_is_named_with_its_line(tmp_path):
 def test_a_missing_header_and_a_missing_namespace_are_named():
     with pytest.raises(autolink.CxxError, match=r'cannot open source file "absent\.h"'):
         autolink.cxx("#include <absent.h>").f.signature(types.int32, cc=CC)
-    with pytest.raises(autolink.CxxError, match="name must be a namespace name"):
+    with pytest.raises(autolink.CxxError, match=r"C\+\+ has no namespace absent"):
         autolink.cxx("", namespace="absent").f.signature(types.int32, cc=CC)
 
 

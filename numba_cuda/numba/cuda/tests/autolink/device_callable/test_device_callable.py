@@ -483,6 +483,8 @@ class TestErrors:
             in without_place(text)
         )
         assert f"got: {shown(returned)}" in text
+        remedy = f"what to do: return autolink.Extern({returned!r}, returns=...)"
+        assert (remedy in text) == isinstance(returned, str)
 
     def test_hooks_with_unsupported_parameters(self):
         class Keywords(Scale):

@@ -67,6 +67,23 @@ class TestBounds:
         with pytest.raises(EmulationError, match="out of bounds"):
             run(body.replace("+16", "+32"), 1, x, before=before, shared=28)
 
+    @pytest.mark.parametrize("nbytes", [1, 4, 16])
+    def test_dynamic_shared_memory_that_a_launch_forgets(self, nbytes):
+        before = ".extern .shared .align 16 .b8 d[];"
+        registers = {1: "u8 [%rd10], 1", 4: "u32 [%rd10], %r1", 16: "v4.u32 [%rd10], {%r1, %r2, %r3, %r4}"}
+        body = f"mov.u64 %rd10, d; st.shared.{registers[nbytes]};"
+        with pytest.raises(EmulationError, match=f"A write of {nbytes} bytes? out of bounds") as raised:
+            run(body, 1, words(), before=before)
+        assert "dynamic shared memory: the launch gives 0 bytes\n" in str(raised.value)
+        assert "[grid, block, stream, nbytes](...)" in str(raised.value)
+        run(body, 1, words(), before=before, shared=nbytes)
+
+    def test_static_shared_memory_ends_at_its_last_byte(self):
+        body = "mov.u64 %rd10, b; st.shared.u8 [%rd10+4], 1;"
+        with pytest.raises(EmulationError, match="A write of 1 byte out of bounds") as raised:
+            run(body, 1, words(), before=".shared .align 4 .b8 b[4];")
+        assert "launch gives" not in str(raised.value)
+
     def test_the_index_in_an_array_of_numba(self):
         x = np.zeros((4, 8), np.float64)
         words = [0, 0, x.size, 8, x.ctypes.data, *x.shape, *x.strides]

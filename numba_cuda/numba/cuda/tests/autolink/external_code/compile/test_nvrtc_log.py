@@ -64,7 +64,7 @@ def message_of(code, **options):
         ),
         ("#include <cuda.h>", "leave out cuda.h, if it is for the host's code; or include <cuda/std/cstdlib>"),
         ("__device__ __int128 x;", "what to do: allow it: options={'device_int128': True}"),
-        ("int;;;garbage", "what to do: fix the source at the line that the log names\n"),
+        ("int;;;garbage", "what to do: fix the source at that line\n"),
     ],
 )
 def test_each_failure_has_its_remedy(code, remedy):

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import itertools
 import os
+import pickle
 import re
 import sys
+import traceback
 from pathlib import Path
 
 import pytest
@@ -120,7 +122,7 @@ def test_all_sources_that_were_found_not_to_compile_are_named(monkeypatch):
 @pytest.mark.parametrize(
     ("error", "first", "todo"),
     [
-        ('lib/tables.h(7): error: expected a ";"', 'tables.h:7: expected a ";"', "fix the source at the line"),
+        ('lib/tables.h(7): error: expected a ";"', 'tables.h:7: expected a ";"', "fix the source at that line"),
         (
             'a.cu(1): catastrophic error: #error directive: "Use <b.h> instead."',
             "line 1: Use <b.h> instead.",
@@ -129,9 +131,9 @@ def test_all_sources_that_were_found_not_to_compile_are_named(monkeypatch):
         (
             'a.cu(3): error: static assertion failed with "only four bytes"',
             'line 3: static assertion failed with "only four bytes"',
-            "fix the source at the line",
+            "fix the source at that line",
         ),
-        ("out of memory", "", "fix the source at the line"),
+        ("out of memory", "", "fix the source at that line"),
     ],
 )
 def test_the_first_error_is_the_diagnosis(error, first, todo):
@@ -515,7 +517,60 @@ def test_a_file_that_link_names_and_that_does_not_exist(tmp_path, monkeypatch):
         '      @cuda.jit(link=["nosuch.cu"])',
         "      " + "^" * len('@cuda.jit(link=["nosuch.cu"])'),
         f"  where relative paths begin: {tmp_path}",
+        "  what to do: for a file beside your own, write os.path.join(os.path.dirname(__file__), ...)",
     ]
+
+
+def link_error_of(function):
+    def kernel(x):
+        x[0] = function(x[1])
+
+    with pytest.raises(LinkError) as failure:
+        build(cuda.jit(kernel), "void(float32[::1])")
+    return failure.value
+
+
+class TestDeclaredFunctions:
+    """The faults of what ``declare_device`` brings are at its line, and no hook is involved."""
+
+    def test_a_missing_file(self):
+        function = cuda.declare_device("f", "float32(float32)", link="nosuch.cu")
+        line = sys._getframe().f_lineno - 1
+        text = str(link_error_of(function))
+        assert text.startswith("link= of declare_device('f'): nosuch.cu not found\n")
+        assert f"\n  declared at: {__file__}:{line}\n" in text
+        assert "what to do: for a file beside your own" in text
+
+    def test_a_source_that_does_not_compile(self):
+        function = cuda.declare_device("f", "float32(float32)", link=cuda.CUSource("int f() { retrn 0; }"))
+        line = sys._getframe().f_lineno - 1
+        error = link_error_of(function)
+        assert f"\n  at: {__file__}:{line}\n" in str(error)
+        assert "of link= of declare_device('f')" in str(error)
+        assert traceback.format_exception_only(error)[0].startswith("numba.cuda.autolink.LinkError: ")
+        copy = pickle.loads(pickle.dumps(error))
+        assert (type(copy), str(copy), copy.log) == (type(error), str(error), error.log)
+
+    @pytest.mark.parametrize("has_code", [True, False])
+    def test_a_symbol_that_nothing_defines(self, has_code):
+        code = [cuda.CUSource('extern "C" __device__ int g(float* r, float x) { *r = x; return 0; }')] * has_code
+        function = cuda.declare_device("f", "float32(float32)", link=code)
+        line = sys._getframe().f_lineno - 1
+        text = str(link_error_of(function))
+        assert f"\n  declared at: {__file__}:{line}\n" in text
+        assert "\n  what to do: define 'f' in code that link= names" in text
+        assert "__numba_cuda_link__" not in text
+
+
+def test_a_cxx_function_that_is_declared_only_is_shown():
+    lib = autolink.cxx("""
+        __device__ float elsewhere(float);
+        __device__ float calls_it(float x) { return elsewhere(x); }
+    """)
+    line = sys._getframe().f_lineno - 3
+    text = str(link_error_of(lib.calls_it))
+    assert f"\n  in C++: {__file__}:{line}\n" in text
+    assert "\n  what to do: define elsewhere(float) in that source, or in another one that is linked\n" in text
 
 
 @pytest.mark.parametrize("kind", ["ptx", "ltoir"])

@@ -100,7 +100,7 @@ def test_lambdas_with_variables_of_functions_around_the_kernel_are_passed_to_cxx
 
 
 def test_the_error_of_a_kernel_reaches_the_launch(facts):
-    assert facts["out of bounds"].startswith("EmulationError: A write of 4 bytes out of bounds")
+    assert facts["out of bounds"].startswith("FaultError: A write of 4 bytes out of bounds")
 
 
 LONG = ("cub_block_sum", "cub_by_name", "cub_unique", "curand_by_name", "curand_monte_carlo", "fft", "nufft_window")
