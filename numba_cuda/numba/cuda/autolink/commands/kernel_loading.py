@@ -66,13 +66,17 @@ class NamedKernel:
             for args, result in returned.items()
         )
 
+    def is_compiled_for(self, signature: Any) -> bool:
+        """Whether importing its file compiled it, as a kernel, for this *signature* alone."""
+        return not self.is_device_function and list(getattr(self.obj, "overloads", ())) == [signature]
+
     def signature(self, given: str | None) -> Any:
         """Return the signature to build it for: the one *given*, or the only one in its decorator, as types. Raise
         `CommandError` if there is none, or the *given* text is not one."""
-        if given is not None:
-            check_signature(given, self.function)
-            return given
         named = list(getattr(self.obj, "overloads", ()))
+        if given is not None:
+            argtypes = check_signature(given, self.function)
+            return argtypes if named == [argtypes] else given
         if len(named) == 1:
             return named[0]
         if named:
