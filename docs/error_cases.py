@@ -553,6 +553,30 @@ CASES = (
         ''',
         "Fix the source. The exception's `.log` has everything that NVRTC printed, and `.source_path` is the file.",
     ),
+    Case(
+        _COMPILING,
+        "A function of `autolink.cxx` that does not compile",
+        "A `static_assert` of a template fails for the types of a call, or there is an error in the source. The message"
+        " has the line in the Python file, or in the `.cu` file.",
+        '''
+        library = autolink.cxx("""
+            template <class T>
+            __device__ T next_integer(T x)
+            {
+                static_assert(T(0.5) == 0, "next_integer takes integers");
+                return x + 1;
+            }
+        """)
+
+
+        def kernel(data):
+            data[0] = library.next_integer(data[1])
+
+
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+        ''',
+        "Pass arguments of the types that the function takes, or correct the source at that line.",
+    ),
     _returning(
         _COMPILING,
         "A header that is not found",

@@ -64,6 +64,10 @@ def load(path: "str | bytes | os.PathLike[Any]", *, emulate: bool = False) -> "K
         return KernelLibrary(path, emulate=emulate)
 
 
+def __dir__() -> list[str]:
+    return sorted([*(name for name in globals() if name.startswith("__")), *__all__, "__version__"])
+
+
 def __getattr__(name: str) -> "Any":
     if name in _WHERE:
         import importlib

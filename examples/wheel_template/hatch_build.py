@@ -36,7 +36,14 @@ class DeviceCode(BuildHookInterface):
         self.include_paths = [Path(self.root, "src", package), *build_requirement("include")]
         for library in build_requirement("lib/libnvrtc.so.12", "bin/nvrtc64_120_0.dll"):
             ctypes.CDLL(str(library))  # an enclosing environment may have another NVRTC, which would be found first
-        self.folder = Path(tempfile.mkdtemp(prefix="device_code_"))
+        self.in_place = version == "editable"  # Python then imports the package from where it is
+        self.folder = Path(self.root, "src", package, "device_code")
+        if self.in_place:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder.mkdir()
+        else:
+            self.folder = Path(tempfile.mkdtemp(prefix="device_code_"))
+            build_data["force_include"][str(self.folder)] = f"{package}/device_code"
         code = "\n".join(f'#line 1 "{source.name}"\n{source.read_text()}' for source in sources)
         first, *_ = architectures = sorted(self.config["architectures"])
         files = [{"name": "code.cu", "kind": "source"}]
@@ -49,11 +56,10 @@ class DeviceCode(BuildHookInterface):
         toolkit = list(checked(nvrtc.nvrtcVersion()))
         manifest = {"toolkit": toolkit, "files": files, "functions": functions}
         (self.folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
-        include = build_data["force_include_editable" if version == "editable" else "force_include"]
-        include[str(self.folder)] = f"{package}/device_code"
 
     def finalize(self, version, build_data, artifact_path):
-        shutil.rmtree(self.folder)
+        if not self.in_place:
+            shutil.rmtree(self.folder)
 
     def built(self, code, kind, architecture):
         """Build *code* into the folder, and return the file's entry in the manifest."""

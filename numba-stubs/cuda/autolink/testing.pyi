@@ -66,6 +66,7 @@ def check_linkable(
     cc: _ComputeCapabilityLike = (9, 0),
     lto: bool | None = None,
     others: Iterable[Any] = (),
+    length: int = 64,
 ) -> Linkable: ...
 def compile_cached(
     kernel: Any, signature: Any, cc: _ComputeCapabilityLike

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from numba.cuda import autolink, types
 
-code = autolink.Prebuilt(Path(__file__).parent / "device_code", include_paths=(Path(__file__).parent,))
+HERE = Path(__file__).parent
+code = autolink.Prebuilt(HERE / "device_code", prefer="LTO-IR", include_paths=(HERE,))  # the functions are small
 
 TYPES = {
     "bool": types.boolean,

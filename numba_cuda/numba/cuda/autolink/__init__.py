@@ -9,7 +9,8 @@ Public names:
 - `SupportsLink`, `SupportsLinkKey`, `SupportsCall`, `LinkItem`: the hooks of objects, and what they may return.
 - `DeviceCallable`, `Extern`, `device_method`, `cxx_type`, `symbol`: a base class for objects that have no Numba typing.
 - `exact`, `by_reference`, `by_value`, `span`, `mdspan`: how arguments of such an object are passed, besides types.
-- `cxx`: functions, types and constants of C++ libraries by name, without bindings.
+- `cxx`: functions, types and constants of C++ libraries by name, without bindings: `CxxLibrary`, `CxxFunction`,
+  `CxxType`.
 - `compiled`: CUDA C++ compiled for the current target, and the lowered names of C++ expressions in it.
 - `device_function`, `DeviceFunction`, `state`: Python functions that C++ calls.
 - `CUDASource`, `Bitcode`, `Prebuilt`: CUDA C++ source with include paths, macros and options of its own; LLVM bitcode;
@@ -48,7 +49,9 @@ _NAMES = {
     "autolink.finished_kernels.c_header": ("write_header",),
     "autolink.compilation.context": ("current_target",),
     "autolink.conformance.records": ("NotLinkableError",),
-    "autolink.cxx_by_name.library": ("cxx",),
+    "autolink.cxx_by_name.classes": ("CxxType",),
+    "autolink.cxx_by_name.functions": ("CxxFunction",),
+    "autolink.cxx_by_name.library": ("CxxLibrary", "cxx"),
     "autolink.cxx_by_name.refusals": ("CxxError",),
     "autolink.linkables.compiled_source": ("compiled",),
     "autolink.c_abi.c_types": ("CABIError", "cxx_type"),

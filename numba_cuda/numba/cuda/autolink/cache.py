@@ -25,7 +25,7 @@ import time
 from dataclasses import dataclass
 
 from numba.cuda.cudadrv.external_code.cache import entry_files, statistics
-from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry, differences
+from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry, differences, differing_lines
 from numba.cuda.cudadrv.external_code.cache.settings import REMOTE_KEY, CacheWarning, read_keys
 from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, CacheStore, current_store
 from numba.cuda.cudadrv.external_code.diagnostics import messages
@@ -124,10 +124,11 @@ class History:
             written = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.written))
             lines.append(f"{entry.kind} {entry.name!r}, {formatting.size(entry.size)}, written {written}")
             before = earlier.get((entry.kind, entry.name))
-            parts = (
-                differences(before.parts, entry.parts) if before else (f"{each[0]}: {each[1]}" for each in entry.parts)
-            )
+            parts = differences(before.parts, entry.parts) if before else map(": ".join, entry.parts)
             lines += [f"  {part}" for part in parts]
+            if before is not None:
+                changed = (differing_lines(label, before, entry) for label, _ in entry.parts)
+                lines += [f"    {line}" for each in changed for line in each]
             earlier[entry.kind, entry.name] = entry
         return "\n".join(lines)
 

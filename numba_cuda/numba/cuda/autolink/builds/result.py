@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from ..reports.report import Report
 
 
+_INTERNAL = {"emulated_texts", "facts", "of", "with_link"}
+
+
 @dataclass(frozen=True)
 class RanLink:
     """What a link made, as data that can be pickled: the code, the record of the link, and how long its parts took."""
@@ -84,6 +87,10 @@ class LinkedKernel(BuildRecord):
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the launch on the CPU, which is of this process."""
         return {name: value for name, value in vars(self).items() if name != "emulate"}
+
+    def __dir__(self) -> list[str]:
+        """Return the names for users."""
+        return sorted({*super().__dir__()} - _INTERNAL)
 
     def _repr_html_(self) -> str:
         return self.report._repr_html_()

@@ -20,6 +20,7 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 from numba_cuda_autolink.files import replace_whole
 from numba_cuda_autolink.short_tracebacks import first_lines
 
+OUTPUTS = ("cubin", "ptx", "ltoir", "fatbin", "kernels")
 SIGNATURE_EXAMPLE = "'void(float32[::1], int32)'"
 
 
@@ -166,12 +167,15 @@ def check_known(capabilities: list[ComputeCapability]) -> None:
             )
 
 
-def check_signature(text: str, function: Any) -> None:
-    """Raise `CommandError` unless *text* is a signature for the Python *function*."""
+def check_signature(text: str, function: Any) -> tuple[Any, ...]:
+    """Return the types of the arguments in *text*, a signature. Raise `CommandError` unless it is one for the Python
+    *function*."""
     from ..protocol.kernel_signatures import check_count, normalize
 
     try:
-        check_count(normalize(text)[0], function)
+        argtypes, _ = normalize(text)
+        check_count(argtypes, function)
+        return argtypes
     except ValueError as error:
         raise CommandError(f"--sig {error}", 2) from error
     except TypeError as error:
@@ -194,6 +198,13 @@ def explained_errors() -> Iterator[None]:
 
 
 STANDARD_OUTPUT = pathlib.Path("-")
+
+
+def check_suffix(path: pathlib.Path, output: str, option: str) -> None:
+    """Raise `CommandError` if the suffix of *path*, given with the *option*, says that it has another *output*."""
+    suffix = path.suffix.lstrip(".")
+    if suffix in OUTPUTS and suffix != output:
+        raise CommandError(f"{option} {path}: {output} is written there\n  what to do: use the suffix .{output}", 2)
 
 
 def check_folder(path: pathlib.Path) -> None:

@@ -17,10 +17,12 @@ from numba_cuda_autolink.package_versions import package_versions
 
 from ..frontend_api.front_end import NUMBA_CUDA, vocabulary_of_kernel
 from .argument_parsing import (
+    OUTPUTS,
     STANDARD_OUTPUT,
     CommandError,
     add_kernel,
     check_folder,
+    check_suffix,
     explained_errors,
     prints_to_stderr,
     write,
@@ -38,7 +40,6 @@ numba_cuda_autolink.load() reads files with the suffix .kernels. Next to others,
 contents: entry name, architectures, linked code and library versions. -o - writes a cubin, PTX or LTO-IR to standard
 output, and nothing else.
 """
-_OUTPUTS = ("cubin", "ptx", "ltoir", "fatbin", "kernels")
 _FOR_SEVERAL = ("fatbin", "kernels")
 MANIFEST_FORMAT = 1
 
@@ -62,9 +63,9 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument(
         "--output",
-        choices=_OUTPUTS,
+        choices=OUTPUTS,
         metavar="FORM",
-        help=f"what to write: {', '.join(_OUTPUTS)} (default: by OUT's suffix, else cubin, or fatbin for several"
+        help=f"what to write: {', '.join(OUTPUTS)} (default: by OUT's suffix, else cubin, or fatbin for several"
         " compute capabilities)",
     )
     parser.add_argument(
@@ -124,18 +125,20 @@ def _output(options: argparse.Namespace) -> str:
     suffix = options.out.suffix if options.out else ""
     output: str = options.output or suffix.lstrip(".") or ("fatbin" if several and options.out else "cubin")
     _check_files(options, output)
-    if output not in _OUTPUTS:
+    if output not in OUTPUTS:
         raise CommandError(
             f"{options.out}: no kind of output has the suffix {suffix}\n"
-            f"  what to do: use {', '.join(f'.{each}' for each in _OUTPUTS)}, or pass --output",
+            f"  what to do: use {', '.join(f'.{each}' for each in OUTPUTS)}, or pass --output",
             2,
         )
+    if options.out is not None:
+        check_suffix(options.out, output, "-o")
     if options.header is not None and output in ("ptx", "ltoir"):
         raise CommandError(f"a header contains cubins: write {output} with a command of its own", 2)
     if options.out == STANDARD_OUTPUT and (several or output == "kernels"):
         raise CommandError("-o - writes the code for one compute capability; name a file for several and .kernels", 2)
     if options.out is not None and several and output not in _FOR_SEVERAL:
-        raise CommandError(f"a {output} is for one compute capability: pass --output fatbin for several", 2)
+        raise CommandError(f"a {output} is for one compute capability: use .fatbin or .kernels for several", 2)
     return output
 
 

@@ -12,7 +12,7 @@ import os
 import pathlib
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -66,13 +66,17 @@ class NamedKernel:
             for args, result in returned.items()
         )
 
+    def is_compiled_for(self, signature: Any) -> bool:
+        """Whether importing its file compiled it, as a kernel, for this *signature* alone."""
+        return not self.is_device_function and list(getattr(self.obj, "overloads", ())) == [signature]
+
     def signature(self, given: str | None) -> Any:
         """Return the signature to build it for: the one *given*, or the only one in its decorator, as types. Raise
         `CommandError` if there is none, or the *given* text is not one."""
-        if given is not None:
-            check_signature(given, self.function)
-            return given
         named = list(getattr(self.obj, "overloads", ()))
+        if given is not None:
+            argtypes = check_signature(given, self.function)
+            return argtypes if named == [argtypes] else given
         if len(named) == 1:
             return named[0]
         if named:
@@ -104,13 +108,8 @@ def load_file(path: str, capabilities: list[ComputeCapability] | None = None) ->
         raise CommandError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.path[:0] = [str(file.parent), *([str(file.parents[len(package)])] if package else [])]
-    stand_in: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
-    if not cuda.is_available():
-        from ..compilation.context import instead_of_device
-
-        stand_in = instead_of_device((capabilities or [_WITHOUT_GPU])[0].parts)
     try:
-        with stand_in, _arguments(str(file)):
+        with device_or_stand_in(capabilities), _arguments(str(file)):
             if package:
                 importlib.import_module(".".join(package))
             sys.modules[name] = module
@@ -126,6 +125,15 @@ def load_file(path: str, capabilities: list[ComputeCapability] | None = None) ->
         missing = why_missing("NVRTC") if unloaded else None
         raise CommandError(f"{path}: {missing[0]}" if missing else _why_not_run(path, file, error)) from error
     return module
+
+
+def device_or_stand_in(capabilities: Sequence[ComputeCapability] | None) -> contextlib.AbstractContextManager[None]:
+    """Without a GPU, let kernels that are compiled as a module is imported be so for the first of *capabilities*."""
+    if cuda.is_available():
+        return contextlib.nullcontext()
+    from ..compilation.context import instead_of_device
+
+    return instead_of_device((*(capabilities or ()), _WITHOUT_GPU)[0].parts)
 
 
 @contextlib.contextmanager

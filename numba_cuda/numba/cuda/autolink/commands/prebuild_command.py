@@ -7,13 +7,15 @@ import argparse
 import contextlib
 import dataclasses
 import pathlib
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from typing import Any
 
-from .argument_parsing import CommandError, add_capabilities, check_folder, explained_errors
+from .argument_parsing import CommandError, add_capabilities, check_folder, check_known, check_suffix, explained_errors
+from .kernel_loading import device_or_stand_in
 
 _EXAMPLES = """examples:
   numba-cuda-autolink prebuild jobs.json
@@ -56,11 +58,16 @@ def run(options: argparse.Namespace) -> int:
     from ..many_kernels.stages import run_all
 
     start = time.monotonic()
+    if not re.fullmatch(r"processes(:0*[1-9][0-9]*)?|dask://.+|ray(://.+)?|mpi", options.executor):
+        raise CommandError(f"--executor {options.executor}: expected {_EXECUTORS}", 2)
+    check_known(options.cc or [])
     if options.save is not None:
+        check_suffix(options.save, "kernels", "--save")
         check_folder(options.save)
     try:
         listed = JobList.read(options.jobs)
-        loaded = (listed.for_any_architecture() if options.cc else listed).loaded()
+        with device_or_stand_in(options.cc):
+            loaded = (listed.for_any_architecture() if options.cc else listed).loaded()
     except JobListError as error:
         raise CommandError(str(error)) from error
     except FileNotFoundError as error:
@@ -103,14 +110,14 @@ def run(options: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _executor(text: str) -> Iterator[Executor | Callable[[], Executor] | None]:
-    """Give the executor that *text* names; ``None`` is the default one. Raise `CommandError` if there is none."""
+    """Give the executor that *text* names; ``None`` is the default one. Raise `CommandError` if it is not installed."""
     from ..many_kernels.executors import RayExecutor, WorkerProcesses
 
     kind, _, where = text.partition("://" if "://" in text else ":")
     try:
-        if kind == "processes" and (not where or (where.isdecimal() and int(where) > 0)):
+        if kind == "processes":
             yield (lambda: WorkerProcesses(int(where))) if where else None
-        elif kind == "dask" and where:
+        elif kind == "dask":
             from distributed import Client
 
             with Client(f"tcp://{where}") as client:
@@ -123,13 +130,11 @@ def _executor(text: str) -> Iterator[Executor | Callable[[], Executor] | None]:
                 yield RayExecutor()
             finally:
                 ray.shutdown()
-        elif text == "mpi":
+        else:
             from mpi4py.futures import MPIPoolExecutor
 
             with MPIPoolExecutor() as executor:
                 yield executor
-        else:
-            raise CommandError(f"--executor {text}: expected {_EXECUTORS}", 2)
     except ImportError as error:
         module = (error.name or "").partition(".")[0]
         raise CommandError(f"--executor {text}: {error}\n  what to do: pip install {module}") from error

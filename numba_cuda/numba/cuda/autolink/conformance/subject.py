@@ -19,6 +19,7 @@ from ..builds.ahead_of_time import build
 from ..builds.result import LinkedKernel
 from ..c_abi.c_types import numba_type_named, numba_type_of
 from ..compilation.context import without_device
+from ..cxx_by_name.functions import CxxFunction
 from ..frontend_api.front_end import core_type
 from ..protocol.answers import Answer
 from ..protocol.ask import ask_afresh
@@ -188,6 +189,7 @@ def _build(obj: Any, args: tuple[Argument, ...], target: Target) -> LinkedKernel
             else "derive its class from autolink.DeviceCallable and give it a __numba_cuda_call__ for these types,"
             " or register its typing and lowering with Numba"
         )
+        todo = "see the message, or check it with types that it accepts" if isinstance(obj, CxxFunction) else todo
         raise FailedError(f"{type(error).__name__}: {error}", "a kernel that calls it compiles", todo) from error
 
 

@@ -48,6 +48,8 @@ class CxxType(CxxFunction):
         The NumPy dtype of memory for one object.
     """
 
+    _public = (*CxxFunction._public, "align", "alignment", "dtype", "method", "nested", "size")
+
     def __init__(self, source: LibrarySource, name: str, cc: ComputeCapability | None, size: int, align: int):
         super().__init__(source, CallPattern(name, f"(void)(new (nca::nca_here{{&{FIRST}}}) {name}({REST}))"))
         self.size, self.align = size, align

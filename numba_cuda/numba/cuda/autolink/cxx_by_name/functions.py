@@ -39,6 +39,7 @@ class CxxFunction(DeviceCallable):
 
     cxx_reads_files = "calls"  # headers, which may change between two kernels
     __numba_cuda_link_types__ = "numba-cuda"
+    _public: tuple[str, ...] = ("passing", "python", "signature")
 
     def __init__(self, source: LibrarySource, pattern: CallPattern):
         self._source = source
@@ -59,6 +60,10 @@ class CxxFunction(DeviceCallable):
     def __getattr__(self, name: str) -> NoReturn:
         inside = f": for a name in it, write lib[{f'{self.__name__}::{name}'!r}]" if not name.startswith("_") else ""
         raise AttributeError(f"{self.__name__!r} of C++ has no attribute {name!r}{inside}", name=name, obj=self)
+
+    def __dir__(self) -> list[str]:
+        """Return the names for users."""
+        return sorted([*(name for name in super().__dir__() if name.startswith("__")), *self._public])
 
     @property
     def __name__(self) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import itertools
 import os
@@ -258,19 +259,24 @@ def _readable(text: str) -> str:
 
 def _find_declarations(label: str, source: CUDASource, target: Target) -> Iterator[str]:
     """Yield the declarations of the function that *label* names, as they are in *source* and its headers."""
-    from numba.cuda.cudadrv.external_code.compile import programs
-
     name = re.escape(label.partition("(")[0].partition("<")[0].rpartition("::")[2])
     declared = re.compile(rf"^[^\n;{{}}/#=]*\b{name}\s*\([^;{{}}]*?\)(?=[^()]*[;{{])", re.MULTILINE)
-    texts = programs.header_texts(unit_of_sources([source]), target)
+    texts = _texts_before_calls(source, target)
     found = (" ".join(each.split()) for text in texts for each in declared.findall(text) if "nca_" not in each)
     yield from (f"declared: {each}" for each in itertools.islice(dict.fromkeys(found), _MOST_DECLARATIONS))
 
 
-def _near(text: str, source: CUDASource, target: Target) -> str:
-    """Return which names in *source* and its headers are close to one that an error's *text* says is unknown."""
+def _texts_before_calls(source: CUDASource, target: Target) -> Iterator[str]:
+    """Yield the texts of the library of *source* and its headers, which are known where the calls do not compile."""
     from numba.cuda.cudadrv.external_code.compile import programs
 
+    calls = unit_of_sources([source])
+    yield calls.text
+    yield from programs.header_texts(dataclasses.replace(calls, code=b"\n", name="the library"), target)
+
+
+def _near(text: str, source: CUDASource, target: Target) -> str:
+    """Return which names in *source* and its headers are close to one that an error's *text* says is unknown."""
     if found := _OF_HOST.search(text):
         return f"std has the host's functions: use cuda::std::{found['name']}, where libcu++ has it"
     unknown = next((match["name"] for pattern in _UNKNOWN if (match := pattern.search(text))), None)
@@ -278,7 +284,7 @@ def _near(text: str, source: CUDASource, target: Target) -> str:
         return ""
     if declared := next(_find_declarations(unknown, source, target), ""):
         return f'write its namespace or class, lib["...::{unknown}"]: it is {declared}'
-    texts = programs.header_texts(unit_of_sources([source]), target)
+    texts = _texts_before_calls(source, target)
     known = {name for each in texts for name in _IDENTIFIER.findall(each)} - {unknown}
     near = difflib.get_close_matches(unknown, known, n=3, cutoff=0.75)
     if near:

@@ -70,5 +70,6 @@ def _machine_code(plan: LinkPlan, planned: PlannedInput) -> Exception:
         plan,
         f"the emulator runs PTX, and {planned.input.name!r} is linked as {planned.input.kind}",
         f"at fault: {planned}",
-        "what to do: provide CUDA C++ or PTX; LTO-IR and bitcode too, in kernels with link-time optimisation",
+        "what to do: provide CUDA C++ or PTX; LTO-IR and bitcode too, in kernels with link-time optimisation: a"
+        " Prebuilt with prefer='LTO-IR'",
     )

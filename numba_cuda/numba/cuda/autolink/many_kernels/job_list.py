@@ -128,7 +128,7 @@ def _load(data: dict[str, Any]) -> Job:
     except Exception as error:
         named = data.get("kernel", data) if isinstance(data, dict) else data
         message = f"kernel {named} cannot be loaded: {type(error).__name__}: {error}"
-        if isinstance(error, ImportError):
+        if isinstance(error, ModuleNotFoundError):
             message += "\n  what to do: install the module, or add its folder to PYTHONPATH or to path in the list"
         raise JobListError(message) from error
 

@@ -33,6 +33,7 @@ INTERNAL = {
     "DeferredCallError",
     "EntryFileError",
     "FailedError",
+    "FailedRunError",
     "FormatError",
     "GuessedFunction",
     "JobListError",
@@ -163,3 +164,22 @@ print(sorted({module for module in autolink._WHERE.values() if f"numba.cuda.{mod
             "cudadrv.external_code.platform.target",
         ]
     )
+
+
+def named(obj) -> list[str]:
+    return [name for name in dir(obj) if not name.startswith("__")]
+
+
+def test_completion_has_the_names_for_users():
+    lib = autolink.cxx("struct Pair { int x, y; }; __device__ float f(float x) { return x; }")
+
+    def kernel(x):
+        x[0] = lib.f(x[0])
+
+    assert named(numba_cuda_autolink) == numba_cuda_autolink.__all__
+    assert "__version__" in dir(numba_cuda_autolink)
+    assert named(lib.f) == ["passing", "python", "signature"]
+    assert named(lib.type("Pair")) == sorted([*named(lib.f), "align", "alignment", "dtype", "method", "nested", "size"])
+    linked = autolink.build(kernel, "void(float32[::1])", cc="9.0")
+    assert not {"facts", "with_link"} & {*named(linked)} and {"code", "report", "save"} <= {*named(linked)}
+    assert all(hasattr(each, name) for each in (lib.f, lib.type("Pair"), linked) for name in named(each))

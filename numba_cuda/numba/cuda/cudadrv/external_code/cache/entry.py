@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Cache keys, which are tables of named parts, and the format of an entry on disk: a checksum, the key's kind, name and
-parts, and the data.
+parts with short texts among them, and the data.
 
     magic (8 bytes) | sizes of header (4) and data (8) | digest of the key (32) | SHA-256 of the rest (32) | header |
     data
@@ -12,21 +12,25 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import difflib
 import errno
 import functools
 import hashlib
 import json
 import os
+import re
 import struct
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from numba_cuda_autolink.files import NO_LINK, open_regular
+from numba_cuda_autolink.printable_texts import printable
 
 # Increased when the meaning of a digest changes, so that no entry of an earlier version is found.
 KEY_SCHEMA = 2
 
 _LONGEST_SHOWN = 80
+_LONGEST_KEPT = 2000  # characters of a text that an entry has, to show what changed
 
 # A key as it is stored with its entry and shown to users: labels, and values short enough to read.
 PartsTable = tuple[tuple[str, str], ...]
@@ -67,6 +71,12 @@ class CacheKey:
         """The parts as they are stored with the entry: short text as it is, other values as size and digest."""
         return (("key schema", str(KEY_SCHEMA)), *((label, _show(value)) for label, value in self.parts))
 
+    @property
+    def texts(self) -> PartsTable:
+        """The texts that the table has as a digest, and that are short enough to be kept with the entry."""
+        texts = ((label, value) for label, value in self.parts if isinstance(value, str) and value != _show(value))
+        return tuple((label, value) for label, value in texts if len(value) <= _LONGEST_KEPT)
+
 
 def differences(before: PartsTable, after: PartsTable) -> list[str]:
     """Describe the parts in which *after* differs from *before*: first those of *after*, then those that it lacks."""
@@ -78,6 +88,17 @@ def differences(before: PartsTable, after: PartsTable) -> list[str]:
     ]
     found += [f"{label} (no longer {value})" for label, value in old.items() if label not in new]
     return found or [f"{one} (in another place)" for one, other in zip(new, old, strict=True) if one != other]
+
+
+def differing_lines(label: str, before: StoredEntry, after: StoredEntry) -> list[str]:
+    """Return how the text of a part differs, in the form of ``diff -u``; none if the part is no such text."""
+    old, new = (dict(each.parts).get(label, "") for each in (before, after))
+    if old == new or not (_IS_TEXT.match(old) and _IS_TEXT.match(new)):
+        return []
+    if not (label in dict(before.texts) and label in dict(after.texts)):
+        return [f"{label}: of texts with more than {_LONGEST_KEPT} characters, only the digest is kept"]
+    first, second = (printable(dict(each.texts)[label]).splitlines() for each in (before, after))
+    return list(difflib.unified_diff(first, second, f"{label} before", f"{label} after", n=1, lineterm=""))
 
 
 def _encode(value: str | bytes) -> bytes:
@@ -96,6 +117,7 @@ def _show(value: str | bytes) -> str:
     return f"<{len(value)} {unit}, sha256 {hashlib.sha256(_encode(value)).hexdigest()[:16]}>"
 
 
+_IS_TEXT = re.compile(r"<\d+ characters, ")
 _MAGIC = b"NCALINK1"
 _PREFIX = struct.Struct("<8sIQ32s")
 _CHECKSUM_END = _PREFIX.size + 32
@@ -109,7 +131,8 @@ class DamagedEntryError(ValueError):
 @dataclass(frozen=True)
 class StoredEntry:
     """An entry on disk, as its header describes it: its size in bytes; when it was *written* and last *used*, in
-    seconds since the epoch; and what its key has. *kind* is ``"?"`` if the header cannot be read."""
+    seconds since the epoch; and what its key has, of some texts the whole. *kind* is ``"?"`` if the header cannot be
+    read."""
 
     path: str
     size: int
@@ -119,10 +142,11 @@ class StoredEntry:
     name: str = ""
     digest: bytes = b""
     parts: PartsTable = ()
+    texts: PartsTable = ()
 
 
 def pack(key: CacheKey, data: bytes) -> bytes:
-    header = json.dumps({"kind": key.kind, "name": key.name, "parts": key.table}).encode()
+    header = json.dumps({"kind": key.kind, "name": key.name, "parts": key.table, "texts": key.texts}).encode()
     prefix = _PREFIX.pack(_MAGIC, len(header), len(data), key.digest)
     rest = header + data
     return prefix + _checksum(prefix, rest) + rest
@@ -162,10 +186,10 @@ def describe(path: str) -> StoredEntry:
             if magic == _MAGIC and header_size <= _LONGEST_HEADER:
                 file.seek(_CHECKSUM_END)
                 header = json.loads(file.read(header_size))
-                parts = tuple((str(label), str(value)) for label, value in header["parts"])
-                return dataclasses.replace(
-                    entry, kind=str(header["kind"]), name=str(header["name"]), digest=digest, parts=parts
-                )
+                tables = (header["parts"], header.get("texts", ()))
+                parts, texts = (tuple((str(label), str(value)) for label, value in each) for each in tables)
+                kind, name = str(header["kind"]), str(header["name"])
+                return dataclasses.replace(entry, kind=kind, name=name, digest=digest, parts=parts, texts=texts)
         return entry
 
 

@@ -246,3 +246,45 @@ def test_what_is_captured_of_a_launch_is_what_the_next_launch_links(application,
     links = {entry.digest for entry in current_store().disk.entries() if entry.kind == "link"}
     autolink.build_many([job])
     assert {entry.digest for entry in current_store().disk.entries() if entry.kind == "link"} == links
+
+
+def test_kernels_that_are_compiled_as_their_module_is_imported(application, capsys, monkeypatch):
+    name = f"eager_{application.name}".replace("-", "_")
+    (application / f"{name}.py").write_text("""
+from numba import cuda
+
+
+@cuda.jit("void(float32[::1])")
+def named(x):
+    x[0] = 1
+
+
+@cuda.jit
+def other(x):
+    x[0] = 2
+""")
+    jobs = application / "jobs.json"
+    listed = [
+        {"kernel": f"{name}:{kernel}", "signature": "void(float32[::1])", "cc": "9.0"} for kernel in ("other", "named")
+    ]
+    jobs.write_text(json.dumps({"format": 1, "path": [str(application)], "jobs": listed}))
+    monkeypatch.setattr("numba.cuda.autolink.commands.kernel_loading.cuda.is_available", lambda: False)
+    assert main(["prebuild", str(jobs)]) == 0
+    assert "2 of 2 kernels" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--save", "x.cubin"], "--save x.cubin: kernels is written there"),
+        (["--executor", "processes:0"], "--executor processes:0: expected"),
+        (["--cc", "1.0"], "--cc 1.0: this CUDA toolkit does not know"),
+    ],
+)
+def test_wrong_arguments_are_found_before_the_modules_are_imported(application, capsys, options, message):
+    jobs = application / "jobs.json"
+    (application / "imported_too_early.py").write_text("raise SystemExit('imported')")
+    listed = [{"kernel": "imported_too_early:kernel", "signature": "void(float32[::1])", "cc": "9.0"}]
+    jobs.write_text(json.dumps({"format": 1, "path": [str(application)], "jobs": listed}))
+    assert main(["prebuild", str(jobs), *options]) == 2
+    assert message in capsys.readouterr().err

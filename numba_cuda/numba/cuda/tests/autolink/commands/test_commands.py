@@ -121,7 +121,8 @@ def test_explain_shows_what_changed_since_an_earlier_report(kernels, tmp_path, c
     assert "is not a report" in capsys.readouterr().err
 
 
-def test_explain_reports_what_was_built_as_the_file_was_imported(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("options", [(), ("--sig", SIGNATURE)])
+def test_explain_reports_what_was_built_as_the_file_was_imported(options, tmp_path, monkeypatch, capsys):
     function = f"eager_{os.urandom(8).hex()}"  # which no cache has
     (tmp_path / "eager.py").write_text(
         "from numba import cuda\n"
@@ -131,7 +132,7 @@ def test_explain_reports_what_was_built_as_the_file_was_imported(tmp_path, monke
         f"def kernel(x):\n    x[0] = library.{function}(x[0])\n"
     )
     monkeypatch.setattr(sys, "path", [*sys.path])
-    assert main(["explain", f"{tmp_path / 'eager.py'}:kernel", "--cc", "9.0"]) == 0
+    assert main(["explain", f"{tmp_path / 'eager.py'}:kernel", "--cc", "9.0", *options]) == 0
     printed = capsys.readouterr().out
     assert "  link for sm_90: built in" in printed
     assert re.search(r"^    hook: .*: 1 built$", printed, re.MULTILINE)
@@ -256,6 +257,7 @@ ERRORS = {
         "a cubin is for one compute capability",
     ),
     "nothing to write": (2, "build KERNEL", "pass -o OUT, --header"),
+    "another suffix": (2, "build KERNEL -o out.ptx --output cubin", "-o out.ptx: cubin is written there"),
     "a header of PTX": (2, "build KERNEL --header out.h --output ptx", "a header contains cubins"),
     "a header with a name that is not one in C": (
         1,

@@ -162,6 +162,11 @@ class TestRejects:
             assert "x: got an unsupported type" in message
             assert "check it with types that it accepts, or let its __numba_cuda_call__ accept these" in message
 
+    def test_a_function_of_cxx_that_is_misspelt(self):
+        lib = autolink.cxx("__device__ float distance(float x) { return x; }")
+        _, message = what_is_wrong(lib.distnace)
+        assert "what to do: did you mean distance?" in message and "__numba_cuda_call__ accept" not in message
+
     def test_one_symbol_for_different_code(self):
         class Same(Add):
             def __numba_cuda_call__(self, x):

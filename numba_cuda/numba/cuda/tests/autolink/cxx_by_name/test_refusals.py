@@ -157,6 +157,16 @@ def test_a_wrong_call_says_which_function_where_and_why(name, argtypes, reason):
     check(message(lib, name, argtypes), name, reason)
 
 
+def test_a_near_name_of_a_header_is_named(tmp_path):
+    (tmp_path / "shapes.hpp").write_text(
+        "namespace shapes { template <class T> T distance(T x, T y) { return x - y; } }"
+    )
+    header = autolink.cxx("#include <shapes.hpp>", include_paths=[tmp_path], namespace="shapes")
+    assert "what to do: did you mean distance?" in message(header, "distnace", ("float32", "float32"))
+    math = autolink.cxx("#include <cuda/std/cmath>", namespace="cuda::std")
+    assert "what to do: did you mean hypot" in message(math, "hypott", ("float32", "float32"))
+
+
 def test_a_near_name_is_named():
     assert "what to do: did you mean overlap" in message(lib, "overlep", ("float32", "float32"))
     assert "did you mean corner" in message(lib, "shapes::corners", ("float32",))

@@ -33,13 +33,18 @@ extern "C" __device__ float2 halved(float2 z) { return {z.x / 2, z.y / 2}; }
 """
 
 
-def built(folder, into):
-    """Build the wheel of a copy of the template with pip, which installs the build's requirements."""
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(into), str(folder)]
+def pip(*arguments, of=()):
+    """Let pip, which installs the build's requirements, make or install a package."""
+    command = [sys.executable, "-m", "pip", *of, arguments[0], "--quiet", "--no-deps", *arguments[1:]]
     done = subprocess.run(command, capture_output=True, text=True, timeout=400)
     if "No matching distribution found" in done.stderr or "Could not find a version" in done.stderr:
         pytest.skip("the build's requirements cannot be installed here")
     assert done.returncode == 0, done.stderr
+
+
+def built(folder, into):
+    """Build the wheel of a copy of the template with pip, which installs the build's requirements."""
+    pip("wheel", "--wheel-dir", into, folder)
     (wheel,) = into.glob("*.whl")
     return wheel
 
@@ -107,7 +112,20 @@ def test_the_template(environment, tmp_path):
         (8, 7),
         (12, 0),
     )
-    assert kinds == if_linkable("cubin", "cubin", "LTO-IR", "cubin")
+    assert kinds == if_linkable("LTO-IR", "LTO-IR", "LTO-IR", "LTO-IR")
+    emulated = environment.run("""
+        import numpy as np
+        from numba.cuda import autolink
+        from sample_library import smooth_step
+
+        def kernel(x):
+            x[0] = smooth_step(0, 1, x[1])
+
+        x = np.full(2, 0.5, np.float32)
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0)).emulate[1, 1](x)
+        print(x[0])
+    """)
+    assert emulated.stdout == "0.5\n", emulated.stderr
     wrong = environment.run("""
         from numba.cuda import autolink
         from sample_library import polynomial
@@ -133,6 +151,18 @@ def test_the_template(environment, tmp_path):
 
 
 @pytest.mark.thorough
+def test_an_editable_install(environment, tmp_path):
+    copy = shutil.copytree(TEMPLATE, tmp_path / "template")
+    pip("install", "-e", copy, of=("--python", environment.python))
+    call = "import sample_library; facts = [sample_library.__file__, sample_library.__all__]"
+    file, functions = environment.facts(call)
+    assert file.startswith(str(copy)) and functions == ["polynomial", "smooth_step"]
+    names = zipfile.ZipFile(built(copy, tmp_path / "dist")).namelist()
+    assert len(names) == len(set(names)) == 17
+    assert environment.facts(call) == [file, functions], "after a wheel was built, too"
+
+
+@pytest.mark.thorough
 def test_a_copy_with_another_name_and_other_functions(environment, tmp_path):
     copy = shutil.copytree(TEMPLATE, tmp_path / "my-fine-code")
     project = copy / "pyproject.toml"
@@ -143,10 +173,12 @@ def test_a_copy_with_another_name_and_other_functions(environment, tmp_path):
     environment.pip(built(copy, tmp_path / "dist"))
     call = "negate(x, plus(y, 4))"
     kinds = linked_for(environment, "from my_fine_code import negate, plus", call, (7, 5), (8, 9), (12, 0))
-    assert kinds == if_linkable("cubin", "cubin", "cubin")
+    assert kinds == if_linkable("LTO-IR", "LTO-IR", "LTO-IR")
     assert linked_for(environment, "from my_fine_code import negate, plus", call, (8, 7)) == if_linkable("LTO-IR")
     complex_numbers = linked_for(environment, "from my_fine_code import halved", "x[0] = halved(x[1]).real", (9, 0))
-    assert complex_numbers == if_linkable("cubin")
+    assert complex_numbers == if_linkable("LTO-IR")
+    without_lto = linked_for(environment, "from my_fine_code import negate, plus", call, (8, 9), lto=False)
+    assert without_lto == if_linkable("cubin")
     with_lines = linked_for(environment, "from my_fine_code import negate, plus", call, (9, 0), lineinfo=True)
     assert with_lines == ["CUDA C++ source"]
 

@@ -107,6 +107,13 @@ if inputs is not None:
     print(str(inputs[0].kind), len(inputs[0].code))
 autolink.cache.clear()
 lib = autolink.cxx("#include <cuda/std/cmath>", namespace="cuda::std")
+
+
+def use(library: autolink.CxxLibrary) -> tuple[autolink.CxxFunction, autolink.CxxType]:
+    return library.hypot.passing("value", None), library.type("div_t")
+
+
+use(lib)
 struct: np.dtype[Any] = lib.record("div_t")
 memory: np.dtype[Any] = lib.type("div_t").dtype
 

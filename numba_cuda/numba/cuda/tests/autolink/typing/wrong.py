@@ -56,6 +56,7 @@ def hypot(x: float, y: float) -> float:
     return (x * x + y * y) ** 0.5
 
 
+autolink.cxx("").f.passing("spam")  # wrong: no such way
 print(hypot(3))  # wrong: two arguments
 
 

@@ -597,6 +597,27 @@ def test_why_lists_the_entries_of_a_name_and_what_changed(own_cache):
     assert str(cache.why("nothing")) == "nothing is cached under the name 'nothing'"
 
 
+def test_why_shows_the_lines_of_a_short_text_that_changed(own_cache):
+    texts = ["int a;\nint b;\nint c;\n", "int a;\nint \x1b[1mB;\nint c;\n", "int a;\n" * 400, "int b;\n" * 400]
+    for number, text in enumerate(texts):
+        current_store().put(make_key("fft.cu", source=text, data=text.encode()), bytes([number]))
+        time.sleep(0.01)
+    lines = str(cache.why("fft")).splitlines()
+    changed = [number for number, line in enumerate(lines) if line.startswith("  source (<")]
+    assert lines[changed[0] + 2 : changed[0] + 9] == [
+        "    --- source before",
+        "    +++ source after",
+        "    @@ -1,3 +1,3 @@",
+        "     int a;",
+        "    -int b;",
+        "    +int \\x1b[1mB;",
+        "     int c;",
+    ]
+    not_kept = "    source: of texts with more than 2000 characters, only the digest is kept"
+    assert [lines[number + 2] for number in changed[1:]] == [not_kept, not_kept]
+    assert len(lines) == 4 * 1 + 3 + 3 * 2 + 7 + 2
+
+
 def test_keys_of_many_parts(tmp_path):
     key = CacheKey("headers", "cub", tuple((f"header {number}", os.urandom(32)) for number in range(500)))
     fresh(tmp_path).put(key, b"code")
