@@ -19,7 +19,7 @@ def explain(error: Exception, kernel: Any) -> str | None:
     for links of what a function of ``declare_device`` that it calls brings, or that nothing defines."""
     symbol = symbol_in_log(str(error)) if type(error).__name__ == "nvJitLinkError" else None
     variables = inspect.getclosurevars(kernel)
-    for name, value in (variables.globals | variables.nonlocals).items():
+    for name, value in {**variables.globals, **variables.nonlocals}.items():
         link = getattr(value, "link", None)
         if symbol is not None and getattr(value, "name", None) == symbol:
             return _placed(
