@@ -130,6 +130,8 @@ def describe_shared_memory(program: Program, most: int) -> SharedMemoryError:
 def readable_name(symbol: str) -> str:
     """Return the name of a function or variable of C++ or Numba without types: ``m.f`` for ``_ZN1m1f…``, ``t of f`` for
     the variable ``_ZZ1fiE1t``; or *symbol* itself."""
+    if re.fullmatch(r"_ZZ.+ENKUl.+E_cl\w+", symbol):
+        return "a lambda"
     if local := re.fullmatch(r"_Z(Z.+)E\d+([A-Za-z_]\w*)", symbol):
         return f"{local[2]} of {readable_name('_' + local[1])}"
     found = re.match(r"_ZN?(?=\d)", symbol)
