@@ -220,6 +220,11 @@ def _shorten(error: BaseException, restored: contextlib.ExitStack) -> int:
         if isinstance(error, ImportError):  # whose text is not that of its arguments
             restored.callback(setattr, error, "msg", error.msg)
             error.msg = error.args[0]
+        if isinstance(error, OSError) and message_of(error):  # whose text is made of these
+            error.args = error.args[:1]
+            for name in ("errno", "filename"):
+                restored.callback(setattr, error, name, getattr(error, name))
+                delattr(error, name)
         if isinstance(error, AttributeError):  # Python adds names near it to the last line
             restored.callback(setattr, error, "name", error.name)
             error.name = None

@@ -132,6 +132,8 @@ def readable_name(symbol: str) -> str:
     the variable ``_ZZ1fiE1t``; or *symbol* itself."""
     if local := re.fullmatch(r"_Z(Z.+)E\d+([A-Za-z_]\w*)", symbol):
         return f"{local[2]} of {readable_name('_' + local[1])}"
+    if re.fullmatch(r"_ZZ.+ENKUl.+E_cl\w+", symbol):
+        return "a lambda"
     found = re.match(r"_ZN?(?=\d)", symbol)
     rest, parts = symbol[found.end() :] if found else "", []
     while length := re.match(r"\d+", rest):

@@ -174,12 +174,15 @@ def check_known(capabilities: list[ComputeCapability]) -> None:
             )
 
 
-def check_signature(text: str, function: Any) -> None:
-    """Raise `CommandError` unless *text* is a signature for the Python *function*."""
+def check_signature(text: str, function: Any) -> tuple[Any, ...]:
+    """Return the types of the arguments in *text*, a signature. Raise `CommandError` unless it is one for the Python
+    *function*."""
     from ..protocol.kernel_signatures import check_count, normalize
 
     try:
-        check_count(normalize(text)[0], function)
+        argtypes, _ = normalize(text)
+        check_count(argtypes, function)
+        return argtypes
     except ValueError as error:
         raise CommandError(f"--sig {error}", 2) from error
     except TypeError as error:

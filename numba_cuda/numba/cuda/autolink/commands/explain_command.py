@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
         else:
             kernel = load_kernel(options.kernel, options.cc)
             signature = kernel.signature(options.sig)
-            if options.sig is None and not (kernel.is_device_function or options.listings):
+            if kernel.is_compiled_for(signature, options.cc) and not options.listings:
                 signature = None  # what was built as the file was imported, with its timeline
             if options.cc is None:
                 _check_gpu()

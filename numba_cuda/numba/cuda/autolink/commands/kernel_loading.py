@@ -66,13 +66,20 @@ class NamedKernel:
             for args, result in returned.items()
         )
 
+    def is_compiled_for(self, signature: Any, capabilities: list[ComputeCapability] | None) -> bool:
+        """Whether importing its file for *capabilities* compiled it, as a kernel, for this *signature* alone and for
+        all of them: it is for the GPU, or without one for the first."""
+        only_one = capabilities is None or (len(capabilities) == 1 and not cuda.is_available())
+        named = list(getattr(self.obj, "overloads", ()))
+        return only_one and not self.is_device_function and named == [signature]
+
     def signature(self, given: str | None) -> Any:
         """Return the signature to build it for: the one *given*, or the only one in its decorator, as types. Raise
         `CommandError` if there is none, or the *given* text is not one."""
-        if given is not None:
-            check_signature(given, self.function)
-            return given
         named = list(getattr(self.obj, "overloads", ()))
+        if given is not None:
+            argtypes = check_signature(given, self.function)
+            return argtypes if named == [argtypes] else given
         if len(named) == 1:
             return named[0]
         if named:

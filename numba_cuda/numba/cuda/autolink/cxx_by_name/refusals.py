@@ -234,7 +234,7 @@ def _details(block: list[str], label: str) -> list[str]:
     found = []
     has_source = not block[0].startswith(f"{label}(")  # a line of the library, below its note
     of_half = any("operand types are" in line and re.search("__half|__nv_bfloat16", line) for line in block)
-    for line in block[1:]:
+    for line in block[1:] if has_source else (re.sub(r" at line \d+$", "", each) for each in block[1:]):
         if note := _NOTE.match(line):
             is_other = not of_half and _OTHER_OPERATORS.search(note["place"]) is not None
             is_own = line.startswith((f"{label}(", *_OWN))

@@ -25,7 +25,6 @@ from numba_cuda_autolink.source_locations import shown_file
 
 from ...compilation.context import KernelEvent, announce, compilation, compiling, current_state, isolate
 from ...frontend_api.front_end import register
-from ...frontend_api.placed_messages import placed_error
 from ...frontend_api.seams import Seams
 from ...frontend_api.typing_rounds import infer_types, propagated, template_of
 from ...function_code.calls import check_state
@@ -40,6 +39,7 @@ from .called_objects import CalledObjectType, constant_of_attribute, is_called_o
 from .linker import KEY, CallLinker, linker_for
 from .local_arrays import lower_record_array
 from .lowered_values import lower_enumerator, lower_named_tuple, number_of
+from .plain_links import explain
 from .type_translation import MLIR
 
 _seams = Seams("numba-cuda-mlir")
@@ -126,7 +126,7 @@ def _calls_of(compiled: Any) -> list[tuple[Any, Any]]:
 @_seams.in_place_of("numba_cuda_mlir.descriptor:MLIRDispatcher._compile_public")
 def _compile_kernel(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -> Any:
     before = set(dispatcher.overloads)
-    with short_traceback(placed_error):
+    with short_traceback(lambda error: explain(error, dispatcher.py_func)):
         compiled = original(dispatcher, *args, **kwargs)
     if current_state().cc is None and not dispatcher.targetoptions.get("device"):
         for signature in dispatcher.overloads:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
@@ -24,8 +23,7 @@ def place_of(name: str) -> Place | None:
 
 def find_bringing(names: Iterable[str], is_item: Callable[[Any], bool]) -> str:
     """Return the first of the functions *names* that brings an item for which *is_item* is true; empty if none does."""
-    items = itertools.chain.from_iterable(((name, each) for each in _declared.get(name, ((),))[0]) for name in names)
-    return next((name for name, each in items if is_item(each)), "")
+    return next((name for name in names if any(map(is_item, _declared.get(name, ((),))[0]))), "")
 
 
 def with_declaration(message: str, name: str) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from autolink_support import symbols
+from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.autolink.commands import cache_command, main_command
 from numba.cuda.autolink.commands.main_command import main
@@ -121,7 +123,9 @@ def test_explain_shows_what_changed_since_an_earlier_report(kernels, tmp_path, c
     assert "is not a report" in capsys.readouterr().err
 
 
-def test_explain_reports_what_was_built_as_the_file_was_imported(tmp_path, monkeypatch, capsys):
+@pytest.mark.skipif(cuda.is_available(), reason="on a GPU, the file is imported for its architecture")
+@pytest.mark.parametrize("options", [(), ("--sig", SIGNATURE)])
+def test_explain_reports_what_was_built_as_the_file_was_imported(options, tmp_path, monkeypatch, capsys):
     function = f"eager_{os.urandom(8).hex()}"  # which no cache has
     (tmp_path / "eager.py").write_text(
         "from numba import cuda\n"
@@ -131,11 +135,35 @@ def test_explain_reports_what_was_built_as_the_file_was_imported(tmp_path, monke
         f"def kernel(x):\n    x[0] = library.{function}(x[0])\n"
     )
     monkeypatch.setattr(sys, "path", [*sys.path])
-    assert main(["explain", f"{tmp_path / 'eager.py'}:kernel", "--cc", "9.0"]) == 0
+    assert main(["explain", f"{tmp_path / 'eager.py'}:kernel", "--cc", "9.0", *options]) == 0
     printed = capsys.readouterr().out
     assert "  link for sm_90: built in" in printed
     assert re.search(r"^    hook: .*: 1 built$", printed, re.MULTILINE)
     assert re.search(r"^    NVVM: .*: 1 built$", printed, re.MULTILINE)
+
+
+def test_explain_builds_a_kernel_that_was_compiled_at_import_for_each_architecture(tmp_path, monkeypatch, capsys):
+    (tmp_path / "two.py").write_text(
+        "from numba import cuda\n"
+        "from numba.cuda import autolink\n"
+        "class Number(autolink.DeviceCallable):\n"
+        "    def __numba_cuda_call__(self, x):\n"
+        "        return autolink.Extern('number', returns=x)\n"
+        "    def __numba_cuda_link__(self, x):\n"
+        "        arch = autolink.current_target().arch\n"
+        "        return autolink.CUDASource(f'extern \"C\" __device__ int number(int x) {{ return x; }} // {arch}')\n"
+        "number = Number()\n"
+        f"@cuda.jit('{SIGNATURE}')\n"
+        "def kernel(x):\n    x[0] = number(x[0])\n"
+    )
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for cc in "8.0", "9.0", "8.0,9.0":
+        assert main(["explain", f"{tmp_path / 'two.py'}:kernel", "--cc", cc, "--json"]) == 0
+        builds = json.loads(capsys.readouterr().out)["builds"]
+        codes = [(build["arch"], build["calls"][0]["returned"][0]["sha256"]) for build in builds]
+        text = 'extern "C" __device__ int number(int x) {{ return x; }} // {}'
+        arches = [f"sm_{each.replace('.', '')}" for each in cc.split(",")]
+        assert codes == [(arch, hashlib.sha256(text.format(arch).encode()).hexdigest()) for arch in arches]
 
 
 @pytest.mark.parametrize("by_command", [True, False])

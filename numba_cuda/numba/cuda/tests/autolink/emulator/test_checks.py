@@ -442,6 +442,8 @@ class TestPlaces:
         assert readable_name("_ZN8__main__6oob_2d12_3clocals_3e1kB2v1B4cw51E5ArrayIfE") == "__main__.oob_2d.<locals>.k"
         assert [readable_name(name) for name in ("_Z3addPfi", "kernel", "_Z")] == ["add", "kernel", "_Z"]
         assert readable_name("_ZZN2ns10block_scanEiE7storage") == "storage of ns.block_scan"
+        symbol = "_ZZZ36cxx_expression_d99401a8bb8a17cb_madevENKUlT_E_clIfEEDaS_E7storage"
+        assert readable_name(symbol) == "storage of a lambda"
 
     def test_a_modifier_that_the_emulator_does_not_have(self):
         text = kernel_text(".loc 1 3 0\nadd.sat.u32 %r1, %r2, %r3;") + '.file 1 "/a/kernel.py"'

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What numba-cuda-mlir links without this project: its errors are printed with the call and what to do."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from numba.cuda import autolink
+from numba_cuda_mlir import cuda
+
+
+@pytest.mark.parametrize(
+    ("link", "diagnosis"),
+    [
+        ("nosuch.cu", "link= of declare_device('absent'): nosuch.cu not found"),
+        (None, "'absent' is called but nothing that is linked defines it"),
+    ],
+)
+def test_what_a_declared_function_lacks(link, diagnosis, capsys):
+    declared = cuda.declare_device("absent", "float32(float32)", link=link)
+
+    @cuda.jit
+    def kernel(x):
+        x[0] = declared(x[0])
+
+    line = sys._getframe().f_lineno - 2
+    with pytest.raises(Exception) as caught:
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+    sys.excepthook(type(caught.value), caught.value, caught.value.__traceback__)
+    text = capsys.readouterr().err
+    assert f"Error: {diagnosis}\n  called at: {__file__}:{line} in kernel\n      x[0] = declared(x[0])\n" in text
+    assert "\n  what to do: " in text
