@@ -18,12 +18,12 @@ PAGE = Path(__file__).resolve().parent / "command_line.md"
 _INTRODUCTION = """\
 # Command line
 
-The program is `numba-cuda-autolink`; `python -m numba.cuda.autolink` is the same. This page is generated from its
-parsers (`python docs/commands.py`). Each command prints the same with `--help`.
+The program is `numba-cuda-autolink`; `python -m numba_cuda_autolink` and `python -m numba.cuda.autolink` are the same.
+This page is generated from its parsers (`python docs/commands.py`). Each command prints the same with `--help`.
 
-The exit code is 0, 1 if a command fails or finds a problem, 2 if the command line is wrong, and 130 after Ctrl-C, which
-ends a command and its compilers at once. Results go to standard output; messages, and what your own files print while
-they are imported, go to standard error.
+The exit code is 0, 1 if a command fails or finds a problem, 2 if the command line is wrong, 4 if `prebuild` could not
+write all to the shared cache, and 130 after Ctrl-C, which ends a command and its compilers at once. Results go to
+standard output; messages, and what your own files print while they are imported, go to standard error.
 
 """
 

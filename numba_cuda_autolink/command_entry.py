@@ -14,7 +14,12 @@ def main():
     if sys.argv[1:] == ["--version"]:  # without the second that importing Numba takes
         from . import __version__
 
-        print(f"numba-cuda-autolink {__version__}")
+        try:
+            print(f"numba-cuda-autolink {__version__}", flush=True)
+        except OSError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes again as it ends
+            print(f"numba-cuda-autolink: standard output: {error.strerror}", file=sys.stderr)
+            return 1
         return 0
     with interruptible():
         try:

@@ -52,7 +52,8 @@ class CacheInfo:
     bytes: int
     by_kind: tuple[KindInfo, ...]
     levels: tuple[tuple[str, str], ...] = ()
-    usage: tuple[KindUsage, ...] = ()
+    usage: tuple[KindUsage, ...]
+    usable: bool = True
 
 class StoredEntry:
     path: str

@@ -79,8 +79,8 @@ class KindUsage:
 
 @dataclass(frozen=True)
 class CacheInfo:
-    """The content of the cache on disk, and its settings; the levels behind it, with their addresses; and how all
-    levels were used, by this process and earlier ones. Sizes are in bytes."""
+    """The content of the cache on disk, and its settings; the levels behind it, with their addresses; how all levels
+    were used, by this process and earlier ones; and whether its directory can be written. Sizes are in bytes."""
 
     directory: str
     enabled: bool
@@ -91,9 +91,11 @@ class CacheInfo:
     by_kind: tuple[KindInfo, ...]
     levels: tuple[tuple[str, str], ...] = ()
     usage: tuple[KindUsage, ...] = ()
+    writable: bool = True
 
     def __str__(self) -> str:
-        state = "off" if not self.enabled else "on, verifying each hit" if self.verify else "on"
+        on = "cannot be written" if not self.writable else "on, verifying each hit" if self.verify else "on"
+        state = on if self.enabled else "off"
         directory = f"cache in {self.directory or '(no directory)'} ({state})"
         total = f"{self.entries} entries, {formatting.size(self.bytes)} of {formatting.size(self.max_bytes)}"
         lines = ["\n  ".join([directory, total, *map(str, self.by_kind)])]
@@ -146,7 +148,8 @@ def info() -> CacheInfo:
     if settings.remote is not None:
         levels.append(("remote", str(settings.remote)))
     state = settings.directory, settings.on_disk, settings.verify, settings.max_bytes
-    return CacheInfo(*state, count, size, kinds, tuple(levels), _usage(cache))
+    writable = not settings.on_disk or cache.disk.is_writable
+    return CacheInfo(*state, count, size, kinds, tuple(levels), _usage(cache), writable)
 
 
 def _usage(store: CacheStore) -> tuple[KindUsage, ...]:

@@ -48,6 +48,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse *args*; what a command does not know is an error of that command."""
+        self._given = sys.argv[1:] if args is None else list(args)
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -56,6 +57,8 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print *message*, what may be meant, and where the arguments are explained, and exit with 2."""
         choices = ""
+        if message.startswith("the following arguments are required") and (unknown := self._unknown_options()):
+            message = f"unrecognized arguments: {' '.join(unknown)}"
         if wrong := re.fullmatch(r"argument (\S+): invalid choice: '(.*)' \(choose from (.*)\)", message):
             message = f"argument {wrong[1]}: invalid choice: {wrong[2]!r}{did_you_mean(wrong[2], self._names())}"
             choices = f"  choose from: {wrong[3]}\n".replace("'", "")
@@ -63,6 +66,10 @@ class Parser(argparse.ArgumentParser):
             message += did_you_mean(wrong[1], self._names())
         show_error(f"{message}\n{choices}  what to do: {self.prog} --help lists the arguments", self.prog)
         self.exit(2)
+
+    def _unknown_options(self) -> list[str]:
+        options = [each for each in self._given if each.startswith("--") and len(each) > 2]
+        return [each for each in options if not self._get_option_tuples(each)]
 
     def _names(self) -> list[str]:
         return [
@@ -213,6 +220,8 @@ def check_folder(path: pathlib.Path) -> None:
         return
     if path.is_dir():
         raise CommandError(f"{path} is a folder\n  what to do: name a file in it")
+    if path.parent.exists() and not path.parent.is_dir():
+        raise CommandError(f"{path}: {path.parent} is a file, not a folder\n  what to do: name a file in a folder")
     if not path.parent.is_dir():
         raise CommandError(f"{path}: there is no folder {path.parent}\n  what to do: mkdir -p {path.parent}")
 

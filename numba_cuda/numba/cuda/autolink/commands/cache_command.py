@@ -64,8 +64,9 @@ def _run(options: argparse.Namespace) -> int:
         print(json.dumps({"format": INFO_FORMAT, **dataclasses.asdict(found)}, indent=2) if options.json else found)
     elif options.action == "why":
         history = cache.why(options.name, options.kind)
+        if not history.entries:
+            raise CommandError(str(history))
         _print_history(str(history).splitlines(), options.all)
-        return 0 if history.entries else 1
     elif options.action in ("export", "import"):
         try:
             if options.action == "import":

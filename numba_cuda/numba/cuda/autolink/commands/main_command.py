@@ -8,6 +8,7 @@ import codecs
 import io
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,6 +51,18 @@ def _in_plain_letters(error: Any) -> tuple[str, int]:
 codecs.register_error(_PLAIN, _in_plain_letters)
 
 
+_format_any_warning = warnings.formatwarning
+
+
+def _format_warning(message: Any, category: type[Warning], *place: Any, **line: Any) -> str:
+    """Return a warning as text: of the cache, without the line of Python."""
+    from numba.cuda.cudadrv.external_code.cache.settings import CacheWarning
+
+    if issubclass(category, CacheWarning):
+        return f"{message}\n"
+    return _format_any_warning(message, category, *place, **line)
+
+
 def parser() -> argparse.ArgumentParser:
     made = Parser(
         prog="numba-cuda-autolink",
@@ -74,6 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=_PLAIN)
+    warnings.formatwarning = _format_warning
     options = used.parse_args(arguments)
     options.parser = used
     if os.environ.get("NUMBA_CUDA_AUTOLINK") == "0" and options.run in _COMPILING:

@@ -196,6 +196,14 @@ class DiskEntries:
         place = tempfile.mkdtemp(prefix=f"numba-cuda-autolink-{folder}-")
         return write_file(os.path.join(place, name), data, place)
 
+    @property
+    def is_writable(self) -> bool:
+        """Whether its directory can be written, or made."""
+        place = os.path.abspath(self._root)
+        while not os.path.lexists(place):
+            place = os.path.dirname(place)
+        return os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK)
+
     def _open(self) -> FileStreamProgramCache | None:
         if self._files is not None or self._unusable:
             return self._files

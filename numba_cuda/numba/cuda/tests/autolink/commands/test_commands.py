@@ -284,6 +284,9 @@ ERRORS = {
         "a cubin is for one compute capability",
     ),
     "nothing to write": (2, "build KERNEL", "pass -o OUT, --header"),
+    "a file as a folder": (1, "build KERNEL -o empty.json/out.ptx", "empty.json is a file, not a folder"),
+    "an option without a command": (2, "--verbose", "unrecognized arguments: --verbose; did you mean --version?"),
+    "an option alone": (2, "build --verbose", "unrecognized arguments: --verbose"),
     "another suffix": (2, "build KERNEL -o out.ptx --output cubin", "-o out.ptx: cubin is written there"),
     "a header of PTX": (2, "build KERNEL --header out.h --output ptx", "a header contains cubins"),
     "a header with a name that is not one in C": (
@@ -382,6 +385,31 @@ def test_errors_are_reported_without_a_traceback(kernels, capsys, monkeypatch, t
     assert found == code
 
 
+@pytest.mark.parametrize("command", ["cache info", "doctor"])
+def test_a_cache_that_cannot_be_written(kernels, command, tmp_path):
+    (tmp_path / "file").write_text("")
+    environment = {**os.environ, "NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(tmp_path / "file" / "cache")}
+    environment["NUMBA_CUDA_AUTOLINK_CACHE"] = "1"
+
+    def run(*arguments):
+        command = [sys.executable, "-m", "numba_cuda_autolink", *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+    assert f"{tmp_path}/file/cache (cannot be written)" in run(*command.split()).stdout
+    typed = "--sig", SIGNATURE, "--cc", "9.0", "-o", str(tmp_path / "out.cubin")
+    warned = [line for line in run("build", f"{kernels}:kernel", *typed).stderr.splitlines() if "cache" in line]
+    assert [line.partition(" and ")[0] for line in warned] == [
+        f"numba-cuda-autolink cannot use its cache {tmp_path}/file/cache"
+    ]
+
+
+def test_a_version_that_cannot_be_written():
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "numba_cuda_autolink", "--version"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (1, "numba-cuda-autolink: standard output: No space left on device\n")
+
+
 def test_the_cache_can_be_shown_and_cleared(kernels, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE", "1")
@@ -398,8 +426,11 @@ def test_the_cache_can_be_shown_and_cleared(kernels, tmp_path, monkeypatch, caps
     assert shown["directory"] == str(tmp_path / "cache")
     assert {each["kind"]: each["entries"] for each in shown["by_kind"]}["program"] == 1
     assert "program 'add.cu'" in run("cache", "why", "add.cu", "--kind", "program")
-    assert run("cache", "why", "subtract.cu", code=1) == "nothing is cached under the name 'subtract.cu'\n"
-    assert run("cache", "why", "--kind", "soup", code=1) == "nothing of the kind 'soup' is cached\n"
+    assert main(["cache", "why", "subtract.cu"]) == 1
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", "numba-cuda-autolink: nothing is cached under the name 'subtract.cu'\n")
+    assert main(["cache", "why", "--kind", "soup"]) == 1
+    assert capsys.readouterr().err == "numba-cuda-autolink: nothing of the kind 'soup' is cached\n"
     assert run("cache", "prune", "1G") == "0 entries removed\n"
     assert int(run("cache", "prune", "0").split()[0]) >= 3
     assert run("cache", "clear") == "0 entries removed\n"
