@@ -75,7 +75,9 @@ def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
     details = declared or [f"referenced by: {job.kernel_code.referenced_by(symbol)}"]
     if place := place_of(symbol):
         details.append(f"declared at: {shown_file(place[0])}:{place[1]}")
-        remedy = remedy or _REMEDY_FOR_DECLARED.format(symbol)
+        names = sorted({repr(mangled_names.readable(name)) for part in defined.values() for name in part})
+        others = f"declare {' or '.join(names)}, which the linked code defines; or " if 0 < len(names) < 4 else ""
+        remedy = remedy or others + _REMEDY_FOR_DECLARED.format(symbol)
     elif not is_variable and symbol not in job.kernel_code.sites and (named := _find_in_sources(job, symbol)):
         details.append(f"in C++: {named}")
         remedy = remedy or _REMEDY_FOR_CXX.format(mangled_names.readable(symbol))

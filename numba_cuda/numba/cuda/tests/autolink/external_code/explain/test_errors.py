@@ -559,7 +559,8 @@ class TestDeclaredFunctions:
         line = sys._getframe().f_lineno - 1
         text = str(link_error_of(function))
         assert f"\n  declared at: {__file__}:{line}\n" in text
-        assert "\n  what to do: define 'f' in code that link= names" in text
+        others = "declare 'g', which the linked code defines; or " if has_code else ""
+        assert f"\n  what to do: {others}define 'f' in code that link= names" in text
         assert "__numba_cuda_link__" not in text
 
 
