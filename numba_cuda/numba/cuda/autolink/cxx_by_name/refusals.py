@@ -40,6 +40,7 @@ _NAMES_OF_NAMESPACES = re.compile(r"\b(\w+)(?=::)|\bnamespace\s+(\w+)")
 _TYPE = re.compile(r"\b(?:struct|class|union|enum(?:\s+class)?)\s+([A-Za-z_]\w*)\s*(?:final\s*)?[:{]")
 _OF_HOST = re.compile(r'namespace "std" has no member "(?P<name>\w+)"')
 _NOT_CONSTRUCTED = 'expected a ")"'  # of the call's arguments: the name is that of a type
+_LAMBDA = re.compile(r" *inline __device__ auto cxx_\w+_made\(\) \{ return (?P<text>.*); \}$")
 _BY_CALL = "detected during"
 _CANDIDATE = re.compile(r'\bfunction (?:template )?"')  # with its declaration
 _SUMMARY = re.compile(r"^\d+ (?:catastrophic )?errors? detected in the compilation of .*", re.MULTILINE)
@@ -246,7 +247,16 @@ def _details(block: list[str], label: str) -> list[str]:
             continue
         elif not _WITH_CALL.search(line) and not line.lstrip().startswith("Note #"):
             found.append(line.strip())
-    return [each for each in dict.fromkeys(found) if each and each != f"{_BY_CALL}:"]
+    found = [each for each in dict.fromkeys(found) if each and each != f"{_BY_CALL}:"]
+    if len(block) > 2 and block[2].strip() == "^":
+        lambda_text = _LAMBDA.match(block[1])
+        shown = lambda_text["text"] if lambda_text else block[1].strip()
+        column = block[2].index("^") - block[1].index(shown)
+        if lambda_text and 0 <= column < len(shown):
+            found = [shown, *found]
+        if found[:1] == [shown]:
+            found.insert(1, f"{' ' * column}^")
+    return found
 
 
 def _readable(text: str) -> str:

@@ -11,9 +11,11 @@ from numba_cuda_autolink.errors import FormatError
 from numba_cuda_autolink.source_locations import find_call
 
 from ..formats.containers import read_lto_ir
+from ..formats.mangled_names import readable
 from ..inputs import kinds
 from ..link.duplicate_symbols import duplicate_error, duplicate_of
 from ..link.linker_input import LinkJob, Part, list_origins
+from ..link.ltoir_symbols import linked_code
 from ..link.nvjitlink import Outcome, TrialError, multiply_defined, run_trials
 from ..plan.link_plan import LinkError, link_error
 from .source_errors import unsupported_in, unsupported_in_link
@@ -29,6 +31,8 @@ _REMEDIES = {
     "shared": ("static shared", "use dynamic shared memory, whose size a launch gives, or fewer threads or items"),
     "global constant": ("constant", "make the __constant__ variables smaller, or keep them in global memory"),
 }
+_SHARED = re.compile(r"\.shared (?:\.align \d+ )?\.b8 ([\w$]+)\[(\d+)\]")
+_MOST_VARIABLES = 4
 _PTX_LINE = re.compile(r"ptx input, line (\d+)")
 
 
@@ -39,7 +43,9 @@ def explain_failure(job: LinkJob, log: str) -> LinkError:
         why = f"it needs {used} bytes of {memory} memory, and has at most {most}"
         defined_at = job.plan.defined_at
         at = defined_at and find_call(*defined_at, "shared.array") if found[1] == "shared" else None
-        return link_error(job.plan, why, f"linked: {list_origins(job.parts)}", f"what to do: {remedy}", log=log, at=at)
+        variables = _largest_shared(job) if found[1] == "shared" else []
+        details = (*variables, f"linked: {list_origins(job.parts)}", f"what to do: {remedy}")
+        return link_error(job.plan, why, *details, log=log, at=at)
     if (unsupported := unsupported_in(log)) is not None:
         return unsupported_in_link(job, unsupported, log)
     symbol = multiply_defined(log)
@@ -62,6 +68,17 @@ def explain_failure(job: LinkJob, log: str) -> LinkError:
     if (symbol := symbol_in_parts(job)) is not None:
         return missing_symbol_error(job, symbol, log)
     return _unexplained(job, at_fault, log)
+
+
+def _largest_shared(job: LinkJob) -> list[str]:
+    """Return a line with the largest variables of static shared memory in the linked PTX; none if that is not known."""
+    ptx = [part.code for part in job.parts if part.kind is kinds.PTX]
+    if lto := [part for part in job.parts if part.kind is kinds.LTO_IR]:
+        ptx.append(linked_code(lto, job.plan.target.arch, "ptx") or b"")
+    found = _SHARED.findall(b"\n".join(ptx).decode("utf-8", "replace"))
+    largest = sorted(found, key=lambda each: -int(each[1]))[:_MOST_VARIABLES]
+    listed = ", ".join(f"{readable(name)} of {nbytes} bytes" for name, nbytes in largest)
+    return [f"variables: {listed}"] if listed else []
 
 
 def _refused(job: LinkJob, why: str, remedy: str, at_fault: Sequence[Part], log: str) -> LinkError:

@@ -50,6 +50,19 @@ class TestRemedies:
         lib = autolink.cxx(SOURCE + "__device__ float square(float x) { return x * x; }", namespace="shapes")
         assert f"\n  what to do: {remedy}" in refusal_of(lib, call, argtypes)
 
+    def test_the_place_in_a_lambda(self):
+        with pytest.raises(autolink.CxxError) as caught:
+            autolink.cxx("").expr("[](auto x) { return x + ; }").signature(types.float32, cc=CC)
+        _, text, caret, *_ = str(caught.value).splitlines()
+        assert text == "  [](auto x) { return x + ; }"
+        assert caret.index("^") == text.index(";")
+
+    def test_the_place_in_a_line_of_the_source(self):
+        source = "namespace q {\n    template <class T> __device__ T f(T x) { return x.size(); }\n}"
+        text = refusal_of(autolink.cxx(source, namespace="q"), "f(x[0])", "float32[::1]").splitlines()
+        k = next(k for k, line in enumerate(text) if line.endswith("x.size(); }"))
+        assert text[k + 1].index("^") == text[k].index("x.size")
+
     def test_a_record_of_other_fields(self):
         source = "namespace q { struct P { float x, y; }; __device__ float norm(P p) { return p.x; } }"
         records = types.Array(from_dtype(np.dtype([("x", "f8"), ("y", "f8")])), 1, "C")

@@ -480,6 +480,7 @@ def test_too_much_static_shared_memory_is_the_diagnosis(kind):
     item = cuda.CUSource(source) if kind == "cuda" else made[kind](compiled(source, kind))
     first, *rest = str(failure_of(Linked("f", item))).splitlines()
     assert first.endswith("failed: it needs 135168 bytes of static shared memory, and has at most 49152")
+    assert ("  variables: f::a of 135168 bytes" in rest) == (kind != "cubin")
     assert "  what to do: use dynamic shared memory, whose size a launch gives, or fewer threads or items" in rest
 
 
