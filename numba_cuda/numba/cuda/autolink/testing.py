@@ -71,7 +71,7 @@ def check_linkable(
     Of an object whose ``__numba_cuda_call__`` returns a Python function, and that has no code of its own, it checks
     that kernels that call it link, and the last of these.
 
-    A run that fails otherwise, or whose Python equivalent raises for these arguments, is a warning.
+    A run that fails otherwise, or whose Python equivalent raises for these arguments (as ``ValueError``), is a warning.
 
     In a test::
 

@@ -60,10 +60,15 @@ def _check_sample(
     except FaultError as error:
         if isinstance(raised, FailedRunError):
             raise FailedRunError(f"with random arguments: {_first_line(error)}; {raised}") from error
-        todo = "let the code do so for no arguments; for code that needs longer arrays, pass length= to check_linkable"
+        todo = (
+            "let the code do so for no arguments; if these are wrong ones, pass check_linkable the length= of arrays,"
+            " constants (types.literal(2)), or let __call__ raise ValueError for them"
+        )
         raise FailedError(f"{error}\n{_Run('with', given, args).describe(0)}", "a run without faults", todo) from error
     except EmulationError as error:
         raise FailedRunError(f"with random arguments: {_first_line(error)}") from error
+    if isinstance(raised, FailedRunError):
+        raise FailedRunError(f"it runs, and {raised}") from raised
     if raised is not None:
         raise raised
     run = _Run("the result", given, args)
@@ -201,8 +206,7 @@ def _call_python(obj: Any, args: Sequence[Argument], given: Sequence[Any], threa
             got = f"its __call__ raises {type(error).__name__}: {_first_line(error)}"
             raise FailedError(got, "a result", "mend it, or leave __call__ out") from error
         except Exception as error:
-            why = f"it runs, and in Python raises {type(error).__name__}: {_first_line(error)}"
-            raise FailedRunError(why) from error
+            raise FailedRunError(f"in Python raises {type(error).__name__}: {_first_line(error)}") from error
     return results
 
 

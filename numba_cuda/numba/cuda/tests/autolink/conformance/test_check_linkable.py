@@ -499,8 +499,21 @@ class TestRuns:
             def __numba_cuda_link__(self, x):
                 return autolink.CUDASource('extern "C" __device__ float last(float* x) { return x[127]; }')
 
-        assert "pass length= to check_linkable" in what_is_wrong(Last(), "float32[::1]")[1]
+        assert "pass check_linkable the length= of arrays" in what_is_wrong(Last(), "float32[::1]")[1]
         quick(Last(), "float32[::1]", length=128)
+
+    def test_arguments_that_python_refuses_too_are_a_warning(self):
+        class Table(self.Adds):
+            def source(self, x):
+                T = autolink.cxx_type(x)
+                return f'__constant__ int table[2]; extern "C" __device__ {T} add_1({T} i) {{ return table[i]; }}'
+
+            def __call__(self, i):
+                raise ValueError(f"{i}: 0 or 1 is in the table")
+
+        with pytest.warns(UserWarning, match="out of bounds; in Python raises ValueError: .: 0 or 1 is in the table"):
+            quick(Table(), "int32")
+        quick(type("Other", (Table,), {"__call__": Add.__call__})(), types.literal(1))
 
     def test_a_run_that_fails_otherwise_is_a_warning(self):
         class Endless(self.Adds):

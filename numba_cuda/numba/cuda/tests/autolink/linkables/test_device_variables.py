@@ -294,7 +294,7 @@ class TestLinking:
         assert made.launch_facts.variables == (table,)
 
     def test_an_object_that_returns_one_passes_the_conformance_check(self):
-        check_linkable(Look(table_of()), types.int32)
+        check_linkable(Look(table_of(8)), types.int32)
 
 
 class TestSaving:
