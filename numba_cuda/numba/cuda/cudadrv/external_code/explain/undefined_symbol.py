@@ -75,8 +75,8 @@ def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
     details = declared or [f"referenced by: {job.kernel_code.referenced_by(symbol)}"]
     if place := place_of(symbol):
         details.append(f"declared at: {shown_file(place[0])}:{place[1]}")
-        names = sorted({repr(mangled_names.readable(name)) for part in defined.values() for name in part})
-        others = f"declare {' or '.join(names)}, which the linked code defines; or " if 0 < len(names) < 4 else ""
+        known = sorted({repr(mangled_names.readable(name)) for each in defined.values() for name in each})
+        others = f"declare {' or '.join(known)}, which the linked code defines; or " if 0 < len(known) < 4 else ""
         remedy = remedy or others + _REMEDY_FOR_DECLARED.format(symbol)
     elif not is_variable and symbol not in job.kernel_code.sites and (named := _find_in_sources(job, symbol)):
         details.append(f"in C++: {named}")
