@@ -204,7 +204,7 @@ def _call_python(obj: Any, args: Sequence[Argument], given: Sequence[Any], threa
             if _is_for_simulator(error):
                 raise SkippedError("it runs, and its Python equivalent, for the simulator, uses numba.cuda") from error
             got = f"its __call__ raises {type(error).__name__}: {_first_line(error)}"
-            raise FailedError(got, "a result", "mend it, or leave __call__ out") from error
+            raise FailedError(got, "a result", "correct it, or leave __call__ out") from error
         except Exception as error:
             raise FailedRunError(f"in Python raises {type(error).__name__}: {_first_line(error)}") from error
     return results

@@ -95,7 +95,7 @@ def placed(text: str, function: str = "") -> str:
 
 
 def _normal(filename: str) -> str:
-    """Return the path of a file as every place has it, or the name of what is no file."""
+    """Return the path of a file as every place has it; other names as they are."""
     return filename if filename.startswith("<") else os.path.abspath(filename)
 
 
