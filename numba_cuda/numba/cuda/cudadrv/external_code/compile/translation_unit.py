@@ -144,7 +144,8 @@ class UnitKeys:
         # That of this machine's record of its headers, and that of the record for all machines, wherever the files are.
         places = ("places", repr((unit.name, unit.option("include_path"), self.roots)))
         self.headers = CacheKey("headers", unit.name, (*self._parts(), places, form))
-        self.source = CacheKey("source", unit.name, (*self._parts(), ("include paths", repr(self.roots.layout)), form))
+        layout = ("include paths", repr((self.roots.layout, self.roots.shared_with(unit.code))))
+        self.source = CacheKey("source", unit.name, (*self._parts(), layout, form))
 
     def places(self, manifest: HeaderManifest) -> str:
         """Return what stands for the paths that a program with the headers of *manifest* may contain."""

@@ -70,11 +70,19 @@ class SearchRoots:
 
     @property
     def layout(self) -> tuple[str, ...]:
-        """How the directories lie within each other: names have the same meaning where it is the same."""
-        folders = [(n, os.path.join(folder, "")) for n, folder in enumerate((self.own, *self.search)) if folder]
+        """How the include paths lie within each other: names have the same meaning where it is the same."""
+        folders = [(number, os.path.join(folder, "")) for number, folder in enumerate(self.search, 1)]
         return tuple(
             folder
             if folder[:-1] in self.packages
             else " ".join(f"{n}/{folder.removeprefix(other)}" for n, other in folders if folder.startswith(other))
             for _, folder in folders
         )
+
+    def shared_with(self, code: str) -> tuple[tuple[int, str], ...]:
+        """Return the include paths that are the directory of the source, or are in it and named in its *code*: files in
+        them may have been found in either. Each is a number and a path in that directory."""
+        own = None if self.own is None else os.path.join(self.own, "")
+        inside = ((n, os.path.join(folder, "")) for n, folder in enumerate(self.search, 1))
+        below = ((n, folder.removeprefix(own)) for n, folder in inside if own is not None and folder.startswith(own))
+        return tuple((n, name) for n, name in below if name in code)

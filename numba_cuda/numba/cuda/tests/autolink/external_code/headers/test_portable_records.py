@@ -52,10 +52,12 @@ def test_the_layout_is_the_same_where_directories_lie_in_each_other_in_the_same_
         assert SearchRoots("/work", search, ("/package",)).layout != layout
 
 
-@pytest.mark.parametrize("own", ["/include", "/include/deep", "/"])
-def test_the_layout_tells_where_files_of_the_source_are_also_of_an_include_path(own):
-    layouts = [SearchRoots(each, ("/include",), ()).layout for each in (own, "/work", None)]
-    assert len(set(layouts)) == 3
+def test_include_paths_that_are_where_the_source_looks_first():
+    roots = SearchRoots("/work", ("/work", "/work/deep", "/include"), ())
+    assert roots.shared_with("") == ((1, ""),)
+    assert roots.shared_with('#include "deep/a.h"') == ((1, ""), (2, "deep/"))
+    for own in None, "/", "/work/deep/er":
+        assert SearchRoots(own, roots.search, ()).shared_with("") == ()
 
 
 @pytest.fixture

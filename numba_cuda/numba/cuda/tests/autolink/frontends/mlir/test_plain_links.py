@@ -7,7 +7,8 @@ import sys
 
 import pytest
 from numba.cuda import autolink
-from numba_cuda_mlir import cuda
+
+cuda = pytest.importorskip("numba_cuda_mlir.cuda", reason="needs numba-cuda-mlir")
 
 
 @pytest.mark.parametrize(
