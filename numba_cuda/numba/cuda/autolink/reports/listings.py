@@ -44,7 +44,8 @@ def with_inlining(
     reached: Mapping[str, Collection[str]],
 ) -> tuple[CallReport, ...]:
     """Return *calls* with whether they were inlined: whether what they call, of the linked *codes*, or a function that
-    it leads to, as *reached* has them by name, is still one of the *functions* of the result."""
+    it leads to, as *reached* has them by name, is still one of the *functions* of the result. CUDA's own parts of
+    mathematical functions, whose names are reserved, do not count."""
     called = {name for code in codes if code.own for name in code.undefined or ()}
     pieces = [piece for code in codes for piece in (code, *code.parts)]
     by_site = {site: code for code in pieces if code.defines is not None for site in code.brought_by}
@@ -55,6 +56,7 @@ def with_inlining(
         left = names.intersection(functions)
         known = bool(names) and len(left) in (0, len(names))
         inner = {each for name in names for each in reached.get(name, ())}.intersection(functions) - names
+        inner = {each for each in inner if not each.startswith("__")}
         text = tuple(sorted(map(readable, inner))) if known and not left else ()
         found.append(dataclasses.replace(call, inlined=not (left or inner) if known else None, called=text))
     return tuple(found)

@@ -49,6 +49,7 @@ def test_a_call_by_name_is_not_inlined_where_the_function_or_one_that_it_calls_i
         __device__ __noinline__ float helper(float x) { return x * x + 3; }
         __device__ float by_way(float x) { return helper(x) + helper(x + 1); }
         __device__ float alone(float x) { return x - 1; }
+        __device__ double raised(double x) { return pow(x, 2.5); }
     """)
 
     @cuda.jit
@@ -56,11 +57,13 @@ def test_a_call_by_name_is_not_inlined_where_the_function_or_one_that_it_calls_i
         x[0] = library["power<3>"](x[0])
         x[1] = library.by_way(x[1])
         x[2] = library.alone(x[2])
+        x[3] = library.raised(x[3])
 
     report = autolink.report(calling, "void(float32[::1])", cc=CC)
     assert [(call.inlined, call.called) for call in report.builds[0].calls] == [
         (False, ("float power<3>(float)",)),
         (False, ("helper(float)",)),
+        (True, ()),
         (True, ()),
     ]
     assert "inlined: no, float power<3>(float) is called" in str(report)
