@@ -52,8 +52,8 @@ class CacheInfo:
     bytes: int
     by_kind: tuple[KindInfo, ...]
     levels: tuple[tuple[str, str], ...] = ()
-    usage: tuple[KindUsage, ...]
-    usable: bool = True
+    usage: tuple[KindUsage, ...] = ()
+    writable: bool = True
 
 class StoredEntry:
     path: str
@@ -64,6 +64,7 @@ class StoredEntry:
     name: str
     digest: bytes
     parts: tuple[tuple[str, str], ...]
+    texts: tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class History:

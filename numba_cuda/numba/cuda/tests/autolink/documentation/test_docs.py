@@ -30,8 +30,8 @@ DRAWN = "result_own_cu_file.png"
 # The page that the search shows first for a word: it has the word as a main entry of the index.
 FIRST = {
     "cub": "how_to_cub",
-    "shared memory": "library_recipes",
-    "static_assert": "library_recipes",
+    "shared memory": "tutorial_kernel_authors",
+    "static_assert": "errors",
     "link=": "porting",
     "random numbers": "how_to_random",
     "wheel": "how_to_wheel",

@@ -149,7 +149,7 @@ def run_python(where: str, block: dict[str, Any], names: dict[str, Any]) -> str:
         with contextlib.redirect_stdout(output):
             exec(compile(block["code"], str(file), "exec"), names)
     except Exception as error:
-        if type(error).__name__ == expected:
+        if expected in (each.__name__ for each in type(error).__mro__):
             return plain(f"{type(error).__name__}: {error}")
         traceback.print_exc()
         sys.exit(f"{where}: the block raises {type(error).__name__}")
