@@ -10,10 +10,18 @@ its callees; with stacks, recursion and calls need nothing special, and a switch
 """
 
 from .checks import Checks
-from .errors import EmulationError, FaultError, LaunchSizeError, PTXSyntaxError, UnsupportedInstruction
+from .errors import (
+    AddressSpaceError,
+    EmulationError,
+    FaultError,
+    LaunchSizeError,
+    PTXSyntaxError,
+    UnsupportedInstruction,
+)
 from .module import Kernel, KernelAttributes, Module, Variable
 
 __all__ = [
+    "AddressSpaceError",
     "Checks",
     "EmulationError",
     "FaultError",

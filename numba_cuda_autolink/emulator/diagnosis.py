@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from ..short_tracebacks import place_of_user
 from . import memory
-from .errors import EmulationError, FaultError, SharedMemoryError
+from .errors import AddressSpaceError, EmulationError, FaultError, SharedMemoryError
 from .linked_texts import LinkedTexts
 from .parser import Function, Instruction
 from .program import Program
@@ -23,7 +23,7 @@ _ACCESSES = {"ld": "read", "ldu": "read", "st": "write", "atom": "atomic access"
 _OF_ACCESSES = (Error.OUT_OF_BOUNDS, Error.MISALIGNED, Error.UNINITIALISED, Error.RACE)
 _FAULTS = (Error.OUT_OF_BOUNDS, Error.MISALIGNED, Error.RACE, Error.TRAP, Error.BAD_CALL)
 _ATOMIC, _SEVERAL = 0x8000, 0xFFFF
-_FAR = 1 << 20
+_FAR, _NEAR = 1 << 20, 4096
 Size: TypeAlias = "tuple[int, int, int]"
 _HEADER = 4  # words of an array before the address: two that are unused, the number of elements, and their size
 _MOST_DIMENSIONS = 8
@@ -106,6 +106,8 @@ def describe_failure(record: int, program: Program, grid: Size, block: Size, arg
         message = with_lines(message, ("{}:{}".format(*place_of_user()),), "launched at") + _NO_LINES
     lines += called
     raised = FaultError if failure.code in _FAULTS else EmulationError
+    if _is_of_other_memory(failure, instruction):
+        raised = AddressSpaceError
     return raised(
         message,
         kernel=kernel,
@@ -114,6 +116,12 @@ def describe_failure(record: int, program: Program, grid: Size, block: Size, arg
         address=failure.address if is_access else None,
         lines=lines,
     )
+
+
+def _is_of_other_memory(failure: Failure, instruction: Instruction) -> bool:
+    """Return whether an access to shared memory got an address that cannot be meant to be there."""
+    to_shared = ".shared" in instruction.opcode and not failure.shared.is_near(failure.address, _FAR)
+    return failure.code == Error.OUT_OF_BOUNDS and to_shared
 
 
 def describe_shared_memory(program: Program, most: int) -> SharedMemoryError:
@@ -193,6 +201,8 @@ def _diagnosis(failure: Failure, instruction: Instruction, block: Size) -> str:
     if code == Error.OUT_OF_BOUNDS:
         allocation = memory.find(failure.address)
         where = "after the memory was freed" if allocation is not None and allocation.freed else "out of bounds"
+        if _is_of_other_memory(failure, instruction):
+            where = "of shared memory at an address of other memory"
         return f"{access} of {size} {where}"
     if code == Error.MISALIGNED:
         return f"A misaligned {name} of {size}"
@@ -223,7 +233,7 @@ def _describe_address(failure: Failure, arguments: bytes) -> str:
     address = failure.address
     if failure.stack.is_near(address):
         return _describe_local(failure)
-    if failure.shared.is_near(address, 4096):
+    if failure.shared.is_near(address, _NEAR):
         return _describe_shared(failure)
     allocation = memory.find(address) or memory.find_nearest(address)
     if allocation is None or min(abs(address - allocation.address), abs(address - allocation.end)) > _FAR:

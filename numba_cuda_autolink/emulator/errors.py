@@ -31,6 +31,10 @@ class FaultError(EmulationError):
     """A thread did what no launch allows: an access out of bounds or misaligned, a race, a trap, a call of no code."""
 
 
+class AddressSpaceError(FaultError):
+    """An access to shared memory with an address of other memory."""
+
+
 class LaunchSizeError(EmulationError):
     """A launch with a block, a grid or parameters of a size that the kernel does not have."""
 

@@ -16,7 +16,7 @@ from numba.cuda import types
 from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba.cuda.np.numpy_support import as_dtype
 
-from numba_cuda_autolink.emulator import EmulationError, FaultError
+from numba_cuda_autolink.emulator import AddressSpaceError, EmulationError, FaultError
 from numba_cuda_autolink.errors import FinishedKernelError
 
 from ..compilation.context import compute_capability, without_device
@@ -57,6 +57,8 @@ def _check_sample(
         raised = error
     try:
         results = launch(threads, on_device)
+    except AddressSpaceError as error:
+        raise SkippedError("an array must be in shared memory, and the check passes it in global memory") from error
     except FaultError as error:
         if isinstance(raised, FailedRunError):
             raise FailedRunError(f"with random arguments: {_first_line(error)}; {raised}") from error

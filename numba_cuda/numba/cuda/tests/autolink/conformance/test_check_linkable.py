@@ -368,6 +368,21 @@ class TestRuns:
         def __call__(self, x):
             return x + self.amount
 
+    def test_an_array_that_must_be_in_shared_memory(self):
+        """Which the check cannot give: the pointer becomes one of 32 bits, for instructions of shared memory alone."""
+
+        class InShared(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern("store_in_shared")
+
+            def __numba_cuda_link__(self, x):
+                return autolink.CUDASource("""extern "C" __device__ void store_in_shared(float* x) {
+                    unsigned address = (unsigned)__cvta_generic_to_shared(x);
+                    asm volatile("st.shared.f32 [%0], %1;" :: "r"(address), "f"(1.0f));
+                }""")
+
+        assert "not checked: an array must be in shared memory" in str(check_linkable(InShared(), "float32[::1]"))
+
     @pytest.mark.parametrize("argtype", ["bool", "complex64"])
     def test_scalars(self, argtype):
         class Same(Add):

@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 from emulator_support import HEAD, kernel_of, kernel_text, launch, registered, run
 
-from numba_cuda_autolink.emulator import Checks, EmulationError, Module, UnsupportedInstruction, memory
+from numba_cuda_autolink.emulator import (
+    AddressSpaceError,
+    Checks,
+    EmulationError,
+    Module,
+    UnsupportedInstruction,
+    memory,
+)
 from numba_cuda_autolink.emulator.diagnosis import readable_name
 
 # %r0: the thread's index; %rd9: the address of its element of the first array, of 4 bytes
@@ -57,6 +64,13 @@ class TestBounds:
             run(body, 64, words(), before=SHARED)
         assert raised.value.thread == (63, 0, 0)
         assert "byte 256 of 256 bytes of shared memory; byte 256 of 256 of s\n" in str(raised.value)
+
+    def test_shared_memory_at_an_address_of_an_array(self):
+        body = "cvta.to.shared.u64 %rd10, %rd0; st.shared.u32 [%rd10], 1;"
+        with pytest.raises(
+            AddressSpaceError, match="A write of 4 bytes of shared memory at an address of other memory"
+        ):
+            run(body, 1, words(), before=SHARED)
 
     def test_dynamic_shared_memory_ends_at_a_multiple_of_16(self):
         before = ".extern .shared .align 16 .b8 d[];"
