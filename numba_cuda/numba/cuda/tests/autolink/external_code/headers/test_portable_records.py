@@ -53,10 +53,10 @@ def test_the_layout_is_the_same_where_directories_lie_in_each_other_in_the_same_
 
 
 def test_include_paths_that_are_where_the_source_looks_first():
-    roots = SearchRoots("/work", ("/work", "/work/deep", "/include"), ())
+    roots = SearchRoots("/source", ("/source", "/source/deep", "/include"), ())
     assert roots.shared_with("") == ((1, ""),)
     assert roots.shared_with('#include "deep/a.h"') == ((1, ""), (2, "deep/"))
-    for own in None, "/", "/work/deep/er":
+    for own in None, "/", "/source/deep/er":
         assert SearchRoots(own, roots.search, ()).shared_with("") == ()
 
 
