@@ -8,6 +8,7 @@ numba-cuda as it was.
 from __future__ import annotations
 
 import contextlib
+import copyreg
 import types as pytypes
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -102,10 +103,20 @@ def _compile(original: Any, *args: Any, **options: Any) -> Any:
 
 @_in_place_of("numba.cuda.compiler:ExternFunction.__reduce__")
 def _reduce_extern_function(original: Any, function: Any) -> Any:
-    """Pickle declared functions so that they can be called after unpickling."""
-    from .declared_functions import reduce_function
+    """Pickle declared functions so that they can be called after unpickling: they are declared again."""
+    from numba.cuda.cudadrv.external_code.plan.declared_functions import declarations
 
-    return reduce_function(function)
+    if (declared := declarations.get(function)) is None:
+        return copyreg.__newobj__, (type(function),), vars(function)  # type: ignore[attr-defined]
+    state = {name: value for name, value in vars(function).items() if name not in ("name", "sig")}
+    return declare_again, (function.name, function.sig, declared), state or None
+
+
+def declare_again(name: str, signature: Any, declared: Any) -> Any:
+    from numba import cuda
+
+    how = {"use_cooperative": declared.use_cooperative, "abi": declared.abi}
+    return cuda.declare_device(name, signature, list(declared.link), **how)
 
 
 @_in_place_of("numba.cuda.core.base:BaseContext.refresh")
@@ -159,13 +170,10 @@ def _declare_device_function(
     original: Any, name: Any, restype: Any, argtypes: Any, link: Any, use_cooperative: Any, abi: Any
 ) -> Any:
     """Remember how functions are declared."""
-    from numba.cuda.cudadrv.external_code.plan.declared_functions import note_declared
-
-    from .declared_functions import Declaration, declarations
+    from numba.cuda.cudadrv.external_code.plan.declared_functions import Declaration, note_declared
 
     template = original(name, restype, argtypes, link, use_cooperative, abi)
-    declarations[template.key] = Declaration(tuple(link), use_cooperative, abi)
-    note_declared(name, link, place_of_user())
+    note_declared(template.key, Declaration(tuple(link), use_cooperative, abi, place_of_user()))
     return template
 
 
