@@ -21,8 +21,7 @@ from ..launch.loaded_kernel import Loaded, set_attribute
 from ..short_tracebacks import print_short
 from ..types.parameters import place_leaves
 from ..types.variable_types import VariableType
-from .architecture import best
-from .kernel_file import Block, Image, KernelFile, Signature
+from .kernel_file import Block, Image, KernelFile, Signature, best
 from .variables import Variable
 
 if TYPE_CHECKING:
