@@ -14,7 +14,8 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInputError
 from ..protocol.ask import link_key
 from ..protocol.callee import KEY_HOOK
 from ..protocol.errors import HookError
-from ..protocol.value_digest import UnknownValueError, value_digest
+from ..protocol.loaded_modules import UnknownValueError
+from ..protocol.stored_answers import link_key_digest
 from .records import FailedError, LinkedCode, SkippedError
 from .subject import Subject, ask_again
 
@@ -83,7 +84,7 @@ def _key(subject: Subject) -> Any:
 
 def _digest(key: Any) -> bytes:
     try:
-        return value_digest(key)
+        return link_key_digest(key)
     except UnknownValueError as error:
         got = f"{safe_repr(key)}, with which no answer can be stored: {error}"
         raise FailedError(got, "numbers, strings, bytes and tuples of them", _KEY_OF_VALUES) from error
