@@ -278,15 +278,13 @@ def _compare(f: FunctionBuilder, i: Instruction, m: Modifiers) -> str:
     a, b = f.value(i.operands[1], type), f.value(i.operands[2], type)
     if type.kind in ("f", "bf"):
         llvm = type.llvm
+        if test in _SIGNED or (m["ftz"] and type.name not in ("f16", "f32")):
+            raise f.refuse()
         if type.bits == 16:
             a, b = (f.call(f"widen_{type.name}", v) for v in (a, b))
-            llvm = "float"
+            llvm = "double"
         if m["ftz"]:
-            if type.bits == 64:
-                raise f.refuse()
-            a, b = (f.call("flush_f32" if type.bits == 32 else "flush_f16_as_f32", v) for v in (a, b))
-        if test in ("lo", "ls", "hi", "hs"):
-            raise f.refuse()
+            a, b = (f.call(f"flush_{type.name}", v) for v in (a, b))
         return f.temporary(f"fcmp {_FLOAT.get(test, 'o' + test)} {llvm} {a}, {b}")
     if m["ftz"] or test in _FLOAT:
         raise f.refuse()

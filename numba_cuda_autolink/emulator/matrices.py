@@ -54,9 +54,9 @@ def element(address: u64, index: u32, kind: u32) -> f64:
     if kind == DOUBLE:
         return load_f64(address, at)
     if kind == HALF:
-        return f64(widen_f16(load_u16(address, at)))
+        return widen_f16(load_u16(address, at))
     if kind == BFLOAT:
-        return f64(widen_bf16(load_u16(address, at)))
+        return widen_bf16(load_u16(address, at))
     if kind == TF32:
         return f64(bits_f32(load_u32(address, at) & 0xFFFFE000))
     if kind == SINGLE:
