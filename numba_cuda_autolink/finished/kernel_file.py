@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 from ..errors import KernelFileError
 from ..files import open_regular, replace_whole
 from ..launch.arrays import shown
-from ..types.parameters import Parameter, from_json, to_json
-from ..types.variable_types import VariableType, variable_from_json, variable_to_json
+from ..plain_types import Parameter, VariableType, from_json, to_json, variable_from_json, variable_to_json
 
 _MAGIC = b"\x93CUDA-KERNELS\r\n\x1a"
 _VERSION = 1  # raised when a reader of the previous version would misread

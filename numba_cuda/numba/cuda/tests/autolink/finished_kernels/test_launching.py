@@ -21,7 +21,7 @@ from finished_kernels_support import NUMBER, VECTOR, CupyArray, driver_of, image
 
 from numba_cuda_autolink import ArgumentError, KernelFileError, KernelLibrary, LaunchError
 from numba_cuda_autolink.finished.kernel_file import CodeFor, Signature, best
-from numba_cuda_autolink.types.parameters import Parameter
+from numba_cuda_autolink.plain_types import Parameter
 
 
 def packed(fake):
