@@ -28,7 +28,7 @@ def _apply(f: FunctionBuilder, i: Instruction, m: Modifiers, operation: Callable
     computed = ptx_type("f64") if one.bits == 16 else one
     operands = [f.value(operand, type) for operand in i.operands[1:]]
     results = []
-    for values in zip(*(f.unpack(v, 16) if is_pair else [v] for v in operands), strict=True):
+    for values in zip(*(f.split(v, 16, 2) if is_pair else [v] for v in operands), strict=True):
         if one.bits == 16:
             values = tuple(f.call(f"widen_{one.name}", v) for v in values)
         if m.get("ftz"):
@@ -45,7 +45,7 @@ def _apply(f: FunctionBuilder, i: Instruction, m: Modifiers, operation: Callable
         elif one.name == "f32":
             result = f.call("canonical_f32", result)
         results.append(result)
-    f.assign(i.operands[0], type, f.pack(results, 16) if is_pair else results[0])
+    f.assign(i.operands[0], type, f.join(results, 16) if is_pair else results[0])
 
 
 _OPERATIONS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "rcp": "fdiv", "mad": "fma"}

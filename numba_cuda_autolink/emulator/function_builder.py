@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from .errors import UnsupportedInstruction
 from .native import LLVM, compile_native
@@ -103,6 +103,13 @@ class FunctionBuilder:
             return ""
         return self.temporary(text)
 
+    def assign_native(self, name: str) -> None:
+        """Assign what the native function *name* makes of the instruction's operands."""
+        compiled = compile_native(name)
+        target, *operands = self.instruction.operands
+        values = [self.value(o, t.replace("i", "s")) for o, t in zip(operands, compiled.parameters, strict=True)]
+        self.assign(target, compiled.returns.replace("i", "s"), self.call(name, *values))
+
     def intrinsic(self, name: str, llvm: str, *arguments: str, suffix: str = "") -> str:
         suffix = suffix or {"float": "f32", "double": "f64"}.get(llvm, llvm)
         self.declare(f"declare {llvm} @llvm.{name}.{suffix}({', '.join([llvm] * len(arguments))})")
@@ -158,16 +165,19 @@ class FunctionBuilder:
         self.call("fail", self.thread, str(error), self.site, address, "0")
         self.emit("unreachable")
 
-    def pack(self, halves: Iterable[str], bits: int) -> str:
-        """Return the upper and the lower of two numbers of *bits* (i16 each) as one of twice as many."""
-        high, low = (self.resize(value, 16, 2 * bits, signed=False) for value in halves)
-        high = self.temporary(f"shl i{2 * bits} {high}, {bits}")
-        return self.temporary(f"or i{2 * bits} {high}, {low}")
+    def join(self, parts: Sequence[str], bits: int) -> str:
+        """Return numbers of so many *bits*, the lowest first, as one number."""
+        width, result = bits * len(parts), "0"
+        for k, part in enumerate(parts):
+            shifted = self.temporary(f"shl i{width} {self.resize(part, bits, width, signed=False)}, {k * bits}")
+            result = self.temporary(f"or i{width} {result}, {shifted}")
+        return result
 
-    def unpack(self, value: str, bits: int) -> list[str]:
-        """Return the upper and the lower *bits* of *value* as i16, whose own upper half may hold anything."""
-        upper = self.temporary(f"lshr i{2 * bits} {value}, {bits}")
-        return [self.resize(part, 2 * bits, 16, signed=False) for part in (upper, value)]
+    def split(self, value: str, bits: int, count: int) -> list[str]:
+        """Return the *count* numbers of so many *bits*, the lowest first, of which *value* consists."""
+        width = bits * count
+        parts = (self.temporary(f"lshr i{width} {value}, {k * bits}") for k in range(count))
+        return [self.resize(part, width, bits, signed=False) for part in parts]
 
     # Operands
 

@@ -43,9 +43,10 @@ _EXTERNAL = {"tanh": ("f64", ("f64",)), "switch": ("None", ("u64", "u64")), "sta
 _FEW_LINES = 50  # of a function that is inlined at each call
 
 _functions: dict[str, _Function] = {}
-# In functions for several types: the type, and the unsigned integer of its width
+# In functions for several types: the type, the unsigned integer of its width, and the integer of twice its width
 T = int
 U = int
+W = int
 
 
 @dataclass(frozen=True)
@@ -66,17 +67,22 @@ class _Function:
 
 
 class _Specialisation(ast.NodeTransformer):
-    """Replaces the names ``T`` and ``U``, and the ends ``_T`` and ``_U`` of names, by those of one type of PTX."""
+    """Replaces the names ``T``, ``U`` and ``W``, and the ends ``_T``… of names, by those of one type of PTX."""
 
     def __init__(self, type: str):
         bits = int(re.sub(r"\D", "", type))
-        self.native = {"s": f"i{bits}", "u": f"u{bits}", "b": f"u{bits}", "f": type if bits > 16 else "u16"}[type[0]]
-        self.type, self.unsigned = type, f"u{bits}"
+        self.names = {"T": type, "U": f"u{bits}", "W": f"{type[0]}{2 * bits}"}
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
-        name = {"T": self.native, "U": self.unsigned}.get(node.id, node.id)
-        name = re.sub(r"_T$", f"_{self.type}", re.sub(r"_U$", f"_{self.unsigned}", name))
-        return ast.Name(name, node.ctx)
+        if node.id in self.names:
+            return ast.Name(native_type(self.names[node.id]), node.ctx)
+        return ast.Name(re.sub(r"_([TUW])$", lambda found: f"_{self.names[found[1]]}", node.id), node.ctx)
+
+
+def native_type(name: str) -> str:
+    """Return the type of the values of the PTX type *name*."""
+    bits = int(re.sub(r"\D", "", name))
+    return name if name[0] == "f" and bits > 16 else f"{'i' if name[0] == 's' else 'u'}{bits}"
 
 
 @dataclass(frozen=True)
