@@ -78,9 +78,8 @@ def float_to_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         value = f.call("flush_f32", value)
     value = f.intrinsic(_INTEGRAL[m["round"] or ""], llvm, value)
     suffix = {"float": "f32", "double": "f64"}[llvm]
-    name = f"@llvm.fpto{'s' if to.is_signed else 'u'}i.sat.{to.llvm}.{suffix}"
-    f.declare(f"declare {to.llvm} {name}({llvm})")
-    result = f.temporary(f"call {to.llvm} {name}({llvm} {value})")
+    name = f"fpto{'s' if to.is_signed else 'u'}i.sat.{to.llvm}.{suffix}"
+    result = f.call_intrinsic(name, to.llvm, f"{llvm} {value}")
     if 64 in (to.bits, source.bits):
         is_nan = f.temporary(f"fcmp uno {llvm} {value}, {value}")
         result = f.temporary(f"select i1 {is_nan}, {to.llvm} {-(1 << to.bits - 1)}, {to.llvm} {result}")
