@@ -35,7 +35,7 @@ def checked_pointer(
     if not known:
         _check_global(f, base, address, nbytes, align)
         if space == "generic" and (f.program.checks.races or f.program.checks.initialised):
-            f.call("check_any_access", *_notice(f, address, nbytes, writes, atomic, copies))
+            f.call("notice_access", *_notice(f, address, nbytes, writes, atomic, copies))
     return f.temporary(f"inttoptr i64 {address} to ptr")
 
 
@@ -63,15 +63,14 @@ def _shared_pointer(
     f: FunctionBuilder, address: str, nbytes: int, align: int, writes: bool, atomic: bool, copies: bool, known: bool
 ) -> str:
     checks = f.program.checks
+    generic = f.temporary(f"add i64 {address}, %shared")
     if checks.bounds and not known:
         offset = f.temporary(f"sub i64 {address}, {FIRST_SHARED_ADDRESS}")
         valid = f.intrinsic("usub.sat", "i64", "%shared.bytes", str(nbytes - 1))
         good = _is_aligned(f, address, align, f.temporary(f"icmp ult i64 {offset}, {valid}"))
-        generic = f.temporary(f"add i64 {address}, %shared")
         f.call_unless(good, "fail_access", f.thread, generic, str(nbytes), str(align), f.site)
     if checks.races or checks.initialised:
-        f.call("check_shared_access", *_notice(f, address, nbytes, writes, atomic, copies))
-    generic = f.temporary(f"add i64 {address}, %shared")
+        f.call("notice_access", *_notice(f, generic, nbytes, writes, atomic, copies))
     return f.temporary(f"inttoptr i64 {generic} to ptr")
 
 
@@ -87,7 +86,7 @@ def _local_pointer(f: FunctionBuilder, address: str, nbytes: int, align: int, wr
             good = _is_aligned(f, address, align, valid)
         f.call_unless(good, "check_local", f.thread, address, str(nbytes), str(align), f.site)
     if checks.initialised:
-        f.call("check_any_access", *_notice(f, address, nbytes, writes, False, copies))
+        f.call("notice_access", *_notice(f, address, nbytes, writes, False, copies))
     return f.temporary(f"inttoptr i64 {address} to ptr")
 
 
