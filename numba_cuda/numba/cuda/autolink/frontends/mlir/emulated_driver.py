@@ -15,9 +15,9 @@ from numba_cuda_mlir.numba_cuda.core import config
 from numba_cuda_mlir.numba_cuda.cudadrv import driver
 
 from numba_cuda_autolink.emulated_driver import activation
+from numba_cuda_autolink.emulated_driver.c_functions import raise_failures
 
 from ...compilation.context import current_state
-from ...frontend_api.emulated_launches import raise_failures
 from ...frontend_api.seams import Seams
 
 _seams = Seams("numba-cuda-mlir")
