@@ -142,7 +142,7 @@ def launch(
     table = memory.pack_table()
     record = ctypes.create_string_buffer(Launch.BYTES)
     at = ctypes.addressof(record)
-    services = HostServices(at, [worker.caches for worker in workers], program)
+    services = HostServices(at, [worker.caches for worker in workers])
     host_call = _HOST_CALL(services.serve)
     addresses = {
         Launch.PARAMETERS: parameters.ctypes.data,
@@ -170,7 +170,8 @@ def launch(
         raise services.error
     for record_of_block in (one for worker in workers for one in worker.blocks):
         if memory.half_at(record_of_block + Block.ERROR):
-            raise describe_failure(record_of_block, program, grid, block, arguments)
+            assertion = services.assertions.get(record_of_block, ("", ""))
+            raise describe_failure(record_of_block, program, grid, block, arguments, assertion)
 
 
 def _run(jobs: list, record: int, *, interruptible: bool) -> None:

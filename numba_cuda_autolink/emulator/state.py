@@ -62,7 +62,7 @@ class Block:
     SHARED_ACCESSES = 176  # for races: a record per byte of shared memory
     FENCES = 184  # u32: of all threads
     DONE = 188  # u32
-    BARRIERS = 192  # 16 x 32 bytes: arrived, expected, site, reduction (u32 each)
+    BARRIERS = 192  # 16 x 32 bytes: arrived, expected, the last that came and its site, reduction (u32 each)
     UNWRITTEN_THREAD = 704  # u32: the first read of unwritten shared memory since the last barrier
     UNWRITTEN_SITE = 708  # u32
     UNWRITTEN_ADDRESS = 712
