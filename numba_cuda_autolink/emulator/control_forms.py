@@ -77,7 +77,7 @@ def call(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     if f.register(name) is not None:
         _call_in_frame(f, _indirect_target(f, name), typed)
         return
-    function = f.program.find_function(f.function, name)
+    function = f.program.linked.find_function(f.function.text, name)
     if function is not None:
         _call_in_frame(f, f.program.function_symbol(function), typed)
     elif name == "cudaCGSynchronize":
@@ -120,7 +120,7 @@ def _call_host(f: FunctionBuilder, name: str, arguments: list[str], results: lis
     values = []
     for pointer, type in zip(arguments, types, strict=False):
         value = f.temporary(f"load {type}, ptr {pointer}")
-        values.append(f.resize(value, int(type[1:]), 64, signed=False))
+        values.append(f.resize(value, int(type[1:]), 64))
     values += ["0"] * (2 - len(values))
     if name == "__assertfail":
         record = f.scratch(8 * len(values))
@@ -129,4 +129,4 @@ def _call_host(f: FunctionBuilder, name: str, arguments: list[str], results: lis
         values = [f.temporary(f"ptrtoint ptr {record} to i64"), "0"]
     result = f.call("host_call", f.thread, str(code), values[0], values[1], f.site)
     if results:
-        f.emit(f"store {result_type} {f.resize(result, 64, int(result_type[1:]), signed=False)}, ptr {results[0]}")
+        f.emit(f"store {result_type} {f.resize(result, 64, int(result_type[1:]))}, ptr {results[0]}")

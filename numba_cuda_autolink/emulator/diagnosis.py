@@ -163,14 +163,14 @@ def readable_name(symbol: str) -> str:
 
 def _locate(linked: LinkedTexts, site: int) -> tuple[Instruction, tuple[str, ...]]:
     """Return the instruction of *site*, and its source lines."""
-    text, number = linked.texts[site >> 24], site & 0xFFFFFF
+    text = linked.texts[site >> 24]
     for function in text.functions.values():
-        if function.code and function.code[0].number <= number <= function.code[-1].number:
-            instruction = function.code[number - function.code[0].number]
+        if function.code and function.code[0].number <= site <= function.code[-1].number:
+            instruction = function.code[site - function.code[0].number]
             places = (each.location for each in (instruction, *function.code))
             place = next((each for each in places if each is not None and each.line), instruction.location)
             return instruction, source_lines(text, place)
-    raise AssertionError(f"no instruction {number}")
+    raise AssertionError(f"no instruction {site}")
 
 
 def _index(number: int, sizes: Size) -> Size:

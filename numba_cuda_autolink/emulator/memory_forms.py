@@ -112,7 +112,7 @@ def convert_address(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     address = f.value(i.operands[1], "u64")
     if plain_space(m) == "shared":
         address = f.temporary(f"{'sub' if m['to'] else 'add'} i64 {address}, %shared")
-    f.assign(i.operands[0], type, f.resize(address, 64, type.bits, signed=False))
+    f.assign(i.operands[0], type, f.resize(address, 64, type.bits))
 
 
 def is_shared(f: FunctionBuilder, address: str) -> str:
@@ -128,7 +128,7 @@ def is_in_space(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     space = plain_space(m)
     shared = is_shared(f, address)
     stack = f.temporary(f"sub i64 {address}, {f.load('%thread', Thread.STACK)}")
-    size = f.resize(f.load("%block", Block.STACK_BYTES, "i32"), 32, 64, signed=False)
+    size = f.resize(f.load("%block", Block.STACK_BYTES, "i32"), 32, 64)
     local = f.temporary(f"icmp ult i64 {stack}, {size}")
     result = {"shared": shared, "local": local}.get(space, "false")
     if space == "global":
@@ -159,7 +159,7 @@ def copy_asynchronously(f: FunctionBuilder, i: Instruction, m: Modifiers) -> Non
     if len(i.operands) > 3:
         f.call_intrinsic("memset.p0.i64", "void", f"ptr {target}", "i8 0", f"i64 {nbytes}", "i1 false")
         number = f.value(i.operands[3], "u32")
-        size = f.resize(number, 32, 64, signed=False)
+        size = f.resize(number, 32, 64)
         copy, done = f.label(), f.label()
         f.emit(f"br i1 {f.temporary(f'icmp ne i32 {number}, 0')}, label %{copy}, label %{done}")
         f.start_block(copy)

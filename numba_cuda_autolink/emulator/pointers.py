@@ -20,10 +20,10 @@ def checked_pointer(
     address = f.address_value(base)
     if offset:
         address = f.temporary(f"add i64 {address}, {offset}")
-    if space == "generic" and f.program.is_shared(f.function, base):
+    variable = f.program.find_variable(f.function, base)
+    if space == "generic" and variable is not None and variable.space == "shared":
         space = "shared"
-    size = f.program.symbol_size(f.function, base)
-    known = size is not None and offset >= 0 and offset + nbytes <= size and (size == 0 or offset % align == 0)
+    known = variable is not None and 0 <= offset <= variable.nbytes - nbytes and offset % align == 0
     if not f.program.checks.bounds and not known:
         good = _is_aligned(f, address, align, "true")
         if good != "true":

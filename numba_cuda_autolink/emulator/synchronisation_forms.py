@@ -73,14 +73,6 @@ def _operation(*words: str | None) -> int:
     return int(getattr(Operation, "_".join(word or "" for word in words).upper()))
 
 
-def _widen(f: FunctionBuilder, value: str, bits: int = 32) -> str:
-    return f.resize(value, bits, 64, signed=False)
-
-
-def _narrow(f: FunctionBuilder, value: str, bits: int = 32) -> str:
-    return f.temporary(f"trunc i64 {value} to i{bits}")
-
-
 @form("bar", r"\.warp\.sync")
 def warp_barrier(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     warp_operation(f, Operation.SYNC, f.value(i.operands[0], "u32"))
@@ -89,8 +81,8 @@ def warp_barrier(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 @form("shfl", r"\.sync\.(?P<mode>up|down|bfly|idx)\.b32")
 def shuffle(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     a, b, c, mask = (f.value(operand, "u32") for operand in i.operands[1:])
-    value, inside = warp_operation(f, _operation("shfl", m["mode"]), mask, *(_widen(f, v) for v in (a, b, c)))
-    _assign_pair(f, i, _narrow(f, value), inside)
+    value, inside = warp_operation(f, _operation("shfl", m["mode"]), mask, *(f.resize(v, 32, 64) for v in (a, b, c)))
+    _assign_pair(f, i, f.resize(value, 64, 32), inside)
 
 
 def _assign_pair(f: FunctionBuilder, i: Instruction, value: str, flag: str) -> None:
@@ -104,34 +96,34 @@ def _assign_pair(f: FunctionBuilder, i: Instruction, value: str, flag: str) -> N
 @form("vote", r"\.sync\.(?P<mode>all|any|uni)\.pred")
 @form("vote", r"\.sync\.(?P<mode>ballot)\.b32")
 def vote(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    predicate = f.temporary(f"zext i1 {f.value(i.operands[1], 'pred')} to i64")
+    predicate = f.resize(f.value(i.operands[1], "pred"), 1, 64)
     value, _ = warp_operation(f, _operation("vote", m["mode"]), f.value(i.operands[2], "u32"), predicate)
     if m["mode"] == "ballot":
-        f.assign(i.operands[0], "b32", _narrow(f, value))
+        f.assign(i.operands[0], "b32", f.resize(value, 64, 32))
     else:
-        f.assign(i.operands[0], "pred", _narrow(f, value, 1))
+        f.assign(i.operands[0], "pred", f.resize(value, 64, 1))
 
 
 @form("match", r"\.(?P<mode>any|all)\.sync\.b(?P<bits>32|64)")
 def match(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     bits = int(m["bits"] or 0)
-    value = _widen(f, f.value(i.operands[1], f"b{bits}"), bits)
+    value = f.resize(f.value(i.operands[1], f"b{bits}"), bits, 64)
     result, same = warp_operation(f, _operation("match", m["mode"]), f.value(i.operands[2], "u32"), value)
-    _assign_pair(f, i, _narrow(f, result), same)
+    _assign_pair(f, i, f.resize(result, 64, 32), same)
 
 
 @form("redux", r"\.sync\.(?P<mode>add|min|max)\.(?P<type>[us]32)")
 @form("redux", r"\.sync\.(?P<mode>and|or|xor)\.(?P<type>b32)")
 def reduce(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    value, mask = _widen(f, f.value(i.operands[1], "u32")), f.value(i.operands[2], "u32")
+    value, mask = f.resize(f.value(i.operands[1], "u32"), 32, 64), f.value(i.operands[2], "u32")
     value, _ = warp_operation(f, _operation(m["mode"], m["type"]), mask, value)
-    f.assign(i.operands[0], "u32", _narrow(f, value))
+    f.assign(i.operands[0], "u32", f.resize(value, 64, 32))
 
 
 @form("elect", r"\.sync")
 def elect(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     leader, chosen = warp_operation(f, Operation.ELECT, f.value(i.operands[1], "u32"))
-    _assign_pair(f, i, _narrow(f, leader), chosen)
+    _assign_pair(f, i, f.resize(leader, 64, 32), chosen)
 
 
 @form("activemask", r"\.b32")
@@ -170,7 +162,7 @@ def arrive(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 def wait(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     f.program.suspends = True
     if m["parity"]:
-        phase = f.resize(f.value(i.operands[2], "u32"), 32, 64, signed=False)
+        phase = f.resize(f.value(i.operands[2], "u32"), 32, 64)
     else:
         phase = f.temporary(f"lshr i64 {f.value(i.operands[2], 'b64')}, 63")
     yields = str(m["kind"] == "try_wait").lower()
@@ -180,7 +172,7 @@ def wait(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 @form("mbarrier", r"\.pending_count\.b64")
 def pending_count(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     count = f.temporary(f"lshr i64 {f.value(i.operands[1], 'b64')}, 20")
-    f.assign(i.operands[0], "u32", f.temporary(f"and i32 {f.resize(count, 64, 32, signed=False)}, {0xFFFFF}"))
+    f.assign(i.operands[0], "u32", f.temporary(f"and i32 {f.resize(count, 64, 32)}, {0xFFFFF}"))
 
 
 @form("cp", rf"\.async\.mbarrier\.arrive(?P<no_increment>\.noinc)?{_SHARED}\.b64")
