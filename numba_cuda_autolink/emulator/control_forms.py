@@ -20,7 +20,7 @@ def branch(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     if target is None:
         raise f.refuse(f"the label {i.operands[0]} is not defined")
     if target <= f.index and f.program.checks.most_back_edges:
-        f.call("count_back_edge", f.thread, str(f.program.checks.most_back_edges), f.site)
+        f.call("count_back_edge", f.thread, f.program.checks.most_back_edges, f.site)
     if target <= f.index and any(_may_wait(one.opcode) for one in f.function.code[target : f.index]):
         f.program.suspends = True
         f.program.spins = True
@@ -103,7 +103,7 @@ def _call_in_frame(f: FunctionBuilder, symbol: str, arguments: str) -> None:
 def _indirect_target(f: FunctionBuilder, name: str) -> str:
     """Look the function up whose address is in the register *name*."""
     address = f.value(name, "u64")
-    failure = ("fail", f.thread, str(Error.BAD_CALL), f.site, address, "0")
+    failure = ("fail", f.thread, Error.BAD_CALL, f.site, address, 0)
     offset = f.temporary(f"sub i64 {address}, {FIRST_FUNCTION_ADDRESS}")
     index = f.temporary(f"lshr i64 {offset}, 4")
     good = f.temporary(f"icmp ult i64 {index}, {len(f.program.linked.functions)}")
@@ -127,6 +127,6 @@ def _call_host(f: FunctionBuilder, name: str, arguments: list[str], results: lis
         for k, value in enumerate(values):
             f.store(record, 8 * k, value)
         values = [f.temporary(f"ptrtoint ptr {record} to i64"), "0"]
-    result = f.call("host_call", f.thread, str(code), values[0], values[1], f.site)
+    result = f.call("host_call", f.thread, code, values[0], values[1], f.site)
     if results:
         f.emit(f"store {result_type} {f.resize(result, 64, int(result_type[1:]))}, ptr {results[0]}")

@@ -70,14 +70,15 @@ class FunctionBuilder(IRText):
             self.store("%thread", Thread.LOCALS, self.frames_below)
         self.emit("ret void")
 
-    def call(self, name: str, *arguments: str) -> str:
+    def call(self, name: str, *arguments: str | int) -> str:
         """Call the native function *name*; return its result."""
         compiled = compile_native(name)
         self.program.natives.add(name)
-        typed = (f"{LLVM[t]} {a}" for t, a in zip(compiled.parameters, arguments, strict=True))
+        values = (int(each) if isinstance(each, bool) else each for each in arguments)
+        typed = (f"{LLVM[type]} {value}" for type, value in zip(compiled.parameters, values, strict=True))
         return self.call_symbol(LLVM[compiled.returns], f'@"native.{name}"', *typed)
 
-    def call_unless(self, good: str, name: str, *arguments: str) -> None:
+    def call_unless(self, good: str, name: str, *arguments: str | int) -> None:
         """Call the native function *name* in the rare case that *good* does not hold."""
         bad, after = self.label(), self.label()
         self.emit(f"br i1 {good}, label %{after}, label %{bad}, !prof !0")
@@ -135,7 +136,7 @@ class FunctionBuilder(IRText):
 
     def stop_with(self, error: int, address: str = "0") -> None:
         """Stop the thread with an *error*, which ends the block of instructions."""
-        self.call("fail", self.thread, str(error), self.site, address, "0")
+        self.call("fail", self.thread, error, self.site, address, 0)
         self.emit("unreachable")
 
     def join(self, parts: Sequence[str], bits: int) -> str:

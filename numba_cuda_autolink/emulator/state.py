@@ -134,16 +134,16 @@ class Operation:
     VOTE_BALLOT = 8
     MATCH_ANY = 9
     MATCH_ALL = 10
-    ADD_U32 = 11
-    ADD_S32 = 11
-    MIN_S32 = 12
-    MAX_S32 = 13
-    MIN_U32 = 14
-    MAX_U32 = 15
-    AND_B32 = 16
-    OR_B32 = 17
-    XOR_B32 = 18
-    ELECT = 19
+    REDUX_ADD_U32 = 11
+    REDUX_ADD_S32 = 11
+    REDUX_MIN_S32 = 12
+    REDUX_MAX_S32 = 13
+    REDUX_MIN_U32 = 14
+    REDUX_MAX_U32 = 15
+    REDUX_AND = 16
+    REDUX_OR = 17
+    REDUX_XOR = 18
+    ELECT_SYNC = 19
     CALL = 20  # of the function at C
 
 
