@@ -80,8 +80,8 @@ def _add(f: FunctionBuilder, type: PTXType, pointer: str, old: str, value: str) 
     if type.bits == 16:
         return f.call(f"add_{type.name}", old, value)
     if type.kind.endswith("x2"):
-        halves = zip(f.unpack(old, 16), f.unpack(value, 16), strict=True)
-        return f.pack([f.call(f"add_{type.kind[:-2]}", *pair) for pair in halves], 16)
+        halves = zip(f.split(old, 16, 2), f.split(value, 16, 2), strict=True)
+        return f.join([f.call(f"add_{type.kind[:-2]}", *pair) for pair in halves], 16)
     values = f.from_bits(old, type), f.from_bits(value, type)
     in_shared = rounded(f, "fadd", None, type, *values[::-1])
     if type.name == "f32":

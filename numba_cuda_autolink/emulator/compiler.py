@@ -101,7 +101,7 @@ class NativeCode:
             for object_file in (runtime, code):
                 self._engine.add_object_file(llvm.ObjectFileRef.from_data(object_file))
             self._engine.finalize_object()
-            names = ("kernel", "native.run_blocks", "native.run_resident_blocks", "native.run_direct")
+            names = ("kernel", "native.run_blocks", "native.run_direct")
             self.addresses = {name.removeprefix("native."): self._engine.get_function_address(name) for name in names}
 
 

@@ -103,19 +103,14 @@ def _call_in_frame(f: FunctionBuilder, symbol: str, arguments: str) -> None:
 def _indirect_target(f: FunctionBuilder, name: str) -> str:
     """Look the function up whose address is in the register *name*."""
     address = f.value(name, "u64")
+    failure = ("fail", f.thread, str(Error.BAD_CALL), f.site, address, "0")
     offset = f.temporary(f"sub i64 {address}, {FIRST_FUNCTION_ADDRESS}")
     index = f.temporary(f"lshr i64 {offset}, 4")
     good = f.temporary(f"icmp ult i64 {index}, {len(f.program.linked.functions)}")
-    bad, inside, known = f.label(), f.label(), f.label()
-    f.emit(f"br i1 {good}, label %{inside}, label %{bad}")
-    f.start_block(inside)
+    f.call_unless(good, *failure)
     slot = f.temporary(f"getelementptr ptr, ptr @functions, i64 {index}")
     target = f.temporary(f"load ptr, ptr {slot}")
-    missing = f.temporary(f"icmp eq ptr {target}, null")
-    f.emit(f"br i1 {missing}, label %{bad}, label %{known}")
-    f.start_block(bad)
-    f.stop_with(Error.BAD_CALL, address)
-    f.start_block(known)
+    f.call_unless(f.temporary(f"icmp ne ptr {target}, null"), *failure)
     return target
 
 

@@ -96,11 +96,11 @@ class _Worker:
             free = np.ctypeslib.as_array((ctypes.c_uint64 * stacks).from_address(at["free"]))
             free[:] = np.arange(stacks - 1, -1, -1, dtype=np.uint64) * np.uint64(stack_bytes) + np.uint64(at["stacks"])
 
-    def prepare(self, launch: int, number: int, count: int, grid: Size, block: Size) -> None:
-        """Fill the records of its blocks for a *launch*, as the worker *number* of *count*."""
-        for k, record in enumerate(self.blocks):
+    def prepare(self, launch: int, grid: Size, block: Size) -> None:
+        """Fill the records of its blocks for a *launch*."""
+        for record in self.blocks:
             memory.put(record, 64, {Block.LAUNCH: launch})
-            memory.put(record, 32, {Block.COUNT: math.prod(block), Block.INDEX: number + k * count})
+            memory.put(record, 32, {Block.COUNT: math.prod(block), Block.DONE: 1})
             for axis in range(3):
                 memory.put(record + 4 * axis, 32, {Block.NTID: block[axis], Block.NCTAID: grid[axis]})
 
@@ -157,9 +157,11 @@ def launch(
     memory.put(at, 64, addresses)
     numbers = {Launch.BLOCKS: blocks, Launch.DYNAMIC_SHARED: shared, Launch.CHECKS: program.checks.flags}
     memory.put(at, 32, numbers | {Launch.GRID_ID: next(_grid_ids) & 0xFFFFFFFF})
-    for number, worker in enumerate(workers):
-        worker.prepare(at, number, count, grid, block)
-    jobs = [_job(code, program, worker, number, cooperative) for worker, number in zip(workers, resident, strict=True)]
+    for worker in workers:
+        worker.prepare(at, grid, block)
+    name = "run_blocks" if program.suspends else "run_direct"
+    function = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint32)(code.addresses[name])
+    jobs = [functools.partial(function, worker.blocks[0], len(worker.blocks)) for worker in workers]
     _run(jobs, at, interruptible=program.spins)
     for worker in workers:
         _give_back(worker.arena)
@@ -169,15 +171,6 @@ def launch(
     for record_of_block in (one for worker in workers for one in worker.blocks):
         if memory.half_at(record_of_block + Block.ERROR):
             raise describe_failure(record_of_block, program, grid, block, arguments)
-
-
-def _job(code: NativeCode, program: Program, worker: _Worker, resident: int, cooperative: bool):
-    if cooperative and program.suspends:
-        function = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint32)(code.addresses["run_resident_blocks"])
-        return lambda: function(worker.blocks[0], resident)
-    name = "run_blocks" if program.suspends else "run_direct"
-    direct = ctypes.CFUNCTYPE(None, ctypes.c_uint64)(code.addresses[name])
-    return lambda: direct(worker.blocks[0])
 
 
 def _run(jobs: list, record: int, *, interruptible: bool) -> None:

@@ -65,8 +65,8 @@ def _load_unwritten(f: FunctionBuilder, pointer: str, targets: list[str], type: 
     for target, address in _parts(f, pointer, targets, type):
         unwritten = f.call("find_unwritten", f.thread, address, str(type.nbytes))
         if target in f.copied:
-            f.emit(f"store i64 {unwritten}, ptr {f.local_slot('unwritten', target)}")
-            f.emit(f"store i64 {address}, ptr {f.local_slot('loaded', target)}")
+            f.emit(f"store i64 {unwritten}, ptr {f.slot(f'unwritten.{target}', 'i64')}")
+            f.emit(f"store i64 {address}, ptr {f.slot(f'loaded.{target}', 'i64')}")
         else:
             f.call("use_unwritten", f.thread, unwritten, address, str(type.nbytes), f.site)
 
@@ -74,9 +74,8 @@ def _load_unwritten(f: FunctionBuilder, pointer: str, targets: list[str], type: 
 def _store_unwritten(f: FunctionBuilder, pointer: str, sources: list[str], type: PTXType) -> None:
     for source, address in _parts(f, pointer, sources, type):
         if source in f.copied:
-            unwritten, loaded = (
-                f.temporary(f"load i64, ptr {f.local_slot(kind, source)}") for kind in ("unwritten", "loaded")
-            )
+            slots = (f.slot(f"{kind}.{source}", "i64") for kind in ("unwritten", "loaded"))
+            unwritten, loaded = (f.temporary(f"load i64, ptr {slot}") for slot in slots)
             f.call("store_unwritten", f.thread, address, unwritten, loaded, str(type.nbytes), f.copied[source])
 
 
@@ -156,20 +155,17 @@ def copy_asynchronously(f: FunctionBuilder, i: Instruction, m: Modifiers) -> Non
     """The copy happens at once; bytes beyond the source's size are zeros."""
     nbytes = int(i.operands[2])
     target = checked_pointer(f, i.operands[0], "shared", nbytes, writes=True, atomic=False)
-    f.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-    f.declare("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
-    if len(i.operands) == 3:
-        source = checked_pointer(f, i.operands[1], "global", nbytes, writes=False, atomic=False)
-        f.emit(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {nbytes}, i1 false)")
-        return
-    f.emit(f"call void @llvm.memset.p0.i64(ptr {target}, i8 0, i64 {nbytes}, i1 false)")
-    size = f.value(i.operands[3], "u32")
-    some = f.temporary(f"icmp ne i32 {size}, 0")
-    copy, done = f.label(), f.label()
-    f.emit(f"br i1 {some}, label %{copy}, label %{done}")
-    f.start_block(copy)
-    source = checked_pointer(f, i.operands[1], "global", 1, writes=False, atomic=False)
-    size = f.temporary(f"zext i32 {size} to i64")
-    f.emit(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)")
-    f.emit(f"br label %{done}")
-    f.start_block(done)
+    size = str(nbytes)
+    if len(i.operands) > 3:
+        f.call_intrinsic("memset.p0.i64", "void", f"ptr {target}", "i8 0", f"i64 {nbytes}", "i1 false")
+        number = f.value(i.operands[3], "u32")
+        size = f.resize(number, 32, 64, signed=False)
+        copy, done = f.label(), f.label()
+        f.emit(f"br i1 {f.temporary(f'icmp ne i32 {number}, 0')}, label %{copy}, label %{done}")
+        f.start_block(copy)
+    checked = nbytes if len(i.operands) == 3 else 1
+    source = checked_pointer(f, i.operands[1], "global", checked, writes=False, atomic=False)
+    f.call_intrinsic("memcpy.p0.p0.i64", "void", f"ptr {target}", f"ptr {source}", f"i64 {size}", "i1 false")
+    if len(i.operands) > 3:
+        f.emit(f"br label %{done}")
+        f.start_block(done)

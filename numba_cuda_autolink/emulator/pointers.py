@@ -27,7 +27,7 @@ def checked_pointer(
     if not f.program.checks.bounds and not known:
         good = _is_aligned(f, address, align, "true")
         if good != "true":
-            _branch_if_bad(f, good, "fail_access", f.thread, address, str(nbytes), str(align), f.site)
+            f.call_unless(good, "fail_access", f.thread, address, str(nbytes), str(align), f.site)
     if space == "shared":
         return _shared_pointer(f, address, nbytes, align, writes, atomic, copies, known)
     if space == "local":
@@ -35,7 +35,7 @@ def checked_pointer(
     if not known:
         _check_global(f, base, address, nbytes, align)
         if space == "generic" and (f.program.checks.races or f.program.checks.initialised):
-            f.call("check_any_access", *_notice(f, address, nbytes, writes, atomic, copies))
+            f.call("notice_access", *_notice(f, address, nbytes, writes, atomic, copies))
     return f.temporary(f"inttoptr i64 {address} to ptr")
 
 
@@ -51,16 +51,6 @@ def _parameter_pointer(f: FunctionBuilder, base: str, offset: int) -> str:
     return f.temporary(f"getelementptr i8, ptr {pointer}, i64 {offset}") if offset else pointer
 
 
-def _branch_if_bad(f: FunctionBuilder, good: str, call: str, *arguments: str) -> None:
-    """Call *call* where *good* does not hold."""
-    bad, after = f.label(), f.label()
-    f.emit(f"br i1 {good}, label %{after}, label %{bad}, !prof !0")
-    f.start_block(bad)
-    f.call(call, *arguments)
-    f.emit(f"br label %{after}")
-    f.start_block(after)
-
-
 def _is_aligned(f: FunctionBuilder, address: str, align: int, good: str) -> str:
     if align == 1:
         return good
@@ -73,15 +63,14 @@ def _shared_pointer(
     f: FunctionBuilder, address: str, nbytes: int, align: int, writes: bool, atomic: bool, copies: bool, known: bool
 ) -> str:
     checks = f.program.checks
+    generic = f.temporary(f"add i64 {address}, %shared")
     if checks.bounds and not known:
         offset = f.temporary(f"sub i64 {address}, {FIRST_SHARED_ADDRESS}")
         valid = f.intrinsic("usub.sat", "i64", "%shared.bytes", str(nbytes - 1))
         good = _is_aligned(f, address, align, f.temporary(f"icmp ult i64 {offset}, {valid}"))
-        generic = f.temporary(f"add i64 {address}, %shared")
-        _branch_if_bad(f, good, "fail_access", f.thread, generic, str(nbytes), str(align), f.site)
+        f.call_unless(good, "fail_access", f.thread, generic, str(nbytes), str(align), f.site)
     if checks.races or checks.initialised:
-        f.call("check_shared_access", *_notice(f, address, nbytes, writes, atomic, copies))
-    generic = f.temporary(f"add i64 {address}, %shared")
+        f.call("notice_access", *_notice(f, generic, nbytes, writes, atomic, copies))
     return f.temporary(f"inttoptr i64 {generic} to ptr")
 
 
@@ -95,9 +84,9 @@ def _local_pointer(f: FunctionBuilder, address: str, nbytes: int, align: int, wr
             size = f.function.local_variables[f.local_variable].nbytes
             valid = f.temporary(f"icmp ult i64 {offset}, {max(0, size - nbytes + 1)}")
             good = _is_aligned(f, address, align, valid)
-        _branch_if_bad(f, good, "check_local", f.thread, address, str(nbytes), str(align), f.site)
+        f.call_unless(good, "check_local", f.thread, address, str(nbytes), str(align), f.site)
     if checks.initialised:
-        f.call("check_any_access", *_notice(f, address, nbytes, writes, False, copies))
+        f.call("notice_access", *_notice(f, address, nbytes, writes, False, copies))
     return f.temporary(f"inttoptr i64 {address} to ptr")
 
 
@@ -113,4 +102,4 @@ def _check_global(f: FunctionBuilder, base: str, address: str, nbytes: int, alig
     valid = f.load(pointer, 8)
     offset = f.temporary(f"sub i64 {address}, {begin}")
     good = _is_aligned(f, address, align, f.temporary(f"icmp ult i64 {offset}, {valid}"))
-    _branch_if_bad(f, good, "check_access", f.thread, address, str(nbytes), str(align), f.site, slot_address)
+    f.call_unless(good, "check_access", f.thread, address, str(nbytes), str(align), f.site, slot_address)

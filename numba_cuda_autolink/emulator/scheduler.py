@@ -391,49 +391,33 @@ def report_waiting(block: u64, error: u32):
 def next_block(launch: u64) -> u32:
     """Return the next block that nobody has taken, or the number of blocks."""
     blocks = load_u32(launch, Launch.BLOCKS)
-    if load_u32(launch, Launch.FAILED) != 0:
+    if load_u32(launch, Launch.FAILED) != 0 or load_u32(launch, Launch.NEXT_BLOCK) >= blocks:
         return blocks
     return atomic_add_u32(launch + Launch.NEXT_BLOCK, 1)
 
 
 @native(inline=False)
-def run_blocks(block: u64):
-    """The work of one worker whose threads may wait."""
+def run_blocks(block: u64, count: u32):
+    """The work of one worker whose threads may wait: *count* blocks, one after another in memory, take turns."""
     launch = load_u64(block, Block.LAUNCH)
-    index = next_block(launch)
-    while index < load_u32(launch, Launch.BLOCKS):
-        start_block(block, index)
-        while load_u32(block, Block.DONE) == 0:
-            step_block(block)
-            if load_u32(block, Block.ERROR) != 0:
-                store_u32(launch, Launch.FAILED, 1)
-                return
-            if load_u32(launch, Launch.FAILED) != 0:
-                return
-        index = next_block(launch)
-
-
-@native(inline=False)
-def run_resident_blocks(block: u64, count: u32):
-    """The work of one worker in a cooperative grid: its *count* blocks, one after another in memory, take turns."""
-    launch = load_u64(block, Block.LAUNCH)
-    for k in range(count):
-        start_block(block + u64(k) * Block.BYTES, load_u32(block + u64(k) * Block.BYTES, Block.INDEX))
-    remaining = count
-    while remaining != 0:
-        remaining = u32(0)
+    running = True
+    while running:
+        running = False
         for k in range(count):
             one = block + u64(k) * Block.BYTES
+            if load_u32(one, Block.DONE) != 0:
+                index = next_block(launch)
+                if index < load_u32(launch, Launch.BLOCKS):
+                    start_block(one, index)
             if load_u32(one, Block.DONE) == 0:
+                running = True
                 step_block(one)
                 if load_u32(one, Block.ERROR) != 0:
                     store_u32(launch, Launch.FAILED, 1)
-                    return
                 if load_u32(launch, Launch.FAILED) != 0:
                     return
                 if load_u32(one, Block.DONE) != 0:
                     atomic_add_u32(launch + Launch.BLOCKS_DONE, 1)
-                remaining += 1
 
 
 @native(inline=False)
@@ -470,7 +454,7 @@ def run_direct_blocks(block: u64):
 
 
 @native(inline=False)
-def run_direct(block: u64):
+def run_direct(block: u64, count: u32):
     """Run `run_direct_blocks` on a stack of its own, so that an error can leave it at any depth."""
     thread = load_u64(block, Block.THREADS)
     store_u64(thread, Thread.BLOCK, block)

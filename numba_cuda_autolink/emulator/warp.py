@@ -99,20 +99,15 @@ def shuffle(first: u64, lanes: u32, operation: u32):
         clamp = c & 31
         highest = i32((lane & segment) | (clamp & ~segment))
         source = i32((lane & segment) | (b & ~segment))
-        inside = source <= highest
         if operation == Operation.SHFL_UP:
             source = i32(lane) - i32(b)
-            inside = source >= highest
         elif operation == Operation.SHFL_DOWN:
             source = i32(lane + b)
-            inside = source <= highest
         elif operation == Operation.SHFL_BFLY:
             source = i32(lane ^ b)
-            inside = source <= highest
-        if not inside:
-            source = i32(lane)
-        absent = lanes >> u32(source) & 1 == 0
-        if absent:
+        inside = source >= highest if operation == Operation.SHFL_UP else source <= highest
+        absent = inside and lanes >> u32(source) & 1 == 0
+        if absent or not inside:
             source = i32(lane)
         store_u64(thread, Thread.RESULT, load_u64(first + u64(source) * Thread.BYTES, Thread.A))
         store_u64(thread, Thread.RESULT_2, u64(inside) | u64(absent) << 32)
