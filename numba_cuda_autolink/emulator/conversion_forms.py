@@ -60,7 +60,7 @@ def integer_to_float(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 def _widen(f: FunctionBuilder, source: PTXType, value: str) -> tuple[str, str]:
     """Return half precision as a float or double; the value and its LLVM type."""
     if source.name == "bf16":
-        return f.from_bits(f.pack([value, "0"], 16), ptx_type("f32")), "float"
+        return f.from_bits(f.join(["0", value], 16), ptx_type("f32")), "float"
     return (f.call("widen_f16", value), "double") if source.bits == 16 else (value, source.llvm)
 
 
@@ -78,9 +78,8 @@ def float_to_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         value = f.call("flush_f32", value)
     value = f.intrinsic(_INTEGRAL[m["round"] or ""], llvm, value)
     suffix = {"float": "f32", "double": "f64"}[llvm]
-    name = f"@llvm.fpto{'s' if to.is_signed else 'u'}i.sat.{to.llvm}.{suffix}"
-    f.declare(f"declare {to.llvm} {name}({llvm})")
-    result = f.temporary(f"call {to.llvm} {name}({llvm} {value})")
+    name = f"fpto{'s' if to.is_signed else 'u'}i.sat.{to.llvm}.{suffix}"
+    result = f.call_intrinsic(name, to.llvm, f"{llvm} {value}")
     if 64 in (to.bits, source.bits):
         is_nan = f.temporary(f"fcmp uno {llvm} {value}, {value}")
         result = f.temporary(f"select i1 {is_nan}, {to.llvm} {-(1 << to.bits - 1)}, {to.llvm} {result}")
@@ -138,8 +137,8 @@ def _convert(f: FunctionBuilder, m: Modifiers, value: str, source: PTXType, to: 
 @form("cvt", r"\.(?P<round>rn|rz)(?P<relu>\.relu)?\.(?P<to>f16x2|bf16x2)\.f32")
 def floats_to_pair(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     types = ptx_type("f32"), ptx_type((m["to"] or "").removesuffix("x2"))
-    halves = [_convert(f, m, f.value(operand, "f32"), *types) for operand in i.operands[1:]]
-    f.assign(i.operands[0], "b32", f.pack(halves, 16))
+    halves = [_convert(f, m, f.value(operand, "f32"), *types) for operand in i.operands[:0:-1]]
+    f.assign(i.operands[0], "b32", f.join(halves, 16))
 
 
 _OF_8_BITS = {"e4m3": ("3", "7", "126"), "e5m2": ("2", "15", "123")}  # the mantissa's bits, the bias, the largest
@@ -149,21 +148,21 @@ _OF_8_BITS = {"e4m3": ("3", "7", "126"), "e5m2": ("2", "15", "123")}  # the mant
 def pair_to_bytes(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """The first operand, or the upper half, becomes the upper byte."""
     if m["type"] == "f32":
-        numbers = [f.temporary(f"fpext float {f.value(operand, 'f32')} to double") for operand in i.operands[1:]]
+        numbers = [f.temporary(f"fpext float {f.value(operand, 'f32')} to double") for operand in i.operands[:0:-1]]
     else:
-        numbers = [f.call("widen_f16", half) for half in f.unpack(f.value(i.operands[1], "b32"), 16)]
+        numbers = [f.call("widen_f16", half) for half in f.split(f.value(i.operands[1], "b32"), 16, 2)]
     if m["relu"]:
         numbers = [f.call("relu", number) for number in numbers]
     parts = [f.call("narrow_to", number, *_OF_8_BITS[m["to"] or ""], "7", "0") for number in numbers]
-    f.assign(i.operands[0], "b16", f.pack([f.resize(part, 64, 16, signed=False) for part in parts], 8))
+    f.assign(i.operands[0], "b16", f.join([f.resize(part, 64, 8) for part in parts], 8))
 
 
 @form("cvt", r"\.rn(?P<relu>\.relu)?\.f16x2\.(?P<type>e4m3|e5m2)x2")
 def bytes_to_pair(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    numbers = [f.call(f"widen_{m['type']}", half) for half in f.unpack(f.value(i.operands[1], "b16"), 8)]
+    numbers = [f.call(f"widen_{m['type']}", half) for half in f.split(f.value(i.operands[1], "b16"), 8, 2)]
     if m["relu"]:
         numbers = [f.call("relu", number) for number in numbers]
-    f.assign(i.operands[0], "b32", f.pack([f.call("narrow_f16", number, "0") for number in numbers], 16))
+    f.assign(i.operands[0], "b32", f.join([f.call("narrow_f16", number, "0") for number in numbers], 16))
 
 
 @form("cvt", r"\.(?P<round>rna|rn|rz)\.tf32\.f32")

@@ -28,7 +28,7 @@ def _apply(f: FunctionBuilder, i: Instruction, m: Modifiers, operation: Callable
     computed = ptx_type("f64") if one.bits == 16 else one
     operands = [f.value(operand, type) for operand in i.operands[1:]]
     results = []
-    for values in zip(*(f.unpack(v, 16) if is_pair else [v] for v in operands), strict=True):
+    for values in zip(*(f.split(v, 16, 2) if is_pair else [v] for v in operands), strict=True):
         if one.bits == 16:
             values = tuple(f.call(f"widen_{one.name}", v) for v in values)
         if m.get("ftz"):
@@ -45,7 +45,7 @@ def _apply(f: FunctionBuilder, i: Instruction, m: Modifiers, operation: Callable
         elif one.name == "f32":
             result = f.call("canonical_f32", result)
         results.append(result)
-    f.assign(i.operands[0], type, f.pack(results, 16) if is_pair else results[0])
+    f.assign(i.operands[0], type, f.join(results, 16) if is_pair else results[0])
 
 
 _OPERATIONS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "rcp": "fdiv", "mad": "fma"}
@@ -143,10 +143,8 @@ _CLASSES = {"finite": 0x1F8, "infinite": 0x204, "number": 0x3FC, "notanumber": 3
 @form("testp", rf"\.(?P<test>{'|'.join(_CLASSES)})\.(?P<type>f32|f64)")
 def test_property(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     type = type_of(m)
-    name = f"@llvm.is.fpclass.f{type.bits}"
-    f.declare(f"declare i1 {name}({type.llvm}, i32 immarg)")
-    value = f.value(i.operands[1], type)
-    result = f.temporary(f"call i1 {name}({type.llvm} {value}, i32 {_CLASSES[m['test'] or '']})")
+    value, classes = f.value(i.operands[1], type), _CLASSES[m["test"] or ""]
+    result = f.call_intrinsic(f"is.fpclass.f{type.bits}", "i1", f"{type.llvm} {value}", f"i32 {classes}")
     f.assign(i.operands[0], "pred", result)
 
 
@@ -184,9 +182,9 @@ def _call_wrapper(
     f: FunctionBuilder, name: str, mode: str, intrinsic: str, result: str, types: list[str], operands: tuple[str, ...]
 ) -> str:
     intrinsic = f"@llvm.experimental.constrained.{intrinsic}"
-    f.declare(f"declare {result} {intrinsic}({', '.join(types)}, metadata, metadata)")
+    f.declarations.add(f"declare {result} {intrinsic}({', '.join(types)}, metadata, metadata)")
     parameters = ", ".join(f"{type} %{k}" for k, type in enumerate(types))
-    f.declare("declare void @llvm.set.rounding(i32)")
+    f.declarations.add("declare void @llvm.set.rounding(i32)")
     f.program.helpers[name] = f"""define internal {result} @rounded.{name}({parameters}) noinline nounwind strictfp {{
  call void @llvm.set.rounding(i32 {_MODES[mode]}) strictfp
  %r = call {result} {intrinsic}({parameters}, metadata !"round.dynamic", metadata !"fpexcept.strict") strictfp
