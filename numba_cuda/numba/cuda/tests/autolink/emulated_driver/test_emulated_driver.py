@@ -11,7 +11,7 @@ import types
 
 import numpy as np
 import pytest
-from autolink_support import Linked, adder, compiled, unload
+from autolink_support import Linked, adder, calling, compiled, unload
 from emulated_tests import why_not_emulated
 from numba import cuda
 from numba.cuda import autolink
@@ -230,11 +230,7 @@ class TestNumbaCuda:
 
         text = 'extern "C" __device__ int nowhere(int); __device__ int calls(int x) { return nowhere(x); }'
         for function in (NoHook(), cuda.declare_device("nowhere", "int32(int32)"), autolink.cxx(text).calls):
-
-            @cuda.jit(lto=lto)
-            def kernel(x):
-                x[0] = function(x[0])
-
+            kernel = cuda.jit(lto=lto)(calling(function))
             with pytest.raises(autolink.LinkError, match="'nowhere' is called but nothing that is linked") as launched:
                 kernel[1, 1](np.zeros(1, np.int32))
             with pytest.raises(autolink.LinkError) as built:
