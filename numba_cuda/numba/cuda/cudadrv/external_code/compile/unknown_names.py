@@ -88,8 +88,8 @@ def explain_undeclared(name: str) -> str:
     """Return what to do about a *name* of which nothing is known."""
     if _MACRO.fullmatch(name):
         return (
-            f"if {name} is a macro that headers define for other compilers but not for NVRTC, define it:"
-            f" defines={{'{name}': '...'}}, or {{'{name}(x)': '...'}} if it has parameters"
+            f"if {name} is a macro, define it: defines={{'{name}': '...'}}, or {{'{name}(x)': '...'}} if it has"
+            " parameters; else declare it before that place"
         )
     if keyword.iskeyword(name):
         return f"write C++: {name} is a word of Python"

@@ -54,7 +54,7 @@ def message_of(code, **options):
         ("#include <crt/no_such.h>", "install the package that provides it: nvidia-cuda-crt for CUDA 13"),
         (
             "MY_STATIC_INLINE int f() { return 1; }",
-            "if MY_STATIC_INLINE is a macro that headers define for other compilers",
+            "if MY_STATIC_INLINE is a macro, define it: defines={'MY_STATIC_INLINE': '...'}",
         ),
         ("__device__ void f() {} __device__ void f() {}", "what to do: give the two functions different names"),
         ("__device__ cuda::std::mdspan<float> f();", "what to do: include <cuda/std/mdspan>"),
