@@ -82,10 +82,11 @@ def _add(f: FunctionBuilder, type: PTXType, pointer: str, old: str, value: str) 
     if type.kind.endswith("x2"):
         halves = zip(f.split(old, 16, 2), f.split(value, 16, 2), strict=True)
         return f.join([f.call(f"add_{type.kind[:-2]}", *pair) for pair in halves], 16)
-    values = f.from_bits(old, type), f.from_bits(value, type)
+    values = tuple(f.bitcast(bits, type.integer, type.llvm) for bits in (old, value))
     in_shared = rounded(f, "fadd", None, type, *values[::-1])
     if type.name == "f32":
         in_shared = f.call("canonical_f32", in_shared)
     in_global = f.call(f"add_in_global_{type.name}", *values)
     choice = f.call("is_in_shared", f.thread, f.temporary(f"ptrtoint ptr {pointer} to i64"))
-    return f.to_bits(f.temporary(f"select i1 {choice}, {type.llvm} {in_shared}, {type.llvm} {in_global}"), type)
+    result = f.temporary(f"select i1 {choice}, {type.llvm} {in_shared}, {type.llvm} {in_global}")
+    return f.bitcast(result, type.llvm, type.integer)

@@ -60,7 +60,7 @@ def integer_to_float(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 def _widen(f: FunctionBuilder, source: PTXType, value: str) -> tuple[str, str]:
     """Return half precision as a float or double; the value and its LLVM type."""
     if source.name == "bf16":
-        return f.from_bits(f.join(["0", value], 16), ptx_type("f32")), "float"
+        return f.bitcast(f.join(["0", value], 16), "i32", "float"), "float"
     return (f.call("widen_f16", value), "double") if source.bits == 16 else (value, source.llvm)
 
 

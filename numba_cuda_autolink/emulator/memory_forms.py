@@ -41,7 +41,7 @@ def load(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         f.emit("fence acquire")
         f.note_fence()
     for target, value in zip(targets, values, strict=True):
-        f.assign(target, type, f.from_bits(value, type))
+        f.assign(target, type, f.bitcast(value, type.integer, type.llvm))
 
 
 def _list_elements(
