@@ -5,19 +5,19 @@ from __future__ import annotations
 
 from .float_forms import convert_rounded
 from .floats import AWAY, DOWN, NEAREST, UP, ZERO
-from .forms import Modifiers, form, type_of
+from .forms import Modifiers, form
 from .function_builder import FunctionBuilder
 from .parser import Instruction
 from .ptx_types import PTXType, ptx_type
 
 _INT = "[us](?:8|16|32|64)"
 _FLOAT = "f16|f32|f64|bf16"
-_MODES = {"rn": NEAREST, "rz": ZERO, "rm": DOWN, "rp": UP, "rna": AWAY, None: NEAREST}
+_MODES = {"rn": NEAREST, "rz": ZERO, "rm": DOWN, "rp": UP, "rna": AWAY}
 _INTEGRAL = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 
 
 def _types(m: Modifiers) -> tuple[PTXType, PTXType]:
-    return type_of(m, "to"), type_of(m)
+    return ptx_type(m["to"]), ptx_type(m["type"])
 
 
 @form("cvt", rf"(?P<sat>\.sat)?\.(?P<to>{_INT})\.(?P<type>{_INT})")
@@ -76,7 +76,7 @@ def float_to_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         if source.name != "f32":
             raise f.refuse()
         value = f.call("flush_f32", value)
-    value = f.intrinsic(_INTEGRAL[m["round"] or ""], llvm, value)
+    value = f.intrinsic(_INTEGRAL[m["round"]], llvm, value)
     suffix = {"float": "f32", "double": "f64"}[llvm]
     name = f"fpto{'s' if to.is_signed else 'u'}i.sat.{to.llvm}.{suffix}"
     result = f.call_intrinsic(name, to.llvm, f"{llvm} {value}")
@@ -136,7 +136,7 @@ def _convert(f: FunctionBuilder, m: Modifiers, value: str, source: PTXType, to: 
 
 @form("cvt", r"\.(?P<round>rn|rz)(?P<relu>\.relu)?\.(?P<to>f16x2|bf16x2)\.f32")
 def floats_to_pair(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    types = ptx_type("f32"), ptx_type((m["to"] or "").removesuffix("x2"))
+    types = ptx_type("f32"), ptx_type(m["to"].removesuffix("x2"))
     halves = [_convert(f, m, f.value(operand, "f32"), *types) for operand in i.operands[:0:-1]]
     f.assign(i.operands[0], "b32", f.join(halves, 16))
 
@@ -153,7 +153,7 @@ def pair_to_bytes(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         numbers = [f.call("widen_f16", half) for half in f.split(f.value(i.operands[1], "b32"), 16, 2)]
     if m["relu"]:
         numbers = [f.call("relu", number) for number in numbers]
-    parts = [f.call("narrow_to", number, *_OF_8_BITS[m["to"] or ""], "7", "0") for number in numbers]
+    parts = [f.call("narrow_to", number, *_OF_8_BITS[m["to"]], "7", "0") for number in numbers]
     f.assign(i.operands[0], "b16", f.join([f.resize(part, 64, 8) for part in parts], 8))
 
 

@@ -30,7 +30,7 @@ def load_matrix(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     pointer = checked_pointer(f, i.operands[1], space, 16, writes=False, atomic=False)
     record = f.scratch(24)
     f.emit(f"store ptr {pointer}, ptr {record}")
-    _do_together(f, "gather_matrix", record, int(m["count"] or 0) | 8 * (m["transposed"] is not None))
+    _do_together(f, "gather_matrix", record, int(m["count"]) | 8 * bool(m["transposed"]))
     for k, target in enumerate(split_operands(i.operands[0].strip("{}"))):
         f.assign(target, "b32", f.load(record, 8 + 4 * k, "i32"))
 
@@ -40,7 +40,7 @@ def load_matrix(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     r"\.sync\.aligned\.(?P<shape>m\d+n\d+k\d+)\.row\.col\.(?P<d>f16|f32|f64|s32)\.(?P<a>\w+)\.(?P<b>\w+)\.(?P<c>f16|f32|f64|s32)",
 )
 def multiply(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    a, b, shape, result = (m[key] or "" for key in ("a", "b", "shape", "d"))
+    a, b, shape, result = (m[key] for key in ("a", "b", "shape", "d"))
     results = {"f16": ("f16", "f32"), "f64": ("f64",), "s8": ("s32",), "u8": ("s32",)}.get(a, ("f32",))
     same = a == b or {a, b} == {"s8", "u8"}
     if shape not in _SHAPES.get(a, ()) or not same or result not in results or m["c"] != result:

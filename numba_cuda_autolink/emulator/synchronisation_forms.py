@@ -20,7 +20,7 @@ def barrier(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """The operands are the barrier's number, and how many threads take part if it is not the whole block; of a
     reduction, they are between its result and a predicate."""
     f.program.suspends = True
-    reduces, aligned = bool(m.get("type")), m["name"] == "bar" or m.get("aligned") is not None
+    reduces, aligned = bool(m.get("type")), m["name"] == "bar" or bool(m.get("aligned"))
     predicate = f.value(i.operands[-1], "pred") if reduces else "false"
     operands = i.operands[1:-1] if reduces else i.operands
     number, count = (f.value(operand, "u32") for operand in [*operands, "0"][:2])
@@ -29,7 +29,7 @@ def barrier(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         ones, arrived = f.load("%thread", Thread.RESULT), f.load("%thread", Thread.RESULT_2)
         test = f"icmp eq i64 {ones}, {arrived}" if m["kind"] == "and" else f"icmp ne i64 {ones}, 0"
         result = f.resize(ones, 64, 32) if m["kind"] == "popc" else f.temporary(test)
-        f.assign(i.operands[0], m["type"] or "", result)
+        f.assign(i.operands[0], m["type"], result)
 
 
 @form("barrier", r"\.cluster\.(?P<kind>arrive|wait)(?:\.(?:release|relaxed|acquire))?(?:\.aligned)?")
@@ -76,7 +76,7 @@ def warp_barrier(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 @form("elect", r"\.(?P<mode>sync)(?P<type>)")
 def together(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """The last operand is the mask; a predicate may follow the result."""
-    name, type = f"{m['name']}_{m['mode']}", m["type"] or ""
+    name, type = f"{m['name']}_{m['mode']}", m["type"]
     operation = getattr(Operation, (f"{name}_{type}" if type[:1] in ("u", "s") else name).upper())
     given = ptx_type("pred" if m["name"] == "vote" else type or "u32")
     *operands, mask = i.operands[1:]
