@@ -16,13 +16,9 @@ _MODES = {"rn": NEAREST, "rz": ZERO, "rm": DOWN, "rp": UP, "rna": AWAY}
 _INTEGRAL = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 
 
-def _types(m: Modifiers) -> tuple[PTXType, PTXType]:
-    return ptx_type(m["to"]), ptx_type(m["type"])
-
-
 @form("cvt", rf"(?P<sat>\.sat)?\.(?P<to>{_INT})\.(?P<type>{_INT})")
 def integer_to_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    to, source = _types(m)
+    to, source = ptx_type(m["to"]), ptx_type(m["type"])
     value = f.value(i.operands[1], source)
     if m["sat"]:
         value = _clamp(f, value, source, to)
@@ -43,7 +39,7 @@ def _clamp(f: FunctionBuilder, value: str, source: PTXType, to: PTXType) -> str:
 
 @form("cvt", rf"\.(?P<round>rn|rz|rm|rp)(?P<sat>\.sat)?\.(?P<to>{_FLOAT})\.(?P<type>{_INT})")
 def integer_to_float(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    to, source = _types(m)
+    to, source = ptx_type(m["to"]), ptx_type(m["type"])
     value, sign = f.value(i.operands[1], source), "s" if source.is_signed else "u"
     if to.bits == 16:
         wide = f.resize(value, source.bits, 64, signed=source.is_signed)
@@ -70,7 +66,7 @@ def float_to_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 
     NaN becomes 0; of double precision or in 64 bits, the number whose first bit alone is set.
     """
-    to, source = _types(m)
+    to, source = ptx_type(m["to"]), ptx_type(m["type"])
     value, llvm = _widen(f, source, f.value(i.operands[1], source))
     if m["ftz"]:
         if source.name != "f32":
@@ -91,7 +87,7 @@ _BOTH = rf"\.(?P<to>{_FLOAT})\.(?P<type>{_FLOAT})"
 
 @form("cvt", rf"(?:\.(?P<round>rni?|rzi?|rmi?|rpi?))?(?P<ftz>\.ftz)?(?P<relu>\.relu)?(?P<sat>\.sat)?{_BOTH}")
 def float_to_float(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    to, source = _types(m)
+    to, source = ptx_type(m["to"]), ptx_type(m["type"])
     if (
         (m["ftz"] and "f32" not in (to.name, source.name))
         or (m["relu"] and to.bits != 16)

@@ -250,24 +250,19 @@ def _compare(f: FunctionBuilder, i: Instruction, m: Modifiers) -> str:
 
 
 @form("setp", rf"{_COMPARISON}{_COMBINED}{_COMPARED}")
-def set_predicate(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+@form("set", rf"{_COMPARISON}{_COMBINED}\.(?P<result>u32|s32|f32|f16|bf16|u16){_COMPARED}")
+def compare(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    """A second target gets the inverse, which is combined as the result is."""
     result = _compare(f, i, m)
-    targets = i.operands[0].split("|")
-    inverse = f.temporary(f"xor i1 {result}, true")
+    results = [result, f.temporary(f"xor i1 {result}, true")]
     if m["combine"]:
         other = f.value(i.operands[3], "pred")
-        result, inverse = (f.temporary(f"{m['combine']} i1 {v}, {other}") for v in (result, inverse))
-    f.assign(targets[0].strip(), "pred", result)
-    if len(targets) > 1:
-        f.assign(targets[1].strip(), "pred", inverse)
-
-
-@form("set", rf"{_COMPARISON}{_COMBINED}\.(?P<result>u32|s32|f32|f16|bf16|u16){_COMPARED}")
-def set_value(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    result = _compare(f, i, m)
-    if m["combine"]:
-        result = f.temporary(f"{m['combine']} i1 {result}, {f.value(i.operands[3], 'pred')}")
+        results = [f.temporary(f"{m['combine']} i1 {each}, {other}") for each in results]
+    if m["name"] == "setp":
+        for target, each in zip(i.operands[0].split("|"), results, strict=False):
+            f.assign(target.strip(), "pred", each)
+        return
     type = ptx_type(m["result"])
     one = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}.get(type.name, -1)
-    bits = f.temporary(f"select i1 {result}, {type.integer} {one}, {type.integer} 0")
+    bits = f.temporary(f"select i1 {results[0]}, {type.integer} {one}, {type.integer} 0")
     f.assign(i.operands[0], ptx_type(f"b{type.bits}"), bits)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from .errors import PTXSyntaxError
-from .ptx_types import PTXType, is_type, ptx_type
+from .ptx_types import TYPES, PTXType, ptx_type
 
 _COMMENT = re.compile(r'"[^"\n]*"|/\*.*?\*/|//[^\n]*', re.S)
 _TOKEN = re.compile(r'"[^"]*"|[;{}]|[^;{}"]+')
@@ -146,7 +146,7 @@ def parse_variable(text: str, default_space: str = "param") -> Variable:
     declaration, _, initial = text.partition("=")
     name = re.search(rf"({_NAME})\s*((?:\[[^\]]*\]\s*)*)$", declaration.strip())
     words = re.findall(r"\.([\w:]+)", declaration)
-    types = [word for word in words if is_type(word)]
+    types = [word for word in words if word in TYPES]
     if name is None or not types:
         raise PTXSyntaxError(f"A declaration of PTX was not understood: {text.strip()}")
     count = 1
@@ -283,7 +283,7 @@ class _Parser:
     def declaration(self, function: Function, statement: str, label: str, scope: ChainMap[str, str]) -> None:
         if statement.startswith(".reg"):
             found = re.match(r"\.reg\s*\.(\w+)\s+(.*)", statement)
-            if found is None or not is_type(found[1]):
+            if found is None or found[1] not in TYPES:
                 raise PTXSyntaxError(f"A declaration of PTX was not understood: {statement}")
             for register in split_operands(found[2]):
                 if many := re.match(r"([\w%$]+)<(\d+)>", register):

@@ -86,7 +86,7 @@ class Launch:
     KERNEL = 72  # the kernel: a function of C that takes a thread
     DYNAMIC_SHARED = 80  # u32
     GRID_ID = 84  # u32
-    CHECKS = 88  # u32
+    CHECKS = 88  # u32: 1 for barriers, 2 for threads that have exited
     WORKSPACE = 96  # where cooperative groups of C++ count the blocks that wait for each other
     BYTES = 104
 
