@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Compare the registers of kernels that call C++ with a Python operator or lambda with those of the same kernels in CUDA C++.
+"""Compare the registers of kernels that pass C++ a Python function with those of the same kernels in CUDA C++.
 
     python benchmarks/registers.py
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Fold rows and find roots with C++ templates that call lambdas: lambdas of Python, by name, and of C++.
 
-`make_folds` and `make_roots` return the Numba kernels, `native_lambdas` those of native/lambdas.cu. Both instantiate the
-templates of native/lambdas.cuh.
+`make_folds` and `make_roots` return the Numba kernels, `native_lambdas` those of native/lambdas.cu. Both instantiate
+the templates of native/lambdas.cuh.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ library = autolink.cxx((NATIVE / "lambdas.cuh").read_text())
 
 
 def make_folds(count=COUNT):
-    """Return a kernel that finds the number of the largest magnitude in each row of *count*: ``folds(x, r)``."""
+    """Return a kernel that finds the number of largest magnitude in each row of *count*: ``folds(x, r)``."""
     fold = library.fold
 
     @cuda.jit
