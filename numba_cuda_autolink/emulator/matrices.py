@@ -14,7 +14,8 @@ from .native import f32, f64, i32, native, u32, u64
 from .state import Thread
 
 RESULT, FIRST, SECOND, ADDEND, RECORD_BYTES = 0, 64, 128, 192, 256
-SIGNED_BYTE, BYTE, HALF, BFLOAT, DOUBLE, TF32, SINGLE, WORD = range(8)
+KINDS = ("s8", "u8", "f16", "bf16", "f64", "tf32", "f32", "s32")
+SIGNED_BYTE, BYTE, HALF, BFLOAT, DOUBLE, TF32, SINGLE, WORD = range(len(KINDS))
 
 
 @native
@@ -54,9 +55,9 @@ def element(address: u64, index: u32, kind: u32) -> f64:
     if kind == DOUBLE:
         return load_f64(address, at)
     if kind == HALF:
-        return f64(widen_f16(load_u16(address, at)))
+        return widen_f16(load_u16(address, at))
     if kind == BFLOAT:
-        return f64(widen_bf16(load_u16(address, at)))
+        return widen_bf16(load_u16(address, at))
     if kind == TF32:
         return f64(bits_f32(load_u32(address, at) & 0xFFFFE000))
     if kind == SINGLE:

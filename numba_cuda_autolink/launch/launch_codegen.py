@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..errors import ArgumentError, at_call
-from ..types.parameters import Leaf, Parameter, end_of
+from ..plain_types import Leaf, Parameter, end_of
 from .argument_packing import Buffer, limits, writers
 from .arrays import library_of
 from .driver import Device, bindings, device_count, driver_error

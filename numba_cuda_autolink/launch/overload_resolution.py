@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import ArgumentError, at_call
-from ..types.parameters import Parameter, end_of, item_size, leaves
+from ..plain_types import Parameter, end_of, item_size, leaves
 from .argument_packing import Buffer, is_integer, writers
 from .arrays import Misfit, shown, view_of
 from .driver import current_device

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The command line. The exit code is 0, 1 if a command fails or finds a problem, or 2 if the command line is wrong."""
+"""The command line, and what a shell needs to complete it (``completion``). The exit code is 0, 1 if a command fails or
+finds a problem, or 2 if the command line is wrong."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numba_cuda_autolink
@@ -17,26 +18,22 @@ import numba_cuda_autolink
 from . import (
     build_command,
     cache_command,
-    capture_command,
-    completion_command,
     doctor_command,
     explain_command,
-    prebuild_command,
+    job_commands,
 )
 from .argument_parsing import CommandError, Parser, show_error
 
 _COMMANDS = (
     explain_command,
     build_command,
-    capture_command,
-    prebuild_command,
+    job_commands,
     cache_command,
     doctor_command,
-    completion_command,
 )
 
 
-_COMPILING = (explain_command.run, build_command.run, capture_command.run, prebuild_command.run)
+_COMPILING = (explain_command.run, build_command.run, job_commands.capture, job_commands.prebuild)
 
 # What terminals without Unicode show.
 _PLAIN = "numba_cuda_autolink.plain"
@@ -72,6 +69,7 @@ def parser() -> argparse.ArgumentParser:
     commands = made.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in _COMMANDS:
         command.add_to(commands)
+    _add_completion(commands)
     return made
 
 
@@ -106,3 +104,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
         show_error(f"{error.filename or 'standard output'}: {error.strerror}")
         return 1
     return code
+
+
+_EXAMPLES = """examples:
+  cd ~/.local/share/bash-completion/completions; numba-cuda-autolink completion bash > numba-cuda-autolink
+  cd ~/.config/fish/completions; numba-cuda-autolink completion fish > numba-cuda-autolink.fish
+  numba-cuda-autolink completion zsh > ~/.zfunc/_numba-cuda-autolink
+  numba-cuda-autolink completion tcsh > ~/.numba-cuda-autolink.tcsh
+
+For zsh, the folder is one of $fpath; for tcsh, ~/.tcshrc sources the file.
+"""
+_SHELLS = ("bash", "zsh", "fish", "tcsh")
+_FILES = ("FILE", "OUT")  # how the metavars of arguments that are files begin
+
+
+def _add_completion(commands: Any) -> None:
+    parser = commands.add_parser(
+        "completion",
+        help="write a script that completes commands in a shell",
+        description="Write the script that lets a shell complete this program's commands, options and files.",
+        epilog=_EXAMPLES,
+    )
+    parser.add_argument("shell", choices=_SHELLS, help="the shell")
+    parser.set_defaults(run=_complete)
+
+
+def _complete(options: argparse.Namespace) -> int:
+    import shtab  # which other commands go without
+
+    for action in _arguments(options.parser):
+        if isinstance(action.metavar, str) and action.metavar.startswith(_FILES):
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+    print(shtab.complete(options.parser, options.shell))
+    return 0
+
+
+def _arguments(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    for action in parser._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield from _arguments(command)

@@ -1,18 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The checks, in their order; the last are whether the code links, and whether it runs."""
+"""The checks, in their order: whether code and link key are the same when an object is asked again, and differ from
+those of other objects; whether the code links, and whether it runs."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from types import FunctionType
 from typing import Any
 
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
+from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInputError
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike, Target
 
 from ..compilation.context import compute_capability
-from .comparison import check_link_key, check_own_symbols, check_repetition
+from ..protocol.ask import link_key
+from ..protocol.callee import KEY_HOOK
+from ..protocol.errors import HookError
+from ..protocol.loaded_modules import UnknownValueError
+from ..protocol.stored_answers import link_key_digest
 from .emulated_run import check_run
-from .records import FailedError, Linkable, LinkedCode
-from .subject import CalledSubject, describe_linking, find_python_subject, find_subject
+from .records import FailedError, Linkable, LinkedCode, SkippedError
+from .subject import CalledSubject, Subject, ask_again, describe_linking, find_python_subject, find_subject
 
 
 def run_checks(
@@ -25,27 +34,22 @@ def run_checks(
 ) -> Linkable:
     """Run the checks of `testing.check_linkable`. A check that builds on one that failed is left out."""
     targets = tuple(Target(compute_capability(cc), lto=each) for each in lto)
-    if (python := find_python_subject(obj, argtypes, targets)) is not None:
-        _check_links(python)
-        check_run(python.findings, obj, python.args, targets[0], length)
-        python.findings.raise_failed()
-        code = dict.fromkeys(LinkedCode.of(planned.input) for planned in python.built.inputs)
-        types = tuple(arg.type for arg in python.args if arg.type is not None)
-        return Linkable(python.findings.call, types, (), tuple(code), tuple(python.findings.checks))
-    subject = find_subject(obj, argtypes, targets)
-    repeats = check_repetition(subject)
-    if repeats:
+    subject = find_python_subject(obj, argtypes, targets) or find_subject(obj, argtypes, targets)
+    if isinstance(subject, Subject) and _check_repetition(subject):
         pairs = (other if isinstance(other, tuple) else (other,) for other in others)
         compared = [find_subject(one, given or argtypes, targets[:1]) for one, *given in pairs]
-        check_own_symbols(subject, compared)
-        check_link_key(subject, compared)
+        _check_own_symbols(subject, compared)
+        _check_link_key(subject, compared)
     _check_links(subject)
     if not subject.findings.wrong:
         check_run(subject.findings, obj, subject.args, targets[0], length)
     subject.findings.raise_failed()
-    code = dict.fromkeys(LinkedCode.of(item) for inputs in subject.answers.values() for item in inputs)
-    checks = tuple(subject.findings.checks)
-    return Linkable(subject.findings.call, subject.site.argtypes, subject.symbols, tuple(code), checks)
+    types = tuple(arg.type for arg in subject.args if arg.type is not None)
+    items = [planned.input for planned in subject.built.inputs]
+    if isinstance(subject, Subject):
+        types, items = subject.site.argtypes, list(itertools.chain(*subject.answers.values()))
+    code, symbols = dict.fromkeys(map(LinkedCode.of, items)), tuple(subject.built.prototypes)
+    return Linkable(subject.findings.call, types, symbols, tuple(code), tuple(subject.findings.checks))
 
 
 def _check_links(subject: CalledSubject) -> None:
@@ -57,3 +61,102 @@ def _check_links(subject: CalledSubject) -> None:
                     raise FailedError(message, "a kernel that links", "see the message")
             if message:
                 break
+
+
+_KEY_OF_VALUES = "make the key of values: no hash() of a string, no id(), no address in a repr, no counter, no time"
+_OBJECTS = 64
+
+
+def _check_repetition(subject: Subject) -> bool:
+    """Check that the object returns the same code when it is asked again in this process. Return whether it does."""
+    difference = ""
+    with subject.findings.check("returns the same code when asked again"):
+        for target in subject.targets:
+            try:
+                again = ask_again(subject.site.callee, subject.site.argtypes, target).inputs()
+                before, now = ([*map(LinkedCode.of, inputs)] for inputs in (subject.answers[target], again))
+                difference = _difference(before, now, "first", "then")
+            except (HookError, LinkInputError) as error:
+                difference = str(error)
+            if difference:
+                on = "the object's own constant attributes, the argument types and autolink.current_target()"
+                raise FailedError(difference, "the same code each time", f"make the code depend on nothing but {on}")
+    return not difference
+
+
+def _check_own_symbols(subject: Subject, others: Sequence[Subject]) -> None:
+    """Check that no other code defines the same symbols: a kernel that calls both objects could not be linked."""
+    if not others:
+        return
+    with subject.findings.check("its symbols name everything that its code depends on"):
+        for other in others:
+            shared = [symbol for symbol in other.built.prototypes if symbol in subject.built.prototypes]
+            if shared and not _same_code(subject, other):
+                got = f"{', '.join(shared)}, also defined by {other.findings.call} with different code"
+                todo = "put into the symbol what the code depends on: attributes of the object, types"
+                raise FailedError(got, "a symbol of its own for different code", todo)
+
+
+def _check_link_key(subject: Subject, others: Sequence[Subject]) -> None:
+    """Check that a link key is the same each time, and differs where the code does."""
+    with subject.findings.check(f"its {KEY_HOOK} identifies its code"):
+        if subject.site.callee.link_key is None:
+            raise SkippedError("it has none")
+        try:
+            key = _key(subject)
+            living = [object() for _ in range(_OBJECTS)]  # so that what the key makes anew has another id()
+            again = _key(subject)
+            del living
+        except HookError as error:
+            raise FailedError(str(error), "a key", "let it return a value, or None for no key") from error
+        if key is None:
+            raise SkippedError("it is None")
+        if _digest(key) != _digest(again):
+            got = f"first {safe_repr(key)}, then {safe_repr(again)}"
+            raise FailedError(got, "the same key each time", _KEY_OF_VALUES)
+        for other in others:
+            must_differ = _question(subject) == _question(other) and not _same_code(subject, other)
+            if must_differ and _digest(_key(other)) == _digest(key):
+                got = f"{safe_repr(key)}, also the key of {other.findings.call} with different code"
+                todo = "put into the key what the code depends on: attributes of the object, versions of the generator"
+                raise FailedError(got, "different keys for different code", todo)
+
+
+def _key(subject: Subject) -> Any:
+    return link_key(subject.site.callee, subject.site.argtypes, subject.targets[0])
+
+
+def _digest(key: Any) -> bytes:
+    try:
+        return link_key_digest(key)
+    except UnknownValueError as error:
+        got = f"{safe_repr(key)}, with which no answer can be stored: {error}"
+        raise FailedError(got, "numbers, strings, bytes and tuples of them", _KEY_OF_VALUES) from error
+
+
+def _question(subject: Subject) -> Any:
+    """Return what an answer is stored under besides the key: the signature, and the object's class."""
+    obj = subject.site.callee.obj
+    return subject.site.argtypes, obj if isinstance(obj, (FunctionType, type)) else type(obj)
+
+
+def _same_code(one: Subject, other: Subject) -> bool:
+    return one.answers[one.targets[0]] == other.answers[one.targets[0]]
+
+
+def _difference(one: Sequence[LinkedCode], other: Sequence[LinkedCode], first: str, then: str) -> str:
+    """Return how two answers differ, or an empty text if they are the same code."""
+    if len(one) != len(other):
+        return f"{first} {len(one)} pieces of code, {then} {len(other)}"
+    for before, after in zip(one, other, strict=True):
+        if before.digest != after.digest:
+            return f"{first} {before}, {then} {after}{_differing_line(before, after, first, then)}"
+    return ""
+
+
+def _differing_line(before: LinkedCode, after: LinkedCode, first: str, then: str) -> str:
+    lines = itertools.zip_longest((before.text or "").splitlines(), (after.text or "").splitlines(), fillvalue="")
+    for number, (one, other) in enumerate(lines, 1):
+        if one != other:
+            return f"\nline {number} {first}: {one.strip()}\nline {number} {then}: {other.strip()}"
+    return ""

@@ -119,12 +119,10 @@ class CalledSubject:
 class Subject(CalledSubject):
     """An object that a kernel can call, and that returns code.
 
-    ``site`` is the call as the compiler found it; ``symbols`` are the symbols that it references; ``answers`` are the
-    code for each target.
+    ``site`` is the call as the compiler found it; ``answers`` are the code for each target.
     """
 
     site: CallSite
-    symbols: tuple[str, ...]
     answers: Mapping[Target, tuple[LinkInput, ...]]
 
 
@@ -158,7 +156,7 @@ def find_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target, ...])
             raise _hook_failed(hook_error, None, targets)
         answers = {target: _answer(site, target, targets) for target in targets}
     findings.raise_failed()
-    return Subject(findings, obj, args, targets, built, site, tuple(built.prototypes), answers)
+    return Subject(findings, obj, args, targets, built, site, answers)
 
 
 def find_python_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target, ...]) -> CalledSubject | None:

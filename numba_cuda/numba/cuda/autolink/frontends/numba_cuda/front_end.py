@@ -20,7 +20,7 @@ from numba.cuda.dispatcher import CUDADispatcher, _Kernel
 from numba_cuda_autolink.errors import FinishedKernelError
 from numba_cuda_autolink.launch.driver import Device, bindings, call_driver
 from numba_cuda_autolink.launch.loaded_kernel import Loaded
-from numba_cuda_autolink.types.parameters import place_leaves
+from numba_cuda_autolink.plain_types import place_leaves
 
 from ...builds.result import EmulatedTexts
 from ...compilation.context import compute_capability, without_device

@@ -250,7 +250,16 @@ class TestRejects:
         assert name == "its __numba_cuda_link_key__ identifies its code"
         assert re.search(r"first \d+, then \d+", message)
 
-    @pytest.mark.parametrize("key", [lambda: id(object()), lambda: repr(object()), lambda: (each for each in ())])
+    @pytest.mark.parametrize(
+        "key",
+        [
+            lambda: id(object()),
+            lambda: repr(object()),
+            lambda: (each for each in ()),
+            object,
+            lambda: (1, type("Token", (), {})()),
+        ],
+    )
     def test_keys_that_are_no_values(self, key):
         class Keyed(Add):
             def __numba_cuda_link_key__(self, x):

@@ -4,6 +4,7 @@
 import dataclasses
 import html
 import json
+import linecache
 
 import pytest
 from autolink_support import CC, Linked, adder, build, calling, ptx
@@ -218,10 +219,11 @@ def test_what_changed_between_two_reports(report):
     lines = after.changes_since(plain).splitlines()
     content = {call.name: call.returned[0].content[:12] for call in plain.builds[0].calls}
     digest = plain.builds[0].calls[0].returned[0].sha256[:12]
-    assert f"sm_90: call listed_inlined(int32): inlined; listed_inlined.cu {digest} → nothing" in lines
+    gone = f"listed_inlined(int32) at test_listings.py:{plain.builds[0].calls[0].line}"
+    assert f"sm_90: call {gone}: inlined; listed_inlined.cu {digest} → nothing" in lines
     assert (
-        f"sm_90: call listed_called(int32): called; listed_called.cu {content['listed_called']} → called; other.cu "
-        f"{content['listed_called']}" in lines
+        f"sm_90: call listed_called(int32) at test_listings.py:{after.builds[0].calls[0].line}: called;"
+        f" listed_called.cu {content['listed_called']} → called; other.cu {content['listed_called']}" in lines
     )
     assert json.loads(after.changes_since(plain, "json"))["changes"][0] == {
         "arch": "all",
@@ -232,6 +234,31 @@ def test_what_changed_between_two_reports(report):
     assert "<td><div>all</div></td>" in after.changes_since(plain, "html")
     with pytest.raises(ValueError, match="knows the forms text, html, json, got 'svg'"):
         after.changes_since(plain, "svg")
+
+
+def test_calls_are_the_same_one_where_their_source_is(tmp_path):
+    functions = {
+        name: Linked(name, autolink.CUDASource(adder(name), name=f"{name}.cu")).function
+        for name in ("compared_one", "compared_two", "compared_three")
+    }
+
+    def reported(first, *lines):
+        path = tmp_path / "edited.py"
+        path.write_text("\n".join(["def kernel(x):", *(f"    x[{n}] = {f}(x[{n}])" for n, f in lines)]))
+        linecache.checkcache()
+        namespace = {"a": functions[first], "b": functions["compared_two"]}
+        exec(compile(path.read_text(), str(path), "exec"), namespace)
+        return build(namespace["kernel"]).report
+
+    def changed(now):
+        return [(each.what, each.now is None) for each in changes(before, now) if each.what.startswith("call")]
+
+    lines = (0, "a"), (1, "b"), (2, "a")
+    before = reported("compared_one", *lines)
+    replaced = reported("compared_three", *lines)
+    assert changed(replaced) == [("call at edited.py:2", False), ("call at edited.py:4", False)]
+    deleted = reported("compared_one", *lines[1:])
+    assert changed(deleted) == [("call compared_one(int32) at edited.py:2", True)]
 
 
 @pytest.mark.parametrize("as_file", [True, False])

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""``prebuild``: builds the kernels of a job list, on one machine or many."""
+"""``capture`` runs an application and writes a list of the kernels that it compiles; ``prebuild`` builds the kernels of
+such a list, on one machine or many."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
 import dataclasses
+import os
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
@@ -17,7 +22,53 @@ from typing import Any
 from .argument_parsing import CommandError, add_capabilities, check_folder, check_known, check_suffix, explained_errors
 from .kernel_loading import device_or_stand_in
 
-_EXAMPLES = """examples:
+
+def add_to(commands: Any) -> None:
+    _add_capture(commands)
+    _add_prebuild(commands)
+
+
+_CAPTURE_EXAMPLES = """examples:
+  numba-cuda-autolink capture -o jobs.json -- python app.py
+  numba-cuda-autolink capture -o jobs.json -- pytest tests
+"""
+
+
+def _add_capture(commands: Any) -> None:
+    parser = commands.add_parser(
+        "capture",
+        help="run an application, and list the kernels that it compiles",
+        description="Run a command, and write a list of all kernels, signatures and compute capabilities that it and"
+        " its child processes compile. The command prebuild builds them. The exit code is the command's own.",
+        epilog=_CAPTURE_EXAMPLES,
+    )
+    parser.add_argument(
+        "-o", dest="out", metavar="JOBS.json", type=pathlib.Path, required=True, help="the list to write"
+    )
+    parser.add_argument("command", nargs=argparse.PARSER, metavar="COMMAND", help="what to run, with its arguments")
+    parser.set_defaults(run=capture)
+
+
+def capture(options: argparse.Namespace) -> int:
+    from ..many_kernels.job_list import VARIABLE, read_captured
+
+    name, *arguments = options.command[options.command[0] == "--" :]
+    if (program := shutil.which(name)) is None:
+        hint = f"\n  what to do: run it as python {name}" if name.endswith(".py") else ""
+        raise CommandError(f"{name}: there is no such program{hint}")
+    check_folder(options.out)
+    with tempfile.TemporaryDirectory(prefix="numba-cuda-autolink-capture-") as folder:
+        code = subprocess.run([program, *arguments], env={**os.environ, VARIABLE: folder}).returncode
+        jobs = read_captured(folder)
+    code = code if code >= 0 else 128 - code
+    if not jobs.jobs:
+        raise CommandError(f"{name} compiled no kernels: {options.out} is not written", code or 1)
+    jobs.write(options.out)
+    print(f"{options.out}: {len(jobs.jobs)} job{'s'[: len(jobs.jobs) != 1]}")
+    return code
+
+
+_PREBUILD_EXAMPLES = """examples:
   numba-cuda-autolink prebuild jobs.json
   numba-cuda-autolink prebuild jobs.json --cc 8.0,9.0 --save app.kernels
   numba-cuda-autolink prebuild jobs.json --executor processes:8
@@ -32,23 +83,23 @@ _NOT_STORED = 4  # the exit code
 _EXECUTORS = "processes[:N], dask://HOST:PORT, ray[://HOST:PORT] or mpi"
 
 
-def add_to(commands: Any) -> None:
+def _add_prebuild(commands: Any) -> None:
     parser = commands.add_parser(
         "prebuild",
         help="build the kernels of a job list into the cache; no GPU needed",
         description="Build all kernels of a list that the command capture wrote. What kernels have in common is built"
         " once. The exit code is 1 if a kernel could not be built; all others are built nevertheless. It is 4 if all"
         " are built, and not all of it could be written to the shared cache.",
-        epilog=_EXAMPLES,
+        epilog=_PREBUILD_EXAMPLES,
     )
     parser.add_argument("jobs", metavar="JOBS.json", type=pathlib.Path, help="a list that the command capture wrote")
     add_capabilities(parser, " to build each kernel for (default: those in the list)")
     parser.add_argument("--executor", default="processes", help=f"where to build: {_EXECUTORS} (default: processes)")
     parser.add_argument("--save", metavar="OUT.kernels", type=pathlib.Path, help="also write the kernels to a file")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=prebuild)
 
 
-def run(options: argparse.Namespace) -> int:
+def prebuild(options: argparse.Namespace) -> int:
     from numba.cuda import autolink
     from numba.cuda.cudadrv.external_code.cache.settings import lacks_writable_store
 
