@@ -47,7 +47,7 @@ def with_inlining(
     it leads to, as *reached* has them by name, is still one of the *functions* of the result. CUDA's own parts of
     mathematical functions, whose names are reserved, do not count."""
     called = {name for code in codes if code.own for name in code.undefined or ()}
-    by_site = defaultdict[int, set[str]](set)
+    by_site = defaultdict[str, set[str]](set)
     for piece in (piece for code in codes for piece in code.parts or (code,)):
         for site in piece.brought_by:
             by_site[site].update(piece.defines or ())
