@@ -10,7 +10,7 @@ from __future__ import annotations
 from .float_forms import rounded
 from .forms import Modifiers, form, type_of
 from .function_builder import FunctionBuilder
-from .memory_forms import SCOPE, is_shared, plain_space
+from .memory_forms import SCOPE, plain_space
 from .parser import Instruction
 from .pointers import checked_pointer
 from .ptx_types import PTXType, ptx_type
@@ -87,5 +87,5 @@ def _add(f: FunctionBuilder, type: PTXType, pointer: str, old: str, value: str) 
     if type.name == "f32":
         in_shared = f.call("canonical_f32", in_shared)
     in_global = f.call(f"add_in_global_{type.name}", *values)
-    choice = is_shared(f, f.temporary(f"ptrtoint ptr {pointer} to i64"))
+    choice = f.call("is_in_shared", f.thread, f.temporary(f"ptrtoint ptr {pointer} to i64"))
     return f.to_bits(f.temporary(f"select i1 {choice}, {type.llvm} {in_shared}, {type.llvm} {in_global}"), type)

@@ -154,7 +154,7 @@ def pair_to_bytes(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     if m["relu"]:
         numbers = [f.call("relu", number) for number in numbers]
     parts = [f.call("narrow_to", number, *_OF_8_BITS[m["to"] or ""], "7", "0") for number in numbers]
-    f.assign(i.operands[0], "b16", f.join([f.resize(part, 64, 8, signed=False) for part in parts], 8))
+    f.assign(i.operands[0], "b16", f.join([f.resize(part, 64, 8) for part in parts], 8))
 
 
 @form("cvt", r"\.rn(?P<relu>\.relu)?\.f16x2\.(?P<type>e4m3|e5m2)x2")

@@ -16,7 +16,8 @@ from .native import LLVM, compile_native
 from .parser import Function, Instruction, parse_constant, parse_integer, split_operands
 from .program import Program
 from .ptx_types import PTXType, ptx_type
-from .state import FIRST_FUNCTION_ADDRESS, Block, Frame, Launch, Thread
+from .source_lines import source_lines, with_lines
+from .state import Block, Frame, Launch, Thread
 
 _ADDRESS = re.compile(r"\[\s*([\w%$@.]+|-?\d+)\s*(?:\+\s*(-?(?:0[xX])?[\da-fA-F]+))?\s*\]")
 _REGISTER = re.compile(r"%[\w$]+")
@@ -57,7 +58,7 @@ class FunctionBuilder(IRText):
             if name in ("ld", "ldu"):
                 targets = split_operands(operands.pop(0).strip("{}"))
                 used.update(loads.keys() & targets)
-                loads.update(dict.fromkeys(targets, str(self.program.site(each, self.function))))
+                loads.update(dict.fromkeys(targets, str(each.number)))
                 stored.update(targets if len(targets) > 1 else ())
             elif name == "st" and not each.opcode.startswith("st.param"):
                 stored.update(_REGISTER.findall(operands.pop(1)))
@@ -69,14 +70,15 @@ class FunctionBuilder(IRText):
             self.store("%thread", Thread.LOCALS, self.frames_below)
         self.emit("ret void")
 
-    def call(self, name: str, *arguments: str) -> str:
+    def call(self, name: str, *arguments: str | int) -> str:
         """Call the native function *name*; return its result."""
         compiled = compile_native(name)
         self.program.natives.add(name)
-        typed = (f"{LLVM[t]} {a}" for t, a in zip(compiled.parameters, arguments, strict=True))
+        values = (int(each) if isinstance(each, bool) else each for each in arguments)
+        typed = (f"{LLVM[type]} {value}" for type, value in zip(compiled.parameters, values, strict=True))
         return self.call_symbol(LLVM[compiled.returns], f'@"native.{name}"', *typed)
 
-    def call_unless(self, good: str, name: str, *arguments: str) -> None:
+    def call_unless(self, good: str, name: str, *arguments: str | int) -> None:
         """Call the native function *name* in the rare case that *good* does not hold."""
         bad, after = self.label(), self.label()
         self.emit(f"br i1 {good}, label %{after}, label %{bad}, !prof !0")
@@ -93,12 +95,15 @@ class FunctionBuilder(IRText):
         self.assign(target, compiled.returns.replace("i", "s"), self.call(name, *values))
 
     def refuse(self, why: str = "the emulator does not have this form") -> UnsupportedInstruction:
-        return self.program.unsupported(self.instruction, self.function, why)
+        instruction, text = self.instruction, self.program.linked.texts[self.function.text]
+        lines = source_lines(text, instruction.location)
+        message = f"The emulator cannot run `{instruction.text}`: {why}\n  in: {self.function.name}"
+        return UnsupportedInstruction(with_lines(message, lines), kernel=self.program.kernel.name, lines=lines)
 
     @property
     def site(self) -> str:
         """The number by which messages find the instruction."""
-        return str(self.program.site(self.instruction, self.function))
+        return str(self.instruction.number)
 
     def load(self, record: str, offset: int | str, llvm: str = "i64") -> str:
         """Return what the *record* (a pointer) holds at the byte *offset*."""
@@ -131,14 +136,14 @@ class FunctionBuilder(IRText):
 
     def stop_with(self, error: int, address: str = "0") -> None:
         """Stop the thread with an *error*, which ends the block of instructions."""
-        self.call("fail", self.thread, str(error), self.site, address, "0")
+        self.call("fail", self.thread, error, self.site, address, 0)
         self.emit("unreachable")
 
     def join(self, parts: Sequence[str], bits: int) -> str:
         """Return numbers of so many *bits*, the lowest first, as one number."""
         width, result = bits * len(parts), "0"
         for k, part in enumerate(parts):
-            shifted = self.temporary(f"shl i{width} {self.resize(part, bits, width, signed=False)}, {k * bits}")
+            shifted = self.temporary(f"shl i{width} {self.resize(part, bits, width)}, {k * bits}")
             result = self.temporary(f"or i{width} {result}, {shifted}")
         return result
 
@@ -146,7 +151,7 @@ class FunctionBuilder(IRText):
         """Return the *count* numbers of so many *bits*, the lowest first, of which *value* consists."""
         width = bits * count
         parts = (self.temporary(f"lshr i{width} {value}, {k * bits}") for k in range(count))
-        return [self.resize(part, width, bits, signed=False) for part in parts]
+        return [self.resize(part, width, bits) for part in parts]
 
     # Operands
 
@@ -182,7 +187,7 @@ class FunctionBuilder(IRText):
         register = self.register(operand)
         if register is not None:
             value = self.temporary(f'load {register.integer}, ptr %"r.{operand}"')
-            return self.resize(value, register.bits, type.bits, signed=False)
+            return self.resize(value, register.bits, type.bits)
         number = parse_constant(operand, type)
         if number is not None:
             return str(number)
@@ -190,10 +195,10 @@ class FunctionBuilder(IRText):
             special = special_register(self, operand)
             if special is None:
                 raise self.refuse(f"the emulator does not have the register {operand}")
-            return self.resize(special[0], special[1], type.bits, signed=False)
-        return self.resize(self.symbol_address(operand), 64, type.bits, signed=False)
+            return self.resize(special[0], special[1], type.bits)
+        return self.resize(self.symbol_address(operand), 64, type.bits)
 
-    def resize(self, value: str, width: int, to: int, *, signed: bool) -> str:
+    def resize(self, value: str, width: int, to: int, *, signed: bool = False) -> str:
         if width == to:
             return value
         operation = "trunc" if width > to else "sext" if signed else "zext"
@@ -228,10 +233,8 @@ class FunctionBuilder(IRText):
         program, function = self.program, self.function
         text, variable = program.linked.find_variable(function.text, name)
         if variable is None:
-            found = program.find_function(function, name)
-            return (
-                None if found is None else str(FIRST_FUNCTION_ADDRESS + 16 * program.linked.function_numbers[id(found)])
-            )
+            found = program.linked.find_function(function.text, name)
+            return None if found is None else str(program.linked.function_address(found))
         if variable.space == "shared":
             return str(program.shared[text, name])
         table = self.load("%launch", Launch.VARIABLES, "ptr")

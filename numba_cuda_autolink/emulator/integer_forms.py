@@ -70,7 +70,7 @@ def multiply(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     product = f.temporary(f"mul {wide} {factors[0]}, {factors[1]}")
     if part == "hi":
         product = f.temporary(f"lshr {wide} {product}, {16 if name.endswith('24') else type.bits}")
-    product = f.resize(product, 2 * type.bits, result.bits, signed=False)
+    product = f.resize(product, 2 * type.bits, result.bits)
     if name.startswith("mad"):
         c = f.value(i.operands[3], result)
         if m.get("sat"):
@@ -102,7 +102,7 @@ def shift(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     value, amount = f.value(i.operands[1], type), f.value(i.operands[2], "u32")
     operation = "shl" if m["name"] == "shl" else "ashr" if type.is_signed else "lshr"
     clamped = f.intrinsic("umin", "i32", amount, str(type.bits - 1))
-    result = f.temporary(f"{operation} {type.llvm} {value}, {f.resize(clamped, 32, type.bits, signed=False)}")
+    result = f.temporary(f"{operation} {type.llvm} {value}, {f.resize(clamped, 32, type.bits)}")
     if not type.is_signed:
         inside = f.temporary(f"icmp ult i32 {amount}, {type.bits}")
         result = f.temporary(f"select i1 {inside}, {type.llvm} {result}, {type.llvm} 0")
@@ -142,9 +142,9 @@ _SELECTORS = {
 def permute_bytes(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     values = [f.value(operand, "u32") for operand in i.operands[1:]]
     if m["mode"]:
-        number = f.resize(f.temporary(f"and i32 {values[2]}, 3"), 32, 64, signed=False)
+        number = f.resize(f.temporary(f"and i32 {values[2]}, 3"), 32, 64)
         selector = f.temporary(f"lshr i64 {_SELECTORS[m['mode']]}, {f.temporary(f'shl i64 {number}, 4')}")
-        values[2] = f.resize(selector, 64, 32, signed=False)
+        values[2] = f.resize(selector, 64, 32)
     f.assign(i.operands[0], "u32", f.call("prmt", *values))
 
 

@@ -51,9 +51,10 @@ def _give_back(arena: np.ndarray) -> None:
 
 
 class _Worker:
-    """The memory with which one core runs blocks of *threads* threads; *resident* blocks at a time."""
+    """The memory with which one core runs blocks of a *launch*, *resident* blocks at a time."""
 
-    def __init__(self, threads: int, shared: int, program: Program, resident: int):
+    def __init__(self, launch: int, grid: Size, block: Size, shared: int, program: Program, resident: int):
+        threads = math.prod(block)
         stack_bytes = program.stack_bytes if program.suspends else max(_DIRECT_STACK_BYTES, program.stack_bytes)
         stacks = threads if program.suspends else 1
         shadow_written = shared if program.checks.initialised else 0
@@ -80,6 +81,7 @@ class _Worker:
         for k, record in enumerate(self.blocks):
             at = {name: base + end * k + offset for name, offset in offsets.items()}
             addresses = {
+                Block.LAUNCH: launch,
                 Block.SHARED: at["shared"] - FIRST_SHARED_ADDRESS,
                 Block.SHARED_BYTES: shared,
                 Block.THREADS: at["threads"],
@@ -91,18 +93,13 @@ class _Worker:
                 Block.SHARED_ACCESSES: at["races"] if shadow_races else 0,
             }
             memory.put(record, 64, addresses)
-            memory.put(record, 32, {Block.FREE_STACKS: stacks, Block.STACK_BYTES: stack_bytes})
+            numbers = {Block.FREE_STACKS: stacks, Block.STACK_BYTES: stack_bytes, Block.COUNT: threads, Block.DONE: 1}
+            memory.put(record, 32, numbers)
+            for axis in range(3):
+                memory.put(record + 4 * axis, 32, {Block.NTID: block[axis], Block.NCTAID: grid[axis]})
             ctypes.memset(at["races"], 0, shadow_races)
             free = np.ctypeslib.as_array((ctypes.c_uint64 * stacks).from_address(at["free"]))
             free[:] = np.arange(stacks - 1, -1, -1, dtype=np.uint64) * np.uint64(stack_bytes) + np.uint64(at["stacks"])
-
-    def prepare(self, launch: int, grid: Size, block: Size) -> None:
-        """Fill the records of its blocks for a *launch*."""
-        for record in self.blocks:
-            memory.put(record, 64, {Block.LAUNCH: launch})
-            memory.put(record, 32, {Block.COUNT: math.prod(block), Block.DONE: 1})
-            for axis in range(3):
-                memory.put(record + 4 * axis, 32, {Block.NTID: block[axis], Block.NCTAID: grid[axis]})
 
 
 def _core_count() -> int:
@@ -136,13 +133,13 @@ def launch(
     few = blocks * threads < _FEW_THREADS and not cooperative
     count = 1 if few else min(_core_count(), blocks)
     resident = [-(-(blocks - k) // count) for k in range(count)] if cooperative else [1] * count
-    workers = [_Worker(threads, shared_bytes, program, number) for number in resident]
+    record = ctypes.create_string_buffer(Launch.BYTES)
+    at = ctypes.addressof(record)
+    workers = [_Worker(at, grid, block, shared_bytes, program, number) for number in resident]
     parameters = np.zeros(_GUARD_BYTES - (-len(arguments) // 16) * 16 + _WORKSPACE_BYTES, np.uint8)[_GUARD_BYTES:]
     parameters[: len(arguments)] = np.frombuffer(arguments, np.uint8)
     table = memory.pack_table()
-    record = ctypes.create_string_buffer(Launch.BYTES)
-    at = ctypes.addressof(record)
-    services = HostServices(at, [worker.caches for worker in workers], program)
+    services = HostServices(at, [worker.caches for worker in workers])
     host_call = _HOST_CALL(services.serve)
     addresses = {
         Launch.PARAMETERS: parameters.ctypes.data,
@@ -157,8 +154,6 @@ def launch(
     memory.put(at, 64, addresses)
     numbers = {Launch.BLOCKS: blocks, Launch.DYNAMIC_SHARED: shared, Launch.CHECKS: program.checks.flags}
     memory.put(at, 32, numbers | {Launch.GRID_ID: next(_grid_ids) & 0xFFFFFFFF})
-    for worker in workers:
-        worker.prepare(at, grid, block)
     name = "run_blocks" if program.suspends else "run_direct"
     function = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint32)(code.addresses[name])
     jobs = [functools.partial(function, worker.blocks[0], len(worker.blocks)) for worker in workers]
@@ -170,7 +165,8 @@ def launch(
         raise services.error
     for record_of_block in (one for worker in workers for one in worker.blocks):
         if memory.half_at(record_of_block + Block.ERROR):
-            raise describe_failure(record_of_block, program, grid, block, arguments)
+            assertion = services.assertions.get(record_of_block, ("", ""))
+            raise describe_failure(record_of_block, program, grid, block, arguments, assertion)
 
 
 def _run(jobs: list, record: int, *, interruptible: bool) -> None:

@@ -41,7 +41,7 @@ class FunctionLowering(FunctionBuilder):
             here = self.temporary(f"ptrtoint ptr {self.call_intrinsic('frameaddress.p0', 'ptr', 'i32 0')} to i64")
             left = self.temporary(f"sub i64 {here}, {self.load('%thread', Thread.STACK)}")
             fits = self.temporary(f"icmp uge i64 {left}, {_STACK_RESERVE + self.program.frame_bytes}")
-            self.call_unless(fits, "fail", self.thread, str(Error.STACK_OVERFLOW), self.site, "0", "0")
+            self.call_unless(fits, "fail", self.thread, Error.STACK_OVERFLOW, self.site, 0, 0)
         if self.frame_variables:
             self.push_frames()
         for k, instruction in enumerate(code):

@@ -14,7 +14,8 @@ from .native import f32, f64, i32, native, u32, u64
 from .state import Thread
 
 RESULT, FIRST, SECOND, ADDEND, RECORD_BYTES = 0, 64, 128, 192, 256
-SIGNED_BYTE, BYTE, HALF, BFLOAT, DOUBLE, TF32, SINGLE, WORD = range(8)
+KINDS = ("s8", "u8", "f16", "bf16", "f64", "tf32", "f32", "s32")
+SIGNED_BYTE, BYTE, HALF, BFLOAT, DOUBLE, TF32, SINGLE, WORD = range(len(KINDS))
 
 
 @native

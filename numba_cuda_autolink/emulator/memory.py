@@ -31,30 +31,32 @@ class Allocation:
 
 
 _lock = threading.RLock()
-_starts: list[int] = []
-_allocations: list[Allocation] = []  # in the order of their addresses, as _starts
+_allocations: list[Allocation] = []  # in the order of their addresses
 _buffers: dict[int, np.ndarray] = {}
 _quarantine: list[tuple[Allocation, np.ndarray | None]] = []
 _packed: list[np.ndarray] = []  # what pack_table returned, until the table changes
 
 
+def _place(address: int) -> int:
+    """Return how many allocations begin before *address*."""
+    return bisect.bisect_left(_allocations, address, key=lambda a: a.address)
+
+
 def _add(allocation: Allocation) -> None:
     with _lock:
-        k = bisect.bisect_left(_starts, allocation.address)
-        if k < len(_starts) and _starts[k] == allocation.address:
+        k = _place(allocation.address)
+        if k < len(_allocations) and _allocations[k].address == allocation.address:
             _allocations[k] = max(_allocations[k], allocation, key=lambda a: a.nbytes)
         else:
-            _starts.insert(k, allocation.address)
             _allocations.insert(k, allocation)
         _packed.clear()
 
 
 def _remove(address: int, is_known: bool = True) -> Allocation:
     """Take the allocation that begins at *address* from the table, and return it as freed."""
-    k = bisect.bisect_left(_starts, address)
-    if k == len(_starts) or _starts[k] != address or not is_known:
+    k = _place(address)
+    if not is_known or k == len(_allocations) or _allocations[k].address != address:
         raise ValueError(f"No memory begins at {address:#x}: it was never allocated, or is freed already")
-    del _starts[k]
     _packed.clear()
     return replace(_allocations.pop(k), freed=True)
 
@@ -109,7 +111,7 @@ def find(address: int) -> Allocation | None:
     Freed memory may have been given to another array: next to that, it is no longer the freed memory.
     """
     with _lock:
-        k = bisect.bisect_right(_starts, address) - 1
+        k = _place(address + 1) - 1
         if k >= 0 and address < _allocations[k].end:
             return _allocations[k]
         near = find_nearest(address)
@@ -128,7 +130,7 @@ def _is_within(near: Allocation, freed: Allocation, address: int) -> bool:
 def find_nearest(address: int) -> Allocation | None:
     """Return the memory in use that is nearest to *address*."""
     with _lock:
-        k = bisect.bisect_right(_starts, address)
+        k = _place(address + 1)
         near = [a for a in _allocations[max(0, k - 1) : k + 1] if a.nbytes]
         return min(near, key=lambda a: max(a.address - address, address - a.end), default=None)
 

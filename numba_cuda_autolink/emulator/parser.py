@@ -76,7 +76,8 @@ class Location:
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction. *number* counts the instructions of the text; *negated* belongs to *predicate*."""
+    """One instruction. *number* counts those of the text, whose own number is in its upper bits; *negated* belongs to
+    *predicate*."""
 
     number: int
     opcode: str
@@ -171,7 +172,7 @@ def parse_variable(text: str, default_space: str = "param") -> Variable:
 class _Parser:
     def __init__(self, number: int):
         self.text = Text(number)
-        self.count = 0
+        self.count = number << 24
 
     def parse(self, ptx: str) -> Text:
         cut = re.search(r"^\s*\.section\b", ptx, re.M)

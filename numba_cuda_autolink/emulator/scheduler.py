@@ -213,7 +213,7 @@ def complete_barrier(block: u64, barrier: u32, alive: u32):
 @native(inline=False)
 def release_barrier(block: u64, barrier: u32):
     record = block + Block.BARRIERS + u64(barrier) * 32
-    ones = load_u32(record, 12)
+    ones = load_u32(record, 16)
     arrived = load_u32(record, 0)
     for index in range(load_u32(block, Block.COUNT)):
         if status_of(block, index) == Status.BARRIER:
@@ -223,7 +223,7 @@ def release_barrier(block: u64, barrier: u32):
                 store_u64(thread, Thread.RESULT_2, u64(arrived))
                 set_status(block, index, Status.READY)
     store_u32(record, 0, 0)
-    store_u32(record, 12, 0)
+    store_u32(record, 16, 0)
     report_unwritten(block)
     store_u32(block, Block.EPOCH, load_u32(block, Block.EPOCH) + 1)
 
@@ -241,15 +241,16 @@ def arrive_at_barrier(thread: u64, barrier: u32, count: u32, predicate: bool, wa
     arrived = load_u32(record, 0)
     checks = load_u32(load_u64(block, Block.LAUNCH), Launch.CHECKS)
     if checks & 1 == 1 and aligned and count == 0:
-        if arrived != 0 and load_u32(record, 8) != site:
-            store_u64(block, Block.ERROR_DETAIL, u64(load_u32(record, 8)))
+        if arrived != 0 and load_u32(record, 12) != site:
+            store_u64(block, Block.ERROR_DETAIL, load_u64(record, 8))
             fail(thread, Error.DIVERGED_BARRIER, site, u64(barrier), 0)
     arrived += 1
     store_u32(record, 0, arrived)
     store_u32(record, 4, count)
-    store_u32(record, 8, site)
-    store_u32(record, 12, load_u32(record, 12) + u32(predicate))
     index = load_u32(thread, Thread.INDEX)
+    store_u32(record, 8, index)
+    store_u32(record, 12, site)
+    store_u32(record, 16, load_u32(record, 16) + u32(predicate))
     store_u32(thread, Thread.BARRIER, barrier)
     store_u32(thread, Thread.SITE, site)
     if waits:

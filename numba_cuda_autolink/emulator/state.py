@@ -62,7 +62,7 @@ class Block:
     SHARED_ACCESSES = 176  # for races: a record per byte of shared memory
     FENCES = 184  # u32: of all threads
     DONE = 188  # u32
-    BARRIERS = 192  # 16 x 32 bytes: arrived, expected, site, reduction (u32 each)
+    BARRIERS = 192  # 16 x 32 bytes: arrived, expected, the last that came and its site, reduction (u32 each)
     UNWRITTEN_THREAD = 704  # u32: the first read of unwritten shared memory since the last barrier
     UNWRITTEN_SITE = 708  # u32
     UNWRITTEN_ADDRESS = 712
@@ -134,16 +134,16 @@ class Operation:
     VOTE_BALLOT = 8
     MATCH_ANY = 9
     MATCH_ALL = 10
-    ADD_U32 = 11
-    ADD_S32 = 11
-    MIN_S32 = 12
-    MAX_S32 = 13
-    MIN_U32 = 14
-    MAX_U32 = 15
-    AND_B32 = 16
-    OR_B32 = 17
-    XOR_B32 = 18
-    ELECT = 19
+    REDUX_ADD_U32 = 11
+    REDUX_ADD_S32 = 11
+    REDUX_MIN_S32 = 12
+    REDUX_MAX_S32 = 13
+    REDUX_MIN_U32 = 14
+    REDUX_MAX_U32 = 15
+    REDUX_AND = 16
+    REDUX_OR = 17
+    REDUX_XOR = 18
+    ELECT_SYNC = 19
     CALL = 20  # of the function at C
 
 

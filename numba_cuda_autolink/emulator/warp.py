@@ -69,9 +69,9 @@ def complete_warp(block: u64, warp: u32, mask: u32, operation: u32):
         vote(first, lanes, operation)
     elif operation <= Operation.MATCH_ALL:
         match(first, lanes, operation)
-    elif operation <= Operation.XOR_B32:
+    elif operation <= Operation.REDUX_XOR:
         reduce_lanes(first, lanes, operation)
-    elif operation == Operation.ELECT:
+    elif operation == Operation.ELECT_SYNC:
         leader = u64(cttz(lanes))
         give_all(first, lanes, leader, 0)
         store_u64(first + leader * Thread.BYTES, Thread.RESULT_2, 1)
@@ -148,19 +148,19 @@ def reduce_lanes(first: u64, lanes: u32, operation: u32):
     result = u32(load_u64(first + u64(cttz(lanes)) * Thread.BYTES, Thread.A))
     for lane in bits(lanes & (lanes - 1)):
         x = u32(load_u64(first + u64(lane) * Thread.BYTES, Thread.A))
-        if operation == Operation.ADD_U32:
+        if operation == Operation.REDUX_ADD_U32:
             result += x
-        elif operation == Operation.MIN_S32:
+        elif operation == Operation.REDUX_MIN_S32:
             result = x if i32(x) < i32(result) else result
-        elif operation == Operation.MAX_S32:
+        elif operation == Operation.REDUX_MAX_S32:
             result = x if i32(x) > i32(result) else result
-        elif operation == Operation.MIN_U32:
+        elif operation == Operation.REDUX_MIN_U32:
             result = x if x < result else result
-        elif operation == Operation.MAX_U32:
+        elif operation == Operation.REDUX_MAX_U32:
             result = x if x > result else result
-        elif operation == Operation.AND_B32:
+        elif operation == Operation.REDUX_AND:
             result &= x
-        elif operation == Operation.OR_B32:
+        elif operation == Operation.REDUX_OR:
             result |= x
         else:
             result ^= x
