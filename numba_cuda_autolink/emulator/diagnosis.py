@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from ..short_tracebacks import place_of_user
 from . import memory
-from .errors import AddressSpaceError, EmulationError, FaultError, SharedMemoryError
+from .errors import AddressSpaceError, BarrierError, EmulationError, FaultError, SharedMemoryError
 from .linked_texts import LinkedTexts
 from .parser import Function, Instruction
 from .program import Program
@@ -106,6 +106,8 @@ def describe_failure(record: int, program: Program, grid: Size, block: Size, arg
         message = with_lines(message, ("{}:{}".format(*place_of_user()),), "launched at") + _NO_LINES
     lines += called
     raised = FaultError if failure.code in _FAULTS else EmulationError
+    if failure.code in (Error.STUCK, Error.DIVERGED_BARRIER):
+        raised = BarrierError
     if _is_of_other_memory(failure, instruction):
         raised = AddressSpaceError
     return raised(
