@@ -87,8 +87,8 @@ def _build(build: BuildReport) -> Iterator[Item]:
         _call_in_one_line(number, call) if many else _call(number, call, seen)
         for number, call in enumerate(build.calls, 1)
     )
-    inlined = _how_many_inlined(build.calls) if many else ""
-    yield Item(f"{formatting.count(len(calls), 'call')} of external code for {build.arch}", inlined, calls)
+    heading = _of_many(build.calls) if many else ""
+    yield Item(f"{formatting.count(len(calls), 'call')} of external code for {build.arch}", heading, calls)
     took = formatting.origin(build.link.origin, build.link.seconds)
     yield Item(f"link for {build.arch}", took, tuple(_link(build)))
     if build.timeline:
@@ -140,9 +140,10 @@ def _is(names: Sequence[str]) -> str:
     return "are" if len(names) > 1 else "is"
 
 
-def _how_many_inlined(calls: Sequence[CallReport]) -> str:
+def _of_many(calls: Sequence[CallReport]) -> str:
     known = [call.inlined for call in calls if call.inlined is not None]
-    return f"{sum(known)} of {len(calls)} inlined" if known else ""
+    inlined = f"{sum(known)} of {len(calls)} inlined; " if known else ""
+    return f"{inlined}more in HTML, JSON"
 
 
 def _call_in_one_line(number: int, call: CallReport) -> Item:
