@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 from .forms import Modifiers, form
 from .function_builder import FunctionBuilder
 from .host_services import HOST_FUNCTIONS
@@ -10,7 +12,7 @@ from .parser import Instruction, split_operands
 from .state import FIRST_FUNCTION_ADDRESS, Error, Thread
 
 _WAITING = ("atom", "red", "nanosleep", "mbarrier")
-_ORDERED = (".volatile", ".acquire", ".relaxed", ".cv", ".mmio")
+_ORDERED = re.compile(r"\.(volatile|acquire|relaxed|cv|mmio)")
 
 
 @form("bra", r"(?:\.uni)?")
@@ -21,15 +23,12 @@ def branch(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         raise f.refuse(f"the label {i.operands[0]} is not defined")
     if target <= f.index and f.program.checks.most_back_edges:
         f.call("count_back_edge", f.thread, f.program.checks.most_back_edges, f.site)
-    if target <= f.index and any(_may_wait(one.opcode) for one in f.function.code[target : f.index]):
+    opcodes = [each.opcode for each in f.function.code[target : f.index]]
+    if any(each.startswith(_WAITING) or (each.startswith("ld") and _ORDERED.search(each)) for each in opcodes):
         f.program.suspends = True
         f.program.spins = True
         f.call("burn_fuel", f.thread)
     f.emit(f'br label %"b{target}"')
-
-
-def _may_wait(opcode: str) -> bool:
-    return opcode.startswith(_WAITING) or (opcode.startswith("ld") and any(word in opcode for word in _ORDERED))
 
 
 @form("brx", r"\.idx(?:\.uni)?")

@@ -152,7 +152,8 @@ def launch(
         Launch.WORKSPACE: parameters.ctypes.data + parameters.nbytes - _WORKSPACE_BYTES,
     }
     memory.put(at, 64, addresses)
-    numbers = {Launch.BLOCKS: blocks, Launch.DYNAMIC_SHARED: shared, Launch.CHECKS: program.checks.flags}
+    checks = program.checks.barriers | program.checks.exited << 1
+    numbers = {Launch.BLOCKS: blocks, Launch.DYNAMIC_SHARED: shared, Launch.CHECKS: checks}
     memory.put(at, 32, numbers | {Launch.GRID_ID: next(_grid_ids) & 0xFFFFFFFF})
     name = "run_blocks" if program.suspends else "run_direct"
     function = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint32)(code.addresses[name])

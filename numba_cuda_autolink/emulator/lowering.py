@@ -82,15 +82,13 @@ class FunctionLowering(FunctionBuilder):
     def push_frames(self) -> None:
         """Make the function's local memory known to the checks."""
         newest = self.frames_below = self.load("%thread", Thread.LOCALS)
-        for variable in self.frame_variables:
-            is_parameter = variable in self.frame_parameters
-            variables = self.frame_parameters if is_parameter else self.function.local_variables
-            nbytes, shadow = variables[variable].nbytes, "0"
-            if self.program.checks.initialised and not is_parameter:
+        for name, variable in self.frame_variables.items():
+            nbytes, shadow = variable.nbytes, "0"
+            if self.program.checks.initialised and variable.space == "local":
                 pointer = self.scratch(nbytes)
                 self.call_intrinsic("memset.p0.i64", "void", f"ptr {pointer}", "i8 0", f"i64 {nbytes}", "i1 false")
                 shadow = self.temporary(f"ptrtoint ptr {pointer} to i64")
-            address = self.temporary(f"ptrtoint ptr {self.pointer_of(variable)} to i64")
+            address = self.temporary(f"ptrtoint ptr {self.pointer_of(name)} to i64")
             newest = self.push_frame(newest, address, nbytes, shadow)
 
     def assemble(self) -> str:

@@ -229,6 +229,7 @@ struct Fours { int n; double d[2]; };
 #pragma pack(pop)
 struct __attribute__((packed, aligned(2))) Twos { char c; double d; unsigned short s[3]; };
 struct __attribute__((packed, aligned(8))) Sly { char c[3]; double d; int n; };
+struct __attribute__((packed, aligned(8))) Pointing { char c; double* d; };
 struct alignas(32) Aligned { int s; Place in; double d; };
 struct Around { Fours in; double d; };
 
@@ -238,6 +239,7 @@ KEEP double taken(Large a) { return a.c + a.d[19]; }
 KEEP double taken(Fours a) { return a.n + a.d[1] * 10; }
 KEEP double taken(Twos a) { return a.d; }
 KEEP double taken(Sly a) { return a.d; }
+KEEP double taken(Pointing a) { return *a.d; }
 KEEP double taken(const Aligned a) { return a.s + a.in.n * 10 + a.d * 100; }
 KEEP double taken(Around a) { return a.d; }
 template <class A> KEEP double copied(A a) { return taken(a); }
@@ -271,7 +273,7 @@ class TestArgumentsByValue:
         assert r[0] == expected
 
     @pytest.mark.parametrize("function", ["taken", "copied"])
-    @pytest.mark.parametrize("name", ["Large", "Twos", "Sly", "Around"])
+    @pytest.mark.parametrize("name", ["Large", "Twos", "Sly", "Pointing", "Around"])
     def test_others_are_refused_at_the_line_of_the_call(self, front_end, function, name):
         called = packed[function]
 
