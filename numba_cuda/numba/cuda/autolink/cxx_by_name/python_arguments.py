@@ -201,7 +201,7 @@ def _require_layout(name: str, numba_type: types.Type, struct: str) -> types.Typ
         memory_layout(numba_type)
     except CABIError:
         raise CABIError(
-            f"C++ calls the Python function {name} with {struct}, which is packed, or aligned to more than its members\n"
-            "  what to do: let C++ pass the members that the function needs"
+            f"C++ calls the Python function {name} with {struct}, which is packed, or aligned to more than its members"
+            "\n  what to do: let C++ pass the members that the function needs"
         ) from None
     return numba_type
