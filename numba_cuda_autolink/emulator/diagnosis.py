@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from ..short_tracebacks import place_of_user
 from . import memory
-from .errors import AddressSpaceError, EmulationError, FaultError, SharedMemoryError
+from .errors import AddressSpaceError, BarrierError, EmulationError, FaultError, SharedMemoryError
 from .linked_texts import LinkedTexts
 from .parser import Instruction
 from .program import Program
@@ -122,6 +122,8 @@ def describe_failure(
     else:
         message = with_lines(message, ("{}:{}".format(*place_of_user()),), "launched at") + _NO_LINES
     raised = FaultError if failure.code in _FAULTS else EmulationError
+    if failure.code in (Error.STUCK, Error.DIVERGED_BARRIER):
+        raised = BarrierError
     return (AddressSpaceError if failure.is_of_other_memory else raised)(
         message,
         kernel=kernel,

@@ -229,6 +229,7 @@ struct Fours { int n; double d[2]; };
 #pragma pack(pop)
 struct __attribute__((packed, aligned(2))) Twos { char c; double d; unsigned short s[3]; };
 struct __attribute__((packed, aligned(8))) Sly { char c[3]; double d; int n; };
+struct __attribute__((packed, aligned(8))) Pointing { char c; double* d; };
 struct alignas(32) Aligned { int s; Place in; double d; };
 struct Around { Fours in; double d; };
 
@@ -238,6 +239,7 @@ KEEP double taken(Large a) { return a.c + a.d[19]; }
 KEEP double taken(Fours a) { return a.n + a.d[1] * 10; }
 KEEP double taken(Twos a) { return a.d; }
 KEEP double taken(Sly a) { return a.d; }
+KEEP double taken(Pointing a) { return *a.d; }
 KEEP double taken(const Aligned a) { return a.s + a.in.n * 10 + a.d * 100; }
 KEEP double taken(Around a) { return a.d; }
 template <class A> KEEP double copied(A a) { return taken(a); }
@@ -271,7 +273,7 @@ class TestArgumentsByValue:
         assert r[0] == expected
 
     @pytest.mark.parametrize("function", ["taken", "copied"])
-    @pytest.mark.parametrize("name", ["Large", "Twos", "Sly", "Around"])
+    @pytest.mark.parametrize("name", ["Large", "Twos", "Sly", "Pointing", "Around"])
     def test_others_are_refused_at_the_line_of_the_call(self, front_end, function, name):
         called = packed[function]
 
@@ -312,6 +314,40 @@ class TestArgumentsByValue:
         reason = "whether a template copies Sly, which has packed members, is not known where its result is deduced"
         assert str(caught.value).splitlines()[0] == f"deduced(Sly): {reason}"
         assert str(caught.value).endswith("what to do: let C++ take a const Sly&, or declare the type of the result")
+
+
+class TestPythonFunctions:
+    """C++ hands a record on to them."""
+
+    library = autolink.cxx("""
+        struct Plain { int n; double d; };
+        struct __attribute__((packed)) Packed { int n; double d; };
+        struct alignas(32) Over { int n; double d; };
+        template <class T, class F> __device__ double apply(const T& t, F f) { return f(t); }
+    """)
+
+    def test_plain(self):
+        apply = self.library.apply
+
+        def kernel(a, r):
+            r[0] = apply(a[1], lambda p: p.n + p.d)
+
+        a, r = make_array(self.library.record("Plain"), 2), np.zeros(1)
+        a[1] = (3, 0.5)
+        emulate(kernel, a, r)
+        assert r[0] == 3.5
+
+    @pytest.mark.parametrize("name", ["Packed", "Over"])
+    def test_of_another_layout_is_refused(self, name):
+        apply = self.library.apply
+
+        def kernel(a, r):
+            r[0] = apply(a[1], lambda p: p.n + p.d)
+
+        array = types.Array(from_dtype(self.library.record(name)), 1, "C")
+        reason = rf"the Python function lambda with {name}, which is packed, or aligned to more than its members"
+        with pytest.raises(TypingError, match=reason):
+            build(kernel, (array, types.float64[::1]))
 
 
 @pytest.mark.parametrize("before", ["alignas(32)", "__attribute__((packed))"])
