@@ -1,13 +1,25 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The driver's functions as C calls them, written in Python: their types, their errors, and what failed last."""
+"""The driver's functions as C calls them, written in Python: their types, their errors, and what failed last, which
+front ends get in place of the driver's code for it."""
 
 from __future__ import annotations
 
 import ctypes
 import itertools
+import re
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
+
+from ..emulator import LaunchSizeError
+from ..short_tracebacks import (
+    message_of,
+    place_of_user,
+    print_short,
+    raised_by_front_end,
+    short_traceback,
+)
+from ..source_locations import shown_file, with_place
 
 _TYPES: dict[str, Any] = {
     "p": ctypes.c_size_t,  # addresses, handles and sizes
@@ -186,3 +198,37 @@ class Handles:
         """Forget *handle*, and return what it stood for."""
         self[handle]
         return self._objects.pop(handle)
+
+
+_RAISED_IN_KERNEL = re.compile(r"(?:In function .*, file .*, line \d+, )?tid=\[")  # a message of front ends
+
+
+def raise_failures(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    """Return what *function* returns. Where a kernel fails in it, raise what was raised there."""
+    take_failure()
+    with short_traceback(_refused_launch):
+        try:
+            return function(*args, **named)
+        except Exception as error:
+            failure = take_failure()
+            if isinstance(failure, LaunchSizeError):  # programs may expect the error of a GPU
+                error.args = (_placed(f"{failure}\n  for the driver: {error}"),)
+                print_short(error)
+            elif failure is not None:
+                raise failure from None
+            elif _RAISED_IN_KERNEL.match(str(error)):
+                print_short(error)
+            raise
+
+
+def _placed(text: str) -> str:
+    filename, line = place_of_user()
+    return with_place(text, f"launched at: {shown_file(filename)}:{line}", filename, line)
+
+
+def _refused_launch(error: Exception) -> str | None:
+    """Return the message of an *error* that Python raised in a front end, or in what it calls, over the arguments or
+    the configuration of a launch; of any other, the one that it has."""
+    known = message_of(error)
+    is_of_python = type(error).__module__ == "builtins" and raised_by_front_end(error)
+    return _placed(str(error)) if known is None and is_of_python else known

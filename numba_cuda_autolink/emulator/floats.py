@@ -1,25 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The meaning of floating instructions: half precision as bits, extremes, roundings, approximations.
+"""The meaning of floating instructions: extremes, roundings, half precision and less.
 
-Half precision is computed in ``f64``, where sums and products of two halves are exact and a fused multiply-add is
-rounded to odd, so that the one rounding to half precision is right.
+Numbers of 16 and 8 bits are computed as ``f64``, where products of two halves are exact and sums are rounded to odd, so
+that the one rounding at the end is right.
 """
 # ruff: noqa: F811, F821
 # mypy: disable-error-code="name-defined"
 
 from __future__ import annotations
 
-from .native import T, f32, f64, i32, i64, native, native_for, u16, u32, u64
+from .native import T, f32, f64, i32, i64, native, native_for, u8, u16, u32, u64
 
 NAN_32 = 0x7FFFFFFF
-NAN_16 = 0x7FFF
 NEAREST, ZERO, DOWN, UP, AWAY = 0, 1, 2, 3, 4
 
 _HALVES = ("f16", "bf16")
-# Of each type: infinity, and of half precision, the bits of the mantissa, and the exponent of 1
 INFINITY_f16, INFINITY_bf16, INFINITY_f32, INFINITY_f64 = 0x7C00, 0x7F80, 0x7F800000, 0x7FF0000000000000
+# Of half precision: the bits of the mantissa, the exponent of 1, and what is rounded to the least normal number
 MANTISSA_f16, MANTISSA_bf16 = 10, 7
 BIAS_f16, BIAS_bf16 = 15, 127
+LEAST_f16, LEAST_bf16 = 2.0**-14 - 2.0**-26, 2.0**-126 - 2.0**-135
+# What makes numbers of the bits of smaller formats, whose exponents of 1 are less
+FROM_f16, FROM_e4m3 = 2.0**1008, 2.0**1016
 
 
 @native_for("f32", "f64")
@@ -28,9 +30,9 @@ def flush(x: T) -> T:
     return copysign(T(0.0), x) if bits_U(x) & INFINITY_T == 0 else x
 
 
-@native
-def flush_f16_as_f32(x: f32) -> f32:
-    return copysign(f32(0.0), x) if fabs(x) < f32(6.103515625e-05) else x
+@native_for(*_HALVES)
+def flush(x: f64) -> f64:
+    return copysign(f64(0.0), x) if fabs(x) < LEAST_T else x
 
 
 @native_for("f32", "f64")
@@ -39,6 +41,11 @@ def saturate(x: T) -> T:
     if x > 1.0:
         return T(1.0)
     return x if x > 0.0 else T(0.0)
+
+
+@native
+def relu(x: f64) -> f64:
+    return f64(0.0) if x <= 0.0 else x
 
 
 @native
@@ -53,13 +60,18 @@ def canonical_f64(x: f64) -> f64:
 
 
 @native_for("f32", "f64")
-def neg(x: T) -> T:
-    return -x if x == x else canonical_T(x)
-
-
-@native_for("f32", "f64")
-def abs(x: T) -> T:
-    return fabs(x) if x == x else canonical_T(x)
+def extreme(a: T, b: T, largest: bool, keeps_nan: bool, has_sign_of_product: bool) -> T:
+    """Return the less or the *largest*: -0.0 is less than 0.0, and a number wins over NaN unless the NaN is kept."""
+    product = bits_U(a) ^ bits_U(b)
+    if has_sign_of_product:
+        a = fabs(a)
+        b = fabs(b)
+    result = a if (a > b) == largest else b
+    if a == b:
+        result = bits_T(bits_U(a) & bits_U(b)) if largest else bits_T(bits_U(a) | bits_U(b))
+    if a != a or b != b:
+        result = b if (a != a) != keeps_nan else a
+    return canonical_T(copysign(result, bits_T(product)) if has_sign_of_product else result)
 
 
 @native
@@ -88,48 +100,55 @@ def add_in_global_f64(a: f64, b: f64) -> f64:
     return a + b if a == a else a
 
 
-# Half precision
+@native
+def upper_half(x: f64) -> f64:
+    """Round to the upper 32 bits; GPUs leave the lower ones zero in some approximations."""
+    bits = bits_u64(x)
+    if bits & 0x7FF0000000000000 == 0x7FF0000000000000:
+        return x
+    return bits_f64((bits + 0x80000000) & 0xFFFFFFFF00000000)
+
+
+# 16 bits and less
 
 
 @native
-def widen_bf16(x: u16) -> f32:
-    return bits_f32(u32(x) << 16)
+def widen_bf16(x: u16) -> f64:
+    return f64(bits_f32(u32(x) << 16))
 
 
 @native
-def widen_f16(x: u16) -> f32:
-    exponent = u32(x) >> 10 & 31
-    mantissa = u32(x) & 1023
-    sign = (u32(x) & 0x8000) << 16
-    if exponent == 31:
-        return bits_f32(sign | 0x7F800000 | mantissa << 13)
-    if exponent == 0:
-        return bits_f32(bits_u32(f32(mantissa) * f32(5.960464477539063e-08)) | sign)
-    return bits_f32(sign | (exponent + 112) << 23 | mantissa << 13)
+def widen_f16(x: u16) -> f64:
+    bits = u64(x & 0x7FFF) << 42
+    magnitude = bits_f64(bits) * FROM_f16
+    if x & INFINITY_f16 == INFINITY_f16:
+        magnitude = canonical_f64(bits_f64(bits | INFINITY_f64))
+    return copysign(magnitude, bits_f64(u64(x) << 48))
 
 
 @native
-def round_off(kept: u64, rest: u64, half: u64, negative: bool, mode: u32) -> u64:
-    """Return *kept* or the next: *rest* was cut off, and *half* is half of a unit."""
-    if rest == 0:
-        return kept
-    if mode == NEAREST:
-        return kept + u64(rest > half or (rest == half and kept & 1 == 1))
-    if mode == AWAY:
-        return kept + u64(rest >= half)
-    if mode == UP:
-        return kept + u64(not negative)
-    if mode == DOWN:
-        return kept + u64(negative)
-    return kept
+def widen_e5m2(x: u8) -> f64:
+    return widen_f16(u16(x) << 8)
 
 
 @native
-def round_magnitude(x: f64, mantissa_bits: u32, bias: i32, mode: u32) -> u64:
-    """Return exponent and mantissa of a finite number, rounded to a format with *mantissa_bits*, whose exponents have
-    the bias *bias*, and any number of bits."""
+def widen_e4m3(x: u8) -> f64:
+    magnitude = bits_f64(u64(x & 0x7F) << 49) * FROM_e4m3
+    return copysign(magnitude, bits_f64(u64(x) << 56)) if x & 0x7F != 0x7F else bits_f64(~u64(0))
+
+
+@native
+def narrow_to(x: f64, mantissa_bits: u32, bias: i32, highest: u64, sign: u64, mode: u32) -> u64:
+    """Return *x* in a format with *mantissa_bits* and the *sign* at this bit, whose exponents have the bias *bias*.
+
+    Numbers beyond its range become *highest*, infinity or the largest number.
+    """
     bits = bits_u64(x)
     negative = bits >> 63 == 1
+    if x != x:
+        return (u64(1) << sign) - 1
+    if x == 0.0 or x - x != 0.0:
+        return u64(negative) << sign | (u64(0) if x == 0.0 else highest)
     exponent = i32(bits >> 52 & 2047)
     mantissa = bits & 0xFFFFFFFFFFFFF
     if exponent == 0:
@@ -141,65 +160,31 @@ def round_magnitude(x: f64, mantissa_bits: u32, bias: i32, mode: u32) -> u64:
     if target <= 0:
         drop = drop + 1 - target
         target = i32(0)
-    if mantissa == 0:
-        return u64(0)
     if drop > 62:
-        return round_off(u64(0), u64(1), u64(2), negative, mode)
-    kept = mantissa >> u64(drop)
+        drop = i32(62)
+    result = mantissa >> u64(drop)
     rest = mantissa & ((u64(1) << u64(drop)) - 1)
-    result = round_off(kept, rest, u64(1) << (u64(drop) - 1), negative, mode)
+    half = u64(1) << (u64(drop) - 1)
+    if mode == NEAREST:
+        result += u64(rest > half or (rest == half and result & 1 == 1))
+    elif mode == AWAY:
+        result += u64(rest >= half)
+    elif mode == UP:
+        result += u64(rest != 0 and not negative)
+    elif mode == DOWN:
+        result += u64(rest != 0 and negative)
     if target > 0:
         result += u64(target - 1) << u64(mantissa_bits)
-    return result
-
-
-@native
-def round_to_16_bits(x: f64, mantissa_bits: u32, bias: i32, mode: u32) -> u16:
-    """Round to a format of 16 bits with *mantissa_bits*, whose exponents have the bias *bias*."""
-    negative = bits_u64(x) >> 63 == 1
-    infinity = u64(2 * bias + 1) << u64(mantissa_bits)
-    result = infinity
-    if x != x:
-        return NAN_16
-    if x - x == 0.0:
-        result = round_magnitude(x, mantissa_bits, bias, mode)
-        if result >= infinity:
-            result = infinity
-            if mode == ZERO or (mode == UP and negative) or (mode == DOWN and not negative):
-                result = infinity - 1
-    return u16(u64(negative) << 15 | result)
-
-
-@native
-def narrow_8(x: f64, mantissa_bits: u32, bias: i32, largest: u64) -> u16:
-    """Round to the nearest number of a format of 8 bits, or the *largest*."""
-    result = largest
-    if x != x:
-        return 0x7F
-    if x - x == 0.0:
-        result = round_magnitude(x, mantissa_bits, bias, NEAREST)
-        if result > largest:
-            result = largest
-    return u16(bits_u64(x) >> 63 << 7 | result)
-
-
-@native
-def widen_e4m3(x: u16) -> u16:
-    """Return the half with the value of *x*, of which only the lower 8 bits count."""
-    if x & 0x7F == 0x7F:
-        return NAN_16
-    magnitude = bits_f32(u32(x & 0x7F) << 20) * f32(1.329227995784916e36)
-    return narrow_f16(f64(magnitude), NEAREST) | (x & 0x80) << 8
-
-
-@native
-def widen_e5m2(x: u16) -> u16:
-    return u16(NAN_16) if x & 0x7F > 0x7C else x << 8
+    if result >= highest:
+        result = highest
+        if mode == ZERO or (mode == UP and negative) or (mode == DOWN and not negative):
+            result = highest - 1
+    return u64(negative) << sign | result
 
 
 @native_for(*_HALVES)
 def narrow(x: f64, mode: u32) -> T:
-    return round_to_16_bits(x, MANTISSA_T, BIAS_T, mode)
+    return T(narrow_to(x, MANTISSA_T, BIAS_T, INFINITY_T, 15, mode))
 
 
 @native_for(*_HALVES)
@@ -211,6 +196,13 @@ def narrow_f64_to(x: f64, mode: u32) -> T:
         if x == x
         else T(bits >> 48 & 0x8000 | INFINITY_T | bits >> (52 - MANTISSA_T) & ~INFINITY_T & 0x7FFF)
     )
+
+
+@native
+def to_tf32(x: f32, mode: u32) -> u32:
+    if x != x and mode == AWAY:
+        return bits_u32(x) & ~u32(0x1FFF)
+    return u32(narrow_to(f64(x), 10, 127, 0x3FC00, 18, mode)) << 13
 
 
 @native
@@ -228,151 +220,7 @@ def add_to_odd(a: f64, b: f64) -> f64:
 
 @native_for(*_HALVES)
 def add(a: T, b: T) -> T:
-    return narrow_T(add_to_odd(f64(widen_T(a)), f64(widen_T(b))), NEAREST)
-
-
-@native_for(*_HALVES)
-def sub(a: T, b: T) -> T:
-    return narrow_T(add_to_odd(f64(widen_T(a)), -f64(widen_T(b))), NEAREST)
-
-
-@native_for(*_HALVES)
-def mul(a: T, b: T) -> T:
-    return narrow_T(f64(widen_T(a)) * f64(widen_T(b)), NEAREST)
-
-
-@native_for(*_HALVES)
-def fma(a: T, b: T, c: T) -> T:
-    return narrow_T(add_to_odd(f64(widen_T(a)) * f64(widen_T(b)), f64(widen_T(c))), NEAREST)
-
-
-@native
-def narrow_ftz_f16(x: f64) -> u16:
-    """Flush what would be subnormal if it were rounded with any exponent."""
-    is_tiny = narrow_f16(x * 256.0, NEAREST) & 0x7FFF < 0x2400
-    return u16(bits_u64(x) >> 48 & 0x8000) if is_tiny else narrow_f16(x, NEAREST)
-
-
-@native
-def mul_ftz_f16(a: u16, b: u16) -> u16:
-    return narrow_ftz_f16(f64(widen_f16(a)) * f64(widen_f16(b)))
-
-
-@native
-def fma_ftz_f16(a: u16, b: u16, c: u16) -> u16:
-    return narrow_ftz_f16(add_to_odd(f64(widen_f16(a)) * f64(widen_f16(b)), f64(widen_f16(c))))
-
-
-@native_for(*_HALVES)
-def neg(a: T) -> T:
-    return NAN_16 if a & 0x7FFF > INFINITY_T else a ^ 0x8000
-
-
-@native_for(*_HALVES)
-def abs(a: T) -> T:
-    return NAN_16 if a & 0x7FFF > INFINITY_T else a & 0x7FFF
-
-
-@native_for(*_HALVES)
-def flush(a: T) -> T:
-    return a & 0x8000 if a & INFINITY_T == 0 else a
-
-
-@native_for(*_HALVES)
-def saturate(a: T) -> T:
-    return narrow_T(f64(saturate_f32(widen_T(a))), NEAREST)
-
-
-@native_for(*_HALVES)
-def relu(a: T) -> T:
-    """Negative numbers become 0; NaN is canonical."""
-    if a & 0x7FFF > INFINITY_T:
-        return NAN_16
-    return u16(0) if a & 0x8000 != 0 else a
-
-
-# Extremes: of 0.0 and -0.0, the latter is less; a number wins over NaN
-
-
-@native_for("f32", "f64")
-def extreme(a: T, b: T, largest: bool) -> T:
-    if a != a:
-        return canonical_T(b)
-    if b != b:
-        return a
-    if a == b:
-        return bits_T(bits_U(a) & bits_U(b)) if largest else bits_T(bits_U(a) | bits_U(b))
-    return a if (a > b) == largest else b
-
-
-@native_for(*_HALVES)
-def extreme(a: T, b: T, largest: bool) -> T:
-    return narrow_T(f64(extreme_f32(widen_T(a), widen_T(b), largest)), NEAREST)
-
-
-@native_for("f32", "f64", *_HALVES)
-def min(a: T, b: T) -> T:
-    return extreme_T(a, b, False)
-
-
-@native_for("f32", "f64", *_HALVES)
-def max(a: T, b: T) -> T:
-    return extreme_T(a, b, True)
-
-
-@native
-def inc_u32(a: u32, b: u32) -> u32:
-    return u32(0) if a >= b else a + 1
-
-
-@native
-def dec_u32(a: u32, b: u32) -> u32:
-    return b if a == 0 or a > b else a - 1
-
-
-# Approximations, in twice the precision; the fields that GPUs leave zero are zero
-
-
-@native
-def tanh_f32(x: f32) -> f32:
-    return f32(tanh(f64(x)))
-
-
-@native_for(*_HALVES)
-def tanh(x: T) -> T:
-    return narrow_T(tanh(f64(widen_T(x))), NEAREST)
-
-
-@native_for(*_HALVES)
-def exp2(x: T) -> T:
-    return narrow_T(exp2(f64(widen_T(x))), NEAREST)
-
-
-@native
-def upper_half(x: f64) -> f64:
-    """Round to the upper 32 bits."""
-    bits = bits_u64(x)
-    if bits & 0x7FF0000000000000 == 0x7FF0000000000000:
-        return x
-    return bits_f64((bits + 0x80000000) & 0xFFFFFFFF00000000)
-
-
-@native
-def rcp_ftz_f64(x: f64) -> f64:
-    return upper_half(flush_f64(f64(1.0) / flush_f64(x)))
-
-
-@native
-def rsqrt_ftz_f64(x: f64) -> f64:
-    return upper_half(f64(1.0) / sqrt(flush_f64(x)))
-
-
-@native_for("f32", "f64")
-def rsqrt(x: T) -> T:
-    return T(f64(1.0) / sqrt(f64(x)))
-
-
-# Conversions
+    return narrow_T(add_to_odd(widen_T(a), widen_T(b)), NEAREST)
 
 
 @native
@@ -384,14 +232,3 @@ def u64_to_odd_f64(x: u64) -> f64:
 @native
 def s64_to_odd_f64(x: i64) -> f64:
     return -u64_to_odd_f64(u64(-x)) if x < 0 else u64_to_odd_f64(u64(x))
-
-
-@native
-def to_tf32(x: f32, mode: u32) -> u32:
-    bits = bits_u32(x)
-    if x != x and mode != AWAY:
-        return u32(0x7FFFE000)
-    if bits & 0x7F800000 == 0x7F800000:
-        return bits & ~u32(0x1FFF)
-    kept = round_off(u64(bits & 0x7FFFFFFF) >> 13, u64(bits & 0x1FFF), 0x1000, bits >> 31 == 1, mode)
-    return bits & 0x80000000 | u32(kept) << 13

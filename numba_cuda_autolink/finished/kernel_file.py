@@ -14,15 +14,13 @@ import json
 import os
 import struct
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import KernelFileError
 from ..files import open_regular, replace_whole
 from ..launch.arrays import shown
-from ..types.parameters import Parameter, from_json, to_json
-from ..types.variable_types import VariableType, variable_from_json, variable_to_json
-from .architecture import CodeFor
+from ..plain_types import Parameter, VariableType, from_json, to_json, variable_from_json, variable_to_json
 
 _MAGIC = b"\x93CUDA-KERNELS\r\n\x1a"
 _VERSION = 1  # raised when a reader of the previous version would misread
@@ -227,3 +225,39 @@ class KernelFile:
 
     def _variable(self, data: dict[str, Any]) -> tuple[VariableType, Block | None]:
         return variable_from_json(data), None if data["value"] is None else self._block(data["value"])
+
+
+class CodeFor(NamedTuple):
+    """What code was built for: a compute capability, its suffix (``a``, ``f`` or none), and ``cubin`` or ``ptx``."""
+
+    major: int
+    minor: int
+    suffix: str
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{'compute' if self.kind == 'ptx' else 'sm'}_{self.major}{self.minor}{self.suffix}"
+
+    def runs_on(self, device: tuple[int, int]) -> bool:
+        """Return whether it runs on a GPU of compute capability *device*.
+
+        Cubins run on later minor versions of their major version, PTX on all later ones; what is architecture-specific
+        (``a``) runs on its own compute capability alone, and what is family-specific (``f``) on its major version.
+        """
+        own = self.major, self.minor
+        if self.suffix == "a":
+            return own == device
+        if self.suffix == "f" or self.kind == "cubin":
+            return self.major == device[0] and own <= device
+        return own <= device
+
+    @property
+    def preference(self) -> tuple[bool, int, int, int]:
+        """The higher, the better a GPU is used, of code that runs on it."""
+        return self.kind == "cubin", self.major, self.minor, ("", "f", "a").index(self.suffix)
+
+
+def best(codes: Iterable[CodeFor], device: tuple[int, int]) -> int | None:
+    """Return the index of the best of *codes* for a GPU of compute capability *device*, ``None`` if none runs on it."""
+    fitting = [(code.preference, -index) for index, code in enumerate(codes) if code.runs_on(device)]
+    return -max(fitting)[1] if fitting else None

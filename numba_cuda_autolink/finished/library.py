@@ -18,11 +18,9 @@ from ..errors import KernelFileError, LaunchError, at_call
 from ..launch.driver import Device, bindings, call_driver
 from ..launch.kernel import Kernel
 from ..launch.loaded_kernel import Loaded, set_attribute
+from ..plain_types import VariableType, place_leaves
 from ..short_tracebacks import print_short
-from ..types.parameters import place_leaves
-from ..types.variable_types import VariableType
-from .architecture import best
-from .kernel_file import Block, Image, KernelFile, Signature
+from .kernel_file import Block, Image, KernelFile, Signature, best
 from .variables import Variable
 
 if TYPE_CHECKING:

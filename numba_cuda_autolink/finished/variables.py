@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import LaunchError
 from ..launch.driver import DriverError, bindings, call_driver, current_context, device_of
-from ..types.parameters import type_name
-from ..types.variable_types import VariableType
+from ..plain_types import VariableType, type_name
 
 if TYPE_CHECKING:
     import numpy as np

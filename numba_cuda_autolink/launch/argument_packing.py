@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import ArgumentError, at_call
-from ..types.parameters import ArrayForm, ElementType, Leaf, Parameter, item_size, type_name
+from ..plain_types import ArrayForm, ElementType, Leaf, Parameter, item_size, type_name
 from .arrays import Misfit, View, contiguous_strides, shown, view_of
 from .driver import Device
 

@@ -14,7 +14,7 @@ import struct
 from typing import Any, NamedTuple
 
 from ..errors import LaunchError
-from ..types.parameters import ElementType, RecordType, element_type, item_size, type_name
+from ..plain_types import ElementType, RecordType, element_type, item_size, type_name
 from .driver import Device, bindings, call_driver, ordinal_of
 
 _TORCH = {"uint8": "|u1", "int8": "|i1", "bool": "|b1", "float16": "<f2", "float32": "<f4", "float64": "<f8"}

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..emulator import Checks, Module, memory
+from ..plain_types import Leaf, Parameter, end_of, item_size
 from ..short_tracebacks import short_traceback
-from ..types.parameters import Leaf, Parameter, end_of, item_size
 from .argument_packing import Buffer, writers
 from .arrays import contiguous_strides, view_of
 from .driver import Device, on_device

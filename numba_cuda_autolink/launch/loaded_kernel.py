@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ..errors import LaunchError, at_call
-from ..types.parameters import Leaf, Parameter
+from ..plain_types import Leaf, Parameter
 from .driver import SHARED_WITHOUT_ASKING, Device, bindings, call_driver
 from .launch_codegen import run_maker
 

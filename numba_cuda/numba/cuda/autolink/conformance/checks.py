@@ -1,18 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The checks, in their order; the last are whether the code links, and whether it runs."""
+"""The checks, in their order: whether code and link key are the same when an object is asked again, and differ from
+those of other objects; whether the code links, and whether it runs."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from types import FunctionType
 from typing import Any
 
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
+from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInputError
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike, Target
 
 from ..compilation.context import compute_capability
-from .comparison import check_link_key, check_own_symbols, check_repetition
-from .emulated_run import check_run
-from .records import FailedError, Linkable, LinkedCode
-from .subject import CalledSubject, describe_linking, find_python_subject, find_subject
+from ..protocol.ask import link_key
+from ..protocol.callee import KEY_HOOK
+from ..protocol.errors import HookError
+from ..protocol.loaded_modules import UnknownValueError
+from ..protocol.stored_answers import link_key_digest
+from .emulated_run import Block, check_run
+from .records import FailedError, Linkable, LinkedCode, SkippedError
+from .subject import CalledSubject, Subject, ask_again, build_both, describe_linking, find_python_subject, find_subject
 
 
 def run_checks(
@@ -22,38 +31,151 @@ def run_checks(
     lto: Sequence[bool],
     others: Sequence[Any],
     length: int,
+    threads: Block | None,
 ) -> Linkable:
     """Run the checks of `testing.check_linkable`. A check that builds on one that failed is left out."""
     targets = tuple(Target(compute_capability(cc), lto=each) for each in lto)
-    if (python := find_python_subject(obj, argtypes, targets)) is not None:
-        _check_links(python)
-        check_run(python.findings, obj, python.args, targets[0], length)
-        python.findings.raise_failed()
-        code = dict.fromkeys(LinkedCode.of(planned.input) for planned in python.built.inputs)
-        types = tuple(arg.type for arg in python.args if arg.type is not None)
-        return Linkable(python.findings.call, types, (), tuple(code), tuple(python.findings.checks))
-    subject = find_subject(obj, argtypes, targets)
-    repeats = check_repetition(subject)
-    if repeats:
-        pairs = (other if isinstance(other, tuple) else (other,) for other in others)
-        compared = [find_subject(one, given or argtypes, targets[:1]) for one, *given in pairs]
-        check_own_symbols(subject, compared)
-        check_link_key(subject, compared)
+    subject = _find(obj, argtypes, targets)
+    pairs = (other if isinstance(other, tuple) else (other,) for other in others)
+    compared = [_find(one, given or argtypes, targets[:1]) for one, *given in pairs]
+    if isinstance(subject, Subject) and _check_repetition(subject):
+        _check_link_key(subject, compared)
     _check_links(subject)
     if not subject.findings.wrong:
-        check_run(subject.findings, obj, subject.args, targets[0], length)
+        _check_own_symbols(subject, compared)
+        check_run(subject.findings, obj, subject.args, targets[0], length, threads)
     subject.findings.raise_failed()
-    code = dict.fromkeys(LinkedCode.of(item) for inputs in subject.answers.values() for item in inputs)
-    checks = tuple(subject.findings.checks)
-    return Linkable(subject.findings.call, subject.site.argtypes, subject.symbols, tuple(code), checks)
+    types = tuple(arg.type for arg in subject.args if arg.type is not None)
+    items = [planned.input for planned in subject.built.inputs]
+    if isinstance(subject, Subject):
+        types, items = subject.site.argtypes, list(itertools.chain(*subject.answers.values()))
+    code, symbols = dict.fromkeys(map(LinkedCode.of, items)), tuple(subject.built.prototypes)
+    return Linkable(subject.findings.call, types, symbols, tuple(code), tuple(subject.findings.checks))
+
+
+def _find(obj: Any, argtypes: Sequence[Any], targets: tuple[Target, ...]) -> CalledSubject:
+    return find_python_subject(obj, argtypes, targets) or find_subject(obj, argtypes, targets)
 
 
 def _check_links(subject: CalledSubject) -> None:
+    failed: dict[str, str] = {}
     for target in subject.targets:
         how = describe_linking(target)
         for name, calls in ((f"links alone, {how}", 1), (f"links in a kernel that calls it twice, {how}", 2)):
             with subject.findings.check(name):
                 if message := subject.build_error(target, calls):
+                    diagnosis = message.partition("\n")[0]
+                    if diagnosis in failed:
+                        raise SkippedError(f"the error of the check {failed[diagnosis]!r}")
+                    failed[diagnosis] = name
                     raise FailedError(message, "a kernel that links", "see the message")
             if message:
                 break
+
+
+_KEY_OF_VALUES = "make the key of values: no hash() of a string, no id(), no address in a repr, no counter, no time"
+_OBJECTS = 64
+
+
+def _check_repetition(subject: Subject) -> bool:
+    """Check that the object returns the same code when it is asked again in this process. Return whether it does."""
+    difference = ""
+    with subject.findings.check("returns the same code when asked again"):
+        for target in subject.targets:
+            try:
+                again = ask_again(subject.site.callee, subject.site.argtypes, target).inputs()
+                before, now = ([*map(LinkedCode.of, inputs)] for inputs in (subject.answers[target], again))
+                difference = _difference(before, now, "first", "then")
+            except (HookError, LinkInputError) as error:
+                difference = str(error)
+            if difference:
+                on = "the object's own constant attributes, the argument types and autolink.current_target()"
+                raise FailedError(difference, "the same code each time", f"make the code depend on nothing but {on}")
+    return not difference
+
+
+def _check_own_symbols(subject: CalledSubject, others: Sequence[CalledSubject]) -> None:
+    """Check that a kernel that calls both objects links, and that no other code defines the symbol of the call: of weak
+    functions and of archives, the linker takes the first."""
+    if not others:
+        return
+    with subject.findings.check("its symbols name everything that its code depends on"):
+        for other in others:
+            shared = [symbol for symbol in other.built.prototypes if symbol in subject.built.prototypes]
+            if shared and _codes_differ(subject, other):
+                got = f"{', '.join(shared)}, also defined by {other.findings.call} with different code"
+                todo = "put into the symbol what the code depends on: attributes of the object, types"
+                raise FailedError(got, "a symbol of its own for different code", todo)
+            try:
+                build_both(subject, other, subject.targets[0])
+            except Exception as error:
+                got = f"{type(error).__name__}: {error}"
+                raise FailedError(got, "a kernel that calls both links", "see the message") from error
+
+
+def _check_link_key(subject: Subject, others: Sequence[CalledSubject]) -> None:
+    """Check that a link key is the same each time, and differs where the code does."""
+    with subject.findings.check(f"its {KEY_HOOK} identifies its code"):
+        if subject.site.callee.link_key is None:
+            raise SkippedError("it has none")
+        try:
+            key = _key(subject)
+            living = [object() for _ in range(_OBJECTS)]  # so that what the key makes anew has another id()
+            again = _key(subject)
+            del living
+        except HookError as error:
+            raise FailedError(str(error), "a key", "let it return a value, or None for no key") from error
+        if key is None:
+            raise SkippedError("it is None")
+        if _digest(key) != _digest(again):
+            got = f"first {safe_repr(key)}, then {safe_repr(again)}"
+            raise FailedError(got, "the same key each time", _KEY_OF_VALUES)
+        for other in (each for each in others if isinstance(each, Subject)):
+            must_differ = _question(subject) == _question(other) and _codes_differ(subject, other)
+            if must_differ and _digest(_key(other)) == _digest(key):
+                got = f"{safe_repr(key)}, also the key of {other.findings.call} with different code"
+                todo = "put into the key what the code depends on: attributes of the object, versions of the generator"
+                raise FailedError(got, "different keys for different code", todo)
+
+
+def _key(subject: Subject) -> Any:
+    return link_key(subject.site.callee, subject.site.argtypes, subject.targets[0])
+
+
+def _digest(key: Any) -> bytes:
+    try:
+        return link_key_digest(key)
+    except UnknownValueError as error:
+        got = f"{safe_repr(key)}, with which no answer can be stored: {error}"
+        raise FailedError(got, "numbers, strings, bytes and tuples of them", _KEY_OF_VALUES) from error
+
+
+def _question(subject: Subject) -> Any:
+    """Return what an answer is stored under besides the key: the signature, and the object's class."""
+    obj = subject.site.callee.obj
+    return subject.site.argtypes, obj if isinstance(obj, (FunctionType, type)) else type(obj)
+
+
+def _codes_differ(one: CalledSubject, other: CalledSubject) -> bool:
+    """Return whether both objects return code, and not the same."""
+    if not (isinstance(one, Subject) and isinstance(other, Subject)):
+        return False
+    return one.answers[one.targets[0]] != other.answers[one.targets[0]]
+
+
+def _difference(one: Sequence[LinkedCode], other: Sequence[LinkedCode], first: str, then: str) -> str:
+    """Return how two answers differ, or an empty text if they are the same code."""
+    if len(one) != len(other):
+        return f"{first} {len(one)} pieces of code, {then} {len(other)}"
+    for before, after in zip(one, other, strict=True):
+        if before.digest != after.digest:
+            return f"{first} {before}, {then} {after}{_differing_line(before, after, first, then)}"
+    return ""
+
+
+def _differing_line(before: LinkedCode, after: LinkedCode, first: str, then: str) -> str:
+    lines = itertools.zip_longest((before.text or "").splitlines(), (after.text or "").splitlines(), fillvalue="")
+    for number, (one, other) in enumerate(lines, 1):
+        if one != other:
+            return f"\nline {number} {first}: {one.strip()}\nline {number} {then}: {other.strip()}"
+    return ""

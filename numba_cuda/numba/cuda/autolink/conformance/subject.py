@@ -51,6 +51,11 @@ class Argument:
             return cls() if isinstance(given, types.NoneType) else cls(numba_type_of(given))
         return cls(constant=given)
 
+    @property
+    def is_scalar(self) -> bool:
+        """Whether each thread can pass a value of its own: a number or a record."""
+        return self.type is not None and not isinstance(self.type, types.Array)
+
     def __str__(self) -> str:
         return repr(self.constant) if self.type is None else str(self.type)
 
@@ -119,13 +124,21 @@ class CalledSubject:
 class Subject(CalledSubject):
     """An object that a kernel can call, and that returns code.
 
-    ``site`` is the call as the compiler found it; ``symbols`` are the symbols that it references; ``answers`` are the
-    code for each target.
+    ``site`` is the call as the compiler found it; ``answers`` are the code for each target.
     """
 
     site: CallSite
-    symbols: tuple[str, ...]
     answers: Mapping[Target, tuple[LinkInput, ...]]
+
+
+def build_both(one: CalledSubject, other: CalledSubject, target: Target) -> LinkedKernel:
+    """Build a kernel that calls both objects."""
+    from numba import cuda
+
+    second = make_probe(other.obj, other.args)
+    parameters = {f"b{number}": type for number, type in enumerate(second.types)}
+    body, function = f"{_CALL}    other({', '.join(parameters)})\n", cuda.jit(device=True)(second.function)
+    return make_probe(one.obj, one.args, body, parameters=parameters, other=function).build(target, lto=target.lto)
 
 
 def describe_linking(target: Target) -> str:
@@ -158,7 +171,7 @@ def find_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target, ...])
             raise _hook_failed(hook_error, None, targets)
         answers = {target: _answer(site, target, targets) for target in targets}
     findings.raise_failed()
-    return Subject(findings, obj, args, targets, built, site, tuple(built.prototypes), answers)
+    return Subject(findings, obj, args, targets, built, site, answers)
 
 
 def find_python_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target, ...]) -> CalledSubject | None:

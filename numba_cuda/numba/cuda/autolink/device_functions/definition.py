@@ -37,10 +37,10 @@ from ..compilation.context import (
 from ..device_callable.base_class import DeviceCallable
 from ..frontend_api.front_end import NUMBA_CUDA, core_type, vocabulary_of_kernel
 from ..frontend_api.placed_messages import placed
+from ..function_code.canonical_ir import NAMELESS, NamedModules
 from ..protocol.answers import CallingCode
 from ..protocol.value_digest import UnknownValueError, value_digest
 from .c_signature import CSignature, can_raise, declaration, functor_name, wrap
-from .canonical_code import NAMELESS, NamedModules
 
 
 @dataclass(frozen=True, eq=False, repr=False)

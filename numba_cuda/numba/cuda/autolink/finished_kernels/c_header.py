@@ -18,7 +18,7 @@ from numba.cuda.cudadrv.external_code.diagnostics import messages
 
 from numba_cuda_autolink.errors import FinishedKernelError
 from numba_cuda_autolink.finished.kernel_file import Image
-from numba_cuda_autolink.types.parameters import ArrayForm, Leaf, Parameter, end_of, item_size, place_leaves, type_name
+from numba_cuda_autolink.plain_types import ArrayForm, Leaf, Parameter, end_of, item_size, place_leaves, type_name
 
 from ..c_abi import c_types
 from .saving import as_built, image_of

@@ -15,10 +15,9 @@ from numba.cuda.cudadrv.external_code.formats.cubin import cubin_parameters, lau
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 
 from numba_cuda_autolink.errors import FinishedKernelError, FormatError
-from numba_cuda_autolink.finished.architecture import CodeFor
-from numba_cuda_autolink.finished.kernel_file import Image, Signature, write
+from numba_cuda_autolink.finished.kernel_file import CodeFor, Image, Signature, write
 from numba_cuda_autolink.package_versions import package_versions
-from numba_cuda_autolink.types.parameters import leaves, place_leaves
+from numba_cuda_autolink.plain_types import leaves, place_leaves
 
 from ..function_code.build_record import BuildRecord, LaunchFacts
 

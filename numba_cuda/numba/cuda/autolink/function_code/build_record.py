@@ -23,7 +23,7 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, 
 from numba.cuda.np import numpy_support
 
 from numba_cuda_autolink.errors import FinishedKernelError
-from numba_cuda_autolink.types.parameters import Parameter, element_type
+from numba_cuda_autolink.plain_types import Parameter, element_type
 
 from ..protocol.ask import with_answer
 from ..protocol.call_sites import CallSite, origins_of

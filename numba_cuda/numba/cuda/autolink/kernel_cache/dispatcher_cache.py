@@ -27,7 +27,7 @@ from .kernel_values import KernelValues, names_external_code, registered, values
 from .stored_kernel import KernelChangedError, dump_kernel, load_kernel
 
 # Increased when what is pickled or recorded of a kernel changes.
-_SCHEMA = "11"
+_SCHEMA = "12"
 _FUNCTION = "the function"
 _NUMBA_CUDA = os.path.dirname(os.path.abspath(numba.cuda.__file__)) + os.sep
 

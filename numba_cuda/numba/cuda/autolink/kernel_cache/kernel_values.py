@@ -21,10 +21,10 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from numba.cuda.compiler import ExternFunction
+from numba.cuda.cudadrv.external_code.plan.declared_functions import declarations
 
 from ..c_abi.extern import Extern
 from ..device_callable.base_class import BoundDeviceMethod, DeviceMethod
-from ..frontends.numba_cuda.declared_functions import declarations
 from ..protocol.callee import HOOK, find_callee
 from ..protocol.loaded_modules import origin_of
 from ..protocol.value_digest import ValuePickler, codes, walk

@@ -29,7 +29,7 @@ from ..compilation.context import noting_device_functions, tool_versions
 from .answers import CallingCode, Item, Question
 from .callee import Callee
 from .loaded_modules import UnknownValueError, file_digest
-from .value_digest import value_digest
+from .value_digest import ValuePickler, value_digest, walk
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _CODE = (LinkInput, CUDASource)
@@ -70,9 +70,22 @@ def stored(
     return items, False
 
 
+class _LinkKeyPickler(ValuePickler):
+    def _object(self, obj: Any) -> Any:
+        counted = super()._object(obj)
+        if type(obj).__eq__ is object.__eq__ and not any(obj.__reduce_ex__(4)[2:]):
+            raise UnknownValueError(f"an object of {type(obj).__name__} without attributes is equal only to itself")
+        return counted
+
+
+def link_key_digest(link_key: Any) -> bytes:
+    """Return the digest of a link key, or raise `UnknownValueError` if only this process knows what it is."""
+    return walk(link_key, _LinkKeyPickler).digest
+
+
 def _key(callee: Callee, package: Any, link_key: Any, question: Question) -> CacheKey:
     argtypes, target = question
-    digest = value_digest(link_key)
+    digest = link_key_digest(link_key)
     return CacheKey(
         "answer",
         callee.name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import importlib.metadata
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,20 +14,21 @@ from typing import Any
 
 from numba.cuda.cudadrv.external_code.compile.programs import compiled
 from numba.cuda.cudadrv.external_code.formats.cubin import function_sizes, resources
+from numba.cuda.cudadrv.external_code.formats.elf import FormatError
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.link.linker_input import LinkedInput, sha256
-from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
+from numba.cuda.cudadrv.external_code.link.ltoir_symbols import ptx_of_ltoir, symbols_of_ltoir
 from numba.cuda.cudadrv.external_code.plan.link_plan import join_units
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
+from numba_cuda_autolink.ptx import ptx_bodies
 from numba_cuda_autolink.short_tracebacks import without_warnings
 
 from ..function_code.build_record import BuildFacts, BuildRecord, FunctionRecord
 from . import formatting
-from .called_functions import CalledFunctions
 from .listings import function_reports, listings_of, with_inlining
 from .records import BuildReport, CallReport, CodeReport, LinkReport, ListingReport, ResultReport
 from .report import Report
@@ -172,3 +174,63 @@ def _versions() -> tuple[tuple[str, str], ...]:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             named.append((name, importlib.metadata.version(name)))
     return (*named, *cuda_libraries.version_texts().items())
+
+
+_LINE = re.compile(r"\.loc\b[^\n]*\n")
+_NAME = re.compile(r"[A-Za-z_$%][\w$%]*")
+_NUMBERED = re.compile(r"(\$L__BB|__local_depot)\d+")  # by the function's place in its module
+
+
+@dataclass(frozen=True)
+class CalledFunctions:
+    """Of each called function that can be read, by name: the digest of its content, and the functions and variables
+    that it names, directly or by way of others."""
+
+    contents: Mapping[str, str]
+    reached: Mapping[str, frozenset[str]]
+
+    @classmethod
+    def read(cls, modules: Iterable[bytes], names: Collection[str], arch: str) -> CalledFunctions:
+        """Return those with these *names* in LTO-IR *modules*. In a digest, functions and variables that they name
+        count by their own content, lines and the names do not. Nothing can be read if the modules do not link for
+        *arch*."""
+        ptx = ptx_of_ltoir(list(modules), tuple(sorted(names)), arch, optimize=False) if names else None
+        try:
+            bodies = ptx_bodies(ptx) if ptx is not None else {}
+        except FormatError:
+            return cls({}, {})
+        known = [name for name in sorted(names) if name in bodies]
+        found: dict[str, str] = {}
+        contents = {name: _digest(name, bodies, found) for name in known}
+        return cls(contents, {name: _reached(name, bodies) for name in known})
+
+    def content_of(self, names: Iterable[str]) -> str | None:
+        """Return one digest for all functions with these *names*; ``None`` if there are none, or one is not known."""
+        digests = [self.contents.get(name) for name in names]
+        if not digests or None in digests:
+            return None
+        return hashlib.sha256(" ".join(sorted(filter(None, digests))).encode()).hexdigest()
+
+
+def _reached(name: str, bodies: Mapping[str, str]) -> frozenset[str]:
+    found, left = {name}, [name]
+    while left:
+        new = set(_NAME.findall(bodies[left.pop()])).intersection(bodies) - found
+        found |= new
+        left += new
+    return frozenset(found)
+
+
+def _digest(name: str, bodies: Mapping[str, str], found: dict[str, str]) -> str:
+    if name not in found:
+        found[name] = "recursive"
+
+        def replaced(match: re.Match[str]) -> str:
+            word = match[0]
+            if word.startswith(name):
+                return "itself" + word[len(name) :]
+            return _digest(word, bodies, found) if word in bodies else word
+
+        text = _NUMBERED.sub(r"\1", _LINE.sub("", bodies[name]))
+        found[name] = hashlib.sha256(_NAME.sub(replaced, text).encode()).hexdigest()
+    return found[name]

@@ -36,10 +36,8 @@ from ...protocol.typing_diagnosis import diagnose
 from . import emulated_driver
 from .call_lowering import llvm_prototype, lower_call
 from .called_objects import CalledObjectType, constant_of_attribute, is_called_object, refresh_typing
-from .linker import KEY, CallLinker, linker_for
-from .local_arrays import lower_record_array
-from .lowered_values import lower_enumerator, lower_named_tuple, number_of
-from .plain_links import explain
+from .linker import KEY, CallLinker, explain, linker_for
+from .lowered_values import lower_enumerator, lower_named_tuple, lower_record_array, number_of
 from .type_translation import MLIR
 
 _seams = Seams("numba-cuda-mlir")

@@ -32,7 +32,7 @@ from ...c_abi.llvm_values import POINTER, llvm_type, new_function
 from ...c_abi.record_values import find_alignment, result_type
 from ...compilation.context import compilation
 from ...device_callable.constants import as_constant
-from ...device_functions.canonical_code import NAMELESS, NamedModules
+from ...function_code.canonical_ir import NAMELESS, NamedModules
 from ...function_code.function_code import FunctionCode
 from .called_objects import Body
 from .memory_values import allocate, data_pointer, load, state, store, view

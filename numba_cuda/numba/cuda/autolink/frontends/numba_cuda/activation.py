@@ -3,15 +3,22 @@
 
 `activate` checks that all seams exist before it replaces any, and does nothing the second time. `deactivate` restores
 numba-cuda as it was.
+
+A process that is forked while another thread of its parent compiles gets an error when it compiles, in place of a wait
+without end: its lock of Numba's compilers, which the front ends take too, stays locked, as those in LLVM and NVRTC may.
 """
 
 from __future__ import annotations
 
 import contextlib
+import copyreg
+import functools
+import os
 import types as pytypes
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
 from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import handlers_held_back
@@ -30,7 +37,6 @@ from ...compilation.context import (
 )
 from ...frontend_api.placed_messages import launched_without_configuration, placed_error
 from ...frontend_api.seams import MissingSeamError, Seams
-from .fork_support import watch_forks
 
 # The replacements import what they need when something is compiled, so that importing numba.cuda stays quick.
 
@@ -102,10 +108,20 @@ def _compile(original: Any, *args: Any, **options: Any) -> Any:
 
 @_in_place_of("numba.cuda.compiler:ExternFunction.__reduce__")
 def _reduce_extern_function(original: Any, function: Any) -> Any:
-    """Pickle declared functions so that they can be called after unpickling."""
-    from .declared_functions import reduce_function
+    """Pickle declared functions so that they can be called after unpickling: they are declared again."""
+    from numba.cuda.cudadrv.external_code.plan.declared_functions import declarations
 
-    return reduce_function(function)
+    if (declared := declarations.get(function)) is None:
+        return copyreg.__newobj__, (type(function),), vars(function)  # type: ignore[attr-defined]
+    state = {name: value for name, value in vars(function).items() if name not in ("name", "sig")}
+    return declare_again, (function.name, function.sig, declared), state or None
+
+
+def declare_again(name: str, signature: Any, declared: Any) -> Any:
+    from numba import cuda
+
+    how = {"use_cooperative": declared.use_cooperative, "abi": declared.abi}
+    return cuda.declare_device(name, signature, list(declared.link), **how)
 
 
 @_in_place_of("numba.cuda.core.base:BaseContext.refresh")
@@ -159,13 +175,10 @@ def _declare_device_function(
     original: Any, name: Any, restype: Any, argtypes: Any, link: Any, use_cooperative: Any, abi: Any
 ) -> Any:
     """Remember how functions are declared."""
-    from numba.cuda.cudadrv.external_code.plan.declared_functions import note_declared
-
-    from .declared_functions import Declaration, declarations
+    from numba.cuda.cudadrv.external_code.plan.declared_functions import Declaration, note_declared
 
     template = original(name, restype, argtypes, link, use_cooperative, abi)
-    declarations[template.key] = Declaration(tuple(link), use_cooperative, abi)
-    note_declared(name, link, place_of_user())
+    note_declared(template.key, Declaration(tuple(link), use_cooperative, abi, place_of_user()))
     return template
 
 
@@ -356,3 +369,34 @@ def deactivate() -> None:
 def active() -> bool:
     """Return whether numba-cuda asks called objects for their code."""
     return _seams.active
+
+
+class _LockOfParent:
+    """In place of a lock that a thread of the parent process holds."""
+
+    def acquire(self, blocking: bool = True) -> bool:
+        if not blocking:
+            return False
+        raise RuntimeError(
+            "this process cannot compile: another thread of its parent compiled when it was forked\n"
+            "  reason: the locks of the compilers stay locked in it\n"
+            "  what to do: fork before any thread compiles, or start processes with"
+            ' multiprocessing.get_context("spawn")'
+        )
+
+    def release(self) -> None:
+        """Do nothing: it was not acquired."""
+
+
+@functools.cache
+def watch_forks() -> None:
+    """See to it that forked processes raise `RuntimeError` when they compile and cannot."""
+    os.register_at_fork(after_in_child=_replace_lock)
+
+
+def _replace_lock() -> None:
+    lock = global_compiler_lock._lock
+    if lock.acquire(blocking=False):
+        lock.release()
+    else:
+        global_compiler_lock._lock = _LockOfParent()

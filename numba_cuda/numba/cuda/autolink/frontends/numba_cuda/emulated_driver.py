@@ -21,9 +21,9 @@ from numba.cuda.cudadrv import devices, driver
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 
 from numba_cuda_autolink.emulated_driver import activation
+from numba_cuda_autolink.emulated_driver.c_functions import raise_failures
 
 from ...compilation.context import current_state
-from ...frontend_api.emulated_launches import raise_failures
 from ...frontend_api.seams import Seams
 from .code_library import LinkingCodeLibrary
 

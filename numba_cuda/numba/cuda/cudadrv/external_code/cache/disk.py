@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The cache directory: `cuda.core`'s file cache, for undamaged entries that only this user could have written; and
-directories that are read as they are, such as those of a container image or a wheel.
+"""The cache directory: undamaged entries that only this user could have written; and directories that are read as they
+are, such as those of a container image or a wheel.
 
 If something is wrong with the directory, reads find nothing and writes keep nothing, with one warning for each kind of
 fault.
@@ -18,15 +18,11 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from .build_locks import FileLock
 from .entry import CacheKey, DamagedEntryError, StoredEntry, data_of, describe, open_entry, pack, unpack
 from .settings import DIRECTORY, CacheSettings, CacheWarning
 from .statistics import FILE_NAME as STATISTICS
-
-if TYPE_CHECKING:
-    from cuda.core.utils import FileStreamProgramCache
 
 # The size cap is enforced, on average, each time that one part in so many of it was written: to look at 10,000 entries
 # takes 60 ms.
@@ -48,21 +44,18 @@ class DiskEntries:
     def __init__(self, settings: CacheSettings):
         self._settings = settings
         self._root = settings.directory
-        self._files: FileStreamProgramCache | None = None
-        self._unusable = not settings.on_disk
+        self._is_usable: bool | None = None if settings.on_disk else False  # ``None``: it was not opened yet
         self._warned: dict[str, str] = {}
         self._writes = 0  # in progress
 
     @property
     def is_open(self) -> bool:
-        return self._files is not None
+        return bool(self._is_usable)
 
     def path(self, digest: bytes) -> str | None:
         """Return the path of the entry under the key with *digest*, which may be missing or damaged; ``None`` if the
         directory cannot be used."""
-        files = self._open()
-        # It differs between versions of cuda.core and is not public there.
-        return None if files is None else str(files._path_for_key(digest))
+        return _path(self._root, digest) if self._open() else None
 
     def read(self, digest: bytes) -> bytes | None:
         """Return the data under the key with *digest*, or ``None``. `read_entry` says what is checked."""
@@ -100,19 +93,19 @@ class DiskEntries:
 
     def write(self, key: CacheKey, data: bytes) -> None:
         """Write *data* under *key*, replacing what is there. An entry larger than the whole cache may be is dropped."""
-        if self._open() is not None:
+        if self._open():
             self.write_entry(key.digest, pack(key, data))
 
     def write_entry(self, digest: bytes, entry: bytes) -> bool:
         """Write an *entry*, as `pack` makes it, as `write` does. Return whether it was written."""
-        if (files := self._open()) is None or len(entry) > self._settings.max_bytes:
+        if (path := self.path(digest)) is None or len(entry) > self._settings.max_bytes:
             return False
         self._writes += 1
         try:
             try:
-                self._place(files, digest, entry)
+                self._place(path, entry)
             except FileNotFoundError:  # another process cleared the cache at this moment
-                self._place(files, digest, entry)
+                self._place(path, entry)
             # The digest serves as a random number, so that no process has to count what others write.
             chance = len(entry) * _CAP_CHECKS / self._settings.max_bytes
             if int.from_bytes(digest[:4], "little") < chance * 2**32:
@@ -144,7 +137,7 @@ class DiskEntries:
     def clear(self) -> int:
         """Remove all entries, the files of `save`, the sources for debuggers, and the lock files that killed processes
         left. Return how many entries were removed; raise `OSError` if one cannot be."""
-        if (files := self._open()) is None:
+        if not self._open():
             return 0
         with contextlib.suppress(OSError):
             os.unlink(os.path.join(self._root, STATISTICS))
@@ -157,13 +150,13 @@ class DiskEntries:
                 os.unlink(file.path)
         shutil.rmtree(os.path.join(self._root, SOURCES), ignore_errors=True)
         removed = self._evict(-1)
-        files.clear()  # the folders
+        shutil.rmtree(os.path.join(self._root, _ENTRIES), ignore_errors=True)  # the folders
         return removed
 
     def prune(self, max_bytes: int) -> int:
         """Remove the least recently used entries until the rest takes at most *max_bytes*. Return how many went; raise
         `OSError` if one cannot be removed."""
-        return 0 if self._open() is None else self._evict(max_bytes)
+        return self._evict(max_bytes) if self._open() else 0
 
     def remove(self, digest: bytes) -> None:
         """Remove the entry under the key with *digest*, if there is one. Raise `OSError` if it cannot be removed."""
@@ -174,7 +167,7 @@ class DiskEntries:
     def private_folder(self, name: str) -> str | None:
         """Return the folder *name* of this directory; ``None`` if there cannot be one."""
         with contextlib.suppress(OSError):
-            if self._open() is not None:
+            if self._open():
                 folder = os.path.join(self._root, name)
                 _make_private(folder)
                 return folder
@@ -198,31 +191,33 @@ class DiskEntries:
 
     @property
     def is_writable(self) -> bool:
-        """Whether its directory can be written, or made."""
+        """Whether its directory, which this does not make, can be used: written, and only by this user and root."""
         place = os.path.abspath(self._root)
         while not os.path.lexists(place):
             place = os.path.dirname(place)
-        return os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK)
+        folders = filter(os.path.exists, (self._root, os.path.join(self._root, _ENTRIES)))
+        with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=place):
+            return not any(map(_why_not_trusted, folders))
+        return False
 
-    def _open(self) -> FileStreamProgramCache | None:
-        if self._files is not None or self._unusable:
-            return self._files
-        from cuda.core.utils import FileStreamProgramCache
+    def _open(self) -> bool:
+        """Return whether the directory can be used, which is created if it is missing."""
+        if self._is_usable is None:
+            is_usable, temporary = False, os.path.join(self._root, _TEMPORARY)
+            try:
+                is_usable = self._prepare(self._root, os.path.join(self._root, _ENTRIES), temporary)
+                remove_abandoned(temporary)
+            except OSError as error:
+                text = f"cannot use its cache {self._root} and continues without it: {error}. Set {DIRECTORY}."
+                self._warn("open", text)
+            self._is_usable = is_usable
+        return self._is_usable
 
-        try:
-            if self._prepare(self._root, os.path.join(self._root, _ENTRIES), os.path.join(self._root, _TEMPORARY)):
-                self._files = FileStreamProgramCache(self._root)  # without a cap: with one, it looks at all entries
-        except OSError as error:
-            self._warn("open", f"cannot use its cache {self._root} and continues without it: {error}. Set {DIRECTORY}.")
-        self._unusable = self._files is None
-        return self._files
-
-    def _place(self, files: FileStreamProgramCache, digest: bytes, entry: bytes) -> None:
-        path = str(files._path_for_key(digest))
+    def _place(self, path: str, entry: bytes) -> None:
         if self._prepare(*self._folders(path), os.path.join(self._root, _TEMPORARY)):
             if os.path.isdir(path) and not os.path.islink(path):
                 shutil.rmtree(path)
-            # cuda.core would also wait until it is on the disk. What a crash of the system truncates is damaged.
+            # Nothing waits until it is on the disk: what a crash of the system truncates is damaged.
             write_file(path, entry, os.path.join(self._root, _TEMPORARY))
 
     def _evict(self, max_bytes: int) -> int:
@@ -288,12 +283,15 @@ def read_only_data(directories: Sequence[str], digest: bytes) -> bytes | None:
 
     The user names them, and so trusts them: neither owners nor modes nor times are looked at.
     """
-    name = hashlib.sha256(digest).hexdigest()  # as in cuda.core's file cache
     for directory in directories:
-        path = os.path.join(directory, _ENTRIES, name[:2], name[2:])
-        with contextlib.suppress(OSError, DamagedEntryError), open_entry(path) as file:
+        with contextlib.suppress(OSError, DamagedEntryError), open_entry(_path(directory, digest)) as file:
             return unpack(file.read(_LARGEST_READ_ONLY), digest)
     return None
+
+
+def _path(directory: str, digest: bytes) -> str:
+    name = hashlib.sha256(digest).hexdigest()
+    return os.path.join(directory, _ENTRIES, name[:2], name[2:])
 
 
 def remove_abandoned(folder: str, prefix: str = "") -> None:

@@ -2,8 +2,7 @@
 """The store of everything that is cached: artefacts by `CacheKey`, in memory, on disk, and behind these in directories
 that are only read (``"image"``) and in the cache that machines share (``"remote"``).
 
-Memory and disk are `cuda.core.utils`'s `InMemoryProgramCache` and `FileStreamProgramCache`. The entries on disk are
-trusted: they are code that will run, so whoever can write to the directory decides what runs.
+The entries on disk are trusted: they are code that will run, so whoever can write to the directory decides what runs.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import atexit
 import collections
 import contextlib
 import functools
+import itertools
 import logging
 import os
 import re
@@ -184,16 +184,12 @@ class CacheStore:
         """Yield what each level of the cache has under *key*, the nearest first: of a record that does not hold here,
         another level may have another version. Without *remote*, the shared cache is not asked."""
         # Another process may have replaced what is in this one's memory.
-        if (data := self.disk.read(key.digest)) is not None or (data := self._recall(key.digest)) is not None:
-            self._count(key, "disk", 0.0)
-            self._send_found(key, data, "disk", _always)
+        own = self._look(key.digest, memory=False) or self._look(key.digest)
+        if own is not None:
+            self._send_found(key, *own, _always)
+        for data, origin in itertools.chain([own] if own is not None else [], self._behind(key, remote)):
+            self._count(key, origin, 0.0)
             yield data
-        if (data := read_only_data(self.settings.read_only, key.digest)) is not None:
-            self._count(key, "image", 0.0)
-            yield data
-        if remote and self.remote is not None and (entry := self.remote.read(key.digest)) is not None:
-            self._count(key, "remote", 0.0)
-            yield data_of(entry)
 
     def send(self, key: CacheKey) -> None:
         """Have the shared cache hold what is here under *key*, where jobs are built for other machines."""
@@ -299,19 +295,22 @@ class CacheStore:
         return None
 
     def _look_behind(self, key: CacheKey, memory: bool = True, remote: bool = True) -> tuple[bytes, Origin] | None:
-        """Look for *key* in the levels behind the disk, for what can come from another machine; keep what is found."""
-        if key.kind not in PORTABLE_KINDS:
-            return None
-        if (data := read_only_data(self.settings.read_only, key.digest)) is not None:
+        """Return what the nearest level behind the disk has under *key*, and keep it here."""
+        found = next(self._behind(key, remote), None)
+        if found is not None:
             if memory:
-                self._remember(key.digest, data)
-            return data, "image"
-        if self.remote is None or not remote:
-            return None
-        if (entry := self.remote.read(key.digest)) is None:
-            return None
-        self.adopt(key.digest, entry, memory=memory)
-        return data_of(entry), "remote"
+                self._remember(key.digest, found[0])
+            if found[1] == "remote":
+                self.disk.write(key, found[0])
+        return found
+
+    def _behind(self, key: CacheKey, remote: bool) -> Iterator[tuple[bytes, Origin]]:
+        """Yield what the levels behind the disk have under *key*, if that can come from another machine."""
+        if key.kind in PORTABLE_KINDS:
+            if (data := read_only_data(self.settings.read_only, key.digest)) is not None:
+                yield data, "image"
+            if remote and self.remote is not None and (entry := self.remote.read(key.digest)) is not None:
+                yield data_of(entry), "remote"
 
     def _send_found(self, key: CacheKey, data: bytes, origin: Origin, is_portable: IsPortable) -> None:
         """Have the shared cache hold what was found here, where jobs are built for other machines."""

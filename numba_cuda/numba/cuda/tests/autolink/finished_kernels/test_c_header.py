@@ -23,7 +23,7 @@ from numba.cuda.np.numpy_support import from_dtype
 from repository import EXAMPLES
 
 from numba_cuda_autolink import FinishedKernelError
-from numba_cuda_autolink.types.parameters import place_leaves
+from numba_cuda_autolink.plain_types import place_leaves
 
 _INCLUDE = pathfinder.locate_nvidia_header_directory("cudart")
 COMPILERS = {"C99": ("gcc", "-std=c99"), "C++17": ("g++", "-std=c++17", "-x", "c++")}

@@ -14,7 +14,7 @@ import pytest
 from finished_kernels_support import NUMBER, VECTOR, image, signature, write
 
 from numba_cuda_autolink.finished.kernel_file import KernelFile, KernelFileError, Signature
-from numba_cuda_autolink.types.parameters import Parameter, RecordType
+from numba_cuda_autolink.plain_types import Parameter, RecordType
 
 INNER = RecordType(4, (("d", 0, "<f4", ()),))
 RECORD = RecordType(24, (("a", 0, "|u1", ()), ("b", 8, "<f8", (2,)), ("c", 16, INNER, ())))

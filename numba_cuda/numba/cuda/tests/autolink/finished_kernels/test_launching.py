@@ -20,9 +20,8 @@ from fake_driver import CUresult, DeviceArray
 from finished_kernels_support import NUMBER, VECTOR, CupyArray, driver_of, image, signature
 
 from numba_cuda_autolink import ArgumentError, KernelFileError, KernelLibrary, LaunchError
-from numba_cuda_autolink.finished.architecture import CodeFor, best
-from numba_cuda_autolink.finished.kernel_file import Signature
-from numba_cuda_autolink.types.parameters import Parameter
+from numba_cuda_autolink.finished.kernel_file import CodeFor, Signature, best
+from numba_cuda_autolink.plain_types import Parameter
 
 
 def packed(fake):

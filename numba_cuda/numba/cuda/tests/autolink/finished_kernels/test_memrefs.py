@@ -24,7 +24,7 @@ from repository import SUPPORT
 
 import numba_cuda_autolink
 from numba_cuda_autolink import ArgumentError, FinishedKernelError
-from numba_cuda_autolink.types.parameters import Parameter, place_leaves
+from numba_cuda_autolink.plain_types import Parameter, place_leaves
 
 RECORD = [("a", "i4"), ("b", "f8")]
 # By name: the type, in terms of `types` and `record`; the argument, in terms of `array` and `numpy`.

@@ -28,7 +28,7 @@ import numba_cuda_autolink
 from numba_cuda_autolink import ArgumentError, FinishedKernelError
 from numba_cuda_autolink.errors import FormatError
 from numba_cuda_autolink.finished.kernel_file import KernelFile
-from numba_cuda_autolink.types.parameters import leaves
+from numba_cuda_autolink.plain_types import leaves
 
 RECORD = np.dtype([("a", "u1"), ("b", "f8"), ("c", "f4", (2,))], align=True)
 Point = collections.namedtuple("Point", "x y")

@@ -12,7 +12,7 @@ from fake_driver import DeviceArray
 from finished_kernels_support import NUMBER, VECTOR, CupyArray, signature
 
 from numba_cuda_autolink import ArgumentError
-from numba_cuda_autolink.types.parameters import Parameter
+from numba_cuda_autolink.plain_types import Parameter
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ from finished_kernels_support import CupyArray, driver_of, signature, write
 
 import numba_cuda_autolink
 from numba_cuda_autolink import LaunchError, Variable
-from numba_cuda_autolink.types.parameters import element_type
-from numba_cuda_autolink.types.variable_types import VariableType, variable_from_json, variable_to_json
+from numba_cuda_autolink.plain_types import VariableType, element_type, variable_from_json, variable_to_json
 
 RECORD = np.dtype([("a", "u1"), ("b", "f8"), ("c", "f4", (2,))], align=True)
 

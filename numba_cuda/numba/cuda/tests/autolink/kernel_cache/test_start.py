@@ -78,7 +78,7 @@ def test_a_kernel_that_is_found_sets_no_compiler_up(folder):
     ours = {
         "autolink.builds.ahead_of_time",
         "autolink.frontends.numba_cuda.compiler_passes",
-        "autolink.builds.kernel_report",
+        "autolink.builds.compiled_kernels",
     }
     of_linking = {"link.checked_link", "explain"}
     unneeded = compilers | {f"numba.cuda.{name}" for name in ours}

@@ -72,3 +72,9 @@ def test_nothing_is_stored_of_a_module_that_is_edited_while_the_process_runs(ask
     assert asked(edit) == 1
     assert asked() == 1
     assert asked() == 0
+
+
+def test_nothing_is_stored_under_a_key_that_is_equal_only_to_itself(asked):
+    linked = asked.package / "linked.py"
+    linked.write_text(LINKED.replace('return "same"', "return KEY") + "KEY = object()\n")
+    assert [asked(), asked()] == [1, 1]

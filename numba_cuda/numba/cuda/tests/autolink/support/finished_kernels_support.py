@@ -14,10 +14,9 @@ import pytest
 from fake_driver import FakeDriver
 
 from numba_cuda_autolink.finished import kernel_file
-from numba_cuda_autolink.finished.architecture import CodeFor
-from numba_cuda_autolink.finished.kernel_file import Image, Signature
+from numba_cuda_autolink.finished.kernel_file import CodeFor, Image, Signature
 from numba_cuda_autolink.launch import driver
-from numba_cuda_autolink.types.parameters import Parameter, leaves
+from numba_cuda_autolink.plain_types import Parameter, leaves
 
 VECTOR = Parameter("array", "x", "<f4", 1, "C")
 NUMBER = Parameter("number", "a", "<f4")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The parameters of a kernel as plain data: what each one accepts, and the bytes that it is passed as.
+"""The parameters of kernels and the variables of device code as plain data: what a parameter accepts and is passed as;
+name, element type, shape and memory of a variable.
 
 numba-cuda passes an array as 5 + 2 * ndim values of 8 bytes (two pointers of its runtime, the number of items, their
 size, the address, the shape, the strides in bytes), numba-cuda-mlir as 3 + 2 * ndim (the address twice, an offset, the
@@ -10,6 +11,7 @@ bytes that nobody reads.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Union
@@ -222,3 +224,50 @@ def element_from_json(data: Any) -> ElementType:
         return data
     fields = ((name, offset, element_from_json(kind), tuple(shape)) for name, offset, kind, shape in data["fields"])
     return RecordType(data["itemsize"], tuple(fields))
+
+
+SPACES = ("constant", "device", "managed")
+MOST_CONSTANT = 64 << 10  # bytes of constant memory that a module may have
+
+
+class VariableType(NamedTuple):
+    """What a variable is: its name in C++, its element type, its shape, and the memory that it is in."""
+
+    name: str
+    element: ElementType
+    shape: tuple[int, ...]
+    space: str
+
+    @property
+    def nbytes(self) -> int:
+        return item_size(self.element) * math.prod(self.shape)
+
+    @property
+    def dtype(self) -> Any:
+        """Its element type as a NumPy dtype."""
+        return _dtype(self.element)
+
+    def __str__(self) -> str:
+        sizes = "".join(f"[{length}]" for length in self.shape)
+        return f"{type_name(self.element)}{sizes} in {self.space} memory"
+
+
+def variable_to_json(type: VariableType) -> dict[str, Any]:
+    """Return *type* as plain data."""
+    return {**type._asdict(), "element": element_to_json(type.element)}
+
+
+def variable_from_json(data: dict[str, Any]) -> VariableType:
+    """Return the type of which `variable_to_json` made *data*."""
+    return VariableType(data["name"], element_from_json(data["element"]), tuple(data["shape"]), data["space"])
+
+
+def _dtype(element: ElementType) -> Any:
+    import numpy as np
+
+    if not isinstance(element, RecordType):
+        return np.dtype(element)
+    names = [name for name, *_ in element.fields]
+    formats = [np.dtype((_dtype(kind), shape)) if shape else _dtype(kind) for _, _, kind, shape in element.fields]
+    offsets = [offset for _, offset, *_ in element.fields]
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": element.itemsize})

@@ -1,23 +1,84 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""``prebuild``: builds the kernels of a job list, on one machine or many."""
+"""``capture`` runs an application and writes a list of the kernels that it compiles; ``prebuild`` builds the kernels of
+such a list, on one machine or many."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
 import dataclasses
+import os
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from typing import Any
 
-from .argument_parsing import CommandError, add_capabilities, check_folder, check_known, check_suffix, explained_errors
-from .kernel_loading import device_or_stand_in
+from ..printable_texts import number_of
+from .argument_parsing import (
+    CommandError,
+    Program,
+    add_capabilities,
+    check_folder,
+    check_known,
+    check_suffix,
+    explained_errors,
+)
 
-_EXAMPLES = """examples:
+
+def add_to(commands: Any) -> None:
+    _add_capture(commands)
+    _add_prebuild(commands)
+
+
+_CAPTURE_EXAMPLES = """examples:
+  numba-cuda-autolink capture -o jobs.json -- python app.py
+  numba-cuda-autolink capture -o jobs.json -- pytest tests
+"""
+
+
+def _add_capture(commands: Any) -> None:
+    parser = commands.add_parser(
+        "capture",
+        help="run an application, and list the kernels that it compiles",
+        description="Run a command, and write a list of all kernels, signatures and compute capabilities that it and"
+        " its child processes compile. The command prebuild builds them. The exit code is the command's own.",
+        epilog=_CAPTURE_EXAMPLES,
+    )
+    parser.add_argument(
+        "-o", dest="out", metavar="JOBS.json", type=pathlib.Path, required=True, help="the list to write"
+    )
+    parser.add_argument(
+        "command", type=Program, nargs=argparse.PARSER, metavar="COMMAND", help="what to run, with its arguments"
+    )
+    parser.set_defaults(run=capture)
+
+
+def capture(options: argparse.Namespace) -> int:
+    from numba.cuda.autolink.many_kernels.job_list import VARIABLE, read_captured
+
+    name, *arguments = options.command[options.command[0] == "--" :]
+    if (program := shutil.which(name)) is None:
+        hint = f"\n  what to do: run it as python {name}" if name.endswith(".py") else ""
+        raise CommandError(f"{name}: there is no such program{hint}")
+    check_folder(options.out)
+    with tempfile.TemporaryDirectory(prefix="numba-cuda-autolink-capture-") as folder:
+        code = subprocess.run([program, *arguments], env={**os.environ, VARIABLE: folder}).returncode
+        jobs = read_captured(folder)
+    code = code if code >= 0 else 128 - code
+    if not jobs.jobs:
+        raise CommandError(f"{name} compiled no kernels: {options.out} is not written", code or 1)
+    jobs.write(options.out)
+    print(f"{options.out}: {number_of(len(jobs.jobs), 'job')}")
+    return code
+
+
+_PREBUILD_EXAMPLES = """examples:
   numba-cuda-autolink prebuild jobs.json
   numba-cuda-autolink prebuild jobs.json --cc 8.0,9.0 --save app.kernels
   numba-cuda-autolink prebuild jobs.json --executor processes:8
@@ -32,30 +93,31 @@ _NOT_STORED = 4  # the exit code
 _EXECUTORS = "processes[:N], dask://HOST:PORT, ray[://HOST:PORT] or mpi"
 
 
-def add_to(commands: Any) -> None:
+def _add_prebuild(commands: Any) -> None:
     parser = commands.add_parser(
         "prebuild",
         help="build the kernels of a job list into the cache; no GPU needed",
         description="Build all kernels of a list that the command capture wrote. What kernels have in common is built"
         " once. The exit code is 1 if a kernel could not be built; all others are built nevertheless. It is 4 if all"
         " are built, and not all of it could be written to the shared cache.",
-        epilog=_EXAMPLES,
+        epilog=_PREBUILD_EXAMPLES,
     )
     parser.add_argument("jobs", metavar="JOBS.json", type=pathlib.Path, help="a list that the command capture wrote")
     add_capabilities(parser, " to build each kernel for (default: those in the list)")
     parser.add_argument("--executor", default="processes", help=f"where to build: {_EXECUTORS} (default: processes)")
     parser.add_argument("--save", metavar="OUT.kernels", type=pathlib.Path, help="also write the kernels to a file")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=prebuild)
 
 
-def run(options: argparse.Namespace) -> int:
+def prebuild(options: argparse.Namespace) -> int:
     from numba.cuda import autolink
+    from numba.cuda.autolink.many_kernels.job_list import JobList, JobListError
+    from numba.cuda.autolink.many_kernels.jobs import error_text
+    from numba.cuda.autolink.many_kernels.pickling import pickle_jobs
+    from numba.cuda.autolink.many_kernels.stages import run_all
     from numba.cuda.cudadrv.external_code.cache.settings import lacks_writable_store
 
-    from ..many_kernels.job_list import JobList, JobListError
-    from ..many_kernels.jobs import error_text
-    from ..many_kernels.pickling import pickle_jobs
-    from ..many_kernels.stages import run_all
+    from .kernel_loading import device_or_stand_in
 
     start = time.monotonic()
     if not re.fullmatch(r"processes(:0*[1-9][0-9]*)?|dask://.+|ray(://.+)?|mpi", options.executor):
@@ -87,7 +149,7 @@ def run(options: argparse.Namespace) -> int:
         results, built, unstored = run_all(pickle_jobs(jobs), executor)
     is_stored = not unstored and not lacks_writable_store()
     if not is_stored:
-        what = f"{unstored} entries" if unstored else "what was built"
+        what = number_of(unstored, "entry") if unstored else "what was built"
         print(
             f"numba-cuda-autolink: {what} could not be written to the shared cache\n"
             "  what to do: see the warnings, and repeat the command: what is in this machine's cache is sent again",
@@ -98,7 +160,7 @@ def run(options: argparse.Namespace) -> int:
         text = "\n".join(f"  {line}" for line in error_text(raised).splitlines())
         print(f"numba-cuda-autolink: {job} could not be built:\n{text}", file=sys.stderr)
     finished = [each for each in results if not isinstance(each, BaseException)]
-    counts = f"{built.get('program', 0)} programs and {built.get('link', 0)} links"
+    counts = " and ".join(number_of(built.get(kind, 0), kind) for kind in ("program", "link"))
     total = len(jobs) + len(unloadable)
     print(f"{len(finished)} of {total} kernels, {counts} built in {time.monotonic() - start:.1f} s")
     if options.save is not None and finished:
@@ -111,7 +173,7 @@ def run(options: argparse.Namespace) -> int:
 @contextlib.contextmanager
 def _executor(text: str) -> Iterator[Executor | Callable[[], Executor] | None]:
     """Give the executor that *text* names; ``None`` is the default one. Raise `CommandError` if it is not installed."""
-    from ..many_kernels.executors import RayExecutor, WorkerProcesses
+    from numba.cuda.autolink.many_kernels.executors import RayExecutor, WorkerProcesses
 
     kind, _, where = text.partition("://" if "://" in text else ":")
     try:
