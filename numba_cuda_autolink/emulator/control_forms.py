@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 from .forms import Modifiers, form
 from .function_builder import FunctionBuilder
 from .host_services import HOST_FUNCTIONS
@@ -10,7 +12,7 @@ from .parser import Instruction, split_operands
 from .state import FIRST_FUNCTION_ADDRESS, Error, Thread
 
 _WAITING = ("atom", "red", "nanosleep", "mbarrier")
-_ORDERED = (".volatile", ".acquire", ".relaxed", ".cv", ".mmio")
+_ORDERED = re.compile(r"\.(volatile|acquire|relaxed|cv|mmio)")
 
 
 @form("bra", r"(?:\.uni)?")
@@ -21,15 +23,12 @@ def branch(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         raise f.refuse(f"the label {i.operands[0]} is not defined")
     if target <= f.index and f.program.checks.most_back_edges:
         f.call("count_back_edge", f.thread, f.program.checks.most_back_edges, f.site)
-    if target <= f.index and any(_may_wait(one.opcode) for one in f.function.code[target : f.index]):
+    opcodes = [each.opcode for each in f.function.code[target : f.index]]
+    if any(each.startswith(_WAITING) or (each.startswith("ld") and _ORDERED.search(each)) for each in opcodes):
         f.program.suspends = True
         f.program.spins = True
         f.call("burn_fuel", f.thread)
     f.emit(f'br label %"b{target}"')
-
-
-def _may_wait(opcode: str) -> bool:
-    return opcode.startswith(_WAITING) or (opcode.startswith("ld") and any(word in opcode for word in _ORDERED))
 
 
 @form("brx", r"\.idx(?:\.uni)?")
@@ -73,13 +72,13 @@ def call(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
             raise f.refuse(f"the argument {operand} is not a parameter")
         pointers.append(pointer)
     outputs = pointers[len(arguments) :]
-    typed = ", ".join(["ptr %thread", *(f"ptr {p}" for p in pointers)])
-    if f.register(name) is not None:
-        _call_in_frame(f, _indirect_target(f, name), typed)
-        return
     function = f.program.linked.find_function(f.function.text, name)
-    if function is not None:
-        _call_in_frame(f, f.program.function_symbol(function), typed)
+    if f.register(name) is not None or function is not None:
+        target = _indirect_target(f, name) if function is None else f.program.function_symbol(function)
+        below = f.load("%thread", Thread.LOCALS)
+        f.push_frame(below, f.site, 0, "0")  # for messages
+        f.call_symbol("void", target, "ptr %thread", *(f"ptr {pointer}" for pointer in pointers))
+        f.store("%thread", Thread.LOCALS, below)
     elif name == "cudaCGSynchronize":
         f.program.suspends = True
         f.call("grid_sync", f.thread, f.site)
@@ -90,14 +89,6 @@ def call(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         _call_host(f, name, pointers[: len(arguments)], outputs)
     else:
         raise f.refuse(f"nothing that is linked defines the function {name}")
-
-
-def _call_in_frame(f: FunctionBuilder, symbol: str, arguments: str) -> None:
-    """Call *symbol*, with a record of the instruction among the thread's frames, for messages."""
-    below = f.load("%thread", Thread.LOCALS)
-    f.push_frame(below, f.site, 0, "0")
-    f.emit(f"call void {symbol}({arguments})")
-    f.store("%thread", Thread.LOCALS, below)
 
 
 def _indirect_target(f: FunctionBuilder, name: str) -> str:

@@ -5,45 +5,34 @@ from __future__ import annotations
 
 from .float_forms import convert_rounded
 from .floats import AWAY, DOWN, NEAREST, UP, ZERO
-from .forms import Modifiers, form, type_of
+from .forms import Modifiers, form
 from .function_builder import FunctionBuilder
 from .parser import Instruction
 from .ptx_types import PTXType, ptx_type
 
 _INT = "[us](?:8|16|32|64)"
 _FLOAT = "f16|f32|f64|bf16"
-_MODES = {"rn": NEAREST, "rz": ZERO, "rm": DOWN, "rp": UP, "rna": AWAY, None: NEAREST}
+_MODES = {"rn": NEAREST, "rz": ZERO, "rm": DOWN, "rp": UP, "rna": AWAY}
 _INTEGRAL = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
-
-
-def _types(m: Modifiers) -> tuple[PTXType, PTXType]:
-    return type_of(m, "to"), type_of(m)
 
 
 @form("cvt", rf"(?P<sat>\.sat)?\.(?P<to>{_INT})\.(?P<type>{_INT})")
 def integer_to_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    to, source = _types(m)
+    to, source = ptx_type(m["to"]), ptx_type(m["type"])
     value = f.value(i.operands[1], source)
-    if m["sat"]:
-        value = _clamp(f, value, source, to)
+    if m["sat"]:  # to the nearest number of the type, in the width of the source
+        lowest, highest = (-(1 << to.bits - 1) if to.is_signed else 0), (1 << to.bits - to.is_signed) - 1
+        if source.is_signed and lowest > -(1 << source.bits - 1):
+            value = f.intrinsic("smax", source.llvm, value, str(lowest))
+        if highest < (1 << source.bits - source.is_signed) - 1:
+            value = f.intrinsic("smin" if source.is_signed else "umin", source.llvm, value, str(highest))
     value = f.resize(value, source.bits, to.bits, signed=source.is_signed)
     f.assign(i.operands[0], to, value)
 
 
-def _clamp(f: FunctionBuilder, value: str, source: PTXType, to: PTXType) -> str:
-    """Return the nearest number of type *to*, in the width of *source*."""
-    lowest = -(1 << to.bits - 1) if to.is_signed else 0
-    highest = (1 << to.bits - to.is_signed) - 1
-    if source.is_signed and lowest > -(1 << source.bits - 1):
-        value = f.intrinsic("smax", source.llvm, value, str(lowest))
-    if highest < (1 << source.bits - source.is_signed) - 1:
-        value = f.intrinsic("smin" if source.is_signed else "umin", source.llvm, value, str(highest))
-    return value
-
-
 @form("cvt", rf"\.(?P<round>rn|rz|rm|rp)(?P<sat>\.sat)?\.(?P<to>{_FLOAT})\.(?P<type>{_INT})")
 def integer_to_float(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    to, source = _types(m)
+    to, source = ptx_type(m["to"]), ptx_type(m["type"])
     value, sign = f.value(i.operands[1], source), "s" if source.is_signed else "u"
     if to.bits == 16:
         wide = f.resize(value, source.bits, 64, signed=source.is_signed)
@@ -60,7 +49,7 @@ def integer_to_float(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 def _widen(f: FunctionBuilder, source: PTXType, value: str) -> tuple[str, str]:
     """Return half precision as a float or double; the value and its LLVM type."""
     if source.name == "bf16":
-        return f.from_bits(f.join(["0", value], 16), ptx_type("f32")), "float"
+        return f.bitcast(f.join(["0", value], 16), "i32", "float"), "float"
     return (f.call("widen_f16", value), "double") if source.bits == 16 else (value, source.llvm)
 
 
@@ -70,13 +59,13 @@ def float_to_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 
     NaN becomes 0; of double precision or in 64 bits, the number whose first bit alone is set.
     """
-    to, source = _types(m)
+    to, source = ptx_type(m["to"]), ptx_type(m["type"])
     value, llvm = _widen(f, source, f.value(i.operands[1], source))
     if m["ftz"]:
         if source.name != "f32":
             raise f.refuse()
         value = f.call("flush_f32", value)
-    value = f.intrinsic(_INTEGRAL[m["round"] or ""], llvm, value)
+    value = f.intrinsic(_INTEGRAL[m["round"]], llvm, value)
     suffix = {"float": "f32", "double": "f64"}[llvm]
     name = f"fpto{'s' if to.is_signed else 'u'}i.sat.{to.llvm}.{suffix}"
     result = f.call_intrinsic(name, to.llvm, f"{llvm} {value}")
@@ -91,7 +80,7 @@ _BOTH = rf"\.(?P<to>{_FLOAT})\.(?P<type>{_FLOAT})"
 
 @form("cvt", rf"(?:\.(?P<round>rni?|rzi?|rmi?|rpi?))?(?P<ftz>\.ftz)?(?P<relu>\.relu)?(?P<sat>\.sat)?{_BOTH}")
 def float_to_float(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    to, source = _types(m)
+    to, source = ptx_type(m["to"]), ptx_type(m["type"])
     if (
         (m["ftz"] and "f32" not in (to.name, source.name))
         or (m["relu"] and to.bits != 16)
@@ -136,7 +125,7 @@ def _convert(f: FunctionBuilder, m: Modifiers, value: str, source: PTXType, to: 
 
 @form("cvt", r"\.(?P<round>rn|rz)(?P<relu>\.relu)?\.(?P<to>f16x2|bf16x2)\.f32")
 def floats_to_pair(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    types = ptx_type("f32"), ptx_type((m["to"] or "").removesuffix("x2"))
+    types = ptx_type("f32"), ptx_type(m["to"].removesuffix("x2"))
     halves = [_convert(f, m, f.value(operand, "f32"), *types) for operand in i.operands[:0:-1]]
     f.assign(i.operands[0], "b32", f.join(halves, 16))
 
@@ -153,7 +142,7 @@ def pair_to_bytes(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         numbers = [f.call("widen_f16", half) for half in f.split(f.value(i.operands[1], "b32"), 16, 2)]
     if m["relu"]:
         numbers = [f.call("relu", number) for number in numbers]
-    parts = [f.call("narrow_to", number, *_OF_8_BITS[m["to"] or ""], "7", "0") for number in numbers]
+    parts = [f.call("narrow_to", number, *_OF_8_BITS[m["to"]], "7", "0") for number in numbers]
     f.assign(i.operands[0], "b16", f.join([f.resize(part, 64, 8) for part in parts], 8))
 
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from ..short_tracebacks import place_of_user
 from . import memory
-from .errors import AddressSpaceError, EmulationError, FaultError, SharedMemoryError
+from .errors import AddressSpaceError, BarrierError, EmulationError, FaultError, SharedMemoryError
 from .linked_texts import LinkedTexts
 from .parser import Instruction
 from .program import Program
@@ -122,6 +122,8 @@ def describe_failure(
     else:
         message = with_lines(message, ("{}:{}".format(*place_of_user()),), "launched at") + _NO_LINES
     raised = FaultError if failure.code in _FAULTS else EmulationError
+    if failure.code in (Error.STUCK, Error.DIVERGED_BARRIER):
+        raised = BarrierError
     return (AddressSpaceError if failure.is_of_other_memory else raised)(
         message,
         kernel=kernel,
@@ -246,7 +248,8 @@ def _describe_dynamic(failure: Failure, program: Program, launch: int) -> str:
     """Return the lines for an access past the dynamic shared memory that the *launch* gave."""
     offset = failure.address - failure.shared.address
     if failure.code != Error.OUT_OF_BOUNDS or not (
-        program.has_dynamic_shared and program.static_shared_bytes <= offset < failure.shared.nbytes + _FAR
+        len(failure.variables) < len(program.shared)
+        and program.static_shared_bytes <= offset < failure.shared.nbytes + _FAR
     ):
         return ""
     given = memory.half_at(launch + Launch.DYNAMIC_SHARED)

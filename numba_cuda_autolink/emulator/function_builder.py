@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from .errors import UnsupportedInstruction
 from .ir_text import IRText
 from .native import LLVM, compile_native
-from .parser import Function, Instruction, parse_constant, parse_integer, split_operands
+from .parser import Function, Instruction, parse_constant, split_operands
 from .program import Program
 from .ptx_types import PTXType, ptx_type
 from .source_lines import source_lines, with_lines
@@ -33,18 +33,18 @@ class FunctionBuilder(IRText):
         self.program, self.function = program, function
         self.declarations = program.declarations
         self.instruction: Instruction = function.code[0]
-        self.index = 0
-        local = [n for n, v in function.local_variables.items() if v.space == "local" and v.nbytes]
+        self.index, self.site = 0, str(self.instruction.number)  # by which messages find the instruction
+        local = {n: v for n, v in function.local_variables.items() if v.space == "local" and v.nbytes}
         taken = any(i.opcode.startswith("cvta.local") for i in function.code)
-        self.frame_variables = local if taken or len(local) > 1 or program.checks.initialised else []
+        self.frame_variables = local if taken or len(local) > 1 or program.checks.initialised else {}
         # The caller makes a parameter's memory, which is local memory where the function takes its address.
         moved = {operand for i in function.code if i.opcode.startswith("mov") for operand in i.operands}
-        self.frame_parameters = {v.name: v for v in function.parameters if v.name in moved and not function.is_entry}
-        self.frame_variables = [*self.frame_variables, *self.frame_parameters]
+        parameters = {v.name: v for v in function.parameters if v.name in moved and not function.is_entry}
+        self.frame_variables = self.frame_variables | parameters
         passed = () if function.is_entry else (*function.parameters, *function.results)
         self.passed = {variable.name: f'%"p.{variable.name}"' for variable in passed}
         self.frames_below = ""
-        self.local_variable = local[0] if local else None
+        self.local_variable = next(iter(local), None)
 
     @functools.cached_property
     def copied(self) -> dict[str, str]:
@@ -99,11 +99,6 @@ class FunctionBuilder(IRText):
         lines = source_lines(text, instruction.location)
         message = f"The emulator cannot run `{instruction.text}`: {why}\n  in: {self.function.name}"
         return UnsupportedInstruction(with_lines(message, lines), kernel=self.program.kernel.name, lines=lines)
-
-    @property
-    def site(self) -> str:
-        """The number by which messages find the instruction."""
-        return str(self.instruction.number)
 
     def load(self, record: str, offset: int | str, llvm: str = "i64") -> str:
         """Return what the *record* (a pointer) holds at the byte *offset*."""
@@ -166,21 +161,13 @@ class FunctionBuilder(IRText):
         """Return *operand* as a value of *type*."""
         if isinstance(type, str):
             type = ptx_type(type)
-        negated = operand.startswith("!")
         bits = self.bits(operand.lstrip("! "), type)
-        if negated:
+        if operand.startswith("!"):
             bits = self.temporary(f"xor i1 {bits}, true")
-        return self.from_bits(bits, type)
+        return self.bitcast(bits, type.integer, type.llvm)
 
-    def from_bits(self, bits: str, type: PTXType) -> str:
-        if type.llvm == type.integer:
-            return bits
-        return self.temporary(f"bitcast {type.integer} {bits} to {type.llvm}")
-
-    def to_bits(self, value: str, type: PTXType) -> str:
-        if type.llvm == type.integer:
-            return value
-        return self.temporary(f"bitcast {type.llvm} {value} to {type.integer}")
+    def bitcast(self, value: str, source: str, target: str) -> str:
+        return value if source == target else self.temporary(f"bitcast {source} {value} to {target}")
 
     def bits(self, operand: str, type: PTXType) -> str:
         """Return *operand* as an integer of the width of *type*."""
@@ -213,7 +200,8 @@ class FunctionBuilder(IRText):
         register = self.register(operand)
         if register is None:
             raise self.refuse(f"{operand} is not a register")
-        bits = self.resize(self.to_bits(value, type), type.bits, register.bits, signed=type.is_signed)
+        bits = self.bitcast(value, type.llvm, type.integer)
+        bits = self.resize(bits, type.bits, register.bits, signed=type.is_signed)
         self.emit(f'store {register.integer} {bits}, ptr %"r.{operand}"')
 
     def symbol_address(self, operand: str) -> str:
@@ -221,24 +209,21 @@ class FunctionBuilder(IRText):
         found = re.fullmatch(r"([\w$@]+)\s*(?:\+\s*(-?\w+))?", operand)
         if found is None:
             raise self.refuse(f"{operand} was not understood")
-        address = self.find_symbol(found[1])
-        if address is None:
-            raise self.refuse(f"{found[1]} is not declared")
-        return self.temporary(f"add i64 {address}, {int(found[2], 0)}") if found[2] else address
-
-    def find_symbol(self, name: str) -> str | None:
-        pointer = self.pointer_of(name)
-        if pointer is not None:
-            return self.temporary(f"ptrtoint ptr {pointer} to i64")
-        program, function = self.program, self.function
+        name, program, function = found[1], self.program, self.function
         text, variable = program.linked.find_variable(function.text, name)
-        if variable is None:
-            found = program.linked.find_function(function.text, name)
-            return None if found is None else str(program.linked.function_address(found))
-        if variable.space == "shared":
-            return str(program.shared[text, name])
-        table = self.load("%launch", Launch.VARIABLES, "ptr")
-        return self.load(table, 8 * program.linked.variable_numbers[text, name])
+        callee = program.linked.find_function(function.text, name)
+        if (pointer := self.pointer_of(name)) is not None:
+            address = self.temporary(f"ptrtoint ptr {pointer} to i64")
+        elif variable is not None and variable.space == "shared":
+            address = str(program.shared[text, name])
+        elif variable is not None:
+            table = self.load("%launch", Launch.VARIABLES, "ptr")
+            address = self.load(table, 8 * program.linked.variable_numbers[text, name])
+        elif callee is not None:
+            address = str(program.linked.function_address(callee))
+        else:
+            raise self.refuse(f"{name} is not declared")
+        return self.temporary(f"add i64 {address}, {int(found[2] or '0', 0)}")
 
     def pointer_of(self, name: str) -> str | None:
         """Return a pointer to the bytes of a local variable or a parameter."""
@@ -256,71 +241,46 @@ class FunctionBuilder(IRText):
             raise self.refuse(f"the address {operand} was not understood")
         return found[1], int(found[2] or "0", 0)
 
-    def address_value(self, base: str) -> str:
-        """Return the base of an address as i64."""
-        register = self.register(base)
-        if register is not None or parse_integer(base) is not None:
-            return self.value(base, "b64")
-        return self.symbol_address(base)
-
 
 # Special registers: indices and sizes of the grid, lanes, clocks
 
-_AXES = {".x": 0, ".y": 4, ".z": 8}
-_RECORDS = {
-    "%tid": ("%thread", Thread.TID),
-    "%ntid": ("%block", Block.NTID),
-    "%ctaid": ("%block", Block.CTAID),
-    "%nctaid": ("%block", Block.NCTAID),
-    "%clusterid": ("%block", Block.CTAID),
-    "%nclusterid": ("%block", Block.NCTAID),
+_FIELDS = {
+    f"{name}.{axis}": (record, offset + 4 * k)
+    for names, record, offset in (
+        ("%tid", "%thread", Thread.TID),
+        ("%ntid", "%block", Block.NTID),
+        ("%ctaid %clusterid", "%block", Block.CTAID),
+        ("%nctaid %nclusterid", "%block", Block.NCTAID),
+    )
+    for name in names.split()
+    for k, axis in enumerate("xyz")
 }
+_FIELDS |= {"%gridid": ("%launch", Launch.GRID_ID), "%dynamic_smem_size": ("%launch", Launch.DYNAMIC_SHARED)}
+_FIELDS |= dict.fromkeys(("%total_smem_size", "%aggr_smem_size"), ("%block", Block.SHARED_BYTES))
+_FIELDS |= {"%envreg1": ("%launch", Launch.WORKSPACE + 4), "%envreg2": ("%launch", Launch.WORKSPACE)}  # an address
 _CONSTANTS = {"%nsmid": 1, "%smid": 0, "%is_explicit_cluster": 0, "%cluster_ctarank": 0, "%cluster_nctarank": 1}
-_CONSTANTS |= {f"%cluster_{name}{axis}": value for name, value in (("ctaid", 0), ("nctaid", 1)) for axis in _AXES}
-_WORKSPACE = {"%envreg1": 4, "%envreg2": 0}  # the high and the low half of an address
-_LANE_MASKS = ("%lanemask_eq", "%lanemask_lt", "%lanemask_le", "%lanemask_gt", "%lanemask_ge")
+_CONSTANTS |= {f"%cluster_{name}.{axis}": value for name, value in (("ctaid", 0), ("nctaid", 1)) for axis in "xyz"}
+_CLOCKS = ("%clock", "%clock64", "%globaltimer", "%clock_hi", "%globaltimer_lo", "%globaltimer_hi")
 
 
 def special_register(f: FunctionBuilder, name: str) -> tuple[str, int] | None:
     """Return the value and the width of the register *name*, or None if the emulator does not have it."""
-    base, axis = name[:-2], name[-2:]
-    if axis in _AXES and base in _RECORDS:
-        record, offset = _RECORDS[base]
-        return f.load(record, offset + _AXES[axis], "i32"), 32
+    if name in _FIELDS:
+        return f.load(*_FIELDS[name], "i32"), 32
     if name in _CONSTANTS:
         return str(_CONSTANTS[name]), 32
-    if name in ("%laneid", "%warpid", "%nwarpid") or name in _LANE_MASKS:
-        return _lane_register(f, name), 32
-    if name == "%gridid":
-        return f.temporary(f"zext i32 {f.load('%launch', Launch.GRID_ID, 'i32')} to i64"), 64
-    if name in ("%clock", "%clock64", "%globaltimer", "%clock_hi", "%globaltimer_lo", "%globaltimer_hi"):
+    if name in _CLOCKS:
         value = f.call_intrinsic("readcyclecounter", "i64")
-        if name.endswith("_hi"):
-            value = f.temporary(f"lshr i64 {value}, 32")
-        if name in ("%clock64", "%globaltimer"):
-            return value, 64
-        return f.temporary(f"trunc i64 {value} to i32"), 32
-    if name in _WORKSPACE:
-        return f.load("%launch", Launch.WORKSPACE + _WORKSPACE[name], "i32"), 32
-    if name == "%dynamic_smem_size":
-        return f.load("%launch", Launch.DYNAMIC_SHARED, "i32"), 32
-    if name in ("%total_smem_size", "%aggr_smem_size"):
-        return f.temporary("trunc i64 %shared.bytes to i32"), 32
-    return None
-
-
-def _lane_register(f: FunctionBuilder, name: str) -> str:
+        return f.temporary(f"lshr i64 {value}, {32 if name.endswith('_hi') else 0}"), 64
     if name == "%nwarpid":
         threads = f.temporary(f"add i32 {f.load('%block', Block.COUNT, 'i32')}, 31")
-        return f.temporary(f"lshr i32 {threads}, 5")
+        return f.temporary(f"lshr i32 {threads}, 5"), 32
     index = f.load("%thread", Thread.INDEX, "i32")
-    if name == "%warpid":
-        return f.temporary(f"lshr i32 {index}, 5")
     lane = f.temporary(f"and i32 {index}, 31")
-    if name == "%laneid":
-        return lane
     bit = f.temporary(f"shl i32 1, {lane}")
     below = f.temporary(f"sub i32 {bit}, 1")
     upto = f.temporary(f"or i32 {below}, {bit}")
-    lanes = {"eq": bit, "lt": below, "le": upto, "gt": upto, "ge": below}[name[-2:]]
-    return f.temporary(f"xor i32 {lanes}, -1") if name[-2] == "g" else lanes
+    values = {"%warpid": f.temporary(f"lshr i32 {index}, 5"), "%laneid": lane}
+    values |= {"%lanemask_eq": bit, "%lanemask_lt": below, "%lanemask_le": upto}
+    values |= {"%lanemask_ge": f.temporary(f"xor i32 {below}, -1"), "%lanemask_gt": f.temporary(f"xor i32 {upto}, -1")}
+    return (values[name], 32) if name in values else None

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from . import integers  # noqa: F401
-from .forms import Modifiers, form, type_of
+from .forms import Modifiers, form
 from .function_builder import FunctionBuilder
 from .parser import Instruction, parse_integer, split_operands
 from .ptx_types import PTXType, ptx_type
@@ -18,9 +18,9 @@ _BITS = r"\.(?P<type>b(?:16|32|64)|pred)"
 @form("and or xor not", _BITS)
 def simple_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """Forms that are one instruction of LLVM."""
-    type = type_of(m)
+    type = ptx_type(m["type"])
     a, b = [*(f.value(operand, type) for operand in i.operands[1:]), "-1"][:2]
-    name = {"not": "xor", "neg": "mul"}.get(m["name"] or "", m["name"])
+    name = {"not": "xor", "neg": "mul"}.get(m["name"], m["name"])
     f.assign(i.operands[0], type, f.temporary(f"{name} {type.llvm} {a}, {b}"))
 
 
@@ -29,7 +29,7 @@ _CARRY = "carry"
 
 @form("add addc sub subc", r"(?P<out>\.cc)?\.(?P<type>[us](?:32|64))")
 def with_carry(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = type_of(m)
+    type = ptx_type(m["type"])
     a, b = (f.value(operand, type) for operand in i.operands[1:])
     f.assign(i.operands[0], type, _add_with_carry(f, m, type, a, b))
 
@@ -37,7 +37,7 @@ def with_carry(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 def _add_with_carry(f: FunctionBuilder, m: Modifiers, type: PTXType, a: str, b: str) -> str:
     """Add or subtract in twice the width; the register of the carry holds a borrow after a subtraction."""
     f.function.registers[_CARRY] = "pred"
-    name, wide = m["name"] or "", f"i{type.bits * 2}"
+    name, wide = m["name"], f"i{type.bits * 2}"
     operation = "sub" if name.startswith("sub") else "add"
     x, y = (f.temporary(f"zext {type.llvm} {v} to {wide}") for v in (a, b))
     result = f.temporary(f"{operation} {wide} {x}, {y}")
@@ -56,7 +56,7 @@ def _add_with_carry(f: FunctionBuilder, m: Modifiers, type: PTXType, a: str, b: 
 @form("mul24 mad24", r"\.(?P<part>lo|hi)\.(?P<type>[us]32)")
 def multiply(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """Of 24 bits, the upper part is the product's without the lower 16 bits."""
-    type, part, name = type_of(m), m["part"], m["name"] or ""
+    type, part, name = ptx_type(m["type"]), m["part"], m["name"]
     if part == "wide" and type.bits == 64:
         raise f.refuse()
     result = ptx_type(f"{type.kind}{type.bits * 2}") if part == "wide" else type
@@ -83,8 +83,7 @@ def multiply(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 
 
 @form("div rem sad", _INT)
-@form("abs", r"\.(?P<type>s(?:16|32|64))")
-@form("popc clz brev bfi", r"\.(?P<type>b(?:32|64))")
+@form("bfi", r"\.(?P<type>b(?:32|64))")
 @form("bfe", r"\.(?P<type>[us](?:32|64))")
 @form("bfind", r"(?P<shift>\.shiftamt)?\.(?P<type>[us](?:32|64))")
 @form("cnot", r"\.(?P<type>b(?:16|32|64))")
@@ -98,7 +97,7 @@ def native_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 @form("shr", r"\.(?P<type>[bus](?:16|32|64))")
 def shift(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """Shifts beyond the width leave zeros, or copies of the sign."""
-    type = type_of(m)
+    type = ptx_type(m["type"])
     value, amount = f.value(i.operands[1], type), f.value(i.operands[2], "u32")
     operation = "shl" if m["name"] == "shl" else "ashr" if type.is_signed else "lshr"
     clamped = f.intrinsic("umin", "i32", amount, str(type.bits - 1))
@@ -114,7 +113,7 @@ def shift(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 @form("szext", r"\.(?P<limit>clamp|wrap)\.(?P<kind>[us]32)")
 def native_words(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """Forms of 32 bits, whose counts wrap or end at 32; masks and extensions are fields of bits."""
-    values, name = [f.value(operand, "u32") for operand in i.operands[1:]], m["name"] or ""
+    values, name = [f.value(operand, "u32") for operand in i.operands[1:]], m["name"]
     for k in range({"bmsk": 0, "szext": 1, "shf": 2}[name], len(values)):
         limited = m["limit"] == "clamp"
         values[k] = f.intrinsic("umin", "i32", values[k], "32") if limited else f.temporary(f"and i32 {values[k]}, 31")
@@ -165,28 +164,33 @@ def logic_of_three(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 
 @form("dp4a dp2a", r"(?:\.(?P<part>lo|hi))?\.(?P<a>[us]32)\.(?P<b>[us]32)")
 def dot_product(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    name = m["name"] or ""
-    if (name == "dp2a") != (m["part"] is not None):
+    name = m["name"]
+    if (name == "dp2a") != bool(m["part"]):
         raise f.refuse()
     a, b, c = (f.value(operand, "u32") for operand in i.operands[1:])
-    signs = ["true" if (m[k] or "")[0] == "s" else "false" for k in ("a", "b")]
+    signs = [m[k][0] == "s" for k in ("a", "b")]
     count, first = ("4" if name == "dp4a" else "2"), ("2" if m["part"] == "hi" else "0")
     f.assign(i.operands[0], "u32", f.call("dot", a, b, c, *signs, count, first))
 
 
+_INTRINSICS = {"popc": "ctpop", "clz": "ctlz", "brev": "bitreverse", "abs": "abs"}
+
+
 @form("min max", _INT)
 @form("add sub", r"(?P<sat>\.sat)\.(?P<type>s32)")
+@form("abs", r"\.(?P<type>s(?:16|32|64))")
+@form("popc clz brev", r"\.(?P<type>b(?:32|64))")
 def intrinsic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """Forms that are intrinsics of LLVM."""
-    type = type_of(m)
-    name = f"{type.kind}{m['name']}{m.get('sat') or ''}"
+    type = ptx_type(m["type"])
+    name = _INTRINSICS.get(m["name"]) or f"{type.kind}{m['name']}{m.get('sat', '')}"
     operands = (f.value(operand, type) for operand in i.operands[1:])
     f.assign(i.operands[0], type, f.intrinsic(name, type.llvm, *operands))
 
 
 @form("mov", r"\.(?P<type>pred|[bus](?:16|32|64)|f32|f64|b128)")
 def move(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = type_of(m)
+    type = ptx_type(m["type"])
     target, source = i.operands
     whole = type if type.bits == 1 else ptx_type(f"b{type.bits}")
     parts = split_operands(next((each for each in i.operands if each[0] == "{"), "").strip("{}"))
@@ -208,7 +212,7 @@ _SELECTED = r"\.(?P<type>[bus](?:16|32|64)|f32|f64)"
 @form("slct", rf"(?P<ftz>\.ftz(?=.*\.f32$))?{_SELECTED}\.(?P<by>s32|f32)")
 def select(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """Select by a predicate, or by the sign of a number."""
-    type = type_of(m)
+    type = ptx_type(m["type"])
     a, b = (f.bits(operand, type) for operand in i.operands[1:3])
     condition = f.value(i.operands[3], m.get("by") or "pred")
     if m.get("ftz"):
@@ -228,7 +232,7 @@ _COMPARED = r"\.(?P<type>[bus](?:16|32|64)|f16|f32|f64|bf16)"
 
 
 def _compare(f: FunctionBuilder, i: Instruction, m: Modifiers) -> str:
-    type, test = type_of(m), m["test"] or ""
+    type, test = ptx_type(m["type"]), m["test"]
     a, b = f.value(i.operands[1], type), f.value(i.operands[2], type)
     if type.kind in ("f", "bf"):
         llvm = type.llvm
@@ -250,24 +254,19 @@ def _compare(f: FunctionBuilder, i: Instruction, m: Modifiers) -> str:
 
 
 @form("setp", rf"{_COMPARISON}{_COMBINED}{_COMPARED}")
-def set_predicate(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+@form("set", rf"{_COMPARISON}{_COMBINED}\.(?P<result>u32|s32|f32|f16|bf16|u16){_COMPARED}")
+def compare(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    """A second target gets the inverse, which is combined as the result is."""
     result = _compare(f, i, m)
-    targets = i.operands[0].split("|")
-    inverse = f.temporary(f"xor i1 {result}, true")
+    results = [result, f.temporary(f"xor i1 {result}, true")]
     if m["combine"]:
         other = f.value(i.operands[3], "pred")
-        result, inverse = (f.temporary(f"{m['combine']} i1 {v}, {other}") for v in (result, inverse))
-    f.assign(targets[0].strip(), "pred", result)
-    if len(targets) > 1:
-        f.assign(targets[1].strip(), "pred", inverse)
-
-
-@form("set", rf"{_COMPARISON}{_COMBINED}\.(?P<result>u32|s32|f32|f16|bf16|u16){_COMPARED}")
-def set_value(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    result = _compare(f, i, m)
-    if m["combine"]:
-        result = f.temporary(f"{m['combine']} i1 {result}, {f.value(i.operands[3], 'pred')}")
-    type = type_of(m, "result")
+        results = [f.temporary(f"{m['combine']} i1 {each}, {other}") for each in results]
+    if m["name"] == "setp":
+        for target, each in zip(i.operands[0].split("|"), results, strict=False):
+            f.assign(target.strip(), "pred", each)
+        return
+    type = ptx_type(m["result"])
     one = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}.get(type.name, -1)
-    bits = f.temporary(f"select i1 {result}, {type.integer} {one}, {type.integer} 0")
+    bits = f.temporary(f"select i1 {results[0]}, {type.integer} {one}, {type.integer} 0")
     f.assign(i.operands[0], ptx_type(f"b{type.bits}"), bits)

@@ -45,7 +45,7 @@ class FunctionLowering(FunctionBuilder):
         if self.frame_variables:
             self.push_frames()
         for k, instruction in enumerate(code):
-            self.instruction, self.index = instruction, k
+            self.instruction, self.index, self.site = instruction, k, str(instruction.number)
             if k in starts:
                 if falls_through:
                     self.emit(f'br label %"b{k}"')
@@ -82,15 +82,13 @@ class FunctionLowering(FunctionBuilder):
     def push_frames(self) -> None:
         """Make the function's local memory known to the checks."""
         newest = self.frames_below = self.load("%thread", Thread.LOCALS)
-        for variable in self.frame_variables:
-            is_parameter = variable in self.frame_parameters
-            variables = self.frame_parameters if is_parameter else self.function.local_variables
-            nbytes, shadow = variables[variable].nbytes, "0"
-            if self.program.checks.initialised and not is_parameter:
+        for name, variable in self.frame_variables.items():
+            nbytes, shadow = variable.nbytes, "0"
+            if self.program.checks.initialised and variable.space == "local":
                 pointer = self.scratch(nbytes)
                 self.call_intrinsic("memset.p0.i64", "void", f"ptr {pointer}", "i8 0", f"i64 {nbytes}", "i1 false")
                 shadow = self.temporary(f"ptrtoint ptr {pointer} to i64")
-            address = self.temporary(f"ptrtoint ptr {self.pointer_of(variable)} to i64")
+            address = self.temporary(f"ptrtoint ptr {self.pointer_of(name)} to i64")
             newest = self.push_frame(newest, address, nbytes, shadow)
 
     def assemble(self) -> str:
@@ -121,7 +119,7 @@ def lower_program(program: Program) -> str:
         f"ptr {program.function_symbol(f)}" if f in program.functions and not f.is_entry else "ptr null"
         for f in program.linked.functions
     )
-    texts, declarations = list_texts(sorted(program.natives), runtime=False)
+    texts, declarations = list_texts(sorted(program.natives))
     count = len(program.linked.functions)
     head = [f"@functions = internal constant [{count} x ptr] [{table}]", *sorted(declarations | program.declarations)]
     return "\n".join(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from .forms import Modifiers, form, type_of
+from .forms import Modifiers, form
 from .function_builder import FunctionBuilder
 from .parser import Instruction, split_operands
 from .pointers import checked_pointer
@@ -29,7 +29,7 @@ def plain_space(modifiers: Modifiers) -> str:
 @form("ld", rf"\.(?P<ordered>relaxed|acquire|mmio){SCOPE}{SPACE}{_CACHE}{_VECTOR}{_TYPE}")
 @form("ldu", rf"{SPACE}{_VECTOR}{_TYPE}")
 def load(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type, space, ordered = type_of(m), plain_space(m), m.get("ordered") is not None
+    type, space, ordered = ptx_type(m["type"]), plain_space(m), bool(m.get("ordered"))
     targets = split_operands(i.operands[0].strip("{}"))
     copies = f.program.checks.initialised and space != "param" and any(target in f.copied for target in targets)
     elements = _list_elements(f, i.operands[1], m, type, len(targets), writes=False, copies=copies)
@@ -41,14 +41,14 @@ def load(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         f.emit("fence acquire")
         f.note_fence()
     for target, value in zip(targets, values, strict=True):
-        f.assign(target, type, f.from_bits(value, type))
+        f.assign(target, type, f.bitcast(value, type.integer, type.llvm))
 
 
 def _list_elements(
     f: FunctionBuilder, operand: str, m: Modifiers, type: PTXType, count: int, *, writes: bool, copies: bool
 ) -> list[str]:
     """Return pointers to the *count* numbers at the address *operand*, of which all is checked."""
-    atomic, nbytes = m.get("ordered") is not None, type.nbytes * count
+    atomic, nbytes = bool(m.get("ordered")), type.nbytes * count
     pointer = checked_pointer(f, operand, plain_space(m), nbytes, writes=writes, atomic=atomic, copies=copies)
     return [f.temporary(f"getelementptr i8, ptr {pointer}, i64 {k * type.nbytes}") for k in range(count)]
 
@@ -69,7 +69,7 @@ def _note_copies(f: FunctionBuilder, targets: list[str], elements: list[str], ty
 @form("st", rf"\.(?P<ordered>volatile){SPACE}{_CACHE}{_VECTOR}{_TYPE}")
 @form("st", rf"\.(?P<ordered>relaxed|release|mmio){SCOPE}{SPACE}{_CACHE}{_VECTOR}{_TYPE}")
 def store(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type, space, ordered = type_of(m), plain_space(m), m.get("ordered") is not None
+    type, space, ordered = ptx_type(m["type"]), plain_space(m), bool(m.get("ordered"))
     sources = split_operands(i.operands[1].strip("{}"))
     values = [f.bits(source, type) for source in sources]
     if m.get("ordered") == "release":

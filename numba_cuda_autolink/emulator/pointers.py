@@ -15,12 +15,12 @@ def checked_pointer(
     *copies* may read what is not written."""
     base, offset = f.address(operand)
     if space == "param":
-        pointer = f.pointer_of(base) or f.temporary(f"inttoptr i64 {f.address_value(base)} to ptr")
+        pointer = f.pointer_of(base) or f.temporary(f"inttoptr i64 {f.value(base, 'b64')} to ptr")
         return f.temporary(f"getelementptr i8, ptr {pointer}, i64 {offset}")
     checks, variable = f.program.checks, f.program.find_variable(f.function, base)
     if space == "generic" and variable is not None and variable.space == "shared":
         space = "shared"
-    address = generic = f.temporary(f"add i64 {f.address_value(base)}, {offset}")
+    address = generic = f.temporary(f"add i64 {f.value(base, 'b64')}, {offset}")
     if space == "shared":
         generic = f.temporary(f"add i64 {address}, %shared")
     align = nbytes if checks.alignment else 1

@@ -168,8 +168,7 @@ def exit_thread(thread: u64):
     store_u32(lanes, u64(warp) * 4, live)
     for lane in range(u32(32)):
         if live >> lane & 1 == 1 and status_of(block, warp * 32 + lane) == Status.WARP:
-            other = thread_at(block, warp * 32 + lane)
-            complete_warp(block, warp, load_u32(other, Thread.MASK), load_u32(other, Thread.OPERATION))
+            complete_warp(block, warp, thread_at(block, warp * 32 + lane))
     for barrier in range(u32(16)):
         complete_barrier(block, barrier, alive)
     free = load_u32(block, Block.FREE_STACKS)

@@ -15,7 +15,7 @@ class Thread:
     SHARED = 24  # the generic address of shared address 0
     INDEX = 32  # u32: its place in the block
     TID = 36  # 3 x u32
-    OPERATION = 48  # u32: of a warp: what it waits to do, with which lanes and operands
+    OPERATION = 48  # u32: what it waits for the host or its warp to do, with which lanes and operands
     MASK = 52  # u32
     A = 56
     B = 64
@@ -30,7 +30,8 @@ class Thread:
     WARP_EPOCH = 124  # u32
     BACK_EDGES = 128
     LAST_FENCE = 136  # u32: how many fences the block had passed with it
-    BYTES = 144
+    FUNCTION = 144  # of what the warp does
+    BYTES = 152
 
 
 class Block:
@@ -86,7 +87,7 @@ class Launch:
     KERNEL = 72  # the kernel: a function of C that takes a thread
     DYNAMIC_SHARED = 80  # u32
     GRID_ID = 84  # u32
-    CHECKS = 88  # u32
+    CHECKS = 88  # u32: 1 for barriers, 2 for threads that have exited
     WORKSPACE = 96  # where cooperative groups of C++ count the blocks that wait for each other
     BYTES = 104
 
@@ -118,33 +119,6 @@ class Error:
     BAD_BARRIER = 13
     READ_FROM_ABSENT_LANE = 14
     ENDLESS = 15
-
-
-class Operation:
-    """What the lanes of a warp do together."""
-
-    SHFL_UP = 0
-    SHFL_DOWN = 1
-    SHFL_BFLY = 2
-    SHFL_IDX = 3
-    SYNC = 4
-    VOTE_ALL = 5
-    VOTE_ANY = 6
-    VOTE_UNI = 7
-    VOTE_BALLOT = 8
-    MATCH_ANY = 9
-    MATCH_ALL = 10
-    REDUX_ADD_U32 = 11
-    REDUX_ADD_S32 = 11
-    REDUX_MIN_S32 = 12
-    REDUX_MAX_S32 = 13
-    REDUX_MIN_U32 = 14
-    REDUX_MAX_U32 = 15
-    REDUX_AND = 16
-    REDUX_OR = 17
-    REDUX_XOR = 18
-    ELECT_SYNC = 19
-    CALL = 20  # of the function at C
 
 
 class Frame:

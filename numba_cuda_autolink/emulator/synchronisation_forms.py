@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from . import warp  # noqa: F401
 from .forms import Modifiers, form
 from .function_builder import FunctionBuilder
 from .parser import Instruction
 from .pointers import checked_pointer
 from .ptx_types import ptx_type
-from .state import Operation, Thread
+from .state import Thread
+from .warp import KINDS, REDUCTIONS
 
 
 @form("bar", r"(?:\.cta)?\.(?P<kind>sync|arrive)")
@@ -20,7 +20,7 @@ def barrier(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """The operands are the barrier's number, and how many threads take part if it is not the whole block; of a
     reduction, they are between its result and a predicate."""
     f.program.suspends = True
-    reduces, aligned = bool(m.get("type")), m["name"] == "bar" or m.get("aligned") is not None
+    reduces, aligned = bool(m.get("type")), m["name"] == "bar" or bool(m.get("aligned"))
     predicate = f.value(i.operands[-1], "pred") if reduces else "false"
     operands = i.operands[1:-1] if reduces else i.operands
     number, count = (f.value(operand, "u32") for operand in [*operands, "0"][:2])
@@ -29,7 +29,7 @@ def barrier(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         ones, arrived = f.load("%thread", Thread.RESULT), f.load("%thread", Thread.RESULT_2)
         test = f"icmp eq i64 {ones}, {arrived}" if m["kind"] == "and" else f"icmp ne i64 {ones}, 0"
         result = f.resize(ones, 64, 32) if m["kind"] == "popc" else f.temporary(test)
-        f.assign(i.operands[0], m["type"] or "", result)
+        f.assign(i.operands[0], m["type"], result)
 
 
 @form("barrier", r"\.cluster\.(?P<kind>arrive|wait)(?:\.(?:release|relaxed|acquire))?(?:\.aligned)?")
@@ -55,16 +55,18 @@ def sleep(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     f.call("yield_thread", f.thread)
 
 
-def warp_operation(f: FunctionBuilder, operation: int, mask: str, *operands: str | int) -> tuple[str, str]:
-    """Let the lanes of *mask* meet; return both results (i64)."""
+def warp_operation(f: FunctionBuilder, function: str, kind: int, mask: str, *operands: str | int) -> tuple[str, str]:
+    """Let the lanes of *mask* meet; return both results (i64) of the native *function*."""
     f.program.suspends = True
-    f.call("warp_operation", f.thread, operation, mask, *[*operands, 0, 0, 0][:3], f.site)
+    f.program.natives.add(function)
+    address = f.temporary(f'ptrtoint ptr @"native.{function}" to i64')
+    f.call("warp_operation", f.thread, address, kind, mask, *[*operands, 0, 0, 0][:3], f.site)
     return f.load("%thread", Thread.RESULT), f.load("%thread", Thread.RESULT_2)
 
 
 @form("bar", r"\.warp\.sync")
 def warp_barrier(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    warp_operation(f, Operation.SYNC, f.value(i.operands[0], "u32"))
+    warp_operation(f, "sync", 0, f.value(i.operands[0], "u32"))
 
 
 @form("shfl", r"\.sync\.(?P<mode>up|down|bfly|idx)\.(?P<type>b32)")
@@ -76,15 +78,18 @@ def warp_barrier(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 @form("elect", r"\.(?P<mode>sync)(?P<type>)")
 def together(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """The last operand is the mask; a predicate may follow the result."""
-    name, type = f"{m['name']}_{m['mode']}", m["type"] or ""
-    operation = getattr(Operation, (f"{name}_{type}" if type[:1] in ("u", "s") else name).upper())
-    given = ptx_type("pred" if m["name"] == "vote" else type or "u32")
+    name, mode, type = m["name"], m["mode"], m["type"]
+    given = ptx_type("pred" if name == "vote" else type or "u32")
     *operands, mask = i.operands[1:]
-    values = [f.resize(f.value(operand, given), given.bits, 64) for operand in operands]
-    results = warp_operation(f, operation, f.value(mask, "u32"), *values)
-    kinds = ptx_type("pred" if type == "pred" else "b32"), ptx_type("pred")
-    for target, kind, result in zip(i.operands[0].split("|"), kinds, results, strict=False):
-        f.assign(target.strip(), kind, f.resize(result, 64, kind.bits))
+    values: list[str | int] = [f.resize(f.value(operand, given), given.bits, 64) for operand in operands]
+    kind = KINDS[name].index(mode) if name in KINDS else 0
+    if name == "redux":
+        kind, flipped = REDUCTIONS[f"{mode}.{type}"]
+        values.append(flipped)
+    results = warp_operation(f, name, kind, f.value(mask, "u32"), *values)
+    types = ptx_type("pred" if type == "pred" else "b32"), ptx_type("pred")
+    for target, each, result in zip(i.operands[0].split("|"), types, results, strict=False):
+        f.assign(target.strip(), each, f.resize(result, 64, each.bits))
 
 
 @form("activemask", r"\.b32")

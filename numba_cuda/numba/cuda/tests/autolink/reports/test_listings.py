@@ -71,6 +71,26 @@ def test_a_call_by_name_is_not_inlined_where_the_function_or_one_that_it_calls_i
     assert "<div>no, helper(float) is called</div>" in report.to_html()
 
 
+def test_a_lambda_that_cxx_calls_is_inlined_with_the_call():
+    fold = autolink.cxx("""
+        template <class F> __device__ float fold(const float* x, int n, F f) {
+            float r = x[0];
+            for (int i = 1; i < n; ++i) r = f(r, x[i]);
+            return r;
+        }
+        template <class F> __device__ __noinline__ float kept(const float* x, int n, F f) { return fold(x, n, f); }
+    """)
+
+    @cuda.jit
+    def folding(x):
+        x[0] = fold.fold(x, 9, lambda a, b: a if abs(a) >= abs(b) else b)
+        x[1] = fold.kept(x, 9, lambda a, b: a + b)
+
+    calls = autolink.report(folding, "void(float32[::1])", cc=CC).builds[0].calls
+    assert [call.inlined for call in calls] == [True, False]
+    assert [name.partition("<")[0] for name in calls[1].called] == ["float kept"]
+
+
 def test_code_that_takes_no_part_in_lto_is_called():
     name = "listed_machine_code"
     code = cuda.PTXSource(ptx(adder(name)), name=f"{name}.ptx")
