@@ -67,6 +67,7 @@ def check_linkable(
     lto: bool | None = None,
     others: Iterable[Any] = (),
     length: int = 64,
+    threads: int | tuple[int, ...] | None = None,
 ) -> Linkable: ...
 def compile_cached(
     kernel: Any, signature: Any, cc: _ComputeCapabilityLike

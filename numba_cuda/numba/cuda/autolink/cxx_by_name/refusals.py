@@ -157,6 +157,11 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     return _error(_write_first_line(_CALL_TITLE, label, text), details, remedy, error.log)
 
 
+def refuse_call(label: str, diagnosis: str, remedy: str) -> CxxError:
+    """Return the error for what messages call *label*, which C++ accepts and which is wrong."""
+    return _error(_write_first_line(_CALL_TITLE, label, diagnosis), (), remedy, "")
+
+
 def _no_namespace(block: Sequence[str], source: CUDASource, target: Target, log: str) -> CxxError:
     """Return the error for a library whose names are to be in a namespace that its C++ does not have."""
     from numba.cuda.cudadrv.external_code.compile import programs

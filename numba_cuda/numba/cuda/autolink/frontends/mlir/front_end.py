@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Timeline
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
@@ -21,6 +20,7 @@ from numba_cuda_mlir.numba_cuda.core.compiler_lock import global_compiler_lock
 
 from numba_cuda_autolink.launch.driver import Device
 from numba_cuda_autolink.launch.loaded_kernel import Loaded, LoadedCode
+from numba_cuda_autolink.printable_texts import did_you_mean
 
 from ...builds.result import EmulatedTexts
 from ...compilation.context import compute_capability, without_device
@@ -37,6 +37,7 @@ from ...function_code.build_record import (
 from ...function_code.emulated_texts import emulated_texts
 from ...function_code.function_code import FunctionCode
 from ...protocol.kernel_signatures import kernel_argument_types
+from .activation import active as active
 from .emulated_driver import is_emulated
 from .linker import KEY, SetUp, TearDown, compiled_for
 from .type_translation import MLIR, to_core

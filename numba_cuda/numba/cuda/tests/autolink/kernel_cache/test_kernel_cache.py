@@ -11,8 +11,9 @@ import textwrap
 
 import pytest
 from kernel_cache_support import KERNEL, Program, run_script
-from numba.cuda.autolink.commands.main_command import main
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
+
+from numba_cuda_autolink.commands.main_command import main
 
 
 @pytest.fixture
@@ -388,7 +389,7 @@ def test_the_kernels_are_cleared_and_listed_with_the_rest(program, monkeypatch, 
         said.append(capsys.readouterr().out)
     monkeypatch.undo()
     reset_store()
-    assert "  kernel: 1 entries, " in said[0]
+    assert "  kernel: 1 entry, " in said[0]
     assert "kernel 'kernel', " in said[1] and "  value kernel.add.amount: 3 int\n" in said[1]
     assert program.files() == []
     assert program.run().status == "built"

@@ -8,6 +8,7 @@ import argparse
 import codecs
 import io
 import os
+import pathlib
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -22,7 +23,7 @@ from . import (
     explain_command,
     job_commands,
 )
-from .argument_parsing import CommandError, Parser, show_error
+from .argument_parsing import CommandError, KernelName, Parser, Program, import_autolink, show_error
 
 _COMMANDS = (
     explain_command,
@@ -85,23 +86,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=_PLAIN)
-    warnings.formatwarning = _format_warning
-    options = used.parse_args(arguments)
-    options.parser = used
-    if os.environ.get("NUMBA_CUDA_AUTOLINK") == "0" and options.run in _COMPILING:
-        show_error("autolink is off: NUMBA_CUDA_AUTOLINK=0\n  what to do: unset it")
-        return 1
     try:
+        options = used.parse_args(arguments)
+        options.parser = used
+        if os.environ.get("NUMBA_CUDA_AUTOLINK") == "0" and options.run in _COMPILING:
+            raise CommandError("autolink is off: NUMBA_CUDA_AUTOLINK=0\n  what to do: unset it")
+        if options.run not in _WITHOUT_NUMBA:
+            import_autolink()
+            warnings.formatwarning = _format_warning
         code: int = options.run(options)
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader of the output has closed it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     except CommandError as error:
         show_error(str(error))
         return error.code
+    except ImportError as error:
+        show_error(f"{error}\n  what to do: numba-cuda-autolink doctor")
+        return 1
     except OSError as error:
-        show_error(f"{error.filename or 'standard output'}: {error.strerror}")
+        if not isinstance(error, BrokenPipeError):  # the reader of the output has closed it
+            show_error(f"{error.filename or 'standard output'}: {error.strerror}")
+        if error.filename is None:  # Python flushes standard output again as it ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return code
 
@@ -115,7 +120,10 @@ _EXAMPLES = """examples:
 For zsh, the folder is one of $fpath; for tcsh, ~/.tcshrc sources the file.
 """
 _SHELLS = ("bash", "zsh", "fish", "tcsh")
-_FILES = ("FILE", "OUT")  # how the metavars of arguments that are files begin
+# What completes the names of programs, and the function that bash needs for it.
+_PROGRAMS = {"bash": "_numba_cuda_autolink_programs", "zsh": "_command_names -e", "tcsh": "c"}
+_PROGRAMS["fish"] = "(__fish_complete_subcommand)"
+_PROGRAMS_IN = {"bash": '_numba_cuda_autolink_programs() { compgen -c -- "$1"; }'}
 
 
 def _add_completion(commands: Any) -> None:
@@ -132,11 +140,15 @@ def _add_completion(commands: Any) -> None:
 def _complete(options: argparse.Namespace) -> int:
     import shtab  # which other commands go without
 
+    completers = {pathlib.Path: shtab.FILE, KernelName: shtab.FILE, Program: _PROGRAMS}
     for action in _arguments(options.parser):
-        if isinstance(action.metavar, str) and action.metavar.startswith(_FILES):
-            action.complete = shtab.FILE  # type: ignore[attr-defined]
-    print(shtab.complete(options.parser, options.shell))
+        if action.type in completers:
+            action.complete = completers[action.type]  # type: ignore[attr-defined]
+    print(shtab.complete(options.parser, options.shell, preamble=_PROGRAMS_IN.get(options.shell, "")))
     return 0
+
+
+_WITHOUT_NUMBA = (doctor_command.run, _complete)
 
 
 def _arguments(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
