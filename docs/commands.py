@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from numba.cuda.autolink.commands.main_command import parser
+from numba_cuda_autolink.commands.main_command import parser
 
 PAGE = Path(__file__).resolve().parent / "command_line.md"
 

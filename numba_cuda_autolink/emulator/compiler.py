@@ -20,7 +20,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from ..files import replace_whole
-from .native import list_runtime_functions, list_texts
+from .native import list_texts
 from .switching import SWITCH_IR
 
 if llvm.llvm_version_info[0] < 20:
@@ -77,7 +77,7 @@ def runtime_object() -> bytes:
             machine = describe_machine()
             code = fetch_object("runtime", machine)
             if code is None:
-                texts, declarations = list_texts(sorted(list_runtime_functions()), runtime=True)
+                texts, declarations = list_texts()
                 code = compile_text("\n".join([*sorted(declarations), SWITCH_IR, *texts]), level=2)
                 store_object("runtime", code, machine)
             _runtime.append(code)

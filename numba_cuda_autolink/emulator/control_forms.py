@@ -72,13 +72,13 @@ def call(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
             raise f.refuse(f"the argument {operand} is not a parameter")
         pointers.append(pointer)
     outputs = pointers[len(arguments) :]
-    typed = ", ".join(["ptr %thread", *(f"ptr {p}" for p in pointers)])
-    if f.register(name) is not None:
-        _call_in_frame(f, _indirect_target(f, name), typed)
-        return
     function = f.program.linked.find_function(f.function.text, name)
-    if function is not None:
-        _call_in_frame(f, f.program.function_symbol(function), typed)
+    if f.register(name) is not None or function is not None:
+        target = _indirect_target(f, name) if function is None else f.program.function_symbol(function)
+        below = f.load("%thread", Thread.LOCALS)
+        f.push_frame(below, f.site, 0, "0")  # for messages
+        f.call_symbol("void", target, "ptr %thread", *(f"ptr {pointer}" for pointer in pointers))
+        f.store("%thread", Thread.LOCALS, below)
     elif name == "cudaCGSynchronize":
         f.program.suspends = True
         f.call("grid_sync", f.thread, f.site)
@@ -89,14 +89,6 @@ def call(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         _call_host(f, name, pointers[: len(arguments)], outputs)
     else:
         raise f.refuse(f"nothing that is linked defines the function {name}")
-
-
-def _call_in_frame(f: FunctionBuilder, symbol: str, arguments: str) -> None:
-    """Call *symbol*, with a record of the instruction among the thread's frames, for messages."""
-    below = f.load("%thread", Thread.LOCALS)
-    f.push_frame(below, f.site, 0, "0")
-    f.emit(f"call void {symbol}({arguments})")
-    f.store("%thread", Thread.LOCALS, below)
 
 
 def _indirect_target(f: FunctionBuilder, name: str) -> str:

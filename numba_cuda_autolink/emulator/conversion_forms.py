@@ -20,21 +20,14 @@ _INTEGRAL = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 def integer_to_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     to, source = ptx_type(m["to"]), ptx_type(m["type"])
     value = f.value(i.operands[1], source)
-    if m["sat"]:
-        value = _clamp(f, value, source, to)
+    if m["sat"]:  # to the nearest number of the type, in the width of the source
+        lowest, highest = (-(1 << to.bits - 1) if to.is_signed else 0), (1 << to.bits - to.is_signed) - 1
+        if source.is_signed and lowest > -(1 << source.bits - 1):
+            value = f.intrinsic("smax", source.llvm, value, str(lowest))
+        if highest < (1 << source.bits - source.is_signed) - 1:
+            value = f.intrinsic("smin" if source.is_signed else "umin", source.llvm, value, str(highest))
     value = f.resize(value, source.bits, to.bits, signed=source.is_signed)
     f.assign(i.operands[0], to, value)
-
-
-def _clamp(f: FunctionBuilder, value: str, source: PTXType, to: PTXType) -> str:
-    """Return the nearest number of type *to*, in the width of *source*."""
-    lowest = -(1 << to.bits - 1) if to.is_signed else 0
-    highest = (1 << to.bits - to.is_signed) - 1
-    if source.is_signed and lowest > -(1 << source.bits - 1):
-        value = f.intrinsic("smax", source.llvm, value, str(lowest))
-    if highest < (1 << source.bits - source.is_signed) - 1:
-        value = f.intrinsic("smin" if source.is_signed else "umin", source.llvm, value, str(highest))
-    return value
 
 
 @form("cvt", rf"\.(?P<round>rn|rz|rm|rp)(?P<sat>\.sat)?\.(?P<to>{_FLOAT})\.(?P<type>{_INT})")

@@ -248,7 +248,8 @@ def _describe_dynamic(failure: Failure, program: Program, launch: int) -> str:
     """Return the lines for an access past the dynamic shared memory that the *launch* gave."""
     offset = failure.address - failure.shared.address
     if failure.code != Error.OUT_OF_BOUNDS or not (
-        program.has_dynamic_shared and program.static_shared_bytes <= offset < failure.shared.nbytes + _FAR
+        len(failure.variables) < len(program.shared)
+        and program.static_shared_bytes <= offset < failure.shared.nbytes + _FAR
     ):
         return ""
     given = memory.half_at(launch + Launch.DYNAMIC_SHARED)

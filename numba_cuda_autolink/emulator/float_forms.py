@@ -119,9 +119,11 @@ def native_float(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     flags = [str(flag).lower() for flag in (m["name"] == "max", bool(m.get("nan")), bool(m.get("xorsign")))]
 
     def compute(type: PTXType, *values: str) -> str:
-        if m["name"] in ("abs", "neg"):
-            return f.call(f"{m['name']}_{type.name}", *values)
         result = values[0]
+        if m["name"] in ("abs", "neg"):
+            is_abs = m["name"] == "abs"
+            result = f.intrinsic("fabs", type.llvm, result) if is_abs else f.temporary(f"fneg {type.llvm} {result}")
+            return f.call("canonical_of_f64", result, *values) if type.bits == 64 else result
         for other in values[1:]:
             result = f.call(f"extreme_{type.name}", result, other, *flags)
         return result

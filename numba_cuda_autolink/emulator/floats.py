@@ -60,16 +60,6 @@ def canonical_f64(x: f64) -> f64:
 
 
 @native_for("f32", "f64")
-def neg(x: T) -> T:
-    return -x if x == x else canonical_T(x)
-
-
-@native_for("f32", "f64")
-def abs(x: T) -> T:
-    return fabs(x) if x == x else canonical_T(x)
-
-
-@native_for("f32", "f64")
 def extreme(a: T, b: T, largest: bool, keeps_nan: bool, has_sign_of_product: bool) -> T:
     """Return the less or the *largest*: -0.0 is less than 0.0, and a number wins over NaN unless the NaN is kept."""
     product = bits_U(a) ^ bits_U(b)

@@ -33,7 +33,7 @@ class FunctionBuilder(IRText):
         self.program, self.function = program, function
         self.declarations = program.declarations
         self.instruction: Instruction = function.code[0]
-        self.index = 0
+        self.index, self.site = 0, str(self.instruction.number)  # by which messages find the instruction
         local = {n: v for n, v in function.local_variables.items() if v.space == "local" and v.nbytes}
         taken = any(i.opcode.startswith("cvta.local") for i in function.code)
         self.frame_variables = local if taken or len(local) > 1 or program.checks.initialised else {}
@@ -99,11 +99,6 @@ class FunctionBuilder(IRText):
         lines = source_lines(text, instruction.location)
         message = f"The emulator cannot run `{instruction.text}`: {why}\n  in: {self.function.name}"
         return UnsupportedInstruction(with_lines(message, lines), kernel=self.program.kernel.name, lines=lines)
-
-    @property
-    def site(self) -> str:
-        """The number by which messages find the instruction."""
-        return str(self.instruction.number)
 
     def load(self, record: str, offset: int | str, llvm: str = "i64") -> str:
         """Return what the *record* (a pointer) holds at the byte *offset*."""

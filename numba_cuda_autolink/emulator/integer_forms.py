@@ -83,8 +83,7 @@ def multiply(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 
 
 @form("div rem sad", _INT)
-@form("abs", r"\.(?P<type>s(?:16|32|64))")
-@form("popc clz brev bfi", r"\.(?P<type>b(?:32|64))")
+@form("bfi", r"\.(?P<type>b(?:32|64))")
 @form("bfe", r"\.(?P<type>[us](?:32|64))")
 @form("bfind", r"(?P<shift>\.shiftamt)?\.(?P<type>[us](?:32|64))")
 @form("cnot", r"\.(?P<type>b(?:16|32|64))")
@@ -174,12 +173,17 @@ def dot_product(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     f.assign(i.operands[0], "u32", f.call("dot", a, b, c, *signs, count, first))
 
 
+_INTRINSICS = {"popc": "ctpop", "clz": "ctlz", "brev": "bitreverse", "abs": "abs"}
+
+
 @form("min max", _INT)
 @form("add sub", r"(?P<sat>\.sat)\.(?P<type>s32)")
+@form("abs", r"\.(?P<type>s(?:16|32|64))")
+@form("popc clz brev", r"\.(?P<type>b(?:32|64))")
 def intrinsic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """Forms that are intrinsics of LLVM."""
     type = ptx_type(m["type"])
-    name = f"{type.kind}{m['name']}{m.get('sat') or ''}"
+    name = _INTRINSICS.get(m["name"]) or f"{type.kind}{m['name']}{m.get('sat', '')}"
     operands = (f.value(operand, type) for operand in i.operands[1:])
     f.assign(i.operands[0], type, f.intrinsic(name, type.llvm, *operands))
 

@@ -31,29 +31,9 @@ def rem(a: T, b: T) -> T:
     return ~T(0) if b == 0 else a - div_T(a, b) * b
 
 
-@native_for(*_SIGNED)
-def abs(a: T) -> T:
-    return -a if a < 0 else a
-
-
 @native_for(*_UNSIGNED, *_SIGNED)
 def sad(a: T, b: T, c: T) -> T:
     return c + (a - b if a > b else b - a)
-
-
-@native_for("b32", "b64")
-def popc(a: T) -> u32:
-    return u32(ctpop(a))
-
-
-@native_for("b32", "b64")
-def clz(a: T) -> u32:
-    return u32(ctlz(a))
-
-
-@native_for("b32", "b64")
-def brev(a: T) -> T:
-    return bitreverse(a)
 
 
 @native_for("b16", "b32", "b64")

@@ -54,5 +54,5 @@ class IRText:
     def intrinsic(self, name: str, llvm: str, *arguments: str) -> str:
         """Call an intrinsic of one type."""
         suffix = {"float": "f32", "double": "f64"}.get(llvm, llvm)
-        more = ["i1 false"] if name in ("ctlz", "cttz") else []  # whether 0 is undefined
+        more = ["i1 false"] if name in ("abs", "ctlz", "cttz") else []  # whether a result is undefined
         return self.call_intrinsic(f"{name}.{suffix}", llvm, *(f"{llvm} {each}" for each in arguments), *more)

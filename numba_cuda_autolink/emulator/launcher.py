@@ -57,49 +57,35 @@ class _Worker:
         threads = math.prod(block)
         stack_bytes = program.stack_bytes if program.suspends else max(_DIRECT_STACK_BYTES, program.stack_bytes)
         stacks = threads if program.suspends else 1
-        shadow_written = shared if program.checks.initialised else 0
-        shadow_races = shared * ACCESS_BYTES if program.checks.races else 0
-        per_block = (
-            ("threads", threads * Thread.BYTES),
-            ("status", threads + 32),
-            ("lanes", 4 * (threads // 32 + 1)),
-            ("free", 8 * stacks),
-            ("stacks", stacks * stack_bytes),
-            ("shared", shared + 64),
-            ("written", shadow_written),
-            ("races", shadow_races),
-        )
-        offsets, end = {}, 0
-        for name, nbytes in per_block:
-            offsets[name] = end
-            end += -(-nbytes // 1024) * 1024 if nbytes else 0
+        areas = {
+            Block.THREADS: threads * Thread.BYTES,
+            Block.STATUS: threads + 32,
+            Block.LIVE_LANES: 4 * (threads // 32 + 1),
+            Block.STACKS: stacks * (stack_bytes + 8),
+            Block.SHARED: shared + 64,
+            Block.SHARED_WRITTEN: shared * program.checks.initialised,
+            Block.SHARED_ACCESSES: shared * ACCESS_BYTES * program.checks.races,
+        }
+        ends = list(itertools.accumulate(-(-nbytes // 1024) * 1024 for nbytes in areas.values()))
         self.records = np.zeros(Block.BYTES * resident, np.uint8)
         self.blocks = [self.records.ctypes.data + k * Block.BYTES for k in range(resident)]
         self.caches = np.zeros(2 * program.slot_count + 2, np.uint64)
-        self.arena = _take_arena(end * resident + 1024)
+        self.arena = _take_arena(ends[-1] * resident + 1024)
         base = -(-self.arena.ctypes.data // 1024) * 1024
         for k, record in enumerate(self.blocks):
-            at = {name: base + end * k + offset for name, offset in offsets.items()}
-            addresses = {
-                Block.LAUNCH: launch,
-                Block.SHARED: at["shared"] - FIRST_SHARED_ADDRESS,
-                Block.SHARED_BYTES: shared,
-                Block.THREADS: at["threads"],
-                Block.STATUS: at["status"],
-                Block.CACHES: self.caches.ctypes.data,
-                Block.LIVE_LANES: at["lanes"],
-                Block.STACKS: at["free"],
-                Block.SHARED_WRITTEN: at["written"] if shadow_written else 0,
-                Block.SHARED_ACCESSES: at["races"] if shadow_races else 0,
-            }
-            memory.put(record, 64, addresses)
+            begins = (base + ends[-1] * k + offset for offset in (0, *ends))
+            at = {field: begin if nbytes else 0 for (field, nbytes), begin in zip(areas.items(), begins, strict=False)}
+            ctypes.memset(at[Block.SHARED_ACCESSES], 0, areas[Block.SHARED_ACCESSES])
+            at[Block.SHARED] -= FIRST_SHARED_ADDRESS
+            first_stack, at[Block.STACKS] = at[Block.STACKS], at[Block.STACKS] + stacks * stack_bytes
+            free = np.ctypeslib.as_array((ctypes.c_uint64 * stacks).from_address(at[Block.STACKS]))
+            free[:] = np.arange(stacks - 1, -1, -1, dtype=np.uint64) * np.uint64(stack_bytes) + np.uint64(first_stack)
+            at |= {Block.LAUNCH: launch, Block.SHARED_BYTES: shared, Block.CACHES: self.caches.ctypes.data}
+            memory.put(record, 64, at)
             numbers = {Block.FREE_STACKS: stacks, Block.STACK_BYTES: stack_bytes, Block.COUNT: threads, Block.DONE: 1}
             memory.put(record, 32, numbers)
             for axis in range(3):
                 memory.put(record + 4 * axis, 32, {Block.NTID: block[axis], Block.NCTAID: grid[axis]})
-            ctypes.memset(at["races"], 0, shadow_races)
-            free = np.ctypeslib.as_array((ctypes.c_uint64 * stacks).from_address(at["free"]))
-            free[:] = np.arange(stacks - 1, -1, -1, dtype=np.uint64) * np.uint64(stack_bytes) + np.uint64(at["stacks"])
 
 
 def _core_count() -> int:

@@ -45,7 +45,7 @@ class FunctionLowering(FunctionBuilder):
         if self.frame_variables:
             self.push_frames()
         for k, instruction in enumerate(code):
-            self.instruction, self.index = instruction, k
+            self.instruction, self.index, self.site = instruction, k, str(instruction.number)
             if k in starts:
                 if falls_through:
                     self.emit(f'br label %"b{k}"')
@@ -119,7 +119,7 @@ def lower_program(program: Program) -> str:
         f"ptr {program.function_symbol(f)}" if f in program.functions and not f.is_entry else "ptr null"
         for f in program.linked.functions
     )
-    texts, declarations = list_texts(sorted(program.natives), runtime=False)
+    texts, declarations = list_texts(sorted(program.natives))
     count = len(program.linked.functions)
     head = [f"@functions = internal constant [{count} x ptr] [{table}]", *sorted(declarations | program.declarations)]
     return "\n".join(

@@ -94,31 +94,28 @@ def native_for(*types: str) -> Any:
     return register
 
 
-def list_texts(names: Iterable[str], *, runtime: bool) -> tuple[list[str], set[str]]:
+def list_texts(names: Iterable[str] | None = None) -> tuple[list[str], set[str]]:
     """Return the texts of the native functions *names* and of all that they call, and the declarations they need.
 
-    Functions that are not inlined are defined in the *runtime* alone, declared elsewhere.
+    Functions that are not inlined are defined in the runtime alone, of which these are the *names*; declared elsewhere.
     """
     texts: dict[str, str] = {}
-    declarations, pending = set(), list(names)
+    is_runtime = names is None
+    pending = [n for n, (_, inline, _) in sorted(_functions.items()) if not inline] if names is None else list(names)
+    declarations: set[str] = set()
     while pending:
         name = pending.pop()
         if name in texts:
             continue
         compiled = compile_native(name)
-        if not runtime and not compiled.inline:
+        if compiled.inline or is_runtime:
+            texts[name] = compiled.text
+            declarations |= compiled.declarations
+            pending += sorted(compiled.calls)
+        else:
             types = ", ".join(LLVM[t] for t in compiled.parameters)
             declarations.add(f'declare {LLVM[compiled.returns]} @"native.{name}"({types})')
-            continue
-        texts[name] = compiled.text
-        declarations |= compiled.declarations
-        pending += sorted(compiled.calls)
     return list(texts.values()), declarations
-
-
-def list_runtime_functions() -> list[str]:
-    """Return the names of the functions that are not inlined."""
-    return [name for name, (_, inline, _) in _functions.items() if not inline]
 
 
 class _Value(NamedTuple):

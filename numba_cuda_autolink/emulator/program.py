@@ -51,17 +51,10 @@ class Program:
                 end = -(-end // variable.align) * variable.align
                 addresses[key] = end
                 end += variable.nbytes
-        static = end - FIRST_SHARED_ADDRESS
         align = max([16, *(v.align for v in used.values() if not v.nbytes)])
-        for key, variable in used.items():
-            if not variable.nbytes:
-                static = -(-end // align) * align - FIRST_SHARED_ADDRESS
-                addresses[key] = static + FIRST_SHARED_ADDRESS
-        return addresses, static
-
-    @property
-    def has_dynamic_shared(self) -> bool:
-        return len(self.list_shared_variables()) < len(self.shared)
+        dynamic = -(-end // align) * align
+        unsized = {key: dynamic for key, variable in used.items() if not variable.nbytes}
+        return addresses | unsized, (dynamic if unsized else end) - FIRST_SHARED_ADDRESS
 
     def list_shared_variables(self) -> tuple[tuple[str, int, int], ...]:
         """Return name, shared address and size of each variable of a known size."""

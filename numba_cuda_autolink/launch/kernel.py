@@ -68,6 +68,8 @@ class Launch:
         try:
             run = idle.pop()
         except IndexError:
+            run = None
+        if run is None:
             if ready is None:
                 idle, config, ready = self._adopt()[0]
             run = ready.new_run()

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import itertools
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
-from numba_cuda_autolink.printable_texts import bounded, printable
+from numba_cuda_autolink.printable_texts import bounded, did_you_mean, printable
 from numba_cuda_autolink.short_tracebacks import short_traceback
 
 _LONGEST_REPR = 120
@@ -47,12 +46,6 @@ def with_short_first_line(message: str) -> str:
     if len(first) <= _LONGEST_LINE:
         return message
     return "\n".join([f"{first[: _LONGEST_LINE - 3]}...", f"  {first}", *others])
-
-
-def did_you_mean(wrong: object, names: Iterable[str]) -> str:
-    """Return ``; did you mean NAME?`` for the one of *names* that looks most like *wrong*, or an empty text."""
-    near = difflib.get_close_matches(wrong, list(names), 1) if isinstance(wrong, str) else []
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 _Called = TypeVar("_Called", bound=Callable[..., Any])

@@ -316,6 +316,40 @@ class TestArgumentsByValue:
         assert str(caught.value).endswith("what to do: let C++ take a const Sly&, or declare the type of the result")
 
 
+class TestPythonFunctions:
+    """C++ hands a record on to them."""
+
+    library = autolink.cxx("""
+        struct Plain { int n; double d; };
+        struct __attribute__((packed)) Packed { int n; double d; };
+        struct alignas(32) Over { int n; double d; };
+        template <class T, class F> __device__ double apply(const T& t, F f) { return f(t); }
+    """)
+
+    def test_plain(self):
+        apply = self.library.apply
+
+        def kernel(a, r):
+            r[0] = apply(a[1], lambda p: p.n + p.d)
+
+        a, r = make_array(self.library.record("Plain"), 2), np.zeros(1)
+        a[1] = (3, 0.5)
+        emulate(kernel, a, r)
+        assert r[0] == 3.5
+
+    @pytest.mark.parametrize("name", ["Packed", "Over"])
+    def test_of_another_layout_is_refused(self, name):
+        apply = self.library.apply
+
+        def kernel(a, r):
+            r[0] = apply(a[1], lambda p: p.n + p.d)
+
+        array = types.Array(from_dtype(self.library.record(name)), 1, "C")
+        reason = rf"the Python function lambda with {name}, which is packed, or aligned to more than its members"
+        with pytest.raises(TypingError, match=reason):
+            build(kernel, (array, types.float64[::1]))
+
+
 @pytest.mark.parametrize("before", ["alignas(32)", "__attribute__((packed))"])
 def test_a_record_with_a_struct_elsewhere_than_in_cxx_is_refused(before):
     """It is at byte 4 in the record, and in C++ at byte 32 or 1; the packed one in a struct of the same size."""
