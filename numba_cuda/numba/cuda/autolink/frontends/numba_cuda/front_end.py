@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,7 @@ from ...builds.result import EmulatedTexts
 from ...compilation.context import compute_capability, without_device
 from ...finished_kernels.saving import check_launchable
 from ...frontend_api.front_end import BuildRequest
+from ...frontend_api.launch_messages import FIX_OPTION
 from ...function_code.build_record import (
     BuildFacts,
     BuildRecord,
@@ -79,17 +80,22 @@ def _function_and_options(kernel: Any, jit_options: Mapping[str, Any]) -> tuple[
     options = {name: value for name, value in options.items() if name not in ("device", "cache")}
     targetoptions = dict(cuda.jit(kernel, **options).targetoptions)
     targetoptions["link"] = list(targetoptions.get("link") or ())
-    known = inspect.signature(_Kernel).parameters.keys()
-    if unknown := targetoptions.keys() - known:
-        near = did_you_mean(min(unknown), [*known, "cc", "output", "entry_name"])
-        raise TypeError(
-            f"build() and cuda.jit have no option {min(unknown)!r}{near}\n"
-            "  what to do: correct its name, or leave it out"
-        )
+    if (
+        message := unknown_option("build() and cuda.jit have", targetoptions, "cc", "output", "entry_name")
+    ) is not None:
+        raise TypeError(message)
     registers = targetoptions.get("max_registers")
     if registers is not None and not isinstance(registers, int):
         raise TypeError(f"max_registers must be an integer, not {registers!r}")
     return kernel, targetoptions
+
+
+def unknown_option(have: str, options: Iterable[str], *others: str) -> str | None:
+    """Return the message about the first of *options* that neither kernels nor *others* are, ``None`` if all are."""
+    known = inspect.signature(_Kernel).parameters.keys()
+    if not (unknown := set(options) - known):
+        return None
+    return f"{have} no option {min(unknown)!r}{did_you_mean(min(unknown), [*known, *others])}{FIX_OPTION}"
 
 
 def _code(library: Any, cc: tuple[Any, ...], output: str) -> bytes:
