@@ -18,7 +18,9 @@ from pathlib import Path
 
 from numba import cuda
 
-CONTESTS = ["ffts", "block_sums", "operators", "gemms", "random_numbers", "nuffts", "nufft_window", "build_times"]
+CONTESTS = [
+    "ffts", "block_sums", "operators", "lambdas", "gemms", "random_numbers", "nuffts", "nufft_window", "build_times"
+]  # fmt: skip
 
 
 def main():

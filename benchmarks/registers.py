@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Compare the registers of kernels that call C++ with a Python operator with those of the same kernels in CUDA C++.
+"""Compare the registers of kernels that pass C++ a Python function with those of the same kernels in CUDA C++.
 
     python benchmarks/registers.py
 
@@ -29,6 +29,10 @@ COLUMNS = {
 
 def cases():
     """Yield a title, the kernel and its signature, and what it is in CUDA C++: file, name, macros, include paths."""
+    lambdas = importlib.import_module("contests.lambdas")
+    for kernel in lambdas.make_folds(), lambdas.make_roots():
+        native = ("lambdas.cu", kernel.py_func.__name__, {"COUNT": lambdas.COUNT}, [HERE / "native"])
+        yield f"{native[1]} with a lambda", kernel, lambdas.SIGNATURE, native
     operators, window = importlib.import_module("contests.operators"), importlib.import_module("nufft_window")
     for make, signature, shapes in (
         (operators.make_saturating_sums, operators.SUMS_SIGNATURE, [(128, 16), (256, 16), (512, 4)]),

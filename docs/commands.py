@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from numba.cuda.autolink.commands.main_command import parser
+from numba_cuda_autolink.commands.main_command import parser
 
 PAGE = Path(__file__).resolve().parent / "command_line.md"
 
@@ -54,6 +54,8 @@ def _sections(program: argparse.ArgumentParser, level: int) -> Iterator[str]:
 def _section(command: argparse.ArgumentParser, level: int, summary: str) -> Iterator[str]:
     yield f"{'#' * level} `{command.prog}`\n"
     yield f"{_fill(command.description or f'{summary[0].upper()}{summary[1:]}.')}\n"
+    options = [name for each in command._actions for name in each.option_strings if name.startswith("--")]
+    yield f"```{{index}} ! {', ! '.join([command.prog, *options[1:]])}\n```\n"  # without --help
     rows = [_row(each) for each in command._actions if not isinstance(each, _LEFT_OUT)]
     if rows:
         yield "\n".join(["| Argument | Meaning |", "|---|---|", *rows, ""])

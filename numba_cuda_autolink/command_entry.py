@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The script ``numba-cuda-autolink``. Its ``doctor`` also works where Numba cannot be imported."""
+"""The script ``numba-cuda-autolink``, which Ctrl-C ends with all that it started."""
 
 import contextlib
 import os
@@ -11,47 +11,10 @@ import time
 
 def main():
     """Run the command line and return the exit code."""
-    if sys.argv[1:] == ["--version"]:  # without the second that importing Numba takes
-        from . import __version__
-
-        try:
-            print(f"numba-cuda-autolink {__version__}", flush=True)
-        except OSError as error:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes again as it ends
-            print(f"numba-cuda-autolink: standard output: {error.strerror}", file=sys.stderr)
-            return 1
-        return 0
     with interruptible():
-        try:
-            from numba.cuda.autolink.commands.main_command import main as run
-        except Exception as error:
-            return _without_numba(sys.argv[1:], error)
+        from .commands.main_command import main as run
+
         return run()
-
-
-def _without_numba(arguments, error):
-    """Run what works although importing numba.cuda raised *error*, or say what to do."""
-    doctor = _doctor()
-    if arguments[:1] == ["doctor"] and doctor is not None:
-        return doctor.main(arguments[1:])
-    print(f"numba-cuda-autolink: numba.cuda cannot be imported: {type(error).__name__}: {error}", file=sys.stderr)
-    print("  what to do: numba-cuda-autolink doctor", file=sys.stderr)
-    return 1
-
-
-def _doctor():
-    """Return the module of ``doctor``, loaded without the packages that contain it."""
-    import importlib.util
-
-    for entry in sys.path:
-        path = os.path.join(entry, "numba_cuda", "numba", "cuda", "autolink", "commands", "doctor_command.py")
-        if os.path.isfile(path):
-            spec = importlib.util.spec_from_file_location("numba_cuda_autolink_doctor", path)
-            assert spec is not None and spec.loader is not None
-            module = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
-            return module
-    return None
 
 
 EXIT_CODE = 130  # what shells report for a program that SIGINT ended

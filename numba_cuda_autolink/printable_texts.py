@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
+from collections.abc import Iterable
 
 _LONGEST_TEXT, _LONGEST_LINE = 20_000, 1000
 # What moves a terminal's cursor, changes its colours or the order of its text.
@@ -35,3 +37,15 @@ def bound_text(error: BaseException) -> None:
     error.args = tuple([bounded(each) if isinstance(each, str) else each for each in error.args])
     if isinstance(error, OSError) and isinstance(error.filename, (str, bytes, os.PathLike)):
         error.filename = bounded(os.fsdecode(error.filename))
+
+
+def number_of(number: int, what: str) -> str:
+    """Return ``1 call`` or ``3 calls``, ``1 entry`` or ``3 entries``."""
+    several = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
+    return f"{number} {what if number == 1 else several}"
+
+
+def did_you_mean(wrong: object, names: Iterable[str]) -> str:
+    """Return ``; did you mean NAME?`` for the one of *names* that looks most like *wrong*, or an empty text."""
+    near = difflib.get_close_matches(wrong, list(names), 1) if isinstance(wrong, str) else []
+    return f"; did you mean {near[0]}?" if near else ""

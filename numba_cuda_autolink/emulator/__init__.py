@@ -12,6 +12,7 @@ its callees; with stacks, recursion and calls need nothing special, and a switch
 from .checks import Checks
 from .errors import (
     AddressSpaceError,
+    BarrierError,
     EmulationError,
     FaultError,
     LaunchSizeError,
@@ -22,6 +23,7 @@ from .module import Kernel, KernelAttributes, Module, Variable
 
 __all__ = [
     "AddressSpaceError",
+    "BarrierError",
     "Checks",
     "EmulationError",
     "FaultError",

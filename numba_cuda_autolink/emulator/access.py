@@ -15,12 +15,9 @@ from .state import FIRST_SHARED_ADDRESS, Block, Error, Frame, Launch, Thread
 
 
 @native
-def remember(slot: u64, address: u64, end: u64, nbytes: u32):
-    valid = end - address + 1 - u64(nbytes)
-    if end - address < u64(nbytes):
-        valid = u64(0)
-    store_u64(slot, 0, address)
-    store_u64(slot, 8, valid)
+def is_in_shared(thread: u64, address: u64) -> bool:
+    block = load_u64(thread, Thread.BLOCK)
+    return address - load_u64(block, Block.SHARED) - FIRST_SHARED_ADDRESS < load_u64(block, Block.SHARED_BYTES)
 
 
 @native
@@ -55,34 +52,31 @@ def find_frame(thread: u64, address: u64, nbytes: u32) -> u64:
 
 @native(inline=False)
 def check_access(thread: u64, address: u64, nbytes: u32, align: u32, site: u32, slot: u64):
-    """Return if the access of *nbytes* at the generic *address* is right; fail if not."""
+    """Return if the access of *nbytes* at the generic *address* is right, and remember what is there; fail if not."""
     block = load_u64(thread, Thread.BLOCK)
     launch = load_u64(block, Block.LAUNCH)
-    if address & (u64(align) - 1) != 0:
-        fail(thread, Error.MISALIGNED, site, address, nbytes)
-    if address - load_u64(thread, Thread.STACK) < u64(load_u32(block, Block.STACK_BYTES)):
-        if find_frame(thread, address, nbytes) == 0:
-            fail(thread, Error.OUT_OF_BOUNDS, site, address, nbytes)
-        return
     end = address + u64(nbytes)
-    shared = load_u64(block, Block.SHARED) + FIRST_SHARED_ADDRESS
-    shared_bytes = load_u64(block, Block.SHARED_BYTES)
-    if address - shared < shared_bytes and end - shared <= shared_bytes:
-        remember(slot, shared, shared + shared_bytes, nbytes)
+    if address - load_u64(thread, Thread.STACK) < u64(load_u32(block, Block.STACK_BYTES)):
+        check_local(thread, address, nbytes, align, site)
         return
+    low = load_u64(block, Block.SHARED) + FIRST_SHARED_ADDRESS
+    high = low + load_u64(block, Block.SHARED_BYTES)
     entry = find_allocation(launch, address)
-    if entry != 0 and end <= load_u64(entry, 8) and end > address:
-        remember(slot, load_u64(entry, 0), load_u64(entry, 8), nbytes)
-        return
+    if entry != 0 and not is_in_shared(thread, address):
+        low = load_u64(entry, 0)
+        high = load_u64(entry, 8)
     parameters = load_u64(launch, Launch.PARAMETERS)
-    if address >= parameters and end <= parameters + load_u64(launch, Launch.PARAMETER_BYTES):
-        return
-    fail(thread, Error.OUT_OF_BOUNDS, site, address, nbytes)
+    is_parameter = address >= parameters and end <= parameters + load_u64(launch, Launch.PARAMETER_BYTES)
+    is_inside = address >= low and end <= high and end > address
+    if address & (u64(align) - 1) != 0 or not (is_inside or is_parameter):
+        fail_access(thread, address, nbytes, align, site)
+    if is_inside:
+        store_u64(slot, 0, low)
+        store_u64(slot, 8, high - low + 1 - u64(nbytes))
 
 
 @native(inline=False)
 def fail_access(thread: u64, address: u64, nbytes: u32, align: u32, site: u32):
-    """Fail for an access to shared or local memory that the quick test refuses."""
     if address & (u64(align) - 1) != 0:
         fail(thread, Error.MISALIGNED, site, address, nbytes)
     fail(thread, Error.OUT_OF_BOUNDS, site, address, nbytes)
@@ -141,34 +135,31 @@ def note_access(thread: u64, access: u64, who: u16, warp_epoch: u16, epoch: u32,
 
 
 @native(inline=False)
-def fail_race(thread: u64, access: u64, address: u64, nbytes: u32, site: u32):
-    """Fail for what *access* conflicts with."""
-    detail = u64(load_u16(access, 0)) | u64(load_u32(access, _SITE)) << 32
-    store_u64(load_u64(thread, Thread.BLOCK), Block.ERROR_DETAIL, detail)
-    fail(thread, Error.RACE, site, address, nbytes)
-
-
-@native(inline=False)
 def check_race(thread: u64, record: u64, address: u64, nbytes: u32, writes: bool, atomic: bool, site: u32):
     """Fail if the access of the byte with *record* conflicts with an earlier one, and note it."""
     me = u16(load_u32(thread, Thread.INDEX))
     warp_epoch = u16(load_u32(thread, Thread.WARP_EPOCH))
     epoch = load_u32(load_u64(thread, Thread.BLOCK), Block.EPOCH)
-    if conflicts(thread, record, me, warp_epoch, epoch, atomic):
-        fail_race(thread, record, address, nbytes, site)
     first = record + _FIRST_READER
     second = record + _SECOND_READER
     who = me | u16(_ATOMIC) if atomic else me
+    other = u64(0)
+    if conflicts(thread, record, me, warp_epoch, epoch, atomic):
+        other = record
+    elif writes and conflicts(thread, first, me, warp_epoch, epoch, atomic):
+        other = first
+    elif writes and conflicts(thread, second, me, warp_epoch, epoch, atomic):
+        other = second
+    if other != 0:
+        detail = u64(load_u16(other, 0)) | u64(load_u32(other, _SITE)) << 32
+        store_u64(load_u64(thread, Thread.BLOCK), Block.ERROR_DETAIL, detail)
+        fail(thread, Error.RACE, site, address, nbytes)
     if not writes:
         if not conflicts(thread, first, me, warp_epoch, epoch, False):
             note_access(thread, first, who, warp_epoch, epoch, site)
         elif load_u16(second, 0) >= _ATOMIC or not conflicts(thread, second, me, warp_epoch, epoch, False):
             note_access(thread, second, who, warp_epoch, epoch, site)
         return
-    if conflicts(thread, first, me, warp_epoch, epoch, atomic):
-        fail_race(thread, first, address, nbytes, site)
-    if conflicts(thread, second, me, warp_epoch, epoch, atomic):
-        fail_race(thread, second, address, nbytes, site)
     if atomic and load_u32(record, _EPOCH) == epoch:
         before = load_u16(record, 0)
         if before < _ATOMIC:
@@ -179,11 +170,11 @@ def check_race(thread: u64, record: u64, address: u64, nbytes: u32, writes: bool
 
 
 @native(inline=False)
-def note_unwritten(thread: u64, address: u64, nbytes: u32, site: u32):
-    """Fail for a read of unwritten shared memory: at once, or where races are found, if no thread writes it until the
-    next barrier."""
+def fail_unwritten(thread: u64, address: u64, nbytes: u32, site: u32):
+    """Fail for a read of unwritten memory: at once, or in shared memory where races are found, if no thread writes it
+    until the next barrier."""
     block = load_u64(thread, Thread.BLOCK)
-    if load_u64(block, Block.SHARED_ACCESSES) == 0:
+    if load_u64(block, Block.SHARED_ACCESSES) == 0 or not is_in_shared(thread, address):
         fail(thread, Error.UNINITIALISED, site, address, nbytes)
     if load_u32(block, Block.UNWRITTEN_BYTES) == 0:
         store_u32(block, Block.UNWRITTEN_THREAD, load_u32(thread, Thread.INDEX))
@@ -193,39 +184,23 @@ def note_unwritten(thread: u64, address: u64, nbytes: u32, site: u32):
 
 
 @native(inline=False)
-def check_shared_access(thread: u64, offset: u64, nbytes: u32, writes: bool, atomic: bool, copies: bool, site: u32):
-    """Notice an access of shared memory at the shared address *offset*: reads of unwritten bytes, unless it *copies*
-    them, and races."""
+def notice_access(thread: u64, address: u64, nbytes: u32, writes: bool, atomic: bool, copies: bool, site: u32):
+    """Check an access of shared or local memory, if the generic *address* is there: races, and reads of unwritten bytes
+    unless it *copies* them."""
     block = load_u64(thread, Thread.BLOCK)
-    shadow = load_u64(block, Block.SHARED_WRITTEN)
     accesses = load_u64(block, Block.SHARED_ACCESSES)
-    address = load_u64(block, Block.SHARED) + offset
-    for k in range(u64(nbytes)):
-        at = offset + k - FIRST_SHARED_ADDRESS
-        if accesses != 0:
-            check_race(thread, accesses + at * ACCESS_BYTES, address + k, nbytes, writes, atomic, site)
-        if shadow != 0:
-            if not copies and (not writes or atomic) and load_u8(shadow, at) == 0:
-                note_unwritten(thread, address + k, nbytes, site)
-            if writes:
-                store_u8(shadow, at, 1)
-
-
-@native(inline=False)
-def check_any_access(thread: u64, address: u64, nbytes: u32, writes: bool, atomic: bool, copies: bool, site: u32):
-    """`check_shared_access` or the check of unwritten local memory, if the generic *address* is in either."""
-    block = load_u64(thread, Thread.BLOCK)
-    offset = address - load_u64(block, Block.SHARED)
-    if offset - FIRST_SHARED_ADDRESS < load_u64(block, Block.SHARED_BYTES):
-        check_shared_access(thread, offset, nbytes, writes, atomic, copies, site)
-        return
+    if accesses != 0 and is_in_shared(thread, address):
+        offset = address - load_u64(block, Block.SHARED) - FIRST_SHARED_ADDRESS
+        for byte in range(u64(nbytes)):
+            record = accesses + (offset + byte) * ACCESS_BYTES
+            check_race(thread, record, address + byte, nbytes, writes, atomic, site)
     shadow = find_shadow(thread, address, nbytes)
-    if shadow != 0 and (writes or not copies):
-        for k in range(u64(nbytes)):
+    if shadow != 0:
+        for byte in range(u64(nbytes)):
+            if not copies and (not writes or atomic) and load_u8(shadow, byte) == 0:
+                fail_unwritten(thread, address + byte, nbytes, site)
             if writes:
-                store_u8(shadow, k, u8(1))
-            elif load_u8(shadow, k) == 0:
-                fail(thread, Error.UNINITIALISED, site, address, nbytes)
+                store_u8(shadow, byte, 1)
 
 
 # Copies: what is loaded and only stored, as the padding of structs, may be unwritten, and remains so
@@ -234,10 +209,10 @@ def check_any_access(thread: u64, address: u64, nbytes: u32, writes: bool, atomi
 @native
 def find_shadow(thread: u64, address: u64, nbytes: u32) -> u64:
     """Return where it is noted which bytes of shared or local memory are written, or 0 for other memory."""
-    block = load_u64(thread, Thread.BLOCK)
-    offset = address - load_u64(block, Block.SHARED) - FIRST_SHARED_ADDRESS
-    if offset < load_u64(block, Block.SHARED_BYTES):
+    if is_in_shared(thread, address):
+        block = load_u64(thread, Thread.BLOCK)
         written = load_u64(block, Block.SHARED_WRITTEN)
+        offset = address - load_u64(block, Block.SHARED) - FIRST_SHARED_ADDRESS
         return written + offset if written != 0 else u64(0)
     frame = find_frame(thread, address, nbytes)
     if frame == 0 or load_u64(frame, Frame.SHADOW) == 0:
@@ -259,12 +234,8 @@ def find_unwritten(thread: u64, address: u64, nbytes: u32) -> u64:
 @native(inline=False)
 def use_unwritten(thread: u64, unwritten: u64, address: u64, nbytes: u32, site: u32):
     """Fail if any of the *nbytes* that were loaded from *address* is *unwritten*."""
-    block = load_u64(thread, Thread.BLOCK)
     if unwritten != 0:
-        if address - load_u64(block, Block.SHARED) - FIRST_SHARED_ADDRESS < load_u64(block, Block.SHARED_BYTES):
-            note_unwritten(thread, address, nbytes, site)
-        else:
-            fail(thread, Error.UNINITIALISED, site, address, nbytes)
+        fail_unwritten(thread, address, nbytes, site)
 
 
 @native(inline=False)

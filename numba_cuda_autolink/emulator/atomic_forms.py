@@ -8,9 +8,9 @@ either, so all use them.
 from __future__ import annotations
 
 from .float_forms import rounded
-from .forms import Modifiers, form, type_of
+from .forms import Modifiers, form
 from .function_builder import FunctionBuilder
-from .memory_forms import SCOPE, is_shared, plain_space
+from .memory_forms import SCOPE, plain_space
 from .parser import Instruction
 from .pointers import checked_pointer
 from .ptx_types import PTXType, ptx_type
@@ -27,12 +27,12 @@ _OPERATION, _TYPE = rf"\.(?P<operation>{'|'.join(_TYPES)})(?:\.noftz)?", r"\.(?P
 @form("atom red", rf"{_ORDER}{SCOPE}{_SPACE}{_OPERATION}(?:\.L2::cache_hint)?{_TYPE}")
 @form("atom red", rf"{_SPACE}{_OPERATION}{_ORDER}{SCOPE}{_TYPE}")
 def atomic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    operation, is_reduction = m["operation"] or "", m["name"] == "red"
+    operation, is_reduction = m["operation"], m["name"] == "red"
     if m["type"] not in _TYPES[operation] or (is_reduction and operation in ("exch", "cas")):
         raise f.refuse()
-    type = type_of(m)
+    type = ptx_type(m["type"])
     target, operands = ("_", i.operands) if is_reduction else (i.operands[0], i.operands[1:])
-    is_fence = m["order"] not in (None, "relaxed")
+    is_fence = m["order"] not in ("", "relaxed")
     if is_fence:
         f.note_fence()
     pointer = checked_pointer(f, operands[0], plain_space(m), type.nbytes, writes=True, atomic=True)
@@ -80,12 +80,13 @@ def _add(f: FunctionBuilder, type: PTXType, pointer: str, old: str, value: str) 
     if type.bits == 16:
         return f.call(f"add_{type.name}", old, value)
     if type.kind.endswith("x2"):
-        halves = zip(f.unpack(old, 16), f.unpack(value, 16), strict=True)
-        return f.pack([f.call(f"add_{type.kind[:-2]}", *pair) for pair in halves], 16)
-    values = f.from_bits(old, type), f.from_bits(value, type)
-    in_shared = rounded(f, "fadd", None, type, *values[::-1])
+        halves = zip(f.split(old, 16, 2), f.split(value, 16, 2), strict=True)
+        return f.join([f.call(f"add_{type.kind[:-2]}", *pair) for pair in halves], 16)
+    values = tuple(f.bitcast(bits, type.integer, type.llvm) for bits in (old, value))
+    in_shared = rounded(f, "fadd", "", type, *values[::-1])
     if type.name == "f32":
         in_shared = f.call("canonical_f32", in_shared)
     in_global = f.call(f"add_in_global_{type.name}", *values)
-    choice = is_shared(f, f.temporary(f"ptrtoint ptr {pointer} to i64"))
-    return f.to_bits(f.temporary(f"select i1 {choice}, {type.llvm} {in_shared}, {type.llvm} {in_global}"), type)
+    choice = f.call("is_in_shared", f.thread, f.temporary(f"ptrtoint ptr {pointer} to i64"))
+    result = f.temporary(f"select i1 {choice}, {type.llvm} {in_shared}, {type.llvm} {in_global}")
+    return f.bitcast(result, type.llvm, type.integer)

@@ -33,8 +33,3 @@ class Checks:
     def all(cls) -> Checks:
         """Return every check; kernels run slower."""
         return cls(**{field.name: True for field in fields(cls) if isinstance(field.default, bool)})
-
-    @property
-    def flags(self) -> int:
-        """The checks that the scheduler makes."""
-        return (1 if self.barriers else 0) | (2 if self.exited else 0)

@@ -13,14 +13,14 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 import threading
 from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
 
-from .native import list_runtime_functions, list_texts
+from ..files import replace_whole
+from .native import list_texts
 from .switching import SWITCH_IR
 
 if llvm.llvm_version_info[0] < 20:
@@ -77,7 +77,7 @@ def runtime_object() -> bytes:
             machine = describe_machine()
             code = fetch_object("runtime", machine)
             if code is None:
-                texts, declarations = list_texts(sorted(list_runtime_functions()), runtime=True)
+                texts, declarations = list_texts()
                 code = compile_text("\n".join([*sorted(declarations), SWITCH_IR, *texts]), level=2)
                 store_object("runtime", code, machine)
             _runtime.append(code)
@@ -101,7 +101,7 @@ class NativeCode:
             for object_file in (runtime, code):
                 self._engine.add_object_file(llvm.ObjectFileRef.from_data(object_file))
             self._engine.finalize_object()
-            names = ("kernel", "native.run_blocks", "native.run_resident_blocks", "native.run_direct")
+            names = ("kernel", "native.run_blocks", "native.run_direct")
             self.addresses = {name.removeprefix("native."): self._engine.get_function_address(name) for name in names}
 
 
@@ -117,23 +117,17 @@ def _engine_digest() -> str:
     return digest.hexdigest()
 
 
-def _folder() -> Path:
-    """Return the folder of the entries; raise `PermissionError` for one that is not to be trusted."""
+def _path(kind: str, parts: tuple[str, ...]) -> Path:
+    """Return where the entry is; raise `PermissionError` for a folder that is not to be trusted."""
     root = os.environ.get("NUMBA_CUDA_AUTOLINK_CACHE_DIR")
-    base = (
-        Path(root) if root else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "numba-cuda-autolink"
-    )
-    folder = base / "emulator"
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = Path(root or caches / "numba-cuda-autolink") / "emulator"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     status = folder.stat()
     if sys.platform != "win32" and (status.st_uid != os.getuid() or status.st_mode & 0o022):
         raise PermissionError(folder)
-    return folder
-
-
-def _path(kind: str, parts: tuple[str, ...]) -> Path:
     key = json.dumps([kind, _engine_digest(), *parts])
-    return _folder() / f"{hashlib.sha256(key.encode()).hexdigest()}.{kind}"
+    return folder / f"{hashlib.sha256(key.encode()).hexdigest()}.{kind}"
 
 
 def fetch_object(kind: str, *parts: str) -> bytes | None:
@@ -147,13 +141,5 @@ def fetch_object(kind: str, *parts: str) -> bytes | None:
 
 def store_object(kind: str, content: bytes, *parts: str) -> None:
     """Keep *content* for *parts*; a disk that refuses costs nothing but the next compilation."""
-    with contextlib.suppress(OSError, RuntimeError):
-        path = _path(kind, parts)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(hashlib.sha256(content).digest() + content)
-            os.replace(temporary, path)
-        except OSError:
-            os.unlink(temporary)
-            raise
+    with contextlib.suppress(OSError, RuntimeError), replace_whole(_path(kind, parts)) as file:
+        file.write(hashlib.sha256(content).digest() + content)

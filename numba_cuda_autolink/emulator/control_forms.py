@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 from .forms import Modifiers, form
 from .function_builder import FunctionBuilder
 from .host_services import HOST_FUNCTIONS
@@ -10,7 +12,7 @@ from .parser import Instruction, split_operands
 from .state import FIRST_FUNCTION_ADDRESS, Error, Thread
 
 _WAITING = ("atom", "red", "nanosleep", "mbarrier")
-_ORDERED = (".volatile", ".acquire", ".relaxed", ".cv", ".mmio")
+_ORDERED = re.compile(r"\.(volatile|acquire|relaxed|cv|mmio)")
 
 
 @form("bra", r"(?:\.uni)?")
@@ -20,16 +22,13 @@ def branch(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     if target is None:
         raise f.refuse(f"the label {i.operands[0]} is not defined")
     if target <= f.index and f.program.checks.most_back_edges:
-        f.call("count_back_edge", f.thread, str(f.program.checks.most_back_edges), f.site)
-    if target <= f.index and any(_may_wait(one.opcode) for one in f.function.code[target : f.index]):
+        f.call("count_back_edge", f.thread, f.program.checks.most_back_edges, f.site)
+    opcodes = [each.opcode for each in f.function.code[target : f.index]]
+    if any(each.startswith(_WAITING) or (each.startswith("ld") and _ORDERED.search(each)) for each in opcodes):
         f.program.suspends = True
         f.program.spins = True
         f.call("burn_fuel", f.thread)
     f.emit(f'br label %"b{target}"')
-
-
-def _may_wait(opcode: str) -> bool:
-    return opcode.startswith(_WAITING) or (opcode.startswith("ld") and any(word in opcode for word in _ORDERED))
 
 
 @form("brx", r"\.idx(?:\.uni)?")
@@ -73,13 +72,13 @@ def call(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
             raise f.refuse(f"the argument {operand} is not a parameter")
         pointers.append(pointer)
     outputs = pointers[len(arguments) :]
-    typed = ", ".join(["ptr %thread", *(f"ptr {p}" for p in pointers)])
-    if f.register(name) is not None:
-        _call_in_frame(f, _indirect_target(f, name), typed)
-        return
-    function = f.program.find_function(f.function, name)
-    if function is not None:
-        _call_in_frame(f, f.program.function_symbol(function), typed)
+    function = f.program.linked.find_function(f.function.text, name)
+    if f.register(name) is not None or function is not None:
+        target = _indirect_target(f, name) if function is None else f.program.function_symbol(function)
+        below = f.load("%thread", Thread.LOCALS)
+        f.push_frame(below, f.site, 0, "0")  # for messages
+        f.call_symbol("void", target, "ptr %thread", *(f"ptr {pointer}" for pointer in pointers))
+        f.store("%thread", Thread.LOCALS, below)
     elif name == "cudaCGSynchronize":
         f.program.suspends = True
         f.call("grid_sync", f.thread, f.site)
@@ -92,30 +91,17 @@ def call(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         raise f.refuse(f"nothing that is linked defines the function {name}")
 
 
-def _call_in_frame(f: FunctionBuilder, symbol: str, arguments: str) -> None:
-    """Call *symbol*, with a record of the instruction among the thread's frames, for messages."""
-    below = f.load("%thread", Thread.LOCALS)
-    f.push_frame(below, f.site, 0, "0")
-    f.emit(f"call void {symbol}({arguments})")
-    f.store("%thread", Thread.LOCALS, below)
-
-
 def _indirect_target(f: FunctionBuilder, name: str) -> str:
     """Look the function up whose address is in the register *name*."""
     address = f.value(name, "u64")
+    failure = ("fail", f.thread, Error.BAD_CALL, f.site, address, 0)
     offset = f.temporary(f"sub i64 {address}, {FIRST_FUNCTION_ADDRESS}")
     index = f.temporary(f"lshr i64 {offset}, 4")
     good = f.temporary(f"icmp ult i64 {index}, {len(f.program.linked.functions)}")
-    bad, inside, known = f.label(), f.label(), f.label()
-    f.emit(f"br i1 {good}, label %{inside}, label %{bad}")
-    f.start_block(inside)
+    f.call_unless(good, *failure)
     slot = f.temporary(f"getelementptr ptr, ptr @functions, i64 {index}")
     target = f.temporary(f"load ptr, ptr {slot}")
-    missing = f.temporary(f"icmp eq ptr {target}, null")
-    f.emit(f"br i1 {missing}, label %{bad}, label %{known}")
-    f.start_block(bad)
-    f.stop_with(Error.BAD_CALL, address)
-    f.start_block(known)
+    f.call_unless(f.temporary(f"icmp ne ptr {target}, null"), *failure)
     return target
 
 
@@ -125,13 +111,13 @@ def _call_host(f: FunctionBuilder, name: str, arguments: list[str], results: lis
     values = []
     for pointer, type in zip(arguments, types, strict=False):
         value = f.temporary(f"load {type}, ptr {pointer}")
-        values.append(f.resize(value, int(type[1:]), 64, signed=False))
+        values.append(f.resize(value, int(type[1:]), 64))
     values += ["0"] * (2 - len(values))
     if name == "__assertfail":
         record = f.scratch(8 * len(values))
         for k, value in enumerate(values):
             f.store(record, 8 * k, value)
         values = [f.temporary(f"ptrtoint ptr {record} to i64"), "0"]
-    result = f.call("host_call", f.thread, str(code), values[0], values[1], f.site)
+    result = f.call("host_call", f.thread, code, values[0], values[1], f.site)
     if results:
-        f.emit(f"store {result_type} {f.resize(result, 64, int(result_type[1:]), signed=False)}, ptr {results[0]}")
+        f.emit(f"store {result_type} {f.resize(result, 64, int(result_type[1:]))}, ptr {results[0]}")

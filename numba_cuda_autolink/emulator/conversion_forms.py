@@ -5,45 +5,34 @@ from __future__ import annotations
 
 from .float_forms import convert_rounded
 from .floats import AWAY, DOWN, NEAREST, UP, ZERO
-from .forms import Modifiers, form, type_of
+from .forms import Modifiers, form
 from .function_builder import FunctionBuilder
 from .parser import Instruction
 from .ptx_types import PTXType, ptx_type
 
 _INT = "[us](?:8|16|32|64)"
 _FLOAT = "f16|f32|f64|bf16"
-_MODES = {"rn": NEAREST, "rz": ZERO, "rm": DOWN, "rp": UP, "rna": AWAY, None: NEAREST}
+_MODES = {"rn": NEAREST, "rz": ZERO, "rm": DOWN, "rp": UP, "rna": AWAY}
 _INTEGRAL = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
-
-
-def _types(m: Modifiers) -> tuple[PTXType, PTXType]:
-    return type_of(m, "to"), type_of(m)
 
 
 @form("cvt", rf"(?P<sat>\.sat)?\.(?P<to>{_INT})\.(?P<type>{_INT})")
 def integer_to_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    to, source = _types(m)
+    to, source = ptx_type(m["to"]), ptx_type(m["type"])
     value = f.value(i.operands[1], source)
-    if m["sat"]:
-        value = _clamp(f, value, source, to)
+    if m["sat"]:  # to the nearest number of the type, in the width of the source
+        lowest, highest = (-(1 << to.bits - 1) if to.is_signed else 0), (1 << to.bits - to.is_signed) - 1
+        if source.is_signed and lowest > -(1 << source.bits - 1):
+            value = f.intrinsic("smax", source.llvm, value, str(lowest))
+        if highest < (1 << source.bits - source.is_signed) - 1:
+            value = f.intrinsic("smin" if source.is_signed else "umin", source.llvm, value, str(highest))
     value = f.resize(value, source.bits, to.bits, signed=source.is_signed)
     f.assign(i.operands[0], to, value)
 
 
-def _clamp(f: FunctionBuilder, value: str, source: PTXType, to: PTXType) -> str:
-    """Return the nearest number of type *to*, in the width of *source*."""
-    lowest = -(1 << to.bits - 1) if to.is_signed else 0
-    highest = (1 << to.bits - to.is_signed) - 1
-    if source.is_signed and lowest > -(1 << source.bits - 1):
-        value = f.intrinsic("smax", source.llvm, value, str(lowest))
-    if highest < (1 << source.bits - source.is_signed) - 1:
-        value = f.intrinsic("smin" if source.is_signed else "umin", source.llvm, value, str(highest))
-    return value
-
-
 @form("cvt", rf"\.(?P<round>rn|rz|rm|rp)(?P<sat>\.sat)?\.(?P<to>{_FLOAT})\.(?P<type>{_INT})")
 def integer_to_float(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    to, source = _types(m)
+    to, source = ptx_type(m["to"]), ptx_type(m["type"])
     value, sign = f.value(i.operands[1], source), "s" if source.is_signed else "u"
     if to.bits == 16:
         wide = f.resize(value, source.bits, 64, signed=source.is_signed)
@@ -60,7 +49,7 @@ def integer_to_float(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 def _widen(f: FunctionBuilder, source: PTXType, value: str) -> tuple[str, str]:
     """Return half precision as a float or double; the value and its LLVM type."""
     if source.name == "bf16":
-        return f.from_bits(f.pack([value, "0"], 16), ptx_type("f32")), "float"
+        return f.bitcast(f.join(["0", value], 16), "i32", "float"), "float"
     return (f.call("widen_f16", value), "double") if source.bits == 16 else (value, source.llvm)
 
 
@@ -70,17 +59,16 @@ def float_to_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 
     NaN becomes 0; of double precision or in 64 bits, the number whose first bit alone is set.
     """
-    to, source = _types(m)
+    to, source = ptx_type(m["to"]), ptx_type(m["type"])
     value, llvm = _widen(f, source, f.value(i.operands[1], source))
     if m["ftz"]:
         if source.name != "f32":
             raise f.refuse()
         value = f.call("flush_f32", value)
-    value = f.intrinsic(_INTEGRAL[m["round"] or ""], llvm, value)
+    value = f.intrinsic(_INTEGRAL[m["round"]], llvm, value)
     suffix = {"float": "f32", "double": "f64"}[llvm]
-    name = f"@llvm.fpto{'s' if to.is_signed else 'u'}i.sat.{to.llvm}.{suffix}"
-    f.declare(f"declare {to.llvm} {name}({llvm})")
-    result = f.temporary(f"call {to.llvm} {name}({llvm} {value})")
+    name = f"fpto{'s' if to.is_signed else 'u'}i.sat.{to.llvm}.{suffix}"
+    result = f.call_intrinsic(name, to.llvm, f"{llvm} {value}")
     if 64 in (to.bits, source.bits):
         is_nan = f.temporary(f"fcmp uno {llvm} {value}, {value}")
         result = f.temporary(f"select i1 {is_nan}, {to.llvm} {-(1 << to.bits - 1)}, {to.llvm} {result}")
@@ -92,7 +80,7 @@ _BOTH = rf"\.(?P<to>{_FLOAT})\.(?P<type>{_FLOAT})"
 
 @form("cvt", rf"(?:\.(?P<round>rni?|rzi?|rmi?|rpi?))?(?P<ftz>\.ftz)?(?P<relu>\.relu)?(?P<sat>\.sat)?{_BOTH}")
 def float_to_float(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    to, source = _types(m)
+    to, source = ptx_type(m["to"]), ptx_type(m["type"])
     if (
         (m["ftz"] and "f32" not in (to.name, source.name))
         or (m["relu"] and to.bits != 16)
@@ -137,9 +125,9 @@ def _convert(f: FunctionBuilder, m: Modifiers, value: str, source: PTXType, to: 
 
 @form("cvt", r"\.(?P<round>rn|rz)(?P<relu>\.relu)?\.(?P<to>f16x2|bf16x2)\.f32")
 def floats_to_pair(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    types = ptx_type("f32"), ptx_type((m["to"] or "").removesuffix("x2"))
-    halves = [_convert(f, m, f.value(operand, "f32"), *types) for operand in i.operands[1:]]
-    f.assign(i.operands[0], "b32", f.pack(halves, 16))
+    types = ptx_type("f32"), ptx_type(m["to"].removesuffix("x2"))
+    halves = [_convert(f, m, f.value(operand, "f32"), *types) for operand in i.operands[:0:-1]]
+    f.assign(i.operands[0], "b32", f.join(halves, 16))
 
 
 _OF_8_BITS = {"e4m3": ("3", "7", "126"), "e5m2": ("2", "15", "123")}  # the mantissa's bits, the bias, the largest
@@ -149,21 +137,21 @@ _OF_8_BITS = {"e4m3": ("3", "7", "126"), "e5m2": ("2", "15", "123")}  # the mant
 def pair_to_bytes(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """The first operand, or the upper half, becomes the upper byte."""
     if m["type"] == "f32":
-        numbers = [f.temporary(f"fpext float {f.value(operand, 'f32')} to double") for operand in i.operands[1:]]
+        numbers = [f.temporary(f"fpext float {f.value(operand, 'f32')} to double") for operand in i.operands[:0:-1]]
     else:
-        numbers = [f.call("widen_f16", half) for half in f.unpack(f.value(i.operands[1], "b32"), 16)]
+        numbers = [f.call("widen_f16", half) for half in f.split(f.value(i.operands[1], "b32"), 16, 2)]
     if m["relu"]:
         numbers = [f.call("relu", number) for number in numbers]
-    parts = [f.call("narrow_to", number, *_OF_8_BITS[m["to"] or ""], "7", "0") for number in numbers]
-    f.assign(i.operands[0], "b16", f.pack([f.resize(part, 64, 16, signed=False) for part in parts], 8))
+    parts = [f.call("narrow_to", number, *_OF_8_BITS[m["to"]], "7", "0") for number in numbers]
+    f.assign(i.operands[0], "b16", f.join([f.resize(part, 64, 8) for part in parts], 8))
 
 
 @form("cvt", r"\.rn(?P<relu>\.relu)?\.f16x2\.(?P<type>e4m3|e5m2)x2")
 def bytes_to_pair(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    numbers = [f.call(f"widen_{m['type']}", half) for half in f.unpack(f.value(i.operands[1], "b16"), 8)]
+    numbers = [f.call(f"widen_{m['type']}", half) for half in f.split(f.value(i.operands[1], "b16"), 8, 2)]
     if m["relu"]:
         numbers = [f.call("relu", number) for number in numbers]
-    f.assign(i.operands[0], "b32", f.pack([f.call("narrow_f16", number, "0") for number in numbers], 16))
+    f.assign(i.operands[0], "b32", f.join([f.call("narrow_f16", number, "0") for number in numbers], 16))
 
 
 @form("cvt", r"\.(?P<round>rna|rn|rz)\.tf32\.f32")

@@ -6,15 +6,14 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..short_tracebacks import place_of_user
 from . import memory
-from .errors import AddressSpaceError, EmulationError, FaultError, SharedMemoryError
+from .errors import AddressSpaceError, BarrierError, EmulationError, FaultError, SharedMemoryError
 from .linked_texts import LinkedTexts
-from .parser import Function, Instruction
+from .parser import Instruction
 from .program import Program
 from .source_lines import source_lines, with_lines
 from .state import FIRST_SHARED_ADDRESS, Block, Error, Frame, Launch, Thread
@@ -25,7 +24,6 @@ _FAULTS = (Error.OUT_OF_BOUNDS, Error.MISALIGNED, Error.RACE, Error.TRAP, Error.
 _ATOMIC, _SEVERAL = 0x8000, 0xFFFF
 _FAR, _NEAR = 1 << 20, 4096
 Size: TypeAlias = "tuple[int, int, int]"
-_HEADER = 4  # words of an array before the address: two that are unused, the number of elements, and their size
 _MOST_DIMENSIONS = 8
 _MOST_SHOWN = 4  # variables
 _MOST_CALLS, _MOST_FRAMES = 4, 1 << 17  # calls besides the outermost
@@ -72,6 +70,15 @@ class Failure:
             self.frames.append(Region(memory.word_at(frame + Frame.ADDRESS), memory.word_at(frame + Frame.SIZE)))
             frame = memory.word_at(frame + Frame.BELOW)
         self.variables = [Region(shared + at, nbytes, name) for name, at, nbytes in program.list_shared_variables()]
+        self.linked = program.linked.with_lines()
+        self.instruction, self.lines = _locate(self.linked, self.site)
+        self.is_access = self.code in _OF_ACCESSES
+        # An address that cannot be meant to be in shared memory
+        self.is_of_other_memory = (
+            self.code == Error.OUT_OF_BOUNDS
+            and ".shared" in self.instruction.opcode
+            and not self.shared.is_near(self.address, _FAR)
+        )
 
     @property
     def is_between_variables(self) -> bool:
@@ -79,49 +86,52 @@ class Failure:
         known = bool(self.variables) and self.address < self.variables[-1].address + self.variables[-1].nbytes
         return known and self.shared.is_near(self.address) and not any(v.is_near(self.address) for v in self.variables)
 
+    def list_calls(self) -> list[tuple[str, ...]]:
+        """Return the source lines of the calls that the thread is in, the newest first; of a deep recursion, few."""
+        if self.code == Error.UNINITIALISED and self.shared.is_near(self.address):
+            return []  # the thread has gone on
+        calls = [frame.address for frame in self.frames if not frame.nbytes]
+        return [_locate(self.linked, site)[1] for site in (*calls[:_MOST_CALLS], *calls[_MOST_CALLS:][-1:])]
 
-def describe_failure(record: int, program: Program, grid: Size, block: Size, arguments: bytes) -> EmulationError:
-    """Return the error to raise for what the *record* of a block says, after a launch with the packed *arguments*."""
+
+def describe_failure(
+    record: int, program: Program, grid: Size, block: Size, arguments: bytes, assertion: tuple[str, str]
+) -> EmulationError:
+    """Return the error to raise for what the *record* of a block says, after a launch with the packed *arguments*; the
+    words and the place of an *assertion*, if that is it."""
     failure = Failure(record, program)
-    kernel, linked = program.kernel.name, program.linked.with_lines()
-    _, instruction, lines = _locate(linked, failure.site)
-    is_access = failure.code in _OF_ACCESSES
+    kernel, lines, called = program.kernel.name, failure.lines, failure.list_calls()
     block_index, thread_index = _index(failure.block, grid), _index(failure.thread, block)
-    message = _diagnosis(failure, instruction, block)
-    called: tuple[str, ...] = ()
-    for call in _list_calls(failure, linked):
-        message += "".join(f"\n  called at: {line}" for line in call)
-        called += call
+    if failure.code == Error.HOST:
+        message, where = assertion
+        lines = lines if where in lines else (where, *lines)
+    else:
+        message = _diagnosis(failure, block)
+    message += "".join(f"\n  called at: {line}" for call in called for line in call)
     message += f"\n  thread: {thread_index} of block {block_index} of kernel {readable_name(kernel)}"
-    if is_access:
+    if failure.is_access:
         message += f"\n  address: {failure.address:#x}, {_describe_address(failure, arguments)}"
         message += _describe_dynamic(failure, program, memory.word_at(record + Block.LAUNCH))
-    message += f"\n  instruction: {instruction.text}"
+    if failure.code != Error.HOST:
+        message += f"\n  instruction: {failure.instruction.text}"
     if failure.code in (Error.RACE, Error.DIVERGED_BARRIER):
-        _, other, there = _locate(linked, failure.detail >> 32 if failure.code == Error.RACE else failure.detail)
+        other, there = _locate(failure.linked, failure.detail >> 32)
         message += "\n" + with_lines(f"  the other: {other.text}", there)
     if lines:
         message = with_lines(message, lines)
     else:
         message = with_lines(message, ("{}:{}".format(*place_of_user()),), "launched at") + _NO_LINES
-    lines += called
     raised = FaultError if failure.code in _FAULTS else EmulationError
-    if _is_of_other_memory(failure, instruction):
-        raised = AddressSpaceError
-    return raised(
+    if failure.code in (Error.STUCK, Error.DIVERGED_BARRIER):
+        raised = BarrierError
+    return (AddressSpaceError if failure.is_of_other_memory else raised)(
         message,
         kernel=kernel,
         block=block_index,
         thread=thread_index,
-        address=failure.address if is_access else None,
-        lines=lines,
+        address=failure.address if failure.is_access else None,
+        lines=sum(called, lines),
     )
-
-
-def _is_of_other_memory(failure: Failure, instruction: Instruction) -> bool:
-    """Return whether an access to shared memory got an address that cannot be meant to be there."""
-    to_shared = ".shared" in instruction.opcode and not failure.shared.is_near(failure.address, _FAR)
-    return failure.code == Error.OUT_OF_BOUNDS and to_shared
 
 
 def describe_shared_memory(program: Program, most: int) -> SharedMemoryError:
@@ -153,55 +163,31 @@ def readable_name(symbol: str) -> str:
     return ".".join(parts) or symbol
 
 
-def describe_assertion(text: str, where: str, thread: int, program: Program) -> EmulationError:
-    """Return the error to raise for an assertion at *where* that failed in the *thread* with that record."""
-    block_index, thread_index = (
-        (memory.half_at(address), memory.half_at(address + 4), memory.half_at(address + 8))
-        for address in (memory.word_at(thread + Thread.BLOCK) + Block.CTAID, thread + Thread.TID)
-    )
-    message = f"Assertion {text}\n  thread: {thread_index} of block {block_index} of kernel "
-    message += readable_name(program.kernel.name)
-    lines = _locate(program.linked.with_lines(), memory.half_at(thread + Thread.SITE))[2]
-    lines = lines if where in lines else (where, *lines)
-    kernel = program.kernel.name
-    return EmulationError(
-        with_lines(message, lines), kernel=kernel, block=block_index, thread=thread_index, lines=lines
-    )
-
-
-def _locate(linked: LinkedTexts, site: int) -> tuple[Function, Instruction, tuple[str, ...]]:
-    """Return the instruction of *site*, its function, and its source lines."""
-    text, number = linked.texts[site >> 24], site & 0xFFFFFF
+def _locate(linked: LinkedTexts, site: int) -> tuple[Instruction, tuple[str, ...]]:
+    """Return the instruction of *site*, and its source lines."""
+    text = linked.texts[site >> 24]
     for function in text.functions.values():
-        if function.code and function.code[0].number <= number <= function.code[-1].number:
-            instruction = function.code[number - function.code[0].number]
+        if function.code and function.code[0].number <= site <= function.code[-1].number:
+            instruction = function.code[site - function.code[0].number]
             places = (each.location for each in (instruction, *function.code))
             place = next((each for each in places if each is not None and each.line), instruction.location)
-            return function, instruction, source_lines(text, place)
-    raise AssertionError(f"no instruction {number}")
-
-
-def _list_calls(failure: Failure, linked: LinkedTexts) -> list[tuple[str, ...]]:
-    """Return the source lines of the calls that the thread is in, the newest first; of a deep recursion, few."""
-    if failure.code == Error.UNINITIALISED and failure.shared.is_near(failure.address):
-        return []  # the thread has gone on
-    calls = [frame.address for frame in failure.frames if not frame.nbytes]
-    return [_locate(linked, site)[2] for site in (*calls[:_MOST_CALLS], *calls[_MOST_CALLS:][-1:])]
+            return instruction, source_lines(text, place)
+    raise AssertionError(f"no instruction {site}")
 
 
 def _index(number: int, sizes: Size) -> Size:
     return number % sizes[0], number // sizes[0] % sizes[1], number // sizes[0] // sizes[1]
 
 
-def _diagnosis(failure: Failure, instruction: Instruction, block: Size) -> str:
-    name = _ACCESSES.get(instruction.opcode.partition(".")[0], "access")
+def _diagnosis(failure: Failure, block: Size) -> str:
+    name = _ACCESSES.get(failure.instruction.opcode.partition(".")[0], "access")
     access = f"{'An' if name[0] == 'a' else 'A'} {name}"
     size = f"{failure.nbytes} byte" + "s" * (failure.nbytes != 1)
-    code = failure.code
+    code, other = failure.code, failure.detail & _SEVERAL
     if code == Error.OUT_OF_BOUNDS:
         allocation = memory.find(failure.address)
         where = "after the memory was freed" if allocation is not None and allocation.freed else "out of bounds"
-        if _is_of_other_memory(failure, instruction):
+        if failure.is_of_other_memory:
             where = "of shared memory at an address of other memory"
         return f"{access} of {size} {where}"
     if code == Error.MISALIGNED:
@@ -211,11 +197,10 @@ def _diagnosis(failure: Failure, instruction: Instruction, block: Size) -> str:
     if code == Error.UNINITIALISED:
         return f"{access} of {size} that {'was' if failure.nbytes == 1 else 'were'} never written"
     if code == Error.RACE:
-        other = failure.detail & _SEVERAL
         who = "atomic accesses" if other == _SEVERAL else f"thread {_index(other & ~_ATOMIC, block)}"
         return f"A race: this {name} of {size} and {who} have no barrier between them"
     if code == Error.DIVERGED_BARRIER:
-        return "Threads of a block wait at different barriers"
+        return f"Threads of a block wait at different barriers: this one and thread {_index(other, block)}"
     return {
         Error.STUCK: "Threads wait for others that wait elsewhere or have returned: not all reach the barrier",
         Error.TRAP: "The kernel executed a trap",
@@ -232,37 +217,39 @@ def _diagnosis(failure: Failure, instruction: Instruction, block: Size) -> str:
 def _describe_address(failure: Failure, arguments: bytes) -> str:
     address = failure.address
     if failure.stack.is_near(address):
-        return _describe_local(failure)
+        frames = [frame for frame in failure.frames if frame.nbytes]
+        if not frames:
+            return "local memory"
+        frame = _nearest(frames, address)
+        return f"byte {address - frame.address} of {frame.nbytes} bytes of local memory"
     if failure.shared.is_near(address, _NEAR):
-        return _describe_shared(failure)
+        place = f"byte {address - failure.shared.address} of {failure.shared.nbytes} bytes of shared memory"
+        if failure.variables:
+            variable = _nearest(failure.variables, address)
+            place += f"; byte {address - variable.address} of {variable.nbytes} of {readable_name(variable.name)}"
+        return place
     allocation = memory.find(address) or memory.find_nearest(address)
     if allocation is None or min(abs(address - allocation.address), abs(address - allocation.end)) > _FAR:
         return "not near any memory that kernels may access"
-    array = find_array(arguments, allocation.address, allocation.end)
     where = f"{readable_name(allocation.label) or 'an array'} at {allocation.address:#x}, of {allocation.nbytes} bytes"
-    index = f"; index {array.index_of(address)} of the shape {array.shape}" if array is not None else ""
+    where += _describe_index(arguments, allocation, address)
     if address < allocation.address:
-        return f"{allocation.address - address} bytes before {where}{index}"
+        return f"{allocation.address - address} bytes before {where}"
     if address >= allocation.end:
-        return f"{address - allocation.end} bytes after the end of {where}{index}"
-    return f"byte {address - allocation.address} of {where}{index}"
+        return f"{address - allocation.end} bytes after the end of {where}"
+    return f"byte {address - allocation.address} of {where}"
 
 
-def _describe_shared(failure: Failure) -> str:
-    offset = failure.address - failure.shared.address
-    place = f"byte {offset} of {failure.shared.nbytes} bytes of shared memory"
-    if not failure.variables:
-        return place
-    variable = _nearest(failure.variables, failure.address)
-    offset = failure.address - variable.address
-    return f"{place}; byte {offset} of {variable.nbytes} of {readable_name(variable.name)}"
+def _nearest(regions: list[Region], address: int) -> Region:
+    return min(regions, key=lambda r: max(r.address - address, address - r.address - r.nbytes))
 
 
 def _describe_dynamic(failure: Failure, program: Program, launch: int) -> str:
     """Return the lines for an access past the dynamic shared memory that the *launch* gave."""
     offset = failure.address - failure.shared.address
     if failure.code != Error.OUT_OF_BOUNDS or not (
-        program.has_dynamic_shared and program.static_shared_bytes <= offset < failure.shared.nbytes + _FAR
+        len(failure.variables) < len(program.shared)
+        and program.static_shared_bytes <= offset < failure.shared.nbytes + _FAR
     ):
         return ""
     given = memory.half_at(launch + Launch.DYNAMIC_SHARED)
@@ -272,51 +259,23 @@ def _describe_dynamic(failure: Failure, program: Program, launch: int) -> str:
     )
 
 
-def _nearest(regions: Sequence[Region], address: int) -> Region:
-    return min(regions, key=lambda r: max(r.address - address, address - r.address - r.nbytes))
+def _describe_index(parameters: bytes, allocation: memory.Allocation, address: int) -> str:
+    """Return the index of the element at *address* of the array in *allocation* that is among the packed *parameters*.
 
-
-def _describe_local(failure: Failure) -> str:
-    frames = [frame for frame in failure.frames if frame.nbytes]
-    if not frames:
-        return "local memory"
-    frame = _nearest(frames, failure.address)
-    return f"byte {failure.address - frame.address} of {frame.nbytes} bytes of local memory"
-
-
-# Numba's arrays among the packed parameters
-
-
-@dataclass(frozen=True)
-class PackedArray:
-    """An array: the *address* of its first element, its shape, and its strides in bytes."""
-
-    address: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-
-    def index_of(self, address: int) -> tuple[int, ...]:
-        """Return the index of the element at *address*, which may be outside: of the longest stride then."""
-        index, offset = [0] * len(self.shape), address - self.address
-        for axis in sorted(range(len(self.shape)), key=lambda axis: -abs(self.strides[axis])):
-            if self.strides[axis]:
-                index[axis], offset = divmod(offset, self.strides[axis])
-        return tuple(index)
-
-
-def find_array(parameters: bytes, low: int, high: int) -> PackedArray | None:
-    """Return the array among the packed *parameters* whose memory begins between the addresses *low* and *high*."""
+    Numba packs two unused words, the number of elements, their size, the address of the first, the shape, and the
+    strides in bytes. The address may be outside: the index of the longest stride is then.
+    """
     words = struct.unpack(f"<{len(parameters) // 8}q", parameters[: len(parameters) // 8 * 8])
-    found = (array for k in range(_HEADER, len(words)) if low <= words[k] < high for array in _read_arrays(words, k))
-    return next(found, None)
-
-
-def _read_arrays(words: tuple[int, ...], k: int) -> Iterator[PackedArray]:
-    """Yield what the address at *k* can be the array of: the elements of its shape are as many as it says."""
-    count, itemsize = words[k - 2], words[k - 1]
-    for dimensions in range(1, _MOST_DIMENSIONS + 1):
-        shape = words[k + 1 : k + 1 + dimensions]
-        strides = words[k + 1 + dimensions : k + 1 + 2 * dimensions]
-        is_whole = len(strides) == dimensions and count > 0 and itemsize > 0
-        if is_whole and math.prod(shape) == count and all(s and s % itemsize == 0 for s in strides):
-            yield PackedArray(words[k], shape, strides)
+    for k in range(4, len(words)):
+        count, itemsize, begin = words[k - 2 : k + 1]
+        for dimensions in range(1, _MOST_DIMENSIONS + 1):
+            shape, strides = (words[k + 1 + n * dimensions :][:dimensions] for n in range(2))
+            is_whole = len(strides) == dimensions and count > 0 and itemsize > 0
+            if not is_whole or math.prod(shape) != count or not allocation.address <= begin < allocation.end:
+                continue
+            if all(stride and stride % itemsize == 0 for stride in strides):
+                index, offset = [0] * dimensions, address - begin
+                for axis in sorted(range(dimensions), key=[-abs(stride) for stride in strides].__getitem__):
+                    index[axis], offset = divmod(offset, strides[axis])
+                return f"; index {tuple(index)} of the shape {shape}"
+    return ""

@@ -35,6 +35,10 @@ class AddressSpaceError(FaultError):
     """An access to shared memory with an address of other memory."""
 
 
+class BarrierError(FaultError):
+    """A barrier, or a synchronisation of a warp, that not all threads reach."""
+
+
 class LaunchSizeError(EmulationError):
     """A launch with a block, a grid or parameters of a size that the kernel does not have."""
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from . import floats  # noqa: F401
-from .forms import Modifiers, form, type_of
+from .forms import Modifiers, form
 from .function_builder import FunctionBuilder
 from .parser import Instruction
 from .ptx_types import PTXType, ptx_type
@@ -22,13 +22,13 @@ def _apply(f: FunctionBuilder, i: Instruction, m: Modifiers, operation: Callable
 
     Halves, also the two of a pair, are computed as ``f64``.
     """
-    type = type_of(m)
+    type = ptx_type(m["type"])
     is_pair = type.kind.endswith("x2")
     one = ptx_type(type.kind[:-2]) if is_pair else type
     computed = ptx_type("f64") if one.bits == 16 else one
     operands = [f.value(operand, type) for operand in i.operands[1:]]
     results = []
-    for values in zip(*(f.unpack(v, 16) if is_pair else [v] for v in operands), strict=True):
+    for values in zip(*(f.split(v, 16, 2) if is_pair else [v] for v in operands), strict=True):
         if one.bits == 16:
             values = tuple(f.call(f"widen_{one.name}", v) for v in values)
         if m.get("ftz"):
@@ -45,7 +45,7 @@ def _apply(f: FunctionBuilder, i: Instruction, m: Modifiers, operation: Callable
         elif one.name == "f32":
             result = f.call("canonical_f32", result)
         results.append(result)
-    f.assign(i.operands[0], type, f.pack(results, 16) if is_pair else results[0])
+    f.assign(i.operands[0], type, f.join(results, 16) if is_pair else results[0])
 
 
 _OPERATIONS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "rcp": "fdiv", "mad": "fma"}
@@ -60,16 +60,16 @@ _OPERATIONS |= {"fma": "fma", "sqrt": "sqrt"}
 @form("div", rf"\.full{_FTZ}\.(?P<type>f32)")
 @form("div rcp sqrt", rf"\.approx{_FTZ}\.(?P<type>f32)")
 def arithmetic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    operation = _OPERATIONS[m["name"] or ""]
+    operation = _OPERATIONS[m["name"]]
 
     def compute(type: PTXType, *operands: str) -> str:
         if m["name"] == "rcp":
             operands = ("1.0", *operands)
-        result = rounded(f, operation, m.get("round"), type, *operands)
+        result = rounded(f, operation, m.get("round", ""), type, *operands)
         if m.get("ftz") and operation in ("fmul", "fdiv", "fma"):  # other results that are subnormal are exact
             scaled = [f.temporary(f"fmul float {each}, 0x41F0000000000000") for each in operands[::2]]
             factors = [scaled[0], operands[1], *scaled[1:]]
-            result = f.call("flush_tiny_f32", result, rounded(f, operation, m.get("round"), type, *factors))
+            result = f.call("flush_tiny_f32", result, rounded(f, operation, m.get("round", ""), type, *factors))
         return result
 
     _apply(f, i, m, compute)
@@ -82,7 +82,7 @@ def half_arithmetic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 
     def compute(type: PTXType, a: str, b: str, *more: str) -> str:
         terms = {"add": (a, "1.0", b), "sub": (b, "-1.0", a), "mul": (a, b, "-0.0"), "fma": (a, b, *more)}
-        x, y, z = terms[m["name"] or ""]
+        x, y, z = terms[m["name"]]
         return f.call("add_to_odd", f.temporary(f"fmul double {x}, {y}"), z)
 
     _apply(f, i, m, compute)
@@ -95,7 +95,7 @@ def half_arithmetic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 @form("ex2", r"\.approx\.(?P<type>f16|f16x2)")
 @form("ex2", r"\.approx(?P<ftz>\.ftz)\.(?P<type>bf16|bf16x2)")
 def approximation(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    name = m["name"] or ""
+    name = m["name"]
 
     def compute(type: PTXType, x: str) -> str:
         wide = x if type.bits == 64 else f.temporary(f"fpext float {x} to double")
@@ -119,9 +119,11 @@ def native_float(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     flags = [str(flag).lower() for flag in (m["name"] == "max", bool(m.get("nan")), bool(m.get("xorsign")))]
 
     def compute(type: PTXType, *values: str) -> str:
-        if m["name"] in ("abs", "neg"):
-            return f.call(f"{m['name']}_{type.name}", *values)
         result = values[0]
+        if m["name"] in ("abs", "neg"):
+            is_abs = m["name"] == "abs"
+            result = f.intrinsic("fabs", type.llvm, result) if is_abs else f.temporary(f"fneg {type.llvm} {result}")
+            return f.call("canonical_of_f64", result, *values) if type.bits == 64 else result
         for other in values[1:]:
             result = f.call(f"extreme_{type.name}", result, other, *flags)
         return result
@@ -131,7 +133,7 @@ def native_float(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 
 @form("copysign", r"\.(?P<type>f32|f64)")
 def copy_sign(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = type_of(m)
+    type = ptx_type(m["type"])
     a, b = (f.value(operand, type) for operand in i.operands[1:])
     f.assign(i.operands[0], type, f.intrinsic("copysign", type.llvm, b, a))
 
@@ -142,11 +144,9 @@ _CLASSES = {"finite": 0x1F8, "infinite": 0x204, "number": 0x3FC, "notanumber": 3
 
 @form("testp", rf"\.(?P<test>{'|'.join(_CLASSES)})\.(?P<type>f32|f64)")
 def test_property(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = type_of(m)
-    name = f"@llvm.is.fpclass.f{type.bits}"
-    f.declare(f"declare i1 {name}({type.llvm}, i32 immarg)")
-    value = f.value(i.operands[1], type)
-    result = f.temporary(f"call i1 {name}({type.llvm} {value}, i32 {_CLASSES[m['test'] or '']})")
+    type = ptx_type(m["type"])
+    value, classes = f.value(i.operands[1], type), _CLASSES[m["test"]]
+    result = f.call_intrinsic(f"is.fpclass.f{type.bits}", "i1", f"{type.llvm} {value}", f"i32 {classes}")
     f.assign(i.operands[0], "pred", result)
 
 
@@ -155,10 +155,10 @@ def test_property(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 _MODES = {"rz": 0, "rp": 2, "rm": 3}  # of LLVM's set.rounding; 1 is to nearest
 
 
-def rounded(f: FunctionBuilder, operation: str, mode: str | None, type: PTXType, *operands: str) -> str:
+def rounded(f: FunctionBuilder, operation: str, mode: str, type: PTXType, *operands: str) -> str:
     """Return the result of *operation* on *operands*, rounded as *mode* (``rn``, ``rz``, ``rm``, ``rp``) says."""
     llvm = type.llvm
-    if mode not in (None, "rn"):
+    if mode not in ("", "rn"):
         name, types = f"{operation}.{mode}.{type.name}", [llvm] * len(operands)
         result = _call_wrapper(f, name, mode, f"{operation}.f{type.bits}", llvm, types, operands)
     elif operation in ("fma", "sqrt"):
@@ -171,9 +171,9 @@ def rounded(f: FunctionBuilder, operation: str, mode: str | None, type: PTXType,
     return result
 
 
-def convert_rounded(f: FunctionBuilder, operation: str, mode: str | None, source: str, target: str, value: str) -> str:
+def convert_rounded(f: FunctionBuilder, operation: str, mode: str, source: str, target: str, value: str) -> str:
     """Convert *value* from the LLVM type *source* to *target* with ``sitofp``, ``uitofp`` or ``fptrunc`` in *mode*."""
-    if mode in (None, "rn"):
+    if mode in ("", "rn"):
         return f.temporary(f"{operation} {source} {value} to {target}")
     suffix = {"float": "f32", "double": "f64"}
     intrinsic = f"{operation}.{suffix[target]}.{suffix.get(source, source)}"
@@ -184,9 +184,9 @@ def _call_wrapper(
     f: FunctionBuilder, name: str, mode: str, intrinsic: str, result: str, types: list[str], operands: tuple[str, ...]
 ) -> str:
     intrinsic = f"@llvm.experimental.constrained.{intrinsic}"
-    f.declare(f"declare {result} {intrinsic}({', '.join(types)}, metadata, metadata)")
+    f.declarations.add(f"declare {result} {intrinsic}({', '.join(types)}, metadata, metadata)")
     parameters = ", ".join(f"{type} %{k}" for k, type in enumerate(types))
-    f.declare("declare void @llvm.set.rounding(i32)")
+    f.declarations.add("declare void @llvm.set.rounding(i32)")
     f.program.helpers[name] = f"""define internal {result} @rounded.{name}({parameters}) noinline nounwind strictfp {{
  call void @llvm.set.rounding(i32 {_MODES[mode]}) strictfp
  %r = call {result} {intrinsic}({parameters}, metadata !"round.dynamic", metadata !"fpexcept.strict") strictfp

@@ -9,7 +9,7 @@ that the one rounding at the end is right.
 
 from __future__ import annotations
 
-from .native import T, f32, f64, i32, i64, native, native_for, u16, u32, u64
+from .native import T, f32, f64, i32, i64, native, native_for, u8, u16, u32, u64
 
 NAN_32 = 0x7FFFFFFF
 NEAREST, ZERO, DOWN, UP, AWAY = 0, 1, 2, 3, 4
@@ -57,16 +57,6 @@ def canonical_f32(x: f32) -> f32:
 def canonical_f64(x: f64) -> f64:
     """In double precision, NaN keeps its bits but becomes quiet."""
     return x if x == x else bits_f64(bits_u64(x) | 0x8000000000000)
-
-
-@native_for("f32", "f64")
-def neg(x: T) -> T:
-    return -x if x == x else canonical_T(x)
-
-
-@native_for("f32", "f64")
-def abs(x: T) -> T:
-    return fabs(x) if x == x else canonical_T(x)
 
 
 @native_for("f32", "f64")
@@ -137,13 +127,12 @@ def widen_f16(x: u16) -> f64:
 
 
 @native
-def widen_e5m2(x: u16) -> f64:
-    return widen_f16(x << 8)
+def widen_e5m2(x: u8) -> f64:
+    return widen_f16(u16(x) << 8)
 
 
 @native
-def widen_e4m3(x: u16) -> f64:
-    """Return the value of the lower 8 bits."""
+def widen_e4m3(x: u8) -> f64:
     magnitude = bits_f64(u64(x & 0x7F) << 49) * FROM_e4m3
     return copysign(magnitude, bits_f64(u64(x) << 56)) if x & 0x7F != 0x7F else bits_f64(~u64(0))
 

@@ -13,9 +13,8 @@ from typing import TypeAlias
 
 from .function_builder import FunctionBuilder
 from .parser import Instruction
-from .ptx_types import PTXType, ptx_type
 
-Modifiers: TypeAlias = "dict[str, str | None]"
+Modifiers: TypeAlias = "dict[str, str]"
 Handler: TypeAlias = "Callable[[FunctionBuilder, Instruction, Modifiers], None]"
 
 _FORMS: dict[str, list[tuple[str, Handler]]] = {}
@@ -38,10 +37,5 @@ def find_form(opcode: str) -> tuple[Handler, Modifiers] | None:
     name, dot, modifiers = opcode.partition(".")
     for pattern, handler in _FORMS.get(name, ()):
         if found := re.fullmatch(pattern, dot + modifiers):
-            return handler, {"name": name, **found.groupdict()}
+            return handler, {"name": name, **found.groupdict("")}
     return None
-
-
-def type_of(m: Modifiers, key: str = "type") -> PTXType:
-    """Return the type that the group *key* of an instruction's modifiers names."""
-    return ptx_type(m[key] or "")

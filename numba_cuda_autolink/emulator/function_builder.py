@@ -8,45 +8,43 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from .errors import UnsupportedInstruction
+from .ir_text import IRText
 from .native import LLVM, compile_native
-from .parser import Function, Instruction, parse_constant, parse_integer, split_operands
+from .parser import Function, Instruction, parse_constant, split_operands
 from .program import Program
 from .ptx_types import PTXType, ptx_type
-from .state import FIRST_FUNCTION_ADDRESS, Block, Frame, Launch, Thread
+from .source_lines import source_lines, with_lines
+from .state import Block, Frame, Launch, Thread
 
 _ADDRESS = re.compile(r"\[\s*([\w%$@.]+|-?\d+)\s*(?:\+\s*(-?(?:0[xX])?[\da-fA-F]+))?\s*\]")
 _REGISTER = re.compile(r"%[\w$]+")
 
 
-class FunctionBuilder:
+class FunctionBuilder(IRText):
     """The text of one function as it grows: instructions of LLVM, and operands of PTX as values."""
 
     thread = "%thread.address"  # of its record
 
     def __init__(self, program: Program, function: Function):
+        super().__init__()
         self.program, self.function = program, function
-        self.lines: list[str] = []
-        self.entry: list[str] = []
-        self.slots: dict[tuple[str, int], int] = {}
-        self.used_registers: set[str] = set()
-        self.local_pointers: dict[str, str] = {}
-        self.count = 0
+        self.declarations = program.declarations
         self.instruction: Instruction = function.code[0]
-        self.index = 0
-        local = [n for n, v in function.local_variables.items() if v.space == "local" and v.nbytes]
+        self.index, self.site = 0, str(self.instruction.number)  # by which messages find the instruction
+        local = {n: v for n, v in function.local_variables.items() if v.space == "local" and v.nbytes}
         taken = any(i.opcode.startswith("cvta.local") for i in function.code)
-        self.frame_variables = local if taken or len(local) > 1 or program.checks.initialised else []
+        self.frame_variables = local if taken or len(local) > 1 or program.checks.initialised else {}
         # The caller makes a parameter's memory, which is local memory where the function takes its address.
         moved = {operand for i in function.code if i.opcode.startswith("mov") for operand in i.operands}
-        self.frame_parameters = {v.name: v for v in function.parameters if v.name in moved and not function.is_entry}
-        self.frame_variables = [*self.frame_variables, *self.frame_parameters]
+        parameters = {v.name: v for v in function.parameters if v.name in moved and not function.is_entry}
+        self.frame_variables = self.frame_variables | parameters
         passed = () if function.is_entry else (*function.parameters, *function.results)
         self.passed = {variable.name: f'%"p.{variable.name}"' for variable in passed}
         self.frames_below = ""
-        self.local_variable = local[0] if local else None
+        self.local_variable = next(iter(local), None)
 
     @functools.cached_property
     def copied(self) -> dict[str, str]:
@@ -60,7 +58,7 @@ class FunctionBuilder:
             if name in ("ld", "ldu"):
                 targets = split_operands(operands.pop(0).strip("{}"))
                 used.update(loads.keys() & targets)
-                loads.update(dict.fromkeys(targets, str(self.program.site(each, self.function))))
+                loads.update(dict.fromkeys(targets, str(each.number)))
                 stored.update(targets if len(targets) > 1 else ())
             elif name == "st" and not each.opcode.startswith("st.param"):
                 stored.update(_REGISTER.findall(operands.pop(1)))
@@ -72,49 +70,35 @@ class FunctionBuilder:
             self.store("%thread", Thread.LOCALS, self.frames_below)
         self.emit("ret void")
 
-    # Text
-
-    def emit(self, line: str) -> None:
-        self.lines.append(" " + line)
-
-    def temporary(self, line: str) -> str:
-        self.count += 1
-        self.lines.append(f" %t{self.count} = {line}")
-        return f"%t{self.count}"
-
-    def label(self) -> str:
-        self.count += 1
-        return f"l{self.count}"
-
-    def start_block(self, label: str) -> None:
-        self.lines.append(f'"{label}":')
-
-    def declare(self, declaration: str) -> None:
-        self.program.declarations.add(declaration)
-
-    def call(self, name: str, *arguments: str) -> str:
+    def call(self, name: str, *arguments: str | int) -> str:
         """Call the native function *name*; return its result."""
         compiled = compile_native(name)
         self.program.natives.add(name)
-        typed = ", ".join(f"{LLVM[t]} {a}" for t, a in zip(compiled.parameters, arguments, strict=True))
-        text = f'call {LLVM[compiled.returns]} @"native.{name}"({typed})'
-        if compiled.returns == "None":
-            self.emit(text)
-            return ""
-        return self.temporary(text)
+        values = (int(each) if isinstance(each, bool) else each for each in arguments)
+        typed = (f"{LLVM[type]} {value}" for type, value in zip(compiled.parameters, values, strict=True))
+        return self.call_symbol(LLVM[compiled.returns], f'@"native.{name}"', *typed)
 
-    def intrinsic(self, name: str, llvm: str, *arguments: str, suffix: str = "") -> str:
-        suffix = suffix or {"float": "f32", "double": "f64"}.get(llvm, llvm)
-        self.declare(f"declare {llvm} @llvm.{name}.{suffix}({', '.join([llvm] * len(arguments))})")
-        return self.temporary(f"call {llvm} @llvm.{name}.{suffix}({', '.join(f'{llvm} {a}' for a in arguments)})")
+    def call_unless(self, good: str, name: str, *arguments: str | int) -> None:
+        """Call the native function *name* in the rare case that *good* does not hold."""
+        bad, after = self.label(), self.label()
+        self.emit(f"br i1 {good}, label %{after}, label %{bad}, !prof !0")
+        self.start_block(bad)
+        self.call(name, *arguments)
+        self.emit(f"br label %{after}")
+        self.start_block(after)
+
+    def assign_native(self, name: str) -> None:
+        """Assign what the native function *name* makes of the instruction's operands."""
+        compiled = compile_native(name)
+        target, *operands = self.instruction.operands
+        values = [self.value(o, t.replace("i", "s")) for o, t in zip(operands, compiled.parameters, strict=True)]
+        self.assign(target, compiled.returns.replace("i", "s"), self.call(name, *values))
 
     def refuse(self, why: str = "the emulator does not have this form") -> UnsupportedInstruction:
-        return self.program.unsupported(self.instruction, self.function, why)
-
-    @property
-    def site(self) -> str:
-        """The number by which messages find the instruction."""
-        return str(self.program.site(self.instruction, self.function))
+        instruction, text = self.instruction, self.program.linked.texts[self.function.text]
+        lines = source_lines(text, instruction.location)
+        message = f"The emulator cannot run `{instruction.text}`: {why}\n  in: {self.function.name}"
+        return UnsupportedInstruction(with_lines(message, lines), kernel=self.program.kernel.name, lines=lines)
 
     def load(self, record: str, offset: int | str, llvm: str = "i64") -> str:
         """Return what the *record* (a pointer) holds at the byte *offset*."""
@@ -133,15 +117,7 @@ class FunctionBuilder:
     def scratch(self, nbytes: int) -> str:
         """Return a pointer to *nbytes* of the function's stack."""
         self.count += 1
-        self.entry.append(f" %s{self.count} = alloca [{nbytes} x i8], align 16")
-        return f"%s{self.count}"
-
-    def local_slot(self, kind: str, register: str) -> str:
-        """Return a pointer to 64 bits that belong to a *register*, 0 at first."""
-        pointer = f'%"{kind}.{register}"'
-        if (line := f" {pointer} = alloca i64") not in self.entry:
-            self.entry += [line, f" store i64 0, ptr {pointer}"]
-        return pointer
+        return self.slot(f"s{self.count}", f"[{nbytes} x i8], align 16")
 
     def push_frame(self, below: str, address: str, nbytes: int, shadow: str) -> str:
         """Make a record the newest of the thread's frames; return its address."""
@@ -155,19 +131,22 @@ class FunctionBuilder:
 
     def stop_with(self, error: int, address: str = "0") -> None:
         """Stop the thread with an *error*, which ends the block of instructions."""
-        self.call("fail", self.thread, str(error), self.site, address, "0")
+        self.call("fail", self.thread, error, self.site, address, 0)
         self.emit("unreachable")
 
-    def pack(self, halves: Iterable[str], bits: int) -> str:
-        """Return the upper and the lower of two numbers of *bits* (i16 each) as one of twice as many."""
-        high, low = (self.resize(value, 16, 2 * bits, signed=False) for value in halves)
-        high = self.temporary(f"shl i{2 * bits} {high}, {bits}")
-        return self.temporary(f"or i{2 * bits} {high}, {low}")
+    def join(self, parts: Sequence[str], bits: int) -> str:
+        """Return numbers of so many *bits*, the lowest first, as one number."""
+        width, result = bits * len(parts), "0"
+        for k, part in enumerate(parts):
+            shifted = self.temporary(f"shl i{width} {self.resize(part, bits, width)}, {k * bits}")
+            result = self.temporary(f"or i{width} {result}, {shifted}")
+        return result
 
-    def unpack(self, value: str, bits: int) -> list[str]:
-        """Return the upper and the lower *bits* of *value* as i16, whose own upper half may hold anything."""
-        upper = self.temporary(f"lshr i{2 * bits} {value}, {bits}")
-        return [self.resize(part, 2 * bits, 16, signed=False) for part in (upper, value)]
+    def split(self, value: str, bits: int, count: int) -> list[str]:
+        """Return the *count* numbers of so many *bits*, the lowest first, of which *value* consists."""
+        width = bits * count
+        parts = (self.temporary(f"lshr i{width} {value}, {k * bits}") for k in range(count))
+        return [self.resize(part, width, bits) for part in parts]
 
     # Operands
 
@@ -175,35 +154,27 @@ class FunctionBuilder:
         type = self.function.registers.get(name)
         if type is None:
             return None
-        self.used_registers.add(name)
+        self.slot(f"r.{name}", ptx_type(type).integer)
         return ptx_type(type)
 
     def value(self, operand: str, type: PTXType | str) -> str:
         """Return *operand* as a value of *type*."""
         if isinstance(type, str):
             type = ptx_type(type)
-        negated = operand.startswith("!")
         bits = self.bits(operand.lstrip("! "), type)
-        if negated:
+        if operand.startswith("!"):
             bits = self.temporary(f"xor i1 {bits}, true")
-        return self.from_bits(bits, type)
+        return self.bitcast(bits, type.integer, type.llvm)
 
-    def from_bits(self, bits: str, type: PTXType) -> str:
-        if type.llvm == type.integer:
-            return bits
-        return self.temporary(f"bitcast {type.integer} {bits} to {type.llvm}")
-
-    def to_bits(self, value: str, type: PTXType) -> str:
-        if type.llvm == type.integer:
-            return value
-        return self.temporary(f"bitcast {type.llvm} {value} to {type.integer}")
+    def bitcast(self, value: str, source: str, target: str) -> str:
+        return value if source == target else self.temporary(f"bitcast {source} {value} to {target}")
 
     def bits(self, operand: str, type: PTXType) -> str:
         """Return *operand* as an integer of the width of *type*."""
         register = self.register(operand)
         if register is not None:
             value = self.temporary(f'load {register.integer}, ptr %"r.{operand}"')
-            return self.resize(value, register.bits, type.bits, signed=False)
+            return self.resize(value, register.bits, type.bits)
         number = parse_constant(operand, type)
         if number is not None:
             return str(number)
@@ -211,10 +182,10 @@ class FunctionBuilder:
             special = special_register(self, operand)
             if special is None:
                 raise self.refuse(f"the emulator does not have the register {operand}")
-            return self.resize(special[0], special[1], type.bits, signed=False)
-        return self.resize(self.symbol_address(operand), 64, type.bits, signed=False)
+            return self.resize(special[0], special[1], type.bits)
+        return self.resize(self.symbol_address(operand), 64, type.bits)
 
-    def resize(self, value: str, width: int, to: int, *, signed: bool) -> str:
+    def resize(self, value: str, width: int, to: int, *, signed: bool = False) -> str:
         if width == to:
             return value
         operation = "trunc" if width > to else "sext" if signed else "zext"
@@ -229,7 +200,8 @@ class FunctionBuilder:
         register = self.register(operand)
         if register is None:
             raise self.refuse(f"{operand} is not a register")
-        bits = self.resize(self.to_bits(value, type), type.bits, register.bits, signed=type.is_signed)
+        bits = self.bitcast(value, type.llvm, type.integer)
+        bits = self.resize(bits, type.bits, register.bits, signed=type.is_signed)
         self.emit(f'store {register.integer} {bits}, ptr %"r.{operand}"')
 
     def symbol_address(self, operand: str) -> str:
@@ -237,33 +209,26 @@ class FunctionBuilder:
         found = re.fullmatch(r"([\w$@]+)\s*(?:\+\s*(-?\w+))?", operand)
         if found is None:
             raise self.refuse(f"{operand} was not understood")
-        address = self.find_symbol(found[1])
-        if address is None:
-            raise self.refuse(f"{found[1]} is not declared")
-        return self.temporary(f"add i64 {address}, {int(found[2], 0)}") if found[2] else address
-
-    def find_symbol(self, name: str) -> str | None:
-        pointer = self.pointer_of(name)
-        if pointer is not None:
-            return self.temporary(f"ptrtoint ptr {pointer} to i64")
-        program, function = self.program, self.function
+        name, program, function = found[1], self.program, self.function
         text, variable = program.linked.find_variable(function.text, name)
-        if variable is None:
-            found = program.find_function(function, name)
-            return (
-                None if found is None else str(FIRST_FUNCTION_ADDRESS + 16 * program.linked.function_numbers[id(found)])
-            )
-        if variable.space == "shared":
-            return str(program.shared[text, name])
-        table = self.load("%launch", Launch.VARIABLES, "ptr")
-        return self.load(table, 8 * program.linked.variable_numbers[text, name])
+        callee = program.linked.find_function(function.text, name)
+        if (pointer := self.pointer_of(name)) is not None:
+            address = self.temporary(f"ptrtoint ptr {pointer} to i64")
+        elif variable is not None and variable.space == "shared":
+            address = str(program.shared[text, name])
+        elif variable is not None:
+            table = self.load("%launch", Launch.VARIABLES, "ptr")
+            address = self.load(table, 8 * program.linked.variable_numbers[text, name])
+        elif callee is not None:
+            address = str(program.linked.function_address(callee))
+        else:
+            raise self.refuse(f"{name} is not declared")
+        return self.temporary(f"add i64 {address}, {int(found[2] or '0', 0)}")
 
     def pointer_of(self, name: str) -> str | None:
         """Return a pointer to the bytes of a local variable or a parameter."""
-        if name in self.function.local_variables:
-            if name not in self.local_pointers:
-                self.local_pointers[name] = f'%"v.{name}"'
-            return self.local_pointers[name]
+        if (variable := self.function.local_variables.get(name)) is not None:
+            return self.slot(f"v.{name}", f"[{max(1, variable.nbytes)} x i8], align {max(variable.align, 1)}")
         if self.function.is_entry and name in self.function.parameter_offsets[0]:
             offset = self.function.parameter_offsets[0][name]
             return self.temporary(f"getelementptr i8, ptr %parameters, i64 {offset}")
@@ -276,72 +241,46 @@ class FunctionBuilder:
             raise self.refuse(f"the address {operand} was not understood")
         return found[1], int(found[2] or "0", 0)
 
-    def address_value(self, base: str) -> str:
-        """Return the base of an address as i64."""
-        register = self.register(base)
-        if register is not None or parse_integer(base) is not None:
-            return self.value(base, "b64")
-        return self.symbol_address(base)
-
 
 # Special registers: indices and sizes of the grid, lanes, clocks
 
-_AXES = {".x": 0, ".y": 4, ".z": 8}
-_RECORDS = {
-    "%tid": ("%thread", Thread.TID),
-    "%ntid": ("%block", Block.NTID),
-    "%ctaid": ("%block", Block.CTAID),
-    "%nctaid": ("%block", Block.NCTAID),
-    "%clusterid": ("%block", Block.CTAID),
-    "%nclusterid": ("%block", Block.NCTAID),
+_FIELDS = {
+    f"{name}.{axis}": (record, offset + 4 * k)
+    for names, record, offset in (
+        ("%tid", "%thread", Thread.TID),
+        ("%ntid", "%block", Block.NTID),
+        ("%ctaid %clusterid", "%block", Block.CTAID),
+        ("%nctaid %nclusterid", "%block", Block.NCTAID),
+    )
+    for name in names.split()
+    for k, axis in enumerate("xyz")
 }
+_FIELDS |= {"%gridid": ("%launch", Launch.GRID_ID), "%dynamic_smem_size": ("%launch", Launch.DYNAMIC_SHARED)}
+_FIELDS |= dict.fromkeys(("%total_smem_size", "%aggr_smem_size"), ("%block", Block.SHARED_BYTES))
+_FIELDS |= {"%envreg1": ("%launch", Launch.WORKSPACE + 4), "%envreg2": ("%launch", Launch.WORKSPACE)}  # an address
 _CONSTANTS = {"%nsmid": 1, "%smid": 0, "%is_explicit_cluster": 0, "%cluster_ctarank": 0, "%cluster_nctarank": 1}
-_CONSTANTS |= {f"%cluster_{name}{axis}": value for name, value in (("ctaid", 0), ("nctaid", 1)) for axis in _AXES}
-_WORKSPACE = {"%envreg1": 4, "%envreg2": 0}  # the high and the low half of an address
-_LANE_MASKS = ("%lanemask_eq", "%lanemask_lt", "%lanemask_le", "%lanemask_gt", "%lanemask_ge")
+_CONSTANTS |= {f"%cluster_{name}.{axis}": value for name, value in (("ctaid", 0), ("nctaid", 1)) for axis in "xyz"}
+_CLOCKS = ("%clock", "%clock64", "%globaltimer", "%clock_hi", "%globaltimer_lo", "%globaltimer_hi")
 
 
 def special_register(f: FunctionBuilder, name: str) -> tuple[str, int] | None:
     """Return the value and the width of the register *name*, or None if the emulator does not have it."""
-    base, axis = name[:-2], name[-2:]
-    if axis in _AXES and base in _RECORDS:
-        record, offset = _RECORDS[base]
-        return f.load(record, offset + _AXES[axis], "i32"), 32
+    if name in _FIELDS:
+        return f.load(*_FIELDS[name], "i32"), 32
     if name in _CONSTANTS:
         return str(_CONSTANTS[name]), 32
-    if name in ("%laneid", "%warpid", "%nwarpid") or name in _LANE_MASKS:
-        return _lane_register(f, name), 32
-    if name == "%gridid":
-        return f.temporary(f"zext i32 {f.load('%launch', Launch.GRID_ID, 'i32')} to i64"), 64
-    if name in ("%clock", "%clock64", "%globaltimer", "%clock_hi", "%globaltimer_lo", "%globaltimer_hi"):
-        f.declare("declare i64 @llvm.readcyclecounter()")
-        value = f.temporary("call i64 @llvm.readcyclecounter()")
-        if name.endswith("_hi"):
-            value = f.temporary(f"lshr i64 {value}, 32")
-        if name in ("%clock64", "%globaltimer"):
-            return value, 64
-        return f.temporary(f"trunc i64 {value} to i32"), 32
-    if name in _WORKSPACE:
-        return f.load("%launch", Launch.WORKSPACE + _WORKSPACE[name], "i32"), 32
-    if name == "%dynamic_smem_size":
-        return f.load("%launch", Launch.DYNAMIC_SHARED, "i32"), 32
-    if name in ("%total_smem_size", "%aggr_smem_size"):
-        return f.temporary("trunc i64 %shared.bytes to i32"), 32
-    return None
-
-
-def _lane_register(f: FunctionBuilder, name: str) -> str:
+    if name in _CLOCKS:
+        value = f.call_intrinsic("readcyclecounter", "i64")
+        return f.temporary(f"lshr i64 {value}, {32 if name.endswith('_hi') else 0}"), 64
     if name == "%nwarpid":
         threads = f.temporary(f"add i32 {f.load('%block', Block.COUNT, 'i32')}, 31")
-        return f.temporary(f"lshr i32 {threads}, 5")
+        return f.temporary(f"lshr i32 {threads}, 5"), 32
     index = f.load("%thread", Thread.INDEX, "i32")
-    if name == "%warpid":
-        return f.temporary(f"lshr i32 {index}, 5")
     lane = f.temporary(f"and i32 {index}, 31")
-    if name == "%laneid":
-        return lane
     bit = f.temporary(f"shl i32 1, {lane}")
     below = f.temporary(f"sub i32 {bit}, 1")
     upto = f.temporary(f"or i32 {below}, {bit}")
-    lanes = {"eq": bit, "lt": below, "le": upto, "gt": upto, "ge": below}[name[-2:]]
-    return f.temporary(f"xor i32 {lanes}, -1") if name[-2] == "g" else lanes
+    values = {"%warpid": f.temporary(f"lshr i32 {index}, 5"), "%laneid": lane}
+    values |= {"%lanemask_eq": bit, "%lanemask_lt": below, "%lanemask_le": upto}
+    values |= {"%lanemask_ge": f.temporary(f"xor i32 {below}, -1"), "%lanemask_gt": f.temporary(f"xor i32 {upto}, -1")}
+    return (values[name], 32) if name in values else None

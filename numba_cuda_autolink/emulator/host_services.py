@@ -12,9 +12,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from . import memory
-from .diagnosis import describe_assertion
-from .errors import EmulationError
-from .program import Program
 from .state import Launch, Thread
 
 PRINT, ALLOCATE, FREE, ASSERT = range(4)
@@ -33,12 +30,16 @@ _lock = threading.Lock()  # of printing, and of memory that kernels allocate
 
 
 class HostServices:
-    """Serves the threads of the *launch* of *program* with that record, whose workers remember accesses in *caches*."""
+    """Serves the threads of the *launch* with that record, whose workers remember accesses in *caches*.
 
-    def __init__(self, launch: int, caches: Sequence[np.ndarray], program: Program):
+    Afterwards *error* is what was raised, and *assertions* holds what failed and where, by the record of the block.
+    """
+
+    def __init__(self, launch: int, caches: Sequence[np.ndarray]):
         self.error: BaseException | None = None
+        self.assertions: dict[int, tuple[str, str]] = {}
         self.has_printed = False
-        self._launch, self._caches, self._program = launch, caches, program
+        self._launch, self._caches = launch, caches
         self._tables: list[np.ndarray] = []
 
     def serve(self, block: int, thread: int) -> int:
@@ -46,29 +47,28 @@ class HostServices:
         try:
             a, b = (memory.word_at(thread + offset) for offset in (Thread.A, Thread.B))
             with _lock:
-                result = self._do(memory.half_at(thread + Thread.OPERATION), a, b, thread)
+                result = self._do(memory.half_at(thread + Thread.OPERATION), a, b, block)
             memory.put(thread, 64, {Thread.RESULT: result})
         except BaseException as error:
             self.error = error
-            return 1
-        return 0
+        return int(self.error is not None or block in self.assertions)
 
-    def _do(self, operation: int, a: int, b: int, thread: int) -> int:
+    def _do(self, operation: int, a: int, b: int, block: int) -> int:
         if operation == PRINT:
             sys.stdout.write(format_text(a, b))
             self.has_printed = True
-            return 0
-        if operation == ALLOCATE:
-            address = memory.allocate(a, label="malloc in a kernel")
+        elif operation == ALLOCATE:
+            a = memory.allocate(a, label="malloc in a kernel")
             self._change_table()
-            return address
-        if operation == FREE:
-            if a:
-                memory.free(a)
-                self._change_table()
-            return 0
-        assert operation == ASSERT
-        raise _failed_assertion(a, thread, self._program)
+            return a
+        elif operation == FREE and a:
+            memory.free(a)
+            self._change_table()
+        elif operation == ASSERT:
+            message, file, line, function = (memory.word_at(a + 8 * k) for k in range(4))
+            text = f"Assertion `{read_text(message)}` failed\n  function: {read_text(function)}"
+            self.assertions[block] = text, f"{read_text(file)}:{line & 0xFFFFFFFF}"
+        return 0
 
     def _change_table(self) -> None:
         """Give the launch the new table; what workers remember of the old one is forgotten."""
@@ -78,13 +78,6 @@ class HostServices:
         memory.put(self._launch, 64, {Launch.ALLOCATIONS: table.ctypes.data, Launch.ALLOCATION_COUNT: len(table)})
         for cache in self._caches:
             cache[1::2] = 0
-
-
-def _failed_assertion(record: int, thread: int, program: Program) -> EmulationError:
-    """Return the error for the assertion whose operands are at *record*."""
-    message, file, line, function = (memory.word_at(record + 8 * k) for k in range(4))
-    text = f"`{read_text(message)}` failed\n  function: {read_text(function)}"
-    return describe_assertion(text, f"{read_text(file)}:{line & 0xFFFFFFFF}", thread, program)
 
 
 def read_text(address: int) -> str:

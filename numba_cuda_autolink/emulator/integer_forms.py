@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from . import integers  # noqa: F401
-from .forms import Modifiers, form, type_of
+from .forms import Modifiers, form
 from .function_builder import FunctionBuilder
 from .parser import Instruction, parse_integer, split_operands
 from .ptx_types import PTXType, ptx_type
@@ -13,16 +13,15 @@ _INT = r"\.(?P<type>[us](?:16|32|64))"
 _BITS = r"\.(?P<type>b(?:16|32|64)|pred)"
 
 
-def _operands(f: FunctionBuilder, i: Instruction, type: PTXType) -> list[str]:
-    return [f.value(operand, type) for operand in i.operands[1:]]
-
-
 @form("add sub", _INT)
-@form("and or xor", _BITS)
+@form("neg", r"\.(?P<type>s(?:16|32|64))")
+@form("and or xor not", _BITS)
 def simple_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = type_of(m)
-    a, b = _operands(f, i, type)
-    f.assign(i.operands[0], type, f.temporary(f"{m['name']} {type.llvm} {a}, {b}"))
+    """Forms that are one instruction of LLVM."""
+    type = ptx_type(m["type"])
+    a, b = [*(f.value(operand, type) for operand in i.operands[1:]), "-1"][:2]
+    name = {"not": "xor", "neg": "mul"}.get(m["name"], m["name"])
+    f.assign(i.operands[0], type, f.temporary(f"{name} {type.llvm} {a}, {b}"))
 
 
 _CARRY = "carry"
@@ -30,107 +29,79 @@ _CARRY = "carry"
 
 @form("add addc sub subc", r"(?P<out>\.cc)?\.(?P<type>[us](?:32|64))")
 def with_carry(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type, name = type_of(m), m["name"] or ""
-    a, b = _operands(f, i, type)
-    f.assign(i.operands[0], type, _add_with_carry(f, type, a, b, name[:3], name.endswith("c"), m["out"] is not None))
+    type = ptx_type(m["type"])
+    a, b = (f.value(operand, type) for operand in i.operands[1:])
+    f.assign(i.operands[0], type, _add_with_carry(f, m, type, a, b))
 
 
-def _add_with_carry(f: FunctionBuilder, type: PTXType, a: str, b: str, operation: str, uses: bool, sets: bool) -> str:
+def _add_with_carry(f: FunctionBuilder, m: Modifiers, type: PTXType, a: str, b: str) -> str:
     """Add or subtract in twice the width; the register of the carry holds a borrow after a subtraction."""
     f.function.registers[_CARRY] = "pred"
-    wide = f"i{type.bits * 2}"
+    name, wide = m["name"], f"i{type.bits * 2}"
+    operation = "sub" if name.startswith("sub") else "add"
     x, y = (f.temporary(f"zext {type.llvm} {v} to {wide}") for v in (a, b))
     result = f.temporary(f"{operation} {wide} {x}, {y}")
-    if uses:
+    if name.endswith("c"):
         carry = f.temporary(f"zext i1 {f.value(_CARRY, 'pred')} to {wide}")
         result = f.temporary(f"{operation} {wide} {result}, {carry}")
-    if sets:
-        top = f.temporary(f"lshr {wide} {result}, {type.bits}")
-        f.assign(_CARRY, "pred", f.temporary(f"trunc {wide} {top} to i1"))
-    return f.temporary(f"trunc {wide} {result} to {type.llvm}")
+    result, upper = f.split(result, type.bits, 2)
+    if m["out"]:
+        f.assign(_CARRY, "pred", f.temporary(f"trunc {type.llvm} {upper} to i1"))
+    return result
 
 
-@form("mul", rf"\.(?P<part>lo|hi|wide){_INT}")
-@form("mad", rf"\.(?P<part>lo|hi|wide){_INT}")
+@form("mul mad", rf"\.(?P<part>lo|hi|wide){_INT}")
 @form("mad", r"\.(?P<part>hi)\.(?P<sat>sat)\.(?P<type>s32)")
 @form("mad madc", r"\.(?P<part>lo|hi)(?P<out>\.cc)?\.(?P<type>[us](?:32|64))")
+@form("mul24 mad24", r"\.(?P<part>lo|hi)\.(?P<type>[us]32)")
 def multiply(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type, part, name = type_of(m), m["part"], m["name"]
-    a, b = f.value(i.operands[1], type), f.value(i.operands[2], type)
+    """Of 24 bits, the upper part is the product's without the lower 16 bits."""
+    type, part, name = ptx_type(m["type"]), m["part"], m["name"]
     if part == "wide" and type.bits == 64:
         raise f.refuse()
-    if part == "lo":
-        product = f.temporary(f"mul {type.llvm} {a}, {b}")
-    else:
-        wide = f"i{type.bits * 2}"
-        extend = "sext" if type.is_signed else "zext"
-        x, y = (f.temporary(f"{extend} {type.llvm} {v} to {wide}") for v in (a, b))
-        product = f.temporary(f"mul {wide} {x}, {y}")
-        if part == "hi":
-            product = f.temporary(f"lshr {wide} {product}, {type.bits}")
-            product = f.temporary(f"trunc {wide} {product} to {type.llvm}")
     result = ptx_type(f"{type.kind}{type.bits * 2}") if part == "wide" else type
-    if name != "mul":
+    wide, factors = f"i{type.bits * 2}", []
+    for operand in i.operands[1:3]:
+        factor = f.resize(f.value(operand, type), type.bits, 2 * type.bits, signed=type.is_signed)
+        if name.endswith("24"):
+            factor = f.temporary(f"shl {wide} {factor}, 40")
+            factor = f.temporary(f"{'ashr' if type.is_signed else 'lshr'} {wide} {factor}, 40")
+        factors.append(factor)
+    product = f.temporary(f"mul {wide} {factors[0]}, {factors[1]}")
+    if part == "hi":
+        product = f.temporary(f"lshr {wide} {product}, {16 if name.endswith('24') else type.bits}")
+    product = f.resize(product, 2 * type.bits, result.bits)
+    if name.startswith("mad"):
         c = f.value(i.operands[3], result)
         if m.get("sat"):
             product = f.intrinsic("sadd.sat", "i32", product, c)
         elif m.get("out") or name == "madc":
-            product = _add_with_carry(f, type, product, c, "add", name == "madc", m.get("out") is not None)
+            product = _add_with_carry(f, m, type, product, c)
         else:
             product = f.temporary(f"add {result.llvm} {product}, {c}")
     f.assign(i.operands[0], result, product)
 
 
-@form("mul24 mad24", r"\.(?P<part>lo|hi)\.(?P<type>[us]32)")
-def multiply_24_bits(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = type_of(m)
-    shift = "ashr" if type.is_signed else "lshr"
-    wide = []
-    for operand in i.operands[1:3]:
-        value = f.temporary(f"shl i32 {f.value(operand, type)}, 8")
-        value = f.temporary(f"{shift} i32 {value}, 8")
-        wide.append(f.temporary(f"{'sext' if type.is_signed else 'zext'} i32 {value} to i64"))
-    product = f.temporary(f"mul i64 {wide[0]}, {wide[1]}")
-    if m["part"] == "hi":
-        product = f.temporary(f"lshr i64 {product}, 16")
-    result = f.temporary(f"trunc i64 {product} to i32")
-    if m["name"] == "mad24":
-        result = f.temporary(f"add i32 {result}, {f.value(i.operands[3], type)}")
-    f.assign(i.operands[0], type, result)
-
-
-@form("div rem", _INT)
-@form("abs neg", r"\.(?P<type>s(?:16|32|64))")
-@form("sad", _INT)
-@form("popc clz brev", r"\.(?P<type>b(?:32|64))")
-@form("bfe", r"\.(?P<type>[us](?:32|64))")
+@form("div rem sad", _INT)
 @form("bfi", r"\.(?P<type>b(?:32|64))")
+@form("bfe", r"\.(?P<type>[us](?:32|64))")
 @form("bfind", r"(?P<shift>\.shiftamt)?\.(?P<type>[us](?:32|64))")
 @form("cnot", r"\.(?P<type>b(?:16|32|64))")
 @form("fns", r"\.(?P<type>b32)")
 def native_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """Forms that are native functions of the same name and type."""
-    type, name = type_of(m), m["name"] or ""
-    operands = []
-    for k, operand in enumerate(i.operands[1:]):
-        is_count = (name == "bfe" and k >= 1) or (name == "bfi" and k >= 2)
-        signed_offset = name == "fns" and k == 2
-        operands.append(f.value(operand, "u32" if is_count else "s32" if signed_offset else type))
-    kind = {"b": "u"}.get(type.kind, type.kind)
-    result = f.call(f"{name}{'_shift' if m.get('shift') else ''}_{kind}{type.bits}", *operands)
-    f.assign(i.operands[0], "u32" if name in ("popc", "clz", "bfind") else type, result)
+    f.assign_native(f"{m['name']}{'_shift' if m.get('shift') else ''}_{m['type']}")
 
 
 @form("shl", r"\.(?P<type>b(?:16|32|64))")
 @form("shr", r"\.(?P<type>[bus](?:16|32|64))")
 def shift(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """Shifts beyond the width leave zeros, or copies of the sign."""
-    type = type_of(m)
+    type = ptx_type(m["type"])
     value, amount = f.value(i.operands[1], type), f.value(i.operands[2], "u32")
     operation = "shl" if m["name"] == "shl" else "ashr" if type.is_signed else "lshr"
     clamped = f.intrinsic("umin", "i32", amount, str(type.bits - 1))
-    count = f.resize(clamped, 32, type.bits, signed=False)
-    result = f.temporary(f"{operation} {type.llvm} {value}, {count}")
+    result = f.temporary(f"{operation} {type.llvm} {value}, {f.resize(clamped, 32, type.bits)}")
     if not type.is_signed:
         inside = f.temporary(f"icmp ult i32 {amount}, {type.bits}")
         result = f.temporary(f"select i1 {inside}, {type.llvm} {result}, {type.llvm} 0")
@@ -142,16 +113,16 @@ def shift(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 @form("szext", r"\.(?P<limit>clamp|wrap)\.(?P<kind>[us]32)")
 def native_words(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """Forms of 32 bits, whose counts wrap or end at 32; masks and extensions are fields of bits."""
-    values, name = [f.value(operand, "u32") for operand in i.operands[1:]], m["name"] or ""
+    values, name = [f.value(operand, "u32") for operand in i.operands[1:]], m["name"]
     for k in range({"bmsk": 0, "szext": 1, "shf": 2}[name], len(values)):
         limited = m["limit"] == "clamp"
         values[k] = f.intrinsic("umin", "i32", values[k], "32") if limited else f.temporary(f"and i32 {values[k]}, 31")
     if name == "bmsk":
-        result = f.call("bfi_u32", "-1", "0", *values)
+        result = f.call("bfi_b32", "-1", "0", *values)
     elif name == "szext":
         result = f.call(f"bfe_{m['kind']}", values[0], "0", values[1])
     else:
-        result = f.call(f"shf_{m['kind']}", *values)
+        result = f.call("shf", *values, str(m["kind"] == "l").lower())
     f.assign(i.operands[0], "u32", result)
 
 
@@ -170,9 +141,9 @@ _SELECTORS = {
 def permute_bytes(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     values = [f.value(operand, "u32") for operand in i.operands[1:]]
     if m["mode"]:
-        number = f.resize(f.temporary(f"and i32 {values[2]}, 3"), 32, 64, signed=False)
+        number = f.resize(f.temporary(f"and i32 {values[2]}, 3"), 32, 64)
         selector = f.temporary(f"lshr i64 {_SELECTORS[m['mode']]}, {f.temporary(f'shl i64 {number}, 4')}")
-        values[2] = f.resize(selector, 64, 32, signed=False)
+        values[2] = f.resize(selector, 64, 32)
     f.assign(i.operands[0], "u32", f.call("prmt", *values))
 
 
@@ -182,46 +153,44 @@ def logic_of_three(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     table = parse_integer(i.operands[4])
     if table is None:
         raise f.refuse("the table is not a constant")
-    inverse = {v: f.temporary(f"xor i32 {v}, -1") for v in (a, b, c)}
     result = "0"
     for k in range(8):
         if table >> k & 1:
-            chosen = [v if k & bit else inverse[v] for v, bit in ((a, 4), (b, 2), (c, 1))]
-            term = f.temporary(f"and i32 {chosen[0]}, {chosen[1]}")
-            term = f.temporary(f"and i32 {term}, {chosen[2]}")
+            x, y, z = (v if k & bit else f.temporary(f"xor i32 {v}, -1") for v, bit in ((a, 4), (b, 2), (c, 1)))
+            term = f.temporary(f"and i32 {f.temporary(f'and i32 {x}, {y}')}, {z}")
             result = f.temporary(f"or i32 {result}, {term}")
     f.assign(i.operands[0], "u32", result)
 
 
 @form("dp4a dp2a", r"(?:\.(?P<part>lo|hi))?\.(?P<a>[us]32)\.(?P<b>[us]32)")
 def dot_product(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    name = m["name"] or ""
-    if (name == "dp2a") != (m["part"] is not None):
+    name = m["name"]
+    if (name == "dp2a") != bool(m["part"]):
         raise f.refuse()
     a, b, c = (f.value(operand, "u32") for operand in i.operands[1:])
-    signs = ["true" if (m[k] or "")[0] == "s" else "false" for k in ("a", "b")]
+    signs = [m[k][0] == "s" for k in ("a", "b")]
     count, first = ("4" if name == "dp4a" else "2"), ("2" if m["part"] == "hi" else "0")
     f.assign(i.operands[0], "u32", f.call("dot", a, b, c, *signs, count, first))
 
 
-@form("not", _BITS)
-def invert(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = type_of(m)
-    f.assign(i.operands[0], type, f.temporary(f"xor {type.llvm} {f.value(i.operands[1], type)}, -1"))
+_INTRINSICS = {"popc": "ctpop", "clz": "ctlz", "brev": "bitreverse", "abs": "abs"}
 
 
 @form("min max", _INT)
 @form("add sub", r"(?P<sat>\.sat)\.(?P<type>s32)")
+@form("abs", r"\.(?P<type>s(?:16|32|64))")
+@form("popc clz brev", r"\.(?P<type>b(?:32|64))")
 def intrinsic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """Forms that are intrinsics of LLVM."""
-    type = type_of(m)
-    name = f"{type.kind}{m['name']}{m.get('sat') or ''}"
-    f.assign(i.operands[0], type, f.intrinsic(name, type.llvm, *_operands(f, i, type)))
+    type = ptx_type(m["type"])
+    name = _INTRINSICS.get(m["name"]) or f"{type.kind}{m['name']}{m.get('sat', '')}"
+    operands = (f.value(operand, type) for operand in i.operands[1:])
+    f.assign(i.operands[0], type, f.intrinsic(name, type.llvm, *operands))
 
 
 @form("mov", r"\.(?P<type>pred|[bus](?:16|32|64)|f32|f64|b128)")
 def move(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = type_of(m)
+    type = ptx_type(m["type"])
     target, source = i.operands
     whole = type if type.bits == 1 else ptx_type(f"b{type.bits}")
     parts = split_operands(next((each for each in i.operands if each[0] == "{"), "").strip("{}"))
@@ -230,38 +199,27 @@ def move(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         return
     part = ptx_type(f"b{type.bits // len(parts)}")
     if target[0] == "{":
-        bits = f.bits(source, type)
-        for k, name in enumerate(parts):
-            shifted = f.temporary(f"lshr {type.integer} {bits}, {k * part.bits}") if k else bits
-            f.assign(name, part, f.resize(shifted, type.bits, part.bits, signed=False))
+        for name, value in zip(parts, f.split(f.bits(source, type), part.bits, len(parts)), strict=True):
+            f.assign(name, part, value)
     else:
-        bits = "0"
-        for k, name in enumerate(parts):
-            wide = f.resize(f.bits(name, part), part.bits, type.bits, signed=False)
-            wide = f.temporary(f"shl {type.integer} {wide}, {k * part.bits}") if k else wide
-            bits = f.temporary(f"or {type.integer} {bits}, {wide}")
-        f.assign(target, whole, bits)
+        f.assign(target, whole, f.join([f.bits(name, part) for name in parts], part.bits))
 
 
 _SELECTED = r"\.(?P<type>[bus](?:16|32|64)|f32|f64)"
 
 
 @form("selp", _SELECTED)
-@form("slct", rf"(?P<ftz>\.ftz)?{_SELECTED}\.(?P<by>s32|f32)")
+@form("slct", rf"(?P<ftz>\.ftz(?=.*\.f32$))?{_SELECTED}\.(?P<by>s32|f32)")
 def select(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """Select by a predicate, or by the sign of a number."""
-    type = type_of(m)
-    a, b, condition = (
-        f.bits(i.operands[1], type),
-        f.bits(i.operands[2], type),
-        f.value(i.operands[3], m.get("by") or "pred"),
-    )
+    type = ptx_type(m["type"])
+    a, b = (f.bits(operand, type) for operand in i.operands[1:3])
+    condition = f.value(i.operands[3], m.get("by") or "pred")
     if m.get("ftz"):
         condition = f.call("flush_f32", condition)
     if m.get("by"):
-        condition = f.temporary(
-            f"icmp sge i32 {condition}, 0" if m["by"] == "s32" else f"fcmp oge float {condition}, 0.0"
-        )
+        test = "icmp sge i32 {}, 0" if m["by"] == "s32" else "fcmp oge float {}, 0.0"
+        condition = f.temporary(test.format(condition))
     result = f.temporary(f"select i1 {condition}, {type.integer} {a}, {type.integer} {b}")
     f.assign(i.operands[0], ptx_type(f"b{type.bits}"), result)
 
@@ -274,7 +232,7 @@ _COMPARED = r"\.(?P<type>[bus](?:16|32|64)|f16|f32|f64|bf16)"
 
 
 def _compare(f: FunctionBuilder, i: Instruction, m: Modifiers) -> str:
-    type, test = type_of(m), m["test"] or ""
+    type, test = ptx_type(m["type"]), m["test"]
     a, b = f.value(i.operands[1], type), f.value(i.operands[2], type)
     if type.kind in ("f", "bf"):
         llvm = type.llvm
@@ -296,24 +254,19 @@ def _compare(f: FunctionBuilder, i: Instruction, m: Modifiers) -> str:
 
 
 @form("setp", rf"{_COMPARISON}{_COMBINED}{_COMPARED}")
-def set_predicate(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+@form("set", rf"{_COMPARISON}{_COMBINED}\.(?P<result>u32|s32|f32|f16|bf16|u16){_COMPARED}")
+def compare(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    """A second target gets the inverse, which is combined as the result is."""
     result = _compare(f, i, m)
-    targets = i.operands[0].split("|")
-    inverse = f.temporary(f"xor i1 {result}, true")
+    results = [result, f.temporary(f"xor i1 {result}, true")]
     if m["combine"]:
         other = f.value(i.operands[3], "pred")
-        result, inverse = (f.temporary(f"{m['combine']} i1 {v}, {other}") for v in (result, inverse))
-    f.assign(targets[0].strip(), "pred", result)
-    if len(targets) > 1:
-        f.assign(targets[1].strip(), "pred", inverse)
-
-
-@form("set", rf"{_COMPARISON}{_COMBINED}\.(?P<result>u32|s32|f32|f16|bf16|u16){_COMPARED}")
-def set_value(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    result = _compare(f, i, m)
-    if m["combine"]:
-        result = f.temporary(f"{m['combine']} i1 {result}, {f.value(i.operands[3], 'pred')}")
-    type = type_of(m, "result")
+        results = [f.temporary(f"{m['combine']} i1 {each}, {other}") for each in results]
+    if m["name"] == "setp":
+        for target, each in zip(i.operands[0].split("|"), results, strict=False):
+            f.assign(target.strip(), "pred", each)
+        return
+    type = ptx_type(m["result"])
     one = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}.get(type.name, -1)
-    bits = f.temporary(f"select i1 {result}, {type.integer} {one}, {type.integer} 0")
+    bits = f.temporary(f"select i1 {results[0]}, {type.integer} {one}, {type.integer} 0")
     f.assign(i.operands[0], ptx_type(f"b{type.bits}"), bits)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .native import T, U, i32, i64, native, native_for, u32, u64
+from .native import T, U, W, i32, native, native_for, u32, u64
 
 _UNSIGNED, _SIGNED = ("u16", "u32", "u64"), ("s16", "s32", "s64")
 
@@ -31,49 +31,21 @@ def rem(a: T, b: T) -> T:
     return ~T(0) if b == 0 else a - div_T(a, b) * b
 
 
-@native_for(*_SIGNED)
-def abs(a: T) -> T:
-    return -a if a < 0 else a
-
-
-@native_for(*_SIGNED)
-def neg(a: T) -> T:
-    return -a
-
-
 @native_for(*_UNSIGNED, *_SIGNED)
 def sad(a: T, b: T, c: T) -> T:
     return c + (a - b if a > b else b - a)
 
 
-@native_for("u32", "u64")
-def popc(a: T) -> u32:
-    return u32(ctpop(a))
-
-
-@native_for("u32", "u64")
-def clz(a: T) -> u32:
-    return u32(ctlz(a))
-
-
-@native_for("u32", "u64")
-def brev(a: T) -> T:
-    return bitreverse(a)
-
-
-@native_for(*_UNSIGNED)
+@native_for("b16", "b32", "b64")
 def cnot(a: T) -> T:
     return T(a == 0)
 
 
-@native_for("u32", "u64")
+@native_for("u32", "u64", "s32", "s64")
 def bfind_shift(a: T) -> u32:
-    return u32(ctlz(a)) if a != 0 else ~u32(0)
-
-
-@native_for("s32", "s64")
-def bfind_shift(a: T) -> u32:
-    return bfind_shift_U(U(~a if a < 0 else a))
+    """Return how far the first bit that is not the sign's is from the upper end, or ones if there is none."""
+    bits = U(~a if a < 0 else a)
+    return u32(ctlz(bits)) if bits != 0 else ~u32(0)
 
 
 @native_for("u32", "u64", "s32", "s64")
@@ -82,44 +54,25 @@ def bfind(a: T) -> u32:
     return shift if shift == ~u32(0) else u32(ctlz(U(1))) - shift
 
 
-@native
-def bfe_u64(a: u64, position: u32, length: u32) -> u64:
+@native_for("u64", "s64")
+def bfe(a: T, position: u32, length: u32) -> T:
+    """Bits beyond the end are zeros, or copies of the sign. Of *position* and *length*, the lower 8 bits count."""
     position &= 255
     length &= 255
-    if position > 63 or length == 0:
-        return 0
-    field = a >> u64(position)
-    return field if length > 63 else field & ((u64(1) << u64(length)) - 1)
+    field = a >> T(position) if position < 64 else a >> 63 >> 1
+    if length == 0 or position + length >= 64:
+        return T(0) if length == 0 else field
+    unused = T(64) - T(length)
+    return field << unused >> unused
+
+
+@native_for("u32", "s32")
+def bfe(a: T, position: u32, length: u32) -> T:
+    return T(bfe_W(W(a), position, length))
 
 
 @native
-def bfe_u32(a: u32, position: u32, length: u32) -> u32:
-    return u32(bfe_u64(u64(a), position, length))
-
-
-@native
-def bfe_s64(a: i64, position: u32, length: u32) -> i64:
-    """Bits beyond the end are copies of the sign, which is the field's last bit that exists."""
-    position &= 255
-    length &= 255
-    if length == 0:
-        return 0
-    if position > 63:
-        return a >> 63
-    field = a >> i64(position)
-    unused = i64(64) - i64(length)
-    if length > 63 - position:
-        return field
-    return (field << unused) >> unused
-
-
-@native
-def bfe_s32(a: i32, position: u32, length: u32) -> i32:
-    return i32(bfe_s64(i64(a), position, length))
-
-
-@native
-def bfi_u64(a: u64, b: u64, position: u32, length: u32) -> u64:
+def bfi_b64(a: u64, b: u64, position: u32, length: u32) -> u64:
     if position > 63 or length == 0:
         return b
     mask = ~u64(0)
@@ -130,40 +83,35 @@ def bfi_u64(a: u64, b: u64, position: u32, length: u32) -> u64:
 
 
 @native
-def bfi_u32(a: u32, b: u32, position: u32, length: u32) -> u32:
+def bfi_b32(a: u32, b: u32, position: u32, length: u32) -> u32:
     """Only the lower 8 bits of *position* and *length* count; with 64 bits, all do."""
-    return u32(bfi_u64(u64(a), u64(b), position & 255, length & 255))
+    return u32(bfi_b64(u64(a), u64(b), position & 255, length & 255))
 
 
 @native
-def fns_u32(mask: u32, base: u32, offset: i32) -> u32:
+def fns_b32(mask: u32, base: u32, offset: i32) -> u32:
     """The position of the offset-th set bit at or above (below, if negative) *base*."""
     if base > 31:
         return ~u32(0)
+    down = offset < 0
+    mask = bitreverse(mask) if down else mask
+    start = 31 - base if down else base
+    count = u32(-offset if down else offset)
+    rest = mask >> start << start
     if offset == 0:
-        return base if mask >> base & 1 == 1 else ~u32(0)
-    position = i32(base)
-    step = i32(1) if offset > 0 else i32(-1)
-    count = offset if offset > 0 else -offset
-    while position >= 0 and position < 32:
-        if mask >> u32(position) & 1 == 1:
-            count -= 1
-            if count == 0:
-                return u32(position)
-        position += step
+        count = 1
+        rest &= u32(1) << start
+    for position in bits(rest):
+        count -= 1
+        if count == 0:
+            return 31 - position if down else position
     return ~u32(0)
 
 
 @native
-def shf_l(a: u32, b: u32, c: u32) -> u32:
+def shf(a: u32, b: u32, count: u32, to_left: bool) -> u32:
     wide = u64(b) << 32 | u64(a)
-    return u32((wide << u64(c)) >> 32)
-
-
-@native
-def shf_r(a: u32, b: u32, c: u32) -> u32:
-    wide = u64(b) << 32 | u64(a)
-    return u32(wide >> u64(c))
+    return u32(wide << u64(count) >> 32) if to_left else u32(wide >> u64(count))
 
 
 @native

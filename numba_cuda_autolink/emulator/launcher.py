@@ -51,56 +51,39 @@ def _give_back(arena: np.ndarray) -> None:
 
 
 class _Worker:
-    """The memory with which one core runs blocks of *threads* threads; *resident* blocks at a time."""
+    """The memory with which one core runs blocks of a *launch*, *resident* blocks at a time."""
 
-    def __init__(self, threads: int, shared: int, program: Program, resident: int):
+    def __init__(self, launch: int, grid: Size, block: Size, shared: int, program: Program, resident: int):
+        threads = math.prod(block)
         stack_bytes = program.stack_bytes if program.suspends else max(_DIRECT_STACK_BYTES, program.stack_bytes)
         stacks = threads if program.suspends else 1
-        shadow_written = shared if program.checks.initialised else 0
-        shadow_races = shared * ACCESS_BYTES if program.checks.races else 0
-        per_block = (
-            ("threads", threads * Thread.BYTES),
-            ("status", threads + 32),
-            ("lanes", 4 * (threads // 32 + 1)),
-            ("free", 8 * stacks),
-            ("stacks", stacks * stack_bytes),
-            ("shared", shared + 64),
-            ("written", shadow_written),
-            ("races", shadow_races),
-        )
-        offsets, end = {}, 0
-        for name, nbytes in per_block:
-            offsets[name] = end
-            end += -(-nbytes // 1024) * 1024 if nbytes else 0
+        areas = {
+            Block.THREADS: threads * Thread.BYTES,
+            Block.STATUS: threads + 32,
+            Block.LIVE_LANES: 4 * (threads // 32 + 1),
+            Block.STACKS: stacks * (stack_bytes + 8),
+            Block.SHARED: shared + 64,
+            Block.SHARED_WRITTEN: shared * program.checks.initialised,
+            Block.SHARED_ACCESSES: shared * ACCESS_BYTES * program.checks.races,
+        }
+        ends = list(itertools.accumulate(-(-nbytes // 1024) * 1024 for nbytes in areas.values()))
         self.records = np.zeros(Block.BYTES * resident, np.uint8)
         self.blocks = [self.records.ctypes.data + k * Block.BYTES for k in range(resident)]
         self.caches = np.zeros(2 * program.slot_count + 2, np.uint64)
-        self.arena = _take_arena(end * resident + 1024)
+        self.arena = _take_arena(ends[-1] * resident + 1024)
         base = -(-self.arena.ctypes.data // 1024) * 1024
         for k, record in enumerate(self.blocks):
-            at = {name: base + end * k + offset for name, offset in offsets.items()}
-            addresses = {
-                Block.SHARED: at["shared"] - FIRST_SHARED_ADDRESS,
-                Block.SHARED_BYTES: shared,
-                Block.THREADS: at["threads"],
-                Block.STATUS: at["status"],
-                Block.CACHES: self.caches.ctypes.data,
-                Block.LIVE_LANES: at["lanes"],
-                Block.STACKS: at["free"],
-                Block.SHARED_WRITTEN: at["written"] if shadow_written else 0,
-                Block.SHARED_ACCESSES: at["races"] if shadow_races else 0,
-            }
-            memory.put(record, 64, addresses)
-            memory.put(record, 32, {Block.FREE_STACKS: stacks, Block.STACK_BYTES: stack_bytes})
-            ctypes.memset(at["races"], 0, shadow_races)
-            free = np.ctypeslib.as_array((ctypes.c_uint64 * stacks).from_address(at["free"]))
-            free[:] = np.arange(stacks - 1, -1, -1, dtype=np.uint64) * np.uint64(stack_bytes) + np.uint64(at["stacks"])
-
-    def prepare(self, launch: int, number: int, count: int, grid: Size, block: Size) -> None:
-        """Fill the records of its blocks for a *launch*, as the worker *number* of *count*."""
-        for k, record in enumerate(self.blocks):
-            memory.put(record, 64, {Block.LAUNCH: launch})
-            memory.put(record, 32, {Block.COUNT: math.prod(block), Block.INDEX: number + k * count})
+            begins = (base + ends[-1] * k + offset for offset in (0, *ends))
+            at = {field: begin if nbytes else 0 for (field, nbytes), begin in zip(areas.items(), begins, strict=False)}
+            ctypes.memset(at[Block.SHARED_ACCESSES], 0, areas[Block.SHARED_ACCESSES])
+            at[Block.SHARED] -= FIRST_SHARED_ADDRESS
+            first_stack, at[Block.STACKS] = at[Block.STACKS], at[Block.STACKS] + stacks * stack_bytes
+            free = np.ctypeslib.as_array((ctypes.c_uint64 * stacks).from_address(at[Block.STACKS]))
+            free[:] = np.arange(stacks - 1, -1, -1, dtype=np.uint64) * np.uint64(stack_bytes) + np.uint64(first_stack)
+            at |= {Block.LAUNCH: launch, Block.SHARED_BYTES: shared, Block.CACHES: self.caches.ctypes.data}
+            memory.put(record, 64, at)
+            numbers = {Block.FREE_STACKS: stacks, Block.STACK_BYTES: stack_bytes, Block.COUNT: threads, Block.DONE: 1}
+            memory.put(record, 32, numbers)
             for axis in range(3):
                 memory.put(record + 4 * axis, 32, {Block.NTID: block[axis], Block.NCTAID: grid[axis]})
 
@@ -136,13 +119,13 @@ def launch(
     few = blocks * threads < _FEW_THREADS and not cooperative
     count = 1 if few else min(_core_count(), blocks)
     resident = [-(-(blocks - k) // count) for k in range(count)] if cooperative else [1] * count
-    workers = [_Worker(threads, shared_bytes, program, number) for number in resident]
+    record = ctypes.create_string_buffer(Launch.BYTES)
+    at = ctypes.addressof(record)
+    workers = [_Worker(at, grid, block, shared_bytes, program, number) for number in resident]
     parameters = np.zeros(_GUARD_BYTES - (-len(arguments) // 16) * 16 + _WORKSPACE_BYTES, np.uint8)[_GUARD_BYTES:]
     parameters[: len(arguments)] = np.frombuffer(arguments, np.uint8)
     table = memory.pack_table()
-    record = ctypes.create_string_buffer(Launch.BYTES)
-    at = ctypes.addressof(record)
-    services = HostServices(at, [worker.caches for worker in workers], program)
+    services = HostServices(at, [worker.caches for worker in workers])
     host_call = _HOST_CALL(services.serve)
     addresses = {
         Launch.PARAMETERS: parameters.ctypes.data,
@@ -155,11 +138,12 @@ def launch(
         Launch.WORKSPACE: parameters.ctypes.data + parameters.nbytes - _WORKSPACE_BYTES,
     }
     memory.put(at, 64, addresses)
-    numbers = {Launch.BLOCKS: blocks, Launch.DYNAMIC_SHARED: shared, Launch.CHECKS: program.checks.flags}
+    checks = program.checks.barriers | program.checks.exited << 1
+    numbers = {Launch.BLOCKS: blocks, Launch.DYNAMIC_SHARED: shared, Launch.CHECKS: checks}
     memory.put(at, 32, numbers | {Launch.GRID_ID: next(_grid_ids) & 0xFFFFFFFF})
-    for number, worker in enumerate(workers):
-        worker.prepare(at, number, count, grid, block)
-    jobs = [_job(code, program, worker, number, cooperative) for worker, number in zip(workers, resident, strict=True)]
+    name = "run_blocks" if program.suspends else "run_direct"
+    function = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint32)(code.addresses[name])
+    jobs = [functools.partial(function, worker.blocks[0], len(worker.blocks)) for worker in workers]
     _run(jobs, at, interruptible=program.spins)
     for worker in workers:
         _give_back(worker.arena)
@@ -168,16 +152,8 @@ def launch(
         raise services.error
     for record_of_block in (one for worker in workers for one in worker.blocks):
         if memory.half_at(record_of_block + Block.ERROR):
-            raise describe_failure(record_of_block, program, grid, block, arguments)
-
-
-def _job(code: NativeCode, program: Program, worker: _Worker, resident: int, cooperative: bool):
-    if cooperative and program.suspends:
-        function = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint32)(code.addresses["run_resident_blocks"])
-        return lambda: function(worker.blocks[0], resident)
-    name = "run_blocks" if program.suspends else "run_direct"
-    direct = ctypes.CFUNCTYPE(None, ctypes.c_uint64)(code.addresses[name])
-    return lambda: direct(worker.blocks[0])
+            assertion = services.assertions.get(record_of_block, ("", ""))
+            raise describe_failure(record_of_block, program, grid, block, arguments, assertion)
 
 
 def _run(jobs: list, record: int, *, interruptible: bool) -> None:

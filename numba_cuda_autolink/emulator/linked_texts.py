@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from .parser import Function, Text, Variable, parse
+from .state import FIRST_FUNCTION_ADDRESS
 
 
 class LinkedTexts:
@@ -43,6 +44,10 @@ class LinkedTexts:
         if own is not None and own.code:
             return self.visible_functions.get(name, own) if own.is_weak else own
         return self.visible_functions.get(name)
+
+    def function_address(self, function: Function) -> int:
+        """Return what stands for *function* where its address is taken."""
+        return FIRST_FUNCTION_ADDRESS + 16 * self.function_numbers[id(function)]
 
     def find_variable(self, text: int, name: str) -> tuple[int, Variable | None]:
         """Return the variable that *name* stands for in *text*, and the text that defines it."""

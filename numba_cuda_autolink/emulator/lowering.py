@@ -22,7 +22,6 @@ from .function_builder import FunctionBuilder
 from .native import list_texts
 from .parser import Instruction
 from .program import Program
-from .ptx_types import ptx_type
 from .state import Block, Error, Launch, Thread
 
 _STACK_RESERVE = 16384  # for what a function calls besides itself
@@ -38,10 +37,15 @@ class FunctionLowering(FunctionBuilder):
         starts = {*self.function.labels.values(), len(code)}
         starts |= {k + 1 for k, instruction in enumerate(code) if instruction.opcode.partition(".")[0] in _ENDS}
         falls_through = True
+        if self.program.may_recurse and not self.function.is_entry:
+            here = self.temporary(f"ptrtoint ptr {self.call_intrinsic('frameaddress.p0', 'ptr', 'i32 0')} to i64")
+            left = self.temporary(f"sub i64 {here}, {self.load('%thread', Thread.STACK)}")
+            fits = self.temporary(f"icmp uge i64 {left}, {_STACK_RESERVE + self.program.frame_bytes}")
+            self.call_unless(fits, "fail", self.thread, Error.STACK_OVERFLOW, self.site, 0, 0)
         if self.frame_variables:
             self.push_frames()
         for k, instruction in enumerate(code):
-            self.instruction, self.index = instruction, k
+            self.instruction, self.index, self.site = instruction, k, str(instruction.number)
             if k in starts:
                 if falls_through:
                     self.emit(f'br label %"b{k}"')
@@ -78,45 +82,18 @@ class FunctionLowering(FunctionBuilder):
     def push_frames(self) -> None:
         """Make the function's local memory known to the checks."""
         newest = self.frames_below = self.load("%thread", Thread.LOCALS)
-        for variable in self.frame_variables:
-            is_parameter = variable in self.frame_parameters
-            variables = self.frame_parameters if is_parameter else self.function.local_variables
-            nbytes, shadow = variables[variable].nbytes, "0"
-            if self.program.checks.initialised and not is_parameter:
+        for name, variable in self.frame_variables.items():
+            nbytes, shadow = variable.nbytes, "0"
+            if self.program.checks.initialised and variable.space == "local":
                 pointer = self.scratch(nbytes)
-                self.emit(f"call void @llvm.memset.p0.i64(ptr {pointer}, i8 0, i64 {nbytes}, i1 false)")
-                self.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+                self.call_intrinsic("memset.p0.i64", "void", f"ptr {pointer}", "i8 0", f"i64 {nbytes}", "i1 false")
                 shadow = self.temporary(f"ptrtoint ptr {pointer} to i64")
-            address = self.temporary(f"ptrtoint ptr {self.pointer_of(variable)} to i64")
+            address = self.temporary(f"ptrtoint ptr {self.pointer_of(name)} to i64")
             newest = self.push_frame(newest, address, nbytes, shadow)
-
-    def stack_check(self) -> list[str]:
-        """Return what stops a recursion that would leave the stack."""
-        self.declare("declare ptr @llvm.frameaddress.p0(i32)")
-        self.program.natives.add("fail")
-        error = Error.STACK_OVERFLOW
-        return [
-            " %here.p = call ptr @llvm.frameaddress.p0(i32 0)",
-            " %here = ptrtoint ptr %here.p to i64",
-            f" %stack.p = getelementptr i8, ptr %thread, i64 {Thread.STACK}",
-            " %stack = load i64, ptr %stack.p",
-            " %stack.left = sub i64 %here, %stack",
-            f" %stack.full = icmp ult i64 %stack.left, {_STACK_RESERVE + self.program.frame_bytes}",
-            ' br i1 %stack.full, label %"stack.overflow", label %"begin"',
-            '"stack.overflow":',
-            f' call void @"native.fail"(i64 %thread.address, i32 {error}, i32 {self.site}, i64 0, i32 0)',
-            " unreachable",
-        ]
 
     def assemble(self) -> str:
         function = self.function
-        head = ["entry:"]
-        for name in sorted(self.used_registers):
-            type = ptx_type(function.registers[name]).integer
-            head += [f' %"r.{name}" = alloca {type}', f' store {type} 0, ptr %"r.{name}"']
-        for name, pointer in self.local_pointers.items():
-            variable = function.local_variables[name]
-            head.append(f" {pointer} = alloca [{max(1, variable.nbytes)} x i8], align {max(variable.align, 1)}")
+        head = ["entry:", *self.slots.values()]
         for name, type, record, offset in (
             ("shared", "i64", "%thread", Thread.SHARED),
             ("caches", "i64", "%thread", Thread.CACHES),
@@ -128,15 +105,10 @@ class FunctionLowering(FunctionBuilder):
             head.append(f" %{name}.p = getelementptr i8, ptr {record}, i64 {offset}")
             head.append(f" %{name} = load {type}, ptr %{name}.p")
         head.append(" %thread.address = ptrtoint ptr %thread to i64")
-        head += self.entry
-        if self.program.may_recurse and not function.is_entry:
-            head += self.stack_check()
-        else:
-            head.append(' br label %"begin"')
         signature = ", ".join(["ptr %thread", *(f"ptr {pointer}" for pointer in self.passed.values())])
         name = self.program.function_symbol(function)
         linkage = "" if function.is_entry else "internal "
-        lines = [f"define {linkage}void {name}({signature}) nounwind {{", *head, '"begin":', *self.lines, "}"]
+        lines = [f"define {linkage}void {name}({signature}) nounwind {{", *head, *self.lines, "}"]
         return "\n".join(lines) + "\n"
 
 
@@ -147,7 +119,7 @@ def lower_program(program: Program) -> str:
         f"ptr {program.function_symbol(f)}" if f in program.functions and not f.is_entry else "ptr null"
         for f in program.linked.functions
     )
-    texts, declarations = list_texts(sorted(program.natives), runtime=False)
+    texts, declarations = list_texts(sorted(program.natives))
     count = len(program.linked.functions)
     head = [f"@functions = internal constant [{count} x ptr] [{table}]", *sorted(declarations | program.declarations)]
     return "\n".join(

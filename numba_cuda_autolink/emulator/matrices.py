@@ -14,11 +14,12 @@ from .native import f32, f64, i32, native, u32, u64
 from .state import Thread
 
 RESULT, FIRST, SECOND, ADDEND, RECORD_BYTES = 0, 64, 128, 192, 256
-SIGNED_BYTE, BYTE, HALF, BFLOAT, DOUBLE, TF32, SINGLE, WORD = range(8)
+KINDS = ("s8", "u8", "f16", "bf16", "f64", "tf32", "f32", "s32")
+SIGNED_BYTE, BYTE, HALF, BFLOAT, DOUBLE, TF32, SINGLE, WORD = range(len(KINDS))
 
 
 @native
-def gather_matrix(first: u64) -> u64:
+def gather_matrix(first: u64, lanes: u64, kind: u64):
     """Lane 8 k + r holds the address of row r of matrix k; lane l gets 2 elements of row l / 4 from 2 (l mod 4) on."""
     count = u32(load_u64(first, Thread.B)) & 7
     transposed = load_u64(first, Thread.B) & 8 != 0
@@ -35,7 +36,6 @@ def gather_matrix(first: u64) -> u64:
                 holder = load_u64(first + u64(matrix * 8 + row) * Thread.BYTES, Thread.A)
                 word |= u32(load_u16(load_u64(holder, 0), u64(column) * 2)) << (half * 16)
             store_u32(mine, u64(8 + matrix * 4), word)
-    return 0
 
 
 @native
@@ -83,7 +83,7 @@ def owner(row: u32, column: u32, group: u32, tall: bool) -> u64:
 
 
 @native
-def multiply_matrices(first: u64) -> u64:
+def multiply_matrices(first: u64, lanes: u64, kind: u64):
     """Compute A B + C for A of m x k, B of k x n; m, n, k and the kinds are in B of the first lane's record."""
     shape = load_u64(first, Thread.B)
     m = u32(shape & 255)
@@ -116,7 +116,6 @@ def multiply_matrices(first: u64) -> u64:
                 store_f32(mine, RESULT + at * 4, f32(total))
             else:
                 store_u32(mine, RESULT + at * 4, low_word(total))
-    return 0
 
 
 @native

@@ -14,6 +14,7 @@ _ALIGNMENT = 256
 _GUARD = 256
 _PATTERN = 0xCD
 _QUARANTINE_BYTES = 64 << 20
+_UNKNOWN = "No memory begins at {:#x}: it was never allocated, or is freed already"
 
 
 @dataclass(frozen=True)
@@ -31,32 +32,15 @@ class Allocation:
 
 
 _lock = threading.RLock()
-_starts: list[int] = []
-_allocations: list[Allocation] = []  # in the order of their addresses, as _starts
+_allocations: list[Allocation] = []  # in the order of their addresses
 _buffers: dict[int, np.ndarray] = {}
 _quarantine: list[tuple[Allocation, np.ndarray | None]] = []
 _packed: list[np.ndarray] = []  # what pack_table returned, until the table changes
 
 
-def _add(allocation: Allocation) -> None:
-    with _lock:
-        k = bisect.bisect_left(_starts, allocation.address)
-        if k < len(_starts) and _starts[k] == allocation.address:
-            _allocations[k] = max(_allocations[k], allocation, key=lambda a: a.nbytes)
-        else:
-            _starts.insert(k, allocation.address)
-            _allocations.insert(k, allocation)
-        _packed.clear()
-
-
-def _remove(address: int, is_known: bool = True) -> Allocation:
-    """Take the allocation that begins at *address* from the table, and return it as freed."""
-    k = bisect.bisect_left(_starts, address)
-    if k == len(_starts) or _starts[k] != address or not is_known:
-        raise ValueError(f"No memory begins at {address:#x}: it was never allocated, or is freed already")
-    del _starts[k]
-    _packed.clear()
-    return replace(_allocations.pop(k), freed=True)
+def _place(address: int) -> int:
+    """Return how many allocations begin before *address*."""
+    return bisect.bisect_left(_allocations, address, key=lambda a: a.address)
 
 
 def pack_table() -> np.ndarray:
@@ -79,28 +63,41 @@ def allocate(nbytes: int, *, label: str = "") -> int:
     buffer[offset : offset + nbytes] = _PATTERN
     with _lock:
         _buffers[address] = buffer
-        _add(Allocation(address, nbytes, label))
+        register(address, nbytes, label)
     return address
 
 
 def free(address: int) -> None:
     """Give up what `allocate` returned; a kernel that still uses it is stopped."""
     with _lock:
-        _quarantine.append((_remove(address, address in _buffers), _buffers.pop(address)))
-        held = sum(a.nbytes for a, _ in _quarantine)
-        while held > _QUARANTINE_BYTES and len(_quarantine) > 1:
-            held -= _quarantine.pop(0)[0].nbytes
+        if address not in _buffers:
+            raise ValueError(_UNKNOWN.format(address))
+        unregister(address)
 
 
 def register(address: int, nbytes: int, label: str = "") -> None:
     """Let kernels touch memory that someone else owns."""
-    _add(Allocation(int(address), int(nbytes), label))
+    allocation = Allocation(int(address), int(nbytes), label)
+    with _lock:
+        k = _place(address)
+        if k < len(_allocations) and _allocations[k].address == address:
+            _allocations[k] = max(_allocations[k], allocation, key=lambda a: a.nbytes)
+        else:
+            _allocations.insert(k, allocation)
+        _packed.clear()
 
 
 def unregister(address: int) -> None:
-    """Forget what `register` was told."""
+    """Forget what `register` was told, which is remembered as freed for a while."""
     with _lock:
-        _quarantine.append((_remove(int(address)), None))
+        k = _place(address)
+        if k == len(_allocations) or _allocations[k].address != address:
+            raise ValueError(_UNKNOWN.format(address))
+        _quarantine.append((replace(_allocations.pop(k), freed=True), _buffers.pop(address, None)))
+        _packed.clear()
+        held = sum(a.nbytes for a, _ in _quarantine)
+        while held > _QUARANTINE_BYTES and len(_quarantine) > 1:
+            held -= _quarantine.pop(0)[0].nbytes
 
 
 def find(address: int) -> Allocation | None:
@@ -109,26 +106,22 @@ def find(address: int) -> Allocation | None:
     Freed memory may have been given to another array: next to that, it is no longer the freed memory.
     """
     with _lock:
-        k = bisect.bisect_right(_starts, address) - 1
+        k = _place(address + 1) - 1
         if k >= 0 and address < _allocations[k].end:
             return _allocations[k]
         near = find_nearest(address)
-        for allocation, _ in reversed(_quarantine):
-            if allocation.address <= address < max(allocation.end, allocation.address + 1):
-                return None if near is not None and _is_within(near, allocation, address) else allocation
+        for freed, _ in reversed(_quarantine):
+            if freed.address <= address < max(freed.end, freed.address + 1):
+                is_used = near is not None and near.address < freed.end and freed.address < near.end
+                is_near = near is not None and near.address - _GUARD <= address < near.end + _GUARD
+                return None if is_used and is_near else freed
     return None
-
-
-def _is_within(near: Allocation, freed: Allocation, address: int) -> bool:
-    """Return whether *near* uses memory of *freed*, and *address* is in it or just before or after it."""
-    overlaps = near.address < freed.end and freed.address < near.end
-    return overlaps and near.address - _GUARD <= address < near.end + _GUARD
 
 
 def find_nearest(address: int) -> Allocation | None:
     """Return the memory in use that is nearest to *address*."""
     with _lock:
-        k = bisect.bisect_right(_starts, address)
+        k = _place(address + 1)
         near = [a for a in _allocations[max(0, k - 1) : k + 1] if a.nbytes]
         return min(near, key=lambda a: max(a.address - address, address - a.end), default=None)
 

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from .forms import Modifiers, form, type_of
+from .forms import Modifiers, form
 from .function_builder import FunctionBuilder
 from .parser import Instruction, split_operands
 from .pointers import checked_pointer
 from .ptx_types import PTXType, ptx_type
-from .state import FIRST_SHARED_ADDRESS, Block, Thread
+from .state import Block, Thread
 
 SPACE = r"(?:\.(?P<space>global|shared(?:::cta|::cluster)?|local|const|param(?:::entry|::func)?))?"
 SCOPE = r"(?:\.(?:cta|cluster|gpu|sys))?"
@@ -31,77 +29,62 @@ def plain_space(modifiers: Modifiers) -> str:
 @form("ld", rf"\.(?P<ordered>relaxed|acquire|mmio){SCOPE}{SPACE}{_CACHE}{_VECTOR}{_TYPE}")
 @form("ldu", rf"{SPACE}{_VECTOR}{_TYPE}")
 def load(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = type_of(m)
+    type, space, ordered = ptx_type(m["type"]), plain_space(m), bool(m.get("ordered"))
     targets = split_operands(i.operands[0].strip("{}"))
-    nbytes = type.nbytes * len(targets)
-    ordered = m.get("ordered") is not None
-    copies = f.program.checks.initialised and any(target in f.copied for target in targets)
-    space = plain_space(m)
-    pointer = checked_pointer(f, i.operands[1], space, nbytes, writes=False, atomic=ordered, copies=copies)
-    if copies and space != "param":
-        _load_unwritten(f, pointer, targets, type)
-    mode = "volatile " if ordered else ""
-    values = []
-    for k in range(len(targets)):
-        at = f.temporary(f"getelementptr i8, ptr {pointer}, i64 {k * type.nbytes}") if k else pointer
-        align = type.nbytes if f.program.checks.alignment else 1
-        values.append(f.temporary(f"load {mode}{type.integer}, ptr {at}, align {align}"))
+    copies = f.program.checks.initialised and space != "param" and any(target in f.copied for target in targets)
+    elements = _list_elements(f, i.operands[1], m, type, len(targets), writes=False, copies=copies)
+    if copies:
+        _note_copies(f, targets, elements, type)
+    mode, align = "volatile " if ordered else "", type.nbytes if f.program.checks.alignment else 1
+    values = [f.temporary(f"load {mode}{type.integer}, ptr {at}, align {align}") for at in elements]
     if m.get("ordered") == "acquire":
         f.emit("fence acquire")
         f.note_fence()
     for target, value in zip(targets, values, strict=True):
-        f.assign(target, type, f.from_bits(value, type))
+        f.assign(target, type, f.bitcast(value, type.integer, type.llvm))
 
 
-def _parts(f: FunctionBuilder, pointer: str, registers: list[str], type: PTXType) -> Iterator[tuple[str, str]]:
-    """Yield each of the *registers* of an access with its address."""
-    begin = f.temporary(f"ptrtoint ptr {pointer} to i64")
-    for k, register in enumerate(registers):
-        yield register, f.temporary(f"add i64 {begin}, {k * type.nbytes}")
+def _list_elements(
+    f: FunctionBuilder, operand: str, m: Modifiers, type: PTXType, count: int, *, writes: bool, copies: bool
+) -> list[str]:
+    """Return pointers to the *count* numbers at the address *operand*, of which all is checked."""
+    atomic, nbytes = bool(m.get("ordered")), type.nbytes * count
+    pointer = checked_pointer(f, operand, plain_space(m), nbytes, writes=writes, atomic=atomic, copies=copies)
+    return [f.temporary(f"getelementptr i8, ptr {pointer}, i64 {k * type.nbytes}") for k in range(count)]
 
 
-def _load_unwritten(f: FunctionBuilder, pointer: str, targets: list[str], type: PTXType) -> None:
+def _note_copies(f: FunctionBuilder, targets: list[str], elements: list[str], type: PTXType) -> None:
     """Keep which bytes of what is copied are unwritten, and from where; of what is used, none may be."""
-    for target, address in _parts(f, pointer, targets, type):
-        unwritten = f.call("find_unwritten", f.thread, address, str(type.nbytes))
+    for target, element in zip(targets, elements, strict=True):
+        address = f.temporary(f"ptrtoint ptr {element} to i64")
+        unwritten = f.call("find_unwritten", f.thread, address, type.nbytes)
         if target in f.copied:
-            f.emit(f"store i64 {unwritten}, ptr {f.local_slot('unwritten', target)}")
-            f.emit(f"store i64 {address}, ptr {f.local_slot('loaded', target)}")
+            f.emit(f"store i64 {unwritten}, ptr {f.slot(f'unwritten.{target}', 'i64')}")
+            f.emit(f"store i64 {address}, ptr {f.slot(f'loaded.{target}', 'i64')}")
         else:
-            f.call("use_unwritten", f.thread, unwritten, address, str(type.nbytes), f.site)
-
-
-def _store_unwritten(f: FunctionBuilder, pointer: str, sources: list[str], type: PTXType) -> None:
-    for source, address in _parts(f, pointer, sources, type):
-        if source in f.copied:
-            unwritten, loaded = (
-                f.temporary(f"load i64, ptr {f.local_slot(kind, source)}") for kind in ("unwritten", "loaded")
-            )
-            f.call("store_unwritten", f.thread, address, unwritten, loaded, str(type.nbytes), f.copied[source])
+            f.call("use_unwritten", f.thread, unwritten, address, type.nbytes, f.site)
 
 
 @form("st", rf"(?:\.weak)?{SPACE}(?:\.(?:wb|cg|cs|wt))?{_CACHE}{_VECTOR}{_TYPE}")
 @form("st", rf"\.(?P<ordered>volatile){SPACE}{_CACHE}{_VECTOR}{_TYPE}")
 @form("st", rf"\.(?P<ordered>relaxed|release|mmio){SCOPE}{SPACE}{_CACHE}{_VECTOR}{_TYPE}")
 def store(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = type_of(m)
+    type, space, ordered = ptx_type(m["type"]), plain_space(m), bool(m.get("ordered"))
     sources = split_operands(i.operands[1].strip("{}"))
     values = [f.bits(source, type) for source in sources]
-    nbytes = type.nbytes * len(sources)
-    ordered = m.get("ordered") is not None
     if m.get("ordered") == "release":
         f.emit("fence release")
         f.note_fence()
     # One that is ordered does not race, and reads nothing either.
-    where = plain_space(m)
-    pointer = checked_pointer(f, i.operands[0], where, nbytes, writes=True, atomic=ordered, copies=ordered)
-    if f.program.checks.initialised and plain_space(m) != "param":
-        _store_unwritten(f, pointer, sources, type)
-    mode = "volatile " if ordered else ""
-    align = type.nbytes if f.program.checks.alignment else 1
-    for k, value in enumerate(values):
-        at = f.temporary(f"getelementptr i8, ptr {pointer}, i64 {k * type.nbytes}") if k else pointer
-        f.emit(f"store {mode}{type.integer} {value}, ptr {at}, align {align}")
+    elements = _list_elements(f, i.operands[0], m, type, len(sources), writes=True, copies=ordered)
+    mode, align = "volatile " if ordered else "", type.nbytes if f.program.checks.alignment else 1
+    for source, value, element in zip(sources, values, elements, strict=True):
+        if f.program.checks.initialised and space != "param" and source in f.copied:
+            address = f.temporary(f"ptrtoint ptr {element} to i64")
+            slots = (f.slot(f"{kind}.{source}", "i64") for kind in ("unwritten", "loaded"))
+            unwritten, loaded = (f.temporary(f"load i64, ptr {slot}") for slot in slots)
+            f.call("store_unwritten", f.thread, address, unwritten, loaded, type.nbytes, f.copied[source])
+        f.emit(f"store {mode}{type.integer} {value}, ptr {element}, align {align}")
 
 
 _ADDRESSED = r"\.(?P<space>global|const|local|param(?:::entry)?|shared(?:::cta|::cluster)?)"
@@ -113,23 +96,16 @@ def convert_address(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     address = f.value(i.operands[1], "u64")
     if plain_space(m) == "shared":
         address = f.temporary(f"{'sub' if m['to'] else 'add'} i64 {address}, %shared")
-    f.assign(i.operands[0], type, f.resize(address, 64, type.bits, signed=False))
-
-
-def is_shared(f: FunctionBuilder, address: str) -> str:
-    """Return whether the generic *address* is one of shared memory."""
-    offset = f.temporary(f"sub i64 {address}, %shared")
-    offset = f.temporary(f"sub i64 {offset}, {FIRST_SHARED_ADDRESS}")
-    return f.temporary(f"icmp ult i64 {offset}, %shared.bytes")
+    f.assign(i.operands[0], type, f.resize(address, 64, type.bits))
 
 
 @form("isspacep", _ADDRESSED)
 def is_in_space(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     address = f.value(i.operands[1], "u64")
     space = plain_space(m)
-    shared = is_shared(f, address)
+    shared = f.call("is_in_shared", f.thread, address)
     stack = f.temporary(f"sub i64 {address}, {f.load('%thread', Thread.STACK)}")
-    size = f.resize(f.load("%block", Block.STACK_BYTES, "i32"), 32, 64, signed=False)
+    size = f.resize(f.load("%block", Block.STACK_BYTES, "i32"), 32, 64)
     local = f.temporary(f"icmp ult i64 {stack}, {size}")
     result = {"shared": shared, "local": local}.get(space, "false")
     if space == "global":
@@ -156,20 +132,17 @@ def copy_asynchronously(f: FunctionBuilder, i: Instruction, m: Modifiers) -> Non
     """The copy happens at once; bytes beyond the source's size are zeros."""
     nbytes = int(i.operands[2])
     target = checked_pointer(f, i.operands[0], "shared", nbytes, writes=True, atomic=False)
-    f.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-    f.declare("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
-    if len(i.operands) == 3:
-        source = checked_pointer(f, i.operands[1], "global", nbytes, writes=False, atomic=False)
-        f.emit(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {nbytes}, i1 false)")
-        return
-    f.emit(f"call void @llvm.memset.p0.i64(ptr {target}, i8 0, i64 {nbytes}, i1 false)")
-    size = f.value(i.operands[3], "u32")
-    some = f.temporary(f"icmp ne i32 {size}, 0")
-    copy, done = f.label(), f.label()
-    f.emit(f"br i1 {some}, label %{copy}, label %{done}")
-    f.start_block(copy)
-    source = checked_pointer(f, i.operands[1], "global", 1, writes=False, atomic=False)
-    size = f.temporary(f"zext i32 {size} to i64")
-    f.emit(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)")
-    f.emit(f"br label %{done}")
-    f.start_block(done)
+    size = str(nbytes)
+    if len(i.operands) > 3:
+        f.call_intrinsic("memset.p0.i64", "void", f"ptr {target}", "i8 0", f"i64 {nbytes}", "i1 false")
+        number = f.value(i.operands[3], "u32")
+        size = f.resize(number, 32, 64)
+        copy, done = f.label(), f.label()
+        f.emit(f"br i1 {f.temporary(f'icmp ne i32 {number}, 0')}, label %{copy}, label %{done}")
+        f.start_block(copy)
+    checked = nbytes if len(i.operands) == 3 else 1
+    source = checked_pointer(f, i.operands[1], "global", checked, writes=False, atomic=False)
+    f.call_intrinsic("memcpy.p0.p0.i64", "void", f"ptr {target}", f"ptr {source}", f"i64 {size}", "i1 false")
+    if len(i.operands) > 3:
+        f.emit(f"br label %{done}")
+        f.start_block(done)

@@ -24,7 +24,6 @@ from .lowering import lower_program
 from .parser import Function, parse_constant
 from .program import Program
 from .ptx_types import ptx_type
-from .state import FIRST_FUNCTION_ADDRESS
 
 _MOST_STATIC_SHARED = 48 << 10  # bytes, of each GPU
 
@@ -70,60 +69,45 @@ class Module:
         entries = [f for f in self.linked.functions if f.is_entry]
         self.kernels = {f.name: Kernel(self, f) for f in entries}
         weakref.finalize(self, _free_all, self._addresses)
-        self._allocate_used()
+        for function in self.linked.functions:
+            for name in function.names:
+                self.allocate(function.text, name)
 
     def find_variable(self, name: str) -> Variable | None:
         """Return the global or constant variable *name*; one that no code uses gets its memory now."""
         found = [(text, v) for text, v in self.linked.variables if v.name == name]
-        return Variable(self.allocate((found[-1][0], name)), found[-1][1].nbytes) if found else None
+        return Variable(self.allocate(found[-1][0], name), found[-1][1].nbytes) if found else None
 
-    def _allocate_used(self) -> None:
-        """Give memory to the variables that code names."""
-        for function in self.linked.functions:
-            for name in function.names:
-                self.allocate(self._key(function.text, name))
-
-    def allocate(self, key: tuple[int, str] | None) -> int:
-        """Return the address of the variable *key* (text and name), which has its initial value when it is new."""
-        numbers = self.linked.variable_numbers
-        if key is None or key not in numbers:
+    def allocate(self, text: int, name: str) -> int:
+        """Return the address of the variable *name* of a *text*, with its initial value if new; 0 if there is none."""
+        text, _ = self.linked.find_variable(text, name)
+        number = self.linked.variable_numbers.get((text, name))
+        if number is None:
             return 0
-        number = numbers[key]
         if not self._addresses[number]:
-            text, variable = self.linked.variables[number]
+            _, variable = self.linked.variables[number]
             address = memory.allocate(variable.nbytes, label=variable.name)
             self._addresses[number] = address
-            content = self._initial_content(text, variable.type, variable.initial)
-            data = content + bytes(variable.nbytes - len(content))
-            ctypes.memmove(address, data, variable.nbytes)
+            type, content = ptx_type(variable.type), b""
+            for word in variable.initial:
+                value = parse_constant(word, type)
+                if value is None:
+                    value = self._symbol_value(text, word) & (1 << type.bits) - 1
+                content += value.to_bytes(type.nbytes, "little")
+            ctypes.memmove(address, content.ljust(variable.nbytes, b"\0"), variable.nbytes)
         return int(self._addresses[number])
-
-    def _key(self, text: int, name: str) -> tuple[int, str] | None:
-        text, variable = self.linked.find_variable(text, name)
-        return None if variable is None else (text, variable.name)
-
-    def _initial_content(self, text: int, type_name: str, words: Sequence[str]) -> bytes:
-        type = ptx_type(type_name)
-        content = []
-        for word in words:
-            number = parse_constant(word, type)
-            if number is None:
-                number = self._symbol_value(text, word) & (1 << type.bits) - 1
-            content.append(number.to_bytes(type.nbytes, "little"))
-        return b"".join(content)
 
     def _symbol_value(self, text: int, word: str) -> int:
         found = re.fullmatch(r"(?:generic\s*\(\s*([\w$]+)\s*\)|([\w$]+))\s*(?:([+-])\s*(\d+))?", word)
         if found is None:
             raise PTXSyntaxError(f"The initial value {word} of a variable was not understood")
         name, offset = found[1] or found[2], int(found[4] or 0) * (-1 if found[3] == "-" else 1)
-        key = self._key(text, name)
-        if address := self.allocate(key):
+        if address := self.allocate(text, name):
             return address + offset
         function = self.linked.find_function(text, name)
         if function is None:
             raise PTXSyntaxError(f"The initial value of a variable names {name}, which is not defined")
-        return FIRST_FUNCTION_ADDRESS + 16 * self.linked.function_numbers[id(function)]
+        return self.linked.function_address(function)
 
 
 def _free_all(addresses: np.ndarray) -> None:

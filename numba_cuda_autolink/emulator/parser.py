@@ -7,10 +7,11 @@ import functools
 import re
 import struct
 from collections import ChainMap
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from .errors import PTXSyntaxError
-from .ptx_types import PTXType, is_type, ptx_type
+from .ptx_types import TYPES, PTXType, ptx_type
 
 _COMMENT = re.compile(r'"[^"\n]*"|/\*.*?\*/|//[^\n]*', re.S)
 _TOKEN = re.compile(r'"[^"]*"|[;{}]|[^;{}"]+')
@@ -76,7 +77,8 @@ class Location:
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction. *number* counts the instructions of the text; *negated* belongs to *predicate*."""
+    """One instruction. *number* counts those of the text, whose own number is in its upper bits; *negated* belongs to
+    *predicate*."""
 
     number: int
     opcode: str
@@ -144,7 +146,7 @@ def parse_variable(text: str, default_space: str = "param") -> Variable:
     declaration, _, initial = text.partition("=")
     name = re.search(rf"({_NAME})\s*((?:\[[^\]]*\]\s*)*)$", declaration.strip())
     words = re.findall(r"\.([\w:]+)", declaration)
-    types = [word for word in words if is_type(word)]
+    types = [word for word in words if word in TYPES]
     if name is None or not types:
         raise PTXSyntaxError(f"A declaration of PTX was not understood: {text.strip()}")
     count = 1
@@ -171,7 +173,7 @@ def parse_variable(text: str, default_space: str = "param") -> Variable:
 class _Parser:
     def __init__(self, number: int):
         self.text = Text(number)
-        self.count = 0
+        self.count = number << 24
 
     def parse(self, ptx: str) -> Text:
         cut = re.search(r"^\s*\.section\b", ptx, re.M)
@@ -183,47 +185,29 @@ class _Parser:
                 self.text.files[int(file[1])] = file[2]
         ptx = re.sub(r"^\s*\.(?:file|version|target|address_size)\b.*$", "", ptx, flags=re.M)
         ptx = re.sub(r"^(\s*\.loc\s[^\n;]*)$", r"\1;", ptx, flags=re.M)
-        position = 0
-        end = re.compile(r"[;{]")
-        while found := end.search(ptx, position):
-            head = ptx[position : found.start()].strip()
-            if found[0] == "{" and "=" in head:
-                position = ptx.index(";", found.end())
-                self.module_variable(ptx[found.start() - len(head) - 1 : position], head)
-                position += 1
-            elif found[0] == "{":
-                close = self.closing_brace(ptx, found.end())
-                self.body(self.header(head), ptx[found.end() : close])
-                position = close + 1
+        tokens, head = iter(_TOKEN.findall(ptx)), ""
+        for token in tokens:
+            if token == "{" and "=" not in head:
+                self.body(self.header(head), tokens)
+                head = ""
+            elif token == ";":
+                self.statement(head.strip())
+                head = ""
             else:
-                position = found.end()
-                self.statement(head)
+                head += token
         return self.text
 
-    @staticmethod
-    def closing_brace(ptx: str, start: int) -> int:
-        depth = 1
-        for found in re.compile(r"[{}]").finditer(ptx, start):
-            depth += 1 if found[0] == "{" else -1
-            if not depth:
-                return found.start()
-        raise PTXSyntaxError("A function of PTX does not end: a closing brace is missing")
-
-    def statement(self, head: str) -> None:
-        if re.search(r"\.(func|entry)\b", head):
-            self.header(head)
-        elif alias := re.match(r"\.alias\s+([\w$]+)\s*,\s*([\w$]+)", head):
+    def statement(self, text: str) -> None:
+        if re.search(r"\.(func|entry)\b", text):
+            self.header(text)
+        elif alias := re.match(r"\.alias\s+([\w$]+)\s*,\s*([\w$]+)", text):
             self.text.aliases[alias[1]] = alias[2]
-        elif head and not head.startswith((".pragma", ".loc ")):
-            self.module_variable(head, head)
-
-    def module_variable(self, text: str, head: str) -> None:
-        if not re.search(r"\.(global|const|shared|local)\b", head):
-            raise PTXSyntaxError(f"A statement of PTX was not understood: {head[:100]}")
-        if re.search(r"\.(texref|samplerref|surfref)\b", head):
-            return
-        variable = parse_variable(text[text.index(head[0]) :] if head else text)
-        self.text.variables[variable.name] = variable
+        elif text and not text.startswith((".pragma", ".loc ")):
+            if not re.search(r"\.(global|const|shared|local)\b", text):
+                raise PTXSyntaxError(f"A statement of PTX was not understood: {text[:100]}")
+            if not re.search(r"\.(texref|samplerref|surfref)\b", text):
+                variable = parse_variable(text)
+                self.text.variables[variable.name] = variable
 
     def header(self, head: str) -> Function:
         found = _HEADER.search(head)
@@ -244,13 +228,14 @@ class _Parser:
             function.directives[directive[1]] = (*sizes, 1, 1)[:3]
         return function
 
-    def body(self, function: Function, text: str) -> None:
-        """Parse the statements of *function*. What is declared in inner braces gets a name of its own."""
+    def body(self, function: Function, tokens: Iterator[str]) -> None:
+        """Parse the statements of *function*, up to its closing brace. What is declared in inner braces gets a name of
+        its own."""
         scope: ChainMap[str, str] = ChainMap({"@": ""})
         statements: list[tuple[str, ChainMap[str, str], Location | None]] = []
         buffer, depth, label, blocks = "", 0, "", 0
         location: Location | None = None
-        for token in _TOKEN.findall(text):
+        for token in tokens:
             if token not in ";{}" and not depth:
                 buffer += token
                 while found := _LABEL.match(buffer):
@@ -261,6 +246,8 @@ class _Parser:
                 blocks += 1
                 scope, buffer = scope.new_child({"@": f"@{blocks}"}), ""
             elif token == "}" and not depth:
+                if not scope["@"]:
+                    break
                 scope, buffer = scope.parents, ""
             elif token != ";":
                 depth += {"{": 1, "}": -1}.get(token, 0)
@@ -273,6 +260,8 @@ class _Parser:
                     self.declaration(function, statement, label, scope)
                 elif statement:
                     statements.append((statement, scope, location))
+        else:
+            raise PTXSyntaxError("A function of PTX does not end: a closing brace is missing")
         function.code = [self.instruction(*each) for each in statements]
 
     @staticmethod
@@ -294,7 +283,7 @@ class _Parser:
     def declaration(self, function: Function, statement: str, label: str, scope: ChainMap[str, str]) -> None:
         if statement.startswith(".reg"):
             found = re.match(r"\.reg\s*\.(\w+)\s+(.*)", statement)
-            if found is None or not is_type(found[1]):
+            if found is None or found[1] not in TYPES:
                 raise PTXSyntaxError(f"A declaration of PTX was not understood: {statement}")
             for register in split_operands(found[2]):
                 if many := re.match(r"([\w%$]+)<(\d+)>", register):

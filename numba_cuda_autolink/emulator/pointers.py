@@ -15,102 +15,43 @@ def checked_pointer(
     *copies* may read what is not written."""
     base, offset = f.address(operand)
     if space == "param":
-        return _parameter_pointer(f, base, offset)
-    align = nbytes if f.program.checks.alignment else 1
-    address = f.address_value(base)
-    if offset:
-        address = f.temporary(f"add i64 {address}, {offset}")
-    if space == "generic" and f.program.is_shared(f.function, base):
+        pointer = f.pointer_of(base) or f.temporary(f"inttoptr i64 {f.value(base, 'b64')} to ptr")
+        return f.temporary(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+    checks, variable = f.program.checks, f.program.find_variable(f.function, base)
+    if space == "generic" and variable is not None and variable.space == "shared":
         space = "shared"
-    size = f.program.symbol_size(f.function, base)
-    known = size is not None and offset >= 0 and offset + nbytes <= size and (size == 0 or offset % align == 0)
-    if not f.program.checks.bounds and not known:
-        good = _is_aligned(f, address, align, "true")
-        if good != "true":
-            _branch_if_bad(f, good, "fail_access", f.thread, address, str(nbytes), str(align), f.site)
+    address = generic = f.temporary(f"add i64 {f.value(base, 'b64')}, {offset}")
     if space == "shared":
-        return _shared_pointer(f, address, nbytes, align, writes, atomic, copies, known)
-    if space == "local":
-        return _local_pointer(f, address, nbytes, align, writes, copies)
-    if not known:
-        _check_global(f, base, address, nbytes, align)
-        if space == "generic" and (f.program.checks.races or f.program.checks.initialised):
-            f.call("check_any_access", *_notice(f, address, nbytes, writes, atomic, copies))
-    return f.temporary(f"inttoptr i64 {address} to ptr")
-
-
-def _notice(f: FunctionBuilder, address: str, nbytes: int, *how: bool) -> tuple[str, ...]:
-    return f.thread, address, str(nbytes), *(str(each).lower() for each in how), f.site
-
-
-def _parameter_pointer(f: FunctionBuilder, base: str, offset: int) -> str:
-    pointer = f.pointer_of(base)
-    if pointer is None:
-        address = f.address_value(base)
-        pointer = f.temporary(f"inttoptr i64 {address} to ptr")
-    return f.temporary(f"getelementptr i8, ptr {pointer}, i64 {offset}") if offset else pointer
-
-
-def _branch_if_bad(f: FunctionBuilder, good: str, call: str, *arguments: str) -> None:
-    """Call *call* where *good* does not hold."""
-    bad, after = f.label(), f.label()
-    f.emit(f"br i1 {good}, label %{after}, label %{bad}, !prof !0")
-    f.start_block(bad)
-    f.call(call, *arguments)
-    f.emit(f"br label %{after}")
-    f.start_block(after)
-
-
-def _is_aligned(f: FunctionBuilder, address: str, align: int, good: str) -> str:
-    if align == 1:
-        return good
-    rest = f.temporary(f"and i64 {address}, {align - 1}")
-    aligned = f.temporary(f"icmp eq i64 {rest}, 0")
-    return f.temporary(f"and i1 {good}, {aligned}")
-
-
-def _shared_pointer(
-    f: FunctionBuilder, address: str, nbytes: int, align: int, writes: bool, atomic: bool, copies: bool, known: bool
-) -> str:
-    checks = f.program.checks
-    if checks.bounds and not known:
-        offset = f.temporary(f"sub i64 {address}, {FIRST_SHARED_ADDRESS}")
-        valid = f.intrinsic("usub.sat", "i64", "%shared.bytes", str(nbytes - 1))
-        good = _is_aligned(f, address, align, f.temporary(f"icmp ult i64 {offset}, {valid}"))
         generic = f.temporary(f"add i64 {address}, %shared")
-        _branch_if_bad(f, good, "fail_access", f.thread, generic, str(nbytes), str(align), f.site)
-    if checks.races or checks.initialised:
-        f.call("check_shared_access", *_notice(f, address, nbytes, writes, atomic, copies))
-    generic = f.temporary(f"add i64 {address}, %shared")
+    align = nbytes if checks.alignment else 1
+    known = variable is not None and 0 <= offset <= variable.nbytes - nbytes and offset % align == 0
+    if not known and (checks.bounds or align > 1):
+        good, check, *more = _test_bounds(f, base, space, address, nbytes) if checks.bounds else ("true", "fail_access")
+        aligned = f.temporary(f"icmp eq i64 {f.temporary(f'and i64 {address}, {align - 1}')}, 0")
+        good = f.temporary(f"and i1 {good}, {aligned}")
+        f.call_unless(good, check, f.thread, generic, nbytes, align, f.site, *more)
+    is_noticed = space in ("shared", "local") or (space == "generic" and not known)
+    if is_noticed and (checks.initialised or (checks.races and space != "local")):
+        f.call("notice_access", f.thread, generic, nbytes, writes, atomic, copies, f.site)
     return f.temporary(f"inttoptr i64 {generic} to ptr")
 
 
-def _local_pointer(f: FunctionBuilder, address: str, nbytes: int, align: int, writes: bool, copies: bool) -> str:
-    checks = f.program.checks
-    if checks.bounds:
-        good = "false"
+def _test_bounds(f: FunctionBuilder, base: str, space: str, address: str, nbytes: int) -> tuple[str, ...]:
+    """Return whether the access is where such accesses mostly are, the native function that decides if it is not, and
+    another argument of that."""
+    begin, valid, check = str(FIRST_SHARED_ADDRESS), "0", "fail_access"
+    more: tuple[str, ...] = ()
+    if space == "shared":
+        valid = f.intrinsic("usub.sat", "i64", "%shared.bytes", str(nbytes - 1))
+    elif space == "local":
+        check = "check_local"
         if f.local_variable is not None:
-            begin = f.find_symbol(f.local_variable)
-            offset = f.temporary(f"sub i64 {address}, {begin}")
-            size = f.function.local_variables[f.local_variable].nbytes
-            valid = f.temporary(f"icmp ult i64 {offset}, {max(0, size - nbytes + 1)}")
-            good = _is_aligned(f, address, align, valid)
-        _branch_if_bad(f, good, "check_local", f.thread, address, str(nbytes), str(align), f.site)
-    if checks.initialised:
-        f.call("check_any_access", *_notice(f, address, nbytes, writes, False, copies))
-    return f.temporary(f"inttoptr i64 {address} to ptr")
-
-
-def _check_global(f: FunctionBuilder, base: str, address: str, nbytes: int, align: int) -> None:
-    checks = f.program.checks
-    if not checks.bounds:
-        return
-    is_register = parse_integer(base) is None
-    slot = f.program.slot(f.function, base if is_register else "", nbytes)
-    slot_address = f.temporary(f"add i64 %caches, {slot * 16}")
-    pointer = f.temporary(f"inttoptr i64 {slot_address} to ptr")
-    begin = f.temporary(f"load i64, ptr {pointer}")
-    valid = f.load(pointer, 8)
+            begin = f.symbol_address(f.local_variable)
+            valid = str(max(0, f.function.local_variables[f.local_variable].nbytes - nbytes + 1))
+    else:
+        slot = f.program.slot(f.function, base if parse_integer(base) is None else "", nbytes)
+        slot_address = f.temporary(f"add i64 %caches, {slot * 16}")
+        pointer = f.temporary(f"inttoptr i64 {slot_address} to ptr")
+        begin, valid, check, more = f.load(pointer, 0), f.load(pointer, 8), "check_access", (slot_address,)
     offset = f.temporary(f"sub i64 {address}, {begin}")
-    good = _is_aligned(f, address, align, f.temporary(f"icmp ult i64 {offset}, {valid}"))
-    _branch_if_bad(f, good, "check_access", f.thread, address, str(nbytes), str(align), f.site, slot_address)
+    return f.temporary(f"icmp ult i64 {offset}, {valid}"), check, *more

@@ -6,10 +6,8 @@ from __future__ import annotations
 import functools
 
 from .checks import Checks
-from .errors import UnsupportedInstruction
 from .linked_texts import LinkedTexts
-from .parser import Function, Instruction, Variable
-from .source_lines import source_lines, with_lines
+from .parser import Function, Variable
 from .state import FIRST_SHARED_ADDRESS
 
 _GAP_BYTES, _LARGEST_WITH_GAPS = 16, 32 << 10
@@ -53,17 +51,10 @@ class Program:
                 end = -(-end // variable.align) * variable.align
                 addresses[key] = end
                 end += variable.nbytes
-        static = end - FIRST_SHARED_ADDRESS
         align = max([16, *(v.align for v in used.values() if not v.nbytes)])
-        for key, variable in used.items():
-            if not variable.nbytes:
-                static = -(-end // align) * align - FIRST_SHARED_ADDRESS
-                addresses[key] = static + FIRST_SHARED_ADDRESS
-        return addresses, static
-
-    @property
-    def has_dynamic_shared(self) -> bool:
-        return len(self.list_shared_variables()) < len(self.shared)
+        dynamic = -(-end // align) * align
+        unsized = {key: dynamic for key, variable in used.items() if not variable.nbytes}
+        return addresses | unsized, (dynamic if unsized else end) - FIRST_SHARED_ADDRESS
 
     def list_shared_variables(self) -> tuple[tuple[str, int, int], ...]:
         """Return name, shared address and size of each variable of a known size."""
@@ -90,12 +81,12 @@ class Program:
     @functools.cached_property
     def may_recurse(self) -> bool:
         """Whether functions call others in a circle, or through pointers."""
-        callees = {}
+        callees, linked = {}, self.linked
         for function in self.functions:
             calls = [i.operands for i in function.code if i.opcode.startswith("call")]
             if any(o in function.registers for operands in calls for o in operands):
                 return True
-            found = [self.find_function(function, name) for operands in calls for name in operands]
+            found = [linked.find_function(function.text, name) for operands in calls for name in operands]
             callees[id(function)] = {id(f) for f in found if f is not None}
         while leaves := [f for f, called in callees.items() if not called & callees.keys()]:
             for leaf in leaves:
@@ -104,30 +95,11 @@ class Program:
 
     # What functions ask
 
-    def site(self, instruction: Instruction, function: Function) -> int:
-        return function.text << 24 | instruction.number
-
-    def unsupported(self, instruction: Instruction, function: Function, why: str) -> UnsupportedInstruction:
-        lines = source_lines(self.linked.texts[function.text], instruction.location)
-        return UnsupportedInstruction(
-            with_lines(f"The emulator cannot run `{instruction.text}`: {why}\n  in: {function.name}", lines),
-            kernel=self.kernel.name,
-            lines=lines,
-        )
-
-    def is_shared(self, function: Function, name: str) -> bool:
-        variable = self.linked.find_variable(function.text, name)[1]
-        return name not in function.registers and variable is not None and variable.space == "shared"
-
-    def symbol_size(self, function: Function, name: str) -> int | None:
-        """Return the size of the variable *name*, or None for what is not a variable of a known size."""
+    def find_variable(self, function: Function, name: str) -> Variable | None:
+        """Return the variable that *name* stands for, which may be a register, in *function*."""
         if name in function.registers:
             return None
-        variable = function.local_variables.get(name) or self.linked.find_variable(function.text, name)[1]
-        return variable.nbytes or None if variable is not None else None
-
-    def find_function(self, function: Function, name: str) -> Function | None:
-        return self.linked.find_function(function.text, name)
+        return function.local_variables.get(name) or self.linked.find_variable(function.text, name)[1]
 
     def function_symbol(self, function: Function) -> str:
         return "@kernel" if function.is_entry else f"@f{self.linked.function_numbers[id(function)]}"

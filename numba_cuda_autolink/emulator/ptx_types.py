@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 
 
@@ -35,18 +34,13 @@ class PTXType:
         return self.kind == "s"
 
 
-_TYPES = {"pred": PTXType("pred", "pred", 1), "bf16": PTXType("bf16", "bf", 16), "tf32": PTXType("tf32", "b", 32)}
-_TYPES.update({f"{kind}{bits}": PTXType(f"{kind}{bits}", kind, bits) for kind in "bus" for bits in (8, 16, 32, 64)})
-_TYPES.update({f"f{bits}": PTXType(f"f{bits}", "f", bits) for bits in (16, 32, 64)})
-_TYPES.update({name: PTXType(name, name, 32) for name in ("f16x2", "bf16x2")})
-_TYPES["b128"] = PTXType("b128", "b", 128)
+TYPES = {"pred": PTXType("pred", "pred", 1), "bf16": PTXType("bf16", "bf", 16), "tf32": PTXType("tf32", "b", 32)}
+TYPES.update({f"{kind}{bits}": PTXType(f"{kind}{bits}", kind, bits) for kind in "bus" for bits in (8, 16, 32, 64)})
+TYPES.update({f"f{bits}": PTXType(f"f{bits}", "f", bits) for bits in (16, 32, 64)})
+TYPES.update({name: PTXType(name, name, 32) for name in ("f16x2", "bf16x2")})
+TYPES["b128"] = PTXType("b128", "b", 128)
 
 
-@functools.cache
 def ptx_type(name: str) -> PTXType:
     """Return the type *name* (without a dot); raise KeyError for what is not a type."""
-    return _TYPES[name]
-
-
-def is_type(name: str) -> bool:
-    return name in _TYPES
+    return TYPES[name]

@@ -168,8 +168,7 @@ def exit_thread(thread: u64):
     store_u32(lanes, u64(warp) * 4, live)
     for lane in range(u32(32)):
         if live >> lane & 1 == 1 and status_of(block, warp * 32 + lane) == Status.WARP:
-            other = thread_at(block, warp * 32 + lane)
-            complete_warp(block, warp, load_u32(other, Thread.MASK), load_u32(other, Thread.OPERATION))
+            complete_warp(block, warp, thread_at(block, warp * 32 + lane))
     for barrier in range(u32(16)):
         complete_barrier(block, barrier, alive)
     free = load_u32(block, Block.FREE_STACKS)
@@ -213,7 +212,7 @@ def complete_barrier(block: u64, barrier: u32, alive: u32):
 @native(inline=False)
 def release_barrier(block: u64, barrier: u32):
     record = block + Block.BARRIERS + u64(barrier) * 32
-    ones = load_u32(record, 12)
+    ones = load_u32(record, 16)
     arrived = load_u32(record, 0)
     for index in range(load_u32(block, Block.COUNT)):
         if status_of(block, index) == Status.BARRIER:
@@ -223,7 +222,7 @@ def release_barrier(block: u64, barrier: u32):
                 store_u64(thread, Thread.RESULT_2, u64(arrived))
                 set_status(block, index, Status.READY)
     store_u32(record, 0, 0)
-    store_u32(record, 12, 0)
+    store_u32(record, 16, 0)
     report_unwritten(block)
     store_u32(block, Block.EPOCH, load_u32(block, Block.EPOCH) + 1)
 
@@ -241,15 +240,16 @@ def arrive_at_barrier(thread: u64, barrier: u32, count: u32, predicate: bool, wa
     arrived = load_u32(record, 0)
     checks = load_u32(load_u64(block, Block.LAUNCH), Launch.CHECKS)
     if checks & 1 == 1 and aligned and count == 0:
-        if arrived != 0 and load_u32(record, 8) != site:
-            store_u64(block, Block.ERROR_DETAIL, u64(load_u32(record, 8)))
+        if arrived != 0 and load_u32(record, 12) != site:
+            store_u64(block, Block.ERROR_DETAIL, load_u64(record, 8))
             fail(thread, Error.DIVERGED_BARRIER, site, u64(barrier), 0)
     arrived += 1
     store_u32(record, 0, arrived)
     store_u32(record, 4, count)
-    store_u32(record, 8, site)
-    store_u32(record, 12, load_u32(record, 12) + u32(predicate))
     index = load_u32(thread, Thread.INDEX)
+    store_u32(record, 8, index)
+    store_u32(record, 12, site)
+    store_u32(record, 16, load_u32(record, 16) + u32(predicate))
     store_u32(thread, Thread.BARRIER, barrier)
     store_u32(thread, Thread.SITE, site)
     if waits:
@@ -391,49 +391,33 @@ def report_waiting(block: u64, error: u32):
 def next_block(launch: u64) -> u32:
     """Return the next block that nobody has taken, or the number of blocks."""
     blocks = load_u32(launch, Launch.BLOCKS)
-    if load_u32(launch, Launch.FAILED) != 0:
+    if load_u32(launch, Launch.FAILED) != 0 or load_u32(launch, Launch.NEXT_BLOCK) >= blocks:
         return blocks
     return atomic_add_u32(launch + Launch.NEXT_BLOCK, 1)
 
 
 @native(inline=False)
-def run_blocks(block: u64):
-    """The work of one worker whose threads may wait."""
+def run_blocks(block: u64, count: u32):
+    """The work of one worker whose threads may wait: *count* blocks, one after another in memory, take turns."""
     launch = load_u64(block, Block.LAUNCH)
-    index = next_block(launch)
-    while index < load_u32(launch, Launch.BLOCKS):
-        start_block(block, index)
-        while load_u32(block, Block.DONE) == 0:
-            step_block(block)
-            if load_u32(block, Block.ERROR) != 0:
-                store_u32(launch, Launch.FAILED, 1)
-                return
-            if load_u32(launch, Launch.FAILED) != 0:
-                return
-        index = next_block(launch)
-
-
-@native(inline=False)
-def run_resident_blocks(block: u64, count: u32):
-    """The work of one worker in a cooperative grid: its *count* blocks, one after another in memory, take turns."""
-    launch = load_u64(block, Block.LAUNCH)
-    for k in range(count):
-        start_block(block + u64(k) * Block.BYTES, load_u32(block + u64(k) * Block.BYTES, Block.INDEX))
-    remaining = count
-    while remaining != 0:
-        remaining = u32(0)
+    running = True
+    while running:
+        running = False
         for k in range(count):
             one = block + u64(k) * Block.BYTES
+            if load_u32(one, Block.DONE) != 0:
+                index = next_block(launch)
+                if index < load_u32(launch, Launch.BLOCKS):
+                    start_block(one, index)
             if load_u32(one, Block.DONE) == 0:
+                running = True
                 step_block(one)
                 if load_u32(one, Block.ERROR) != 0:
                     store_u32(launch, Launch.FAILED, 1)
-                    return
                 if load_u32(launch, Launch.FAILED) != 0:
                     return
                 if load_u32(one, Block.DONE) != 0:
                     atomic_add_u32(launch + Launch.BLOCKS_DONE, 1)
-                remaining += 1
 
 
 @native(inline=False)
@@ -470,7 +454,7 @@ def run_direct_blocks(block: u64):
 
 
 @native(inline=False)
-def run_direct(block: u64):
+def run_direct(block: u64, count: u32):
     """Run `run_direct_blocks` on a stack of its own, so that an error can leave it at any depth."""
     thread = load_u64(block, Block.THREADS)
     store_u64(thread, Thread.BLOCK, block)

@@ -36,16 +36,13 @@ def _is_generated(line: str) -> bool:
     return number == "0" or ((name == "prelude" or "(" in name) and not os.path.exists(file))
 
 
-def _is_packaged(line: str) -> bool:
-    return not {"site-packages", "dist-packages"}.isdisjoint(line.split("/"))
-
-
 def with_lines(message: str, lines: tuple[str, ...], word: str = "at") -> str:
     """Return *message* with *lines* from its second line on: the source of the first that is not of an installed
     package is shown."""
     if not lines:
         return message
-    own = next((number for number, each in enumerate(lines) if not _is_packaged(each)), 0)
+    packages = {"site-packages", "dist-packages"}
+    own = next((number for number, each in enumerate(lines) if packages.isdisjoint(each.split("/"))), 0)
     file, _, line = lines[own].rpartition(":")
     first, *others = message.split("\n")
     within = [f"  in: {lines[0]}"] if own else []

@@ -15,7 +15,7 @@ class Thread:
     SHARED = 24  # the generic address of shared address 0
     INDEX = 32  # u32: its place in the block
     TID = 36  # 3 x u32
-    OPERATION = 48  # u32: of a warp: what it waits to do, with which lanes and operands
+    OPERATION = 48  # u32: what it waits for the host or its warp to do, with which lanes and operands
     MASK = 52  # u32
     A = 56
     B = 64
@@ -30,7 +30,8 @@ class Thread:
     WARP_EPOCH = 124  # u32
     BACK_EDGES = 128
     LAST_FENCE = 136  # u32: how many fences the block had passed with it
-    BYTES = 144
+    FUNCTION = 144  # of what the warp does
+    BYTES = 152
 
 
 class Block:
@@ -62,7 +63,7 @@ class Block:
     SHARED_ACCESSES = 176  # for races: a record per byte of shared memory
     FENCES = 184  # u32: of all threads
     DONE = 188  # u32
-    BARRIERS = 192  # 16 x 32 bytes: arrived, expected, site, reduction (u32 each)
+    BARRIERS = 192  # 16 x 32 bytes: arrived, expected, the last that came and its site, reduction (u32 each)
     UNWRITTEN_THREAD = 704  # u32: the first read of unwritten shared memory since the last barrier
     UNWRITTEN_SITE = 708  # u32
     UNWRITTEN_ADDRESS = 712
@@ -86,7 +87,7 @@ class Launch:
     KERNEL = 72  # the kernel: a function of C that takes a thread
     DYNAMIC_SHARED = 80  # u32
     GRID_ID = 84  # u32
-    CHECKS = 88  # u32
+    CHECKS = 88  # u32: 1 for barriers, 2 for threads that have exited
     WORKSPACE = 96  # where cooperative groups of C++ count the blocks that wait for each other
     BYTES = 104
 
@@ -118,33 +119,6 @@ class Error:
     BAD_BARRIER = 13
     READ_FROM_ABSENT_LANE = 14
     ENDLESS = 15
-
-
-class Operation:
-    """What the lanes of a warp do together."""
-
-    SHFL_UP = 0
-    SHFL_DOWN = 1
-    SHFL_BFLY = 2
-    SHFL_IDX = 3
-    SYNC = 4
-    VOTE_ALL = 5
-    VOTE_ANY = 6
-    VOTE_UNI = 7
-    VOTE_BALLOT = 8
-    MATCH_ANY = 9
-    MATCH_ALL = 10
-    ADD_U32 = 11
-    ADD_S32 = 11
-    MIN_S32 = 12
-    MAX_S32 = 13
-    MIN_U32 = 14
-    MAX_U32 = 15
-    AND_B32 = 16
-    OR_B32 = 17
-    XOR_B32 = 18
-    ELECT = 19
-    CALL = 20  # of the function at C
 
 
 class Frame:

@@ -3,38 +3,33 @@
 
 from __future__ import annotations
 
-from . import warp  # noqa: F401
 from .forms import Modifiers, form
 from .function_builder import FunctionBuilder
 from .parser import Instruction
 from .pointers import checked_pointer
-from .state import Operation, Thread
+from .ptx_types import ptx_type
+from .state import Thread
+from .warp import KINDS, REDUCTIONS
 
 
 @form("bar", r"(?:\.cta)?\.(?P<kind>sync|arrive)")
 @form("barrier", r"(?:\.cta)?\.(?P<kind>sync|arrive)(?P<aligned>\.aligned)?")
-def barrier(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    _arrive(f, m, [*i.operands], "false", str(m["kind"] == "sync").lower())
-
-
-def _arrive(f: FunctionBuilder, m: Modifiers, barrier: list[str], predicate: str, waits: str) -> None:
-    """Arrive at a *barrier*: its number, and how many threads take part if it is not the whole block."""
-    f.program.suspends = True
-    number, count = (f.value(operand, "u32") for operand in [*barrier, "0"][:2])
-    aligned = str(m["name"] == "bar" or m.get("aligned") is not None).lower()
-    f.call("arrive_at_barrier", f.thread, number, count, predicate, waits, aligned, f.site)
-
-
 @form("bar", r"(?:\.cta)?\.red\.(?P<kind>popc|and|or)\.(?P<type>u32|pred)")
 @form("barrier", r"(?:\.cta)?\.red\.(?P<kind>popc|and|or)(?P<aligned>\.aligned)?\.(?P<type>u32|pred)")
-def reduce_at_barrier(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    _arrive(f, m, [*i.operands[1:-1]], f.value(i.operands[-1], "pred"), "true")
-    ones, arrived = f.load("%thread", Thread.RESULT), f.load("%thread", Thread.RESULT_2)
-    if m["kind"] == "popc":
-        f.assign(i.operands[0], "u32", f.temporary(f"trunc i64 {ones} to i32"))
-    else:
+def barrier(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    """The operands are the barrier's number, and how many threads take part if it is not the whole block; of a
+    reduction, they are between its result and a predicate."""
+    f.program.suspends = True
+    reduces, aligned = bool(m.get("type")), m["name"] == "bar" or bool(m.get("aligned"))
+    predicate = f.value(i.operands[-1], "pred") if reduces else "false"
+    operands = i.operands[1:-1] if reduces else i.operands
+    number, count = (f.value(operand, "u32") for operand in [*operands, "0"][:2])
+    f.call("arrive_at_barrier", f.thread, number, count, predicate, m["kind"] != "arrive", aligned, f.site)
+    if reduces:
+        ones, arrived = f.load("%thread", Thread.RESULT), f.load("%thread", Thread.RESULT_2)
         test = f"icmp eq i64 {ones}, {arrived}" if m["kind"] == "and" else f"icmp ne i64 {ones}, 0"
-        f.assign(i.operands[0], "pred", f.temporary(test))
+        result = f.resize(ones, 64, 32) if m["kind"] == "popc" else f.temporary(test)
+        f.assign(i.operands[0], m["type"], result)
 
 
 @form("barrier", r"\.cluster\.(?P<kind>arrive|wait)(?:\.(?:release|relaxed|acquire))?(?:\.aligned)?")
@@ -42,7 +37,7 @@ def cluster_barrier(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """A cluster is one block."""
     if m["kind"] == "wait":
         f.program.suspends = True
-        f.call("arrive_at_barrier", f.thread, "15", "0", "false", "true", "false", f.site)
+        f.call("arrive_at_barrier", f.thread, 15, 0, False, True, False, f.site)
 
 
 @form("membar", r"\.(?:cta|gl|sys)")
@@ -60,78 +55,41 @@ def sleep(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     f.call("yield_thread", f.thread)
 
 
-def warp_operation(f: FunctionBuilder, operation: int, mask: str, *operands: str) -> tuple[str, str]:
-    """Let the lanes of *mask* meet; return both results (i64)."""
+def warp_operation(f: FunctionBuilder, function: str, kind: int, mask: str, *operands: str | int) -> tuple[str, str]:
+    """Let the lanes of *mask* meet; return both results (i64) of the native *function*."""
     f.program.suspends = True
-    values = [*operands, "0", "0", "0"][:3]
-    f.call("warp_operation", f.thread, str(operation), mask, *values, f.site)
+    f.program.natives.add(function)
+    address = f.temporary(f'ptrtoint ptr @"native.{function}" to i64')
+    f.call("warp_operation", f.thread, address, kind, mask, *[*operands, 0, 0, 0][:3], f.site)
     return f.load("%thread", Thread.RESULT), f.load("%thread", Thread.RESULT_2)
-
-
-def _operation(*words: str | None) -> int:
-    """Return the operation that these *words* of an instruction name."""
-    return int(getattr(Operation, "_".join(word or "" for word in words).upper()))
-
-
-def _widen(f: FunctionBuilder, value: str, bits: int = 32) -> str:
-    return f.resize(value, bits, 64, signed=False)
-
-
-def _narrow(f: FunctionBuilder, value: str, bits: int = 32) -> str:
-    return f.temporary(f"trunc i64 {value} to i{bits}")
 
 
 @form("bar", r"\.warp\.sync")
 def warp_barrier(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    warp_operation(f, Operation.SYNC, f.value(i.operands[0], "u32"))
+    warp_operation(f, "sync", 0, f.value(i.operands[0], "u32"))
 
 
-@form("shfl", r"\.sync\.(?P<mode>up|down|bfly|idx)\.b32")
-def shuffle(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    a, b, c, mask = (f.value(operand, "u32") for operand in i.operands[1:])
-    value, inside = warp_operation(f, _operation("shfl", m["mode"]), mask, *(_widen(f, v) for v in (a, b, c)))
-    _assign_pair(f, i, _narrow(f, value), inside)
-
-
-def _assign_pair(f: FunctionBuilder, i: Instruction, value: str, flag: str) -> None:
-    """Assign ``value|predicate``."""
-    targets = [t.strip() for t in i.operands[0].split("|")]
-    f.assign(targets[0], "b32", value)
-    if len(targets) > 1:
-        f.assign(targets[1], "pred", f.temporary(f"trunc i64 {flag} to i1"))
-
-
-@form("vote", r"\.sync\.(?P<mode>all|any|uni)\.pred")
-@form("vote", r"\.sync\.(?P<mode>ballot)\.b32")
-def vote(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    predicate = f.temporary(f"zext i1 {f.value(i.operands[1], 'pred')} to i64")
-    value, _ = warp_operation(f, _operation("vote", m["mode"]), f.value(i.operands[2], "u32"), predicate)
-    if m["mode"] == "ballot":
-        f.assign(i.operands[0], "b32", _narrow(f, value))
-    else:
-        f.assign(i.operands[0], "pred", _narrow(f, value, 1))
-
-
-@form("match", r"\.(?P<mode>any|all)\.sync\.b(?P<bits>32|64)")
-def match(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    bits = int(m["bits"] or 0)
-    value = _widen(f, f.value(i.operands[1], f"b{bits}"), bits)
-    result, same = warp_operation(f, _operation("match", m["mode"]), f.value(i.operands[2], "u32"), value)
-    _assign_pair(f, i, _narrow(f, result), same)
-
-
-@form("redux", r"\.sync\.(?P<mode>add|min|max)\.(?P<type>[us]32)")
+@form("shfl", r"\.sync\.(?P<mode>up|down|bfly|idx)\.(?P<type>b32)")
+@form("vote", r"\.sync\.(?P<mode>all|any|uni)\.(?P<type>pred)")
+@form("vote", r"\.sync\.(?P<mode>ballot)\.(?P<type>b32)")
+@form("match", r"\.(?P<mode>any|all)\.sync\.(?P<type>b32|b64)")
+@form("redux", r"\.sync\.(?P<mode>add|min|max)\.(?P<type>u32|s32)")
 @form("redux", r"\.sync\.(?P<mode>and|or|xor)\.(?P<type>b32)")
-def reduce(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    value, mask = _widen(f, f.value(i.operands[1], "u32")), f.value(i.operands[2], "u32")
-    value, _ = warp_operation(f, _operation(m["mode"], m["type"]), mask, value)
-    f.assign(i.operands[0], "u32", _narrow(f, value))
-
-
-@form("elect", r"\.sync")
-def elect(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    leader, chosen = warp_operation(f, Operation.ELECT, f.value(i.operands[1], "u32"))
-    _assign_pair(f, i, _narrow(f, leader), chosen)
+@form("elect", r"\.(?P<mode>sync)(?P<type>)")
+def together(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    """The last operand is the mask; a predicate may follow the result."""
+    name, mode, type = m["name"], m["mode"], m["type"]
+    given = ptx_type("pred" if name == "vote" else type or "u32")
+    *operands, mask = i.operands[1:]
+    values: list[str | int] = [f.resize(f.value(operand, given), given.bits, 64) for operand in operands]
+    kind = KINDS[name].index(mode) if name in KINDS else 0
+    if name == "redux":
+        kind, flipped = REDUCTIONS[f"{mode}.{type}"]
+        values.append(flipped)
+    results = warp_operation(f, name, kind, f.value(mask, "u32"), *values)
+    types = ptx_type("pred" if type == "pred" else "b32"), ptx_type("pred")
+    for target, each, result in zip(i.operands[0].split("|"), types, results, strict=False):
+        f.assign(target.strip(), each, f.resize(result, 64, each.bits))
 
 
 @form("activemask", r"\.b32")
@@ -161,8 +119,8 @@ def initialise(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 @form("mbarrier", rf"\.(?P<kind>arrive|arrive_drop)(?:\.noComplete)?{_WAIT_ORDER}{_SHARED}\.b64")
 def arrive(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     count = f.value(i.operands[2], "u32") if len(i.operands) > 2 else "1"
-    drop = str(m["kind"] == "arrive_drop").lower()
-    state = f.call("mbarrier_arrive", f.thread, _address(f, i.operands[1], m), count, drop)
+    drops = m["kind"] == "arrive_drop"
+    state = f.call("mbarrier_arrive", f.thread, _address(f, i.operands[1], m), count, drops)
     f.assign(i.operands[0], "b64", state)
 
 
@@ -170,17 +128,17 @@ def arrive(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 def wait(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     f.program.suspends = True
     if m["parity"]:
-        phase = f.resize(f.value(i.operands[2], "u32"), 32, 64, signed=False)
+        phase = f.resize(f.value(i.operands[2], "u32"), 32, 64)
     else:
         phase = f.temporary(f"lshr i64 {f.value(i.operands[2], 'b64')}, 63")
-    yields = str(m["kind"] == "try_wait").lower()
+    yields = m["kind"] == "try_wait"
     f.assign(i.operands[0], "pred", f.call("mbarrier_wait", f.thread, _address(f, i.operands[1], m), phase, yields))
 
 
 @form("mbarrier", r"\.pending_count\.b64")
 def pending_count(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     count = f.temporary(f"lshr i64 {f.value(i.operands[1], 'b64')}, 20")
-    f.assign(i.operands[0], "u32", f.temporary(f"and i32 {f.resize(count, 64, 32, signed=False)}, {0xFFFFF}"))
+    f.assign(i.operands[0], "u32", f.temporary(f"and i32 {f.resize(count, 64, 32)}, {0xFFFFF}"))
 
 
 @form("cp", rf"\.async\.mbarrier\.arrive(?P<no_increment>\.noinc)?{_SHARED}\.b64")
@@ -188,4 +146,4 @@ def arrive_after_copies(f: FunctionBuilder, i: Instruction, m: Modifiers) -> Non
     """Copies happened at once: without ``.noinc`` the arrival makes up for one more that is expected."""
     address = _address(f, i.operands[0], m)
     if m["no_increment"]:
-        f.call("mbarrier_arrive", f.thread, address, "1", "false")
+        f.call("mbarrier_arrive", f.thread, address, 1, False)

@@ -11,24 +11,33 @@ from __future__ import annotations
 
 from .native import i32, native, u32, u64
 from .scheduler import fail, set_status, status_of, suspend, thread_at, wait_as, yield_thread
-from .state import Block, Error, Operation, Status, Thread
+from .state import Block, Error, Status, Thread
+
+KINDS = {"shfl": ("up", "down", "bfly", "idx"), "vote": ("all", "any", "uni", "ballot"), "match": ("any", "all")}
+UP, DOWN, BFLY, IDX = range(4)
+ALL, ANY, UNI, BALLOT = range(4)
+# Of numbers whose bits are flipped, and flipped back
+ADD, XOR, OR, MAX = range(4)
+REDUCTIONS = {"add.u32": (ADD, 0), "add.s32": (ADD, 0), "xor.b32": (XOR, 0), "or.b32": (OR, 0), "and.b32": (OR, ~0)}
+REDUCTIONS |= {"max.u32": (MAX, 0), "min.u32": (MAX, ~0), "max.s32": (MAX, 1 << 31), "min.s32": (MAX, ~(1 << 31))}
 
 
 @native(inline=False)
-def warp_operation(thread: u64, operation: u32, mask: u32, a: u64, b: u64, c: u64, site: u32):
-    """Wait for the lanes of *mask*; RESULT and RESULT_2 of *thread* hold what came of it."""
+def warp_operation(thread: u64, function: u64, kind: u32, mask: u32, a: u64, b: u64, c: u64, site: u32):
+    """Wait for the lanes of *mask*, of whose operands the *function* makes what is then in RESULT and RESULT_2."""
     block = load_u64(thread, Thread.BLOCK)
     index = load_u32(thread, Thread.INDEX)
     if mask >> (index & 31) & 1 == 0:
         fail(thread, Error.NOT_IN_MASK, site, u64(mask), 0)
-    store_u32(thread, Thread.OPERATION, operation)
+    store_u64(thread, Thread.FUNCTION, function)
+    store_u32(thread, Thread.OPERATION, kind)
     store_u32(thread, Thread.MASK, mask)
     store_u64(thread, Thread.A, a)
     store_u64(thread, Thread.B, b)
     store_u64(thread, Thread.C, c)
     store_u32(thread, Thread.SITE, site)
     set_status(block, index, Status.WARP)
-    complete_warp(block, index >> 5, mask, operation)
+    complete_warp(block, index >> 5, thread)
     if status_of(block, index) == Status.WARP:
         suspend(thread)
     if load_u64(thread, Thread.RESULT_2) >> 32 != 0:
@@ -44,132 +53,119 @@ def active_mask(thread: u64, site: u32) -> u32:
 
 
 @native(inline=False)
-def complete_warp(block: u64, warp: u32, mask: u32, operation: u32):
-    """Give all lanes of *mask* their results if all that live wait for the same."""
+def complete_warp(block: u64, warp: u32, thread: u64):
+    """Give all lanes for which *thread* waits their results if all that live wait for the same."""
+    mask = load_u32(thread, Thread.MASK)
+    function = load_u64(thread, Thread.FUNCTION)
+    kind = load_u32(thread, Thread.OPERATION)
     lanes = mask & load_u32(load_u64(block, Block.LIVE_LANES), u64(warp) * 4)
     base = warp * 32
     rest = lanes
     while rest != 0:  # the last lane first, which most often is not there yet
         lane = 31 - ctlz(rest)
         rest ^= u32(1) << lane
-        if status_of(block, base + lane) != Status.WARP:
-            return
         other = thread_at(block, base + lane)
-        if load_u32(other, Thread.MASK) != mask or load_u32(other, Thread.OPERATION) != operation:
+        if status_of(block, base + lane) != Status.WARP or load_u32(other, Thread.MASK) != mask:
             return
-    first = thread_at(block, base)
-    if operation < Operation.SYNC:
-        shuffle(first, lanes, operation)
-    elif operation == Operation.SYNC:
-        give_all(first, lanes, 0, 0)
-        for lane in bits(lanes):
-            other = first + u64(lane) * Thread.BYTES
-            store_u32(other, Thread.WARP_EPOCH, load_u32(other, Thread.WARP_EPOCH) + 1)
-    elif operation <= Operation.VOTE_BALLOT:
-        vote(first, lanes, operation)
-    elif operation <= Operation.MATCH_ALL:
-        match(first, lanes, operation)
-    elif operation <= Operation.XOR_B32:
-        reduce_lanes(first, lanes, operation)
-    elif operation == Operation.ELECT:
-        leader = u64(cttz(lanes))
-        give_all(first, lanes, leader, 0)
-        store_u64(first + leader * Thread.BYTES, Thread.RESULT_2, 1)
-    else:
-        give_all(first, lanes, 0, 0)
-        call_address(load_u64(first, Thread.C), first)
+        if load_u64(other, Thread.FUNCTION) != function or load_u32(other, Thread.OPERATION) != kind:
+            return
+    call_address(function, thread_at(block, base), u64(lanes), u64(kind))
     for lane in bits(lanes):
         set_status(block, base + lane, Status.READY)
 
 
+# What lanes do: functions that are called with the record of the first lane of the warp
+
+
 @native
-def give_all(first: u64, lanes: u32, result: u64, second: u64):
+def give_all(first: u64, lanes: u64, result: u64, second: u64):
     for lane in bits(lanes):
-        store_u64(first + u64(lane) * Thread.BYTES, Thread.RESULT, result)
-        store_u64(first + u64(lane) * Thread.BYTES, Thread.RESULT_2, second)
+        store_u64(first + lane * Thread.BYTES, Thread.RESULT, result)
+        store_u64(first + lane * Thread.BYTES, Thread.RESULT_2, second)
 
 
 @native(inline=False)
-def shuffle(first: u64, lanes: u32, operation: u32):
+def sync(first: u64, lanes: u64, kind: u64):
+    give_all(first, lanes, 0, 0)
     for lane in bits(lanes):
-        thread = first + u64(lane) * Thread.BYTES
+        other = first + lane * Thread.BYTES
+        store_u32(other, Thread.WARP_EPOCH, load_u32(other, Thread.WARP_EPOCH) + 1)
+
+
+@native(inline=False)
+def elect(first: u64, lanes: u64, kind: u64):
+    leader = cttz(lanes)
+    give_all(first, lanes, leader, 0)
+    store_u64(first + leader * Thread.BYTES, Thread.RESULT_2, 1)
+
+
+@native(inline=False)
+def shfl(first: u64, lanes: u64, kind: u64):
+    for each in bits(lanes):
+        lane = u32(each)
+        thread = first + each * Thread.BYTES
         b = u32(load_u64(thread, Thread.B)) & 31
         c = u32(load_u64(thread, Thread.C))
         segment = c >> 8 & 31
         clamp = c & 31
         highest = i32((lane & segment) | (clamp & ~segment))
         source = i32((lane & segment) | (b & ~segment))
-        inside = source <= highest
-        if operation == Operation.SHFL_UP:
+        if kind == UP:
             source = i32(lane) - i32(b)
-            inside = source >= highest
-        elif operation == Operation.SHFL_DOWN:
+        elif kind == DOWN:
             source = i32(lane + b)
-            inside = source <= highest
-        elif operation == Operation.SHFL_BFLY:
+        elif kind == BFLY:
             source = i32(lane ^ b)
-            inside = source <= highest
-        if not inside:
-            source = i32(lane)
-        absent = lanes >> u32(source) & 1 == 0
-        if absent:
+        inside = source >= highest if kind == UP else source <= highest
+        absent = inside and lanes >> u64(source) & 1 == 0
+        if absent or not inside:
             source = i32(lane)
         store_u64(thread, Thread.RESULT, load_u64(first + u64(source) * Thread.BYTES, Thread.A))
         store_u64(thread, Thread.RESULT_2, u64(inside) | u64(absent) << 32)
 
 
-@native
-def vote(first: u64, lanes: u32, operation: u32):
-    ballot = u32(0)
+@native(inline=False)
+def vote(first: u64, lanes: u64, kind: u64):
+    result = u64(0)
     for lane in bits(lanes):
-        ballot |= u32(load_u64(first + u64(lane) * Thread.BYTES, Thread.A)) << lane
-    result = u64(ballot)
-    if operation == Operation.VOTE_ALL:
-        result = u64(ballot == lanes)
-    elif operation == Operation.VOTE_ANY:
-        result = u64(ballot != 0)
-    elif operation == Operation.VOTE_UNI:
-        result = u64(ballot == 0 or ballot == lanes)
+        result |= load_u64(first + lane * Thread.BYTES, Thread.A) << lane
+    if kind == ALL:
+        result = u64(result == lanes)
+    elif kind == ANY:
+        result = u64(result != 0)
+    elif kind == UNI:
+        result = u64(result == 0 or result == lanes)
     give_all(first, lanes, result, 0)
 
 
-@native
-def match(first: u64, lanes: u32, operation: u32):
+@native(inline=False)
+def match(first: u64, lanes: u64, kind: u64):
+    """The first kind is for any lane, the second for all."""
     for lane in bits(lanes):
-        mine = load_u64(first + u64(lane) * Thread.BYTES, Thread.A)
-        same = u32(0)
+        thread = first + lane * Thread.BYTES
+        same = u64(0)
         for other in bits(lanes):
-            if load_u64(first + u64(other) * Thread.BYTES, Thread.A) == mine:
-                same |= u32(1) << other
-        thread = first + u64(lane) * Thread.BYTES
+            is_same = load_u64(first + other * Thread.BYTES, Thread.A) == load_u64(thread, Thread.A)
+            same |= u64(is_same) << other
+        store_u64(thread, Thread.RESULT, same if kind == 0 or same == lanes else u64(0))
         store_u64(thread, Thread.RESULT_2, u64(same == lanes))
-        if operation == Operation.MATCH_ALL and same != lanes:
-            same = u32(0)
-        store_u64(thread, Thread.RESULT, u64(same))
 
 
-@native
-def reduce_lanes(first: u64, lanes: u32, operation: u32):
-    result = u32(load_u64(first + u64(cttz(lanes)) * Thread.BYTES, Thread.A))
-    for lane in bits(lanes & (lanes - 1)):
-        x = u32(load_u64(first + u64(lane) * Thread.BYTES, Thread.A))
-        if operation == Operation.ADD_U32:
+@native(inline=False)
+def redux(first: u64, lanes: u64, kind: u64):
+    flip = u32(load_u64(first + cttz(lanes) * Thread.BYTES, Thread.B))
+    result = u32(0)
+    for lane in bits(lanes):
+        x = u32(load_u64(first + lane * Thread.BYTES, Thread.A)) ^ flip
+        if kind == ADD:
             result += x
-        elif operation == Operation.MIN_S32:
-            result = x if i32(x) < i32(result) else result
-        elif operation == Operation.MAX_S32:
-            result = x if i32(x) > i32(result) else result
-        elif operation == Operation.MIN_U32:
-            result = x if x < result else result
-        elif operation == Operation.MAX_U32:
-            result = x if x > result else result
-        elif operation == Operation.AND_B32:
-            result &= x
-        elif operation == Operation.OR_B32:
-            result |= x
-        else:
+        elif kind == XOR:
             result ^= x
-    give_all(first, lanes, u64(result), 0)
+        elif kind == OR:
+            result |= x
+        elif x > result:
+            result = x
+    give_all(first, lanes, u64(result ^ flip), 0)
 
 
 # Barriers in shared memory (mbarrier): a word that counts arrivals, and flips its phase when all have come. Bits 0 to

@@ -18,6 +18,7 @@ from typing import Any
 
 from ..errors import ArgumentError, at_call
 from ..plain_types import Leaf, Parameter, end_of
+from ..printable_texts import number_of
 from .argument_packing import Buffer, limits, writers
 from .arrays import library_of
 from .driver import Device, bindings, device_count, driver_error
@@ -182,5 +183,5 @@ def _indent(parts: Sequence[str], spaces: int) -> str:
 
 def wrong_count(kernel: str, parameters: Sequence[Parameter], count: int) -> ArgumentError:
     names = ", ".join(f"{parameter.name}: {parameter}" for parameter in parameters)
-    takes = f"{len(parameters)} argument{'s'[: len(parameters) != 1]}"
+    takes = number_of(len(parameters), "argument")
     return ArgumentError(at_call(f"{kernel} takes {takes}, got {count}\n  expected: {names or 'none'}"))

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import ArgumentError, at_call
 from ..plain_types import Parameter, end_of, item_size, leaves
+from ..printable_texts import number_of
 from .argument_packing import Buffer, is_integer, writers
 from .arrays import Misfit, shown, view_of
 from .driver import current_device
@@ -129,8 +130,7 @@ def _list(signatures: Sequence[Any], misfits: dict[int, list[ArgumentError]]) ->
     for number in order[:_MOST_SHOWN]:
         lines.append(f"    {signatures[number].text}")
         if number not in misfits and misfits:
-            count = len(signatures[number].parameters)
-            lines.append(f"      takes {count} argument{'s'[: count != 1]}")
+            lines.append(f"      takes {number_of(len(signatures[number].parameters), 'argument')}")
         for each in misfits.get(number, ()):
             lines.append(
                 f"      argument {each.position}, {each.parameter!r}: expected {each.expected}, got {each.got}"

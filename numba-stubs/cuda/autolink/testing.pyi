@@ -2,7 +2,7 @@
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from . import Variable, _ComputeCapabilityLike
+from . import Variable, _ComputeCapabilityLike, _KernelSignature
 
 __all__ = [
     "Check",
@@ -67,7 +67,8 @@ def check_linkable(
     lto: bool | None = None,
     others: Iterable[Any] = (),
     length: int = 64,
+    threads: int | tuple[int, ...] | None = None,
 ) -> Linkable: ...
 def compile_cached(
-    kernel: Any, signature: Any, cc: _ComputeCapabilityLike
+    kernel: Any, signature: _KernelSignature, cc: _ComputeCapabilityLike
 ) -> tuple[bytes, Literal["loaded", "built"]]: ...

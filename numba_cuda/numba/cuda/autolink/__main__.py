@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""``python -m numba.cuda.autolink``: see `numba.cuda.autolink.commands`."""
+"""``python -m numba.cuda.autolink``: see `numba_cuda_autolink.commands`."""
 
 import sys
 

@@ -30,6 +30,8 @@ from numba.cuda.cudadrv.external_code.cache.settings import REMOTE_KEY, CacheWar
 from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, CacheStore, current_store
 from numba.cuda.cudadrv.external_code.diagnostics import messages
 
+from numba_cuda_autolink.printable_texts import number_of
+
 from .reports import formatting
 
 __all__ = ["CacheInfo", "CacheMismatchError", "CacheWarning", "History", "KindInfo", "KindUsage", "StoredEntry"]
@@ -47,7 +49,7 @@ class KindInfo:
     bytes: int
 
     def __str__(self) -> str:
-        return f"{self.kind}: {self.entries} entries, {formatting.size(self.bytes)}"
+        return f"{self.kind}: {number_of(self.entries, 'entry')}, {formatting.size(self.bytes)}"
 
 
 @dataclass(frozen=True)
@@ -94,10 +96,11 @@ class CacheInfo:
     writable: bool = True
 
     def __str__(self) -> str:
-        on = "cannot be written" if not self.writable else "on, verifying each hit" if self.verify else "on"
+        on = "cannot be used" if not self.writable else "on, verifying each hit" if self.verify else "on"
         state = on if self.enabled else "off"
         directory = f"cache in {self.directory or '(no directory)'} ({state})"
-        total = f"{self.entries} entries, {formatting.size(self.bytes)} of {formatting.size(self.max_bytes)}"
+        filled = f"{formatting.size(self.bytes)} of {formatting.size(self.max_bytes)}"
+        total = f"{number_of(self.entries, 'entry')}, {filled}"
         lines = ["\n  ".join([directory, total, *map(str, self.by_kind)])]
         for name, where in self.levels:
             is_missing = name == "image" and not os.path.isdir(where)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 from numba.cuda.core import config
+from numba.cuda.cudadrv.external_code.diagnostics.messages import shown, suggest_names
 
 from numba_cuda_autolink.short_tracebacks import short_traceback
 
@@ -19,7 +20,6 @@ from .conformance.records import Check, Linkable, LinkedCode, NotLinkableError
 if TYPE_CHECKING or not config.ENABLE_CUDASIM:  # which has no compiler and no linker
     from numba.cuda import types
     from numba.cuda.core.caching import NullCache
-    from numba.cuda.cudadrv.external_code.diagnostics.messages import shown
     from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
     from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike, Target
     from numba.cuda.dispatcher import CUDADispatcher
@@ -45,6 +45,7 @@ __all__ = [
 ]
 
 
+@suggest_names
 def check_linkable(
     obj: Any,
     *argtypes: Any,
@@ -52,6 +53,7 @@ def check_linkable(
     lto: bool | None = None,
     others: Iterable[Any] = (),
     length: int = 64,
+    threads: int | tuple[int, ...] | None = None,
 ) -> Linkable:
     """Check that *obj* does what an object with linkable code should when a kernel calls it with *argtypes*.
 
@@ -64,14 +66,19 @@ def check_linkable(
     - returns the same code when it is asked again;
     - has a ``__numba_cuda_link_key__``, if any, that is the same each time, and differs wherever the code does;
     - runs in the emulator, for several samples of random numbers, records and arrays of them, without accesses out of
-      bounds, races and traps, and computes what its Python equivalent computes, if it has one, in a kernel that calls
-      it twice: results, arrays and records are equal, floating values to half of their digits. Floats are between 0 and
-      1, integers between 1 and 7.
+      bounds, races in shared memory, barriers that not all threads reach, and traps, in a kernel that calls it twice;
+    - computes there what its Python equivalent computes, if it has one: results, arrays and records are equal, floating
+      values to half of their digits. Floats are between 0 and 1, integers between 1 and 7.
+
+    A block of 32 threads runs, each with numbers and records of its own. Arrays are in global memory, and shared by all
+    threads: where there are some, all threads pass the same arguments, and what one thread computes is compared.
 
     Of an object whose ``__numba_cuda_call__`` returns a Python function, and that has no code of its own, it checks
-    that kernels that call it link, and the last of these.
+    that kernels that call it link, and the last two of these.
 
-    A run that fails otherwise, or whose Python equivalent raises for these arguments (as ``ValueError``), is a warning.
+    A run is a warning if it fails otherwise (a read of memory that nobody wrote, a loop without an end), if its Python
+    equivalent raises for these arguments (as ``ValueError``), and if a second call with equal numbers returns another
+    result, and there is no Python equivalent. Races in global memory are not found.
 
     In a test::
 
@@ -96,18 +103,25 @@ def check_linkable(
     cc, lto:
         What `ComputeCapability.parse` accepts; whether to link with LTO or without it only, ``None`` for both ways.
     others:
-        Objects whose symbols and link keys must differ from this one's where their code differs: objects that are
-        called with the same *argtypes*, or tuples of an object and its own argument types.
+        Objects that one kernel may call besides this one, and whose link keys must differ where their code differs:
+        objects that are called with the same *argtypes*, or tuples of an object and its own argument types.
     length:
         The number of elements of each axis of arrays, when the code runs.
+    threads:
+        The size of the block that runs, ``128`` or ``(16, 8)``. With arrays the whole block stands for one call of the
+        Python equivalent, and the result of its first thread is compared: for functions that a block calls together.
     """
     _refuse_simulator("check_linkable")
     from .conformance.checks import run_checks
+    from .conformance.emulated_run import MOST_THREADS, block_size
 
+    if threads is not None and not 1 <= block_size(threads) <= MOST_THREADS:
+        raise ValueError(f"threads: got {threads!r}, expected 1 to {MOST_THREADS}, or sizes (x, y, z) of such a block")
     with short_traceback():
-        return run_checks(obj, argtypes, cc, (True, False) if lto is None else (lto,), tuple(others), length)
+        return run_checks(obj, argtypes, cc, (True, False) if lto is None else (lto,), tuple(others), length, threads)
 
 
+@suggest_names
 def ask(
     obj: object, *argtypes: Any, cc: ComputeCapabilityLike = (9, 0), lto: bool = True
 ) -> tuple[LinkInput, ...] | None:

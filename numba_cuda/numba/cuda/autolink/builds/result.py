@@ -15,6 +15,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span, Timeline
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkRequest
 
 from numba_cuda_autolink.errors import FinishedKernelError
+from numba_cuda_autolink.printable_texts import number_of
 from numba_cuda_autolink.short_tracebacks import without_warnings
 
 from ..compilation.context import without_device
@@ -81,7 +82,7 @@ class LinkedKernel(BuildRecord):
 
     def __repr__(self) -> str:
         what = f"{self.facts.graph.functions[0].name}{self.signature} for {self.facts.target.arch}"
-        calls, size = formatting.count(len(self.call_sites), "call"), formatting.size(len(self.code))
+        calls, size = number_of(len(self.call_sites), "call"), formatting.size(len(self.code))
         return f"<LinkedKernel {what}: {self.output} of {size}, {calls} of external code>"
 
     def __getstate__(self) -> dict[str, Any]:

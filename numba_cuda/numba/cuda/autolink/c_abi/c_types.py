@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError
-from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean, safe_repr
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CField, CType
 
 from numba_cuda_autolink.errors import PrintableError
+from numba_cuda_autolink.printable_texts import did_you_mean
 
 from ..frontend_api.front_end import core_type
 

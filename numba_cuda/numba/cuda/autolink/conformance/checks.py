@@ -19,9 +19,9 @@ from ..protocol.callee import KEY_HOOK
 from ..protocol.errors import HookError
 from ..protocol.loaded_modules import UnknownValueError
 from ..protocol.stored_answers import link_key_digest
-from .emulated_run import check_run
+from .emulated_run import Block, check_run
 from .records import FailedError, Linkable, LinkedCode, SkippedError
-from .subject import CalledSubject, Subject, ask_again, describe_linking, find_python_subject, find_subject
+from .subject import CalledSubject, Subject, ask_again, build_both, describe_linking, find_python_subject, find_subject
 
 
 def run_checks(
@@ -31,18 +31,19 @@ def run_checks(
     lto: Sequence[bool],
     others: Sequence[Any],
     length: int,
+    threads: Block | None,
 ) -> Linkable:
     """Run the checks of `testing.check_linkable`. A check that builds on one that failed is left out."""
     targets = tuple(Target(compute_capability(cc), lto=each) for each in lto)
-    subject = find_python_subject(obj, argtypes, targets) or find_subject(obj, argtypes, targets)
+    subject = _find(obj, argtypes, targets)
+    pairs = (other if isinstance(other, tuple) else (other,) for other in others)
+    compared = [_find(one, given or argtypes, targets[:1]) for one, *given in pairs]
     if isinstance(subject, Subject) and _check_repetition(subject):
-        pairs = (other if isinstance(other, tuple) else (other,) for other in others)
-        compared = [find_subject(one, given or argtypes, targets[:1]) for one, *given in pairs]
-        _check_own_symbols(subject, compared)
         _check_link_key(subject, compared)
     _check_links(subject)
     if not subject.findings.wrong:
-        check_run(subject.findings, obj, subject.args, targets[0], length)
+        _check_own_symbols(subject, compared)
+        check_run(subject.findings, obj, subject.args, targets[0], length, threads)
     subject.findings.raise_failed()
     types = tuple(arg.type for arg in subject.args if arg.type is not None)
     items = [planned.input for planned in subject.built.inputs]
@@ -52,12 +53,21 @@ def run_checks(
     return Linkable(subject.findings.call, types, symbols, tuple(code), tuple(subject.findings.checks))
 
 
+def _find(obj: Any, argtypes: Sequence[Any], targets: tuple[Target, ...]) -> CalledSubject:
+    return find_python_subject(obj, argtypes, targets) or find_subject(obj, argtypes, targets)
+
+
 def _check_links(subject: CalledSubject) -> None:
+    failed: dict[str, str] = {}
     for target in subject.targets:
         how = describe_linking(target)
         for name, calls in ((f"links alone, {how}", 1), (f"links in a kernel that calls it twice, {how}", 2)):
             with subject.findings.check(name):
                 if message := subject.build_error(target, calls):
+                    diagnosis = message.partition("\n")[0]
+                    if diagnosis in failed:
+                        raise SkippedError(f"the error of the check {failed[diagnosis]!r}")
+                    failed[diagnosis] = name
                     raise FailedError(message, "a kernel that links", "see the message")
             if message:
                 break
@@ -84,20 +94,26 @@ def _check_repetition(subject: Subject) -> bool:
     return not difference
 
 
-def _check_own_symbols(subject: Subject, others: Sequence[Subject]) -> None:
-    """Check that no other code defines the same symbols: a kernel that calls both objects could not be linked."""
+def _check_own_symbols(subject: CalledSubject, others: Sequence[CalledSubject]) -> None:
+    """Check that a kernel that calls both objects links, and that no other code defines the symbol of the call: of weak
+    functions and of archives, the linker takes the first."""
     if not others:
         return
     with subject.findings.check("its symbols name everything that its code depends on"):
         for other in others:
             shared = [symbol for symbol in other.built.prototypes if symbol in subject.built.prototypes]
-            if shared and not _same_code(subject, other):
+            if shared and _codes_differ(subject, other):
                 got = f"{', '.join(shared)}, also defined by {other.findings.call} with different code"
                 todo = "put into the symbol what the code depends on: attributes of the object, types"
                 raise FailedError(got, "a symbol of its own for different code", todo)
+            try:
+                build_both(subject, other, subject.targets[0])
+            except Exception as error:
+                got = f"{type(error).__name__}: {error}"
+                raise FailedError(got, "a kernel that calls both links", "see the message") from error
 
 
-def _check_link_key(subject: Subject, others: Sequence[Subject]) -> None:
+def _check_link_key(subject: Subject, others: Sequence[CalledSubject]) -> None:
     """Check that a link key is the same each time, and differs where the code does."""
     with subject.findings.check(f"its {KEY_HOOK} identifies its code"):
         if subject.site.callee.link_key is None:
@@ -114,8 +130,8 @@ def _check_link_key(subject: Subject, others: Sequence[Subject]) -> None:
         if _digest(key) != _digest(again):
             got = f"first {safe_repr(key)}, then {safe_repr(again)}"
             raise FailedError(got, "the same key each time", _KEY_OF_VALUES)
-        for other in others:
-            must_differ = _question(subject) == _question(other) and not _same_code(subject, other)
+        for other in (each for each in others if isinstance(each, Subject)):
+            must_differ = _question(subject) == _question(other) and _codes_differ(subject, other)
             if must_differ and _digest(_key(other)) == _digest(key):
                 got = f"{safe_repr(key)}, also the key of {other.findings.call} with different code"
                 todo = "put into the key what the code depends on: attributes of the object, versions of the generator"
@@ -140,8 +156,11 @@ def _question(subject: Subject) -> Any:
     return subject.site.argtypes, obj if isinstance(obj, (FunctionType, type)) else type(obj)
 
 
-def _same_code(one: Subject, other: Subject) -> bool:
-    return one.answers[one.targets[0]] == other.answers[one.targets[0]]
+def _codes_differ(one: CalledSubject, other: CalledSubject) -> bool:
+    """Return whether both objects return code, and not the same."""
+    if not (isinstance(one, Subject) and isinstance(other, Subject)):
+        return False
+    return one.answers[one.targets[0]] != other.answers[one.targets[0]]
 
 
 def _difference(one: Sequence[LinkedCode], other: Sequence[LinkedCode], first: str, then: str) -> str:

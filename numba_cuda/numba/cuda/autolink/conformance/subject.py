@@ -51,6 +51,11 @@ class Argument:
             return cls() if isinstance(given, types.NoneType) else cls(numba_type_of(given))
         return cls(constant=given)
 
+    @property
+    def is_scalar(self) -> bool:
+        """Whether each thread can pass a value of its own: a number or a record."""
+        return self.type is not None and not isinstance(self.type, types.Array)
+
     def __str__(self) -> str:
         return repr(self.constant) if self.type is None else str(self.type)
 
@@ -124,6 +129,16 @@ class Subject(CalledSubject):
 
     site: CallSite
     answers: Mapping[Target, tuple[LinkInput, ...]]
+
+
+def build_both(one: CalledSubject, other: CalledSubject, target: Target) -> LinkedKernel:
+    """Build a kernel that calls both objects."""
+    from numba import cuda
+
+    second = make_probe(other.obj, other.args)
+    parameters = {f"b{number}": type for number, type in enumerate(second.types)}
+    body, function = f"{_CALL}    other({', '.join(parameters)})\n", cuda.jit(device=True)(second.function)
+    return make_probe(one.obj, one.args, body, parameters=parameters, other=function).build(target, lto=target.lto)
 
 
 def describe_linking(target: Target) -> str:

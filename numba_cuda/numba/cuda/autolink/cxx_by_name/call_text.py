@@ -25,22 +25,33 @@ def write_call(call: Call, *, is_asked_only: bool = False) -> str:
         *dict.fromkeys(f"#include <{header}>" for each in parameters for header in each.headers),
         *([f"{line_marker('prelude')}{VIEWS}"] if any(each.as_array for each in parameters) else []),
         *(_record(number, struct, namespace) for number, struct in enumerate(call.head.records)),
-        *dict.fromkeys(declared for each in parameters for declared in each.declarations),
+        *_declare(call),
         *_within(
             namespace,
             [
                 *dict.fromkeys(declared for each in parameters for declared in each.inside),
                 *_callee(call),
-                *(_trials(call) if any(each.as_array or each.is_number for each in parameters) else []),
+                *(
+                    _trials(call)
+                    if any(each.as_array or each.is_number or each.by_address for each in parameters)
+                    else []
+                ),
             ],
         ),
         _mode(call),
         _written(call),
+        _copied(call),
         *_within(namespace, [_expression(call)]),
         *_result(call),
         *(() if is_asked_only else _c_function(call)),
     ]
     return "\n".join(lines).replace(_PREFIX, call.symbol) + "\n"
+
+
+def _declare(call: Call) -> Iterator[str]:
+    """Yield what the parameters declare outside of all namespaces: an error in it is the call's."""
+    declared = dict.fromkeys(declared for each in call.parameters for declared in each.declarations)
+    yield from (f"{line_marker(call.label)}{each}" for each in declared)
 
 
 def _within(namespace: str, lines: Sequence[str]) -> Sequence[str]:
@@ -72,11 +83,20 @@ def _record(number: int, struct: Struct, namespace: str) -> str:
             f"{line_marker(struct.name)}{declared}",
             f"using {alias} = {_path(namespace)}{alias}_t;",
             f"template <> inline constexpr int nca::nca_record_number<{alias}> = {number};",
-            f"template <> inline constexpr bool nca::nca_has_members<{alias}> = {str(struct.has_members).lower()};",
+            *_members(struct),
             f"template <class nca_T> struct nca::nca_record_layout<nca_T, {number}> {{",
             f"{struct.assertion('nca_T')} }};\n#endif",
         ]
     )
+
+
+def _members(struct: Struct) -> Iterator[str]:
+    """Yield that the members of a struct are known, and their offsets, which C++ does not say if it has pointers."""
+    if struct.has_members:
+        offsets = ", ".join(map(str, struct.offsets))
+        yield f"template <> inline constexpr bool nca::nca_has_members<{struct.alias}> = true;"
+        yield f"template <> constexpr __device__ nca::nca_offsets nca::nca_offsets_of<{struct.alias}>() {{"
+        yield f"return {{{{{offsets}}}}}; }}"
 
 
 def _callee(call: Call) -> Iterator[str]:
@@ -134,6 +154,19 @@ def _written(call: Call) -> str:
                 f"(sizeof(decltype({_trial(call, temporary)})) == sizeof(nca::nca_yes) ? 0ull : {1 << number}ull)"
             )
     return f"enum : unsigned long long {{ {_PREFIX}_written = {' | '.join(bits) or 0} }};"
+
+
+def _copied(call: Call) -> str:
+    """Return a constant: the structs that C++ copies, and that CUDA's compiler passes wrongly by value, as bits."""
+    variables = [_fill(each.cxx, each, call) for each in call.parameters]
+    possible, bits = f"sizeof(decltype({_trial(call, variables)})) == sizeof(nca::nca_yes)", []
+    for number, each in enumerate(call.parameters):
+        if each.by_address:
+            referred = [*variables]
+            referred[number] = f"nca::nca_referred<{variables[number]}>"
+            is_impossible = f"sizeof(decltype({_trial(call, referred)})) == sizeof(nca::nca_no)"
+            bits.append(f"({possible} && {is_impossible} ? {1 << number}ull : 0ull)")
+    return f"enum : unsigned long long {{ {_PREFIX}_copied = {' | '.join(bits) or 0} }};"
 
 
 def _expression(call: Call) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from ..c_abi.structs import field_names, field_types
 from ..device_functions.definition import DeviceFunction
 from .prelude import PRELUDE, VIEWS
 from .refusals import MARKED_KERNELS, NAMESPACE
-from .structs import Struct
+from .structs import OTHER_LAYOUT, RECORD_OF_WHOLE, Struct, offset_condition
 
 SOURCE = "source of autolink.cxx"  # what NVRTC calls the file with the library's text
 # All arguments, or the first and the others; and the function object that is called. No C++ text has these characters.
@@ -195,22 +194,16 @@ def _make_struct(numba_type: Any, records: Records, is_read_only: bool) -> Param
     if record is not None:
         name, headers, declarations = _describe_element(record, records)
         const = "" if is_record and not is_read_only else "const "
-        cxx, value = f"{const}{name}&", f"(*static_cast<{const}{name}*>({{p}}))"
-        if record in records and records[record].is_packed:
-            taken = f"nca::nca_taken<{const}{name}>"
-            cxx, value = f"typename {taken}::nca_type", f"{taken}::nca_of(&{value})"
         return Parameter(
-            cxx, f"{const}void*", value, by_address=record in records, headers=headers, declarations=declarations
-        )
+            f"{const}{name}&", f"{const}void*", f"(*static_cast<{const}{name}*>({{p}}))",
+            by_address=record in records, headers=headers, declarations=declarations,
+        )  # fmt: skip
     try:
         name, headers, declarations = _describe_element(numba_type, records)
     except CABIError:
         if not _cxx_struct(numba_type):
             raise
-        raise CABIError(
-            "what C++ returned has a struct in it that is packed, or aligned to more than its members, and cannot go in"
-            " again\n  what to do: call lib.record(...) of the whole struct, and its values go in as records"
-        ) from None
+        raise CABIError(f"what C++ returned {OTHER_LAYOUT}\n  what to do: {RECORD_OF_WHOLE}") from None
     if _cxx_struct(numba_type):
         return Parameter(f"const {name}&", f"const {name}*", "*{p}", headers=headers, declarations=declarations)
     parts, elements = _build_tuple(numba_type, records, "{p}->")
@@ -267,8 +260,10 @@ def _describe_element(numba_type: Any, records: Records) -> _Element:
     declared = []
     is_record = isinstance(numba_type, types.Record)
     struct = _cxx_struct(numba_type)
-    names = members(field_names(numba_type)) if is_record else map("_{}".format, itertools.count())
-    for name, part in zip(struct[0] if struct else names, field_types(numba_type)):  # noqa: B905
+    fields = field_types(numba_type)
+    names = members(field_names(numba_type)) if is_record else map("_{}".format, range(len(fields)))
+    listed = [*(struct[0] if struct else names)]
+    for name, part in zip(listed, fields, strict=True):
         shape = "".join(f"[{size}]" for size in part.shape) if isinstance(part, types.NestedArray) else ""
         element = part.dtype if shape else part
         while struct and isinstance(element, types.UniTuple):
@@ -284,7 +279,10 @@ def _describe_element(numba_type: Any, records: Records) -> _Element:
         )
     body = " ".join(declared)
     name = f"nca_struct_{_digest(body)}"
-    asserted = f'static_assert(sizeof({name}) == {layout.size} && alignof({name}) == {layout.align}, "");'
+    offsets = (offset_condition(name, *each) for each in zip(listed, layout.offsets, strict=True))
+    condition = " && ".join([f"sizeof({name}) == {layout.size}", f"alignof({name}) == {layout.align}", *offsets])
+    whose = "what C++ returned" if struct else "an argument"
+    asserted = f'static_assert({condition}, "{whose} {OTHER_LAYOUT}");'
     guard = f"#ifndef {name.upper()}\n#define {name.upper()}\nstruct {name} {{ {body} }};\n{asserted}\n#endif"
     return _Element(name, headers, (*declarations, guard))
 
@@ -353,10 +351,10 @@ class Call:
 
     @property
     def question(self) -> str:
-        """The name expression whose lowered name spells the way arrays are passed, which arguments are written to,
-        whether a number in the result is not aligned, and the type of the result."""
-        passed = f"nca::nca_told<{self.symbol}_mode, {self.symbol}_written, {self.symbol}_cut>"
-        return f"&nca::nca_tell<nca::nca_all_t<{passed}, {self.symbol}_code>>"
+        """The name expression whose lowered name spells the way arrays are passed, which arguments are written to and
+        which cannot be copied, whether a number in the result is not aligned, and the type of the result."""
+        passed = ", ".join(f"{self.symbol}_{each}" for each in ("mode", "written", "copied", "cut"))
+        return f"&nca::nca_tell<nca::nca_all_t<nca::nca_told<{passed}>, {self.symbol}_code>>"
 
     def choose_views(self, mode: int) -> list[Any]:
         """Return for each parameter the view that an `Extern` passes it as, or None, where C++ chose *mode* for arrays

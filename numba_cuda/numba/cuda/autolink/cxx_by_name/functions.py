@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from numba.cuda import types
-from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean, safe_repr, suggest_names
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, suggest_names
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike
+
+from numba_cuda_autolink.printable_texts import did_you_mean
 
 from ..c_abi.c_types import CABIError, numba_type_of
 from ..c_abi.extern import Extern

@@ -18,10 +18,9 @@ from ..c_abi.c_types import CABIError, numba_type_of
 from ..device_callable.base_class import DeviceCallable
 from .calls import ALL, CALLEE, Call, CallPattern
 from .classes import CxxType, get_class
-from .declared_names import list_names
 from .functions import CxxFunction, get_function
 from .library_source import LibrarySource
-from .questions import evaluate, resolve_for
+from .questions import evaluate, list_names, resolve_for
 from .records import ask_record
 
 # What ends a declaration, or hides what follows a type.

@@ -116,6 +116,10 @@ template <class nca_T> constexpr __device__ nca_kind nca_kind_of() {
         else return nca_count<nca_T>() > 0 ? nca_as_struct : nca_as_object;
     } else return nca_as_object;
 }
+template <class nca_T> constexpr __device__ int nca_members() {  // 0 of classes that are not taken apart
+    if constexpr (nca_has_members<nca_T> || nca_kind_of<nca_T>() == nca_as_struct) return nca_count<nca_T>();
+    else return 0;
+}
 template <class nca_T, nca_kind nca_K = nca_kind_of<nca_T>()> struct nca_form {  // of objects
     using nca_code = nca_told<nca_code_object, sizeof(nca_T), alignof(nca_T)>;
     using nca_passed = void;
@@ -258,45 +262,61 @@ template <class nca_T>
 struct nca_form<nca_T, nca_as_tuple> : nca_of_tuple<nca_T, nca_first<nca_tuple_size_v<nca_T>>> {};
 #endif
 
-// Whether a number of an object at this place is not aligned, as in packed structs, or need not be, as in structs that
-// are aligned to less than a member: ptxas loses bytes of such objects that functions take or return by value. In a
-// struct with bit-fields, which has another size, all members are where they have to be. Elements of tuples may be
-// anywhere.
+// Whether a number of an object at this place is not aligned, as in packed structs; of the numbers that are aligned to
+// LIMIT bytes or fewer. A limit of 0 means all numbers, also those that only need not be aligned, in structs that are
+// aligned to less than a member. Elements of tuples may be anywhere.
 template <class nca_E, unsigned long long nca_N>
-constexpr __device__ bool nca_cuts(nca_list<nca_E[nca_N]>*, unsigned long long nca_at) {
-    for (unsigned long long nca_i = 0; nca_i < nca_N && nca_i < 16; ++nca_i)
-        if (nca_cuts((nca_list<nca_E>*)nullptr, nca_at + nca_i * sizeof(nca_E))) return true;
+constexpr __device__ bool nca_cuts(nca_list<nca_E[nca_N]>*, unsigned long long nca_at, unsigned long long nca_limit) {
+    for (unsigned long long nca_i = 0; nca_i < nca_N && nca_i < 16; ++nca_i)  // after which the places repeat
+        if (nca_cuts((nca_list<nca_E>*)nullptr, nca_at + nca_i * sizeof(nca_E), nca_limit)) return true;
     return false;
 }
 template <class nca_T, class... nca_M>
-constexpr __device__ bool nca_cuts_member(nca_list<nca_M...>*, unsigned long long nca_at) {
-    unsigned long long nca_end = 0, nca_most = alignof(nca_T);
-    bool nca_found = false;
-    ((nca_end += -nca_end % (alignof(nca_M) < nca_most ? alignof(nca_M) : nca_most),
-      nca_found |= nca_cuts((nca_list<nca_M>*)nullptr, nca_at + nca_end), nca_end += sizeof(nca_M)), ...);
-    if (((alignof(nca_M) > nca_most) || ...)) return true;
-    return nca_end + -nca_end % nca_most == sizeof(nca_T) && nca_found;
+constexpr __device__ bool nca_cuts_member(nca_list<nca_M...>*, unsigned long long nca_at, unsigned long long nca_limit) {
+    unsigned long long nca_end = 0;
+    bool nca_found = false, nca_is_loose = ((alignof(nca_M) > alignof(nca_T)) || ...);
+    if (nca_limit == 0 && nca_is_loose) return true;
+    if constexpr (nca_has_offsets<nca_T>(0)) {
+        constexpr nca_offsets nca_o = nca_offsets_of<nca_T>();
+        int nca_i = 0;
+        ((nca_found |= nca_cuts((nca_list<nca_M>*)nullptr, nca_at + nca_o.nca_at[nca_i++], nca_limit)), ...);
+        return nca_found;
+    } else {
+        ((nca_end += -nca_end % (alignof(nca_M) < alignof(nca_T) ? alignof(nca_M) : alignof(nca_T)),
+          nca_found |= nca_cuts((nca_list<nca_M>*)nullptr, nca_at + nca_end, nca_limit), nca_end += sizeof(nca_M)), ...);
+        // Of another size, it has bit-fields, and is packed if it is aligned to less than a member.
+        return nca_end + -nca_end % alignof(nca_T) == sizeof(nca_T) ? nca_found : nca_is_loose;
+    }
 }
 #ifdef NCA_TUPLES
-template <class nca_T> constexpr __device__ bool nca_cuts_anywhere(nca_list<nca_T>* nca_l) {
-    return nca_cuts(nca_l, 0) || nca_cuts(nca_l, alignof(nca_T));
+template <class nca_T> constexpr __device__ bool nca_cuts_anywhere(nca_list<nca_T>* nca_l, unsigned long long nca_limit) {
+    return nca_cuts(nca_l, 0, nca_limit) || nca_cuts(nca_l, alignof(nca_T), nca_limit);
 }
-template <class nca_T, int... nca_I> constexpr __device__ bool nca_cuts_element(nca_ints<nca_I...>) {
-    return (nca_cuts_anywhere((nca_list<typename cuda::std::tuple_element<nca_I, nca_T>::type>*)nullptr) || ...);
+template <class nca_T, int... nca_I>
+constexpr __device__ bool nca_cuts_element(nca_ints<nca_I...>, unsigned long long nca_limit) {
+    return (nca_cuts_anywhere((nca_list<typename cuda::std::tuple_element<nca_I, nca_T>::type>*)nullptr, nca_limit) || ...);
 }
 #endif
-template <class nca_T> constexpr __device__ bool nca_cuts(nca_list<nca_T>*, unsigned long long nca_at) {
-    if constexpr (nca_kind_of<nca_T>() == nca_as_struct || nca_has_members<nca_T>)
-        return nca_cuts_member<nca_T>((nca_members_of<nca_T>*)nullptr, nca_at);
+template <class nca_T>
+constexpr __device__ bool nca_cuts(nca_list<nca_T>*, unsigned long long nca_at, unsigned long long nca_limit) {
 #ifdef NCA_TUPLES
-    else if constexpr (nca_kind_of<nca_T>() == nca_as_tuple)
-        return nca_cuts_element<nca_T>(nca_first<nca_tuple_size_v<nca_T>>{});
+    if constexpr (nca_kind_of<nca_T>() == nca_as_tuple)
+        return nca_cuts_element<nca_T>(nca_first<nca_tuple_size_v<nca_T>>{}, nca_limit);
+    else
 #endif
-    else return nca_at % alignof(nca_T) != 0;
+    if constexpr (nca_members<nca_T>() > 0)
+        return nca_cuts_member<nca_T>((nca_members_of<nca_T>*)nullptr, nca_at, nca_limit);
+    else return (nca_limit == 0 || alignof(nca_T) <= nca_limit) && nca_at % alignof(nca_T) != 0;
 }
-template <class nca_R> inline constexpr bool nca_is_cut = nca_cuts((nca_list<nca_R>*)nullptr, 0);
+// Whether ptxas may lose bytes of a result.
+template <class nca_R> inline constexpr bool nca_is_cut = nca_cuts((nca_list<nca_R>*)nullptr, 0, 0);
 template <class nca_R> inline constexpr bool nca_is_cut<nca_R&> = false;
 template <> inline constexpr bool nca_is_cut<void> = false;
+// Whether CUDA's compiler may pass an argument wrongly by value. NVVM stores numbers byte by byte that are aligned to more
+// than the argument, and others wherever they are, aligned or not. It copies a large argument as if it were aligned to 4.
+template <class nca_T>
+inline constexpr bool nca_is_lost = nca_cuts((nca_list<nca_T>*)nullptr, 0, alignof(nca_T))
+                                    || (sizeof(nca_T) > 128 && alignof(nca_T) < 4 && nca_is_cut<nca_T>);
 template <class nca_R> using nca_form_t = nca_form<nca_plain<nca_R>>;
 // What a call returns to Python: nothing, if only C++ knows what it is.
 template <class nca_R> using nca_returned = typename nca_form_t<nca_R>::nca_passed;
@@ -354,24 +374,17 @@ template <class nca_T, class nca_S> __device__ void nca_assign(nca_T& nca_t, con
 #endif
     else nca_t = nca_T(nca_s);
 }
-// A packed struct in one that is aligned to more: C++ gets a reference, and no other value.
+// Stands for a struct of which a value cannot be passed: C++ can take a reference, and no copy.
 template <class nca_T> struct nca_place {
-    nca_T* nca_at;
-    __device__ operator nca_T&() const { return *nca_at; }
+    nca_place(const nca_place&) = delete;
+    __device__ operator nca_T&() const;
     __device__ operator nca_plain<nca_T>() const = delete;
 };
-template <class nca_T, class... nca_M> constexpr __device__ bool nca_is_open(nca_list<nca_M...>*) {
-    return nca_is_cut<nca_T> && alignof(nca_T) > 1 && ((alignof(nca_M) <= alignof(nca_T)) && ...);
-}
-template <class nca_T, bool nca_OPEN = nca_is_open<nca_plain<nca_T>>((nca_members_of<nca_T>*)nullptr)>
-struct nca_taken {
-    using nca_type = nca_T&;
-    static __device__ nca_type nca_of(nca_T* nca_v) { return *nca_v; }
+template <class nca_R, class nca_T> struct nca_referred_to { using nca_type = nca_R; };
+template <class nca_R, class nca_T> struct nca_referred_to<nca_R&, nca_T> {
+    using nca_type = typename nca_pick<nca_is_lost<nca_T>, const nca_place<nca_R>&, nca_R&>::nca_type;
 };
-template <class nca_T> struct nca_taken<nca_T, true> {
-    using nca_type = const nca_place<nca_T>&;
-    static __device__ nca_place<nca_T> nca_of(nca_T* nca_v) { return {nca_v}; }
-};
+template <class nca_R> using nca_referred = typename nca_referred_to<nca_R, nca_plain<nca_R>>::nca_type;
 // An array of Numba as C++ finds it in memory: its data, the extents, and the strides in elements of strided ones.
 template <class nca_T, int nca_N, bool nca_STRIDED> struct nca_view {
     nca_T* nca_data;

@@ -20,7 +20,7 @@ from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
-from ..c_abi.c_types import CABIError
+from ..c_abi.c_types import CABIError, memory_layout
 from ..compilation.context import current_target
 from ..device_functions.definition import DeviceFunction, device_function
 from .calls import Call, Parameter, Records
@@ -186,9 +186,22 @@ class PythonArguments:
             pointee = PLAIN_TYPES[pointer["pointee"]]
             return types.voidptr if pointee == types.none else types.CPointer(pointee)
         for numba_type, struct in self.records.items():
-            if text in (struct.name, f"{self.namespace}::{struct.name}"):
-                return numba_type
+            if text in (struct.name, struct.alias, f"{self.namespace}::{struct.name}"):
+                return _require_layout(name, numba_type, struct.name)
         raise CABIError(
             f"C++ calls the Python function {name} with an argument that Python does not know: {text}\n"
             f"  what to do: pass numbers or pointers; a struct of numbers is known after lib.record({text!r})"
         )
+
+
+def _require_layout(name: str, numba_type: types.Type, struct: str) -> types.Type:
+    """Return the type of records that C++ passes to the Python function *name*. Raise `CABIError` if the *struct* has
+    its members, or its end, elsewhere than a struct of C."""
+    try:
+        memory_layout(numba_type)
+    except CABIError:
+        raise CABIError(
+            f"C++ calls the Python function {name} with {struct}, which is packed, or aligned to more than its members"
+            "\n  what to do: let C++ pass the members that the function needs"
+        ) from None
+    return numba_type

@@ -7,6 +7,8 @@ import re
 
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 
+from .structs import OTHER_LAYOUT, RECORD_OF_WHOLE
+
 _STRIDED = re.compile(r'from "cuda::std::.*mdspan<.*layout_stride.*" to "(?P<pointer>[^"]*\*(?: ?const)?)"')
 _NOT_WRITTEN = re.compile(
     r'a reference of type "(?P<type>[\w ]+?) &" \(not const-qualified\) cannot be initialized'
@@ -20,7 +22,8 @@ _NOT_A_NUMBER = re.compile(
     r'argument of type "(?P<given>[^"]+ \*)" is incompatible with parameter of type'
     r' "(?:bool|float|double|(?:(?:un)?signed )?(?:char|short|int|long|long long))"'
 )
-_BY_VALUE = re.compile(r"nca::nca_place<(?P<type>[^\"]*)>\"")
+_ASSERTED = re.compile(rf'static assertion failed with "(?P<said>.* {OTHER_LAYOUT})"')
+_STAND_IN = re.compile(r"nca::nca_place<(?:const )?(?P<type>[^\"]*)>\"")  # in a template that is instantiated with it
 _TUPLE = re.compile(r'(?:from|class) "(?:const )?cuda::std::tuple<.*>" (?:to "(?P<type>[^"]*)"|has no member)')
 _VALUE_OF_STRUCT = re.compile(r'of type "(?P<type>[\w:]+) &" .* with a value of type "const record"')
 _VALUE_OF_ENUMERATION = re.compile(r'of type "(?P<type>[\w:]+) &" .* with a value of type "const nca::nca_enumerator<')
@@ -72,11 +75,14 @@ def explain_error(text: str) -> tuple[str, str]:
     if found := _STRIDED.search(text):
         diagnosis = f"a strided array cannot be passed as {found['pointer']}: C++ reads contiguous memory"
         return diagnosis, "pass a contiguous array, or a copy of the elements; or let C++ take a cuda::std::mdspan"
-    if found := _BY_VALUE.search(text):
+    if found := _ASSERTED.search(text):
+        return found["said"], RECORD_OF_WHOLE
+    if found := _STAND_IN.search(text):
+        name = found["type"]
         diagnosis = (
-            f"{found['type']} has packed members, of which CUDA's compiler loses bytes where it is passed by value"
+            f"whether a template copies {name}, which has packed members, is not known where its result is deduced"
         )
-        return diagnosis, f"let C++ take a reference to it: const {found['type'].removeprefix('const ')}&"
+        return diagnosis, f"let C++ take a const {name}&, or declare the type of the result"
     if found := _TUPLE.search(text):
         diagnosis = (
             f"a tuple cannot be passed as {found['type']}" if found["type"] else "C++ gets a tuple, a cuda::std::tuple"

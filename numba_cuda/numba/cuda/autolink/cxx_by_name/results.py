@@ -17,7 +17,7 @@ from ..c_abi.extern import Extern
 from ..c_abi.structs import field_types, is_struct, struct_ctype
 from .calls import Call, Records
 from .prelude import ARRAY, COMPLEX, ENUMERATOR, OBJECT, PLAIN, POINTER, RECORD, STRUCT, TUPLE
-from .refusals import CxxError
+from .refusals import CxxError, refuse_call
 
 NUMBA_TYPES = {
     "void": types.none,
@@ -119,11 +119,25 @@ def _list_members(numba_type: types.Type, records: Records, is_member: bool = Fa
     return numba_type
 
 
+def _name_struct(argument: Any, records: Records) -> str:
+    """Return what C++ calls the struct that an *argument* of this type is, or that the elements of this array are."""
+    return records[
+        argument.dtype if isinstance(argument, types.Array) else getattr(argument, "of_record", argument)
+    ].name
+
+
 def make_extern(call: Call, answer: str, records: Records) -> Extern:
     """Return the C function of *call*, whose question has the lowered name *answer*. Raise `CxxError` if Python cannot
     call it."""
-    mode, bits, is_cut, *code = read_numbers(answer)
-    written = tuple(number for number in range(len(call.parameters)) if bits >> number & 1)
+    mode, written_bits, copied_bits, is_cut, *code = read_numbers(answer)
+    written, copied = (
+        tuple(number for number in range(len(call.parameters)) if bits >> number & 1)
+        for bits in (written_bits, copied_bits)
+    )
+    for number in copied:
+        name = _name_struct(call.argtypes[number], records)
+        diagnosis = f"{name} has packed members, which CUDA's compiler passes wrongly by value"
+        raise refuse_call(call.label, diagnosis, f"let C++ take a reference to it: const {name}&")
     returns = read_type(iter(code), list(records))
     if isinstance(returns, CxxObject):
         raise CxxError(
@@ -133,7 +147,7 @@ def make_extern(call: Call, answer: str, records: Records) -> Extern:
         )
     if is_cut:
         raise CxxError(
-            f"{call.label} returns a struct with packed members, of which CUDA's compiler loses bytes\n"
+            f"{call.label} returns a struct with packed members, of which CUDA's compiler may lose bytes\n"
             "  what to do: let C++ write it through a reference, to an element of an array of lib.record(...)"
         )
     if written and not call.pattern.written:

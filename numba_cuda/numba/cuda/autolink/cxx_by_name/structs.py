@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,18 +16,20 @@ import numpy as np
 # Stands for the struct in conditions, and begins the message of an assertion.
 _STRUCT = "@struct@"
 _CHANGED = "the layout has changed of "
+# What an assertion and an error say of a struct with another one in it, which C++ declares.
+OTHER_LAYOUT = "has a struct in it that is packed, or aligned to more than its members"
+RECORD_OF_WHOLE = "call lib.record(...) of the whole struct, and its values go in as records"
 _FOUND = re.compile(rf'static assertion failed with "{_CHANGED}(.*?)"')
 
 
 @dataclass(frozen=True)
 class Struct:
-    """What C++ calls a struct, and *conditions* in C++ that hold while it has the layout of its Numba type; whether
-    the fields of this type are its members, and whether it *is_packed*, with numbers that are not aligned."""
+    """What C++ calls a struct, and *conditions* in C++ that hold while it has the layout of its Numba type; and the
+    *offsets* of its members, if these are the fields of the type."""
 
     name: str
     conditions: tuple[str, ...]
-    has_members: bool = False
-    is_packed: bool = False
+    offsets: tuple[int, ...] = ()
 
     @classmethod
     def of_size(cls, name: str, size: int, align: int) -> Struct:
@@ -38,9 +39,13 @@ class Struct:
     @classmethod
     def of_dtype(cls, name: str, dtype: np.dtype[Any]) -> Struct:
         """Return the struct *name* with the fields of a NumPy dtype."""
-        # __INTADDR__ is what NVRTC makes of offsetof: older versions have no __builtin_offsetof.
-        offsets = (f"__INTADDR__(&(({_STRUCT}*)0)->{path}) == {offset}" for path, offset in _list_members(dtype))
-        return cls(name, (f"sizeof({_STRUCT}) == {dtype.itemsize}", *offsets), True, _is_packed(dtype))
+        conditions = (offset_condition(_STRUCT, *each) for each in _list_members(dtype))
+        offsets = tuple(offset for _, offset, *_ in (dtype.fields or {}).values())
+        return cls(name, (f"sizeof({_STRUCT}) == {dtype.itemsize}", *conditions), offsets)
+
+    @property
+    def has_members(self) -> bool:
+        return bool(self.offsets)
 
     @property
     def alias(self) -> str:
@@ -54,22 +59,18 @@ class Struct:
         return f'static_assert({condition}, "{message}");'
 
 
+def offset_condition(name: str, path: str, offset: int) -> str:
+    """Return C++ that is true if the struct *name* has the member at *path* at this *offset*."""
+    # __INTADDR__ is what NVRTC makes of offsetof: older versions have no __builtin_offsetof.
+    return f"__INTADDR__(&(({name}*)0)->{path}) == {offset}"
+
+
 def _list_members(dtype: np.dtype[Any]) -> Iterator[tuple[str, int]]:
     """Yield the path and the offset of each member of a struct with the fields of *dtype*, and of the structs in it."""
     for name, (inner, offset, *_) in (dtype.fields or {}).items():
         yield name, offset
         first = "[0]" * len(inner.shape)
         yield from ((f"{name}{first}.{path}", offset + further) for path, further in _list_members(inner.base))
-
-
-def _is_packed(dtype: np.dtype[Any], at: int = 0) -> bool:
-    """Return whether a number of *dtype* is not aligned, if this is at a multiple of all alignments and *at* bytes."""
-    if dtype.subdtype is not None:
-        base, count = dtype.base, min(math.prod(dtype.shape), 16)  # after which the places repeat
-        return any(_is_packed(base, at + number * base.itemsize) for number in range(count))
-    if dtype.fields is None:
-        return at % dtype.alignment != 0
-    return any(_is_packed(inner, at + offset) for inner, offset, *_ in dtype.fields.values())
 
 
 @functools.cache

@@ -9,6 +9,7 @@ kernels, a `FrontEnd`.
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
@@ -18,6 +19,9 @@ from numba.cuda.core import ir, ir_utils, sigutils, typed_passes
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike
 from numba.cuda.typing import typeof
+
+from numba_cuda_autolink.errors import at_call
+from numba_cuda_autolink.short_tracebacks import print_short
 
 
 def _same(numba_type: Any) -> Any:
@@ -65,6 +69,9 @@ class BuildRequest:
 class FrontEnd(Protocol):
     """What a front end provides to build its kernels and to launch them. Records are
     `numba.cuda.autolink.function_code.build_record.BuildRecord`."""
+
+    def active(self) -> bool:
+        """Return whether the front end asks called objects for their code."""
 
     def prepare(self, kernel: Any, signature: Any, request: BuildRequest) -> tuple[Any, LinkRequest | None]:
         """Compile *kernel*. Return its record without code, and the link that makes the code; ``None`` if the record
@@ -132,7 +139,14 @@ def vocabulary_of_kernel(kernel: Any) -> Vocabulary:
 
 
 def front_end_of(kernel: Any) -> FrontEnd:
-    return cast(FrontEnd, importlib.import_module(vocabulary_of_kernel(kernel).front_end))
+    """Return the front end that made *kernel*. Raise `RuntimeError` unless it asks called objects for their code."""
+    front_end = cast(FrontEnd, importlib.import_module(vocabulary_of_kernel(kernel).front_end))
+    if not front_end.active():
+        is_set = os.environ.get("NUMBA_CUDA_AUTOLINK") == "0"
+        what, remedy = (": NUMBA_CUDA_AUTOLINK=0", "unset it") if is_set else ("", "call autolink.activate()")
+        print_short(error := RuntimeError(at_call(f"autolink is off{what}\n  what to do: {remedy}")))
+        raise error
+    return front_end
 
 
 def is_kernel(value: Any) -> bool:

@@ -15,8 +15,8 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean
 
+from numba_cuda_autolink.printable_texts import did_you_mean
 from numba_cuda_autolink.short_tracebacks import is_frame_of_compiler, raised_by_front_end
 from numba_cuda_autolink.source_locations import shown_file, with_place
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 from numba.cuda.cudadrv.error import CudaSupportError
-from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean
 
+from numba_cuda_autolink.printable_texts import did_you_mean
 from numba_cuda_autolink.short_tracebacks import message_of, place_of_user, raised_by_front_end
 from numba_cuda_autolink.source_locations import shown_file, with_place
 

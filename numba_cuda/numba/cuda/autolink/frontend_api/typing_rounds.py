@@ -24,8 +24,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from numba.cuda.core.errors import TypingError
-from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean
 from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import raised_by_signal_handler
+
+from numba_cuda_autolink.printable_texts import did_you_mean
 
 from ..compilation.context import compilation, current_state, guessing, inside
 from .front_end import NUMBA_CUDA, Vocabulary

@@ -39,9 +39,14 @@ def emulated_texts(code: FunctionCode, target: Target, own: Sequence[Any]) -> li
     else:
         texts = [each.code for each in own]
     found = [text.rstrip("\0") for text in (*(each.decode() for each in texts), *others.values())]
-    if not code.referenced.keys().isdisjoint(find_undefined("PTX", "\n".join(found).encode())):
+    if not is_complete(found):
         run_link(code.request(target, own))  # the error says what nothing defines
     return found
+
+
+def is_complete(texts: Sequence[str]) -> bool:
+    """Whether *texts* of PTX, or the emulator, which synchronises grids, define all that they call and read."""
+    return all(name.startswith("cudaCG") for name in find_undefined("PTX", "\n".join(texts).encode()))
 
 
 def _other_texts(code: FunctionCode, plan: LinkPlan) -> Iterator[tuple[PlannedInput, str]]:

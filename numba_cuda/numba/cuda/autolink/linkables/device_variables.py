@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError
-from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean, safe_repr, suggest_names
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, suggest_names
 from numba.cuda.cudadrv.external_code.inputs.link_input import VariableSource
 
 from numba_cuda_autolink.finished import variables
 from numba_cuda_autolink.plain_types import MOST_CONSTANT, SPACES, VariableType, element_type
+from numba_cuda_autolink.printable_texts import did_you_mean
 
 from ..c_abi.c_types import CABIError, element_ctype, memory_layout, numba_type_of
 

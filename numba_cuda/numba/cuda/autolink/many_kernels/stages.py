@@ -26,6 +26,7 @@ from numba.cuda.cudadrv.external_code.diagnostics import progress as progress_of
 from numba.cuda.cudadrv.external_code.diagnostics.log import logger
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 
+from numba_cuda_autolink.printable_texts import number_of
 from numba_cuda_autolink.short_tracebacks import short_traceback
 
 from .executors import Workers
@@ -125,7 +126,7 @@ def build_many(
     counts = ", ".join(f"{kind} {count}" for kind, count in sorted(built.entries.items()))
     logger.info("%d kernels; built: %s", len(built.results), counts or "nothing")
     if built.unstored:
-        text = f"build_many() could not write {built.unstored} entries to the shared cache"
+        text = f"build_many() could not write {number_of(built.unstored, 'entry')} to the shared cache"
         warnings.warn(text, CacheWarning, stacklevel=3)
     if on_error == "raise" and any(isinstance(each, BaseException) for each in built.results):
         raise BuildManyError(names, built.results)

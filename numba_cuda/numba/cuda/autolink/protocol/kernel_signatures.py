@@ -7,7 +7,9 @@ import inspect
 from typing import Any
 
 from numba.cuda import types
-from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean, safe_text, shown
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_text, shown
+
+from numba_cuda_autolink.printable_texts import did_you_mean, number_of
 
 from ..frontend_api.front_end import NUMBA_CUDA, Vocabulary, core_type, vocabulary_of
 from .callee import find_callee
@@ -91,8 +93,5 @@ def check_count(argtypes: tuple[Any, ...], function: Any) -> None:
     fewest = sum(each.default is each.empty and each.kind is not each.VAR_POSITIONAL for each in parameters)
     has_most = all(each.kind is not each.VAR_POSITIONAL for each in parameters)
     if len(argtypes) < fewest or (has_most and len(argtypes) > len(parameters)):
-        one = len(argtypes) == 1
-        raise TypeError(
-            f"the signature has {len(argtypes)} argument{'s'[: not one]}, but the kernel is"
-            f" {function.__name__}{signature}"
-        )
+        given = number_of(len(argtypes), "argument")
+        raise TypeError(f"the signature has {given}, but the kernel is {function.__name__}{signature}")

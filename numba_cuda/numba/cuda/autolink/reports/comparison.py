@@ -6,8 +6,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 from numba.cuda.cudadrv.external_code.link.linker_input import sha256
 
@@ -17,6 +18,7 @@ from .records import BuildReport, CallReport, KernelReport, ResultReport
 FORMAT, VERSION = "numba-cuda-autolink changes", 1
 _KNOWN = ("-arch=", "-kernels-used=")  # options that follow from the architecture and the kernel
 _PATH = re.compile(r"(?:[\w$]+::)+")  # of a name that begins with it: its modules or namespaces
+_NUMBER = re.compile(r" #\d+$")  # of one of several objects of one name
 _NUMBERS = {"registers": "", "shared": " bytes", "stack": " bytes", "spill_stores": " bytes", "spill_loads": " bytes"}
 
 
@@ -81,7 +83,7 @@ def _of_build(before: BuildReport, now: BuildReport) -> Iterator[Change]:
         if name not in moved.values():
             sizes = functions[0].get(name), functions[1].get(moved.get(name, name))
             yield from _differing(arch, f"function {moved.get(name, name)}", *sizes)
-    yield from _of_calls(arch, *(_by_name(build.calls) for build in (before, now)))
+    yield from _of_calls(arch, before.calls, now.calls)
 
 
 def _moved(before: Collection[str], now: Collection[str]) -> dict[str, str]:
@@ -99,45 +101,62 @@ def _without_path(name: str) -> str:
     return name[found.end() :] if found else name
 
 
-def _of_calls(arch: str, before: dict[str, CallReport], now: dict[str, CallReport]) -> Iterator[Change]:
+def _of_calls(arch: str, before: Sequence[CallReport], now: Sequence[CallReport]) -> Iterator[Change]:
     """Yield how calls differ. Those that differ in nothing but the code are one change."""
-    edited: dict[str, tuple[str, str]] = {}
-    for name in dict.fromkeys((*before, *now)):
-        old, new = before.get(name), now.get(name)
+    edited: list[tuple[str, str, str]] = []
+    for old, new in _pairs(before, now):
+        known = new or old
         if old is not None and new is not None and _became(old) == _became(new):
-            edited[name] = _digests(old, new), _digests(new, old)
-        else:
-            yield Change(arch, f"call {name}", *(_call(*each) for each in ((old, new), (new, old))))
-    edited = {name: digests for name, digests in edited.items() if digests[0] != digests[1]}
+            edited.append((_named(known), _digests(old, new), _digests(new, old)))
+            continue
+        renamed = old is not None and new is not None and _named(old) != _named(new)
+        sides = [_call(*each, named=renamed) for each in ((old, new), (new, old))]
+        name = "" if renamed else f" {_named(known)}"
+        yield Change(arch, f"call{name} at {formatting.file(known.filename)}:{known.line}", *sides)
+    edited = [each for each in edited if each[1] != each[2]]
     if edited:
-        digests = zip(*edited.values(), strict=True)
-        yield Change(arch, f"code of {formatting.listed(list(edited))}", *map(_one_digest, digests))
+        names, *digests = zip(*edited, strict=True)
+        yield Change(arch, f"code of {formatting.listed(list(dict.fromkeys(names)))}", *map(_one_digest, digests))
 
 
-def _by_name(calls: tuple[CallReport, ...]) -> dict[str, CallReport]:
-    """Return *calls* by what is called, with a number for repeated ones: lines move, and reprs may have addresses."""
-    found: dict[str, CallReport] = {}
-    numbers: Counter[str] = Counter()
-    for call in calls:
-        name = f"{call.name}({', '.join(call.argtypes)})"
-        numbers[name] += 1
-        found[f"{name} #{numbers[name]}" if numbers[name] > 1 else name] = call
-    return found
+def _pairs(before: Sequence[CallReport], now: Sequence[CallReport]) -> Iterator[tuple[Any, Any]]:
+    """Yield calls that are the same one in both reports, in the order of *now*, then those that are gone: calls of the
+    same object in the same line of source; else any in that line, as an object was replaced; else of that object, as
+    the line was edited."""
+    partner: dict[int, int] = {}  # of a call now: its index before
+    left = list(range(len(before)))
+    for key in (lambda call: (_named(call), call.text), lambda call: call.text, _named):
+        waiting: defaultdict[Any, list[int]] = defaultdict(list)
+        for number in left:
+            waiting[key(before[number])].append(number)
+        for number, call in enumerate(now):
+            if number not in partner and waiting[key(call)]:
+                partner[number] = waiting[key(call)].pop(0)
+        left = sorted({*left} - {*partner.values()})
+    for number, call in enumerate(now):
+        yield before[partner[number]] if number in partner else None, call
+    yield from ((before[number], None) for number in left)
 
 
-def _became(call: CallReport) -> tuple[bool | None, tuple[str, ...], list[str]]:
-    return call.inlined, call.called, [code.name for code in call.returned]
+def _named(call: CallReport) -> str:
+    """Return what is called, without the number of the object: numbers change with other objects."""
+    return f"{_NUMBER.sub('', call.name)}({', '.join(call.argtypes)})"
 
 
-def _call(call: CallReport | None, other: CallReport | None) -> str | None:
-    """Return what a *call* became and returned."""
+def _became(call: CallReport) -> tuple[str, bool | None, tuple[str, ...], list[str]]:
+    return _named(call), call.inlined, call.called, [code.name for code in call.returned]
+
+
+def _call(call: CallReport | None, other: CallReport | None, *, named: bool) -> str | None:
+    """Return what a *call* became and returned; with *named*, of what."""
     if call is None:
         return None
     how = {True: "inlined; ", False: "called; ", None: ""}[call.inlined]
     if call.called:
         how = f"{formatting.listed(call.called)} called; "
     returned = zip((code.name for code in call.returned), _digests(call, other).split(), strict=True)
-    return how + (", ".join(map(" ".join, returned)) or "nothing to link")
+    found = how + (", ".join(map(" ".join, returned)) or "nothing to link")
+    return f"{_named(call)}: {found}" if named else found
 
 
 def _digests(call: CallReport, other: CallReport | None) -> str:

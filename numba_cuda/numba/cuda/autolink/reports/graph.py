@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
 
+from numba_cuda_autolink.printable_texts import number_of
 from numba_cuda_autolink.source_locations import shown_file
 
 from ..function_code.object_names import only_different
@@ -133,7 +134,7 @@ def _add_input(drawn: Graph, code: CodeReport) -> str:
     """Add the box of a linked input, unless it is there, and return its key."""
     key = f"input {code.kind} {code.sha256} {code.name}"
     kind = code.kind.removesuffix(" source")
-    detail = f"{formatting.count(len(code.parts), 'source') if code.parts else kind}, {formatting.size(code.size)}"
+    detail = f"{number_of(len(code.parts), 'source') if code.parts else kind}, {formatting.size(code.size)}"
     hint = [code.name, *(part.name for part in code.parts), formatting.code(code)]
     if code.compiled is not None:
         hint.append(f"compiled to {formatting.compiled(code.compiled)}")

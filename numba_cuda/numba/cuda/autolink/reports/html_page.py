@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
 
+from numba_cuda_autolink.printable_texts import number_of
 from numba_cuda_autolink.source_locations import cell_name, shown_file
 
 from . import comparison, formatting, graph, text, trace
@@ -64,9 +65,10 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    shown = ("size", "time", "origin", "origins", "came_from", "code", "function", "chain", "compiled", "file", "count")
+    shown = ("size", "time", "origin", "origins", "came_from", "code", "function", "chain", "compiled", "file")
     environment.filters |= {name: getattr(formatting, name) for name in shown}
-    environment.filters |= {"readable": readable, "shown_file": shown_file, "address": _address, "in_order": _in_order}
+    others = (readable, shown_file, number_of)
+    environment.filters |= {"address": _address, "in_order": _in_order, **{each.__name__: each for each in others}}
     environment.filters["breakable"] = lambda name: markupsafe.Markup("_<wbr>").join(name.split("_"))
     called = (occupancies, trace.lanes, trace.totals, text.full_name, text.inlining, text.resources, graph.draw)
     environment.globals |= {function.__name__: function for function in called}

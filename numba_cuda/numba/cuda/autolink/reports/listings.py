@@ -47,12 +47,13 @@ def with_inlining(
     it leads to, as *reached* has them by name, is still one of the *functions* of the result. CUDA's own parts of
     mathematical functions, whose names are reserved, do not count."""
     called = {name for code in codes if code.own for name in code.undefined or ()}
-    pieces = [piece for code in codes for piece in (code, *code.parts)]
-    by_site = {site: code for code in pieces if code.defines is not None for site in code.brought_by}
+    by_site = defaultdict[str, set[str]](set)
+    for piece in (piece for code in codes for piece in code.parts or (code,)):
+        for site in piece.brought_by:
+            by_site[site].update(piece.defines or ())
     found = []
     for call in calls:
-        code = by_site.get(call.site)
-        names = called.intersection(code.defines or ()) if code is not None else set()
+        names = called.intersection(by_site[call.site])
         left = names.intersection(functions)
         known = bool(names) and len(left) in (0, len(names))
         inner = {each for name in names for each in reached.get(name, ())}.intersection(functions) - names

@@ -13,7 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TextIO
 
-from . import comparison, formatting, graph, html_page, text, trace
+from numba_cuda_autolink.printable_texts import number_of
+
+from . import comparison, graph, html_page, text, trace
 from .records import KernelReport
 
 FORMAT = "numba-cuda-autolink report"
@@ -88,7 +90,7 @@ class Report(KernelReport):
 
     def __repr__(self) -> str:
         arches = ", ".join(build.arch for build in self.builds)
-        calls = formatting.count(len(self.builds[0].calls), "call")
+        calls = number_of(len(self.builds[0].calls), "call")
         return f"<Report of {self.kernel}{self.signature} for {arches}: {calls} of external code>"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
 
+from numba_cuda_autolink.printable_texts import number_of
 from numba_cuda_autolink.source_locations import shown_file
 
 from . import formatting
@@ -87,8 +88,8 @@ def _build(build: BuildReport) -> Iterator[Item]:
         _call_in_one_line(number, call) if many else _call(number, call, seen)
         for number, call in enumerate(build.calls, 1)
     )
-    inlined = _how_many_inlined(build.calls) if many else ""
-    yield Item(f"{formatting.count(len(calls), 'call')} of external code for {build.arch}", inlined, calls)
+    heading = _of_many(build.calls) if many else ""
+    yield Item(f"{number_of(len(calls), 'call')} of external code for {build.arch}", heading, calls)
     took = formatting.origin(build.link.origin, build.link.seconds)
     yield Item(f"link for {build.arch}", took, tuple(_link(build)))
     if build.timeline:
@@ -140,9 +141,10 @@ def _is(names: Sequence[str]) -> str:
     return "are" if len(names) > 1 else "is"
 
 
-def _how_many_inlined(calls: Sequence[CallReport]) -> str:
+def _of_many(calls: Sequence[CallReport]) -> str:
     known = [call.inlined for call in calls if call.inlined is not None]
-    return f"{sum(known)} of {len(calls)} inlined" if known else ""
+    inlined = f"{sum(known)} of {len(calls)} inlined; " if known else ""
+    return f"{inlined}more in HTML, JSON"
 
 
 def _call_in_one_line(number: int, call: CallReport) -> Item:
@@ -216,7 +218,7 @@ def _input(number: int, code: CodeReport, calls: dict[str, str]) -> Item:
     origins = dict.fromkeys(calls.get(origin, origin) for origin in code.brought_by)
     by = "the kernel's own code" if code.own else f"of {' and '.join(origins)}"
     kind = f"{code.kind} → {code.compiled.kind}" if code.compiled else code.kind
-    kind += f" of {formatting.count(len(code.parts), 'source')}" if code.parts else ""
+    kind += f" of {number_of(len(code.parts), 'source')}" if code.parts else ""
     return Item(f"{number}. {formatting.function(code.name)}", f"{kind}, {by}")
 
 

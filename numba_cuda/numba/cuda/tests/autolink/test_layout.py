@@ -45,7 +45,7 @@ FLOORS = {
         "builds linkables",
         "cache cxx_by_name frontends",
         "conformance kernel_cache many_kernels",
-        "commands testing",
+        "testing",
     ],
 }
 

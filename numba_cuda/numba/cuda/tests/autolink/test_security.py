@@ -17,11 +17,12 @@ import pytest
 from autolink_support import build, calling
 from cache_support import file_of, fresh, make_key, not_built
 from numba.cuda import autolink
-from numba.cuda.autolink.commands.main_command import main
 from numba.cuda.cudadrv.external_code.cache import disk
 from numba.cuda.cudadrv.external_code.cache.entry import pack
 from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings
 from repository import PROJECT, TESTS
+
+from numba_cuda_autolink.commands.main_command import main
 
 FAULTS = "external_code/cache/test_cache_faults.py"
 STORE = "external_code/cache/test_cache_store.py"

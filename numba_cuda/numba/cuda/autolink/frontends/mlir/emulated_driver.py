@@ -19,6 +19,7 @@ from numba_cuda_autolink.emulated_driver.c_functions import raise_failures
 
 from ...compilation.context import current_state
 from ...frontend_api.seams import Seams
+from ...function_code.emulated_texts import is_complete
 
 _seams = Seams("numba-cuda-mlir")
 _in_place_of = _seams.in_place_of
@@ -32,15 +33,17 @@ def _complete(original: Any, linker: Any) -> Any:
     linker._materialize_pending_cu()
     codes = [each for each in linker._object_codes if "cudadevrt" not in each.name]  # which the emulator has
     kinds = {each.code_type for each in codes}
-    if kinds == {"ptx"}:
-        return ObjectCode.from_ptx(b"\n".join(each.code.rstrip(b"\0") for each in codes))
-    if kinds != {"ltoir"}:
+    if kinds not in ({"ptx"}, {"ltoir"}):
         raise NotImplementedError(
             f"the emulator runs PTX, and link= names code of other kinds: {', '.join(sorted(kinds - {'ptx', 'ltoir'}))}"
             "\n  what to do: provide CUDA C++, or PTX with lto=False"
         )
     linker._object_codes[:] = codes
-    return ObjectCode.from_ptx(linker.get_linked_ptx())
+    texts = [linker.get_linked_ptx()] if kinds == {"ltoir"} else [each.code for each in codes]
+    found = [bytes(text).decode().rstrip("\0") for text in texts]
+    if not is_complete(found):
+        original(linker)  # the error says what nothing defines
+    return ObjectCode.from_ptx("\n".join(found).encode())
 
 
 @_in_place_of("numba_cuda_mlir.descriptor:_ArgMarshaller._launch")

@@ -211,9 +211,6 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def emulated_texts(self, cc: Any) -> list[str]:
         from ...function_code.emulated_texts import emulated_texts
 
-        if not self.function_code.entries:
-            own = [self.get_lto_ptx(cc=cc)] if self._lto else self.get_asm_strs(cc=cc)
-            return [text.rstrip("\0") for text in own]
         return emulated_texts(self.function_code, self.plan(cc).target, self.own_inputs(cc))
 
     def link_request(self, cc: Any, output: str) -> LinkRequest | None:

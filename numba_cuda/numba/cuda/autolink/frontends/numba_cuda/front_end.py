@@ -11,7 +11,7 @@ from typing import Any
 
 from numba import cuda
 from numba.cuda.core.compiler_lock import global_compiler_lock
-from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean, safe_repr
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.formats.cubin import cubin_parameters
 from numba.cuda.cudadrv.external_code.plan.link_plan import NRT, LinkError, LinkPlan, LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike
@@ -21,6 +21,7 @@ from numba_cuda_autolink.errors import FinishedKernelError
 from numba_cuda_autolink.launch.driver import Device, bindings, call_driver
 from numba_cuda_autolink.launch.loaded_kernel import Loaded
 from numba_cuda_autolink.plain_types import place_leaves
+from numba_cuda_autolink.printable_texts import did_you_mean
 
 from ...builds.result import EmulatedTexts
 from ...compilation.context import compute_capability, without_device
@@ -39,6 +40,7 @@ from ...function_code.build_record import (
 )
 from ...protocol.errors import HookError
 from ...protocol.kernel_signatures import kernel_argument_types, normalize
+from .activation import active as active
 
 
 def prepare(kernel: Any, signature: Any, request: BuildRequest) -> tuple[BuildRecord, LinkRequest | None]:

@@ -191,11 +191,14 @@ class DiskEntries:
 
     @property
     def is_writable(self) -> bool:
-        """Whether its directory can be written, or made."""
+        """Whether its directory, which this does not make, can be used: written, and only by this user and root."""
         place = os.path.abspath(self._root)
         while not os.path.lexists(place):
             place = os.path.dirname(place)
-        return os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK)
+        folders = filter(os.path.exists, (self._root, os.path.join(self._root, _ENTRIES)))
+        with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=place):
+            return not any(map(_why_not_trusted, folders))
+        return False
 
     def _open(self) -> bool:
         """Return whether the directory can be used, which is created if it is missing."""

@@ -23,6 +23,7 @@ from ..cache.settings import parse_size
 from ..cache.store import current_store
 from ..diagnostics import timeline
 from ..diagnostics.log import logger
+from ..headers.clock_words import USES_TIME, uses_time
 from ..headers.manifest import HeaderManifest
 from ..platform.child_pool import ChildPool
 from ..platform.child_process import ChildEndedError, ChildError, ChildProcess, ChildStartError, limited_memory
@@ -177,7 +178,11 @@ def run_in_child(
     content = reply.content
     if "error" in content:
         raise CompileError(unit.name, _named(content["error"], unit))
-    return Compiled(reply.blobs[0], _named(content["log"], unit), content["names"], content["lookups"])
+    made, *texts = reply.blobs
+    lookups = content["lookups"] | {"texts": texts}
+    if lookups["unknown"] is None and uses_time(b"\n".join((code.encode(), *map(os.fsencode, options)))):
+        lookups["unknown"] = "the source", USES_TIME
+    return Compiled(made, _named(content["log"], unit), content["names"], lookups)
 
 
 def _arguments(unit: TranslationUnit, options: Sequence[str], names: Sequence[str]) -> dict[str, Any]:

@@ -64,7 +64,8 @@ def read_templates(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text("utf-8").replace("$", "nca_")
 
 
-_WRITTEN = f"enum {{ nca_most = {MOST_MEMBERS} }};\n{write_members(MOST_MEMBERS)}"
+OFFSETS = read_templates("struct_offsets.cuh")
+_WRITTEN = f"enum {{ nca_most = {MOST_MEMBERS} }};\n{write_members(MOST_MEMBERS)}\n{OFFSETS}"
 # Precede the assertions of structs.
 STRUCT_TEMPLATES = (
     f"\nnamespace numba_cuda_autolink_prototypes {{\n{_WRITTEN}\n}}\n{read_templates('struct_assertions.cuh')}"

@@ -8,6 +8,7 @@ hold, because a header was edited or the files are elsewhere, the record for all
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from ..cache.store import current_store
 from ..headers import manifest as manifests
 from ..headers import portable_record
+from ..headers.clock_words import USES_TIME, uses_time
 from ..headers.file_state import Header
 from ..headers.manifest import HeaderManifest, HeaderWatch
 from ..headers.portable_record import Alternative
@@ -112,18 +114,37 @@ class UnitHeaders:
             self._say_not_cached(*unknown)
             return False
         seen = time.monotonic()
-        headers = [Header(path, tuple(state), sha256) for path, state, sha256 in lookups["headers"]]
-        manifest = HeaderManifest.of(headers, lookups["absent"], self._roots, began)
-        # A header that was edited meanwhile may have been read before or after.
-        if manifest is None or (manifest := manifest.refreshed()) is None:
+        headers = self._read(lookups)
+        manifest = None if headers is None else HeaderManifest.of(headers, lookups["absent"], self._roots, began)
+        if manifest is None:
             self._watch = None
             return False
-        manifests.remember(began, headers)
         self._note(manifest, self._keys.places(manifest), seen)
         self._put()
         self._asked_elsewhere = False
         self._put_portable(manifest.alternative(self._roots, self.places), is_portable=True)
         return True
+
+    def _read(self, lookups: Mapping[str, Any]) -> list[Header] | None:
+        """Return the headers that a compile has read; ``None`` if one was edited meanwhile, which may have been read
+        before or after, or uses the time."""
+        headers = []
+        for path, state, number in lookups["headers"]:
+            try:
+                if self._roots.is_packaged(path):
+                    header, text = manifests.read_header(path), b""
+                else:
+                    header, text = manifests.read_text(path)
+            except (OSError, ValueError):
+                return None
+            read = header.sha256 if number is None else hashlib.sha256(lookups["texts"][number]).hexdigest()
+            if (header.state, header.sha256) != (tuple(state), read):
+                return None
+            if uses_time(text):
+                self._say_not_cached(path, USES_TIME)
+                return None
+            headers.append(header)
+        return headers
 
     def _note(self, manifest: HeaderManifest, places: str, seen: float = -manifests.PACKAGES_INTERVAL) -> None:
         """Note that the headers are those of *manifest*, as they were *seen* at a time of `time.monotonic`."""

@@ -26,7 +26,7 @@ def symbols_of_ptx(code: bytes) -> Symbols:
     visible = (symbol for symbol in found if symbol.linkage == "visible" and symbol.is_defined)
     return Symbols.of(
         (symbol.name for symbol in visible if symbol.space != "shared"),
-        (symbol.name for symbol in found if symbol.linkage == "extern"),
+        (symbol.name for symbol in found if symbol.linkage == "extern" and symbol.space != "shared"),
     )
 
 

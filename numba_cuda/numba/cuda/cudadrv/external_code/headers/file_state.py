@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import platform
@@ -19,8 +18,6 @@ _GONE: FileState = (-1, -1, -1, -1)
 
 # Larger than the granularity of any file system's times, and than the usual clock skew of a network file system.
 _TIME_MARGIN = 2_000_000_000
-
-_FEW = 16  # questions about single files, which cost less than to list a directory
 
 
 @functools.cache
@@ -55,31 +52,6 @@ def all_unchanged(known: Iterable[tuple[str, FileState]]) -> bool:
 def is_settled(state: FileState, at: int) -> bool:
     """Whether a change after the time *at* (nanoseconds) would show in a *state* seen after it."""
     return max(state[1], state[2]) < at - _TIME_MARGIN
-
-
-class FolderNames:
-    """The names in *folder* (``""``: the working directory), which is listed once if more than a few are asked for."""
-
-    def __init__(self, folder: str):
-        self._folder = folder or os.curdir
-        self._questions = 0
-        self._names: set[str] | None = None
-
-    def may_contain(self, name: str) -> bool:
-        """Whether there may be a file or directory of this *name*, one that `listed_name` returns."""
-        self._questions += 1
-        if self._questions == _FEW:
-            with contextlib.suppress(OSError):  # what is in it may be read all the same
-                self._names = {"", os.curdir, os.pardir, *map(str.casefold, os.listdir(self._folder))}
-        return self._names is None or name in self._names
-
-
-@functools.lru_cache(4096)  # each name is looked for in several directories
-def listed_name(path: str) -> str:
-    """Return the first name of *path*, to be looked for in `FolderNames`, or ``""`` if it may be there under another:
-    some file systems know names in either case, or short forms of them."""
-    name = path.partition("/")[0]
-    return name.casefold() if name.isascii() and "~" not in name else ""
 
 
 class Header(NamedTuple):

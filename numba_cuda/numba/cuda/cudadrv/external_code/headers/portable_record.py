@@ -18,18 +18,18 @@ _LARGEST = 64 << 20  # bytes of a record
 
 class Alternative(NamedTuple):
     """The names of the files that a compile read, each with the SHA-256 of its content; those of the files that it did
-    not find, by the name of their folder; and what stands for the *places* of all of them, which the code may contain.
-    """
+    not find, joined by zeros, by the name of their folder; and what stands for the *places* of all of them, which the
+    code may contain."""
 
     files: tuple[tuple[str, str], ...]
-    absent: tuple[tuple[str, tuple[str, ...]], ...]
+    absent: tuple[tuple[str, str], ...]
     places: str
 
 
 def pack(alternatives: Iterable[Alternative]) -> bytes:
     """Return the first few *alternatives* as bytes. They have most of their names in common."""
     files: dict[tuple[str, str], int] = {}
-    names: dict[tuple[str, ...], int] = {}  # many folders are searched for the same names
+    names: dict[str, int] = {}  # many folders are searched for the same names
     packed = [
         (
             [files.setdefault(each, len(files)) for each in alternative.files],
@@ -49,7 +49,7 @@ def unpack(data: bytes) -> list[Alternative]:
         return [
             Alternative(
                 tuple((str(name), str(sha256)) for name, sha256 in (files[number] for number in read)),
-                tuple((str(folder), tuple(map(str, names[number]))) for folder, number in absent),
+                tuple((str(folder), str(names[number])) for folder, number in absent),
                 str(places),
             )
             for read, absent, places in packed

@@ -28,12 +28,6 @@ class SearchRoots:
         own = [] if self.own is None else [(os.path.join(self.own, ""), self.own, 0)]
         return (*sorted(numbered, key=lambda each: (-len(each[0]), each[2])), *own)
 
-    def split(self, folder: str) -> tuple[str, str]:
-        """Return the directory that *folder* is or is in, and what the names of files in *folder* begin with there; the
-        folder itself if it is in none of them."""
-        base, prefix, _ = self._place(folder)
-        return base, prefix
-
     def name(self, path: str) -> str:
         """Return a name for *path* that is the same wherever the directories are. A path in a package is its own name:
         the compiler may write it into the code."""

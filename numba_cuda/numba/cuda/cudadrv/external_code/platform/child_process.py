@@ -205,13 +205,14 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
 
         timer = threading.Timer(threading.TIMEOUT_MAX if seconds is None else seconds, expire)
         timer.daemon = True
-        timer.start()
         try:
             try:
+                timer.start()
                 yield
             finally:
                 timer.cancel()
-                timer.join()  # so that it kills nothing once the child's number may be another process's
+                with contextlib.suppress(RuntimeError):  # it had not started when an interrupt came
+                    timer.join()  # so that it kills nothing once the child's number may be another process's
         except BaseException as error:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 # The pipes of a dying process are closed first; killed at once, it would be taken for killed.

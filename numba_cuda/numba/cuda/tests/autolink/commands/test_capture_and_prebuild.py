@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from cache_support import cache_warnings
 from numba.cuda import autolink, types
-from numba.cuda.autolink.commands.main_command import main
 from numba.cuda.autolink.many_kernels import job_list
 from numba.cuda.autolink.many_kernels.job_list import JobList, JobListError, describe_job
 from numba.cuda.autolink.many_kernels.jobs import Job
@@ -18,6 +17,7 @@ from numba.cuda.core import sigutils
 from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
 
 import numba_cuda_autolink
+from numba_cuda_autolink.commands.main_command import main
 
 LIBRARY = """
 from numba import cuda
@@ -268,7 +268,7 @@ def other(x):
         {"kernel": f"{name}:{kernel}", "signature": "void(float32[::1])", "cc": "9.0"} for kernel in ("other", "named")
     ]
     jobs.write_text(json.dumps({"format": 1, "path": [str(application)], "jobs": listed}))
-    monkeypatch.setattr("numba.cuda.autolink.commands.kernel_loading.cuda.is_available", lambda: False)
+    monkeypatch.setattr("numba_cuda_autolink.commands.kernel_loading.cuda.is_available", lambda: False)
     assert main(["prebuild", str(jobs)]) == 0
     assert "2 of 2 kernels" in capsys.readouterr().out
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import os
@@ -17,12 +18,12 @@ import pytest
 from autolink_support import symbols
 from numba import cuda
 from numba.cuda import autolink
-from numba.cuda.autolink.commands import cache_command, main_command
-from numba.cuda.autolink.commands.main_command import main
 from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
 
 import numba_cuda_autolink
+from numba_cuda_autolink.commands import cache_command, main_command
+from numba_cuda_autolink.commands.main_command import main
 
 KERNELS = """
 import types
@@ -330,6 +331,13 @@ ERRORS = {
     ),
     "no such file to list": (1, "explain missing.py", "missing.py: no such file"),
     "no earlier report": (2, "explain KERNEL --against missing.json", "missing.json: No such file or directory"),
+    "listings as text": (
+        2,
+        "explain KERNEL --listings",
+        "--listings shows the code of a kernel in HTML and JSON, got text\n  what to do: name a kernel, and pass",
+    ),
+    "listings of a graph": (2, "explain KERNEL --listings -o out.dot", "in HTML and JSON, got dot"),
+    "listings of a file": (2, "explain FILE --listings --json", "in HTML and JSON, got a file"),
     "a drawing of a file": (2, "explain FILE --svg", "alone lists its kernels, as text or JSON"),
     "a device function": (
         1,
@@ -385,29 +393,57 @@ def test_errors_are_reported_without_a_traceback(kernels, capsys, monkeypatch, t
     assert found == code
 
 
-@pytest.mark.parametrize("command", ["cache info", "doctor"])
-def test_a_cache_that_cannot_be_written(kernels, command, tmp_path):
+# Below a file; where nobody can make a folder; where others could put code.
+@pytest.mark.parametrize("place", ["FOLDER/file/cache", "/proc/cache", "FOLDER/shared"])
+def test_a_cache_that_cannot_be_used(kernels, place, tmp_path):
     (tmp_path / "file").write_text("")
-    environment = {**os.environ, "NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(tmp_path / "file" / "cache")}
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o777)
+    place = place.replace("FOLDER", str(tmp_path))
+    environment = {**os.environ, "NUMBA_CUDA_AUTOLINK_CACHE_DIR": place}
     environment["NUMBA_CUDA_AUTOLINK_CACHE"] = "1"
 
     def run(*arguments):
         command = [sys.executable, "-m", "numba_cuda_autolink", *arguments]
         return subprocess.run(command, env=environment, capture_output=True, text=True)
 
-    assert f"{tmp_path}/file/cache (cannot be written)" in run(*command.split()).stdout
+    assert f"cache in {place} (cannot be used)" in run("cache", "info").stdout
+    diagnosis = run("doctor")
+    assert (diagnosis.returncode, f"the cache {place} cannot be used\n    fix: " in diagnosis.stdout) == (1, True)
     typed = "--sig", SIGNATURE, "--cc", "9.0", "-o", str(tmp_path / "out.cubin")
     warned = [line for line in run("build", f"{kernels}:kernel", *typed).stderr.splitlines() if "cache" in line]
-    assert [line.partition(" and ")[0] for line in warned] == [
-        f"numba-cuda-autolink cannot use its cache {tmp_path}/file/cache"
-    ]
+    assert len(warned) == 1 and place in warned[0]
 
 
-def test_a_version_that_cannot_be_written():
-    with open("/dev/full", "w") as full:
-        command = [sys.executable, "-m", "numba_cuda_autolink", "--version"]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
-    assert (done.returncode, done.stderr) == (1, "numba-cuda-autolink: standard output: No space left on device\n")
+@pytest.mark.parametrize("command", ["--version", "--help", "cache why --help", "doctor"])
+@pytest.mark.parametrize("to", [">/dev/full", ">&-"])
+def test_output_that_cannot_be_written(command, to):
+    line = f"{shlex.quote(sys.executable)} -m numba_cuda_autolink {command} {to}"
+    done = subprocess.run(line, shell=True, stderr=subprocess.PIPE, text=True)
+    said = "standard output: No space left on device" if "full" in to else "standard output is closed"
+    assert (done.returncode, done.stderr) == (1, f"numba-cuda-autolink: {said}\n")
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 30])
+def test_help_fits_any_terminal(columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+
+    def commands(program):
+        yield program
+        for action in program._actions:
+            for command in (action.choices or {}) if isinstance(action, argparse._SubParsersAction) else ():
+                yield from commands(action.choices[command])
+
+    assert all("usage:" in each.format_help() for each in commands(main_command.parser()))
+
+
+def test_binary_code_is_not_written_to_a_terminal(kernels, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    typed = "build", f"{kernels}:kernel", "--sig", SIGNATURE, "--cc", "9.0", "-o", "-"
+    code, printed = failing(capsys, *typed)
+    assert (code, "-o - writes cubin, which a terminal cannot show" in printed) == (2, True)
+    assert main([*typed, "--output", "ptx"]) == 0
+    assert ".visible .entry kernel(" in capsys.readouterr().out
 
 
 def test_the_cache_can_be_shown_and_cleared(kernels, tmp_path, monkeypatch, capsys):
@@ -421,7 +457,7 @@ def test_the_cache_can_be_shown_and_cleared(kernels, tmp_path, monkeypatch, caps
 
     out = str(tmp_path / "out.cubin")
     run("build", f"{kernels}:kernel", "--sig", SIGNATURE, "--cc", "9.0", "-o", out)
-    assert "program: 1 entries" in run("cache", "info")
+    assert "program: 1 entry, " in run("cache", "info")
     shown = json.loads(run("cache", "info", "--json"))
     assert shown["directory"] == str(tmp_path / "cache")
     assert {each["kind"]: each["entries"] for each in shown["by_kind"]}["program"] == 1
@@ -430,7 +466,9 @@ def test_the_cache_can_be_shown_and_cleared(kernels, tmp_path, monkeypatch, caps
     shown = capsys.readouterr()
     assert (shown.out, shown.err) == ("", "numba-cuda-autolink: nothing is cached under the name 'subtract.cu'\n")
     assert main(["cache", "why", "--kind", "soup"]) == 1
-    assert capsys.readouterr().err == "numba-cuda-autolink: nothing of the kind 'soup' is cached\n"
+    nothing, kinds = capsys.readouterr().err.splitlines()
+    assert nothing == "numba-cuda-autolink: nothing of the kind 'soup' is cached"
+    assert kinds.startswith("  cached: ") and "'program'" in kinds
     assert run("cache", "prune", "1G") == "0 entries removed\n"
     assert int(run("cache", "prune", "0").split()[0]) >= 3
     assert run("cache", "clear") == "0 entries removed\n"
@@ -539,4 +577,4 @@ def test_the_version_needs_little_more_than_python():
     assert printed == f"numba-cuda-autolink {metadata.version('numba-cuda-autolink')}\n"
     added = modules - imported("-c", "pass")[1]
     assert "numba_cuda_autolink.command_entry" in added
-    assert not added & {"numba", "numba.cuda", "llvmlite", "importlib.metadata", "socket"}
+    assert not added & {"numba", "numba.cuda", "numpy", "llvmlite"}

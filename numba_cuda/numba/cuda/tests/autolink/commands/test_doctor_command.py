@@ -10,9 +10,9 @@ import sys
 from importlib.metadata import version as version_of
 
 import pytest
-from numba.cuda.autolink.commands import doctor_command
-from numba.cuda.autolink.commands.main_command import main
 
+from numba_cuda_autolink.commands import doctor_command
+from numba_cuda_autolink.commands.main_command import main
 from numba_cuda_autolink.package_versions import package_versions
 
 GOOD = {"numba-cuda": "0.30.4", "numba": "0.68.0", "numpy": "2.4.6", "cuda-bindings": "13.0.0"}
@@ -30,9 +30,10 @@ def test_the_doctor_finds_nothing_wrong_here(capsys):
 @pytest.mark.parametrize(
     ("installed", "what", "fix"),
     [
-        ({"numpy": "2.5.0"}, "NumPy 2.5.0 with numba-cuda 0.30.4", "numpy<2.5"),
+        ({"numpy": "2.5.0"}, "numpy 2.5.0 is installed, and numpy<2.5 is needed", "numpy<2.5"),
         ({"numba-cuda": "0.30.2"}, "Numba 0.68.0 with numba-cuda 0.30.2", "numba<0.66"),
-        ({"numba-cuda": "0.29.0", "numba": "0.63.0"}, "older than 0.30.2", "pip install -U numba-cuda"),
+        ({"numba-cuda": "0.29.0", "numba": "0.63.0"}, "and numba-cuda>=0.30.2 is needed", "pip install 'numba-cuda>="),
+        ({"rich": "not installed"}, "rich is not installed", "pip install 'rich>="),
         ({"numba-cuda": "not installed"}, "numba-cuda is not installed", "pip install"),
     ],
 )
@@ -107,8 +108,34 @@ def test_other_commands_point_to_the_doctor(command):
     assert done.stderr.endswith("what to do: numba-cuda-autolink doctor\n")
 
 
-def test_the_version_needs_no_numba(command):
-    assert command("numpy", BROKEN["numpy"][0], "--version").stdout.startswith("numba-cuda-autolink ")
+@pytest.mark.parametrize(
+    ("typed", "begins"),
+    [
+        ("--version", "numba-cuda-autolink "),
+        ("--help", "usage: numba-cuda-autolink "),
+        ("cache prune --help", "usage: numba-cuda-autolink cache prune "),
+        ("completion bash", "# "),
+    ],
+)
+def test_version_help_and_completion_need_no_numba(command, typed, begins):
+    done = command("numpy", BROKEN["numpy"][0], *typed.split())
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith(begins)
+
+
+@pytest.mark.parametrize(("package", "typed"), [("shtab", "completion bash"), ("jinja2", "build FILE --header x.h")])
+def test_a_missing_package_is_one_line_and_a_conflict(command, tmp_path, monkeypatch, capsys, package, typed):
+    (tmp_path / "mine.py").write_text("def kernel(x):\n    x[0] = 1\n")
+    typed = typed.replace("FILE", f"{tmp_path / 'mine.py'}:kernel --sig void(int32[::1]) --cc 9.0")
+    absent = f"raise ModuleNotFoundError({f'No module named {package!r}'!r})"
+    done = command(package, absent, *typed.split())
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"numba-cuda-autolink: No module named '{package}'\n  what to do: numba-cuda-autolink doctor\n"
+    )
+    known = doctor_command.version_of
+    monkeypatch.setattr(doctor_command, "version_of", lambda name: "not installed" if name == package else known(name))
+    assert main(["doctor"]) == 1
+    assert f"  {package} is not installed\n    fix: pip install '{package}>=" in capsys.readouterr().out
 
 
 def test_a_damaged_library_is_not_called_missing(monkeypatch):

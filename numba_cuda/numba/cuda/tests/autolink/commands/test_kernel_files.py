@@ -9,7 +9,8 @@ import sys
 
 import pytest
 from autolink_support import symbols
-from numba.cuda.autolink.commands.main_command import main
+
+from numba_cuda_autolink.commands.main_command import main
 
 KERNELS = """
 from numba import cuda
@@ -189,7 +190,7 @@ def test_a_missing_nvrtc_is_told_with_its_remedy(tmp_path, monkeypatch, capsys):
     path = tmp_path / "mine.py"
     path.write_text("from cuda import pathfinder\nraise pathfinder.DynamicLibNotFoundError('no libnvrtc')\n")
     missing = "NVRTC, which compiles CUDA C++, was not found\n  what to do: install it", OSError()
-    monkeypatch.setattr("numba.cuda.autolink.commands.kernel_loading.why_missing", lambda library: missing)
+    monkeypatch.setattr("numba_cuda_autolink.commands.kernel_loading.why_missing", lambda library: missing)
     assert main(["explain", str(path)]) == 1
     assert capsys.readouterr().err.endswith(
         "mine.py: NVRTC, which compiles CUDA C++, was not found\n  what to do: install it\n"
@@ -217,6 +218,32 @@ def test_shells_complete_commands_options_and_files(capsys, shell):
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
     assert all(word in script for word in ("explain", "doctor", "sig", "html"))
-    if shell == "bash":
-        assert "_shtab_compgen_files" in script.partition("build_pos_0_COMPGEN=")[2].splitlines()[0]
-        subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+
+
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        ("explain mine", "mine.py"),
+        ("explain mine.py : lazy --against jo", "jobs.json"),
+        ("build mine.py : lazy -o jo", "jobs.json"),
+        ("build mine.py : lazy --header jo", "jobs.json"),
+        ("prebuild jo", "jobs.json"),
+        ("prebuild jobs.json --save jo", "jobs.json"),
+        ("capture -o jo", "jobs.json"),
+        ("capture -o jobs.json -- bas", "bash"),
+        ("cache export jo", "jobs.json"),
+        ("cache import jo", "jobs.json"),
+        ("cache import --tr", "--trust"),
+        ("doc", "doctor"),
+    ],
+)
+def test_bash_completes_what_is_typed(tmp_path, monkeypatch, capsys, typed, completed):
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine.py", "jobs.json"):
+        (tmp_path / name).touch()
+    assert main(["completion", "bash"]) == 0
+    words = ["numba-cuda-autolink", *typed.split()]
+    script = f"{capsys.readouterr().out}\nCOMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}\n"
+    script += '_shtab_numba_cuda_autolink; printf "%s\\n" "${COMPREPLY[@]}"'
+    done = subprocess.run(["bash"], input=script, capture_output=True, text=True, check=True)
+    assert completed in done.stdout.split()

@@ -180,6 +180,42 @@ class TestRejects:
         assert name == "its symbols name everything that its code depends on"
         assert "got: same, also defined by " in message and "Same(amount=2)(float32) with different code" in message
 
+    @pytest.mark.parametrize("others", ["same types", "other types"])
+    def test_a_helper_that_another_object_defines_otherwise(self, others):
+        class Helped(Add):
+            def source(self, x):
+                helper = f"__device__ float helper(float x) {{ return x * {self.amount}; }}\n"
+                return helper + super().source(x).replace(f"return x + {self.amount}", "return helper(x)")
+
+        other = Helped(2) if others == "same types" else (Helped(2), "float64")
+        name, message = what_is_wrong(Helped(1), others=[other])
+        assert name == "its symbols name everything that its code depends on"
+        assert "'helper(float)' is defined twice" in message and "Helped(amount=2)" in message
+        assert quick(Helped(1), others=[Helped(1), Add(2)])
+
+    def test_a_weak_symbol_for_different_code(self):
+        """Of which the linker takes the first."""
+
+        class Weak(Add):
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern("weak", returns=x)
+
+            def source(self, x):
+                return (
+                    f'extern "C" __device__ __attribute__((weak)) float weak(float x) {{ return x + {self.amount}; }}'
+                )
+
+        assert "got: weak, also defined by " in what_is_wrong(Weak(1), others=[Weak(2)])[1]
+
+    def test_an_error_with_lto_and_without_is_shown_once(self):
+        class Misspelt(Add):
+            def source(self, x):
+                return super().source(x).replace("return", "retrun")
+
+        name, message = what_is_wrong(Misspelt(), lto=None)
+        assert name == LINKS and message.count("at fault: ") == 1
+        assert f"links alone, without LTO: not checked: the error of the check {LINKS!r}" in message
+
     def test_a_hook_that_raises(self):
         class Raises(Add):
             def __numba_cuda_link__(self, x):
@@ -361,6 +397,26 @@ class TestBodiesInPython:
         ]
         assert len(found.code) == 2
 
+    def test_a_kernel_that_calls_another_one_too_links(self):
+        class Scaled(autolink.DeviceCallable):
+            def __init__(self, factor):
+                self.factor = factor
+
+            def __numba_cuda_call__(self, x):
+                return lambda x: self.times(x)
+
+            @autolink.device_method
+            def times(self, x):
+                return autolink.Extern("times", returns=x)
+
+            @times.link
+            def _(self, x):
+                code = f'extern "C" __device__ float times(float x) {{ return {self.factor} * x; }}'
+                return autolink.CUDASource(code)
+
+        assert quick(Scaled(2), others=[Scaled(2)])
+        assert "'times' is defined twice" in what_is_wrong(Scaled(2), others=[Scaled(3)])[1]
+
     def test_a_body_that_does_not_compile_is_a_failure(self):
         class Wrong(autolink.DeviceCallable):
             def __numba_cuda_call__(self, x):
@@ -507,6 +563,33 @@ class TestRuns:
         name, message = what_is_wrong(Fails(), "float32[::1]")
         assert name == RUNS and f"got: {fault}" in message
 
+    @pytest.mark.parametrize("has_equivalent", [False, True])
+    @pytest.mark.parametrize(
+        ("body", "fault"),
+        [
+            ("x[threadIdx.x + 40] = 1;", "A write of 4 bytes out of bounds"),
+            ("if (threadIdx.x > 0) __trap();", "The kernel executed a trap"),
+            (
+                "__shared__ float last; last = x[threadIdx.x]; __syncthreads(); x[threadIdx.x] = last;",
+                "A race: this write of 4 bytes",
+            ),
+            ("if (threadIdx.x == 0) __syncthreads();", "Threads of a block wait at different barriers"),
+        ],
+    )
+    def test_faults_of_several_threads_with_one_array(self, body, fault, has_equivalent):
+        class Fails(Add):
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern("of_threads")
+
+            def __numba_cuda_link__(self, x):
+                return autolink.CUDASource(f'extern "C" __device__ void of_threads(float* x) {{ {body} }}')
+
+        if has_equivalent:
+            Fails.__call__ = lambda self, x: x.__setitem__(slice(40, 41), 1) if "40" in body else None
+        name, message = what_is_wrong(Fails(), "float32[::1]")
+        assert name == RUNS and f"got: {fault}" in message and "threads=" in message
+        assert quick(Fails(), "float32[::1]", threads=1)
+
     def test_a_race(self):
         class Races(self.Adds):
             def source(self, x):
@@ -514,6 +597,72 @@ class TestRuns:
                 return f'extern "C" __device__ float add_1(float x) {{ {body} }}'
 
         assert "got: A race: this write of 4 bytes" in what_is_wrong(Races())[1]
+
+    @pytest.mark.parametrize("threads", [128, (16, 2), (4, 4, 2)])
+    def test_a_function_that_a_block_calls_together(self, threads):
+        """The whole block is one call in Python, and all its threads pass the same arguments."""
+
+        class Sum(Add):
+            def __numba_cuda_call__(self, x, n):
+                return autolink.Extern("block_sum", returns=types.float32, args={"x": None, "n": types.int32})
+
+            def __numba_cuda_link__(self, x, n):
+                return autolink.CUDASource("""extern "C" __device__ float block_sum(float* x, int n) {
+                    __shared__ float sum;
+                    int thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+                    int size = blockDim.x * blockDim.y * blockDim.z;
+                    float own = 0;
+                    if (thread == 0) sum = 0;
+                    for (int turn = 0; turn < n; ++turn) {
+                        __syncthreads();
+                        for (int i = thread; i < 64; i += size) own += x[i];
+                    }
+                    atomicAdd(&sum, own);
+                    __syncthreads();
+                    return thread == 0 ? sum : -1;
+                }""")
+
+            def __call__(self, x, n):
+                return self.amount * x.sum() * n
+
+        arguments = "float32[::1]", "int32"
+        assert quick(Sum(), *arguments, threads=threads).checks[-1] == Check(RUNS)
+        assert re.search(r"the result of \(array\(float32, 1d, C\), 1\)", what_is_wrong(Sum(2), *arguments)[1])
+
+    @pytest.mark.parametrize("threads", [0, 1025, (32, 33)])
+    def test_a_block_that_no_gpu_has(self, threads):
+        with pytest.raises(ValueError, match=r"threads: got .*, expected 1 to 1024"):
+            quick(Add(), threads=threads)
+
+    def test_a_barrier_that_integers_decide_on(self):
+        """They may have to be the same in all threads, as in one sample they are not."""
+
+        class Turns(Add):
+            def __numba_cuda_call__(self, n):
+                return autolink.Extern("turns", returns=n)
+
+            def __numba_cuda_link__(self, n):
+                body = "for (int i = 0; i < n; ++i) __syncthreads(); return n;"
+                return autolink.CUDASource(f'extern "C" __device__ long long turns(long long n) {{ {body} }}')
+
+            def __call__(self, n):
+                return n
+
+        with pytest.warns(
+            UserWarning, match="the barrier; integers differ in each thread|different barriers; integers"
+        ):
+            quick(Turns(), "int64")
+        assert quick(Turns(), types.literal(3)).checks[-1] == Check(RUNS)
+
+    def test_state_between_calls_without_an_equivalent_is_a_warning(self):
+        class Counts(Add):
+            def source(self, x):
+                return (
+                    'extern "C" __device__ float add_1(float x) { static int calls; return x + atomicAdd(&calls, 1); }'
+                )
+
+        with pytest.warns(UserWarning, match=r"of \(0\.\d+\) it returns .*, and .* when it is called again"):
+            quick(Counts())
 
     def test_longer_arrays(self):
         class Last(Add):

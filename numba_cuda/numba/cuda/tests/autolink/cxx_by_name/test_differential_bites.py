@@ -12,7 +12,7 @@ from numba.core.errors import NumbaError
 from numba.cuda import types
 from numba.cuda.autolink.c_abi import c_types, extern
 from numba.cuda.autolink.c_abi.c_types import CABIError
-from numba.cuda.autolink.cxx_by_name import call_rewrites, calls, records, results
+from numba.cuda.autolink.cxx_by_name import call_rewrites, call_text, calls, records, results
 from numba.cuda.cudadrv.external_code.compile import prototype_assertions
 from numba.cuda.cudadrv.external_code.inputs import c_prototypes
 
@@ -90,6 +90,11 @@ def structs_are_returned_with_their_layout(patch):
     patch.setattr(results.CxxExtern, "_describe_result", extern.Extern._describe_result)
 
 
+def packed_structs_are_copied(patch):
+    """By value, where CUDA's compiler loses bytes of them."""
+    patch.setattr(call_text, "_copied", lambda call: f"enum {{ {call_text._PREFIX}_copied = 0 }};")
+
+
 # What is taken back, and the kind of draws of which a batch then fails.
 FIXES = {
     integers_are_addresses: "of C",
@@ -102,6 +107,7 @@ FIXES = {
     new_values_are_lost: "by name",
     members_are_named_in_another_order: "by name",
     structs_are_returned_with_their_layout: "by name",
+    packed_structs_are_copied: "by name",
 }
 
 
@@ -111,5 +117,5 @@ FIXES = {
 def test_without_the_fix_a_batch_fails(fix, monkeypatch, tmp_path):
     fix(monkeypatch)
     with pytest.raises((AssertionError, CABIError, NumbaError)):
-        for seed in range(3):
+        for seed in range(7):  # only the last has a packed struct that must not be passed by value
             test_differential.check_batch(FIXES[fix], seed, tmp_path)

@@ -36,6 +36,12 @@ FIRST = {
     "random numbers": "how_to_random",
     "wheel": "how_to_wheel",
     "slow": "how_to_slow",
+    "race condition": "emulator",
+    "thread-safe": "faq",
+    "template": "cxx_by_name",
+    "install": "index",
+    "include path": "how_to_header_only",
+    "--against": "command_line",
 }
 
 

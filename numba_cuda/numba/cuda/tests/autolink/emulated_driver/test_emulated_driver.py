@@ -11,7 +11,7 @@ import types
 
 import numpy as np
 import pytest
-from autolink_support import Linked, adder, compiled, unload
+from autolink_support import Linked, adder, calling, compiled, unload
 from emulated_tests import why_not_emulated
 from numba import cuda
 from numba.cuda import autolink
@@ -219,6 +219,24 @@ class TestNumbaCuda:
         x = np.array([0, 10], dtype=np.int32)
         kernel[1, 1](x)
         assert x.tolist() == [18, 10]
+
+    @pytest.mark.parametrize("lto", [True, False])
+    def test_an_undefined_symbol_is_the_error_of_a_link(self, lto):
+        """Whether Python calls the function or C++ does, and whether or not any code is linked."""
+
+        class NoHook(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern("nowhere", returns=x)
+
+        text = 'extern "C" __device__ int nowhere(int); __device__ int calls(int x) { return nowhere(x); }'
+        for function in (NoHook(), cuda.declare_device("nowhere", "int32(int32)"), autolink.cxx(text).calls):
+            kernel = cuda.jit(lto=lto)(calling(function))
+            with pytest.raises(autolink.LinkError, match="'nowhere' is called but nothing that is linked") as launched:
+                kernel[1, 1](np.zeros(1, np.int32))
+            with pytest.raises(autolink.LinkError) as built:
+                autolink.build(kernel, "void(int32[::1])", cc=(9, 0), lto=lto)
+            expected = str(built.value).replace("for sm_90 ", "for sm_90a ")
+            assert str(launched.value).partition("  log:")[0] == expected.partition("  log:")[0]
 
     def test_machine_code_is_refused(self):
         cubin = compiled(adder("from_cubin", 5), "cubin", "sm_90")

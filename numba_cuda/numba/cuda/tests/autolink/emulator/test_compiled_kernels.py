@@ -82,8 +82,9 @@ def test_neither_numba_nor_cuda_is_imported():
 
 class TestNative:
     def test_every_native_function_is_valid(self):
-        texts, declarations = native.list_texts(sorted(native._functions), runtime=True)
-        assert len(texts) > 150
+        texts, declarations = native.list_texts()
+        texts += [native.compile_native(name).text for name in native._functions]
+        assert all(text.startswith("define") for text in texts)
         assert all(declaration.startswith("declare") for declaration in declarations)
 
     def test_a_type_error_names_the_function(self):

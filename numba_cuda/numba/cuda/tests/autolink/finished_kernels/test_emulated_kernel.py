@@ -149,6 +149,7 @@ class TestLoaded:
         with pytest.raises(LaunchError, match="has no PTX, and the emulator runs nothing else") as error:
             numba_cuda_autolink.load(path, emulate=True).axpy[1, 1](np.zeros(1, np.int32), 1, np.zeros(1, np.int32))
         assert "it has: sm_90" in str(error.value) and "output='ptx'" in str(error.value)
+        assert error.value.__context__ is None, "no error of ours stands before it"
 
     def test_neither_numba_nor_cuda_is_imported(self, tmp_path):
         path = tmp_path / "axpy.kernels"

@@ -66,6 +66,33 @@ print("done")
     run_script(script)
 
 
+@pytest.mark.parametrize(
+    ("off", "remedy"),
+    [
+        ("", "autolink is off: NUMBA_CUDA_AUTOLINK=0\n  called at: <string>:10\n  what to do: unset it"),
+        ("autolink.deactivate()", "autolink is off\n  called at: <string>:10\n  what to do: call autolink.activate()"),
+    ],
+)
+@pytest.mark.parametrize("call", ["build(kernel, types, cc=90)", "bind(kernel, types)", "report(kernel, types, 90)"])
+def test_what_needs_the_seams_says_that_they_are_off(off, remedy, call):
+    run_script(
+        f"""
+import os
+os.environ["NUMBA_CUDA_AUTOLINK"] = "{int(bool(off))}"
+from numba import cuda
+from numba.cuda import autolink
+{off}
+kernel, types = cuda.jit(lambda x: None), "void(int32)"
+try:
+    pass
+    autolink.{call}
+except RuntimeError as error:
+    assert str(error) == {remedy!r}, error
+    print("done")
+"""
+    )
+
+
 def test_an_attribute_that_is_used_and_missing_is_named(monkeypatch):
     monkeypatch.delattr("numba.cuda.dispatcher._Kernel")
     with pytest.raises(activation.MissingSeamError, match=r"it has no numba\.cuda\.dispatcher:_Kernel\n"):

@@ -350,7 +350,7 @@ def kernel(r):
 """
 
     def test_kernels_of_files_are_listed_explained_and_built(self, mlir, tmp_path, capsys):
-        from numba.cuda.autolink.commands.main_command import main
+        from numba_cuda_autolink.commands.main_command import main
 
         file = tmp_path / "file_of_mlir.py"
         file.write_text(self.FILE)

@@ -4,6 +4,7 @@
 import dataclasses
 import html
 import json
+import linecache
 
 import pytest
 from autolink_support import CC, Linked, adder, build, calling, ptx
@@ -68,6 +69,26 @@ def test_a_call_by_name_is_not_inlined_where_the_function_or_one_that_it_calls_i
     ]
     assert "inlined: no, float power<3>(float) is called" in str(report)
     assert "<div>no, helper(float) is called</div>" in report.to_html()
+
+
+def test_a_lambda_that_cxx_calls_is_inlined_with_the_call():
+    fold = autolink.cxx("""
+        template <class F> __device__ float fold(const float* x, int n, F f) {
+            float r = x[0];
+            for (int i = 1; i < n; ++i) r = f(r, x[i]);
+            return r;
+        }
+        template <class F> __device__ __noinline__ float kept(const float* x, int n, F f) { return fold(x, n, f); }
+    """)
+
+    @cuda.jit
+    def folding(x):
+        x[0] = fold.fold(x, 9, lambda a, b: a if abs(a) >= abs(b) else b)
+        x[1] = fold.kept(x, 9, lambda a, b: a + b)
+
+    calls = autolink.report(folding, "void(float32[::1])", cc=CC).builds[0].calls
+    assert [call.inlined for call in calls] == [True, False]
+    assert [name.partition("<")[0] for name in calls[1].called] == ["float kept"]
 
 
 def test_code_that_takes_no_part_in_lto_is_called():
@@ -198,10 +219,11 @@ def test_what_changed_between_two_reports(report):
     lines = after.changes_since(plain).splitlines()
     content = {call.name: call.returned[0].content[:12] for call in plain.builds[0].calls}
     digest = plain.builds[0].calls[0].returned[0].sha256[:12]
-    assert f"sm_90: call listed_inlined(int32): inlined; listed_inlined.cu {digest} → nothing" in lines
+    gone = f"listed_inlined(int32) at test_listings.py:{plain.builds[0].calls[0].line}"
+    assert f"sm_90: call {gone}: inlined; listed_inlined.cu {digest} → nothing" in lines
     assert (
-        f"sm_90: call listed_called(int32): called; listed_called.cu {content['listed_called']} → called; other.cu "
-        f"{content['listed_called']}" in lines
+        f"sm_90: call listed_called(int32) at test_listings.py:{after.builds[0].calls[0].line}: called;"
+        f" listed_called.cu {content['listed_called']} → called; other.cu {content['listed_called']}" in lines
     )
     assert json.loads(after.changes_since(plain, "json"))["changes"][0] == {
         "arch": "all",
@@ -212,6 +234,31 @@ def test_what_changed_between_two_reports(report):
     assert "<td><div>all</div></td>" in after.changes_since(plain, "html")
     with pytest.raises(ValueError, match="knows the forms text, html, json, got 'svg'"):
         after.changes_since(plain, "svg")
+
+
+def test_calls_are_the_same_one_where_their_source_is(tmp_path):
+    functions = {
+        name: Linked(name, autolink.CUDASource(adder(name), name=f"{name}.cu")).function
+        for name in ("compared_one", "compared_two", "compared_three")
+    }
+
+    def reported(first, *lines):
+        path = tmp_path / "edited.py"
+        path.write_text("\n".join(["def kernel(x):", *(f"    x[{n}] = {f}(x[{n}])" for n, f in lines)]))
+        linecache.checkcache()
+        namespace = {"a": functions[first], "b": functions["compared_two"]}
+        exec(compile(path.read_text(), str(path), "exec"), namespace)
+        return build(namespace["kernel"]).report
+
+    def changed(now):
+        return [(each.what, each.now is None) for each in changes(before, now) if each.what.startswith("call")]
+
+    lines = (0, "a"), (1, "b"), (2, "a")
+    before = reported("compared_one", *lines)
+    replaced = reported("compared_three", *lines)
+    assert changed(replaced) == [("call at edited.py:2", False), ("call at edited.py:4", False)]
+    deleted = reported("compared_one", *lines[1:])
+    assert changed(deleted) == [("call compared_one(int32) at edited.py:2", True)]
 
 
 @pytest.mark.parametrize("as_file", [True, False])

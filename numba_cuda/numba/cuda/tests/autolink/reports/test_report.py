@@ -420,7 +420,7 @@ def test_lines_of_the_text_are_no_longer_than_80_characters(report):
 def test_a_large_report_has_one_line_for_each_call():
     lines = str(many(40)).replace("\n        ", " ").splitlines()
     lines[:2] = [" ".join(lines[:2])] if lines[1].startswith("    ") else lines[:2]
-    assert lines[1] == "  40 calls of external code for sm_90: 40 of 40 inlined"
+    assert lines[1] == "  40 calls of external code for sm_90: 40 of 40 inlined; more in HTML, JSON"
     for number, line in enumerate(lines[2:42], 1):
         assert re.fullmatch(rf"    {number}\. .*\(int32\) at <string>:{(number - 1) % 20 + 3}: \S+", line)
     assert lines[42].startswith("  link for sm_90")
@@ -440,7 +440,7 @@ def test_lines_of_a_large_report_do_not_repeat_the_name_of_a_call_and_say_what_w
     body = "".join(f"    x[0] = library['add<{number}>'](x[0])\n" for number in range(24))
     exec(f"def kernel(x):\n{body}    x[0] = library.called(x[0])\n", names)
     lines = str(build(names["kernel"], "void(int32[::1])").report).splitlines()
-    assert lines[1] == "  25 calls of external code for sm_90: 24 of 25 inlined"
+    assert lines[1] == "  25 calls of external code for sm_90: 24 of 25 inlined; more in HTML, JSON"
     assert lines[2] == "    1. add<0>(int32) at <string>:2"
     assert lines[26] == "    25. called(int32) at <string>:26, not inlined"
 

@@ -84,20 +84,56 @@ class Type:
 
     @property
     def align(self) -> int:
-        if self.before.startswith("__"):
-            return 1
+        if self.is_packed:
+            return 8 if "aligned" in self.before else 1
         inner = [each.align for each in (*self.elements, *(member.type for member in self.members))]
         own = 32 if self.before.startswith("alignas") else np.dtype(self.dtype or "u1").itemsize
         return max(own * (1 + (self.kind == "complex")), *inner, 1)
 
     @property
+    def is_packed(self) -> bool:
+        return self.before.startswith("__")
+
+    def list_offsets(self) -> list[int]:
+        """Return the offsets of the members of a struct without bit-fields, and last its size."""
+        offsets, end = [], 0
+        for member in self.members:
+            end += -end % (1 if self.is_packed else member.type.align)
+            offsets.append(end)
+            end += member.type.size * int(np.prod(member.shape))
+        return [*offsets, end + -end % self.align]
+
+    @property
+    def size(self) -> int:
+        return self.list_offsets()[-1] if self.kind == "struct" else self.align
+
+    def list_numbers(self, at: int = 0) -> Iterator[tuple[int, int]]:
+        """Yield where each number is, if it is in an object at this place, and its alignment."""
+        if self.kind != "struct":
+            yield at, self.align
+        for member, offset in zip(self.members, self.list_offsets()):  # noqa: B905
+            for n in range(int(np.prod(member.shape))):
+                yield from member.type.list_numbers(at + offset + n * member.type.size)
+
+    @property
     def is_cut(self) -> bool | None:
-        """Whether numbers in it need not be aligned, so that CUDA's compiler loses bytes of it; None where that is not
-        said here: of structs with bit-fields that have packed ones in them, and of packed ones beside tuples."""
-        packed = [each for each in self.parts if each.before.startswith("__")]
+        """Whether numbers in it are not aligned, or need not be, so that CUDA's compiler may lose bytes of a result;
+        None where that is not said here: of structs with bit-fields that have packed ones in them, and of packed ones
+        beside tuples."""
+        packed = [each for each in self.parts if each.is_packed]
         if packed and (self.has_bits or any(each.kind == "tuple" for each in self.parts)):
             return None
-        return any(member.type.align > 1 for each in packed for member in each.members)
+        is_loose = any(member.type.align > each.align for each in packed for member in each.members)
+        return is_loose or (bool(packed) and any(at % align for at, align in self.list_numbers()))
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether CUDA's compiler may pass it wrongly by value: numbers that are aligned to no more than it are stored
+        where they are, aligned or not, and more than 128 bytes are copied as if they were aligned to 4."""
+        if not self.is_cut:
+            return False
+        is_large = self.size > 128 and self.align < 4
+        return is_large or any(at % align for at, align in self.list_numbers() if align <= self.align)
 
     def list_leaves(self, path: str, named: bool = False) -> Iterator[tuple[str, str]]:
         """Yield the Python expression of each number in a value of Python, and its dtype."""
@@ -274,7 +310,7 @@ class Batch:
             if with_bits and member.cxx in _INTEGERS and rng.random() < 0.7:
                 bits, shape = rng.randint(1, 8 * np.dtype(member.dtype).itemsize), ()
             members.append(Member(f"{name}_{number}", member, shape, bits))  # no two structs have one dtype
-        packed = "" if self.with_std else "__attribute__((packed))"
+        packed = f"__attribute__((packed{', aligned(8)' if name in ('T2', 'L1') else ''}))" * (not self.with_std)
         before = rng.choice(["", "", "", "", "alignas(32)", packed])
         return Type(name, "struct", members=tuple(members), before=before)
 
@@ -499,9 +535,9 @@ class Batch:
                 excuses.append("strided")
             if argument.form == "given" and any(each.is_record and each.before for each in argument.type.parts):
                 excuses.append("has a struct in it that is packed, or aligned to more")
-            if argument.form == "record" and argument.type.is_cut and argument.type.align > 1:
-                by_value = argument.type.cxx == cxx.removeprefix("const ")
-                excuses += ["packed members"] * (by_value or "A" in cxx)
+            if argument.form == "record" and argument.type.is_lost:
+                by_value = cxx.removeprefix("const ") in (argument.type.cxx, f"A{n}")
+                excuses += ["packed members"] * by_value
                 lost = lost or by_value
         head = f"template <{', '.join(templates)}> " if templates else ""
         makes = "return;" if result is VOID else f"{result.cxx} r; fill(h, r); return r;"

@@ -76,6 +76,16 @@ try:
     results(cuda.jit(beyond)[1, 1])
 except Exception as error:
     facts["out of bounds"] = f"{type(error).__name__}: {error}"
+declared = cuda.declare_device("nowhere", "int32(int32)")
+text = 'extern "C" __device__ int nowhere(int); __device__ int calls(int x) { return nowhere(x); }'
+for name, function in ("declared", declared), ("called by C++", autolink.cxx(text).calls):
+    def kernel(x):
+        x[0] = function(x[0])
+
+    try:
+        cuda.jit(kernel)[1, 1](np.zeros(1, np.int32))
+    except Exception as error:
+        facts[name] = f"{type(error).__name__}: {error}"
 print(json.dumps(facts))
 """
 
@@ -101,6 +111,11 @@ def test_lambdas_with_variables_of_functions_around_the_kernel_are_passed_to_cxx
 
 def test_the_error_of_a_kernel_reaches_the_launch(facts):
     assert facts["out of bounds"].startswith("FaultError: A write of 4 bytes out of bounds")
+
+
+def test_an_undefined_symbol_is_the_error_of_a_link(facts):
+    assert facts["declared"].startswith("nvJitLinkError: ")
+    assert "LinkError: linking kernel 'kernel' for sm_90 failed: 'nowhere' is called" in facts["called by C++"]
 
 
 LONG = ("cub_block_sum", "cub_by_name", "cub_unique", "curand_by_name", "curand_monte_carlo", "fft", "nufft_window")

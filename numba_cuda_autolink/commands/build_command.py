@@ -8,14 +8,9 @@ import json
 import pathlib
 import re
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from numba.cuda.cudadrv.external_code.link.linker_input import LinkedInput, sha256
-from numba.cuda.cudadrv.external_code.platform import cuda_libraries
-
-from numba_cuda_autolink.package_versions import package_versions
-
-from ..frontend_api.front_end import NUMBA_CUDA, vocabulary_of_kernel
+from ..package_versions import package_versions
 from .argument_parsing import (
     OUTPUTS,
     STANDARD_OUTPUT,
@@ -27,7 +22,9 @@ from .argument_parsing import (
     prints_to_stderr,
     write,
 )
-from .kernel_loading import NamedKernel, check_name, load_kernel
+
+if TYPE_CHECKING:
+    from .kernel_loading import NamedKernel
 
 _EXAMPLES = """examples:
   numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 9.0 -o scale.cubin
@@ -76,6 +73,9 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from numba.cuda import autolink
+    from numba.cuda.autolink.frontend_api.front_end import NUMBA_CUDA, vocabulary_of_kernel
+
+    from .kernel_loading import load_kernel
 
     output = _output(options)
     for path in filter(None, (options.out, options.header)):
@@ -118,6 +118,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _output(options: argparse.Namespace) -> str:
     """Return what to write: ``--output``, or what the suffix of the file says."""
+    from .kernel_loading import check_name
+
     check_name(options.kernel)
     if options.out is None and options.header is None:
         raise CommandError("pass -o OUT, --header FILE.h, or both", 2)
@@ -137,6 +139,8 @@ def _output(options: argparse.Namespace) -> str:
         raise CommandError(f"a header contains cubins: write {output} with a command of its own", 2)
     if options.out == STANDARD_OUTPUT and (several or output == "kernels"):
         raise CommandError("-o - writes the code for one compute capability; name a file for several and .kernels", 2)
+    if options.out == STANDARD_OUTPUT and output != "ptx" and sys.stdout.isatty():
+        raise CommandError(f"-o - writes {output}, which a terminal cannot show\n  what to do: name a file", 2)
     if options.out is not None and several and output not in _FOR_SEVERAL:
         raise CommandError(f"a {output} is for one compute capability: use .fatbin or .kernels for several", 2)
     return output
@@ -176,6 +180,8 @@ def _fatbin(built: list[Any]) -> bytes:
 
         handle = nvfatbin.create([], 0)
     except Exception as error:
+        from numba.cuda.cudadrv.external_code.platform import cuda_libraries
+
         package = "nvidia-nvfatbin" + ("-cu12" if cuda_libraries.extra() == "cu12" else "")
         raise CommandError(
             f"nvFatbin, which makes fatbins, was not found: {str(error).splitlines()[0]}\n"
@@ -192,6 +198,9 @@ def _fatbin(built: list[Any]) -> bytes:
 
 
 def _manifest(options: argparse.Namespace, output: str, code: bytes, built: list[Any]) -> dict[str, Any]:
+    from numba.cuda.cudadrv.external_code.link.linker_input import LinkedInput, sha256
+    from numba.cuda.cudadrv.external_code.platform import cuda_libraries
+
     return {
         "format": MANIFEST_FORMAT,
         "file": options.out.name,

@@ -19,8 +19,16 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from typing import Any
 
-from .argument_parsing import CommandError, add_capabilities, check_folder, check_known, check_suffix, explained_errors
-from .kernel_loading import device_or_stand_in
+from ..printable_texts import number_of
+from .argument_parsing import (
+    CommandError,
+    Program,
+    add_capabilities,
+    check_folder,
+    check_known,
+    check_suffix,
+    explained_errors,
+)
 
 
 def add_to(commands: Any) -> None:
@@ -45,12 +53,14 @@ def _add_capture(commands: Any) -> None:
     parser.add_argument(
         "-o", dest="out", metavar="JOBS.json", type=pathlib.Path, required=True, help="the list to write"
     )
-    parser.add_argument("command", nargs=argparse.PARSER, metavar="COMMAND", help="what to run, with its arguments")
+    parser.add_argument(
+        "command", type=Program, nargs=argparse.PARSER, metavar="COMMAND", help="what to run, with its arguments"
+    )
     parser.set_defaults(run=capture)
 
 
 def capture(options: argparse.Namespace) -> int:
-    from ..many_kernels.job_list import VARIABLE, read_captured
+    from numba.cuda.autolink.many_kernels.job_list import VARIABLE, read_captured
 
     name, *arguments = options.command[options.command[0] == "--" :]
     if (program := shutil.which(name)) is None:
@@ -64,7 +74,7 @@ def capture(options: argparse.Namespace) -> int:
     if not jobs.jobs:
         raise CommandError(f"{name} compiled no kernels: {options.out} is not written", code or 1)
     jobs.write(options.out)
-    print(f"{options.out}: {len(jobs.jobs)} job{'s'[: len(jobs.jobs) != 1]}")
+    print(f"{options.out}: {number_of(len(jobs.jobs), 'job')}")
     return code
 
 
@@ -101,12 +111,13 @@ def _add_prebuild(commands: Any) -> None:
 
 def prebuild(options: argparse.Namespace) -> int:
     from numba.cuda import autolink
+    from numba.cuda.autolink.many_kernels.job_list import JobList, JobListError
+    from numba.cuda.autolink.many_kernels.jobs import error_text
+    from numba.cuda.autolink.many_kernels.pickling import pickle_jobs
+    from numba.cuda.autolink.many_kernels.stages import run_all
     from numba.cuda.cudadrv.external_code.cache.settings import lacks_writable_store
 
-    from ..many_kernels.job_list import JobList, JobListError
-    from ..many_kernels.jobs import error_text
-    from ..many_kernels.pickling import pickle_jobs
-    from ..many_kernels.stages import run_all
+    from .kernel_loading import device_or_stand_in
 
     start = time.monotonic()
     if not re.fullmatch(r"processes(:0*[1-9][0-9]*)?|dask://.+|ray(://.+)?|mpi", options.executor):
@@ -138,7 +149,7 @@ def prebuild(options: argparse.Namespace) -> int:
         results, built, unstored = run_all(pickle_jobs(jobs), executor)
     is_stored = not unstored and not lacks_writable_store()
     if not is_stored:
-        what = f"{unstored} entries" if unstored else "what was built"
+        what = number_of(unstored, "entry") if unstored else "what was built"
         print(
             f"numba-cuda-autolink: {what} could not be written to the shared cache\n"
             "  what to do: see the warnings, and repeat the command: what is in this machine's cache is sent again",
@@ -149,7 +160,7 @@ def prebuild(options: argparse.Namespace) -> int:
         text = "\n".join(f"  {line}" for line in error_text(raised).splitlines())
         print(f"numba-cuda-autolink: {job} could not be built:\n{text}", file=sys.stderr)
     finished = [each for each in results if not isinstance(each, BaseException)]
-    counts = f"{built.get('program', 0)} programs and {built.get('link', 0)} links"
+    counts = " and ".join(number_of(built.get(kind, 0), kind) for kind in ("program", "link"))
     total = len(jobs) + len(unloadable)
     print(f"{len(finished)} of {total} kernels, {counts} built in {time.monotonic() - start:.1f} s")
     if options.save is not None and finished:
@@ -162,7 +173,7 @@ def prebuild(options: argparse.Namespace) -> int:
 @contextlib.contextmanager
 def _executor(text: str) -> Iterator[Executor | Callable[[], Executor] | None]:
     """Give the executor that *text* names; ``None`` is the default one. Raise `CommandError` if it is not installed."""
-    from ..many_kernels.executors import RayExecutor, WorkerProcesses
+    from numba.cuda.autolink.many_kernels.executors import RayExecutor, WorkerProcesses
 
     kind, _, where = text.partition("://" if "://" in text else ":")
     try:

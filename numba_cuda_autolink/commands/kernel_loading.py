@@ -19,15 +19,14 @@ from typing import Any
 
 from cuda import pathfinder
 from numba import cuda
+from numba.cuda.autolink.frontend_api.front_end import is_kernel
+from numba.cuda.autolink.frontend_api.placed_messages import placed_error
+from numba.cuda.autolink.protocol.kernel_signatures import type_text
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.platform.cuda_libraries import why_missing
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
-from numba_cuda_autolink.short_tracebacks import first_lines, user_frames
-
-from ..frontend_api.front_end import is_kernel
-from ..frontend_api.placed_messages import placed_error
-from ..protocol.kernel_signatures import type_text
+from ..short_tracebacks import first_lines, user_frames
 from .argument_parsing import SIGNATURE_EXAMPLE, CommandError, check_known, check_signature
 
 # What kernels that are compiled as their file is imported are compiled for, without a GPU and without --cc.
@@ -134,7 +133,7 @@ def device_or_stand_in(capabilities: Sequence[ComputeCapability] | None) -> cont
     """Without a GPU, let kernels that are compiled as a module is imported be so for the first of *capabilities*."""
     if cuda.is_available():
         return contextlib.nullcontext()
-    from ..compilation.context import instead_of_device
+    from numba.cuda.autolink.compilation.context import instead_of_device
 
     return instead_of_device((*(capabilities or ()), _WITHOUT_GPU)[0].parts)
 

@@ -8,6 +8,7 @@ import argparse
 import codecs
 import io
 import os
+import pathlib
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -15,24 +16,10 @@ from typing import Any
 
 import numba_cuda_autolink
 
-from . import (
-    build_command,
-    cache_command,
-    doctor_command,
-    explain_command,
-    job_commands,
-)
-from .argument_parsing import CommandError, Parser, show_error
+from . import build_command, cache_command, doctor_command, explain_command, job_commands
+from .argument_parsing import CommandError, KernelName, Parser, Program, import_autolink, show_error
 
-_COMMANDS = (
-    explain_command,
-    build_command,
-    job_commands,
-    cache_command,
-    doctor_command,
-)
-
-
+_COMMANDS = (explain_command, build_command, job_commands, cache_command, doctor_command)
 _COMPILING = (explain_command.run, build_command.run, job_commands.capture, job_commands.prebuild)
 
 # What terminals without Unicode show.
@@ -53,9 +40,8 @@ _format_any_warning = warnings.formatwarning
 
 def _format_warning(message: Any, category: type[Warning], *place: Any, **line: Any) -> str:
     """Return a warning as text: of the cache, without the line of Python."""
-    from numba.cuda.cudadrv.external_code.cache.settings import CacheWarning
-
-    if issubclass(category, CacheWarning):
+    settings = sys.modules.get("numba.cuda.cudadrv.external_code.cache.settings")
+    if settings is not None and issubclass(category, settings.CacheWarning):
         return f"{message}\n"
     return _format_any_warning(message, category, *place, **line)
 
@@ -86,22 +72,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=_PLAIN)
     warnings.formatwarning = _format_warning
-    options = used.parse_args(arguments)
-    options.parser = used
-    if os.environ.get("NUMBA_CUDA_AUTOLINK") == "0" and options.run in _COMPILING:
-        show_error("autolink is off: NUMBA_CUDA_AUTOLINK=0\n  what to do: unset it")
-        return 1
     try:
+        options = used.parse_args(arguments)
+        options.parser = used
+        if os.environ.get("NUMBA_CUDA_AUTOLINK") == "0" and options.run in _COMPILING:
+            raise CommandError("autolink is off: NUMBA_CUDA_AUTOLINK=0\n  what to do: unset it")
+        if options.run not in _WITHOUT_NUMBA:
+            import_autolink()
         code: int = options.run(options)
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader of the output has closed it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     except CommandError as error:
         show_error(str(error))
         return error.code
+    except ImportError as error:
+        show_error(f"{error}\n  what to do: numba-cuda-autolink doctor")
+        return 1
     except OSError as error:
-        show_error(f"{error.filename or 'standard output'}: {error.strerror}")
+        if not isinstance(error, BrokenPipeError):  # the reader of the output has closed it
+            show_error(f"{error.filename or 'standard output'}: {error.strerror}")
+        if error.filename is None:  # Python flushes standard output again as it ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return code
 
@@ -115,7 +105,10 @@ _EXAMPLES = """examples:
 For zsh, the folder is one of $fpath; for tcsh, ~/.tcshrc sources the file.
 """
 _SHELLS = ("bash", "zsh", "fish", "tcsh")
-_FILES = ("FILE", "OUT")  # how the metavars of arguments that are files begin
+# What completes the names of programs, and the function that bash needs for it.
+_PROGRAMS = {"bash": "_numba_cuda_autolink_programs", "zsh": "_command_names -e", "tcsh": "c"}
+_PROGRAMS["fish"] = "(__fish_complete_subcommand)"
+_PROGRAMS_IN = {"bash": '_numba_cuda_autolink_programs() { compgen -c -- "$1"; }'}
 
 
 def _add_completion(commands: Any) -> None:
@@ -132,11 +125,15 @@ def _add_completion(commands: Any) -> None:
 def _complete(options: argparse.Namespace) -> int:
     import shtab  # which other commands go without
 
+    completers = {pathlib.Path: shtab.FILE, KernelName: shtab.FILE, Program: _PROGRAMS}
     for action in _arguments(options.parser):
-        if isinstance(action.metavar, str) and action.metavar.startswith(_FILES):
-            action.complete = shtab.FILE  # type: ignore[attr-defined]
-    print(shtab.complete(options.parser, options.shell))
+        if action.type in completers:
+            action.complete = completers[action.type]  # type: ignore[attr-defined]
+    print(shtab.complete(options.parser, options.shell, preamble=_PROGRAMS_IN.get(options.shell, "")))
     return 0
+
+
+_WITHOUT_NUMBA = (doctor_command.run, _complete)
 
 
 def _arguments(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:

@@ -9,10 +9,8 @@ import json
 import pathlib
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.cache.settings import parse_size
-
-from .. import cache
-from .argument_parsing import CommandError, check_folder
+from ..printable_texts import number_of
+from .argument_parsing import CommandError, check_folder, import_autolink
 
 INFO_FORMAT = 1
 _MOST_LINES = 40
@@ -33,7 +31,7 @@ def add_to(commands: Any) -> None:
     prune.add_argument(
         "size", nargs="?", type=_size, metavar="SIZE", help="size to keep, such as 500M (default: the size limit)"
     )
-    export = actions.add_parser("export", help="write entries to a file, for another machine")
+    export = actions.add_parser("export", help="write the entries that other machines can use to a file")
     export.add_argument("file", metavar="FILE", type=pathlib.Path, help="the file to write")
     imported = actions.add_parser("import", help="read a file of entries")
     imported.add_argument("file", metavar="FILE", type=pathlib.Path, help="a file that cache export wrote")
@@ -52,6 +50,9 @@ def _print_history(lines: list[str], whole: bool) -> None:
 
 
 def _size(text: str) -> int:
+    import_autolink()
+    from numba.cuda.cudadrv.external_code.cache.settings import parse_size
+
     size = parse_size(text)
     if size is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a size, such as 500M, 2G or 0")
@@ -59,25 +60,32 @@ def _size(text: str) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from numba.cuda.autolink import cache
+
     if options.action == "info":
         found = cache.info()
         print(json.dumps({"format": INFO_FORMAT, **dataclasses.asdict(found)}, indent=2) if options.json else found)
     elif options.action == "why":
         history = cache.why(options.name, options.kind)
         if not history.entries:
-            raise CommandError(str(history))
+            message, kinds = str(history), [each.kind for each in cache.info().by_kind]
+            if kinds and options.kind not in (None, *kinds):
+                message += f"\n  cached: {', '.join(map(repr, kinds))}"
+            raise CommandError(message)
         _print_history(str(history).splitlines(), options.all)
     elif options.action in ("export", "import"):
         try:
             if options.action == "import":
-                count = cache.import_file(options.file, trust=options.trust)
+                count, others = cache.import_file(options.file, trust=options.trust), 0
             else:
                 check_folder(options.file)
                 count = cache.export_file(options.file)
+                others = cache.info().entries - count
         except ValueError as error:
             raise CommandError(str(error).replace("trust=True", "--trust")) from error
-        print(f"{options.file}: {count} entries")
+        left_out = f", without {others} for this machine alone" if others > 0 else ""
+        print(f"{options.file}: {number_of(count, 'entry')}{left_out}")
     else:
         removed = cache.clear() if options.action == "clear" else cache.prune(options.size)
-        print(f"{removed} entries removed")
+        print(f"{number_of(removed, 'entry')} removed")
     return 0

@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``doctor``: prints what is installed, where libraries were found, and known conflicts.
 
-This module imports nothing of Numba, which may be broken, and is run by its path where Numba cannot be imported.
+It works where Numba is missing or broken.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
+import importlib.metadata
 import json
+import operator
 import os
 import platform
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from numba_cuda_autolink.package_versions import package_versions
+from ..package_versions import package_versions, version_of
+from ..printable_texts import number_of
 
 _CUDA_PACKAGES = ("cuda-core", "cuda-bindings", "cuda-pathfinder")
 _LIBRARIES = ("nvrtc", "nvvm", "nvJitLink", "cudart", "nvfatbin")
@@ -38,6 +40,7 @@ _IMPORTED = (
 _NOT_INSTALLED = "not installed"
 _NOT_LOADED = "cannot be loaded"
 FORMAT = 1  # of the JSON
+_WITH_CUDA = "pip install 'numba-cuda-autolink[cu13]' or, for a driver of CUDA 12, 'numba-cuda-autolink[cu12]'"
 
 
 class Broken(NamedTuple):
@@ -60,10 +63,6 @@ class Conflict(NamedTuple):
 
 def add_to(commands: Any) -> None:
     parser = commands.add_parser("doctor", help="show versions, libraries, and known conflicts with their fixes")
-    _complete(parser)
-
-
-def _complete(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Print the versions of all packages, where libraries were found, and known conflicts. It works where Numba or"
         " CUDA is missing or broken. The exit code is 1 if there are conflicts."
@@ -72,16 +71,10 @@ def _complete(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run this command alone, where the others cannot be imported. Return the exit code."""
-    parser = argparse.ArgumentParser(prog="numba-cuda-autolink doctor")
-    _complete(parser)
-    return run(parser.parse_args(arguments))
-
-
 def run(options: argparse.Namespace) -> int:
     """Print the diagnosis. Return 1 if there are conflicts, else 0."""
-    installed, broken = package_versions(), _first_that_fails()
+    installed = {**package_versions(), **{name: version_of(name) for name in _requirements()}}
+    broken = _first_that_fails()
     found = list(conflicts(installed, broken))
     python = {
         "version": platform.python_version(),
@@ -103,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
     title = "Python {version} in {prefix}, {system}".format(**python)
     for name, states in {title: installed, "CUDA libraries": libraries, "numba-cuda": state}.items():
         print(name, *(f"  {key:20} {value}" for key, value in states.items()), sep="\n")
-    count = f"{len(found)} conflict{'s'[: len(found) != 1]}" if found else "no known conflicts"
+    count = number_of(len(found), "conflict") if found else "no known conflicts"
     print(count, *(f"  {conflict}" for conflict in found), sep="\n")
     return int(bool(found))
 
@@ -131,36 +124,57 @@ def conflicts(installed: dict[str, str], broken: Broken | None = None) -> Iterat
         if others:
             fix = f"fix what is listed above; if that does not help, {fix}"
         yield Conflict(f"{broken.module} cannot be imported: {broken.error}", fix)
+    if broken is None:
+        yield from _cache_conflicts()
     if broken is None or broken.package not in _CUDA_PACKAGES:
         yield from _toolkit_conflicts(_parse(installed.get("cuda-bindings", "")))
 
 
 def _known_conflicts(installed: dict[str, str]) -> Iterator[Conflict]:
     """Yield the conflicts that the *installed* versions and the environment show."""
-    numba_cuda, numba, numpy = (_parse(installed.get(name, "")) for name in ("numba-cuda", "numba", "numpy"))
-    for name in (name for name, version in installed.items() if version == _NOT_INSTALLED):
-        yield Conflict(f"{name} is not installed", f"pip install '{_fix(name)}'")
-    if numba_cuda:
-        named = f"numba-cuda {installed['numba-cuda']}"
-        if numpy >= (2, 5) and numba_cuda < (0, 31):
-            what = f"NumPy {installed['numpy']} with {named}, which uses np.row_stack"
-            yield Conflict(what, "pip install 'numpy<2.5'")
-        if numba >= (0, 66) and numba_cuda < (0, 30, 4):
-            what = f"Numba {installed['numba']} with {named}, which needs an older one"
-            yield Conflict(what, "pip install 'numba<0.66', or a newer numba-cuda")
-        if numba_cuda < (0, 30, 2):
-            yield Conflict(f"{named} is older than 0.30.2", "pip install -U numba-cuda")
+    numba_cuda, numba = (_parse(installed.get(name, "")) for name in ("numba-cuda", "numba"))
+    required = _requirements()
+    for name, version in installed.items():
+        needed = required.get(name, name)
+        if version == _NOT_INSTALLED:
+            is_of_cuda = name in ("numba-cuda", *_CUDA_PACKAGES)
+            yield Conflict(f"{name} is not installed", _WITH_CUDA if is_of_cuda else f"pip install '{needed}'")
+        elif not _meets(version, needed):
+            yield Conflict(f"{name} {version} is installed, and {needed} is needed", f"pip install '{needed}'")
+    if numba_cuda and numba >= (0, 66) and numba_cuda < (0, 30, 4):
+        what = f"Numba {installed['numba']} with numba-cuda {installed['numba-cuda']}, which needs an older one"
+        yield Conflict(what, "pip install 'numba<0.66', or a newer numba-cuda")
     if os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
         yield Conflict("NUMBA_CUDA_AUTOLINK=0 turns this project off", "unset it")
     if os.environ.get("NUMBA_CUDA_USE_NVIDIA_BINDING") == "0":
         yield Conflict("NUMBA_CUDA_USE_NVIDIA_BINDING=0 is a setting of an older numba-cuda", "unset it")
 
 
-def _fix(package: str) -> str:
-    """Return the requirement that installs *package* in a version that works."""
-    if package in ("numba-cuda", *_CUDA_PACKAGES):
-        return "numba-cuda-autolink[cu13]' or, for a driver of CUDA 12, 'numba-cuda-autolink[cu12]"
-    return {"numpy": "numpy<2.5"}.get(package, package)
+def _requirements() -> dict[str, str]:
+    """Return what this project requires, by the names of the packages: ``{"numpy": "numpy<2.5"}``."""
+    try:
+        listed = importlib.metadata.requires("numba-cuda-autolink") or []
+    except importlib.metadata.PackageNotFoundError:
+        return {}
+    return {re.split(r"[^\w.-]", each)[0]: each for each in listed if ";" not in each}  # those of extras have markers
+
+
+def _meets(version: str, requirement: str) -> bool:
+    """Whether a *version* is within the bounds of a *requirement*."""
+    compare = {">=": operator.ge, "<": operator.lt}
+    bounds = re.findall(r"(>=|<)([\d.]+)", requirement)
+    return all(compare[sign](_parse(version), _parse(bound)) for sign, bound in bounds)
+
+
+def _cache_conflicts() -> Iterator[Conflict]:
+    from numba.cuda.core import config
+
+    if not config.ENABLE_CUDASIM:
+        from numba.cuda.autolink import cache
+
+        if not (found := cache.info()).writable:
+            fix = "let NUMBA_CUDA_AUTOLINK_CACHE_DIR name a folder that only you can write to"
+            yield Conflict(f"the cache {found.directory} cannot be used", fix)
 
 
 def _toolkit_conflicts(bindings: tuple[int, ...]) -> Iterator[Conflict]:
@@ -191,9 +205,8 @@ def _state(broken: Broken | None) -> dict[str, str]:
     if config.ENABLE_CUDASIM:
         return {"simulator": "on (NUMBA_ENABLE_CUDASIM): nothing is compiled or linked"}
     from numba import cuda
-
-    from .. import cache
-    from ..frontends.numba_cuda import activation as numba_cuda
+    from numba.cuda.autolink import cache
+    from numba.cuda.autolink.frontends.numba_cuda import activation as numba_cuda
 
     gpus = list(cuda.gpus) if cuda.is_available() else []
     named = (f"{os.fsdecode(gpu.name)}, compute capability {_dotted(gpu.compute_capability)}" for gpu in gpus)

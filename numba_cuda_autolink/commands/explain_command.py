@@ -19,10 +19,11 @@ from .argument_parsing import (
     prints_to_stderr,
     write,
 )
-from .kernel_loading import NamedKernel, kernels_in, load_file, load_kernel
 
 if TYPE_CHECKING:
-    from ..reports.report import Report
+    from numba.cuda.autolink.reports.report import Report
+
+    from .kernel_loading import NamedKernel
 
 _EXAMPLES = """examples:
   numba-cuda-autolink explain mykernels.py
@@ -32,6 +33,7 @@ _EXAMPLES = """examples:
 _FORMS = {"json": "JSON, for tools", "html": "an HTML page", "dot": "a graph for Graphviz", "svg": "the graph as SVG"}
 _SUFFIXES = {".txt": "text", **{f".{form}": form for form in _FORMS}, ".htm": "html", ".gv": "dot"}
 _FORMS_OF_CHANGES = ("text", "json", "html")
+_FORMS_WITH_LISTINGS = ("html", "json")
 _TRACE_SUFFIX = ".trace.json"
 LIST_FORMAT = 1
 
@@ -73,6 +75,8 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     from numba.cuda import autolink
 
+    from .kernel_loading import kernels_in, load_file, load_kernel
+
     form, lists = _form(options.form, options.out), os.path.isfile(options.kernel)
     if lists and form not in ("text", "json"):
         raise CommandError(
@@ -83,6 +87,12 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError(
             f"--against compares the reports of a kernel as text, JSON or HTML, got {'a file' if lists else form}\n"
             "  what to do: name a kernel, and pass --json, --html or none of them",
+            2,
+        )
+    if options.listings and (lists or form not in _FORMS_WITH_LISTINGS):
+        raise CommandError(
+            f"--listings shows the code of a kernel in HTML and JSON, got {'a file' if lists else form}\n"
+            "  what to do: name a kernel, and pass --html or --json",
             2,
         )
     check_folder(options.out)

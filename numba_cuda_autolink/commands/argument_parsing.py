@@ -12,15 +12,19 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NewType, NoReturn
 
-from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean
-from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
+from ..files import replace_whole
+from ..printable_texts import did_you_mean
+from ..short_tracebacks import first_lines
 
-from numba_cuda_autolink.files import replace_whole
-from numba_cuda_autolink.short_tracebacks import first_lines
+if TYPE_CHECKING:
+    from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
 OUTPUTS = ("cubin", "ptx", "ltoir", "fatbin", "kernels")
+# Types of arguments, by which shells complete them; other files are a `pathlib.Path`.
+KernelName = NewType("KernelName", str)
+Program = NewType("Program", str)
 SIGNATURE_EXAMPLE = "'void(float32[::1], int32)'"
 
 
@@ -30,6 +34,16 @@ class CommandError(Exception):
     def __init__(self, message: str, code: int = 1):
         self.code = code
         super().__init__(message)
+
+
+def import_autolink() -> None:
+    """Import the rest of this project, and Numba with it. Raise `CommandError` if that fails."""
+    try:
+        import numba.cuda.autolink  # noqa: F401
+    except Exception as error:
+        raise CommandError(
+            f"numba.cuda cannot be imported: {type(error).__name__}: {error}\n  what to do: numba-cuda-autolink doctor"
+        ) from error
 
 
 def show_error(message: str, program: str = "numba-cuda-autolink") -> None:
@@ -53,6 +67,10 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, unknown
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print the help or the version. Raises `OSError`, which argparse ignores."""
+        print(message, end="", file=file, flush=True)
 
     def error(self, message: str) -> NoReturn:
         """Print *message*, what may be meant, and where the arguments are explained, and exit with 2."""
@@ -96,7 +114,7 @@ def _broken(line: str, width: int) -> list[str]:
     """Return *line* in parts that have at most *width* columns, where its words allow that."""
     indent = " " * (len(line) - len(line.lstrip()) + 4)
     options: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": indent}
-    return textwrap.wrap(line, width, **options) if len(line) > width else [line]
+    return textwrap.wrap(line, max(width, 1), **options) if len(line) > width else [line]
 
 
 def add_kernel(parser: argparse.ArgumentParser, *, listed: bool = False) -> None:
@@ -104,6 +122,7 @@ def add_kernel(parser: argparse.ArgumentParser, *, listed: bool = False) -> None
     functions; without a compute capability, the GPU's is meant."""
     parser.add_argument(
         "kernel",
+        type=KernelName,
         metavar="FILE.py[:KERNEL]" if listed else "FILE.py:KERNEL",
         help="a Python file, and a @cuda.jit kernel or Python function in it; a.b is an attribute of a"
         + ("; the file alone lists its kernels" if listed else ""),
@@ -147,6 +166,9 @@ class _Once(argparse.Action):
 
 def compute_capabilities(text: str) -> list[ComputeCapability]:
     """Return the compute capabilities that *text* names, separated by commas, for `argparse`."""
+    import_autolink()
+    from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
+
     found = []
     for part in text.split(","):
         try:
@@ -177,7 +199,7 @@ def check_known(capabilities: list[ComputeCapability]) -> None:
 def check_signature(text: str, function: Any) -> tuple[Any, ...]:
     """Return the types of the arguments in *text*, a signature. Raise `CommandError` unless it is one for the Python
     *function*."""
-    from ..protocol.kernel_signatures import check_count, normalize
+    from numba.cuda.autolink.protocol.kernel_signatures import check_count, normalize
 
     try:
         argtypes, _ = normalize(text)
@@ -192,7 +214,7 @@ def check_signature(text: str, function: Any) -> tuple[Any, ...]:
 @contextlib.contextmanager
 def explained_errors() -> Iterator[None]:
     """Turn the errors of compiling and linking into a `CommandError` with the whole message and no traceback."""
-    from ..frontend_api.placed_messages import placed_error
+    from numba.cuda.autolink.frontend_api.placed_messages import placed_error
 
     try:
         yield

@@ -1,5 +1,0 @@
-# SPDX-License-Identifier: BSD-2-Clause
-"""The command line: ``python -m numba.cuda.autolink`` and the script ``numba-cuda-autolink``.
-
-A command has ``add_to``, which adds it to a parser, and ``run``, which runs it and returns the exit code.
-"""

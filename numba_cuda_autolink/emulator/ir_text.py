@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The text of a function of LLVM IR in the making: instructions, labels, and slots on its stack."""
+
+from __future__ import annotations
+
+
+class IRText:
+    """Instructions in *lines*; the slots come before them."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.slots: dict[str, str] = {}
+        self.declarations: set[str] = set()
+        self.count = 0
+
+    def emit(self, line: str) -> None:
+        self.lines.append(" " + line)
+
+    def temporary(self, line: str) -> str:
+        """Emit what has a result; return its name."""
+        self.count += 1
+        self.emit(f"%t{self.count} = {line}")
+        return f"%t{self.count}"
+
+    def label(self) -> str:
+        self.count += 1
+        return f"l{self.count}"
+
+    def start_block(self, label: str) -> None:
+        self.lines.append(f'"{label}":')
+
+    def slot(self, name: str, type: str) -> str:
+        """Return a pointer to what is on the stack under *name*; an integer is 0 at first."""
+        pointer = f'%"{name}"'
+        if pointer not in self.slots:
+            zero = f"\n store {type} 0, ptr {pointer}" if type[0] == "i" else ""
+            self.slots[pointer] = f" {pointer} = alloca {type}{zero}"
+        return pointer
+
+    def call_symbol(self, returns: str, symbol: str, *arguments: str) -> str:
+        """Call *symbol* with *arguments*, each after its type; return the result."""
+        text = f"call {returns} {symbol}({', '.join(arguments)})"
+        if returns != "void":
+            return self.temporary(text)
+        self.emit(text)
+        return ""
+
+    def call_intrinsic(self, name: str, returns: str, *arguments: str) -> str:
+        """Call what LLVM has under *name* with *arguments*, each after its type."""
+        types = ", ".join(argument.partition(" ")[0] for argument in arguments)
+        self.declarations.add(f"declare {returns} @llvm.{name}({types})")
+        return self.call_symbol(returns, f"@llvm.{name}", *arguments)
+
+    def intrinsic(self, name: str, llvm: str, *arguments: str) -> str:
+        """Call an intrinsic of one type."""
+        suffix = {"float": "f32", "double": "f64"}.get(llvm, llvm)
+        more = ["i1 false"] if name in ("abs", "ctlz", "cttz") else []  # whether a result is undefined
+        return self.call_intrinsic(f"{name}.{suffix}", llvm, *(f"{llvm} {each}" for each in arguments), *more)
