@@ -13,9 +13,10 @@ from __future__ import annotations
 import contextlib
 import copyreg
 import functools
+import inspect
 import os
 import types as pytypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -25,6 +26,7 @@ from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
 from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import handlers_held_back
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 
+from numba_cuda_autolink.printable_texts import did_you_mean
 from numba_cuda_autolink.short_tracebacks import explain_uncaught, place_of_user, short_traceback
 from numba_cuda_autolink.source_locations import shown_file, with_place
 
@@ -37,6 +39,7 @@ from ...compilation.context import (
     current_state,
     isolate,
 )
+from ...frontend_api.launch_messages import FIX_OPTION
 from ...frontend_api.placed_messages import placed_error
 from ...frontend_api.seams import MissingSeamError, Seams
 
@@ -263,8 +266,6 @@ def _compile_kernel(original: Any, dispatcher: Any, signature: Any) -> Any:
 def _explain(dispatcher: Any, error: Exception) -> str | None:
     """Return the message of an *error*: that of `placed_error`, but for options that ``cuda.jit`` does not have."""
     if isinstance(error, TypeError) and "unexpected keyword argument" in str(error):
-        from .front_end import unknown_option
-
         if (message := unknown_option("cuda.jit has", dispatcher.targetoptions)) is not None:
             code = dispatcher.py_func.__code__
             filename, line = code.co_filename, code.co_firstlineno
@@ -326,6 +327,16 @@ def _get_function(original: Any, context: Any, func_type: Any, signature: Any, *
     implementation = original(context, func_type, signature, *args, **kwargs)
     note_implementation(context, implementation)
     return implementation
+
+
+def unknown_option(have: str, options: Iterable[str], *others: str) -> str | None:
+    """Return the message about the first of *options* that neither kernels nor *others* are, ``None`` if all are."""
+    from numba.cuda.dispatcher import _Kernel
+
+    known = inspect.signature(_Kernel).parameters.keys()
+    if not (unknown := set(options) - known):
+        return None
+    return f"{have} no option {min(unknown)!r}{did_you_mean(min(unknown), [*known, *others])}{FIX_OPTION}"
 
 
 # Attributes of numba-cuda that are used and not replaced.

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,13 +20,11 @@ from numba_cuda_autolink.errors import FinishedKernelError
 from numba_cuda_autolink.launch.driver import Device, bindings, call_driver
 from numba_cuda_autolink.launch.loaded_kernel import Loaded
 from numba_cuda_autolink.plain_types import place_leaves
-from numba_cuda_autolink.printable_texts import did_you_mean
 
 from ...builds.result import EmulatedTexts
 from ...compilation.context import compute_capability, without_device
 from ...finished_kernels.saving import check_launchable
 from ...frontend_api.front_end import BuildRequest
-from ...frontend_api.launch_messages import FIX_OPTION
 from ...function_code.build_record import (
     BuildFacts,
     BuildRecord,
@@ -41,6 +38,7 @@ from ...function_code.build_record import (
 from ...protocol.errors import HookError
 from ...protocol.kernel_signatures import kernel_argument_types, normalize
 from .activation import active as active
+from .activation import unknown_option
 
 
 def prepare(kernel: Any, signature: Any, request: BuildRequest) -> tuple[BuildRecord, LinkRequest | None]:
@@ -90,14 +88,6 @@ def _function_and_options(kernel: Any, jit_options: Mapping[str, Any]) -> tuple[
     if registers is not None and not isinstance(registers, int):
         raise TypeError(f"max_registers must be an integer, not {registers!r}")
     return kernel, targetoptions
-
-
-def unknown_option(have: str, options: Iterable[str], *others: str) -> str | None:
-    """Return the message about the first of *options* that neither kernels nor *others* are, ``None`` if all are."""
-    known = inspect.signature(_Kernel).parameters.keys()
-    if not (unknown := set(options) - known):
-        return None
-    return f"{have} no option {min(unknown)!r}{did_you_mean(min(unknown), [*known, *others])}{FIX_OPTION}"
 
 
 def _code(library: Any, cc: tuple[Any, ...], output: str) -> bytes:
