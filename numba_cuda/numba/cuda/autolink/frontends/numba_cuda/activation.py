@@ -265,12 +265,12 @@ def _compile_kernel(original: Any, dispatcher: Any, signature: Any) -> Any:
 
 def _explain(dispatcher: Any, error: Exception) -> str | None:
     """Return the message of an *error*: that of `placed_error`, but for options that ``cuda.jit`` does not have."""
-    if isinstance(error, TypeError) and "unexpected keyword argument" in str(error):
-        if (message := unknown_option("cuda.jit has", dispatcher.targetoptions)) is not None:
-            code = dispatcher.py_func.__code__
-            filename, line = code.co_filename, code.co_firstlineno
-            return with_place(message, f"decorated at: {shown_file(filename)}:{line}", filename, line)
-    return placed_error(error)
+    is_about_option = isinstance(error, TypeError) and "unexpected keyword argument" in str(error)
+    message = unknown_option("cuda.jit has", dispatcher.targetoptions) if is_about_option else None
+    if message is None:
+        return placed_error(error)
+    filename, line = dispatcher.py_func.__code__.co_filename, dispatcher.py_func.__code__.co_firstlineno
+    return with_place(message, f"decorated at: {shown_file(filename)}:{line}", filename, line)
 
 
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile_device")
