@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
@@ -13,6 +14,7 @@ from numba_cuda_autolink.printable_texts import bounded, did_you_mean, printable
 from numba_cuda_autolink.short_tracebacks import short_traceback
 
 _LONGEST_REPR = 120
+_FOLDERS = re.compile(r"(?<![\w.])/(?:[^\s/:\"'()]+/)+")
 _LONGEST_LINE = 119  # characters of the first line of a message
 
 
@@ -41,11 +43,13 @@ def shown_log(log: str) -> str:
 
 
 def with_short_first_line(message: str) -> str:
-    """Return *message*; a first line that would be too long is cut, and it follows."""
+    """Return *message*; a first line that would be too long is shown without folders, or cut, and it follows."""
     first, *others = message.split("\n")
     if len(first) <= _LONGEST_LINE:
         return message
-    return "\n".join([f"{first[: _LONGEST_LINE - 3]}...", f"  {first}", *others])
+    shown = _FOLDERS.sub(".../", first)
+    shown = shown if len(shown) <= _LONGEST_LINE else f"{shown[: _LONGEST_LINE - 3]}..."
+    return "\n".join([shown, f"  {first}", *others])
 
 
 _Called = TypeVar("_Called", bound=Callable[..., Any])
