@@ -190,7 +190,7 @@ def cxx(
     Parameters
     ----------
     source : str or path-like
-        C++ text, often an ``#include``; or the path of a ``.cu`` file or header, which finds headers in its own folder.
+        C++ text, often an ``#include``; or the path of a file or header, which finds headers in its own folder.
     include_paths, defines, options, host_headers
         As for `CUDASource`. The language is C++17 or later.
     namespace : str, optional

@@ -122,6 +122,10 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         return _error(_write_first_line(_SOURCE_TITLE, label, _readable(first.text)), details, remedy, error.log)
     first = of_call[0]
     at = [] if first.place == label else [f"in C++: {first.place}:{first.line}"]
+    if opening := _find_unclosed(label):
+        details = [*at, *_details(first.lines, label)]
+        title = _write_first_line(_CALL_TITLE, label, _readable(first.text))
+        return _error(title, details, f"close what {opening} opens", error.log)
     text, remedy = explain_error(_readable(first.text))
     remedy = remedy or _explain_name(first, label, source, target)
     if not remedy and "void*" in label.partition("(")[2]:
@@ -146,6 +150,13 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     elif not remedy and "record of" in label and "cannot be called with" in first.text:
         remedy = "make the records with the dtype that lib.record(...) returns for the type that C++ takes"
     return _error(_write_first_line(_CALL_TITLE, label, text), details, remedy, error.log)
+
+
+def _find_unclosed(label: str) -> str:
+    """Return what a call opens and does not close; empty if there is nothing."""
+    called = re.sub(r"operator\W+", "", label.partition("(")[0])
+    pairs = [("<", ">", called), ("(", ")", label), ("[", "]", label), ("{", "}", label)]
+    return next((opening for opening, closing, text in pairs if text.count(opening) > text.count(closing)), "")
 
 
 def refuse_call(label: str, diagnosis: str, remedy: str) -> CxxError:
