@@ -73,12 +73,7 @@ def read_regular_file(path: str | os.PathLike[str], largest: int = LARGEST_FILE)
     """Return the content of the file *path*. Raise `OSError` if it is not there, is not a regular file, or has more
     than *largest* bytes, and `ValueError` if *path* cannot name a file."""
     _check(os.stat(path), path)  # before it is opened, which a device could notice
-    with open(path, "rb", opener=open_regular) as file:
-        size = os.fstat(file.fileno()).st_size
-        content = file.read(largest + 1) if size <= largest else b""
-    if max(size, len(content)) > largest:
-        raise OSError(errno.EFBIG, f"it has more than {largest} bytes", path)
-    return content
+    return read_with_status(os.fspath(path), largest)[0]
 
 
 def read_with_status(path: str, largest: int = LARGEST_FILE) -> tuple[bytes, os.stat_result]:
@@ -88,11 +83,13 @@ def read_with_status(path: str, largest: int = LARGEST_FILE) -> tuple[bytes, os.
     descriptor = open_regular(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:
         status = os.fstat(descriptor)
-        if status.st_size > largest:
-            raise OSError(errno.EFBIG, f"it has more than {largest} bytes", path)
-        parts = []
-        while part := os.read(descriptor, status.st_size + 1):
+        parts, size = [], 0
+        # Files of the system have no size, and may have no end.
+        while max(status.st_size, size) <= largest and (part := os.read(descriptor, (status.st_size or 1 << 16) + 1)):
             parts.append(part)
+            size += len(part)
+        if max(status.st_size, size) > largest:
+            raise OSError(errno.EFBIG, f"it has more than {largest} bytes", path)
         return b"".join(parts), status
     finally:
         os.close(descriptor)

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numba.cuda.cudadrv.error import CudaSupportError
 
-from numba_cuda_autolink.errors import at_call
 from numba_cuda_autolink.printable_texts import did_you_mean
 from numba_cuda_autolink.short_tracebacks import message_of, place_of_user, raised_by_front_end
 from numba_cuda_autolink.source_locations import shown_file, with_place
+
+from .launch_messages import launch_message, option_message, placed_launch
 
 _STEPS = re.compile(
     r"(?:Failed in \w+ mode pipeline \(step: [^\n]*\)\n|- Resolution failure for (?:non-)?literal arguments:\n)+"
@@ -102,14 +103,16 @@ def _normal(filename: str) -> str:
 
 def placed_error(error: Exception) -> str | None:
     """Return the message of a front end's *error* as `placed` does. Where it names no place, it is that of the
-    statement whose types were inferred. Where there is no GPU, it says what runs without one. Return ``None`` for an
-    error of another class, unless a front end raised it over a statement of the user."""
+    statement whose types were inferred, or of the launch. Where there is no GPU, it says what runs without one. Return
+    ``None`` for an error of another class, unless a front end raised it over a statement of the user, or a launch."""
     if isinstance(error, CudaSupportError):
-        filename, line = place_of_user()
+        filename, line = place_of_user(error)
         text = " ".join(str(error).split()).rstrip(" :.") + _WITHOUT_GPU
         return with_place(text, f"at: {shown_file(filename)}:{line}", filename, line)
     if (known := message_of(error)) is not None:
         return known
+    if (message := launch_message(error) or option_message(error)) is not None:
+        return message
     is_of_front_end = any(each.__name__ == "NumbaError" for each in type(error).__mro__)
     text = placed(str(error)) if is_of_front_end else with_remedy(str(error))
     if isinstance(error, AttributeError):
@@ -118,17 +121,7 @@ def placed_error(error: Exception) -> str | None:
     if place is not None and not _IS_PLACED.match(text):
         filename, line = place
         text = with_place(text, f"at: {shown_file(filename)}:{line}", filename, line)
-    return text if is_of_front_end or (place is not None and raised_by_front_end(error)) else None
-
-
-def launched_without_configuration(name: str) -> ValueError:
-    """Return the error for a call of the kernel *name* as a function."""
-    return ValueError(
-        at_call(
-            f"the launch configuration was not specified: {name} is called without the sizes of its grid and blocks\n"
-            f"  what to do: {name}[blocks, threads](...)"
-        )
-    )
+    return text if is_of_front_end or (place is not None and raised_by_front_end(error)) else placed_launch(error)
 
 
 def _statements(error: Exception) -> Iterator[tuple[str, int]]:

@@ -9,9 +9,7 @@ child process, as `nvrtc_child`, so it imports nothing of this package.
 from __future__ import annotations
 
 import ctypes
-import mmap
 import os
-import platform
 import struct
 import sys
 
@@ -34,9 +32,10 @@ class _LinkMap(ctypes.Structure):
 def find_imports(library: ctypes.CDLL) -> dict[str, list[int]]:
     """Return the addresses of the slots through which *library* uses each symbol that it imports. Raise `OSError` where
     libraries are not ELF files that glibc has loaded, or are for another processor than those known here."""
-    kinds = _ADDRESSES.get(platform.machine())
+    machine = os.uname().machine
+    kinds = _ADDRESSES.get(machine)
     if kinds is None or not sys.platform.startswith("linux") or ctypes.sizeof(ctypes.c_void_p) != 8:
-        raise OSError(f"the imports of libraries are not known on {sys.platform}, {platform.machine()}")
+        raise OSError(f"the imports of libraries are not known on {sys.platform}, {machine}")
     loaded = _LinkMap.from_address(library._handle)
     if not loaded.name or not os.path.exists(loaded.name) or not os.path.samefile(loaded.name, library._name):
         raise OSError(f"{library._name}: its handle is not that of a library of glibc")
@@ -70,9 +69,10 @@ def _dynamic_entries(address: int) -> Iterator[tuple[int, int]]:
 def replace_imports(slots: Mapping[str, list[int]], functions: Mapping[str, int]) -> None:
     """Write the addresses of *functions* into the *slots* of their names. Raise `OSError` if that is not permitted."""
     libc = ctypes.CDLL(None, use_errno=True)
+    page = os.sysconf("SC_PAGE_SIZE")
     libc.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     for name, function in functions.items():
         for slot in slots.get(name, ()):
-            if libc.mprotect(slot & ~(mmap.PAGESIZE - 1), mmap.PAGESIZE, _PROT_READ_WRITE):
+            if libc.mprotect(slot & ~(page - 1), page, _PROT_READ_WRITE):
                 raise OSError(ctypes.get_errno(), f"{name}: {os.strerror(ctypes.get_errno())}")
             ctypes.c_void_p.from_address(slot).value = function

@@ -30,7 +30,7 @@ NOT_NOTED: Mapping[str, Any] = {"unknown": ("NVRTC", "it ran in this process, wh
 @dataclass(frozen=True)
 class Compiled:
     """A compiled translation unit: its code, NVRTC's log, the lowered names of the expressions that were asked for, and
-    what NVRTC looked up, as `nvrtc_lookups.Lookups.report` returns it."""
+    what NVRTC looked up, as `nvrtc_lookups.Lookups.report` returns it, with its ``texts``."""
 
     code: bytes = field(repr=False)
     log: str

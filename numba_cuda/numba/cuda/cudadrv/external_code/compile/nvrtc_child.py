@@ -100,8 +100,9 @@ def _lowered(nvrtc: ctypes.CDLL, program: ctypes.c_void_p, name: str) -> str:
 
 def answer(content: dict[str, Any], blobs: Sequence[bytes]) -> tuple[dict[str, Any], list[bytes]]:
     """Answer as a child process: compile the source in *blobs* with the arguments ``run`` of `run_nvrtc`, and return
-    ``log``, ``names``, ``lookups`` and the code, or the log of the failure as ``error``. With ``to``, a path, the
-    headers that it includes are precompiled after the answer: the file is there once it is whole.
+    ``log``, ``names``, ``lookups``, and the code with the texts that these number, or the log of the failure as
+    ``error``. With ``to``, a path, the headers that it includes are precompiled after the answer: the file is there
+    once it is whole.
 
     NVRTC is loaded from ``library``, and runs in ``folder``: the process may have started elsewhere. Below ``packages``
     are headers that are not the user's own.
@@ -120,10 +121,10 @@ def answer(content: dict[str, Any], blobs: Sequence[bytes]) -> tuple[dict[str, A
         code, log, names = run_nvrtc(library, blobs[0], **run)
     except (OSError, RuntimeError, ValueError) as error:
         return {"error": getattr(lookups, "refused", "") or f"{error}"}, []
-    looked_up = _report(lookups, run, blobs[0])
+    looked_up, texts = _report(lookups, run)
     if refused := getattr(lookups, "refused", ""):
         return {"error": refused}, []
-    return {"log": log, "names": names, "lookups": looked_up}, [code]
+    return {"log": log, "names": names, "lookups": looked_up}, [code, *texts]
 
 
 def _precompiled(run: dict[str, Any]) -> list[str]:
@@ -155,7 +156,7 @@ def _load(module: str) -> Any:
     return loaded
 
 
-def _report(lookups: Any, run: dict[str, Any], code: bytes) -> dict[str, Any]:
+def _report(lookups: Any, run: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
     """Return what a compile looked up: the file of precompiled headers that it used stands for what that read."""
     try:
         if isinstance(lookups, str):
@@ -163,9 +164,9 @@ def _report(lookups: Any, run: dict[str, Any], code: bytes) -> dict[str, Any]:
         for path in _precompiled(run):
             with open(f"{path}{LOOKUPS}", encoding="utf-8") as file:
                 lookups.unite(json.load(file))
-        report: dict[str, Any] = lookups.report(run["name"], code, run["options"])
+        report: tuple[dict[str, Any], list[bytes]] = lookups.report(run["name"])
     except (OSError, ValueError) as error:
-        return {"unknown": ("NVRTC", f"what it reads cannot be noted: {error}")}
+        return {"unknown": ("NVRTC", f"what it reads cannot be noted: {error}")}, []
     return report
 
 
@@ -215,7 +216,7 @@ def _precompile(parent: int, file: str, library: str, source: dict[str, Any]) ->
         run_nvrtc(library, **source | {"options": [*source["options"], f"--create-pch={part}"]})
         if not isinstance(lookups, str):
             with open(f"{file}{LOOKUPS}", "w", encoding="utf-8") as record:
-                json.dump(lookups.record(), record)
+                json.dump(lookups.report(source["name"])[0], record)
             os.rename(part, file)
     finally:
         with contextlib.suppress(OSError):

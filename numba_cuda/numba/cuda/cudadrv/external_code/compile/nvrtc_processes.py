@@ -19,13 +19,19 @@ from typing import Any
 from cuda.core import ProgramOptions
 
 from ..cache.entry import CacheKey
-from ..cache.settings import parse_size
+from ..cache.settings import logger, parse_size
 from ..cache.store import current_store
 from ..diagnostics import timeline
-from ..diagnostics.log import logger
 from ..headers.manifest import HeaderManifest
-from ..platform.child_pool import ChildPool
-from ..platform.child_process import ChildEndedError, ChildError, ChildProcess, ChildStartError, limited_memory
+from ..headers.outside_words import USES_TIME, uses_time
+from ..platform.child_process import (
+    ChildEndedError,
+    ChildError,
+    ChildPool,
+    ChildProcess,
+    ChildStartError,
+    limited_memory,
+)
 from . import nvrtc, nvrtc_child, precompiled_headers
 from .nvrtc import Compiled, CompileError
 from .translation_unit import TranslationUnit, fixed_include_paths, working_directory
@@ -177,7 +183,11 @@ def run_in_child(
     content = reply.content
     if "error" in content:
         raise CompileError(unit.name, _named(content["error"], unit))
-    return Compiled(reply.blobs[0], _named(content["log"], unit), content["names"], content["lookups"])
+    made, *texts = reply.blobs
+    lookups = content["lookups"] | {"texts": texts}
+    if lookups["unknown"] is None and uses_time(b"\n".join((code.encode(), *map(os.fsencode, options)))):
+        lookups["unknown"] = "the source", USES_TIME
+    return Compiled(made, _named(content["log"], unit), content["names"], lookups)
 
 
 def _arguments(unit: TranslationUnit, options: Sequence[str], names: Sequence[str]) -> dict[str, Any]:

@@ -8,16 +8,17 @@ hold, because a header was edited or the files are elsewhere, the record for all
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import time
 from collections.abc import Mapping
 from typing import Any
 
 from ..cache.store import current_store
 from ..headers import manifest as manifests
-from ..headers import portable_record
 from ..headers.file_state import Header
 from ..headers.manifest import HeaderManifest, HeaderWatch
-from ..headers.portable_record import Alternative
+from ..headers.outside_words import USES_TIME, may_have_path, uses_time
+from ..headers.search_roots import Alternative, pack_alternatives, unpack_alternatives
 from .translation_unit import TranslationUnit, UnitKeys, fixed_include_paths
 
 
@@ -65,7 +66,7 @@ class UnitHeaders:
         may know one that this one does not."""
         store, is_near = current_store(), True
         for data in store.levels(self._keys.source, remote=not self._asked_elsewhere):
-            for known in portable_record.unpack(data):
+            for known in unpack_alternatives(data):
                 self._alternatives.setdefault(known)
                 seen = time.monotonic()
                 manifest = HeaderManifest.of_alternative(known, self._roots)
@@ -90,8 +91,6 @@ class UnitHeaders:
     def may_have_path(self, manifest: HeaderManifest, *, by_macros: bool = True) -> bool:
         """Whether a program with the headers of *manifest* may contain the path of one of the user's files, also *by
         macros* of packages, whose many headers are then read."""
-        from ..headers.path_words import may_have_path
-
         own = [self._unit.code.encode(), repr(self._unit.option("define_macro")).encode()]
         packaged: list[bytes] = []
         try:
@@ -112,18 +111,37 @@ class UnitHeaders:
             self._say_not_cached(*unknown)
             return False
         seen = time.monotonic()
-        headers = [Header(path, tuple(state), sha256) for path, state, sha256 in lookups["headers"]]
-        manifest = HeaderManifest.of(headers, lookups["absent"], self._roots, began)
-        # A header that was edited meanwhile may have been read before or after.
-        if manifest is None or (manifest := manifest.refreshed()) is None:
+        headers = self._read(lookups)
+        manifest = None if headers is None else HeaderManifest.of(headers, lookups["absent"], self._roots, began)
+        if manifest is None:
             self._watch = None
             return False
-        manifests.remember(began, headers)
         self._note(manifest, self._keys.places(manifest), seen)
         self._put()
         self._asked_elsewhere = False
         self._put_portable(manifest.alternative(self._roots, self.places), is_portable=True)
         return True
+
+    def _read(self, lookups: Mapping[str, Any]) -> list[Header] | None:
+        """Return the headers that a compile has read; ``None`` if one was edited meanwhile, which may have been read
+        before or after, or uses the time."""
+        headers = []
+        for path, state, number in lookups["headers"]:
+            try:
+                if self._roots.is_packaged(path):
+                    header, text = manifests.read_header(path), b""
+                else:
+                    header, text = manifests.read_text(path)
+            except (OSError, ValueError):
+                return None
+            read = header.sha256 if number is None else hashlib.sha256(lookups["texts"][number]).hexdigest()
+            if (header.state, header.sha256) != (tuple(state), read):
+                return None
+            if uses_time(text):
+                self._say_not_cached(path, USES_TIME)
+                return None
+            headers.append(header)
+        return headers
 
     def _note(self, manifest: HeaderManifest, places: str, seen: float = -manifests.PACKAGES_INTERVAL) -> None:
         """Note that the headers are those of *manifest*, as they were *seen* at a time of `time.monotonic`."""
@@ -138,7 +156,7 @@ class UnitHeaders:
     def _put_portable(self, known: Alternative, *, is_portable: bool) -> None:
         others = (each for each in self._alternatives if each != known)
         self._alternatives = dict.fromkeys((known, *others))
-        current_store().put(self._keys.source, portable_record.pack(self._alternatives), is_portable=is_portable)
+        current_store().put(self._keys.source, pack_alternatives(self._alternatives), is_portable=is_portable)
 
     def _say_not_cached(self, where: str, why: str) -> None:
         if why != self._why_not_cached:

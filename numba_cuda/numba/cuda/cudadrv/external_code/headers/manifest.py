@@ -16,97 +16,20 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from numba_cuda_autolink.files import read_with_status
 
-from .file_state import (
-    FileState,
-    FolderNames,
-    Header,
-    all_unchanged,
-    is_settled,
-    listed_name,
-    state_in,
-    state_of,
-    this_machine,
-)
-from .portable_record import Alternative
-from .search_roots import SearchRoots
+from .file_state import Absences, FileState, Header, all_unchanged, is_settled, state_in, state_of, this_machine
+from .search_roots import Alternative, SearchRoots
 
 # Raised when the meaning of a stored manifest changes.
-MANIFEST_FORMAT = "8"
+MANIFEST_FORMAT = "9"
 
 # How long, in seconds, the headers of installed packages count as unchanged after a look at them.
 PACKAGES_INTERVAL = 1.0
 
 # The states of installed packages' files, and until when they count; manifests share most of these files.
 _seen_packaged: dict[str, tuple[float, FileState]] = {}
-
-
-class Absence(NamedTuple):
-    """No file with any of these *names* exists below *base* (``""``: the working directory).
-
-    A new one would change the *states* of the directories *watched*, the deepest that exist on the way to it. A path
-    that leads out of these through a dangling link is in *unwatched*.
-    """
-
-    base: str
-    names: tuple[str, ...]
-    watched: tuple[str, ...]
-    states: tuple[FileState, ...]
-    unwatched: tuple[str, ...]
-
-    @classmethod
-    def of(cls, base: str, names: Iterable[str]) -> Absence | None:
-        """Look for *names* below *base*; return ``None`` if one exists."""
-        here, names = base or os.curdir, tuple(names)
-        before, listed = state_of(here), FolderNames(base)
-        paths = [os.path.join(base, name) for name in names if listed.may_contain(listed_name(name))]
-        folders: dict[str, list[str]] = {}
-        for path in paths:
-            folders.setdefault(os.path.dirname(path), []).append(path)
-        nearest = {folder: _nearest_existing(folder) for folder in folders}
-        listing = [here] if len(paths) < len(names) else []
-        watched = tuple(dict.fromkeys([*listing, *(folder for folder, _ in nearest.values())]))
-        # From before each look, so that a file that appears meanwhile shows later.
-        states = tuple(before if folder == here else state_of(folder) for folder in watched)
-        unwatched: list[str] = []
-        for folder, inside in folders.items():
-            if nearest[folder][1]:
-                unwatched += inside
-            # Nothing can be in a folder that is still missing: its nearest existing folder was looked at before.
-            if nearest[folder][0] != (folder or os.curdir) and not os.path.isdir(folder):
-                continue
-            for path in inside:
-                if os.path.lexists(path):
-                    if os.path.isfile(path):
-                        return None
-                    if os.path.islink(path) and not nearest[folder][1]:
-                        unwatched.append(path)
-        return cls(base, names, watched, states, tuple(unwatched))
-
-    def is_settled(self, recorded: int) -> bool:
-        """Whether any change after *recorded* shows in the states."""
-        return not self.unwatched and all(is_settled(state, recorded) for state in self.states)
-
-    def refreshed(self, recorded: int) -> Absence | None:
-        """Look again if a file may have appeared since *recorded*; return ``None`` if one has."""
-        if self.is_settled(recorded) and all_unchanged(zip(self.watched, self.states, strict=True)):
-            return self
-        return Absence.of(self.base, self.names)
-
-
-def _nearest_existing(folder: str) -> tuple[str, bool]:
-    """Return the deepest existing directory of a path, and whether a dangling link is on the way."""
-    dangling = False
-    while folder and not os.path.isdir(folder):
-        dangling |= os.path.islink(folder)
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            break
-        folder = parent
-    return folder or os.curdir, dangling
 
 
 @dataclass(frozen=True)
@@ -118,32 +41,25 @@ class HeaderManifest:
     # contents, as hexadecimal digits.
     digest: str
     headers: tuple[Header, ...]  # sorted by path; others than those that are really read do no harm
-    absences: tuple[Absence, ...]  # what was looked for and not found
+    absences: Absences  # what was looked for and not found
 
     @classmethod
     def of(
-        cls, headers: Iterable[Header], absent: Mapping[str, Sequence[str]], roots: SearchRoots, recorded: int
+        cls, headers: Iterable[Header], absent: Mapping[str, str], roots: SearchRoots, recorded: int
     ) -> HeaderManifest | None:
-        """Record the *headers* that a compile that began at *recorded* has read, and the names *absent*, by folder,
-        that it did not find; return ``None`` if files appeared there meanwhile."""
-        bases: dict[str, list[str]] = {}
-        for folder, names in absent.items():
-            base, prefix = roots.split(folder)
-            bases.setdefault(base or "/", []).extend([f"{prefix}{name}" for name in names] if prefix else names)
-        absences = []
-        for base, names in bases.items():
-            if (absence := Absence.of(base, names)) is None:
-                return None
-            absences.append(absence)
+        """Record the *headers* that a compile that began at *recorded* has read, and the names *absent*, joined by
+        zeros, by folder, that it did not find; return ``None`` if files appeared there meanwhile."""
+        if (absences := Absences.of(absent)) is None:
+            return None
         headers = tuple(sorted(headers))
         named = sorted((os.fsencode(roots.name(header.path)), header) for header in headers)
         digest = hashlib.sha256(repr(roots.layout).encode("utf-8", "surrogatepass"))
         same = _same_files([header for _, header in named])
         for (spelled, header), first in zip(named, same, strict=True):
             digest.update(b"%d %s %d %s" % (len(spelled), spelled, first, bytes.fromhex(header.sha256)))
-        for where, missing in sorted((roots.name(f"{folder}/"), sorted(names)) for folder, names in absent.items()):
-            digest.update(os.fsencode("\0".join((" absent", where, *missing, "\0"))))
-        return cls(recorded, digest.hexdigest(), headers, tuple(absences))
+        for where, names in sorted((roots.name(f"{folder}/"), names) for folder, names in absent.items()):
+            digest.update(os.fsencode("\0".join((" absent", where, names, "\0"))))
+        return cls(recorded, digest.hexdigest(), headers, absences)
 
     @classmethod
     def of_alternative(cls, known: Alternative, roots: SearchRoots) -> HeaderManifest | None:
@@ -170,17 +86,8 @@ class HeaderManifest:
     def alternative(self, roots: SearchRoots, places: str) -> Alternative:
         """Return what the manifest has for other machines, where *places* stands for its paths."""
         files = tuple((roots.name(header.path), header.sha256) for header in self.headers)
-        absent = []
-        for absence in self.absences:
-            inside: dict[str, list[str]] = {}
-            for name in absence.names:
-                folder, _, last = name.rpartition("/")
-                inside.setdefault(folder, []).append(last)
-            wholes = (os.path.join(absence.base, folder).removesuffix("/") for folder in inside)
-            absent += [
-                (roots.name(f"{each}/"), tuple(names)) for each, names in zip(wholes, inside.values(), strict=True)
-            ]
-        return Alternative(files, tuple(absent), places)
+        absent = tuple((roots.name(f"{folder}/"), names) for folder, names in self.absences.names)
+        return Alternative(files, absent, places)
 
     @property
     def size(self) -> int:
@@ -192,7 +99,7 @@ class HeaderManifest:
         """Whether any later change shows in a state. A change of a file written just before the record may not."""
         recorded = self.recorded
         headers = all([is_settled(header.state, recorded) for header in self.headers])
-        return headers and all(absence.is_settled(recorded) for absence in self.absences)
+        return headers and self.absences.is_settled(recorded)
 
     def refreshed(self) -> HeaderManifest | None:
         """Return the same headers with their current states; ``None`` if one changed, is gone or has appeared.
@@ -213,12 +120,9 @@ class HeaderManifest:
             headers.append(header)
         if _same_files(headers) != _same_files(self.headers):
             return None
-        absences = []
-        for absence in self.absences:
-            if (still := absence.refreshed(self.recorded)) is None:
-                return None
-            absences.append(still)
-        return dataclasses.replace(self, recorded=now, headers=tuple(headers), absences=tuple(absences))
+        if (absences := self.absences.refreshed(self.recorded)) is None:
+            return None
+        return dataclasses.replace(self, recorded=now, headers=tuple(headers), absences=absences)
 
     @functools.cached_property
     def packed(self) -> bytes:
@@ -243,14 +147,11 @@ class HeaderManifest:
 
 
 @functools.lru_cache(32)  # the units of one library have the same files
-def _unpacked_files(data: bytes) -> tuple[tuple[Header, ...], tuple[Absence, ...]]:
-    headers, absences = json.loads(data)
+def _unpacked_files(data: bytes) -> tuple[tuple[Header, ...], Absences]:
+    headers, (names, watched, has_links) = json.loads(data)
     return (
         tuple([Header(path, tuple(state), sha256) for path, state, sha256 in headers]),
-        tuple(
-            Absence(base, tuple(names), tuple(watched), tuple(map(tuple, states)), tuple(unwatched))
-            for base, names, watched, states, unwatched in absences
-        ),
+        Absences(tuple(map(tuple, names)), tuple((path, tuple(state)) for path, state in watched), has_links),
     )
 
 
@@ -272,11 +173,16 @@ def read_header(path: str) -> Header:
     known = _read_before.get(path)
     if known is not None and known[1].state == state_of(path) and is_settled(known[1].state, known[0]):
         return known[1]
+    return read_text(path)[0]
+
+
+def read_text(path: str) -> tuple[Header, bytes]:
+    """Return the header at *path*, read now, and its content. Raise `OSError` as `read_header`."""
     now = time.time_ns()
     content, status = read_with_status(path, _LARGEST)  # from before reading, so that a change during it shows later
     header = Header(path, state_in(status), hashlib.sha256(content).hexdigest())
     remember(now, (header,))
-    return header
+    return header, content
 
 
 def remember(at: int, headers: Iterable[Header]) -> None:
@@ -343,12 +249,8 @@ class _WatchedFiles:
 
 
 @functools.lru_cache(32)  # the units of one library have the same files
-def _watched_files(
-    headers: tuple[Header, ...], absences: tuple[Absence, ...], packages: tuple[str, ...]
-) -> _WatchedFiles:
-    known = [(header.path, header.state) for header in headers]
-    for absence in absences:
-        known += zip(absence.watched, absence.states, strict=True)
+def _watched_files(headers: tuple[Header, ...], absences: Absences, packages: tuple[str, ...]) -> _WatchedFiles:
+    known = [*((header.path, header.state) for header in headers), *absences.watched]
     files = _WatchedFiles([], [])
     for each in known:
         (files.packaged if (each[0] + os.sep).startswith(packages) else files.own).append(each)

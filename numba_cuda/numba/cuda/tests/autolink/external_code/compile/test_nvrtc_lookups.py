@@ -4,9 +4,9 @@
 import ctypes
 import dataclasses
 import os
-import platform
 import threading
 import time
+import types
 
 import pytest
 from numba.cuda import autolink
@@ -17,6 +17,8 @@ from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.programs import compile_unit
 from numba.cuda.cudadrv.external_code.compile.prototype_assertions import PrototypeError
 from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, fixed_include_paths
+from numba.cuda.cudadrv.external_code.headers.manifest import HeaderManifest
+from numba.cuda.cudadrv.external_code.headers.search_roots import SearchRoots
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction, prototype_of_llvm
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
 
@@ -43,8 +45,8 @@ def source_of(folder, code, **options):
 def looked_up(folder, code, **options):
     lookups = compile_unit(TranslationUnit.of(source_of(folder, code, **options), TARGET)).lookups
     inside = f"{folder}/"
-    found = {path.removeprefix(inside): sha256 for path, _, sha256 in lookups["headers"] if path.startswith(inside)}
-    absent = {f"{each}/{name}" for each, names in lookups["absent"].items() for name in names}
+    found = {path.removeprefix(inside) for path, _, _ in lookups["headers"] if path.startswith(inside)}
+    absent = {f"{each}/{name}" for each, names in lookups["absent"].items() for name in names.split("\0")}
     absent = {path.removeprefix(inside) for path in absent if path.startswith(inside)}
     return found, absent, lookups["unknown"]
 
@@ -52,11 +54,11 @@ def looked_up(folder, code, **options):
 def test_names_are_looked_for_in_the_working_directory_and_in_the_root_directory(folder):
     probes = '#if __has_include("gone.h") || __has_include("/gone.h") || __has_include("sub/gone.h")\n#endif'
     absent = compile_unit(TranslationUnit.of(source_of(folder, probes), TARGET)).lookups["absent"]
-    assert "gone.h" in absent[str(folder)] and "gone.h" in absent[f"{folder}/sub"] and absent[""] == ["gone.h"]
+    assert absent[""] == absent[f"{folder}/sub"] == "gone.h" and "gone.h" in absent[str(folder)].split("\0")
     origins = [programs.compiled(source_of(folder, probes), TARGET).origin for _ in range(2)]
     assert origins == ["built", "memory"]
     known = programs.unit_of(source_of(folder, probes), TARGET).known()
-    assert {"/", str(folder)} <= {each.base for each in known.manifest.absences}
+    assert {"/", str(folder)} <= dict(known.manifest.absences.watched).keys()
 
 
 def test_each_file_that_is_looked_for_is_known_whether_it_is_there_or_not(folder):
@@ -80,8 +82,19 @@ def test_nvrtc_does_not_wait_for_a_fifo(folder, directive):
 
 
 def test_nvrtc_does_not_read_a_device(folder):
-    with pytest.raises(CompileError, match="/dev/zero: it is a device, expected a regular file"):
-        programs.compiled(source_of(folder, '#include "/dev/zero"'), TARGET)
+    terminal, other = os.openpty()
+    for device in "/dev/zero", os.ttyname(other):
+        with pytest.raises(CompileError, match=f"{device}: it is a device, expected a regular file"):
+            programs.compiled(source_of(folder, f'#include "{device}"'), TARGET)
+    os.close(terminal)
+    os.close(other)
+
+
+@pytest.mark.skipif(not os.access("/proc/kmsg", os.R_OK), reason="needs root")
+def test_nvrtc_does_not_wait_for_what_the_kernel_says_next(folder):
+    """Its log is a regular file, by its status."""
+    source = source_of(folder, '#if __has_include("/proc/kmsg")\n#endif')
+    assert [programs.compiled(source, TARGET).origin for _ in range(2)] == ["built", "built"]
 
 
 def test_a_header_that_is_too_large_is_not_read(folder):
@@ -115,17 +128,38 @@ def test_a_header_that_changes_during_the_compile(folder, change):
     assert unit.known() is None
 
 
+def lookups_of_nobody():
+    slots = {"fopen": [0], "stat": [0]}
+    return nvrtc_lookups.Lookups(ctypes.CDLL(None), lambda _: slots, lambda *_: None)
+
+
+def test_a_package_s_folder_is_listed_when_many_names_are_looked_for(folder):
+    """Then a name that is not in it takes no system call, and a file that appears is noticed afterwards."""
+    lookups, status = lookups_of_nobody(), ctypes.create_string_buffer(1024)
+    lookups.begin([str(folder)])
+    (folder / "Here.h").write_text("")
+
+    def is_there(name):
+        return lookups._callbacks["stat"](os.fsencode(folder / name), ctypes.addressof(status)) == 0
+
+    names = [f"gone{number}.h" for number in range(20)]
+    assert not any(map(is_there, names))
+    for name in "late.h", "Here.h", "sp\u00e4t.h", "late~1.h":
+        (folder / name).write_text("")
+    assert [is_there(name) for name in ("late.h", "Here.h", "sp\u00e4t.h", "late~1.h", ".")] == [False, *[True] * 4]
+    absent = lookups.report("Here.h")[0]["absent"]
+    assert absent[str(folder)].split("\0") == sorted([*names, "late.h"])
+    assert HeaderManifest.of((), absent, SearchRoots(None, (), ()), 0) is None
+
+
 def test_what_a_header_that_is_written_while_nvrtc_reads_it_was_is_not_known(folder):
-    lookups = nvrtc_lookups.Lookups.__new__(nvrtc_lookups.Lookups)
-    lookups._known = {}
-    lookups.begin()
-    path = os.fsencode(folder / "value.h")
+    lookups = lookups_of_nobody()
     for text in "1", "22":
         (folder / "value.h").write_text(text)
-        with open(path, "rb") as file:
-            lookups._note_opened(path, file.fileno())
-    lookups._noted[b"f.cu"] = None
-    assert lookups.report("f.cu", b"", ())["unknown"][1].endswith("value.h: it changed while it was compiled")
+        os.close(lookups._open(os.fsencode(folder / "value.h"), os.O_RDONLY))
+    report, texts = lookups.report("value.h")
+    assert report["unknown"][1].endswith("value.h: it changed while it was compiled")
+    assert texts == [b"1"]
 
 
 def test_where_the_look_ups_cannot_be_noted_nothing_is_cached_and_that_is_said_once(folder, caplog):
@@ -162,7 +196,7 @@ def test_a_library_that_imports_nothing_known_is_refused():
 
 
 def test_a_processor_whose_relocations_are_not_known_is_refused(monkeypatch):
-    monkeypatch.setattr(platform, "machine", lambda: "s390x")
+    monkeypatch.setattr(os, "uname", lambda: types.SimpleNamespace(machine="s390x"))
     with pytest.raises(OSError, match="not known on linux, s390x"):
         import_slots.find_imports(ctypes.CDLL(nvrtc.library_path()))
 

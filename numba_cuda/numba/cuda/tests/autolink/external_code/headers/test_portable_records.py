@@ -4,10 +4,9 @@
 import os
 
 import pytest
-from numba.cuda.cudadrv.external_code.headers import portable_record
+from numba.cuda.cudadrv.external_code.headers import search_roots
 from numba.cuda.cudadrv.external_code.headers.manifest import HeaderManifest, read_header
-from numba.cuda.cudadrv.external_code.headers.portable_record import Alternative
-from numba.cuda.cudadrv.external_code.headers.search_roots import SearchRoots
+from numba.cuda.cudadrv.external_code.headers.search_roots import Alternative, SearchRoots
 
 
 def roots_at(folder):
@@ -70,7 +69,7 @@ def moved(tmp_path):
     one = tmp_path / "one"
     header = read_header(str(one / "include/a.h"))
     manifest = HeaderManifest.of(
-        [header], {str(one / "work"): ["a.h"], str(one / "include/deep"): ["b.h"]}, roots_at(one), 0
+        [header], {str(one / "work"): "a.h", str(one / "include/deep"): "b.h"}, roots_at(one), 0
     )
     return manifest, manifest.alternative(roots_at(one), "places"), tmp_path / "two"
 
@@ -97,15 +96,15 @@ def test_it_does_not_hold_where_a_file_differs_is_gone_or_is_there(moved, path, 
 def test_the_digest_depends_on_what_was_not_found(moved):
     manifest, _, other = moved
     headers = [read_header(str(other / "include/a.h"))]
-    assert HeaderManifest.of(headers, {str(other / "work"): ["a.h"]}, roots_at(other), 0).digest != manifest.digest
+    assert HeaderManifest.of(headers, {str(other / "work"): "a.h"}, roots_at(other), 0).digest != manifest.digest
 
 
 def test_a_record_has_the_first_few_alternatives():
     alternatives = [
-        Alternative((("<1>/a.h", f"{n:064}"), ("/b.h", "0" * 64)), (("<0>/", ("c.h", "d.h")), ("/b/", ("c.h",))), "")
+        Alternative((("<1>/a.h", f"{n:064}"), ("/b.h", "0" * 64)), (("<0>/", "c.h\0d.h"), ("/b/", "c.h")), "")
         for n in range(20)
     ]
-    data = portable_record.pack(alternatives)
-    assert portable_record.unpack(data) == alternatives[:8]
-    for damaged in b"", data[:-9], b"x" + data, portable_record.zlib.compress(b"[1, 2]"):
-        assert portable_record.unpack(damaged) == []
+    data = search_roots.pack_alternatives(alternatives)
+    assert search_roots.unpack_alternatives(data) == alternatives[:8]
+    for damaged in b"", data[:-9], b"x" + data, search_roots.zlib.compress(b"[1, 2]"):
+        assert search_roots.unpack_alternatives(damaged) == []

@@ -32,7 +32,7 @@ def now(monkeypatch):
 
 def watched(folders, package):
     paths = os.path.join(folders[0], "own.h"), os.path.join(folders[1], "package.h")
-    absent = {folders[0]: ["package.h"]}
+    absent = {folders[0]: "package.h"}
     roots = SearchRoots(None, tuple(folders), ())
     manifest = HeaderManifest.of(map(changes.read_header, paths), absent, roots, time.time_ns() + 10**10)
     assert manifest is not None and manifest.is_settled

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -285,6 +286,24 @@ def test_a_closed_child_is_gone(script):
     child.close()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_an_interrupt_in_the_start_of_a_child_leaves_none(script, monkeypatch):
+    started, popen, start = [], subprocess.Popen, threading.Timer.start
+
+    def interrupted(timer):
+        start(timer)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(
+        subprocess, "Popen", lambda *given, **named: started.append(popen(*given, **named)) or started[0]
+    )
+    monkeypatch.setattr(threading.Timer, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ChildProcess(script("return {}, []"))
+    assert started[0].poll() is not None and not [
+        each for each in threading.enumerate() if isinstance(each, threading.Timer)
+    ]
 
 
 @pytest.mark.parametrize(
