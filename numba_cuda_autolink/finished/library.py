@@ -237,7 +237,7 @@ def _without_ptx(kernel: str, signature: str, path: str, has: str) -> LaunchErro
         at_call(
             f"{kernel}{signature} has no PTX, and the emulator runs nothing else"
             f"\n  file: {path}\n  it has: {has}"
-            "\n  what to do: save it as PTX too: save(path, [build(...), build(..., output='ptx')])"
+            "\n  what to do: save it as PTX too: save(path, [build(...), build(..., output='ptx')]), or build --ptx"
         )
     )
 
