@@ -1,7 +1,26 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Only numba.cuda.autolink and the classes of linkable code have types here. All other names exist, of unknown types.
+# numba.cuda.autolink, jit and the classes of linkable code have types here. All other names exist, of unknown types.
 from collections.abc import Callable as _Callable
 from typing import Any as _Any
+from typing import Generic as _Generic
+from typing import ParamSpec as _ParamSpec
+from typing import TypeVar as _TypeVar
+from typing import overload as _overload
+
+_P = _ParamSpec("_P")
+_R = _TypeVar("_R")
+
+# A kernel or a device function, with the parameters of its Python function.
+class _Dispatcher(_Generic[_P, _R]):
+    py_func: _Callable[_P, _R]
+    def __getitem__(self, configuration: tuple[_Any, ...]) -> _Callable[_P, None]: ...
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+    def __getattr__(self, name: str) -> _Any: ...
+
+@_overload
+def jit(func_or_sig: _Callable[_P, _R], **options: _Any) -> _Dispatcher[_P, _R]: ...
+@_overload
+def jit(func_or_sig: _Any = None, **options: _Any) -> _Callable[[_Callable[_P, _R]], _Dispatcher[_P, _R]]: ...
 
 class _LinkableCode:
     def __init__(

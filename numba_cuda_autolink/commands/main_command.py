@@ -16,24 +16,10 @@ from typing import Any
 
 import numba_cuda_autolink
 
-from . import (
-    build_command,
-    cache_command,
-    doctor_command,
-    explain_command,
-    job_commands,
-)
+from . import build_command, cache_command, doctor_command, explain_command, job_commands
 from .argument_parsing import CommandError, KernelName, Parser, Program, import_autolink, show_error
 
-_COMMANDS = (
-    explain_command,
-    build_command,
-    job_commands,
-    cache_command,
-    doctor_command,
-)
-
-
+_COMMANDS = (explain_command, build_command, job_commands, cache_command, doctor_command)
 _COMPILING = (explain_command.run, build_command.run, job_commands.capture, job_commands.prebuild)
 
 # What terminals without Unicode show.
@@ -54,9 +40,8 @@ _format_any_warning = warnings.formatwarning
 
 def _format_warning(message: Any, category: type[Warning], *place: Any, **line: Any) -> str:
     """Return a warning as text: of the cache, without the line of Python."""
-    from numba.cuda.cudadrv.external_code.cache.settings import CacheWarning
-
-    if issubclass(category, CacheWarning):
+    settings = sys.modules.get("numba.cuda.cudadrv.external_code.cache.settings")
+    if settings is not None and issubclass(category, settings.CacheWarning):
         return f"{message}\n"
     return _format_any_warning(message, category, *place, **line)
 
@@ -86,6 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=_PLAIN)
+    warnings.formatwarning = _format_warning
     try:
         options = used.parse_args(arguments)
         options.parser = used
@@ -93,7 +79,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise CommandError("autolink is off: NUMBA_CUDA_AUTOLINK=0\n  what to do: unset it")
         if options.run not in _WITHOUT_NUMBA:
             import_autolink()
-            warnings.formatwarning = _format_warning
         code: int = options.run(options)
         sys.stdout.flush()
     except CommandError as error:

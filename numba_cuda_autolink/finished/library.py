@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..emulated_driver.activation import is_active
 from ..errors import KernelFileError, LaunchError, at_call
-from ..launch.driver import Device, bindings, call_driver
+from ..launch.driver import Device
 from ..launch.kernel import Kernel
-from ..launch.loaded_kernel import Loaded, set_attribute
+from ..launch.loaded_kernel import Loaded, LoadedCode
 from ..plain_types import VariableType, place_leaves
 from ..short_tracebacks import print_short
-from .kernel_file import Block, Image, KernelFile, Signature, best
+from .kernel_file import Block, KernelFile, Signature, best
 from .variables import Variable
 
 if TYPE_CHECKING:
@@ -220,21 +220,15 @@ class _SavedCode:
                 )
             )
         image = images[number]
-        module = _Module(self._file.read(image.code), image)
-        finalizer = weakref.finalize(module, _unload, bindings(), module.handle, image, module.object_code)
-        self._library._unload.append(finalizer)
-        for name in image.setup:
-            import_callback(name, self._kernel)(module.object_code)
-        api = bindings()
-        kernel = call_driver(api.cuLibraryGetKernel, module.handle, image.entry.encode())
-        function = call_driver(api.cuKernelGetFunction, kernel)
+        callbacks = ([import_callback(name, self._kernel) for name in each] for each in (image.setup, image.teardown))
+        code = LoadedCode(self._file.read(image.code), *callbacks, is_ptx=image.runs_on.kind == "ptx")
+        self._library._unload.append(code.unload)
+        function = code.function(image.entry, image.carveout)
         for described, value in image.variables:
-            self._library._variable(described, value).load(module)
+            self._library._variable(described, value).load(code)
         own = place_leaves(self.parameters, image.layout)
         assert own is not None
-        if image.carveout is not None:
-            set_attribute(function, "PREFERRED_SHARED_MEMORY_CARVEOUT", image.carveout)
-        return Loaded.of(function, own, image.cooperative, module)
+        return Loaded.of(function, own, image.cooperative, code)
 
 
 def _without_ptx(kernel: str, signature: str, path: str, has: str) -> LaunchError:
@@ -243,33 +237,9 @@ def _without_ptx(kernel: str, signature: str, path: str, has: str) -> LaunchErro
         at_call(
             f"{kernel}{signature} has no PTX, and the emulator runs nothing else"
             f"\n  file: {path}\n  it has: {has}"
-            "\n  what to do: save it as PTX too: save(path, [build(...), build(..., output='ptx')])"
+            "\n  what to do: save it as PTX too: save(path, [build(...), build(..., output='ptx')]), or build --ptx"
         )
     )
-
-
-class _Module:
-    """Code that the driver loaded."""
-
-    def __init__(self, code: bytes, image: Image):
-        self.object_code: Any = None
-        if image.setup or image.teardown:
-            # numba-cuda calls callbacks with the code as cuda.core's object.
-            from cuda.core import ObjectCode
-
-            make = ObjectCode.from_ptx if image.runs_on.kind == "ptx" else ObjectCode.from_cubin
-            self.object_code = make(code)
-            self.handle = self.object_code.handle
-        else:
-            text = code + b"\0" if image.runs_on.kind == "ptx" else code
-            self.handle = call_driver(bindings().cuLibraryLoadData, text, [], [], 0, [], [], 0)
-
-
-def _unload(api: Any, handle: Any, image: Image, object_code: Any) -> None:
-    for name in image.teardown:
-        import_callback(name, image.entry)(object_code)
-    if object_code is None:  # cuda.core unloads its own
-        api.cuLibraryUnload(handle)
 
 
 def import_callback(name: str, kernel: str) -> Callable[[Any], None]:

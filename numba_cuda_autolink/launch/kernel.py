@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, at_call
 from .driver import DriverError, current_context, device_count, device_of
@@ -202,9 +202,11 @@ class Kernel:
                 self._launches[how] = launch
         return launch
 
-    def __call__(self, *args: Any, **named: Any) -> None:
-        """Raise `LaunchError`: a launch has a grid and a block."""
-        raise refused_launch(self.name, "no grid and block", f"{self.name}[grid, block](...)")
+    if not TYPE_CHECKING:  # so that type checkers refuse the call too
+
+        def __call__(self, *args: Any, **named: Any) -> None:
+            """Raise `LaunchError`: a launch has a grid and a block."""
+            raise refused_launch(self.name, "no grid and block", f"{self.name}[grid, block](...)")
 
     def __reduce__(self) -> Any:
         raise TypeError(f"kernel {self.name} cannot be pickled or copied; load its file in each process")

@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ..errors import LaunchError, at_call
 from ..plain_types import Leaf, Parameter
 from .driver import SHARED_WITHOUT_ASKING, Device, bindings, call_driver
 from .launch_codegen import run_maker
+
+_Callbacks: TypeAlias = Sequence[Callable[[Any], None]]
 
 
 class Loaded(NamedTuple):
@@ -33,6 +37,42 @@ class Loaded(NamedTuple):
         """Return the code of *function*, with what the driver tells of it."""
         static, most_threads = (_attribute(function, name) for name in ("SHARED_SIZE_BYTES", "MAX_THREADS_PER_BLOCK"))
         return cls(function, leaves, cooperative, static, SHARED_WITHOUT_ASKING - static, most_threads, owner)
+
+
+class LoadedCode:
+    """Code that the driver loaded into the current context, where it stays until nothing refers to this object, or
+    ``unload`` is called. The callbacks *setup* are called then, and *teardown* before it is unloaded: with the code as
+    cuda.core's object, as numba-cuda calls them, or with what has its ``handle``."""
+
+    def __init__(self, code: bytes, setup: _Callbacks, teardown: _Callbacks, *, is_ptx: bool, with_object: bool = True):
+        api, given = bindings(), None
+        if with_object and (setup or teardown):
+            from cuda.core import ObjectCode
+
+            given = (ObjectCode.from_ptx if is_ptx else ObjectCode.from_cubin)(code)
+            self.handle = given.handle
+        else:
+            text = code + b"\0" if is_ptx else code
+            self.handle = call_driver(api.cuLibraryLoadData, text, [], [], 0, [], [], 0)
+        self.unload = weakref.finalize(self, _unload, api, self.handle, teardown, given)
+        for callback in setup:
+            callback(given or SimpleNamespace(handle=self.handle))
+
+    def function(self, entry: str, carveout: int | None) -> Any:
+        """Return the kernel called *entry*, with the share of shared memory that it prefers."""
+        api = bindings()
+        kernel = call_driver(api.cuLibraryGetKernel, self.handle, entry.encode())
+        function = call_driver(api.cuKernelGetFunction, kernel)
+        if carveout is not None:
+            set_attribute(function, "PREFERRED_SHARED_MEMORY_CARVEOUT", carveout)
+        return function
+
+
+def _unload(api: Any, handle: Any, teardown: _Callbacks, given: Any) -> None:
+    for callback in teardown:
+        callback(given or SimpleNamespace(handle=handle))
+    if given is None:  # cuda.core unloads its own
+        api.cuLibraryUnload(handle)
 
 
 class Code(Protocol):

@@ -222,7 +222,7 @@ _Way: TypeAlias = Literal["value", "pointer", "element", "span", "mdspan", "stat
 
 class CxxFunction(DeviceCallable):
     def passing(self, *ways: _Way | None) -> CxxFunction: ...
-    def signature(self, *argtypes: Any, cc: _ComputeCapabilityLike | None = None) -> Any: ...
+    def signature(self, *argtypes: Any, cc: _ComputeCapabilityLike | None = None) -> _Signature: ...
     def python(self, function: _F) -> _F: ...
 
 class CxxType(CxxFunction):
@@ -416,6 +416,15 @@ def current_target() -> Target: ...
 
 # Building and reporting
 
+# A signature of Numba. That of a kernel may also be text, or a tuple of types.
+class _Signature(Protocol):
+    @property
+    def args(self) -> tuple[Any, ...]: ...
+    @property
+    def return_type(self) -> Any: ...
+
+_KernelSignature: TypeAlias = str | tuple[Any, ...] | _Signature
+
 @dataclass(frozen=True)
 class LinkedKernel:
     code: bytes
@@ -459,7 +468,7 @@ class _JitOptions(TypedDict, total=False):
 @overload
 def build(
     kernel: Any,
-    signature: Any,
+    signature: _KernelSignature,
     *,
     cc: list[Any],
     output: Literal["cubin", "ptx", "ltoir"] = "cubin",
@@ -469,7 +478,7 @@ def build(
 @overload
 def build(
     kernel: Any,
-    signature: Any,
+    signature: _KernelSignature,
     *,
     cc: _ComputeCapabilityLike | None = None,
     output: Literal["cubin", "ptx", "ltoir"] = "cubin",
@@ -480,7 +489,7 @@ def build(
 @dataclass(frozen=True)
 class Job:
     kernel: Any
-    signature: Any
+    signature: _KernelSignature
     cc: _ComputeCapabilityLike | None = None
     output: Literal["cubin", "ptx", "ltoir"] = "cubin"
     entry_name: str | None = None
@@ -543,7 +552,7 @@ class Report:
 
 def report(
     kernel: Any,
-    signature: Any = None,
+    signature: _KernelSignature | None = None,
     cc: _ComputeCapabilityLike | list[_ComputeCapabilityLike] | None = None,
     *,
     listings: bool = False,

@@ -2,7 +2,7 @@
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from . import Variable, _ComputeCapabilityLike
+from . import Variable, _ComputeCapabilityLike, _KernelSignature
 
 __all__ = [
     "Check",
@@ -70,5 +70,5 @@ def check_linkable(
     threads: int | tuple[int, ...] | None = None,
 ) -> Linkable: ...
 def compile_cached(
-    kernel: Any, signature: Any, cc: _ComputeCapabilityLike
+    kernel: Any, signature: _KernelSignature, cc: _ComputeCapabilityLike
 ) -> tuple[bytes, Literal["loaded", "built"]]: ...

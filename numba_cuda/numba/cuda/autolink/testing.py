@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 from numba.cuda.core import config
+from numba.cuda.cudadrv.external_code.diagnostics.messages import shown, suggest_names
 
 from numba_cuda_autolink.short_tracebacks import short_traceback
 
@@ -19,7 +20,6 @@ from .conformance.records import Check, Linkable, LinkedCode, NotLinkableError
 if TYPE_CHECKING or not config.ENABLE_CUDASIM:  # which has no compiler and no linker
     from numba.cuda import types
     from numba.cuda.core.caching import NullCache
-    from numba.cuda.cudadrv.external_code.diagnostics.messages import shown
     from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
     from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike, Target
     from numba.cuda.dispatcher import CUDADispatcher
@@ -45,6 +45,7 @@ __all__ = [
 ]
 
 
+@suggest_names
 def check_linkable(
     obj: Any,
     *argtypes: Any,
@@ -120,6 +121,7 @@ def check_linkable(
         return run_checks(obj, argtypes, cc, (True, False) if lto is None else (lto,), tuple(others), length, threads)
 
 
+@suggest_names
 def ask(
     obj: object, *argtypes: Any, cc: ComputeCapabilityLike = (9, 0), lto: bool = True
 ) -> tuple[LinkInput, ...] | None:

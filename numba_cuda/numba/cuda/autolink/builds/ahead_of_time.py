@@ -12,6 +12,7 @@ from typing import Any, overload
 
 from numba.cuda.core import config
 from numba.cuda.core.compiler_lock import global_compiler_lock
+from numba.cuda.cudadrv.external_code.diagnostics.messages import flag
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
 
@@ -25,6 +26,7 @@ from .result import LinkedKernel, RanLink
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _OUTPUTS = ("cubin", "ptx", "ltoir")
+_FLAGS = ("cache", "debug", "fastmath", "forceinline", "lineinfo", "lto", "opt")
 
 
 @overload
@@ -126,6 +128,8 @@ def prepare(
         raise ValueError(f"output must be one of {', '.join(map(repr, _OUTPUTS))}, not {output!r}{near}")
     if entry_name is not None and not (isinstance(entry_name, str) and _IDENTIFIER.fullmatch(entry_name)):
         raise ValueError(f"entry_name must be a C identifier, not {entry_name!r}")
+    for name in jit_options.keys() & set(_FLAGS):
+        flag(f"{name}= of build()", jit_options[name])
     if config.ENABLE_CUDASIM:
         raise RuntimeError("build() compiles for a GPU, and the simulator (NUMBA_ENABLE_CUDASIM=1) has no compiler")
     announce(KernelEvent(kernel, signature, cc, output, entry_name, jit_options))

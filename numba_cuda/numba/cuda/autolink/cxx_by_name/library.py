@@ -18,10 +18,9 @@ from ..c_abi.c_types import CABIError, numba_type_of
 from ..device_callable.base_class import DeviceCallable
 from .calls import ALL, CALLEE, Call, CallPattern
 from .classes import CxxType, get_class
-from .declared_names import list_names
 from .functions import CxxFunction, get_function
 from .library_source import LibrarySource
-from .questions import evaluate, resolve_for
+from .questions import evaluate, list_names, resolve_for
 from .records import ask_record
 
 # What ends a declaration, or hides what follows a type.
@@ -191,7 +190,7 @@ def cxx(
     Parameters
     ----------
     source : str or path-like
-        C++ text, often an ``#include``; or the path of a ``.cu`` file or header, which finds headers in its own folder.
+        C++ text, often an ``#include``; or the path of a file or header, which finds headers in its own folder.
     include_paths, defines, options, host_headers
         As for `CUDASource`. The language is C++17 or later.
     namespace : str, optional

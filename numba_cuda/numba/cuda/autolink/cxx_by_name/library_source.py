@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any, TypeVar
 
 from numba.cuda import types
-from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, CUDASource
+from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, CUDASource, is_path
 from numba.cuda.cudadrv.external_code.platform.child_process import fork_lock
 
 from numba_cuda_autolink.short_tracebacks import place_of_user
@@ -25,7 +25,6 @@ from .refusals import NAMESPACE, CxxError
 from .resolving import Resolver
 from .structs import Struct, select_newest
 
-_PATH = re.compile(r"[^\n;{}#<>\"]+\.(?:cu|cuh|h|hh|hpp|hxx|inl)")
 _LINE_OF_SOURCE = re.compile(rf"\b{re.escape(SOURCE)}([:(])(\d+)")
 _LINE_IN_SOURCE = re.compile(rf"\bline (\d+) of {re.escape(SOURCE)}")
 _T = TypeVar("_T")
@@ -129,12 +128,13 @@ class LibrarySource:
 def _read_source(source: str | os.PathLike[str], arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the text of a library, and the other arguments of a `CUDASource` with it: those given, with the folder of
     the file if *source* is a path."""
-    if isinstance(source, str) and not _PATH.fullmatch(source):
+    if isinstance(source, str) and not is_path(source):
         return source, dict(arguments)
     path = os.path.abspath(os.fsdecode(source))
     if not os.path.isfile(path):
         raise FileNotFoundError(
-            f"cxx() finds no file {os.fsdecode(source)!r}\n  looked for: {path}\n"
+            f"cxx() finds no file {os.fsdecode(source)!r}\n"
+            f"  looked for: {path}{', which is a directory' if os.path.isdir(path) else ''}\n"
             "  what to do: relative paths begin at the working directory: write Path(__file__).parent / ... for files"
             " beside your own"
         )

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Questions about types and constants of a library, outside of calls; constant expressions as numbers of Python."""
+"""Questions about types, constants and names of a library, outside of calls; constant expressions as numbers of
+Python."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,16 +13,20 @@ from typing import Any
 
 from numba.cuda import types
 from numba.cuda.core import config
+from numba.cuda.cudadrv.external_code.cache.entry import CacheKey
+from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
-from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
+from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, line_marker
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike, Target
 
+from numba_cuda_autolink.package_versions import version_of
 from numba_cuda_autolink.short_tracebacks import place_of_user
 from numba_cuda_autolink.source_locations import shown_file, with_place
 
 from ..compilation.context import asking, compilation, require_nvrtc
-from ..linkables.compiled_source import compiled
+from ..linkables.compiled_source import compiled, unit_of_sources
 from .calls import fill
+from .declared_names import find_names
 from .library_source import LibrarySource
 from .refusals import CxxError, explain_refusal
 from .results import CxxObject, read_numbers, read_type
@@ -91,6 +97,33 @@ def _default() -> ComputeCapability:
         return ComputeCapability.parse(cuda.get_current_device().compute_capability).as_launched
     except Exception:
         return DEFAULT
+
+
+def list_names(source: LibrarySource) -> set[str]:
+    """Return the names that a library declares, for completion, which never fails."""
+    found = find_names([source.text], source.namespace)
+    with contextlib.suppress(Exception), resolve_for(None) as target:
+        for unit in map(unit_of_sources, source.list_units()):
+            if (names := _names_of_headers(unit, source.namespace, target)) is not None:
+                return found | names
+            found |= find_names([unit.text], source.namespace)
+    return found
+
+
+def _names_of_headers(unit: LinkInput, namespace: str, target: Target) -> set[str] | None:
+    """Return the names that a translation unit declares in *namespace*, in the global one without those of CUDA;
+    ``None`` if its headers are not known. They are cached as what follows from its texts."""
+    from numba.cuda.cudadrv.external_code.compile import programs
+
+    if (digest := programs.program_digest(unit, target, on_record=False)) is None:
+        return None
+
+    def build() -> bytes:
+        texts = programs.header_texts(unit, target, with_toolkit=bool(namespace))
+        return json.dumps(sorted(find_names(texts, namespace))).encode()
+
+    parts = ("program", digest), ("namespace", namespace), ("by", version_of("numba-cuda-autolink"))
+    return set(json.loads(current_store().fetch(CacheKey("declarations", unit.name, parts), build).data))
 
 
 _TEXT = """#line 1 "prelude"

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import itertools
 import os
@@ -12,12 +11,15 @@ from collections.abc import Iterator, Sequence
 
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
+from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
 from numba.cuda.cudadrv.external_code.compile.translation_unit import KERNEL_MARK
+from numba.cuda.cudadrv.external_code.compile.unknown_names import explain_unknown
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
 from ..c_abi.c_types import CABIError
 from ..linkables.compiled_source import unit_of_sources
+from .declared_names import find_namespaces
 from .remedies import explain_error
 from .structs import find_changed
 
@@ -25,20 +27,13 @@ _MOST_LINES = 6
 _MOST_DECLARATIONS = 3
 _WRONG_NUMBER = ("too few arguments in function call", "too many arguments in function call")
 _LONGEST = 118
-_OWN = ("prelude(", "__nv_name_map(")
-_ERROR = re.compile(r"(?P<place>.*?)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>.*)")
+_OWN = ("prelude", "__nv_name_map")
 _NOTE = re.compile(r"(?P<place>.*?)\((?P<line>\d+)\): note(?: #[\w-]+)?: (?P<text>.*)")
 _WITH_CALL = re.compile(r"nca_call|nca_T=|cxx_\w+_[0-9a-f]{16}|\bnca::|<error-type>")
-_UNKNOWN = (
-    re.compile(r'identifier "(?P<name>\w+)" is undefined'),
-    re.compile(r'namespace "[^"]*" has no member "(?P<name>\w+)"'),
-    re.compile(r'class "[^"]*" has no member "(?P<name>\w+)"'),
-)
 NAMESPACE = "namespace of autolink.cxx"  # what NVRTC calls the text that uses it
 _USING = re.compile(r"using namespace (?P<whole>[\w: ]+);")
 _NAMES_OF_NAMESPACES = re.compile(r"\b(\w+)(?=::)|\bnamespace\s+(\w+)")
 _TYPE = re.compile(r"\b(?:struct|class|union|enum(?:\s+class)?)\s+([A-Za-z_]\w*)\s*(?:final\s*)?[:{]")
-_OF_HOST = re.compile(r'namespace "std" has no member "(?P<name>\w+)"')
 _NOT_CONSTRUCTED = 'expected a ")"'  # of the call's arguments: the name is that of a type
 _LAMBDA = re.compile(r" *inline __device__ auto cxx_\w+_made\(\) \{ return (?P<text>.*); \}$")
 _BY_CALL = "detected during"
@@ -46,7 +41,6 @@ _CANDIDATE = re.compile(r'\bfunction (?:template )?"')  # with its declaration
 _SUMMARY = re.compile(r"^\d+ (?:catastrophic )?errors? detected in the compilation of .*", re.MULTILINE)
 # Headers with operators of their own types, which NVRTC lists as candidates for all other types.
 _OTHER_OPERATORS = re.compile(r"cuda_(?:fp16|bf16)\.hp?p?$")
-_IDENTIFIER = re.compile(r"\b[A-Za-z_]\w{2,}(?=\s*[(<{;])")
 # Kernels of C++ are not device functions, but NVRTC lets device code call them. So each library's kernels are marked
 # as deprecated, and NVRTC warns where overload resolution chooses one. This stands before each library's source;
 # NVRTC's own definition is the same without the attribute.
@@ -68,7 +62,6 @@ _STRUCT = re.compile(r"\bnca_(?:(record|functor)|struct)_[0-9a-f]{12}\b")
 _USED = re.compile(
     rf'.*: function "(?P<name>.*)" was declared deprecated \("{KERNEL_MARK}"\)\n(?P<line>.*)\n(?P<caret> *)\^'
 )
-_NVRTC_ITSELF = re.compile(r"^nvrtc: error: (?P<text>.+)$", re.MULTILINE)  # about its options
 _OF_TEMPLATE = re.compile(r"no instance of constructor \"\w+\" matches")
 _OVERLOADS = re.compile("no instance of|more than one instance of")
 _LAUNCHED = re.compile(r"[\w:]+\s*(?:<[^<>]*>\s*)?<<<")
@@ -93,14 +86,11 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
             f"  what to do: call lib.record({name!r}) or lib.type({name!r}) again, and use the new dtype",
             error.log,
         )
-    blocks = [block.strip("\n\0").splitlines() for block in re.split(r"\n\s*\n", error.log)]
-    errors = [
-        (found, block)
-        for block in blocks
-        if block and not block[0].startswith(_OWN) and (found := _ERROR.match(block[0])) is not None
-    ]
-    of_call = [(found, block) for found, block in errors if is_named_in("\n".join(block), label)]
-    own = ["\n".join(block) for block in blocks if block and block[0].startswith(_OWN)]
+    diagnostics = nvrtc_log.list_errors(error.log)
+    errors = [each for each in diagnostics if each.place not in _OWN]
+    errors.sort(key=lambda each: each.is_unclosed and "(" in each.place)  # of a call: it follows from others
+    own = ["\n".join(each.lines) for each in diagnostics if each.place in _OWN]
+    of_call = [each for each in errors if is_named_in("\n".join(each.lines), label)]
     if not of_call and any("nca::nca_bound<" in each and (not errors or is_named_in(each, label)) for each in own):
         return CxxError(
             f"{label}: a struct has a base class or an anonymous member, as no tuple or dtype has\n"
@@ -114,47 +104,59 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
             error.log,
         )
     if not errors:
-        said = _NVRTC_ITSELF.search(error.log)
-        why = f": {said['text']}\n  what to do: correct the options" if said else ""
-        return CxxError(f"{label} does not compile{why}\n{_shortened(error.log)}", error.log)
-    first, block = errors[0]
-    if first["place"] == NAMESPACE:
-        return _no_namespace(block, source, target, error.log)
+        return CxxError(f"{label} does not compile\n{_shortened(error.log)}", error.log)
+    first = errors[0]
+    if not first.line:  # of the options, or a limit that was reached
+        remedy = nvrtc_log.remedy(first, source.compile_options)
+        return CxxError(f"{label} does not compile: {first.text}\n  what to do: {remedy}", error.log)
+    if first.place == NAMESPACE:
+        return _no_namespace(first, source, target, error.log)
     # An error of the source itself is no call's, as one in a template that another call instantiates is.
-    if not of_call or (block is not of_call[0][1] and "(" not in first["place"] and _BY_CALL not in "".join(block)):
+    if not of_call or (first is not of_call[0] and "(" not in first.place and _BY_CALL not in "".join(first.lines)):
         from numba.cuda.cudadrv.external_code.explain.source_errors import describe_chain
 
         options = source.compile_options
         chain = describe_chain(error.log, options.prologue + source.data, "the source", options.include_paths)
-        details = [f"in C++: {first['place']}:{first['line']}", *_details(block, label), *chain]
-        remedy = nvrtc_log.remedy(error.log, options.include_paths)
-        return _error(_write_first_line(_SOURCE_TITLE, label, _readable(first["text"])), details, remedy, error.log)
-    first, block = of_call[0]
-    at = [] if block[0].startswith(f"{label}(") else [f"in C++: {first['place']}:{first['line']}"]
-    text, remedy = explain_error(_readable(first["text"]))
-    remedy = remedy or _near(first["text"], source, target)
+        details = [f"in C++: {first.place}:{first.line}", *_details(first.lines, label), *chain]
+        remedy = nvrtc_log.remedy(first, options, _texts(source, target))
+        return _error(_write_first_line(_SOURCE_TITLE, label, _readable(first.text)), details, remedy, error.log)
+    first = of_call[0]
+    at = [] if first.place == label else [f"in C++: {first.place}:{first.line}"]
+    if opening := _find_unclosed(label):
+        details = [*at, *_details(first.lines, label)]
+        title = _write_first_line(_CALL_TITLE, label, _readable(first.text))
+        return _error(title, details, f"close what {opening} opens", error.log)
+    text, remedy = explain_error(_readable(first.text))
+    remedy = remedy or _explain_name(first, label, source, target)
     if not remedy and "void*" in label.partition("(")[2]:
         remedy = "a pointer to what is not a number is a void*: cast it, lib.expr('[](auto* p) { return f((T*)p); }')"
     if not remedy and (strided := _STRIDED_ARGUMENT.search(label)):
         remedy = f"pass a contiguous array where C++ takes a pointer: a strided one, {strided[0]}, is an mdspan to C++"
-    elif "failed deduction" in "\n".join(block) and "<" not in label.partition("(")[0]:
+    elif "failed deduction" in "\n".join(first.lines) and "<" not in label.partition("(")[0]:
         remedy = f'name the template arguments that C++ cannot deduce: lib["{label.partition("(")[0]}<...>"]'
-    elif not remedy and _OF_TEMPLATE.match(first["text"]) and "<" not in label.partition("(")[0]:
+    elif not remedy and _OF_TEMPLATE.match(first.text) and "<" not in label.partition("(")[0]:
         remedy = f'name the arguments of the class template: lib["{label.partition("(")[0]}<...>"]'
         remedy += ", or give it the arguments of a constructor"
-    elif not remedy and _OVERLOADS.match(first["text"]):
+    elif not remedy and _OVERLOADS.match(first.text):
         remedy = "convert arguments in the kernel to the types of one of these functions, such as types.float64(x)"
-    if first["text"] == _NOT_CONSTRUCTED:
+    if first.text == _NOT_CONSTRUCTED:
         remedy = "for a struct without constructors: lib.expr('[](auto... members) { return T{members...}; }')"
         text = "not a function, nor a class with a constructor of these arguments"
         return _error(_write_first_line(_CALL_TITLE, label, text), at, remedy, error.log)
-    details = [*at, *_details(block, label)]
-    if first["text"] in _WRONG_NUMBER:
+    details = [*at, *_details(first.lines, label)]
+    if first.text in _WRONG_NUMBER:
         details += _find_declarations(label, source, target)
         remedy = "pass the arguments that C++ declares: those with = may be left out"
-    elif not remedy and "record of" in label and "cannot be called with" in first["text"]:
+    elif not remedy and "record of" in label and "cannot be called with" in first.text:
         remedy = "make the records with the dtype that lib.record(...) returns for the type that C++ takes"
     return _error(_write_first_line(_CALL_TITLE, label, text), details, remedy, error.log)
+
+
+def _find_unclosed(label: str) -> str:
+    """Return what a call opens and does not close; empty if there is nothing."""
+    called = re.sub(r"operator\W+", "", label.partition("(")[0])
+    pairs = [("<", ">", called), ("(", ")", label), ("[", "]", label), ("{", "}", label)]
+    return next((opening for opening, closing, text in pairs if text.count(opening) > text.count(closing)), "")
 
 
 def refuse_call(label: str, diagnosis: str, remedy: str) -> CxxError:
@@ -162,15 +164,12 @@ def refuse_call(label: str, diagnosis: str, remedy: str) -> CxxError:
     return _error(_write_first_line(_CALL_TITLE, label, diagnosis), (), remedy, "")
 
 
-def _no_namespace(block: Sequence[str], source: CUDASource, target: Target, log: str) -> CxxError:
+def _no_namespace(error: Diagnostic, source: CUDASource, target: Target, log: str) -> CxxError:
     """Return the error for a library whose names are to be in a namespace that its C++ does not have."""
-    from numba.cuda.cudadrv.external_code.compile import programs
-
-    written = _USING.search("".join(block))
+    written = _USING.search("".join(error.lines))
     namespace = written["whole"] if written else ""
-    unknown = next((match["name"] for pattern in _UNKNOWN if (match := pattern.search(block[0]))), namespace)
-    texts = programs.header_texts(unit_of_sources([source]), target)
-    known = {"".join(found) for text in texts for found in _NAMES_OF_NAMESPACES.findall(text)}
+    unknown = error.unknown.rpartition("::")[2] or namespace
+    known = {"".join(found) for text in _texts(source, target) for found in _NAMES_OF_NAMESPACES.findall(text)}
     near = difflib.get_close_matches(unknown, known - {unknown, "nca_check"}, n=1, cutoff=0.6)
     meant = f"did you mean {namespace.replace(unknown, near[0])}? Or " if near else ""
     remedy = f"{meant}include the header that has it, or leave out namespace= and name it in each call"
@@ -235,7 +234,7 @@ def _write_first_line(titles: tuple[str, str], label: str, diagnosis: str) -> li
     return [with_label.format(f"{label[: room - 3]}...", shown), *others]
 
 
-def _details(block: list[str], label: str) -> list[str]:
+def _details(block: Sequence[str], label: str) -> list[str]:
     """Return what follows the first line of an error: candidates, notes, and lines of the library's own source."""
     found = []
     has_source = not block[0].startswith(f"{label}(")  # a line of the library, below its note
@@ -276,35 +275,31 @@ def _find_declarations(label: str, source: CUDASource, target: Target) -> Iterat
     """Yield the declarations of the function that *label* names, as they are in *source* and its headers."""
     name = re.escape(label.partition("(")[0].partition("<")[0].rpartition("::")[2])
     declared = re.compile(rf"^[^\n;{{}}/#=]*\b{name}\s*\([^;{{}}]*?\)(?=[^()]*[;{{])", re.MULTILINE)
-    texts = _texts_before_calls(source, target)
+    texts = _texts(source, target)
     found = (" ".join(each.split()) for text in texts for each in declared.findall(text) if "nca_" not in each)
     yield from (f"declared: {each}" for each in itertools.islice(dict.fromkeys(found), _MOST_DECLARATIONS))
 
 
-def _texts_before_calls(source: CUDASource, target: Target) -> Iterator[str]:
-    """Yield the texts of the library of *source* and its headers, which are known where the calls do not compile."""
+def _texts(source: CUDASource, target: Target) -> Iterator[str]:
     from numba.cuda.cudadrv.external_code.compile import programs
 
-    calls = unit_of_sources([source])
-    yield calls.text
-    yield from programs.header_texts(dataclasses.replace(calls, code=b"\n", name="the library"), target)
+    return programs.texts_and_headers(unit_of_sources([source]), target)
 
 
-def _near(text: str, source: CUDASource, target: Target) -> str:
-    """Return which names in *source* and its headers are close to one that an error's *text* says is unknown."""
-    if found := _OF_HOST.search(text):
-        return f"std has the host's functions: use cuda::std::{found['name']}, where libcu++ has it"
-    unknown = next((match["name"] for pattern in _UNKNOWN if (match := pattern.search(text))), None)
-    if unknown is None:
+def _explain_name(error: Diagnostic, label: str, source: CUDASource, target: Target) -> str:
+    """Return what to do about a name in a call that C++ does not know; empty for another error."""
+    name, called = error.unknown.rpartition("::")[2], label.partition("(")[0]
+    if not name:
         return ""
-    if declared := next(_find_declarations(unknown, source, target), ""):
-        return f'write its namespace or class, lib["...::{unknown}"]: it is {declared}'
-    texts = _texts_before_calls(source, target)
-    known = {name for each in texts for name in _IDENTIFIER.findall(each)} - {unknown}
-    near = difflib.get_close_matches(unknown, known, n=3, cutoff=0.75)
-    if near:
-        return f"did you mean {' or '.join(near)}?"
-    own = [*dict.fromkeys(_TYPE.findall(source.compile_options.prologue.partition(NAMESPACE)[0]))]
+    options, texts = source.compile_options, list(_texts(source, target))
+    if not error.unknown.startswith("std::") and (found := find_namespaces(texts, name)):
+        return f"write its namespace: {' or '.join(f'{namespace}::{name}' for namespace in found)}"
+    macros = [macro for macro, _ in options.defines]
+    if known := explain_unknown(error.unknown, texts, options.include_paths, macros):
+        return known
+    if re.search(rf"<.*\b{name}\b", called):
+        return f"write the value of a variable of Python into the name: lib[f{called.replace(name, f'{{{name}}}')!r}]"
+    own = [*dict.fromkeys(_TYPE.findall(options.prologue.partition(NAMESPACE)[0]))]
     listed = f"; the source has the types {', '.join(own[:_MOST_DECLARATIONS])}" if own else ""
     return f"declare it in the source, include the header that does, or write its namespace{listed}"
 

@@ -42,6 +42,11 @@ _NOT_A_TEMPLATE = re.compile(
     r'from "const (?:nca_python_\w+|function (?P<name>.*))" to "(?P<type>[^"]*)"'
     r'|type "(?P<reference>[^"]*&\)[^"]*)" .* of type "const (?:nca_python_\w+|function (?P<referred>.*))"'
 )
+_NO_CLASS = re.compile(r'expression must have class type but it has type "(?P<type>[^"]*)"')
+_TO_CLASS = re.compile(
+    r'no suitable (?:constructor|user-defined conversion) .* to "(?:const )?(?P<type>[A-Za-z_][\w:]*)"'
+)
+_INCOMPLETE = re.compile(r'incomplete (?:type|class(?: type)?) "(?P<type>[A-Za-z_][\w:]*)"')
 _NUMPY_TYPES = {
     "bool": "np.bool_",
     "signed char": "np.int8",
@@ -132,7 +137,20 @@ def explain_error(text: str) -> tuple[str, str]:
         return text, f"let a lambda make it: lib.expr('[]({parameter}) {{ return f(T{{x, ...}}); }}'), of that type T"
     if found := _NOT_AN_ENUMERATOR.search(text):
         return text, f"make a number an enumerator in the kernel: lib[{found['type']!r}](...)"
-    return text, nvrtc_log.instead_of_host_type(text)
+    if found := _NO_CLASS.search(text):
+        is_struct = found["type"].endswith("*") and found["type"].rstrip(" *") not in _NUMPY_TYPES
+        return text, "write -> for the dot" if is_struct else "pass an object that has the member"
+    if text.startswith("a lambda is not allowed"):
+        return text, "write lib.expr(...) for a lambda, not lib[...]"
+    if found := _TO_CLASS.search(text):
+        return text, f"pass an element of an array of lib.record({found['type']!r}) or lib.type({found['type']!r})"
+    if text == "expression must have a constant value":
+        return text, "declare what it calls and reads constexpr; or let a kernel compute it"
+    if instead := nvrtc_log.instead_of_host_type(text):
+        return text, instead
+    if found := _INCOMPLETE.search(text):
+        return text, f"define {found['type']} in the source, or include the header that does: it is declared alone"
+    return text, ""
 
 
 def _find_other_pointer(found: re.Match[str]) -> str:

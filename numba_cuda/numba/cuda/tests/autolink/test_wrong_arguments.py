@@ -37,11 +37,28 @@ WRONG = [
     (lambda: autolink.cxx("", include_paths=[None]), TypeError, "include_paths of cxx() takes a path, got None"),
     (lambda: autolink.cxx("", defines=3), TypeError, "CUDASource's defines must be a list, got int 3"),
     (lambda: autolink.cxx("", defines=[3]), TypeError, "CUDASource's defines have an item that is not a macro: int 3"),
+    (lambda: autolink.cxx("", defines="N=3"), TypeError, "CUDASource's defines have an item that is not a macro: str"),
+    (lambda: autolink.cxx("", defines={"N=3": 1}), TypeError, "CUDASource's defines have an item that is not a macro"),
+    (lambda: autolink.CUDASource("a.cu"), ValueError, "CUDASource takes the source as text, and 'a.cu' is a path"),
+    (lambda: autolink.cxx("/tmp/"), FileNotFoundError, "cxx() finds no file '/tmp/'"),
+    (lambda: autolink.cxx("solver.cpp"), FileNotFoundError, "cxx() finds no file 'solver.cpp'"),
     (lambda: autolink.cxx("", defines={"N": [3]}), TypeError, "CUDASource's defines give 'N' no text or number"),
     (lambda: autolink.Extern("f", returns=int), TypeError, "Extern's returns: int is not a Numba type: C and Python"),
     (lambda: autolink.bind(autolink.build(kernel, "void(int32[::1])", cc=CC)), TypeError, "bind() expects a kernel"),
     (lambda: autolink.build(kernel, "void(int)", cc=CC), ValueError, "'void(int)' is not a signature: Numba has no"),
     (lambda: build(cuda.jit(link="a.cu")(kernel.py_func)), LinkError, "link= of kernel 'kernel': cannot link a file"),
+    (
+        lambda: autolink.cxx("", host_headers="yes"),
+        TypeError,
+        "host_headers= of cxx() takes True or False, got str 'ye",
+    ),
+    (lambda: autolink.Extern("f", cooperative=[]), TypeError, "cooperative= of Extern() takes True or False, got list"),
+    (
+        lambda: autolink.build(kernel, "void()", lto="no"),
+        TypeError,
+        "lto= of build() takes True or False, got str 'no'",
+    ),
+    (lambda: autolink.testing.ask(len, lto="no"), TypeError, "lto= of ask() takes True or False, got str 'no'"),
     (lambda: autolink.cxx("", options={3: 1}), TypeError, "CUDASource's options are called by names, got int 3"),
     (lambda: autolink.cxx("", namespace=None), ValueError, "cxx() takes the namespace as a name such as 'a::b'"),
     (lambda: lib.eval("1", cc=[]), TypeError, "list [] is not a compute capability"),
@@ -104,6 +121,12 @@ def test_an_argument_of_a_cxx_function_has_no_name():
 def test_a_misspelt_argument_is_answered_with_the_nearest_name(call, name):
     with pytest.raises(TypeError, match=rf"\(\) has no parameter '.*'; did you mean {name}\?$"):
         call()
+
+
+def test_a_flag_may_be_a_number_or_of_numpy():
+    autolink.cxx("", host_headers=np.True_)
+    report = autolink.build(kernel, "void(float32[::1])", cc=CC, lto=0, lineinfo=None).report
+    assert not report.builds[0].link.lto
 
 
 LONG = "\x1b[31m" + "x" * 100_000

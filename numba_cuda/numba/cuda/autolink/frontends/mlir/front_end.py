@@ -4,11 +4,8 @@
 from __future__ import annotations
 
 import dataclasses
-import re
-import weakref
 from collections.abc import Sequence
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Timeline
@@ -20,14 +17,14 @@ from numba_cuda_mlir.descriptor import MLIRDispatcher
 from numba_cuda_mlir.numba_cuda import types
 from numba_cuda_mlir.numba_cuda.core.compiler_lock import global_compiler_lock
 
-from numba_cuda_autolink.launch.driver import Device, bindings, call_driver
-from numba_cuda_autolink.launch.loaded_kernel import Loaded, set_attribute
-from numba_cuda_autolink.printable_texts import did_you_mean
+from numba_cuda_autolink.launch.driver import Device
+from numba_cuda_autolink.launch.loaded_kernel import Loaded, LoadedCode
 
 from ...builds.result import EmulatedTexts
 from ...compilation.context import compute_capability, without_device
 from ...finished_kernels.saving import check_runtime, layout_of
 from ...frontend_api.front_end import BuildRequest
+from ...frontend_api.launch_messages import FIX_OPTION, option_message
 from ...function_code.build_record import (
     BuildRecord,
     LaunchFacts,
@@ -76,12 +73,7 @@ def _options(kernel: Any, jit_options: dict[str, Any]) -> dict[str, Any]:
     try:
         given = decorators.verify_target_options(jit_options)
     except (TypeError, ValueError) as error:
-        why, _, listed = str(error).strip().removeprefix("Printing the options because: ").partition("\n")
-        unknown = next((name for name in jit_options if not re.search(rf"^{name} ", listed, re.MULTILINE)), None)
-        near = did_you_mean(unknown, re.findall(r"^(\w+) ", listed, re.MULTILINE)) if unknown else ""
-        raise type(error)(
-            f"{why.rstrip('.')}{near}\n  what to do: correct its name or value, or leave it out"
-        ) from None
+        raise type(error)(option_message(error) or f"{error}{FIX_OPTION}") from None
     names = [*jit_options, *(_RESOLVED[name] for name in jit_options if name in _RESOLVED)]
     return options | {name: given[name] for name in names}
 
@@ -184,29 +176,8 @@ class CompiledCode:
 
     def load(self, device: Device) -> Loaded:
         """Load the code into the current context, run the setup callbacks, and set the variables and the carveout."""
-        api, facts = bindings(), self._facts
-        module = SimpleNamespace(handle=call_driver(api.cuLibraryLoadData, self._code, [], [], 0, [], [], 0))
-        setup, teardown = list(facts.setup), list(facts.teardown)
-        for variable in facts.variables:
-            setup.append(variable.setup_callback)
-            teardown.append(variable.teardown_callback)
-        owner = _Owner()
-        weakref.finalize(owner, _unload, api, module, [TearDown(each) for each in teardown])
-        for callback in setup:
-            SetUp(callback)(module)
-        function = call_driver(
-            api.cuKernelGetFunction, call_driver(api.cuLibraryGetKernel, module.handle, self._entry.encode())
-        )
-        if facts.carveout is not None:
-            set_attribute(function, "PREFERRED_SHARED_MEMORY_CARVEOUT", facts.carveout)
-        return Loaded.of(function, self._leaves, facts.cooperative, owner)
-
-
-class _Owner:
-    """Keeps code loaded."""
-
-
-def _unload(api: Any, module: Any, teardown: list[TearDown]) -> None:
-    for callback in teardown:
-        callback(module)
-    api.cuLibraryUnload(module.handle)
+        facts = self._facts
+        setup = [SetUp(each) for each in (*facts.setup, *(each.setup_callback for each in facts.variables))]
+        teardown = [TearDown(each) for each in (*facts.teardown, *(each.teardown_callback for each in facts.variables))]
+        code = LoadedCode(self._code, setup, teardown, is_ptx=is_emulated(), with_object=False)
+        return Loaded.of(code.function(self._entry, facts.carveout), self._leaves, facts.cooperative, code)

@@ -7,29 +7,33 @@ import contextlib
 import hashlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from numba_cuda_autolink.files import read_regular_file
 
 from ..cache.disk import FAILED_SOURCES
 from ..cache.store import current_store
-from ..inputs.cuda_source import HOST_HEADERS
+from ..inputs.cuda_source import HOST_HEADERS, CompileOptions
+from .unknown_names import NOT_ON_DEVICES, explain_undeclared, explain_unknown
 
 _MOST_SHOWN = 5
-_ERROR = re.compile(r"(?:catastrophic )?error(?: #[\w-]+)?:")
-_FIRST = re.compile(r"(?P<place>.*)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>.*)")
+_ERROR = re.compile(
+    r"(?:(?P<place>.*?)\((?P<line>\d+)\)|(?P<options>nvrtc)|At end of source): (?:catastrophic )?error"
+    r"(?: #[\w-]+)?: (?P<text>.*)"
+)
+_TO_MATCH, _NOT_CLOSED = " to match this", "missing closing quote"
+_OPENED = re.compile(rf'(?P<place>.*)\((?P<line>\d+)\): note(?: #[\w-]+)?:{_TO_MATCH} (?P<opening>"[({{\[]")')
 _DIRECTIVE = re.compile(r'#error directive: "?(?P<text>[^"\n]+)')
 _SUMMARY = re.compile(r"\d+ (?:catastrophic )?errors? detected|Compilation terminated")
 _MISSING_HEADER = re.compile(r'cannot open source file "([^"]+)"')
-_UNDEFINED_MACRO = re.compile(
-    r"no storage class or type specifier\n\s*(?:static |inline |extern )*([A-Z][A-Z0-9_]{2,})\b"
+_UNKNOWN = re.compile(
+    r'identifier "(?P<name>\w+)" is undefined'
+    r'|(?:namespace "(?P<scope>[^"]*)"|class "[^"]*") has no member "(?P<member>\w+)"'
 )
 _HOST_HEADER = re.compile(r"features\.h$|(?:bits|gnu|sys|asm|linux)/")
 _ENDED = "NVRTC ended "  # in the middle of a compile
 _BUILT_IN = "__nv_nvrtc_builtin_header.h"
-_HEADERS_OF_TYPES = {"__half": "cuda_fp16.h", "__nv_bfloat16": "cuda_bf16.h", "__nv_fp8_": "cuda_fp8.h"}
-_TYPE_OF_HEADER = re.compile(rf'identifier "({"|".join(_HEADERS_OF_TYPES)})\w*" is undefined')
-_VIEW_WITHOUT_HEADER = re.compile(r"\bcuda::std::(span|mdspan)\b")
 # What NVRTC has without a header, by the name of C's header.
 _NEED_NO_HEADER = {
     "stdio": "printf",
@@ -40,28 +44,75 @@ _NEED_NO_HEADER = {
 }
 # Of a type of the host's library that host_headers=True declares only.
 _INCOMPLETE = re.compile(r'incomplete (?:type|class) "(?:const )?std::(?:basic_)?(\w+)')
-_ARRAYS = "cuda::std::array of <cuda/std/array>, or memory that the kernel passes, not a container that allocates"
-_NOT_ON_DEVICES = {
-    **dict.fromkeys(("deque", "list", "map", "set", "string", "unordered_map", "unordered_set", "vector"), _ARRAYS),
-    **dict.fromkeys(
-        ("fstream", "iostream", "ostream", "print", "sstream", "ostringstream", "stringstream"),
-        "printf, which needs no header",
-    ),
-    **dict.fromkeys(("thread", "mutex", "shared_mutex"), "the threads of the kernel, and <cuda/std/atomic>"),
-}
 # C++'s have no suffix; C's are listed.
 _STANDARD_HEADER = re.compile(r"[a-z_]+|(?:assert|float|limits|math|std(?:arg|bool|def|int|io|lib)|string|time)\.h")
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """An error of NVRTC: its *text*, the *place* (a file, or what a line directive names) and *line*, and all *lines*
+    of the log about it, the first with the text. One without a line is about the end of the source or, if its place is
+    ``nvrtc``, about options."""
+
+    text: str
+    place: str = ""
+    line: str = ""
+    lines: tuple[str, ...] = ()
+
+    @property
+    def unknown(self) -> str:
+        """The name that C++ does not know, with its namespace where that is known; empty for another error."""
+        if found := _UNKNOWN.search(self.text):
+            return f"{found['scope']}::{found['member']}" if found["scope"] else found["name"] or found["member"]
+        if not ("no storage class or type specifier" in self.text or "a class or namespace name" in self.text):
+            return ""
+        word = re.sub(r"[^\w:].*", "", self.marked)
+        return word if word.startswith(("cub::", "cuda::")) else word.partition("::")[0]
+
+    @property
+    def is_unclosed(self) -> bool:
+        """Whether something is not closed, as its opening shows."""
+        return _TO_MATCH in self.text or self.text == _NOT_CLOSED
+
+    @property
+    def marked(self) -> str:
+        """The text at which NVRTC points; empty if it points at none."""
+        is_marked = len(self.lines) > 2 and self.lines[2].strip() == "^"
+        return self.lines[1][self.lines[2].index("^") :] if is_marked else ""
+
+
+def list_errors(log: str) -> list[Diagnostic]:
+    """Return the errors in NVRTC's *log*: first of what is not closed, as most after it is wrong."""
+    if log.startswith(_ENDED):
+        return [Diagnostic(log.partition("\n")[0])]
+    found = [error for block in _blocks(log) if (error := _read_error(block.splitlines())) is not None]
+    return sorted(found, key=lambda error: not error.is_unclosed)
+
+
+def _blocks(log: str) -> list[str]:
+    return [block.strip("\n\0") for block in re.split(r"\n\s*\n", log)]
+
+
+def _read_error(lines: Sequence[str]) -> Diagnostic | None:
+    found = _ERROR.match(lines[0]) if lines else None
+    if found is None:
+        return None
+    opened = _OPENED.match(lines[1]) if not found["place"] and len(lines) > 1 else None
+    if opened is not None:
+        text = f"{found['text']}{_TO_MATCH} {opened['opening']}"
+        head = f"{opened['place']}({opened['line']}): error: {text}"
+        return Diagnostic(text, opened["place"], opened["line"], (head, *lines[2:]))
+    return Diagnostic(found["text"], found["place"] or found["options"] or "", found["line"] or "", tuple(lines))
 
 
 def errors_in(log: str) -> str:
     """Return the errors in NVRTC's *log*, each with its line of source, the first few of many; without warnings, or the
     whole log if it has no errors."""
-    blocks = [block.strip("\n\0") for block in re.split(r"\n\s*\n", log)]
-    errors = [block for block in blocks if _ERROR.search(block.splitlines()[0] if block else "")]
-    if not errors:
+    errors = list_errors(log)
+    if not errors or not errors[0].lines:
         return log.strip("\n\0 ")
-    shown = errors[:_MOST_SHOWN]
-    others = len([block for block in blocks if block and not _SUMMARY.match(block)]) - len(shown)
+    shown = ["\n".join(error.lines) for error in errors[:_MOST_SHOWN]]
+    others = len([block for block in _blocks(log) if block and not _SUMMARY.match(block)]) - len(shown)
     if len(errors) > len(shown):
         shown.append(f"and {len(errors) - len(shown)} more errors: see the exception's .log")
     elif others > 1:  # one of them is the log's own heading
@@ -71,31 +122,29 @@ def errors_in(log: str) -> str:
 
 def first_error(log: str, name: str) -> str:
     """Return the first error in NVRTC's *log* of the source *name*, after its line; empty if there is none."""
-    found = next(filter(None, map(_FIRST.match, log.splitlines())), None)
-    if found is None:
-        return log.partition("\n")[0] if log.startswith(_ENDED) else ""
-    own = os.path.basename(found["place"]) == os.path.basename(name)
-    place = "line " + found["line"] if own else f"{os.path.basename(found['place'])}:{found['line']}"
-    text = directive["text"] if (directive := _DIRECTIVE.match(found["text"])) else found["text"]
-    return f"{place}: {text}"
+    error = next(iter(list_errors(log)), None)
+    if error is None:
+        return ""
+    base = os.path.basename(error.place)
+    place = "line " + error.line if base == os.path.basename(name) else f"{base}:{error.line}"
+    text = directive["text"] if (directive := _DIRECTIVE.match(error.text)) else error.text
+    return f"{place}: {text}" if error.line else text
 
 
-def remedy(log: str, include_paths: Sequence[str] = (), macros: Sequence[str] = ()) -> str:
-    """Return what to do about the first error in NVRTC's *log* of a source with *include_paths* and *macros*."""
-    if log.startswith(_ENDED):
+def remedy(error: Diagnostic, options: CompileOptions, texts: Iterable[str] = ()) -> str:
+    """Return what to do about an *error* of a source that is compiled with *options*. *texts* are those of the source
+    and its headers, in which names like one that is unknown are looked for."""
+    text, include_paths, macros = error.text, options.include_paths, [name for name, _ in options.defines]
+    if text.startswith(_ENDED):
         return "make the source smaller, or its templates less deep; or raise the limit that it reached"
-    errors = errors_in(log)
-    if errors.startswith(_BUILT_IN) and macros:
+    if error.place.endswith(_BUILT_IN) and macros:
         return (
             f"rename a macro in defines ({', '.join(macros)}): macros replace names in the compiler's own headers, too,"
             " whose templates have parameters of one letter"
         )
-    if macro := _UNDEFINED_MACRO.search(errors):
-        return (
-            f"if {macro[1]} is a macro that headers define for other compilers but not for NVRTC, define it:"
-            f" defines={{'{macro[1]}': '...'}}, or {{'{macro[1]}(x)': '...'}} if it has parameters"
-        )
-    if missing := _MISSING_HEADER.search(errors):
+    if error.place == "nvrtc":
+        return "correct the options"
+    if missing := _MISSING_HEADER.search(text):
         name = missing[1]
         if absent := [path for path in include_paths if not os.path.isdir(path)]:
             return f"fix the source's include_paths, of which these do not exist: {', '.join(absent)}"
@@ -115,36 +164,32 @@ def remedy(log: str, include_paths: Sequence[str] = (), macros: Sequence[str] = 
             todo = f"put a file {name} that defines what is used"
             if any(os.path.isfile(os.path.join(folder, same)) for folder in toolkit_include_paths()):
                 todo = f"include <{same}>, whose names are in cuda::std, or put a file {name} that includes it"
-            place = errors.partition("(")[0]
-            is_own = place.endswith(".cu") or not os.path.isabs(place)
-            header = f"leave out {os.path.basename(place)}, if it is for the host's code; or "
+            is_own = error.place.endswith(".cu") or not os.path.isabs(error.place)
+            header = f"leave out {os.path.basename(error.place)}, if it is for the host's code; or "
             todo = f"{_instead_of(name) if is_own else header}{todo} into one of the source's include_paths"
             if HOST_HEADERS in include_paths:
                 return f"{name} is not among the headers of host_headers=True: {todo}"
             return f"NVRTC has no headers of the host's C++ library: {todo}; or use host_headers=True"
         return f"add the directory that {name} is in to the source's include_paths"
-    if instead := instead_of_host_type(errors):
+    if instead := instead_of_host_type(text):
         return instead
-    if (view := _VIEW_WITHOUT_HEADER.search(errors)) and "must be a class or namespace name" in errors:
-        return f"include <cuda/std/{view[1]}>"
-    if unknown := _TYPE_OF_HEADER.search(errors):
-        return f"include <{_HEADERS_OF_TYPES[unknown[1]]}>"
-    if "--device-int128" in errors:
+    if error.unknown and (known := explain_unknown(error.unknown, texts, include_paths, macros)):
+        return known
+    if "--device-int128" in text:
         return "allow it: options={'device_int128': True}"
-    if "explicitly marked as a __host__ function" in errors:
+    if "explicitly marked as a __host__ function" in text:
         return "mark it __host__ __device__, or put the host's functions between #ifndef __CUDACC_RTC__ and #endif"
-    if "host functions are not allowed in JIT mode" in errors:
+    if "host functions are not allowed in JIT mode" in text:
         return (
             "mark the function __device__, or make all functions device functions:"
             " options={'device_as_default_execution_space': True}"
         )
-    if "has already been defined" in errors:
+    if "has already been defined" in text:
         return "give the two functions different names, made from what distinguishes them, such as sizes and types"
-    if said := _DIRECTIVE.search(errors):
+    if said := _DIRECTIVE.search(text):
         return f"do as the source or header says: {said['text']}"
-    todo = "fix the source at that line"
-    place = errors.partition("(")[0]
-    if os.path.isabs(place) and not place.endswith(".cu"):
+    todo = _fix(error)
+    if os.path.isabs(error.place) and not error.place.endswith(".cu"):
         todo += (
             "; if that is a library's header, put a fixed copy into a directory that comes first in the source's"
             " include_paths"
@@ -152,11 +197,23 @@ def remedy(log: str, include_paths: Sequence[str] = (), macros: Sequence[str] = 
     return todo
 
 
+def _fix(error: Diagnostic) -> str:
+    if error.unknown:
+        return explain_undeclared(error.unknown.rpartition("::")[2])
+    if _TO_MATCH in error.text:
+        return "close it: the source ends before"
+    if error.text == 'expected a ";"':
+        if error.marked.startswith("{"):
+            return "close what is open before: a function cannot be defined within another"
+        return "write a ';' after what comes before the marked place, which may be in the line above"
+    return "fix the source at that line"
+
+
 def instead_of_host_type(errors: str) -> str:
     """Return what to use rather than a type of the host's library that is declared only; empty if it is none."""
     found = _INCOMPLETE.search(errors)
     name = found[1] if found else ""
-    return f"device code has no std::{name}: use {_NOT_ON_DEVICES[name]}" if name in _NOT_ON_DEVICES else ""
+    return f"device code has no std::{name}: use {NOT_ON_DEVICES[name]}" if name in NOT_ON_DEVICES else ""
 
 
 def _instead_of(header: str) -> str:
@@ -164,7 +221,7 @@ def _instead_of(header: str) -> str:
     stem = stem if header.endswith(".h") else stem.removeprefix("c")
     if stem in _NEED_NO_HEADER:
         return f"delete the line ({_NEED_NO_HEADER[stem]} needs no header); or "
-    return f"use {_NOT_ON_DEVICES[header]}; or " if header in _NOT_ON_DEVICES else ""
+    return f"use {NOT_ON_DEVICES[header]}; or " if header in NOT_ON_DEVICES else ""
 
 
 def saved(code: bytes, name: str) -> str | None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import dataclasses
 import functools
+import itertools
 import os
+import re
 import threading
 import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
 
 # Units whose headers are watched; the least recently used is dropped first. The record of CUB's headers has 100 KB.
 _MOST_WATCHED = 256
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\\\n]|\\.)*", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,16 @@ def header_texts(link_input: LinkInput, target: Target, *, with_toolkit: bool = 
             continue
         with contextlib.suppress(OSError), open(header.path, errors="replace") as file:
             yield file.read()
+
+
+def texts_and_headers(link_input: LinkInput, target: Target) -> Iterator[str]:
+    """Yield the text of a source, which need not compile, and the texts of the headers that it includes."""
+    text = link_input.text
+    yield text
+    directives = "\n".join(_DIRECTIVE.findall(text)).encode()
+    options = dataclasses.replace(link_input.options, prologue="")
+    unit = dataclasses.replace(link_input, code=directives, options=options)
+    yield from itertools.islice(header_texts(unit, target), 1, None)
 
 
 def _headers_of(link_input: LinkInput, target: Target) -> tuple[Header, ...]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
@@ -13,6 +14,7 @@ from numba_cuda_autolink.printable_texts import bounded, did_you_mean, printable
 from numba_cuda_autolink.short_tracebacks import short_traceback
 
 _LONGEST_REPR = 120
+_FOLDERS = re.compile(r"(?<![\w.])/(?:[^\s/:\"'()]+/)+")
 _LONGEST_LINE = 119  # characters of the first line of a message
 
 
@@ -41,11 +43,13 @@ def shown_log(log: str) -> str:
 
 
 def with_short_first_line(message: str) -> str:
-    """Return *message*; a first line that would be too long is cut, and it follows."""
+    """Return *message*; a first line that would be too long is shown without folders, or cut, and it follows."""
     first, *others = message.split("\n")
     if len(first) <= _LONGEST_LINE:
         return message
-    return "\n".join([f"{first[: _LONGEST_LINE - 3]}...", f"  {first}", *others])
+    shown = _FOLDERS.sub(".../", first)
+    shown = shown if len(shown) <= _LONGEST_LINE else f"{shown[: _LONGEST_LINE - 3]}..."
+    return "\n".join([shown, f"  {first}", *others])
 
 
 _Called = TypeVar("_Called", bound=Callable[..., Any])
@@ -53,19 +57,23 @@ _Called = TypeVar("_Called", bound=Callable[..., Any])
 
 def suggest_names(called: _Called) -> _Called:
     """Decorate a public function or class: the error for an unknown name of an argument suggests the nearest one, or
-    lists all, and the traceback of an error about arguments shows the user's lines alone."""
+    lists all, what is annotated as a bool takes nothing else, and the traceback of an error about arguments shows the
+    user's lines alone."""
     if isinstance(called, type):
         type.__setattr__(called, "__init__", suggest_names(called.__init__))  # type: ignore[misc]
         return called
     code = called.__code__
     known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     listed = ", ".join(name for name in known if name != "self")
+    flags = {name for name, annotation in called.__annotations__.items() if annotation in ("bool", "bool | None")}
 
     @functools.wraps(called)
     def checked(*args: Any, **named: Any) -> Any:
         with short_traceback():
+            name = called.__qualname__.removesuffix(".__init__")
+            for given in named.keys() & flags:
+                flag(f"{given}= of {name}()", named[given])
             for wrong in named.keys() - known:
-                name = called.__qualname__.removesuffix(".__init__")
                 nearest = did_you_mean(wrong, known) or f"\n  expected: one of {listed}"
                 raise TypeError(f"{name}() has no parameter {wrong!r}{nearest}")
             return called(*args, **named)
@@ -81,6 +89,13 @@ def path(what: str, value: Any) -> str:
     if not isinstance(value, (str, bytes, os.PathLike)):
         raise TypeError(f"{what} takes a path, got {shown(value)}\n  expected: a str or an os.PathLike")
     return os.fsdecode(value)
+
+
+def flag(what: str, value: Any) -> bool:
+    """Return *value*, which is given to *what*, as a bool. Raise `TypeError` for others: the text ``"no"`` is true."""
+    if value is not None and not isinstance(value, int) and type(value).__name__ not in ("bool", "bool_"):
+        raise TypeError(f"{what} takes True or False, got {shown(value)}")
+    return bool(value)
 
 
 def items(what: str, values: Any, expected: str, most: int | None = None) -> list[Any]:

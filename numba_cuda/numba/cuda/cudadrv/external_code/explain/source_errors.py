@@ -98,8 +98,9 @@ def does_not_compile(
         return wrong_size
     path = nvrtc_log.saved(planned.input.text.encode(), planned.input.name)
     options = planned.input.options
-    macros = [name for name, _ in options.defines]
-    todo = undeclared_variable(plan, error.log) or nvrtc_log.remedy(error.log, options.include_paths, macros)
+    texts = programs.texts_and_headers(planned.input, plan.target)
+    causes = nvrtc_log.list_errors(error.log)
+    todo = undeclared_variable(plan, error.log) or (nvrtc_log.remedy(causes[0], options, texts) if causes else "")
     explicit = planned.origins == (NAMED_EXPLICITLY,)
     declared = find_bringing(kernel_code.sites, lambda item: _is_code(item, planned.input)) if explicit else ""
     shown = "\n".join(nvrtc_log.errors_in(each.log) for each in (error, *(each for _, each in others)))
@@ -109,7 +110,7 @@ def does_not_compile(
         f"at fault: {planned}" + (f" of declare_device({declared!r})" if declared else ""),
         f"source: {path or 'could not be saved'}",
         *describe_chain(error.log, planned.input.text, planned.input.name, options.include_paths),
-        f"what to do: {todo}",
+        *([f"what to do: {todo}"] if todo else []),
         *(f"does not compile either: {each}" for each, _ in others),
         log="\n".join([error.log, *(each.log for _, each in others)]),
         source_path=path,

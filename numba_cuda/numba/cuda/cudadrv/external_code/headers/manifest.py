@@ -19,10 +19,8 @@ from dataclasses import dataclass
 
 from numba_cuda_autolink.files import read_with_status
 
-from .absences import Absences
-from .file_state import FileState, Header, all_unchanged, is_settled, state_in, state_of, this_machine
-from .portable_record import Alternative
-from .search_roots import SearchRoots
+from .file_state import Absences, FileState, Header, all_unchanged, is_settled, state_in, state_of, this_machine
+from .search_roots import Alternative, SearchRoots
 
 # Raised when the meaning of a stored manifest changes.
 MANIFEST_FORMAT = "9"

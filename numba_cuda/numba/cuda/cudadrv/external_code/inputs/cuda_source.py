@@ -7,6 +7,7 @@ import dataclasses
 import numbers
 import os
 import pathlib
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -89,7 +90,7 @@ class CUDASource(CUSource):
     TypeError
         If the code is neither text nor a path, or an option has a wrong type.
     ValueError
-        For an unknown option, or one that the link sets itself (architecture, link-time optimisation).
+        For an unknown option, one that the link sets itself (architecture, link-time optimisation), or a path as text.
     """
 
     def __init__(
@@ -109,6 +110,11 @@ class CUDASource(CUSource):
     ):
         if not isinstance(code, (str, os.PathLike)):
             raise TypeError(f"CUDASource takes the source as a str, or a pathlib.Path, got {type(code).__name__}")
+        if isinstance(code, str) and is_path(code) and os.path.splitext(code)[1]:
+            raise ValueError(
+                f"CUDASource takes the source as text, and {code!r} is a path\n"
+                f"  what to do: write CUDASource.from_file({code!r}), or pass a pathlib.Path"
+            )
         if unit is not None and not isinstance(unit, str):
             raise TypeError(f"CUDASource takes the name of a translation unit as a str, got {type(unit).__name__}")
         if not isinstance(prologue, str):
@@ -154,6 +160,11 @@ class CUDASource(CUSource):
         return object.__hash__(self) if self.path is None else hash(self.path)
 
 
+def is_path(text: str) -> bool:
+    """Whether *text* is a path, not C++, which has one of these characters if it is not empty."""
+    return bool(text.strip()) and re.search(r"[\n;{}#<>\"]|^\s*/[/*]", text) is None
+
+
 def folders_given(what: str, paths: Any) -> list[str]:
     if isinstance(paths, (str, os.PathLike)):
         paths = (paths,)
@@ -167,7 +178,9 @@ def _macros(defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]]) -> tup
     items = list(defines.items()) if isinstance(defines, Mapping) else messages.items(what, defines, expected, _MOST)
     pairs = [(item, True) if isinstance(item, str) else item for item in items]
     for pair in pairs:
-        if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], str)):
+        is_pair = isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], str)
+        if not is_pair or "=" in pair[0]:
+            pair = pair[0] if is_pair else pair
             raise TypeError(f"{what} have an item that is not a macro: {messages.shown(pair)}\n  expected: {expected}")
         if not isinstance(pair[1], (str, numbers.Number, type(None))):
             raise TypeError(f"{what} give {pair[0]!r} no text or number\n  got: {messages.shown(pair[1])}")

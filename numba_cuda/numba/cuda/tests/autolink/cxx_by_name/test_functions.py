@@ -187,7 +187,8 @@ class TestSources:
     def test_a_file_finds_headers_in_its_folder(self, tmp_path):
         (tmp_path / "own.h").write_text("#define FACTOR 3\n")
         (tmp_path / "own.cu").write_text('#include "own.h"\n__device__ int triple(int x) { return x * FACTOR; }\n')
-        for source in tmp_path / "own.cu", str(tmp_path / "own.cu"):
+        (tmp_path / "own.cpp").write_text('#include "own.cu"')
+        for source in tmp_path / "own.cu", str(tmp_path / "own.cu"), str(tmp_path / "own.cpp"):
             assert autolink.cxx(source).triple.signature(i32).return_type == i32
 
     def test_a_missing_file_is_an_error(self, tmp_path):

@@ -50,6 +50,18 @@ class TestRemedies:
         lib = autolink.cxx(SOURCE + "__device__ float square(float x) { return x * x; }", namespace="shapes")
         assert f"\n  what to do: {remedy}" in refusal_of(lib, call, argtypes)
 
+    @pytest.mark.parametrize(
+        ("ask", "remedy"),
+        [
+            (lambda lib: lib.type("S"), "define S in the source, or include the header that does"),
+            (lambda lib: lib.expr("[](S* s) { return s.x; }").signature(types.voidptr, cc=CC), "write -> for the dot"),
+            (lambda lib: lib.eval("f()"), "declare what it calls and reads constexpr"),
+        ],
+    )
+    def test_questions(self, ask, remedy):
+        with pytest.raises(autolink.CxxError, match=remedy):
+            ask(autolink.cxx("struct S; __device__ int f() { return 3; }"))
+
     def test_the_place_in_a_lambda(self):
         with pytest.raises(autolink.CxxError) as caught:
             autolink.cxx("").expr("[](auto x) { return x + ; }").signature(types.float32, cc=CC)
@@ -188,7 +200,16 @@ def test_a_near_name_is_named():
 @pytest.mark.parametrize(
     ("name", "argtypes", "remedy"),
     [
-        ("area", ("float32",), 'lib["...::area"]: it is declared: __device__ float area(Circle c)'),
+        ("area", ("float32",), "write its namespace: shapes::area"),
+        ("shapes::sized<N>", (), "write the value of a variable of Python into the name: lib[f'shapes::sized<{N}>']"),
+        ("shapes::sized<x>", (), "write the value of a variable of Python into the name: lib[f'shapes::sized<{x}>']"),
+        ("shapes::twice<flaot>", ("float32",) * 2, "did you mean float?"),
+        ("shapes::sized<3", (), "close what < opens"),
+        ("[](auto x) { return x;", ("float32",), "close what { opens"),
+        ("[](auto x) { return x; }", ("float32",), "write lib.expr(...) for a lambda, not lib[...]"),
+        ("shapes::member", ("float32",), "pass an object that has the member"),
+        ("shapes::member", ("float32[::1]",), "pass an object that has the member"),
+        ("shapes::area", ("float32",), "pass an element of an array of lib.record('shapes::Circle') or lib.type("),
         ("shapes::overlap", ("complex64",) * 2, "convert arguments in the kernel to the types of one of these"),
         ("shapes::close_to", ("int32",), "convert arguments in the kernel to the types of one of these functions"),
         ("shapes::corner", ("float32[::1]", "int32"), "pass an array of np.int32"),
@@ -202,7 +223,7 @@ def test_the_name_in_libcudacxx_is_named_for_one_of_the_hosts_library():
     for name in ("std::min", "std::min<float>", "::std::min"):
         text = message(lib, name, ("float32", "float32"))
         assert 'namespace "std" has no member "min"' in text
-        assert "what to do: std has the host's functions: use cuda::std::min, where libcu++ has it" in text
+        assert "what to do: std has the host's functions: use cuda::std::min of <cuda/std/algorithm>, or host_" in text
 
 
 def test_arguments_of_a_template_that_cannot_be_deduced_are_asked_for():
@@ -221,6 +242,22 @@ def test_types_of_cuda_name_their_headers():
     assert "what to do: include <cuda_fp16.h>" in message(half, "f", ("float32",))
 
 
+@pytest.mark.parametrize("text", ["__devcie__ float f(float x) { return x; }", "foo\n", "def f(x):\n    return x\n"])
+def test_what_follows_from_an_error_has_no_remedy(text):
+    assert "cuda_fp16.h" not in message(autolink.cxx(text), "f", ("float32",))
+
+
+@pytest.mark.parametrize("before", ["", "namespace a {\n", "__device__ float g(float x) { if (x > 0) { return x; }\n"])
+def test_a_brace_that_is_not_closed_is_the_diagnosis_with_its_line(before):
+    """What follows the source are declarations that are ours, of which NVRTC complains instead."""
+    unclosed = before or "__device__ float h(float x) {\n"
+    library = autolink.cxx(f"{unclosed}__device__ float f(float x) {{ return x; }}\n")
+    text = message(library, "f", ("float32",))
+    assert 'the C++ source of f(float32) does not compile: expected a "}" to match this "{"' in text
+    assert f"  in C++: source of autolink.cxx:1\n  {unclosed}" in text
+    assert "what to do: close it: the source ends before" in text
+
+
 def test_what_nvrtc_says_about_options_is_the_diagnosis():
     library = autolink.cxx("__device__ float f(float x) { return x; }", options={"std": "c++99"})
     text = message(library, "f", ("float32",))
@@ -235,8 +272,10 @@ def test_lines_in_the_python_file_with_and_without_line_information():
         x[0] = class_.S(x[0])
 
     for lineinfo in (False, True):
-        with pytest.raises(TypingError, match=r"\(declared at \S*test_refusals\.py:\d+\) is inaccessible"):
+        with pytest.raises(TypingError, match=r"\(declared at \S*test_refusals\.py:\d+\) is inaccessible") as caught:
             build(kernel, "void(int32[::1])", lineinfo=lineinfo)
+        first = str(caught.value).splitlines()[0]  # without folders, where it would be long
+        assert first.endswith("is inaccessible") and len(first) < 120
 
 
 def test_candidates_come_with_their_places():

@@ -52,15 +52,6 @@ def test_a_kernel_is_loaded_in_another_checkout_until_a_header_differs_there(pro
     assert built.cubin == loaded.cubin == back.cubin != changed.cubin
 
 
-def test_another_function_is_another_kernel(program):
-    results = []
-    for name in ("f<1>", "f<2>", "f<1>"):
-        program.write(f"add = autolink.cxx('template <int N> __device__ int f(int x) {{ return x + N; }}')['{name}']")
-        results.append(program.run())
-    assert results[0].cubin == results[2].cubin != results[1].cubin
-    assert results[1].status == "built"
-
-
 def test_a_kernel_whose_call_passes_a_function_is_loaded(program):
     program.write("""
         lib = autolink.cxx('template <class F> __device__ int call(F f, int x) { return f(x); }')

@@ -5,7 +5,6 @@ seen, and what cannot be found again is not cached. What changes nothing hits.""
 from __future__ import annotations
 
 import shutil
-import textwrap
 
 import pytest
 from kernel_cache_support import KERNEL, Program
@@ -21,46 +20,9 @@ def _folder(tmp_path):
     (tmp_path / "program").mkdir()
 
 
-ELSEWHERE = """
-import os
-from numba.cuda import types
-from numba.cuda.extending import intrinsic, overload, register_jitable
-def more(x): pass
-"""
-
-
-WITH_MORE = KERNEL.replace("add(x[1])", "add(x[1]) + more(x[1])")
-
-
 def test_an_object_without_a_link_key_for_a_call_is_loaded(program):
     program.write("class Keyed(Add):\n    def __numba_cuda_link_key__(self, x): return None\nadd = Keyed(3)")
     assert [program.run().status for _ in range(2)] == ["built", "loaded"]
-
-
-HOOKED = """
-    class Hooked(Add):
-        AMOUNT = "in the class"
-        def __numba_cuda_link_key__(self, x):
-            return 1
-"""
-
-
-@pytest.mark.thorough
-def test_a_number_that_an_object_asks_its_library_of_cxx_for_counts_beside_the_link_key(program):
-    program.write(
-        textwrap.dedent(HOOKED)
-        + """
-Hooked.__numba_cuda_link__ = lambda self, x: autolink.CUDASource(code("add", self.library.eval("N")))
-add = Hooked(0)
-add.library = autolink.cxx(os.path.join(os.path.dirname(__file__), "count.h"))
-"""
-    )
-    cubins = []
-    for amount in 1, 2:
-        (program.folder / "count.h").write_text(f"enum {{ N = {amount} }};")
-        cubins.append([program.run().cubin, program.run().cubin])
-    (first, again), (second, _) = cubins
-    assert first == again != second
 
 
 def test_a_stored_answer_is_asked_again_where_its_file_was_edited(program):
@@ -183,30 +145,6 @@ def test_a_program_that_sets_the_clock_is_cached(program):
     program.write("add = Add(3)")
     runs = [program.run(before="import time\ntime.time = lambda: 1") for _ in range(2)]
     assert [run.status for run in runs] == ["built", "loaded"], runs[1].log
-
-
-def test_a_type_of_ones_own_counts_with_all_that_is_set_on_it(program):
-    file = program.folder / "elsewhere.py"
-    text = """
-from numba.cuda.datamodel.models import OpaqueModel
-from numba.cuda.extending import register_model, typeof_impl
-class Thing: pass
-class ThingType(types.Type):
-    def __init__(self): super().__init__("Thing")
-register_model(ThingType)(OpaqueModel)
-own = ThingType()
-own.amount = AMOUNT
-typeof_impl.register(Thing)(lambda value, context: own)
-thing = Thing()
-@overload(more, target="cuda")
-def ol_more(x):
-    n = own.amount
-    return lambda x: x + n
-"""
-    program.write("from elsewhere import more, thing\nadd = Add(3)", WITH_MORE)
-    for amount in 1, 2:
-        file.write_text(ELSEWHERE + text.replace("AMOUNT", str(amount)))
-        assert [program.run().status for _ in range(2)] == ["built", "loaded"]
 
 
 def test_a_stored_answer_with_a_relative_path_holds_in_its_working_directory(program):

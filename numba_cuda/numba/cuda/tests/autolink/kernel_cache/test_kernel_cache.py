@@ -248,21 +248,6 @@ def test_a_generator_with_callbacks_is_asked_for_them(program):
 
 # What is not reached by name
 
-OVERLOAD = """
-from numba.cuda.extending import overload
-def add(x): pass
-def declare(f):
-    @overload(add, target="cuda")
-    def ol_add(x):
-        return lambda x: f(x)
-"""
-
-
-def test_an_object_that_only_the_closure_of_an_overload_reaches_is_found(program):
-    for amount in "34":
-        program.write(OVERLOAD + f"declare(Add({amount}))")
-        assert [program.run().status, program.run().status] == ["built", "loaded"]
-
 
 def test_an_object_that_no_name_reaches_is_not_cached(program):
     parts = """
@@ -280,32 +265,6 @@ def test_an_object_that_no_name_reaches_is_not_cached(program):
         assert "is not cached: Add(amount=3)(int32) called at " in run.log
         assert "neither a global nor a closure variable" in run.log
     assert program.files() == []
-
-
-def test_an_object_that_the_python_function_of_another_one_calls_is_found(program):
-    parts = """
-    hidden = [Add(int(os.environ.get("AMOUNT", "3")))]
-    class Outer(Add):
-        def __numba_cuda_call__(self, x):
-            inner = hidden[0]
-            return lambda x: inner(x)
-        def __numba_cuda_link__(self, x):
-            return None
-    add = Outer(4)
-    """
-    program.write(parts)
-    other = "os.environ['AMOUNT'] = '5'"
-    found = [program.run(before=before) for before in ("", "", other, other)]
-    assert [run.status for run in found] == ["built", "loaded", "built", "loaded"]
-    assert found[1].cubin != found[2].cubin
-
-
-def test_a_file_that_only_an_overload_names_counts(program):
-    file = program.folder / "hidden.cu"
-    program.write(f"{OVERLOAD}\ndeclare(cuda.declare_device('add', 'int32(int32)', abi='c', link={str(file)!r}))")
-    for amount, status in ("1", "built"), ("2", "linked again"):
-        file.write_text(ADD_ONE.replace("1", amount))
-        assert [program.run().status, program.run().status] == [status, "loaded"]
 
 
 ARGUMENT_TYPE = """
@@ -533,22 +492,6 @@ def test_verify_mode_builds_again_what_is_cached_and_compares(program):
         program.run(before=verify.replace("5", "6"))
 
 
-def test_which_arguments_are_literals_counts(program):
-    parts = """
-    class Add(autolink.DeviceCallable):
-        def __numba_cuda_call__(self, x, by):
-            return autolink.Extern("add", returns=types.int32, args=["x"])
-        def __numba_cuda_link__(self, x, by):
-            return autolink.CUDASource(code("add", getattr(by, "literal_value", 55)))
-        def __numba_cuda_link_key__(self, x, by):
-            return 0
-    add = Add()
-    """
-    for text in (parts, parts.replace("call__(self, x, by)", "call__(self, x, by: types.Literal)")):
-        program.write(text, KERNEL.replace("add(x[1])", "add(x[1], 7)"))
-        assert [program.run().status, program.run().status] == ["built", "loaded"]
-
-
 LOOK_UPS = (
     'getattr(settings, "AMO" + "UNT")',
     'operator.attrgetter("AMO" + "UNT")(settings)',
@@ -586,35 +529,6 @@ def test_a_kernel_is_not_cached_whose_overload_looks_up_what_its_code_does_not_n
         assert [f"kernel {name!r} is not cached: " in line for name, line in zip(names, said, strict=True)] == [
             True
         ] * 7
-
-
-MAKE_ATTRIBUTES = {
-    "by_function": "def __getattr__(name):\n    if name == 'N': return int(os.environ['N'])\n"
-    "    raise AttributeError(name)",
-    "by_property": "import sys, types\nclass Module(types.ModuleType):\n"
-    "    N = property(lambda self: int(os.environ['N']))\nsys.modules[__name__].__class__ = Module",
-}
-
-
-def test_attributes_that_a_module_makes_when_asked_count(program):
-    kernels = "from parts import *\n"
-    for name, module in MAKE_ATTRIBUTES.items():
-        (program.folder / f"{name}.py").write_text(f"import os\n{module}")
-        kernels += textwrap.dedent(f"""
-            import {name}
-            @cuda.jit(device=True)
-            def f_{name}(x): return x + {name}.N
-            @cuda.jit(cache=True)
-            def here_{name}(x): x[0] = add(x[1]) + {name}.N
-            @cuda.jit(cache=True)
-            def below_{name}(x): x[0] = f_{name}(add(x[1]))
-        """)
-    program.write("add = Add(3)", kernels)
-    names = [f"{place}_{name}" for name in MAKE_ATTRIBUTES for place in ("here", "below")]
-    for number in "12":
-        for status in "built", "loaded":
-            runs = program.runs(*names, before=f"os.environ['N'] = '{number}'")
-            assert {run.status for run in runs} == {status}
 
 
 WITH_VARIABLE = """

@@ -60,6 +60,47 @@ def _meaning(name: str, expression: str, parts: str, *variants: str) -> Feature:
     return Feature(name, both, _TWO + parts, variants or ("one$n", "two$n"))
 
 
+# An object whose C++ calls the Python function that it gets.
+_USES = """
+class Use$n(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, function, x):
+        found = autolink.device_function(function, x)
+        return autolink.Extern("use_" + found.symbol, returns=found.returns)
+    def __numba_cuda_link__(self, function, x):
+        found = autolink.device_function(function, x)
+        yield found
+        call = f'{autolink.cxx_type(found.returns)} use_{found.symbol}(int x) {{ return {found.symbol}(x); }}'
+        yield autolink.CUDASource(f'{found.declaration} extern "C" __device__ {call}')
+    def __numba_cuda_link_key__(self, function, x):
+        return 0
+use$n = Use$n()
+function$n = cuda.jit(device=True)(lambda x: x + $v)
+"""
+_OF_CXX = """
+twice$n = autolink.cxx("template <class T, class F> __device__ T twice(T x, F f) { return f(f(x)); }").twice
+class Twice$n(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        f = autolink.device_function(lambda x: base(x) * $v, x)
+        return lambda x: twice$n(x, f)
+by_name$n = Twice$n()
+"""
+_LITERAL = """
+class Of$n(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x, by$v):
+        return autolink.Extern("f$n", returns=types.int32, args=["x"])
+    def __numba_cuda_link__(self, x, by):
+        return autolink.CUDASource(code("f$n", getattr(by, "literal_value", 55)))
+    def __numba_cuda_link_key__(self, x, by):
+        return 0
+of$n = Of$n()
+"""
+_DECLARE = """
+def more$n(x): pass
+def declare$n(f):
+    @overload(more$n, target="cuda")
+    def ol_more$n(x):
+        return lambda x: f(x)
+"""
 _SOURCE = 'extern "C" __device__ int f$n(int x) { return x + AMOUNT; }'
 _INCLUDES = f"autolink.CUDASource('#include \"h$n.h\"\\n{_SOURCE}', include_paths=[HERE])"
 _HELPER = {"helper$n.py": "N = $v\ndef amount(): return N\n"}
@@ -90,6 +131,15 @@ FEATURES = (
            "two$n, one$n"),
     Feature("the module of a name", "x + N$n", "", ("helper$n", "other$n"), modules="from $v import N as N$n\n",
            files={"helper$n.py": "N = 1\n", "other$n.py": "N = 2\n"}),
+    *(Feature(name, "f$n(x)", "import helper$n\n@cuda.jit(device=True)\ndef f$n(x): return x + helper$n.N",
+              files={"n$n": "$v", "helper$n.py": "import os, sys, types\ndef read(self=None):\n"
+                     "    return int(open(os.path.join(os.path.dirname(__file__), 'n$n')).read())\n" + text})
+      for name, text in (
+          ("an attribute that a module makes when asked",
+           "def __getattr__(name):\n    if name == 'N': return read()\n    raise AttributeError(name)\n"),
+          ("a property of a module",
+           "class Module(types.ModuleType): N = property(read)\nsys.modules[__name__].__class__ = Module\n"),
+      )),
     Feature("an option", "int(x / np.float32(3))", "options.update($v)", ("fastmath=True", "fastmath=False")),
     # Python that runs while the kernel is compiled
     _overload("an overload", "$v"),
@@ -107,9 +157,10 @@ FEATURES = (
            "class D$n:\n    def __get__(self, obj, cls): return $v\nclass B$n:\n    n = D$n()"),
     _overload("a decorated helper", "h$n()",
            "def by$n(n):\n    return lambda f: functools.wraps(f)(lambda: n)\n@by$n($v)\ndef h$n(): pass"),
-    _overload("a memoised helper", "h$n()", "N$n = $v\n@functools.lru_cache\ndef h$n(): return N$n"),
+    _overload("a memoised helper", "h$n()", "N$n = $v\n@functools.lru_cache\ndef h$n(): return N$n",
+           is_cached=False),
     _overload("what a memoised helper remembers", "h$n()",
-           "N$n = $v\n@functools.lru_cache\ndef h$n(): return N$n\nh$n()"),
+           "N$n = $v\n@functools.lru_cache\ndef h$n(): return N$n\nh$n()", is_cached=False),
     _overload("a memo", "m$n.get(1)", "m$n = {}\nm$n[1] = $v"),
     _overload("the order of annotations", "ord(list(h$n.__annotations__)[0])", "def h$n($v): pass",
            variants=("a: int, b: int", "b: int, a: int")),
@@ -123,11 +174,19 @@ FEATURES = (
            "pkg$n/mod.py": "def amount():\n    from .sub import N\n    return N\n"}),
     _overload("a relative import at the top", "h$n()", "from pkg$n.mod import amount as h$n", files={**_PACKAGE,
            "pkg$n/mod.py": "from . import sub\ndef amount(): return sub.N\n"}),
-    _overload("a getattr of a text", "getattr(C$n, 'n')", "class C$n:\n    n = $v"),
+    # Beside a feature with a module, it is not cached.
+    _overload("a getattr of a text", "getattr(C$n, 'n')", "class C$n:\n    n = $v", is_cached=False),
     _overload("a generator's constant", "sum(each for each in (1, N$n))", "N$n = $v"),
     _overload("a keyword default", "h$n()", "def h$n(*, n=$v): return n"),
     _overload("a registered class", "int(isinstance(1j, A$n))", "import abc\nclass A$n(abc.ABC): pass\n$v",
            variants=("pass", "A$n.register(complex)")),
+    _overload("what is set on a type", "own$n.amount",
+              "class Own$n(types.Type): pass\nown$n = Own$n('Own$n')\nown$n.amount = $v"),
+    Feature("an object in the closure of an overload", "more$n(x) + 0 * one$n(x) + 0 * two$n(x)",
+            _TWO + _DECLARE + "declare$n($v)", ("one$n", "two$n"), is_registered=True),
+    Feature("a file that only an overload names", "more$n(x)",
+            _DECLARE + "declare$n(cuda.declare_device('f$n', 'int32(int32)', abi='c', link=HERE + '/f$n.cu'))",
+            files={"f$n.cu": _SOURCE.replace("AMOUNT", "$v")}, is_registered=True),
     Feature("an intrinsic", "raw$n(x)",
            "@intrinsic\ndef raw$n(typing, x):\n"
            "    def codegen(context, builder, signature, args):\n"
@@ -163,6 +222,18 @@ FEATURES = (
     Feature("a body in Python", "b$n(x)",
            "class B$n(autolink.DeviceCallable):\n    def __numba_cuda_call__(self, x):\n"
            "        return lambda x: x + $v\nb$n = B$n()"),
+    _meaning("an object that a body in Python calls", "outer$n(x)",
+             "hidden$n = [$v]\nclass Outer$n(autolink.DeviceCallable):\n    def __numba_cuda_call__(self, x):\n"
+             "        inner = hidden$n[0]\n        return lambda x: inner(x)\nouter$n = Outer$n()"),
+    Feature("which arguments are literals", "of$n(x, 7)", _LITERAL, ("", ": types.Literal")),
+    Feature("a Python function that C++ calls, an argument", "use$n(function$n, x)", _USES),
+    Feature("a Python function that C++ by name calls", "by_name$n(x)", _OF_CXX),
+    Feature("a function of C++ by name", "f$n(x)",
+            "f$n = autolink.cxx('template <int N> __device__ int f(int x) { return x + N; }')['f<$v>']"),
+    _linked("a number of a library of C++ beside the same key",
+            "autolink.CUDASource(code('f$n', self.library.eval('N')))", "",
+            "library = autolink.cxx(HERE + '/h$n.h')\n    def __numba_cuda_link_key__(self, x): return 'same'",
+            files={"h$n.h": "enum { N = $v };"}),
     Feature("the length of an object", "x + len(b$n)",
            "class B$n(autolink.DeviceCallable):\n    def __len__(self): return $v\nb$n = B$n()"),
     Feature("a method's function", "b$n.f(x)",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numba import cuda
 from numba.cuda import autolink, types
 
@@ -86,6 +87,22 @@ def kernel(x):
     x[0] = scale(x[1]) + scale.up(x[2])
 
 
+@cuda.jit("void(float32[::1], int32)", fastmath=True)
+def typed(x: npt.NDArray[np.float32], n: int) -> None:
+    x[0] = add_one(n)
+
+
+@cuda.jit(device=True)
+def add_one(n: int) -> int:
+    return n + 1
+
+
+typed[1, 32](np.zeros(1, np.float32), 3)
+typed[1, 32, cuda.stream()](cuda.to_device(np.zeros(1, np.float32)), 3)
+one: int = add_one(0)
+print(typed.overloads, cuda.jit(typed.py_func, lineinfo=True).signatures)
+autolink.build(typed, (types.float32[::1], types.int32), cc=(9, 0))
+autolink.build(typed, types.void(types.float32[::1], types.int32), cc=(9, 0))
 built = autolink.build(kernel, "void(float32[::1])", cc="9.0a")
 code: bytes = built.code
 major: int = built.cc.major
@@ -116,6 +133,7 @@ def use(library: autolink.CxxLibrary) -> tuple[autolink.CxxFunction, autolink.Cx
 use(lib)
 struct: np.dtype[Any] = lib.record("div_t")
 memory: np.dtype[Any] = lib.type("div_t").dtype
+resolved: tuple[Any, ...] = lib.hypot.signature("float32", "float32").args
 
 
 @lib.hypot.python

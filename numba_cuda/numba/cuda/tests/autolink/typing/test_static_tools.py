@@ -58,7 +58,7 @@ def checked_by_mypy(project) -> subprocess.CompletedProcess[str]:
     pytest.importorskip("mypy")
     (project / "partial.py").write_text(PARTIAL)
     files = ["right.py", "wrong.py", "partial.py"]
-    return run("mypy", "--config-file=", "--check-untyped-defs", *files, cwd=project)
+    return run("mypy", "--config-file=", "--check-untyped-defs", "--disallow-untyped-decorators", *files, cwd=project)
 
 
 def test_mypy_finds_the_wrong_lines_and_no_others(checked_by_mypy):

@@ -3,6 +3,8 @@
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from numba import cuda
 from numba.cuda import autolink
 
@@ -58,6 +60,24 @@ def hypot(x: float, y: float) -> float:
 
 autolink.cxx("").f.passing("spam")  # wrong: no such way
 print(hypot(3))  # wrong: two arguments
+
+
+@cuda.jit
+def kernel(x: npt.NDArray[np.float32], n: int) -> None:
+    x[0] = n
+
+
+@cuda.jit(device=True, inline="always")
+def add_one(n: int) -> int:
+    return n + 1
+
+
+kernel[1, 32](np.zeros(1, np.float32))  # wrong: two arguments
+kernel[1, 32](np.zeros(1, np.float32), "3")  # wrong: a number
+kernel[32](np.zeros(1, np.float32), 3)  # wrong: a grid and a block
+text: str = add_one(1)  # wrong: a number
+autolink.build(kernel, 3)  # wrong: no signature
+autolink.build(kernel, "void(float32[::1], int32)").emulate(np.zeros(1), 3)  # wrong: no grid and block
 
 
 class Method(autolink.DeviceCallable):

@@ -54,7 +54,7 @@ def message_of(code, **options):
         ("#include <crt/no_such.h>", "install the package that provides it: nvidia-cuda-crt for CUDA 13"),
         (
             "MY_STATIC_INLINE int f() { return 1; }",
-            "if MY_STATIC_INLINE is a macro that headers define for other compilers",
+            "if MY_STATIC_INLINE is a macro, define it: defines={'MY_STATIC_INLINE': '...'}",
         ),
         ("__device__ void f() {} __device__ void f() {}", "what to do: give the two functions different names"),
         ("__device__ cuda::std::mdspan<float> f();", "what to do: include <cuda/std/mdspan>"),
@@ -64,13 +64,52 @@ def message_of(code, **options):
         ),
         ("#include <cuda.h>", "leave out cuda.h, if it is for the host's code; or include <cuda/std/cstdlib>"),
         ("__device__ __int128 x;", "what to do: allow it: options={'device_int128': True}"),
-        ("int;;;garbage", "what to do: fix the source at that line\n"),
+        ("int;;;garbage", "what to do: declare garbage before that place, or include the header that does\n"),
+        ("__global__ int f() { return 0; }", "what to do: fix the source at that line\n"),
+        ("__devcie__ float f(float x) { return x; }", "what to do: did you mean __device__?\n"),
+        ("def f(x):\n    return x", "what to do: write C++: def is a word of Python\n"),
+        ("__device__ half f(half x) { return x; }", "what to do: include <cuda_fp16.h>\n"),
+        ("__device__ __nv_bfloat16 f();", "what to do: include <cuda_bf16.h>\n"),
+        ("__device__ uint8_t f();", "what to do: include <cuda/std/cstdint>\n"),
+        ("__device__ cub::BlockReduce<int, 32> f();", "what to do: include <cub/block/block_reduce.cuh>\n"),
+        ("__device__ cub::Nothing f();", "what to do: include the header of CCCL that has cub::Nothing\n"),
+        ("__device__ float f() { return cuda::std::sqrt(2.f); }", "what to do: include <cuda/std/cmath>\n"),
+        (
+            "__device__ float f() { return std::min(1, 2); }",
+            "use cuda::std::min of <cuda/std/algorithm>, or host_",
+        ),
+        ("__device__ void f() { std::string s; }", "device code has no std::string: use cuda::std::array"),
+        ("__device__ flaot f();", "what to do: did you mean float?\n"),
+        ("__device__ float f(float x) { return sqrtt(x); }", "what to do: did you mean sqrt"),
+        ("__device__ float f(float x) { retrun x; }", "what to do: did you mean return?\n"),
+        ("struct P { int first; }; __device__ int f(P p) { return p.frist; }", "what to do: did you mean first?\n"),
+        ("__device__ int f() { return TILE; }", "define it: defines={'TILE': '...'}"),
+        ("struct P {}\n__device__ int f();", "write a ';' after what comes before the marked place"),
+        ("__device__ int g() { {\n}\n__device__ int f() { return 1; }", "a function cannot be defined within another"),
     ],
 )
 def test_each_failure_has_its_remedy(code, remedy):
     message = message_of(code)
     assert remedy in message
     assert len(message.splitlines()[0]) < 120
+
+
+def test_a_macro_that_is_defined_under_another_name():
+    assert "what to do: did you mean TILES?\n" in message_of(
+        "__device__ int f() { return TILE; }", defines={"TILES": 2}
+    )
+
+
+def test_a_brace_that_is_not_closed_is_the_diagnosis_with_its_line():
+    message = message_of("namespace a {\n__device__ int f(int x) {\n  if (x) {\n  return 1;\n}")
+    assert """ line 2: expected a "}" to match this "{"\n""" in message
+    assert "what to do: close it: the source ends before\n" in message
+
+
+def test_names_of_the_headers_that_a_source_includes_are_known(tmp_path):
+    (tmp_path / "library.hpp").write_text("__device__ inline int halved(int x) { return x / 2; }")
+    code = "#include <library.hpp>\n__device__ int f(int x) { return halvd(x); }"
+    assert "what to do: did you mean halved?\n" in message_of(code, include_paths=[tmp_path])
 
 
 def test_a_directory_that_does_not_exist_is_named(tmp_path):

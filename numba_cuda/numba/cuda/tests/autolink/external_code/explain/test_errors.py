@@ -22,6 +22,7 @@ from numba.cuda.cudadrv.external_code.compile import nvrtc_log as compile_failur
 from numba.cuda.cudadrv.external_code.explain import undefined_symbol
 from numba.cuda.cudadrv.external_code.formats import mangled_names
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import prototype_of_llvm
+from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions
 from numba.cuda.cudadrv.external_code.link import prototype_checks
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
@@ -122,7 +123,7 @@ def test_all_sources_that_were_found_not_to_compile_are_named(monkeypatch):
 @pytest.mark.parametrize(
     ("error", "first", "todo"),
     [
-        ('lib/tables.h(7): error: expected a ";"', 'tables.h:7: expected a ";"', "fix the source at that line"),
+        ("lib/tables.h(7): error: invalid redeclaration", "tables.h:7: invalid redeclaration", "fix the source at"),
         (
             'a.cu(1): catastrophic error: #error directive: "Use <b.h> instead."',
             "line 1: Use <b.h> instead.",
@@ -133,12 +134,12 @@ def test_all_sources_that_were_found_not_to_compile_are_named(monkeypatch):
             'line 3: static assertion failed with "only four bytes"',
             "fix the source at that line",
         ),
-        ("out of memory", "", "fix the source at that line"),
+        ("nvrtc: error: invalid value for --std", "invalid value for --std", "correct the options"),
     ],
 )
 def test_the_first_error_is_the_diagnosis(error, first, todo):
     assert compile_failure.first_error(error, "src/a.cu") == first
-    assert compile_failure.remedy(error).startswith(todo)
+    assert compile_failure.remedy(compile_failure.list_errors(error)[0], CompileOptions()).startswith(todo)
 
 
 def test_warnings_stay_in_the_log_and_out_of_the_message():

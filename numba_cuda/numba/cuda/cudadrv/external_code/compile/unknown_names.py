@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Names of C++ that NVRTC does not know: the headers that have them, what device code uses instead, and similar names
+that are known."""
+
+from __future__ import annotations
+
+import difflib
+import glob
+import itertools
+import keyword
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from ..inputs.cuda_source import HOST_HEADERS
+
+_ARRAYS = "cuda::std::array of <cuda/std/array>, or memory that the kernel passes, not a container that allocates"
+# Of the host's library, which host_headers=True declares only.
+NOT_ON_DEVICES = {
+    **dict.fromkeys(("deque", "list", "map", "set", "string", "unordered_map", "unordered_set", "vector"), _ARRAYS),
+    **dict.fromkeys(
+        ("cerr", "cout", "endl", "fstream", "iostream", "ostream", "print", "sstream", "ostringstream", "stringstream"),
+        "printf, which needs no header",
+    ),
+    **dict.fromkeys(("thread", "mutex", "shared_mutex"), "the threads of the kernel, and <cuda/std/atomic>"),
+}
+_HEADERS = {
+    r"half2?|__\w*half\w*": "cuda_fp16.h",
+    r"(?:__)?nv_bfloat16\w*|__\w*bfloat16\w*": "cuda_bf16.h",
+    r"__nv_fp8\w*": "cuda_fp8.h",
+    r"u?int(?:_fast|_least)?(?:8|16|32|64)_t|u?int(?:ptr|max)_t|U?INT(?:8|16|32|64)_(?:MAX|MIN)": "cuda/std/cstdint",
+    r"(?:U?(?:CHAR|SHRT|INT|LONG|LLONG)|SCHAR)_(?:MAX|MIN)|CHAR_BIT": "cuda/std/climits",
+    r"(?:FLT|DBL)_\w+": "cuda/std/cfloat",
+    r"INFINITY|NAN|HUGE_VAL": "cuda/std/cmath",
+    r"curand\w*": "curand_kernel.h",
+    r"cu(?:Float|Double)?Complex|cuC\w+|make_cu\w+Complex": "cuComplex.h",
+    r"cooperative_groups(?:::.*)?": "cooperative_groups.h",
+    r"nvcuda(?:::.*)?": "mma.h",
+}
+_MATHEMATICS = re.findall(
+    r"\w+",
+    "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh cospi erf erfc exp exp10 exp2 expm1 fabs floor"
+    " fma fmax fmin fmod frexp hypot isfinite isinf isnan ldexp lgamma log log10 log1p log2 modf nextafter pow rcbrt"
+    " remainder rhypot rint round rsqrt sin sincos sinh sinpi sqrt tan tanh tgamma trunc",
+)
+# What needs no header.
+_BUILT_IN = {
+    *_MATHEMATICS,
+    *(f"{name}f" for name in _MATHEMATICS),
+    *re.findall(
+        r"\w+",
+        "__constant__ __device__ __forceinline__ __global__ __grid_constant__ __host__ __launch_bounds__ __managed__"
+        " __noinline__ __restrict__ __shared__ __syncthreads __syncwarp __threadfence __shfl_sync __shfl_down_sync"
+        " __shfl_up_sync __shfl_xor_sync __ballot_sync __popc __clz __ldg atomicAdd atomicCAS atomicExch atomicMax"
+        " atomicMin atomicSub blockDim blockIdx gridDim threadIdx warpSize printf malloc free memcpy memset"
+        " auto bool break case char class const constexpr continue decltype default delete double else enum explicit"
+        " extern false float for friend if inline int long mutable namespace noexcept nullptr operator private"
+        " protected public reinterpret_cast return short signed size_t sizeof static static_assert static_cast struct"
+        " switch template this true typedef typename union unsigned using virtual void volatile while",
+    ),
+}
+_OF_CCCL = re.compile(r"(cub|cuda(?:::std)?)::(\w+)")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_IN_SOURCE = re.compile(r"\b[A-Za-z_]\w{2,}(?=\s*[^\s\w'\"])")
+_IN_HEADER = re.compile(r"\b[A-Za-z]\w{2,}(?=\s*[(<{;])")
+_ALIKE = 0.78  # more than foo and floor
+_MACRO = re.compile(r"[A-Z][A-Z0-9_]{2,}")
+
+
+def explain_unknown(name: str, texts: Iterable[str], include_paths: Sequence[str], macros: Iterable[str]) -> str:
+    """Return what to do about a *name* that C++ does not know, with its namespace where that is known. *texts* are
+    those of the source and of the headers that it includes. Empty if no header is known to have it, and no name in
+    *texts* or among *macros* is like it."""
+    scope, _, last = name.rpartition("::")
+    if scope == "std":
+        return _instead_of_host(last, include_paths)
+    if (found := _OF_CCCL.match(name)) and (header := _find_header(found[1].replace("::", "/"), found[2])):
+        return f"include <{header}>"
+    if header := _find_in_table(name):
+        return f"include <{header}>"
+    known = {*_BUILT_IN, *macros, *_list_names(iter(texts))} - {last}
+    if near := difflib.get_close_matches(last, sorted(known), n=3, cutoff=_ALIKE):
+        return f"did you mean {' or '.join(near)}?"
+    return f"include the header of CCCL that has {name}" if found else ""
+
+
+def explain_undeclared(name: str) -> str:
+    """Return what to do about a *name* of which nothing is known."""
+    if _MACRO.fullmatch(name):
+        return (
+            f"if {name} is a macro, define it: defines={{'{name}': '...'}}, or {{'{name}(x)': '...'}} if it has"
+            " parameters; else declare it before that place"
+        )
+    if keyword.iskeyword(name):
+        return f"write C++: {name} is a word of Python"
+    return f"declare {name} before that place, or include the header that does"
+
+
+def _find_in_table(name: str) -> str:
+    return next((header for pattern, header in _HEADERS.items() if re.fullmatch(pattern, name)), "")
+
+
+def _list_names(texts: Iterator[str]) -> Iterator[str]:
+    for source in itertools.islice(texts, 1):
+        yield from _IN_SOURCE.findall(_COMMENT.sub("", source))
+    for header in texts:
+        yield from _IN_HEADER.findall(header)
+
+
+def _instead_of_host(name: str, include_paths: Sequence[str]) -> str:
+    if name in NOT_ON_DEVICES:
+        return f"device code has no std::{name}: use {NOT_ON_DEVICES[name]}"
+    header = _find_header("cuda/std", name)
+    if HOST_HEADERS in include_paths:
+        return f"include <{header.rpartition('/')[2]}>" if header else f"include the header that has std::{name}"
+    if not header:
+        return f"std has the host's functions: use cuda::std::{name}, where libcu++ has it"
+    own = header.rpartition("/")[2]
+    return f"std has the host's functions: use cuda::std::{name} of <{header}>, or host_headers=True and <{own}>"
+
+
+def _find_header(folder: str, name: str) -> str:
+    """Return the public header of CCCL in *folder* that has *name*; empty if that is not known."""
+    from .translation_unit import toolkit_include_paths
+
+    def find(*pattern: str) -> list[str]:
+        return [found for root in toolkit_include_paths() for found in glob.glob(os.path.join(*pattern), root_dir=root)]
+
+    if folder == "cub":
+        words = re.sub("(?<!^)(?=[A-Z])", "_", name).lower()
+        return next(iter(sorted(find(folder, "*", f"{words}.cuh"))), "")
+    parts = sorted(os.path.basename(os.path.dirname(part)).strip("_") for part in find(folder, "__*", f"{name}.h"))
+    of_functions = ["cmath"] if folder == "cuda/std" and name in _MATHEMATICS else []
+    headers = (name, os.path.basename(_find_in_table(name)), *parts, *of_functions)
+    return next((f"{folder}/{each}" for each in headers if each and find(folder, each)), "")
