@@ -10,8 +10,8 @@ from __future__ import annotations
 import types as pytypes
 from typing import Any
 
+from numba.cuda.cudadrv.external_code.cache.settings import logger
 from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
-from numba.cuda.cudadrv.external_code.diagnostics.log import logger
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import recording
 from numba.cuda.cudadrv.external_code.plan.link_plan import SymbolSite
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
