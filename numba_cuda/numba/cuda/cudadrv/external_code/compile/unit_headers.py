@@ -126,16 +126,17 @@ class UnitHeaders:
         """Return the headers that a compile has read; ``None`` if one was edited meanwhile, which may have been read
         before or after, or uses the time."""
         headers = []
-        for path, state, number in lookups["headers"]:
+        for path, values, number in lookups["headers"]:
+            state = tuple(values)
             try:
                 if self._roots.is_packaged(path):
-                    header, text = manifests.read_header(path), b""
+                    header, text = manifests.read_header(path, state), b""
                 else:
                     header, text = manifests.read_text(path)
             except (OSError, ValueError):
                 return None
             read = header.sha256 if number is None else hashlib.sha256(lookups["texts"][number]).hexdigest()
-            if (header.state, header.sha256) != (tuple(state), read):
+            if (header.state, header.sha256) != (state, read):
                 return None
             if uses_time(text):
                 self._say_not_cached(path, USES_TIME)
