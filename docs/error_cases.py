@@ -16,8 +16,8 @@ class Case:
     """One failure.
 
     ``code`` raises, or assigns the text to show to ``said``. ``setup`` creates the files that it reads.
-    ``without_library`` names a library to hide while it runs. If ``shown`` is set, the page shows only that part of
-    the code.
+    ``without_library`` names a library to hide while it runs; if it *is_emulated*, kernels run in the emulator. If
+    ``shown`` is set, the page shows only that part of the code.
     """
 
     section: str
@@ -28,6 +28,7 @@ class Case:
     setup: Callable[[], None] | None = None
     teardown: Callable[[], None] | None = None
     without_library: str = ""
+    is_emulated: bool = False
     shown: str = ""
 
 
@@ -164,6 +165,7 @@ _SYMBOLS = "When symbols do not match"
 _FITTING = "When code does not fit the kernel"
 _DAMAGED = "When code is damaged or mislabelled"
 _INSTALLED = "When a library is missing"
+_LAUNCHED = "When a kernel is launched"
 _FINISHED = "When a finished kernel is saved or loaded"
 
 # An object to use in kernels, above their code.
@@ -938,6 +940,57 @@ CASES = (
         "Install the extra that matches the driver of your GPU.",
         setup=_write("scale.ptx", _PTX.encode),
         without_library="nvJitLink",
+    ),
+    Case(
+        _LAUNCHED,
+        "A launch without a grid and blocks",
+        "A kernel is called as a function. Between the brackets are two sizes or more, each an integer or a tuple of up"
+        " to three: other things are errors at the same line.",
+        """
+        @cuda.jit
+        def increment(data):
+            data[0] += 1
+
+
+        increment([1.0, 2.0])
+        """,
+        "Write `increment[blocks, threads](data)`.",
+    ),
+    Case(
+        _LAUNCHED,
+        "A wrong number of arguments",
+        "A launch passes one argument for each parameter. On its own, numba-cuda-mlir drops arguments that are too"
+        " many. With this project it raises the same error, for every kernel, when the kernel is compiled for arguments"
+        " of these types: no check is made at each launch. In numba-cuda, kernels that are declared with a signature,"
+        " `@cuda.jit('void(...)')`, are not checked.",
+        """
+        import numpy as np
+
+        @cuda.jit
+        def increment(data):
+            data[0] += 1
+
+
+        increment[1, 1](np.zeros(2), 3)
+        """,
+        "Pass the arguments that the message lists.",
+        is_emulated=True,
+    ),
+    Case(
+        _LAUNCHED,
+        "A list as an argument",
+        "Kernels take numbers, and arrays, tuples and records of numbers. A string, a set and a dictionary cause the"
+        " same error.",
+        """
+        @cuda.jit
+        def increment(data):
+            data[0] += 1
+
+
+        increment[1, 1]([1.0, 2.0])
+        """,
+        "Pass `np.array(data)`, or copy it to the GPU first, `cuda.to_device(np.array(data))`.",
+        is_emulated=True,
     ),
     Case(
         _FINISHED,

@@ -19,6 +19,9 @@ from typing import Any
 
 from error_cases import CASES, FRAME, Case
 
+from numba_cuda_autolink.emulated_driver.activation import VARIABLE
+from numba_cuda_autolink.short_tracebacks import message_of as message_of_printed
+
 PAGE = Path(__file__).resolve().parent / "errors.md"
 
 _INTRODUCTION = """\
@@ -119,9 +122,10 @@ def _fill(text: str) -> str:
 
 def message_of(case: Case) -> str:
     """Return the message of *case*, with shortened paths."""
-    if case.without_library:
+    if case.without_library or case.is_emulated:
         command = [sys.executable, str(Path(__file__).resolve()), "--case", case.title]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)
+        environment = {**os.environ, VARIABLE: "1"} if case.is_emulated else os.environ
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
         return done.stdout.strip()
     before = os.getcwd()
     with tempfile.TemporaryDirectory() as folder:
@@ -145,7 +149,9 @@ def _raised_by(case: Case) -> str:
     except NameError:
         raise  # a case that is written wrongly
     except Exception as error:
-        return f"{type(error).__name__}: {error}"
+        from numba.cuda.autolink.frontend_api.launch_messages import launch_message
+
+        return f"{type(error).__name__}: {message_of_printed(error) or launch_message(error) or error}"
     finally:
         if case.teardown is not None:
             case.teardown()

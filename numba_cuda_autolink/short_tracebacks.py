@@ -2,8 +2,8 @@
 """Tracebacks without the frames of the compiler: a failed build or launch shows the user's own lines, and the message.
 
 They are taken from the traceback, except those that the error has still to leave: these get the local variable
-``__tracebackhide__``, which pytest and debuggers follow. What Python and IPython print of uncaught errors leaves them
-out, and all but the first lines of a message. ``NUMBA_CUDA_AUTOLINK_TRACEBACK=full`` shows all.
+``__tracebackhide__``, which pytest and debuggers follow. What Python, its threads and IPython print of uncaught errors
+leaves them out, and all but the first lines of a message. ``NUMBA_CUDA_AUTOLINK_TRACEBACK=full`` shows all.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import contextvars
 import functools
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, TracebackType
@@ -22,13 +23,16 @@ from .printable_texts import bound_text
 
 VARIABLE = "NUMBA_CUDA_AUTOLINK_TRACEBACK"
 _HIDE = "__tracebackhide__"
+_IS_SHORTENED = "_numba_cuda_autolink_is_shortened"
 _MESSAGE = "_numba_cuda_autolink_message"  # of the errors whose frames are hidden: what returns their text
+_ENTERED = ("numba.cuda", "numba_cuda", "numba_cuda_mlir", "numba_cuda_autolink")  # what users call of compilers
 _COMPILERS = {"numba", "numba_cuda", "numba_cuda_mlir", "numba_cuda_autolink", "cuda", "llvmlite"}
 _COMPILERS |= {"contextlib", "functools"}  # which stand between frames of compilers
 _OURS = ("numba_cuda_autolink", "numba.cuda.autolink", "numba.cuda.cudadrv.external_code")
 _TESTS = "numba.cuda.tests."
 _MOST_LINES = 13  # of a message
 _is_reading = contextvars.ContextVar("is_reading", default=False)
+_explain: Callable[[Any], str | None] | None = None  # returns the messages of errors that nothing here has met
 
 
 class _Message(str):
@@ -40,10 +44,11 @@ class _Message(str):
 class short_traceback:
     """Take the frames of the compiler from the traceback of an error that the compiler raises about the user's code,
     and that leaves the ``with`` block: others are faults of a compiler. The error's text is bounded. What is printed of
-    it where nothing handles it begins as the text that *message* returns of it, if it returns one."""
+    it where nothing handles it begins as the text that *message* returns of it, if it returns one; by default, as that
+    of `explain_uncaught`."""
 
     def __init__(self, message: Callable[[Any], str | None] | None = None):
-        self._message = message or message_of
+        self._message = message or _message
 
     def __enter__(self) -> None:
         pass
@@ -59,6 +64,9 @@ class short_traceback:
         if not is_full():
             print_short(error, message)
             for each in _chain(error):
+                if (cause := each.__cause__) is not None and _says_no_more(cause, message or str(each)):
+                    cause.__context__ = None  # which may be the error, of an earlier time that it was raised
+                    each.__cause__, each.__context__ = None, cause
                 if (before := each.__context__) is not None and _is_all_of_compiler(before):
                     each.__suppress_context__ = True
             shorten_traceback(error)
@@ -70,10 +78,29 @@ class short_traceback:
 def print_short(error: BaseException, message: str | None = None) -> None:
     """Let Python and IPython print *error* without frames of the compiler, and with the first lines of *message*."""
     vars(error)[_MESSAGE] = message
-    if getattr(sys.excepthook, "func", None) is not _print_error:
-        sys.excepthook = functools.partial(_print_error, sys.excepthook)
-    if (shell := running_shell()) is not None:
-        vars(error)["_render_traceback_"] = functools.partial(_render, shell, error)
+    _replace_hooks()
+
+
+def explain_uncaught(explain: Callable[[Any], str | None] | None) -> None:
+    """Let Python and IPython print uncaught errors, of front ends too that nothing here has met, without frames of the
+    compiler, and with the first lines of what *explain* returns, if it does; with ``None``, leave these as they are."""
+    global _explain
+    _explain = explain
+    _replace_hooks()
+
+
+def _replace_hooks() -> None:
+    for module, function in ((sys, _print_error), (threading, _print_error_of_thread)):
+        if getattr(module.excepthook, "func", None) is not function:
+            module.excepthook = functools.partial(function, module.excepthook)  # type: ignore[attr-defined]
+    shell = running_shell()
+    if shell is not None and getattr(shell.showtraceback, "func", None) is not _show_error:
+        shell.showtraceback = functools.partial(_show_error, shell.showtraceback, shell)
+
+
+def _message(error: BaseException) -> str | None:
+    known = message_of(error)
+    return _explain(error) if known is None and _explain is not None and isinstance(error, Exception) else known
 
 
 def message_of(error: BaseException) -> str | None:
@@ -107,14 +134,17 @@ def without_warnings() -> Iterator[None]:
         _is_reading.reset(token)
 
 
-def place_of_user() -> tuple[str, int]:
+def place_of_user(error: BaseException | None = None) -> tuple[str, int]:
+    """Return the place where the user calls the compiler, now, or where it did when *error* left the compiler."""
+    if error is not None and (frames := user_frames(error)):
+        return frames[-1][0].co_filename, frames[-1][1]
     frame, _ = _find_user()
     return frame.f_code.co_filename, frame.f_lineno
 
 
 def _find_user() -> tuple[FrameType, int]:
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and _is_of_compiler(frame):
+    while frame.f_back is not None and is_frame_of_compiler(frame):
         frame, level = frame.f_back, level + 1
     return frame, level
 
@@ -122,7 +152,7 @@ def _find_user() -> tuple[FrameType, int]:
 def user_frames(error: BaseException) -> list[tuple[CodeType, int]]:
     """Return the code and the line of each frame in the traceback of *error* that is not the compiler's."""
     frames = _frames(error.__traceback__)
-    return [(frame.f_code, place.tb_lineno) for frame, place in frames if not _is_of_compiler(frame)]
+    return [(frame.f_code, place.tb_lineno) for frame, place in frames if not is_frame_of_compiler(frame)]
 
 
 def running_shell() -> Any:
@@ -140,7 +170,8 @@ def _is_of_user(error: BaseException) -> bool:
 
     *_, (frame, innermost) = _frames(error.__traceback__)
     is_raised = frame.f_code.co_code[innermost.tb_lasti] == dis.opmap["RAISE_VARARGS"]
-    return isinstance(error, (TypeError, ValueError)) and is_raised and _is_of_compiler(frame)
+    is_about_use = isinstance(error, (TypeError, ValueError, NotImplementedError, AttributeError))
+    return is_about_use and is_raised and is_frame_of_compiler(frame)
 
 
 def raised_by_front_end(error: BaseException) -> bool:
@@ -150,23 +181,35 @@ def raised_by_front_end(error: BaseException) -> bool:
     return innermost != "" and not innermost.startswith(_OURS)
 
 
+def _show_error(show: Callable[..., None], shell: Any, *args: Any, **named: Any) -> None:
+    given = args[0] if args else named.get("exc_tuple")
+    error = (given or sys.exc_info())[1]
+    if error is not None and _is_printed_short(error):
+        vars(error)["_render_traceback_"] = functools.partial(_render, shell, error)
+    show(*args, **named)
+
+
 def _render(shell: Any, error: BaseException) -> Any:
     with _shortened(error):
         return shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__, tb_offset=1)
 
 
 def _hide(frame: FrameType) -> bool:
-    if is_hidden := _is_of_compiler(frame):
+    if is_hidden := is_frame_of_compiler(frame):
         frame.f_locals[_HIDE] = True
     return is_hidden
 
 
-def _is_of_compiler(frame: FrameType) -> bool:
+def is_frame_of_compiler(frame: FrameType) -> bool:
     return _is_name_of_compiler(str(frame.f_globals.get("__name__", "")))
 
 
 def _is_all_of_compiler(error: BaseException) -> bool:
-    return all(_is_of_compiler(frame) for frame, _ in _frames(error.__traceback__))
+    return all(is_frame_of_compiler(frame) for frame, _ in _frames(error.__traceback__))
+
+
+def _says_no_more(cause: BaseException, said: str) -> bool:
+    return _is_all_of_compiler(cause) and str(cause).partition("\n")[0] in said
 
 
 def _is_name_of_compiler(name: str) -> bool:
@@ -194,13 +237,38 @@ def _print_error(
     error: BaseException,
     traceback: TracebackType | None,
 ) -> None:
-    if not any(_MESSAGE in vars(each) for each in _chain(error)):
+    if not _is_printed_short(error):
         print_error(kind, error, traceback)
         return
     with _shortened(error) as hidden:
         print_error(kind, error, error.__traceback__)
-    if hidden and sys.stderr is not None:
+    if (hidden or _IS_SHORTENED in vars(error)) and sys.stderr is not None:
         print(f"(the compiler's own frames are hidden: {VARIABLE}=full shows them)", file=sys.stderr)
+
+
+def _print_error_of_thread(print_error: Callable[[Any], None], failed: Any) -> None:
+    def print_shortened(kind: Any, error: Any, traceback: Any) -> None:
+        print_error(threading.ExceptHookArgs((kind, error, traceback, failed.thread)))
+
+    _print_error(print_shortened, failed.exc_type, failed.exc_value, failed.exc_traceback)
+
+
+def _is_printed_short(error: BaseException) -> bool:
+    """Return whether *error* is printed without frames of the compiler, which it is also where it left a front end that
+    called nothing of this project, as over a mistake in a launch."""
+    if any(_MESSAGE in vars(each) for each in _chain(error)):
+        return True
+    if is_full() or not isinstance(error, Exception):
+        return False
+    names = [str(frame.f_globals.get("__name__", "")) for frame, _ in _frames(error.__traceback__)]
+    entered = next((i for i in range(len(names), 0, -1) if not _is_name_of_compiler(names[i - 1])), 0)
+    if entered == len(names) or not f"{names[entered]}.".startswith(tuple(f"{name}." for name in _ENTERED)):
+        return False
+    message = _message(error)
+    if message is None and not _is_of_user(error):
+        return False
+    vars(error)[_MESSAGE] = message
+    return True
 
 
 @contextlib.contextmanager
@@ -216,7 +284,7 @@ def _shorten(error: BaseException, restored: contextlib.ExitStack) -> int:
     message = message_of(error) or (str(error) if _MESSAGE in vars(error) and len(error.args) == 1 else None)
     if message is not None:
         restored.callback(setattr, error, "args", error.args)
-        error.args = (_Message(first_lines(message)), *error.args[1:])
+        error.args = (_Message(first_lines(message)),)
         if isinstance(error, ImportError):  # whose text is not that of its arguments
             restored.callback(setattr, error, "msg", error.msg)
             error.msg = error.args[0]
@@ -225,17 +293,17 @@ def _shorten(error: BaseException, restored: contextlib.ExitStack) -> int:
             for name in ("errno", "filename"):
                 restored.callback(setattr, error, name, getattr(error, name))
                 delattr(error, name)
-        if isinstance(error, AttributeError):  # Python adds names near it to the last line
+        if isinstance(error, AttributeError) and "did you mean" in message:  # Python adds names near it again
             restored.callback(setattr, error, "name", error.name)
             error.name = None
     before = [each for _, each in _frames(error.__traceback__)]
-    shown = [each for each in before if not _is_of_compiler(each.tb_frame)]
+    shown = [each for each in before if not is_frame_of_compiler(each.tb_frame)]
     restored.callback(error.with_traceback, error.__traceback__)
     error.__traceback__ = functools.reduce(_copied, reversed(shown), None)
     caused_by = error.__cause__
     said = str(error)
     if caused_by is not None and all(
-        _is_of_compiler(frame) or f":{place.tb_lineno} in {frame.f_code.co_name}" in said
+        is_frame_of_compiler(frame) or f":{place.tb_lineno} in {frame.f_code.co_name}" in said
         for frame, place in _frames(caused_by.__traceback__)
     ):
         restored.callback(setattr, error, "__cause__", caused_by)
@@ -248,14 +316,16 @@ def _copied(following: Any, traceback: TracebackType) -> TracebackType:
 
 
 def shorten_traceback(error: BaseException) -> None:
-    """Take the frames of the compiler from the traceback of an *error* that is printed without them, except the
-    outermost, which it has to leave, and from its causes'."""
+    """Take the frames of the compiler from the traceback of an *error* that is printed without them, and from its
+    causes'. Python 3.10 keeps the outermost, where the error is raised again: so its others are taken from it."""
     if _MESSAGE not in vars(error) or is_full():
         return
     for each in _chain(error):
         entries = [entry for _, entry in _frames(each.__traceback__)]
-        has_to_leave = entries[:1] if each is error else []
-        kept = [entry for entry in entries if entry in has_to_leave or not _is_of_compiler(entry.tb_frame)]
-        for number, entry in enumerate(kept, 1):
-            entry.tb_next = kept[number] if number < len(kept) else None
+        kept = [entry for entry in entries if not is_frame_of_compiler(entry.tb_frame)]
+        if len(kept) < len(entries):
+            vars(error)[_IS_SHORTENED] = True
+        for entry, following in zip([*entries[:1], *kept], [*kept, None], strict=False):
+            if entry is not following:
+                entry.tb_next = following
         each.__traceback__ = kept[0] if kept else None

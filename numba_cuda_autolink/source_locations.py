@@ -9,6 +9,7 @@ import linecache
 import re
 import weakref
 from collections.abc import Iterator, Sequence
+from types import CodeType
 from typing import Protocol
 
 from .short_tracebacks import running_shell
@@ -30,13 +31,19 @@ def shown_file(filename: str) -> str:
     return cell_name(filename) or filename
 
 
-def with_place(message: str, place: str, filename: str, line: int, *, is_call: bool = True) -> str:
+def with_place(
+    message: str, place: str, filename: str, line: int, *, is_call: bool = True, last_column: int | None = None
+) -> str:
     """Return *message* with a second line *place*, the source of *line* below it, and a caret under the call that the
-    message is about; under the whole line, if it is about no call, or of several it names none."""
+    message is about: that which ends in *last_column*, in bytes, if it is known; under the whole line, if the message
+    is about no call, or of several it names none."""
     first, *others = message.split("\n")
     filename = next((each for each in linecache.cache if cell_name(each) == filename), filename)
     text = linecache.getline(filename, line)
-    begin, end = (is_call and _called(filename, line, message)) or (len(text) - len(text.lstrip()), len(text.rstrip()))
+    begin, end = (is_call and _called(filename, line, message, last_column)) or (
+        len(text) - len(text.lstrip()),
+        len(text.rstrip()),
+    )
     if not text.strip() or end > _LONGEST_LINE:
         return "\n".join([first, f"  {place}", *others])
     indent = len(text) - len(text.lstrip())
@@ -123,11 +130,24 @@ def _parse(source: str) -> list[ast.AST]:
     return list(ast.walk(ast.parse(source)))
 
 
-def _called(filename: str, line: int, message: str) -> tuple[int, int] | None:
+def code_of_file(filename: str) -> Iterator[CodeType]:
+    """Yield the code of all functions in a file of Python, as they are compiled now; nothing if that fails."""
+    try:
+        pending = [compile("".join(linecache.getlines(filename)), filename, "exec", dont_inherit=True)]
+    except (SyntaxError, ValueError):
+        return
+    while pending:
+        yield (code := pending.pop())
+        pending += [each for each in code.co_consts if isinstance(each, CodeType)]
+
+
+def _called(filename: str, line: int, message: str, last_column: int | None) -> tuple[int, int] | None:
     """Return the columns of the call in a *line* that *message* is about, None if that is not known."""
     calls = [each for each in _nodes(filename) if isinstance(each, ast.Call) and each.lineno == each.end_lineno == line]
     words = {word.lower() for word in re.findall(r"\w+", message)}
-    named = [each for each in calls if _name(each) in words]
+    named = [each for each in calls if each.end_col_offset == last_column] or [
+        each for each in calls if _name(each) in words
+    ]
     calls = named if len(calls) > 1 else calls
     return _columns(calls[0], linecache.getline(filename, line)) if len(calls) == 1 else None
 

@@ -15,6 +15,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 NUMBERS = {"bool", "signed char", "short", "int", "long long", "float", "double", "float2", "double2", "__half", "void"}
 NUMBERS |= {"unsigned char", "unsigned short", "unsigned int", "unsigned long long"}
 NOT_THE_TYPE = {"__device__", "__noinline__", "const", "__restrict__"}
+OF_CUDA = {"vprintf", "malloc", "free", "__assertfail"}  # and the device runtime, cuda...
 OTHER_NAMES = {
     **{"int8_t": "signed char", "int16_t": "short", "int32_t": "int", "int64_t": "long long"},
     **{"uint8_t": "unsigned char", "uint16_t": "unsigned short"},
@@ -24,7 +25,8 @@ OTHER_NAMES = {
 
 
 class DeviceCode(BuildHookInterface):
-    """Add a folder ``device_code`` to the package: the sources, the code built from them, and ``manifest.json``."""
+    """Add a folder ``device_code`` to the package: the sources, the code built from them, and ``manifest.json``; and a
+    stub with the functions."""
 
     def initialize(self, version, build_data):
         package = self.metadata.core.name.replace("-", "_").replace(".", "_")
@@ -37,13 +39,12 @@ class DeviceCode(BuildHookInterface):
         for library in build_requirement("lib/libnvrtc.so.12", "bin/nvrtc64_120_0.dll"):
             ctypes.CDLL(str(library))  # an enclosing environment may have another NVRTC, which would be found first
         self.in_place = version == "editable"  # Python then imports the package from where it is
-        self.folder = Path(self.root, "src", package, "device_code")
-        if self.in_place:
-            shutil.rmtree(self.folder, ignore_errors=True)
-            self.folder.mkdir()
-        else:
-            self.folder = Path(tempfile.mkdtemp(prefix="device_code_"))
-            build_data["force_include"][str(self.folder)] = f"{package}/device_code"
+        into = Path(self.root, "src", package) if self.in_place else Path(tempfile.mkdtemp(prefix="device_code_"))
+        if not self.in_place:
+            build_data["force_include"][str(into)] = package
+        self.folder = into / "device_code"
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir()
         code = "\n".join(f'#line 1 "{source.name}"\n{source.read_text()}' for source in sources)
         first, *_ = architectures = sorted(self.config["architectures"])
         files = [{"name": "code.cu", "kind": "source"}]
@@ -52,14 +53,17 @@ class DeviceCode(BuildHookInterface):
             files.append(self.built(code, "cubin", architecture))
         files += [self.built(code, "LTO-IR", first), self.built(code, "PTX", first)]
         ptx = (self.folder / files[-1]["name"]).read_text()
+        refuse_undefined(ptx)
         functions = declared(code, re.findall(r"^\.visible \.func\s+(?:\(.*?\)\s*)?([a-zA-Z]\w*)", ptx, re.MULTILINE))
         toolkit = list(checked(nvrtc.nvrtcVersion()))
         manifest = {"toolkit": toolkit, "files": files, "functions": functions}
         (self.folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
+        stub = ["from .functions import Function", *(f"{name}: Function" for name in functions)]
+        (into / "__init__.pyi").write_text("\n".join(stub) + "\n")
 
     def finalize(self, version, build_data, artifact_path):
         if not self.in_place:
-            shutil.rmtree(self.folder)
+            shutil.rmtree(self.folder.parent)
 
     def built(self, code, kind, architecture):
         """Build *code* into the folder, and return the file's entry in the manifest."""
@@ -81,6 +85,14 @@ class DeviceCode(BuildHookInterface):
         checked(getattr(nvrtc, f"nvrtcGet{get}")(program, data))
         (self.folder / name).write_bytes(data.rstrip(b"\0") if kind == "PTX" else data)
         return {"name": name, "kind": kind, "architecture": architecture}
+
+
+def refuse_undefined(ptx):
+    """Raise `RuntimeError` if the code uses functions or variables that no .cu file defines."""
+    names = re.findall(r"^\.extern \.(?:func\s+(?:\(.*?\)\s*)?|(?:global|const)[^;\[]*\s)(\w+)", ptx, re.MULTILINE)
+    undefined = [name for name in names if name not in OF_CUDA and not name.startswith("cuda")]
+    if undefined:
+        raise RuntimeError(f"no .cu file of the package defines {', '.join(undefined)}, which its code uses")
 
 
 def declared(code, symbols):

@@ -66,6 +66,11 @@ def add_to(commands: Any) -> None:
         " compute capabilities)",
     )
     parser.add_argument(
+        "--ptx",
+        action="store_true",
+        help="into a .kernels file, also write PTX of the last compute capability: for later GPUs, and the emulator",
+    )
+    parser.add_argument(
         "--name", metavar="ENTRY", help="the kernel's name in the code (default: the Python function's name)"
     )
     parser.set_defaults(run=run)
@@ -98,7 +103,10 @@ def run(options: argparse.Namespace) -> int:
         if options.header is not None:
             autolink.write_header(options.header, built)
         if output == "kernels" and options.out is not None:
-            autolink.save(options.out, built)
+            latest = [max(options.cc)] if options.ptx else []
+            how["output"] = "ptx"
+            as_ptx = [autolink.build(kernel.obj, signature, cc=cc, **how) for cc in latest]
+            autolink.save(options.out, [*built, *as_ptx])
     says = sys.stderr if options.out == STANDARD_OUTPUT else sys.stdout
     if options.header is not None:
         size = options.header.stat().st_size
@@ -106,7 +114,9 @@ def run(options: argparse.Namespace) -> int:
     if options.out is None:
         return 0
     if output == "kernels":
-        print(f"{options.out}: {options.out.stat().st_size} bytes, {name} for {_arches(built)}")
+        print(
+            f"{options.out}: {options.out.stat().st_size} bytes, {name} for {_arches(built)}{', and PTX' * options.ptx}"
+        )
         return 0
     code = built[0].code if output != "fatbin" else _fatbin(built)
     write(options.out, code)
@@ -135,6 +145,8 @@ def _output(options: argparse.Namespace) -> str:
         )
     if options.out is not None:
         check_suffix(options.out, output, "-o")
+    if options.ptx and output != "kernels":
+        raise CommandError("--ptx is for .kernels files, which can have several kinds of code", 2)
     if options.header is not None and output in ("ptx", "ltoir"):
         raise CommandError(f"a header contains cubins: write {output} with a command of its own", 2)
     if options.out == STANDARD_OUTPUT and (several or output == "kernels"):

@@ -13,10 +13,8 @@ from typing import Any, TypeVar
 
 from ..emulator import LaunchSizeError
 from ..short_tracebacks import (
-    message_of,
     place_of_user,
     print_short,
-    raised_by_front_end,
     short_traceback,
 )
 from ..source_locations import shown_file, with_place
@@ -206,7 +204,7 @@ _RAISED_IN_KERNEL = re.compile(r"(?:In function .*, file .*, line \d+, )?tid=\["
 def raise_failures(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
     """Return what *function* returns. Where a kernel fails in it, raise what was raised there."""
     take_failure()
-    with short_traceback(_refused_launch):
+    with short_traceback():
         try:
             return function(*args, **named)
         except Exception as error:
@@ -224,11 +222,3 @@ def raise_failures(function: Callable[..., Any], *args: Any, **named: Any) -> An
 def _placed(text: str) -> str:
     filename, line = place_of_user()
     return with_place(text, f"launched at: {shown_file(filename)}:{line}", filename, line)
-
-
-def _refused_launch(error: Exception) -> str | None:
-    """Return the message of an *error* that Python raised in a front end, or in what it calls, over the arguments or
-    the configuration of a launch; of any other, the one that it has."""
-    known = message_of(error)
-    is_of_python = type(error).__module__ == "builtins" and raised_by_front_end(error)
-    return _placed(str(error)) if known is None and is_of_python else known

@@ -93,8 +93,8 @@ def check_local(thread: u64, address: u64, nbytes: u32, align: u32, site: u32):
 
 # The record of a byte of shared memory: its last writer, and its last two readers that differ. Each is a thread (u16),
 # the epoch of its warp (u16), the epoch of the block (u32), the instruction (u32), and the block's fences before (u32).
-ACCESS_BYTES = 48
-_WARP_EPOCH, _EPOCH, _SITE, _FENCES, _FIRST_READER, _SECOND_READER = 2, 4, 8, 12, 16, 32
+_WARP_EPOCH, _EPOCH, _SITE, _FENCES, _RECORD_BYTES = 2, 4, 8, 12, 16
+ACCESS_BYTES = 3 * _RECORD_BYTES
 _ATOMIC, _SEVERAL = 0x8000, 0xFFFF  # an atomic access, by a thread or by threads of several warps
 
 
@@ -140,20 +140,15 @@ def check_race(thread: u64, record: u64, address: u64, nbytes: u32, writes: bool
     me = u16(load_u32(thread, Thread.INDEX))
     warp_epoch = u16(load_u32(thread, Thread.WARP_EPOCH))
     epoch = load_u32(load_u64(thread, Thread.BLOCK), Block.EPOCH)
-    first = record + _FIRST_READER
-    second = record + _SECOND_READER
+    first = record + _RECORD_BYTES
+    second = first + _RECORD_BYTES
     who = me | u16(_ATOMIC) if atomic else me
-    other = u64(0)
-    if conflicts(thread, record, me, warp_epoch, epoch, atomic):
-        other = record
-    elif writes and conflicts(thread, first, me, warp_epoch, epoch, atomic):
-        other = first
-    elif writes and conflicts(thread, second, me, warp_epoch, epoch, atomic):
-        other = second
-    if other != 0:
-        detail = u64(load_u16(other, 0)) | u64(load_u32(other, _SITE)) << 32
-        store_u64(load_u64(thread, Thread.BLOCK), Block.ERROR_DETAIL, detail)
-        fail(thread, Error.RACE, site, address, nbytes)
+    for slot in range(u64(3)):
+        other = record + slot * _RECORD_BYTES
+        if (slot == 0 or writes) and conflicts(thread, other, me, warp_epoch, epoch, atomic):
+            detail = u64(load_u16(other, 0)) | u64(load_u32(other, _SITE)) << 32
+            store_u64(load_u64(thread, Thread.BLOCK), Block.ERROR_DETAIL, detail)
+            fail(thread, Error.RACE, site, address, nbytes)
     if not writes:
         if not conflicts(thread, first, me, warp_epoch, epoch, False):
             note_access(thread, first, who, warp_epoch, epoch, site)
@@ -232,20 +227,13 @@ def find_unwritten(thread: u64, address: u64, nbytes: u32) -> u64:
 
 
 @native(inline=False)
-def use_unwritten(thread: u64, unwritten: u64, address: u64, nbytes: u32, site: u32):
-    """Fail if any of the *nbytes* that were loaded from *address* is *unwritten*."""
-    if unwritten != 0:
-        fail_unwritten(thread, address, nbytes, site)
-
-
-@native(inline=False)
 def store_unwritten(thread: u64, target: u64, unwritten: u64, address: u64, nbytes: u32, site: u32):
     """Note that bytes at *target* are as *unwritten* as those that were loaded from *address*: other threads and the
     host must not see them."""
     shadow = find_shadow(thread, target, nbytes)
-    if shadow == 0:
-        use_unwritten(thread, unwritten, address, nbytes, site)
-    else:
+    if shadow == 0 and unwritten != 0:
+        fail_unwritten(thread, address, nbytes, site)
+    if shadow != 0:
         for k in range(u64(nbytes)):
             if unwritten >> k & 1 == 1:
                 store_u8(shadow, k, u8(0))

@@ -7,6 +7,7 @@ from .float_forms import convert_rounded
 from .floats import AWAY, DOWN, NEAREST, UP, ZERO
 from .forms import Modifiers, form
 from .function_builder import FunctionBuilder
+from .ir_text import SUFFIXES
 from .parser import Instruction
 from .ptx_types import PTXType, ptx_type
 
@@ -66,8 +67,7 @@ def float_to_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
             raise f.refuse()
         value = f.call("flush_f32", value)
     value = f.intrinsic(_INTEGRAL[m["round"]], llvm, value)
-    suffix = {"float": "f32", "double": "f64"}[llvm]
-    name = f"fpto{'s' if to.is_signed else 'u'}i.sat.{to.llvm}.{suffix}"
+    name = f"fpto{'s' if to.is_signed else 'u'}i.sat.{to.llvm}.{SUFFIXES[llvm]}"
     result = f.call_intrinsic(name, to.llvm, f"{llvm} {value}")
     if 64 in (to.bits, source.bits):
         is_nan = f.temporary(f"fcmp uno {llvm} {value}, {value}")

@@ -70,6 +70,7 @@ class Failure:
             self.frames.append(Region(memory.word_at(frame + Frame.ADDRESS), memory.word_at(frame + Frame.SIZE)))
             frame = memory.word_at(frame + Frame.BELOW)
         self.variables = [Region(shared + at, nbytes, name) for name, at, nbytes in program.list_shared_variables()]
+        self.variables_end = max((each.address + each.nbytes for each in self.variables), default=0)
         self.linked = program.linked.with_lines()
         self.instruction, self.lines = _locate(self.linked, self.site)
         self.is_access = self.code in _OF_ACCESSES
@@ -79,12 +80,6 @@ class Failure:
             and ".shared" in self.instruction.opcode
             and not self.shared.is_near(self.address, _FAR)
         )
-
-    @property
-    def is_between_variables(self) -> bool:
-        """Whether the address is in shared memory, in none of its variables."""
-        known = bool(self.variables) and self.address < self.variables[-1].address + self.variables[-1].nbytes
-        return known and self.shared.is_near(self.address) and not any(v.is_near(self.address) for v in self.variables)
 
     def list_calls(self) -> list[tuple[str, ...]]:
         """Return the source lines of the calls that the thread is in, the newest first; of a deep recursion, few."""
@@ -192,9 +187,10 @@ def _diagnosis(failure: Failure, block: Size) -> str:
         return f"{access} of {size} {where}"
     if code == Error.MISALIGNED:
         return f"A misaligned {name} of {size}"
-    if code == Error.UNINITIALISED and failure.is_between_variables:
-        return f"{access} of {size} between the variables of shared memory"
     if code == Error.UNINITIALISED:
+        is_in_variable = any(variable.is_near(failure.address) for variable in failure.variables)
+        if failure.shared.is_near(failure.address) and failure.address < failure.variables_end and not is_in_variable:
+            return f"{access} of {size} between the variables of shared memory"
         return f"{access} of {size} that {'was' if failure.nbytes == 1 else 'were'} never written"
     if code == Error.RACE:
         who = "atomic accesses" if other == _SEVERAL else f"thread {_index(other & ~_ATOMIC, block)}"

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from . import floats  # noqa: F401
 from .forms import Modifiers, form
 from .function_builder import FunctionBuilder
+from .ir_text import SUFFIXES
 from .parser import Instruction
 from .ptx_types import PTXType, ptx_type
 
@@ -159,8 +160,7 @@ def rounded(f: FunctionBuilder, operation: str, mode: str, type: PTXType, *opera
     """Return the result of *operation* on *operands*, rounded as *mode* (``rn``, ``rz``, ``rm``, ``rp``) says."""
     llvm = type.llvm
     if mode not in ("", "rn"):
-        name, types = f"{operation}.{mode}.{type.name}", [llvm] * len(operands)
-        result = _call_wrapper(f, name, mode, f"{operation}.f{type.bits}", llvm, types, operands)
+        result = _call_rounded(f, mode, f"{operation}.f{type.bits}", llvm, *(f"{llvm} {each}" for each in operands))
     elif operation in ("fma", "sqrt"):
         result = f.intrinsic(operation, llvm, *operands)
     else:
@@ -175,24 +175,22 @@ def convert_rounded(f: FunctionBuilder, operation: str, mode: str, source: str, 
     """Convert *value* from the LLVM type *source* to *target* with ``sitofp``, ``uitofp`` or ``fptrunc`` in *mode*."""
     if mode in ("", "rn"):
         return f.temporary(f"{operation} {source} {value} to {target}")
-    suffix = {"float": "f32", "double": "f64"}
-    intrinsic = f"{operation}.{suffix[target]}.{suffix.get(source, source)}"
-    return _call_wrapper(f, f"{operation}.{mode}.{source}.{target}", mode, intrinsic, target, [source], (value,))
+    intrinsic = f"{operation}.{SUFFIXES[target]}.{SUFFIXES.get(source, source)}"
+    return _call_rounded(f, mode, intrinsic, target, f"{source} {value}")
 
 
-def _call_wrapper(
-    f: FunctionBuilder, name: str, mode: str, intrinsic: str, result: str, types: list[str], operands: tuple[str, ...]
-) -> str:
-    intrinsic = f"@llvm.experimental.constrained.{intrinsic}"
-    f.declarations.add(f"declare {result} {intrinsic}({', '.join(types)}, metadata, metadata)")
-    parameters = ", ".join(f"{type} %{k}" for k, type in enumerate(types))
+def _call_rounded(f: FunctionBuilder, mode: str, intrinsic: str, result: str, *operands: str) -> str:
+    """Call a function that sets the rounding mode for the constrained *intrinsic*; *operands* are after their types."""
+    name, constrained = f"@rounded.{intrinsic}.{mode}", f"@llvm.experimental.constrained.{intrinsic}"
+    types = [operand.partition(" ")[0] for operand in operands]
+    f.declarations.add(f"declare {result} {constrained}({', '.join(types)}, metadata, metadata)")
     f.declarations.add("declare void @llvm.set.rounding(i32)")
-    f.program.helpers[name] = f"""define internal {result} @rounded.{name}({parameters}) noinline nounwind strictfp {{
+    parameters = ", ".join(f"{type} %{k}" for k, type in enumerate(types))
+    f.program.helpers[name] = f"""define internal {result} {name}({parameters}) noinline nounwind strictfp {{
  call void @llvm.set.rounding(i32 {_MODES[mode]}) strictfp
- %r = call {result} {intrinsic}({parameters}, metadata !"round.dynamic", metadata !"fpexcept.strict") strictfp
+ %r = call {result} {constrained}({parameters}, metadata !"round.dynamic", metadata !"fpexcept.strict") strictfp
  call void @llvm.set.rounding(i32 1) strictfp
  ret {result} %r
 }}
 """
-    arguments = ", ".join(f"{t} {v}" for t, v in zip(types, operands, strict=True))
-    return f.temporary(f"call {result} @rounded.{name}({arguments})")
+    return f.call_symbol(result, name, *operands)

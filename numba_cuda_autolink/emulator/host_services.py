@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import ctypes
 import re
+import struct
 import sys
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +27,7 @@ HOST_FUNCTIONS = {
     "__assertfail": (("i64", "i64", "i32", "i64"), "i32", ASSERT),
 }
 
-_FORMAT = re.compile(r"%([-+ #0]*)(\d*)((?:\.\d+)?)(hh|h|ll|l|z|j|t)?([diouxXfFeEgGaAcsp%])")
+_FORMAT = re.compile(r"%([-+ #0]*\d*(?:\.\d+)?)(hh|h|ll|l|z|j|t)?([diouxXfFeEgGaAcsp%])")
 _lock = threading.Lock()  # of printing, and of memory that kernels allocate
 
 
@@ -89,31 +91,22 @@ def format_text(template: int, arguments: int) -> str:
     """Return what ``vprintf`` prints: *template* with values from the buffer *arguments*, each aligned to its size."""
     position = arguments
 
-    def take(nbytes: int) -> bytes:
-        nonlocal position
-        position = -(-position // nbytes) * nbytes
-        data = ctypes.string_at(position, nbytes)
-        position += nbytes
-        return data
-
     def convert(found: re.Match[str]) -> str:
-        flags, width, precision, length, kind = found.groups()
+        nonlocal position
+        layout, length, kind = found.groups()
         if kind == "%":
             return "%"
+        nbytes = 8 if kind in "fFeEgGaAsp" or length in ("l", "ll", "z", "j", "t") else 4
+        begin = -(-position // nbytes) * nbytes
+        position = begin + nbytes
+        data = ctypes.string_at(begin, nbytes)
+        value: Any = int.from_bytes(data, "little", signed=kind in "di")
         if kind in "fFeEgGaA":
-            number = float(np.frombuffer(take(8), np.float64)[0])
-            if kind in "aA":
-                return number.hex()
-            return f"%{flags}{width}{precision}{kind}" % number
-        if kind == "s":
-            text = read_text(int.from_bytes(take(8), "little"))
-            return f"%{flags}{width}{precision}s" % text
-        if kind == "p":
-            return f"%{flags}{width}s" % hex(int.from_bytes(take(8), "little"))
-        nbytes = 8 if length in ("l", "ll", "z", "j", "t") else 4
-        value = int.from_bytes(take(nbytes), "little", signed=kind in "di")
-        if kind == "c":
-            return f"%{flags}{width}s" % chr(value & 255)
-        return f"%{flags}{width}{precision}{'d' if kind in 'diu' else kind}" % value
+            (value,) = struct.unpack("<d", data)
+            return value.hex() if kind in "aA" else f"%{layout}{kind}" % value
+        if kind in "spc":
+            value = {"s": read_text, "p": hex, "c": lambda code: chr(code & 255)}[kind](value)
+            return f"%{layout if kind == 's' else layout.partition('.')[0]}s" % value
+        return f"%{layout}{'d' if kind == 'u' else kind}" % value
 
     return _FORMAT.sub(convert, read_text(template))

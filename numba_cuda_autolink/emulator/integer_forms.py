@@ -231,33 +231,24 @@ _COMBINED = r"(?:\.(?P<combine>and|or|xor))?(?P<ftz>\.ftz)?"
 _COMPARED = r"\.(?P<type>[bus](?:16|32|64)|f16|f32|f64|bf16)"
 
 
-def _compare(f: FunctionBuilder, i: Instruction, m: Modifiers) -> str:
-    type, test = ptx_type(m["type"]), m["test"]
-    a, b = f.value(i.operands[1], type), f.value(i.operands[2], type)
-    if type.kind in ("f", "bf"):
-        llvm = type.llvm
-        if test in _SIGNED or (m["ftz"] and type.name not in ("f16", "f32")):
-            raise f.refuse()
-        if type.bits == 16:
-            a, b = (f.call(f"widen_{type.name}", v) for v in (a, b))
-            llvm = "double"
-        if m["ftz"]:
-            a, b = (f.call(f"flush_{type.name}", v) for v in (a, b))
-        return f.temporary(f"fcmp {_FLOAT.get(test, 'o' + test)} {llvm} {a}, {b}")
-    if m["ftz"] or test in _FLOAT:
-        raise f.refuse()
-    if test in _SIGNED:
-        test = _SIGNED[test]
-    elif test not in ("eq", "ne"):
-        test = ("s" if type.is_signed else "u") + test
-    return f.temporary(f"icmp {test} {type.llvm} {a}, {b}")
-
-
 @form("setp", rf"{_COMPARISON}{_COMBINED}{_COMPARED}")
 @form("set", rf"{_COMPARISON}{_COMBINED}\.(?P<result>u32|s32|f32|f16|bf16|u16){_COMPARED}")
 def compare(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """A second target gets the inverse, which is combined as the result is."""
-    result = _compare(f, i, m)
+    type, test = ptx_type(m["type"]), m["test"]
+    is_float, llvm = type.kind in ("f", "bf"), type.llvm
+    if test in (_SIGNED if is_float else _FLOAT) or (m["ftz"] and type.name not in ("f16", "f32")):
+        raise f.refuse()
+    a, b = f.value(i.operands[1], type), f.value(i.operands[2], type)
+    if is_float and type.bits == 16:
+        a, b, llvm = (*(f.call(f"widen_{type.name}", v) for v in (a, b)), "double")
+    if m["ftz"]:
+        a, b = (f.call(f"flush_{type.name}", v) for v in (a, b))
+    if is_float:
+        test = _FLOAT.get(test, f"o{test}")
+    elif test not in ("eq", "ne"):
+        test = _SIGNED.get(test) or f"{'s' if type.is_signed else 'u'}{test}"
+    result = f.temporary(f"{'fcmp' if is_float else 'icmp'} {test} {llvm} {a}, {b}")
     results = [result, f.temporary(f"xor i1 {result}, true")]
     if m["combine"]:
         other = f.value(i.operands[3], "pred")

@@ -75,10 +75,7 @@ def bfe(a: T, position: u32, length: u32) -> T:
 def bfi_b64(a: u64, b: u64, position: u32, length: u32) -> u64:
     if position > 63 or length == 0:
         return b
-    mask = ~u64(0)
-    if length < 64:
-        mask = (u64(1) << u64(length)) - 1
-    mask = mask << u64(position)
+    mask = ~u64(0) >> u64(64 - umin(length, 64)) << u64(position)
     return (b & ~mask) | ((a << u64(position)) & mask)
 
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+SUFFIXES = {"float": "f32", "double": "f64"}  # of the types in names of intrinsics; integers have their own names
+
 
 class IRText:
     """Instructions in *lines*; the slots come before them."""
@@ -53,6 +55,7 @@ class IRText:
 
     def intrinsic(self, name: str, llvm: str, *arguments: str) -> str:
         """Call an intrinsic of one type."""
-        suffix = {"float": "f32", "double": "f64"}.get(llvm, llvm)
         more = ["i1 false"] if name in ("abs", "ctlz", "cttz") else []  # whether a result is undefined
-        return self.call_intrinsic(f"{name}.{suffix}", llvm, *(f"{llvm} {each}" for each in arguments), *more)
+        return self.call_intrinsic(
+            f"{name}.{SUFFIXES.get(llvm, llvm)}", llvm, *(f"{llvm} {each}" for each in arguments), *more
+        )

@@ -40,11 +40,8 @@ def gather_matrix(first: u64, lanes: u64, kind: u64):
 
 @native
 def element_bytes(kind: u32) -> u32:
-    if kind == DOUBLE:
-        return 8
-    if kind >= TF32:
-        return 4
-    return u32(1) if kind <= BYTE else u32(2)
+    """Return the size of a number, which is a digit for each of `KINDS`."""
+    return u32(0x4448_2211) >> (kind * 4) & 15
 
 
 @native
@@ -115,11 +112,5 @@ def multiply_matrices(first: u64, lanes: u64, kind: u64):
             elif result_kind == SINGLE:
                 store_f32(mine, RESULT + at * 4, f32(total))
             else:
-                store_u32(mine, RESULT + at * 4, low_word(total))
-
-
-@native
-def low_word(x: f64) -> u32:
-    """Return an integer as 32 bits that wrap around."""
-    wrapped = x - floor(x * f64(2.3283064365386963e-10)) * f64(4294967296.0)
-    return u32(u64(wrapped))
+                rest = total - floor(total * f64(2.0**-32)) * f64(2.0**32)  # an integer that wraps around
+                store_u32(mine, RESULT + at * 4, u32(u64(rest)))

@@ -41,7 +41,7 @@ _SIGNED = _INTEGER | {"RShift": "ashr", "FloorDiv": "sdiv", "Mod": "srem"}
 _FLOAT = {"Add": "fadd", "Sub": "fsub", "Mult": "fmul", "Div": "fdiv"}
 _COMPARE = {"Eq": "eq", "NotEq": "ne", "Lt": "lt", "LtE": "le", "Gt": "gt", "GtE": "ge"}
 # Intrinsics of LLVM, whose operands and result are of one type
-_OPERATIONS = ("sqrt", "floor", "fabs", "exp2", "copysign", "fma", "ctpop", "bitreverse", "ctlz", "cttz")
+_OPERATIONS = ("sqrt", "floor", "fabs", "exp2", "copysign", "fma", "ctpop", "bitreverse", "ctlz", "cttz", "umin")
 _EXTERNAL = {"switch": ("None", ("u64", "u64")), "start_address": ("u64", ())}
 _CASTS = {"fi": "fptosi", "fu": "fptoui", "if": "sitofp", "uf": "uitofp", "bf": "uitofp"}
 _RESIZES = {"f": ("fpext", "fptrunc"), "i": ("sext", "trunc"), "u": ("zext", "trunc"), "b": ("zext", "trunc")}

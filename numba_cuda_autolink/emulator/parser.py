@@ -141,7 +141,7 @@ def split_operands(text: str) -> list[str]:
     return [part for part in map(str.strip, _OPERAND.findall(text)) if part]
 
 
-def parse_variable(text: str, default_space: str = "param") -> Variable:
+def parse_variable(text: str) -> Variable:
     """Return the variable that the declaration *text* (without its semicolon) declares."""
     declaration, _, initial = text.partition("=")
     name = re.search(rf"({_NAME})\s*((?:\[[^\]]*\]\s*)*)$", declaration.strip())
@@ -160,7 +160,7 @@ def parse_variable(text: str, default_space: str = "param") -> Variable:
     nbytes = ptx_type(types[-1]).nbytes
     return Variable(
         name[1],
-        spaces[0] if spaces else default_space,
+        spaces[0] if spaces else "param",
         types[-1],
         int(align[1]) if align else nbytes * (count if any(w in ("v2", "v4") for w in words) else 1),
         nbytes * count,

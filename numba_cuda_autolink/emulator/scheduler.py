@@ -166,8 +166,8 @@ def exit_thread(thread: u64):
     lanes = load_u64(block, Block.LIVE_LANES)
     live = load_u32(lanes, u64(warp) * 4) & ~(u32(1) << (index & 31))
     store_u32(lanes, u64(warp) * 4, live)
-    for lane in range(u32(32)):
-        if live >> lane & 1 == 1 and status_of(block, warp * 32 + lane) == Status.WARP:
+    for lane in bits(live):
+        if status_of(block, warp * 32 + lane) == Status.WARP:
             complete_warp(block, warp, thread_at(block, warp * 32 + lane))
     for barrier in range(u32(16)):
         complete_barrier(block, barrier, alive)
@@ -297,11 +297,7 @@ def start_block(block: u64, index: u32):
             store_u32(thread_at(block, thread), Thread.LAST_FENCE, 0)
     lanes = load_u64(block, Block.LIVE_LANES)
     for warp in range((count + 31) // 32):
-        rest = count - warp * 32
-        live = ~u32(0)
-        if rest < 32:
-            live = (u32(1) << rest) - 1
-        store_u32(lanes, u64(warp) * 4, live)
+        store_u32(lanes, u64(warp) * 4, ~u32(0) >> (32 - umin(count - warp * 32, 32)))
     for word in range(u64(64)):
         store_u64(block, u64(Block.BARRIERS) + word * 8, 0)
     shadow = load_u64(block, Block.SHARED_WRITTEN)
@@ -320,10 +316,9 @@ def release_active(block: u64, first: u32, last: u32) -> bool:
             for other in range(first, last):
                 if status_of(block, other) == Status.ACTIVE and load_u32(thread_at(block, other), Thread.SITE) == site:
                     mask |= u32(1) << (other & 31)
-            for other in range(first, last):
-                if mask >> (other & 31) & 1 == 1:
-                    store_u64(thread_at(block, other), Thread.RESULT, u64(mask))
-                    set_status(block, other, Status.READY)
+            for lane in bits(mask):
+                store_u64(thread_at(block, first + lane), Thread.RESULT, u64(mask))
+                set_status(block, first + lane, Status.READY)
             return True
     return False
 
@@ -346,10 +341,8 @@ def run_warp(block: u64, first: u32, last: u32) -> bool:
                 if load_u32(block, Block.ERROR) != 0:
                     return True
                 if status_of(block, index) == Status.HOST:
-                    failed = call_address(
-                        load_u64(load_u64(block, Block.LAUNCH), Launch.HOST_CALL), block, thread_at(block, index)
-                    )
-                    if failed != 0:
+                    host = load_u64(load_u64(block, Block.LAUNCH), Launch.HOST_CALL)
+                    if call_address(host, block, thread_at(block, index)) != 0:
                         record_error(block, Error.HOST, index, load_u32(thread_at(block, index), Thread.SITE), 0, 0)
                         return True
                     set_status(block, index, Status.READY)
@@ -364,11 +357,7 @@ def step_block(block: u64):
     count = load_u32(block, Block.COUNT)
     ran = False
     for warp in range((count + 31) // 32):
-        last = warp * 32 + 32
-        if last > count:
-            last = count
-        if run_warp(block, warp * 32, last):
-            ran = True
+        ran = run_warp(block, warp * 32, umin(warp * 32 + 32, count)) or ran
         if load_u32(block, Block.ERROR) != 0:
             return
     if load_u32(block, Block.ALIVE) == 0:

@@ -13,20 +13,12 @@ def source_lines(text: Text, location: Location | None) -> tuple[str, ...]:
     """Return the chain of *location* as ``file:line``, innermost first, without the lines of generated code."""
     lines: list[str] = []
     while location is not None and len(lines) < 32:
-        lines.append(_place(text, location.file, location.line))
+        filename, line = place_in_python(text.files.get(location.file, "?"), location.line)
+        lines.append(f"{filename}:{line}")
         at = location.inlined_at
-        location = None
-        if at is not None:
-            lines_of = (o for o in text.locations if (o.file, o.line, o.column) == at)
-            location = next(lines_of, None)
-            if location is None:
-                lines.append(_place(text, at[0], at[1]))
+        callers = (each for each in text.locations if (each.file, each.line, each.column) == at)
+        location = None if at is None else next(callers, Location(*at, None))
     return tuple(line for line in lines if not _is_generated(line)) or tuple(lines)
-
-
-def _place(text: Text, file: int, line: int) -> str:
-    filename, line = place_in_python(text.files.get(file, "?"), line)
-    return f"{filename}:{line}"
 
 
 def _is_generated(line: str) -> bool:

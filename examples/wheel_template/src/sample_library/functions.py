@@ -3,6 +3,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from numba.cuda import autolink, types
 
@@ -31,13 +32,13 @@ TYPES = {
 class Function(autolink.DeviceCallable):
     """A C function. Numbers are converted to the types of its parameters; pointer parameters take arrays."""
 
-    def __init__(self, symbol, returns, parameters):
+    def __init__(self, symbol: str, returns: str, parameters: dict[str, str]) -> None:
         self.symbol, self.returns, self.parameters = symbol, returns, parameters
 
-    def __numba_cuda_call__(self, *args):
+    def __numba_cuda_call__(self, *args: Any) -> autolink.Extern:
         if len(args) != len(self.parameters):
             raise TypeError(f"got {len(args)} arguments, expected {len(self.parameters)}: {', '.join(self.parameters)}")
-        converted = {}
+        converted: dict[str, Any] = {}
         for number, (name, cxx) in enumerate(self.parameters.items()):
             given = args[number]
             if not cxx.endswith("*"):
@@ -49,7 +50,7 @@ class Function(autolink.DeviceCallable):
                 raise TypeError(f"{name}: got {given}, expected an array for {cxx}")
         return autolink.Extern(self.symbol, returns=TYPES[self.returns], args=converted or None)
 
-    def __numba_cuda_link__(self, *args):
+    def __numba_cuda_link__(self, *args: Any) -> autolink.LinkItem:
         return code.code()
 
 

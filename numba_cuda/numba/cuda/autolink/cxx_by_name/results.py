@@ -12,8 +12,8 @@ from numba.cuda import types
 
 from ..c_abi.c_types import CType, ctype
 from ..c_abi.conversions import state
-from ..c_abi.enumerators import make_enumerator_type
 from ..c_abi.extern import Extern
+from ..c_abi.record_values import make_enumerator_type
 from ..c_abi.structs import field_types, is_struct, struct_ctype
 from .calls import Call, Records
 from .prelude import ARRAY, COMPLEX, ENUMERATOR, OBJECT, PLAIN, POINTER, RECORD, STRUCT, TUPLE

@@ -304,7 +304,11 @@ def _compile(name: str, dispatcher: Any, question: tuple[Any, Any, Target], made
             compiled = dispatcher.compile_device((*arguments, *states))
     except (NumbaError, UnsupportedBytecodeError, AttributeError, AssertionError, NotImplementedError) as error:
         # For what CUDA does not support, such as try, Numba also raises errors of its own internals.
-        why = placed(str(error), name) if isinstance(error, NumbaError) else f"{type(error).__name__}: {error}"
+        why = (
+            placed(str(error), dispatcher.py_func)
+            if isinstance(error, NumbaError)
+            else f"{type(error).__name__}: {error}"
+        )
         raise TypeError(f"device_function() cannot compile {called}: {why}") from error
     try:
         signature = CSignature(arguments, states, types.unliteral(compiled.signature.return_type))

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numba.cuda.cudadrv.error import CudaSupportError
 
-from numba_cuda_autolink.errors import at_call
 from numba_cuda_autolink.printable_texts import did_you_mean
 from numba_cuda_autolink.short_tracebacks import message_of, place_of_user, raised_by_front_end
-from numba_cuda_autolink.source_locations import shown_file, with_place
+from numba_cuda_autolink.source_locations import find_call, shown_file, with_place
+
+from .launch_messages import launch_message, option_message, placed_launch
 
 _STEPS = re.compile(
     r"(?:Failed in \w+ mode pipeline \(step: [^\n]*\)\n|- Resolution failure for (?:non-)?literal arguments:\n)+"
@@ -28,7 +29,7 @@ _PLACES = re.compile(r"\n(?:During: |\n*File \")")
 _PLACE = re.compile(r'\n(?:File "(?P<file>.*)", line |During: .* at (?P<path>.*) \()(?P<line>\d+)')
 _FUNCTION = re.compile(r":\n *def (\w+)")
 _CALL = re.compile(
-    r"\nDuring: typing of call at (?P<path>.*) \((?P<line>\d+)\)"
+    r"\nDuring: typing of call at (?P<path>.*) \((?P<line>\d+)(?::(?P<column>\d+))?\)"
     r"(?:\s*File .*, line (?P=line):\n *def (?P<function>\w+))?"
 )
 _NO_OVERLOAD = re.compile(r"No implementation of function .* found for signature:\s*>>> (.*\))\s*\n")
@@ -53,9 +54,10 @@ _WITHOUT_GPU = (
 _IS_PLACED = re.compile(r".*\n  (?:called )?at: ")
 
 
-def placed(text: str, function: str = "") -> str:
-    """Return the *text* of a front end's error with its place as the second line, and without the front end's lines
-    about steps. The place of an error in a device function that *function* calls stays; that of the call is last."""
+def placed(text: str, function: Any = None) -> str:
+    """Return the *text* of a front end's error, about the Python *function* if that is known, with its place as the
+    second line, and without the front end's lines about steps. The place of an error in a device function that
+    *function* calls stays; that of the call is last."""
     text = _COLOUR.sub("", text)
     steps = _STEPS.match(text)
     message, *_ = _PLACES.split(text[steps.end() :] if steps else text)
@@ -79,20 +81,36 @@ def placed(text: str, function: str = "") -> str:
         return message.rstrip()
     filename, line = found["file"] or found["path"], int(found["line"])
     filename = _normal(filename)
-    if not function and (defined := _FUNCTION.match(text, found.end())):
-        function = defined[1]
+    name, caller = _functions(text, found, function)
     at = f"{shown_file(filename)}:{line}"
-    place = at + (f" in {function}" if function else "")
+    place = at + (f" in {name}" if name else "")
     message = re.sub(rf"\n  in the function: {re.escape(at)} in <lambda>\n.*\n *\^+", "", message)
     if _IS_PLACED.match(message):
         return message.rstrip() if f" {place}\n" in message else f"{message.rstrip()}\n  called from: {place}"
-    called_at = ((_normal(call["path"]), call["line"], call["function"]) for call in _CALL.finditer(text, length))
-    calls = {f"{shown_file(path)}:{line}": caller for path, line, caller in called_at}
+    called_at = [(_normal(call["path"]), call["line"], call) for call in _CALL.finditer(text, length)]
+    calls = {f"{shown_file(path)}:{line}": call["function"] for path, line, call in called_at}
+    columns = {(path, int(line)): int(call["column"]) for path, line, call in called_at if call["column"]}
     called = [
         f"  called from: {call}" + (f" in {caller}" if caller else "") for call, caller in calls.items() if call != at
     ]
+    called += caller
     first, *others = message.rstrip().split("\n")
-    return with_place("\n".join([first, *called, *others]), f"at: {place}", filename, line)
+    last_column = columns.get((filename, line))
+    return with_place("\n".join([first, *called, *others]), f"at: {place}", filename, line, last_column=last_column)
+
+
+def _functions(text: str, found: re.Match[str], function: Any) -> tuple[str, list[str]]:
+    """Return the name of the function with the place *found* in *text*, and lines about its call: where a front end has
+    inlined it in the Python *function*, its *text* names none."""
+    if function is None:
+        defined = _FUNCTION.match(text, found.end())
+        return (defined[1] if defined else ""), []
+    inlined = re.compile(rf"line {found['line']}:\n *def (?!{function.__code__.co_name}\b)(\w+)").search(text)
+    if inlined is None:
+        return function.__qualname__, []
+    call = find_call(function.__code__.co_filename, function.__code__.co_firstlineno, inlined[1])
+    shown = "" if call is None else f"{shown_file(call[0])}:{call[1]} in "
+    return inlined[1], [f"  called from: {shown}{function.__qualname__}"]
 
 
 def _normal(filename: str) -> str:
@@ -102,48 +120,43 @@ def _normal(filename: str) -> str:
 
 def placed_error(error: Exception) -> str | None:
     """Return the message of a front end's *error* as `placed` does. Where it names no place, it is that of the
-    statement whose types were inferred. Where there is no GPU, it says what runs without one. Return ``None`` for an
-    error of another class, unless a front end raised it over a statement of the user."""
+    statement whose types were inferred, or of the launch. Where there is no GPU, it says what runs without one. Return
+    ``None`` for an error of another class, unless a front end raised it over a statement of the user, or a launch."""
     if isinstance(error, CudaSupportError):
-        filename, line = place_of_user()
+        filename, line = place_of_user(error)
         text = " ".join(str(error).split()).rstrip(" :.") + _WITHOUT_GPU
         return with_place(text, f"at: {shown_file(filename)}:{line}", filename, line)
     if (known := message_of(error)) is not None:
         return known
+    if (message := launch_message(error) or option_message(error)) is not None:
+        return message
     is_of_front_end = any(each.__name__ == "NumbaError" for each in type(error).__mro__)
     text = placed(str(error)) if is_of_front_end else with_remedy(str(error))
     if isinstance(error, AttributeError):
         text += did_you_mean(error.name, dir(error.obj))
     place = next(_statements(error), None)
     if place is not None and not _IS_PLACED.match(text):
-        filename, line = place
-        text = with_place(text, f"at: {shown_file(filename)}:{line}", filename, line)
-    return text if is_of_front_end or (place is not None and raised_by_front_end(error)) else None
+        filename, line = place.filename, place.line
+        text = with_place(text, f"at: {shown_file(filename)}:{line}", filename, line, last_column=place.col)
+    return text if is_of_front_end or (place is not None and raised_by_front_end(error)) else placed_launch(error)
 
 
-def launched_without_configuration(name: str) -> ValueError:
-    """Return the error for a call of the kernel *name* as a function."""
-    return ValueError(
-        at_call(
-            f"the launch configuration was not specified: {name} is called without the sizes of its grid and blocks\n"
-            f"  what to do: {name}[blocks, threads](...)"
-        )
-    )
-
-
-def _statements(error: Exception) -> Iterator[tuple[str, int]]:
+def _statements(error: Exception) -> Iterator[Any]:
     """Yield the places of the user's statements that a front end was at when it raised *error*, the innermost first."""
     for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
         for name in ("inst", "self"):
             loc: Any = inspect.getattr_static(frame.f_locals.get(name), "loc", None)  # of any object, which may raise
             if type(loc).__name__ == "Loc" and not _OF_COMPILER.match(loc.filename):
-                yield loc.filename, loc.line
+                yield loc
 
 
 _UNTYPED = r"Untyped global name '.*': Cannot determine Numba type of <class "
 _REMEDIES = {
     re.compile(pattern): remedy
     for pattern, remedy in {
+        rf"{_UNTYPED}'numba\.\w+\.types\.|Unknown attribute '\w+' of type Module\(<module 'numba\.\w+\.types'": (
+            "kernels of numba-cuda-mlir take the types of NumPy, such as np.float32, and of numba_cuda_mlir.types"
+        ),
         rf"{_UNTYPED}'function'>": "decorate it with @cuda.jit(device=True)",
         rf"{_UNTYPED}'type'>": "make the object before the kernel, and pass its values, or a record",
         rf"{_UNTYPED}'(?:dict|list|set|str|bytes)'>": (

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
+from numba.core.errors import TypingError as NumbaTypingError
 from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import raised_by_signal_handler
 
@@ -30,6 +31,7 @@ from numba_cuda_autolink.printable_texts import did_you_mean
 
 from ..compilation.context import compilation, current_state, guessing, inside
 from .front_end import NUMBA_CUDA, Vocabulary
+from .refused_calls import note_columns
 
 # Resolves requests: those that a kernel makes in the end, in their order; those that only lead to the types of these;
 # and which of both are certain, not only guessed.
@@ -124,12 +126,20 @@ def propagated(propagate: Callable[..., Any], inferer: Any, raise_errors: bool, 
         try:
             with inside(put_off=certain):
                 errors = propagate(inferer, raise_errors=False)
+        except NumbaTypingError:  # which numba-cuda does not catch
+            note_columns(inferer)
+            raise
         except KeyError as missing:
             raise _unknown_field(missing, error) or missing from None
         if not certain:
             break
         _resolve(certain, *_guess_calls(propagate, inferer))
-    return propagate(inferer, raise_errors=True) if errors and raise_errors else errors
+    return _raise(propagate, inferer) if errors and raise_errors else errors
+
+
+def _raise(propagate: Callable[..., Any], inferer: Any) -> Any:
+    note_columns(inferer)
+    return propagate(inferer, raise_errors=True)
 
 
 def _unknown_field(missing: KeyError, error: Any) -> Exception | None:
@@ -150,7 +160,7 @@ def _propagate_inner(
     with inside(put_off=own):
         errors = propagate(inferer, raise_errors=False)
         if errors and raise_errors and not own:
-            errors = propagate(inferer, raise_errors=True)
+            errors = _raise(propagate, inferer)
     for resolve, requests in own.items():
         outer.setdefault(resolve, []).extend(requests)
     if own:

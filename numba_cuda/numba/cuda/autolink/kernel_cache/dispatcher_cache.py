@@ -14,8 +14,8 @@ from typing import Any
 
 import numba.cuda
 from numba.cuda.cudadrv.external_code.cache.entry import CacheKey
+from numba.cuda.cudadrv.external_code.cache.settings import logger
 from numba.cuda.cudadrv.external_code.cache.store import current_store
-from numba.cuda.cudadrv.external_code.diagnostics.log import logger
 from numba.cuda.dispatcher import CUDACache
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 from numba.cuda.utils import numba_target_override

@@ -19,11 +19,10 @@ from typing import Any, Literal, NamedTuple
 
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.cache.entry import CacheKey
-from numba.cuda.cudadrv.external_code.cache.settings import CacheWarning
+from numba.cuda.cudadrv.external_code.cache.settings import CacheWarning, logger
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.diagnostics import messages
 from numba.cuda.cudadrv.external_code.diagnostics import progress as progress_of_builds
-from numba.cuda.cudadrv.external_code.diagnostics.log import logger
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 
 from numba_cuda_autolink.printable_texts import number_of

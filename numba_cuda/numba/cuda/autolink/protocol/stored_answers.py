@@ -18,8 +18,8 @@ from dataclasses import astuple
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.cache.entry import CacheKey
+from numba.cuda.cudadrv.external_code.cache.settings import logger
 from numba.cuda.cudadrv.external_code.cache.store import current_store
-from numba.cuda.cudadrv.external_code.diagnostics.log import logger
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, CUDASource

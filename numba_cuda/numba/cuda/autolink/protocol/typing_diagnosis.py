@@ -46,7 +46,7 @@ def has_own_diagnosis(error: Exception, function: Any) -> bool:
     """Return whether the message of a front end's *error*, which compiling *function* raised, begins with a diagnosis
     of this project. Its second line then is the place, instead of the front end's lines about steps and places."""
     in_progress = compilation()
-    message = placed(str(error), function.__qualname__)
+    message = placed(str(error), function)
     if in_progress is None or message.partition("\n")[0] not in in_progress.diagnoses:
         return False
     error.args = (message, *error.args[1:])

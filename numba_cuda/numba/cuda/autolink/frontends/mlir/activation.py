@@ -10,12 +10,13 @@ from __future__ import annotations
 import types as pytypes
 from typing import Any
 
+from numba.cuda.cudadrv.external_code.cache.settings import logger
 from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
-from numba.cuda.cudadrv.external_code.diagnostics.log import logger
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import recording
 from numba.cuda.cudadrv.external_code.plan.link_plan import SymbolSite
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 from numba.cuda.cudadrv.linkable_code import LinkableCode
+from numba_cuda_mlir import descriptor
 from numba_cuda_mlir.numba_cuda import typing
 from numba_cuda_mlir.numba_cuda.core.errors import LoweringError, NumbaError, TypingError
 
@@ -25,6 +26,8 @@ from numba_cuda_autolink.source_locations import shown_file
 
 from ...compilation.context import KernelEvent, announce, compilation, compiling, current_state, isolate
 from ...frontend_api.front_end import register
+from ...frontend_api.launch_messages import check_count
+from ...frontend_api.placed_messages import placed_error
 from ...frontend_api.seams import Seams
 from ...frontend_api.typing_rounds import infer_types, propagated, template_of
 from ...function_code.calls import check_state
@@ -120,7 +123,15 @@ def _calls_of(compiled: Any) -> list[tuple[Any, Any]]:
     return [] if code is None else [(site.callee.obj, site.argtypes) for site in code.call_sites]
 
 
-@_seams.in_place_of("numba_cuda_mlir.descriptor:MLIRDispatcher._compile_impl")  # of a launch
+@_seams.in_place_of("numba_cuda_mlir.descriptor:MLIRDispatcher._compile_impl")
+def _compile_launched(original: Any, dispatcher: Any, args: Any, *others: Any) -> Any:
+    """Refuse a wrong number of arguments, which that front end reads or drops, once for arguments of these types."""
+    given = getattr(descriptor._compile_arg_types, "types", None)
+    with short_traceback(placed_error):
+        check_count(dispatcher.py_func, len(args if given is None else given))
+    return _compile_kernel(original, dispatcher, args, *others)
+
+
 @_seams.in_place_of("numba_cuda_mlir.descriptor:MLIRDispatcher._compile_public")
 def _compile_kernel(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -> Any:
     before = set(dispatcher.overloads)
@@ -296,6 +307,7 @@ def _check_cachable(original: Any, implementation: Any, cres: Any) -> Any:
 
 # Attributes of numba-cuda-mlir that are used and not replaced.
 _ALSO_NEEDED = (
+    "numba_cuda_mlir.descriptor:_compile_arg_types",
     "numba_cuda_mlir.extending:lowering_registry",
     "numba_cuda_mlir.extending:typing_registry",
     "numba_cuda_mlir.linker:resolve_link_plan",

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -20,12 +19,12 @@ from numba_cuda_mlir.numba_cuda.core.compiler_lock import global_compiler_lock
 
 from numba_cuda_autolink.launch.driver import Device
 from numba_cuda_autolink.launch.loaded_kernel import Loaded, LoadedCode
-from numba_cuda_autolink.printable_texts import did_you_mean
 
 from ...builds.result import EmulatedTexts
 from ...compilation.context import compute_capability, without_device
 from ...finished_kernels.saving import check_runtime, layout_of
 from ...frontend_api.front_end import BuildRequest
+from ...frontend_api.launch_messages import FIX_OPTION, option_message
 from ...function_code.build_record import (
     BuildRecord,
     LaunchFacts,
@@ -74,12 +73,7 @@ def _options(kernel: Any, jit_options: dict[str, Any]) -> dict[str, Any]:
     try:
         given = decorators.verify_target_options(jit_options)
     except (TypeError, ValueError) as error:
-        why, _, listed = str(error).strip().removeprefix("Printing the options because: ").partition("\n")
-        unknown = next((name for name in jit_options if not re.search(rf"^{name} ", listed, re.MULTILINE)), None)
-        near = did_you_mean(unknown, re.findall(r"^(\w+) ", listed, re.MULTILINE)) if unknown else ""
-        raise type(error)(
-            f"{why.rstrip('.')}{near}\n  what to do: correct its name or value, or leave it out"
-        ) from None
+        raise type(error)(option_message(error) or f"{error}{FIX_OPTION}") from None
     names = [*jit_options, *(_RESOLVED[name] for name in jit_options if name in _RESOLVED)]
     return options | {name: given[name] for name in names}
 

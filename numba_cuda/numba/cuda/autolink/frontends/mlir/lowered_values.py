@@ -21,8 +21,7 @@ from numba_cuda_mlir.numba_cuda.core import ir as numba_ir
 from numba_cuda_mlir.numba_cuda.core.errors import LoweringError
 from numba_cuda_mlir.numba_cuda.typing.templates import AbstractTemplate, signature
 
-from ...c_abi.enumerators import Enumerator
-from ...c_abi.record_values import RecordValue
+from ...c_abi.record_values import Enumerator, RecordValue
 from .memory_values import at, data_pointer, store
 from .type_translation import to_core
 

@@ -13,9 +13,11 @@ from __future__ import annotations
 import contextlib
 import copyreg
 import functools
+import inspect
 import os
 import types as pytypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from numba.core.compiler_lock import global_compiler_lock
@@ -24,7 +26,9 @@ from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
 from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import handlers_held_back
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 
-from numba_cuda_autolink.short_tracebacks import place_of_user, short_traceback
+from numba_cuda_autolink.printable_texts import did_you_mean
+from numba_cuda_autolink.short_tracebacks import explain_uncaught, place_of_user, short_traceback
+from numba_cuda_autolink.source_locations import shown_file, with_place
 
 from ...compilation.context import (
     KernelEvent,
@@ -35,7 +39,8 @@ from ...compilation.context import (
     current_state,
     isolate,
 )
-from ...frontend_api.placed_messages import launched_without_configuration, placed_error
+from ...frontend_api.launch_messages import FIX_OPTION
+from ...frontend_api.placed_messages import placed_error
 from ...frontend_api.seams import MissingSeamError, Seams
 
 # The replacements import what they need when something is compiled, so that importing numba.cuda stays quick.
@@ -247,24 +252,25 @@ def _bind(original: Any, kernel: Any) -> None:
         kernel._codelibrary.get_cubin(cc)
 
 
-@_in_place_of("numba.cuda.dispatcher:CUDADispatcher.__call__")
-def _launch_without_configuration(original: Any, dispatcher: Any, *args: Any, **named: Any) -> Any:
-    """Say where a kernel is called without a grid and a block, and how to launch it."""
-    try:
-        return original(dispatcher, *args, **named)
-    except ValueError as error:
-        with short_traceback():
-            raise launched_without_configuration(dispatcher.py_func.__name__) from error
-
-
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile")
 def _compile_kernel(original: Any, dispatcher: Any, signature: Any) -> Any:
     """Announce the kernels that an application compiles or loads from a cache."""
     is_stored = getattr(dispatcher._cache, "compiles_apart", False)
-    with short_traceback(placed_error), compiling_callees_again() if is_stored else contextlib.nullcontext():
+    again = compiling_callees_again() if is_stored else contextlib.nullcontext()
+    with short_traceback(partial(_explain, dispatcher)), again:
         kernel = original(dispatcher, signature)
     announce(KernelEvent(dispatcher, signature, for_launch=True))
     return kernel
+
+
+def _explain(dispatcher: Any, error: Exception) -> str | None:
+    """Return the message of an *error*: that of `placed_error`, but for options that ``cuda.jit`` does not have."""
+    is_about_option = isinstance(error, TypeError) and "unexpected keyword argument" in str(error)
+    message = unknown_option("cuda.jit has", dispatcher.targetoptions) if is_about_option else None
+    if message is None:
+        return placed_error(error)
+    filename, line = dispatcher.py_func.__code__.co_filename, dispatcher.py_func.__code__.co_firstlineno
+    return with_place(message, f"decorated at: {shown_file(filename)}:{line}", filename, line)
 
 
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile_device")
@@ -323,6 +329,16 @@ def _get_function(original: Any, context: Any, func_type: Any, signature: Any, *
     return implementation
 
 
+def unknown_option(have: str, options: Iterable[str], *others: str) -> str | None:
+    """Return the message about the first of *options* that neither kernels nor *others* are, ``None`` if all are."""
+    from numba.cuda.dispatcher import _Kernel
+
+    known = inspect.signature(_Kernel).parameters.keys()
+    if not (unknown := set(options) - known):
+        return None
+    return f"{have} no option {min(unknown)!r}{did_you_mean(min(unknown), [*known, *others])}{FIX_OPTION}"
+
+
 # Attributes of numba-cuda that are used and not replaced.
 _ALSO_NEEDED = (
     "numba.core.compiler_lock:global_compiler_lock._lock",
@@ -358,11 +374,13 @@ def activate() -> None:
     """
     if not _seams.active:
         _seams.replace(_ALSO_NEEDED)
+        explain_uncaught(placed_error)
         watch_forks()
 
 
 def deactivate() -> None:
     """Restore numba-cuda as it was. Kernels that are already compiled keep working."""
+    explain_uncaught(None)
     _seams.restore()
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -21,7 +20,6 @@ from numba_cuda_autolink.errors import FinishedKernelError
 from numba_cuda_autolink.launch.driver import Device, bindings, call_driver
 from numba_cuda_autolink.launch.loaded_kernel import Loaded
 from numba_cuda_autolink.plain_types import place_leaves
-from numba_cuda_autolink.printable_texts import did_you_mean
 
 from ...builds.result import EmulatedTexts
 from ...compilation.context import compute_capability, without_device
@@ -40,6 +38,7 @@ from ...function_code.build_record import (
 from ...protocol.errors import HookError
 from ...protocol.kernel_signatures import kernel_argument_types, normalize
 from .activation import active as active
+from .activation import unknown_option
 
 
 def prepare(kernel: Any, signature: Any, request: BuildRequest) -> tuple[BuildRecord, LinkRequest | None]:
@@ -81,13 +80,10 @@ def _function_and_options(kernel: Any, jit_options: Mapping[str, Any]) -> tuple[
     options = {name: value for name, value in options.items() if name not in ("device", "cache")}
     targetoptions = dict(cuda.jit(kernel, **options).targetoptions)
     targetoptions["link"] = list(targetoptions.get("link") or ())
-    known = inspect.signature(_Kernel).parameters.keys()
-    if unknown := targetoptions.keys() - known:
-        near = did_you_mean(min(unknown), [*known, "cc", "output", "entry_name"])
-        raise TypeError(
-            f"build() and cuda.jit have no option {min(unknown)!r}{near}\n"
-            "  what to do: correct its name, or leave it out"
-        )
+    if (
+        message := unknown_option("build() and cuda.jit have", targetoptions, "cc", "output", "entry_name")
+    ) is not None:
+        raise TypeError(message)
     registers = targetoptions.get("max_registers")
     if registers is not None and not isinstance(registers, int):
         raise TypeError(f"max_registers must be an integer, not {registers!r}")

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The settings of the cache: where it is and how it behaves, from the environment."""
+"""The settings of the cache: where it is and how it behaves, from the environment. And its log: hits and misses at the
+level ``DEBUG``, kernels that cannot be cached at ``INFO``."""
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import re
 import stat
+import sys
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,6 +32,8 @@ _SHORTEST_KEY = 16  # characters
 _MOST_KEYS = 2
 _LARGEST_KEY_FILE = 1 << 16
 _PATH = re.compile(r"[/~.\\]|[A-Za-z]:[/\\]|file:")
+
+logger = logging.getLogger("numba_cuda_autolink.cache")
 
 
 class CacheWarning(RuntimeWarning):
@@ -201,3 +206,29 @@ def parse_size(text: str) -> int | None:
 
 def _warn_invalid(variable: str, value: str, expected: str) -> None:
     warnings.warn(f"{variable}={value!r} has no effect: expected {expected}.", CacheWarning, stacklevel=2)
+
+
+class _StderrHandler(logging.Handler):
+    """Prints to what ``sys.stderr`` is at that moment."""
+
+    replaced_level = logging.NOTSET
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if sys.stderr is not None:
+            print(f"numba-cuda-autolink cache: {self.format(record)}", file=sys.stderr)
+
+
+_handler = _StderrHandler()
+
+
+def print_log(on: bool) -> None:
+    """Print the whole log to stderr, or stop printing it. The user's own handlers stay as they are."""
+    if on == (_handler in logger.handlers):
+        return
+    if on:
+        _handler.replaced_level = logger.level
+        logger.addHandler(_handler)
+        logger.setLevel(logging.DEBUG)
+    else:
+        logger.removeHandler(_handler)
+        logger.setLevel(_handler.replaced_level)

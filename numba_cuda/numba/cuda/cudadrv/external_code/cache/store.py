@@ -22,7 +22,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, overload
 
-from ..diagnostics.log import logger, print_log
+from ..cache.settings import logger, print_log
 from .build_locks import BuildGuard
 from .disk import LOCKS, MISMATCHES, DiskEntries, read_only_data
 from .entry import CacheKey, PartsTable, data_of, differences, pack, unpack

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     Opened = tuple[State, bytes | None]  # with the text, where the state does not show which it is
 
 NVRTC = "NVRTC"
-_NO_MEMORY = "there was no memory left to note what it looked for"
+_NOT_NOTED = "what it looked for could not be noted"
 _LARGEST = 256 << 20  # bytes of a header
 _MARGIN = 2_000_000_000  # nanoseconds, as in `headers.file_state`
-_FEW = 16  # as in `headers.absences`
+_MANY, _FEW = 64, 8  # paths that are looked at at once; names in a folder, up to which it is not listed
 _KINDS = {stat.S_IFIFO: "a FIFO", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 _NO_WAIT = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # for a writer, or for what a file of the system will have
 _INT, _SIZE, _TEXT, _ADDRESS = ctypes.c_int, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_void_p
@@ -72,10 +72,11 @@ class Lookups:
         # What was opened, by path: ``None`` if there was no regular file.
         self._opened: dict[bytes, Opened | None] = {}
         self._seen: dict[bytes, None] = {}  # paths that had a status
-        # The paths that had none, and their names, by the folder that they begin with. NVRTC asks for the status before
-        # it opens a file, which then is not there for it either.
+        # The paths that had none. NVRTC asks for the status before it opens a file, which is not there for it then.
         self._missing: dict[bytes, None] = {}
+        # The names of what is absent, by the folder that their paths begin with, and some paths that are not there yet.
         self._absent: dict[bytes, list[bytes]] = {}
+        self._ungrouped: list[bytes] = []
         self._listed: dict[bytes, Collection[bytes]] = {}  # by folder, all names in it
         self._others: set[bytes] = set()  # files that are not headers, also those that NVRTC has written
         self._callbacks = {name: self._replacement(name) for name in _FUNCTIONS if name in slots}
@@ -88,9 +89,11 @@ class Lookups:
         *others* files that are not headers."""
         for noted in (self._opened, self._seen, self._missing, self._absent, self._listed, self._others):
             noted.clear()
+        self._ungrouped.clear()
         self._others.update(map(os.fsencode, others))
         self._packages = tuple(os.path.join(os.fsencode(each), b"") for each in packages)
         self._folder, self._doubt = b"", ""
+        self._settled = time.time_ns() - _MARGIN  # a change from now on shows in a state that is older than this
         self.refused = ""  # what NVRTC was not allowed to read, and why
         try:
             self._folder = os.getcwdb()
@@ -101,7 +104,8 @@ class Lookups:
         result, arguments, place = _FUNCTIONS[name]
         function = ctypes.CFUNCTYPE(result, *arguments, use_errno=True)
         real = function((name, self._libc))
-        seen, missing, absent, listed, others = self._seen, self._missing, self._absent, self._listed, self._others
+        seen, missing, listed, others = self._seen, self._missing, self._listed, self._others
+        absent, ungrouped = self._absent, self._ungrouped
         is_status, opens = "stat" in name, name.removesuffix("64") in ("fopen", "open")
         fdopen, failed = (self._libc.fdopen, None) if name.startswith("fopen") else (None, -1)
 
@@ -110,8 +114,7 @@ class Lookups:
             try:
                 if is_status:
                     is_missing = path in missing
-                    folder = path[: path.rfind(b"/") + 1]
-                    if not is_missing and folder in listed:
+                    if listed and not is_missing and (folder := path[: path.rfind(b"/") + 1]) in listed:
                         name = path[len(folder) :]
                         if name.lower() not in listed[folder] and not name.translate(None, _USUAL):
                             missing[path] = None
@@ -121,12 +124,16 @@ class Lookups:
                         ctypes.set_errno(errno.ENOENT)
                         return -1
                 result = real(*given)
-                if result == -1 and is_status:
-                    self._note_missing(path)
-                else:
+                if result != -1 or not is_status:
                     seen[path] = None
-            except MemoryError:
-                self._doubt = _NO_MEMORY
+                else:
+                    missing[path] = None
+                    ungrouped.append(path)
+                    if len(ungrouped) == _MANY:
+                        self._group()
+                        self._list()
+            except Exception:
+                self._doubt = _NOT_NOTED
                 result = real(*given)
             return result
 
@@ -152,17 +159,22 @@ class Lookups:
 
         return function(open_ if opens else look)
 
-    def _note_missing(self, path: bytes) -> None:
-        self._missing[path] = None
-        folder = path[: path.rfind(b"/") + 1]
-        names = self._absent.setdefault(folder, [])
-        names.append(path[len(folder) :])
-        if len(names) == _FEW and folder.startswith(self._packages):
-            try:
-                here = os.listdir(os.fsdecode(folder))
-            except OSError:
-                return
-            self._listed[folder] = {b"", b".", b"..", *(os.fsencode(name.casefold()) for name in here)}
+    def _group(self) -> None:
+        """Put what is missing to the names in its folder."""
+        for path in self._ungrouped:
+            folder = path[: path.rfind(b"/") + 1]
+            self._absent.setdefault(folder, []).append(path[len(folder) :])
+        self._ungrouped.clear()
+
+    def _list(self) -> None:
+        """List the folders of packages in which more than a few names are missing: others then take no system call."""
+        for folder, names in self._absent.items():
+            if len(names) >= _FEW and folder not in self._listed and folder.startswith(self._packages):
+                try:
+                    here = os.listdir(os.fsdecode(folder))
+                except OSError:  # each name is asked for
+                    continue
+                self._listed[folder] = {b"", b".", b"..", *(os.fsencode(name.casefold()) for name in here)}
 
     def _open(self, path: bytes, flags: int) -> int:
         """Open the file at *path* for NVRTC, which waits for nothing there, and note it. Raise `OSError` if there is
@@ -176,7 +188,7 @@ class Lookups:
             status = os.fstat(descriptor)
             before = self._opened.get(path)
             if before is None or before[0] != _state(status):
-                self._note(path, _opened(descriptor, status))
+                self._note(path, _opened(descriptor, status, self._settled))
         except BaseException as error:
             os.close(descriptor)
             if not isinstance(error, _RefusedError):
@@ -209,12 +221,12 @@ class Lookups:
             self._doubt = self._doubt or "it did not look for the source, as far as its calls show"
         for path in self._seen.keys() - self._opened.keys() - self._others - {b""}:
             self._look_again(path)
+        self._ungrouped += [path for path, opened in self._opened.items() if opened is None]
+        self._group()
         headers: dict[str, tuple[State, int | None]] = {}
         texts: list[bytes] = []
         for path, opened in self._opened.items():
             if opened is None:
-                folder = path[: path.rfind(b"/") + 1]
-                self._absent.setdefault(folder, []).append(path[len(folder) :])
                 continue
             state, text = opened
             headers[os.fsdecode(os.path.join(self._folder, path))] = state, None if text is None else len(texts)
@@ -245,18 +257,17 @@ class Lookups:
             self._note(path, None)
 
 
-def _opened(descriptor: int, status: os.stat_result) -> Opened | None:
-    """Return what is to be noted of a file that was just opened, and stays at its beginning. Raise `_RefusedError` if
-    it may not be read: a device, for example, may have no end."""
-    kind = stat.S_IFMT(status.st_mode)
-    if kind in _KINDS:
-        raise _RefusedError(f"it is {_KINDS[kind]}, expected a regular file")
-    if kind != stat.S_IFREG:
+def _opened(descriptor: int, status: os.stat_result, settled: int) -> Opened | None:
+    """Return what is to be noted of a file that was just opened, and stays at its beginning: with its text, unless it
+    is older than *settled*. Raise `_RefusedError` if it may not be read: a device, for example, may have no end."""
+    if not stat.S_ISREG(status.st_mode):
+        if kind := _KINDS.get(stat.S_IFMT(status.st_mode)):
+            raise _RefusedError(f"it is {kind}, expected a regular file")
         return None
     if status.st_size > _LARGEST:
         raise _RefusedError(f"it has more than {_LARGEST} bytes")
     state = _state(status)
-    if max(state[1], state[2]) < time.time_ns() - _MARGIN:
+    if state[1] < settled and state[2] < settled:
         return state, None
     parts, size = [], 0
     try:

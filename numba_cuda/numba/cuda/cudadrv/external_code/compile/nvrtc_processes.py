@@ -19,14 +19,19 @@ from typing import Any
 from cuda.core import ProgramOptions
 
 from ..cache.entry import CacheKey
-from ..cache.settings import parse_size
+from ..cache.settings import logger, parse_size
 from ..cache.store import current_store
 from ..diagnostics import timeline
-from ..diagnostics.log import logger
-from ..headers.clock_words import USES_TIME, uses_time
 from ..headers.manifest import HeaderManifest
-from ..platform.child_pool import ChildPool
-from ..platform.child_process import ChildEndedError, ChildError, ChildProcess, ChildStartError, limited_memory
+from ..headers.outside_words import USES_TIME, uses_time
+from ..platform.child_process import (
+    ChildEndedError,
+    ChildError,
+    ChildPool,
+    ChildProcess,
+    ChildStartError,
+    limited_memory,
+)
 from . import nvrtc, nvrtc_child, precompiled_headers
 from .nvrtc import Compiled, CompileError
 from .translation_unit import TranslationUnit, fixed_include_paths, working_directory

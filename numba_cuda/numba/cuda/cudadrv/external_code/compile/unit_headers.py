@@ -15,11 +15,10 @@ from typing import Any
 
 from ..cache.store import current_store
 from ..headers import manifest as manifests
-from ..headers import portable_record
-from ..headers.clock_words import USES_TIME, uses_time
 from ..headers.file_state import Header
 from ..headers.manifest import HeaderManifest, HeaderWatch
-from ..headers.portable_record import Alternative
+from ..headers.outside_words import USES_TIME, may_have_path, uses_time
+from ..headers.search_roots import Alternative, pack_alternatives, unpack_alternatives
 from .translation_unit import TranslationUnit, UnitKeys, fixed_include_paths
 
 
@@ -67,7 +66,7 @@ class UnitHeaders:
         may know one that this one does not."""
         store, is_near = current_store(), True
         for data in store.levels(self._keys.source, remote=not self._asked_elsewhere):
-            for known in portable_record.unpack(data):
+            for known in unpack_alternatives(data):
                 self._alternatives.setdefault(known)
                 seen = time.monotonic()
                 manifest = HeaderManifest.of_alternative(known, self._roots)
@@ -92,8 +91,6 @@ class UnitHeaders:
     def may_have_path(self, manifest: HeaderManifest, *, by_macros: bool = True) -> bool:
         """Whether a program with the headers of *manifest* may contain the path of one of the user's files, also *by
         macros* of packages, whose many headers are then read."""
-        from ..headers.path_words import may_have_path
-
         own = [self._unit.code.encode(), repr(self._unit.option("define_macro")).encode()]
         packaged: list[bytes] = []
         try:
@@ -129,16 +126,17 @@ class UnitHeaders:
         """Return the headers that a compile has read; ``None`` if one was edited meanwhile, which may have been read
         before or after, or uses the time."""
         headers = []
-        for path, state, number in lookups["headers"]:
+        for path, values, number in lookups["headers"]:
+            state = tuple(values)
             try:
                 if self._roots.is_packaged(path):
-                    header, text = manifests.read_header(path), b""
+                    header, text = manifests.read_header(path, state), b""
                 else:
                     header, text = manifests.read_text(path)
             except (OSError, ValueError):
                 return None
             read = header.sha256 if number is None else hashlib.sha256(lookups["texts"][number]).hexdigest()
-            if (header.state, header.sha256) != (tuple(state), read):
+            if (header.state, header.sha256) != (state, read):
                 return None
             if uses_time(text):
                 self._say_not_cached(path, USES_TIME)
@@ -159,7 +157,7 @@ class UnitHeaders:
     def _put_portable(self, known: Alternative, *, is_portable: bool) -> None:
         others = (each for each in self._alternatives if each != known)
         self._alternatives = dict.fromkeys((known, *others))
-        current_store().put(self._keys.source, portable_record.pack(self._alternatives), is_portable=is_portable)
+        current_store().put(self._keys.source, pack_alternatives(self._alternatives), is_portable=is_portable)
 
     def _say_not_cached(self, where: str, why: str) -> None:
         if why != self._why_not_cached:

@@ -23,6 +23,7 @@ NOT_ON_DEVICES = {
         "printf, which needs no header",
     ),
     **dict.fromkeys(("thread", "mutex", "shared_mutex"), "the threads of the kernel, and <cuda/std/atomic>"),
+    **dict.fromkeys(("sort", "stable_sort", "stable_partition"), "algorithms of CUB, or a loop"),
 }
 _HEADERS = {
     r"half2?|__\w*half\w*": "cuda_fp16.h",
@@ -72,6 +73,8 @@ def explain_unknown(name: str, texts: Iterable[str], include_paths: Sequence[str
     those of the source and of the headers that it includes. Empty if no header is known to have it, and no name in
     *texts* or among *macros* is like it."""
     scope, _, last = name.rpartition("::")
+    if scope in ("std", "cuda::std") and last in NOT_ON_DEVICES:
+        return f"device code has no {name}: use {NOT_ON_DEVICES[last]}"
     if scope == "std":
         return _instead_of_host(last, include_paths)
     if (found := _OF_CCCL.match(name)) and (header := _find_header(found[1].replace("::", "/"), found[2])):
@@ -108,8 +111,6 @@ def _list_names(texts: Iterator[str]) -> Iterator[str]:
 
 
 def _instead_of_host(name: str, include_paths: Sequence[str]) -> str:
-    if name in NOT_ON_DEVICES:
-        return f"device code has no std::{name}: use {NOT_ON_DEVICES[name]}"
     header = _find_header("cuda/std", name)
     if HOST_HEADERS in include_paths:
         return f"include <{header.rpartition('/')[2]}>" if header else f"include the header that has std::{name}"

@@ -19,10 +19,8 @@ from dataclasses import dataclass
 
 from numba_cuda_autolink.files import read_with_status
 
-from .absences import Absences
-from .file_state import FileState, Header, all_unchanged, is_settled, state_in, state_of, this_machine
-from .portable_record import Alternative
-from .search_roots import SearchRoots
+from .file_state import Absences, FileState, Header, all_unchanged, is_settled, state_in, state_of, this_machine
+from .search_roots import Alternative, SearchRoots
 
 # Raised when the meaning of a stored manifest changes.
 MANIFEST_FORMAT = "9"
@@ -169,11 +167,11 @@ _MOST_REMEMBERED = 20_000
 _LARGEST = 256 << 20  # bytes of a header
 
 
-def read_header(path: str) -> Header:
-    """Return the header at *path*, read now unless this process knows it and it is unchanged. Raise `OSError` if it is
-    not a regular file that can be read, or is too large."""
+def read_header(path: str, state: FileState | None = None) -> Header:
+    """Return the header at *path*, read now unless this process knows it and it is unchanged: its state, or the *state*
+    that it has had, is the same. Raise `OSError` if it is not a regular file that can be read, or is too large."""
     known = _read_before.get(path)
-    if known is not None and known[1].state == state_of(path) and is_settled(known[1].state, known[0]):
+    if known is not None and is_settled(known[1].state, known[0]) and known[1].state == (state or state_of(path)):
         return known[1]
     return read_text(path)[0]
 

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ..cache.entry import CacheKey
+from ..cache.settings import logger
 from ..cache.store import current_store
-from ..diagnostics.log import logger
 from ..formats.containers import has_compressed_piece
 from ..formats.cubin import kernels_of
 from ..formats.symbols import find_defined, find_undefined, kernels_in, symbols_of

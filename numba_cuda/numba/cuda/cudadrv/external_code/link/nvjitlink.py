@@ -17,8 +17,7 @@ from typing import TypeAlias
 from numba_cuda_autolink.errors import PrintableError
 
 from ..diagnostics import timeline
-from ..platform.child_pool import ChildPool
-from ..platform.child_process import ChildEndedError, ChildError, ChildProcess, limited_memory
+from ..platform.child_process import ChildEndedError, ChildError, ChildPool, ChildProcess, limited_memory
 from . import nvjitlink_child
 from .linker_input import Linkable, options_for
 

@@ -14,6 +14,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+import numpy as np
 import pytest
 from autolink_support import symbols
 from numba import cuda
@@ -250,6 +251,18 @@ def test_build_writes_finished_kernels(kernels, tmp_path, capsys):
     library = numba_cuda_autolink.load(out)
     assert list(library) == ["kernel"] and len(library.kernel.signatures) == 1
     assert [path.name for path in tmp_path.glob("built*")] == ["built.kernels"]
+
+
+def test_build_adds_ptx_for_the_emulator(kernels, tmp_path, capsys):
+    out, x = tmp_path / "built.kernels", np.ones(1, np.int32)
+    typed = ["build", f"{kernels}:kernel", "--sig", SIGNATURE, "--cc", "9.0,8.0", "--ptx", "-o"]
+    assert main([*typed, str(out)]) == 0
+    assert capsys.readouterr().out.endswith(", and PTX\n")
+    assert {each["runs_on"] for each in numba_cuda_autolink.load(out).describe("kernel")} >= {"sm_80", "compute_90"}
+    numba_cuda_autolink.load(out, emulate=True).kernel[1, 1](x)
+    assert x.tolist() == [4]
+    code, printed = failing(capsys, *typed, str(tmp_path / "built.fatbin"))
+    assert (code, "--ptx is for .kernels files" in printed) == (2, True)
 
 
 # By name: the exit code, the arguments (KERNEL stands for those of most), and what is printed.

@@ -24,7 +24,7 @@ from numba.cuda.autolink.c_abi.c_types import CABIError
 from numba.cuda.autolink.c_abi.extern import prototype
 from numba.cuda.autolink.c_abi.record_values import result_type
 from numba.cuda.autolink.cxx_by_name import results
-from numba.cuda.autolink.cxx_by_name.named_results import name_results
+from numba.cuda.autolink.cxx_by_name.call_rewrites import name_results
 from numba.cuda.autolink.cxx_by_name.questions import resolve_for
 from numba.cuda.autolink.cxx_by_name.results import WrittenArgumentError
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError

@@ -68,7 +68,11 @@ def test_a_library_for_cpus_computes(library):
     [
         ("vector", "std::vector<int> v; return 1;", "device code has no std::vector: use cuda::std::array"),
         ("sstream", "std::ostringstream s; return 1;", "device code has no std::ostringstream: use printf"),
-        ("utility", "return std::stable_partition(1);", "std has the host's functions"),
+        (
+            "utility",
+            "return std::stable_partition(1);",
+            "device code has no std::stable_partition: use algorithms of CUB",
+        ),
     ],
 )
 def test_what_no_device_has_is_refused(header, body, reason):

@@ -463,7 +463,7 @@ def test_members_have_names_and_python_functions_are_passed_and_errors_have_the_
     with pytest.raises(TypingError) as caught:
         autolink.build(wrong, "void(float64[::1])", cc=(9, 0))
     assert "no instance of function template" in caught.value.log
-    assert isinstance(caught.value.__cause__, autolink.CxxError)
+    assert isinstance(caught.value.__context__, autolink.CxxError)
 
 
 def test_members_have_names_beside_a_call_that_returns_nothing_and_writes_one_argument():

@@ -21,6 +21,12 @@ def text_variable(name: str, text: str) -> str:
     return f".global .align 1 .b8 {name}[{len(text) + 1}] = {{{data}}};\n"
 
 
+BEFORE_ASSERTION = ASSERT + text_variable("what", "x > 0") + text_variable("file", "a.cu")
+ASSERTION = """mov.u64 %rd1, what; mov.u64 %rd2, file; { .param .b64 a; .param .b64 b; .param .b32 c; .param .b64 d;
+    .param .b64 e; st.param.b64 [a], %rd1; st.param.b64 [b], %rd2; st.param.b32 [c], 12; st.param.b64 [d], %rd1;
+    st.param.b64 [e], 1; call.uni __assertfail, (a, b, c, d, e); }"""
+
+
 class TestTexts:
     caller = kernel_text(
         "ld.param.u64 %rd0, [p0]; { .param .b32 a; .param .b32 r; st.param.b32 [a], 20;"
@@ -174,17 +180,21 @@ class TestHost:
             run(body.replace("st.global.u64 [%rd1+8], 5;", "st.global.u64 [%rd1+16], 5;"), 1, x, before=ALLOCATE)
 
     def test_an_assertion(self):
-        before = ASSERT + text_variable("what", "x > 0") + text_variable("file", "a.cu")
-        body = """mov.u64 %rd1, what; mov.u64 %rd2, file; { .param .b64 a; .param .b64 b; .param .b32 c; .param .b64 d;
-            .param .b64 e; st.param.b64 [a], %rd1; st.param.b64 [b], %rd2; st.param.b32 [c], 12; st.param.b64 [d], %rd1;
-            st.param.b64 [e], 1; call.uni __assertfail, (a, b, c, d, e); }"""
         message = (
             r"^Assertion `x > 0` failed\n  at: a\.cu:12\n  function: x > 0"
             r"\n  thread: \(0, 0, 0\) of block \(0, 0, 0\) of kernel k$"
         )
         with pytest.raises(EmulationError, match=message) as raised:
-            run(body, 1, np.zeros(1), before=before)
+            run(ASSERTION, 1, np.zeros(1), before=BEFORE_ASSERTION)
         assert (raised.value.block, raised.value.lines) == ((0, 0, 0), ("a.cu:12",))
+
+    def test_an_assertion_in_a_function_names_its_caller(self):
+        function = f".func f() {{ .reg .b64 %rd<3>;\n.loc 1 12 5\n{ASSERTION} ret; }}"
+        text = kernel_text(".loc 1 30 3\ncall f;", before=BEFORE_ASSERTION + function) + '\n.file 1 "a.cu"\n'
+        with pytest.raises(EmulationError, match=r"Assertion `x > 0` failed\n  at: a\.cu:12\n") as raised:
+            launch(kernel_of(text), 2, 1)
+        assert "  called at: a.cu:30" in str(raised.value).splitlines()
+        assert raised.value.lines == ("a.cu:12", "a.cu:30")
 
 
 def test_a_cluster_of_several_blocks_is_refused():

@@ -9,6 +9,7 @@ import sys
 import zipfile
 
 import pytest
+from autolink_support import compiled
 from environments import with_numba_cuda
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 from repository import BENCHMARKS, EXAMPLES, PROJECT, module
@@ -136,6 +137,11 @@ def test_the_template(environment, tmp_path):
         autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
     """)
     assert "coefficients: got array(float32, 1d, C), expected an array for double*" in wrong.stderr
+    (tmp_path / "user.py").write_text("import sample_library as s\nreveal_type(s.smooth_step)\ns.smoothstep\n")
+    checked = [environment.python, "-m", "mypy", "--strict", "user.py"]
+    done = subprocess.run(checked, cwd=tmp_path, capture_output=True, text=True)
+    assert 'user.py:2: note: Revealed type is "sample_library.functions.Function"' in done.stdout, done.stdout
+    assert re.findall(r"(\S+): error: (.*);", done.stdout) == [("user.py:3", 'Module has no attribute "smoothstep"')]
     own = [environment.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, copy / "tests"]
     done = subprocess.run(own, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
@@ -158,7 +164,7 @@ def test_an_editable_install(environment, tmp_path):
     file, functions = environment.facts(call)
     assert file.startswith(str(copy)) and functions == ["polynomial", "smooth_step"]
     names = zipfile.ZipFile(built(copy, tmp_path / "dist")).namelist()
-    assert len(names) == len(set(names)) == 17
+    assert len(names) == len(set(names)) == 19
     assert environment.facts(call) == [file, functions], "after a wheel was built, too"
 
 
@@ -209,6 +215,26 @@ def test_a_build_names_what_cannot_be_called(code, message, hook):
 def test_a_build_refuses_inline_functions(hook):
     with pytest.raises(RuntimeError, match="second is inline, so the compiler leaves it out"):
         hook.declared('extern "C" __device__ __forceinline__ int second(int x) { }', [])
+
+
+@pytest.mark.parametrize(
+    ("code", "undefined"),
+    [
+        ("C int other(int); C int first(int x) { return other(x); }", "other"),
+        ("struct S { int i[9]; }; C S other(); C int first(int x) { return other().i[x]; }", "other"),
+        ("C int table[]; C int first(int x) { return table[x]; }", "table"),
+        ("C __constant__ double v; C void other(); C double first() { other(); return v; }", "other, v"),
+        ("extern __shared__ int s[]; C int first(int x) { return s[x]; }", ""),
+        ('C int first(int* x) { assert(x); printf("%d", *x); delete x; return *new int; }', ""),
+    ],
+)
+def test_a_build_names_what_nothing_defines(code, undefined, hook):
+    ptx = compiled(f'#define C extern "C" __device__\n{code}', "ptx").decode()
+    if undefined:
+        with pytest.raises(RuntimeError, match=f"no .cu file of the package defines {undefined}, which its code uses"):
+            hook.refuse_undefined(ptx)
+    else:
+        hook.refuse_undefined(ptx)
 
 
 def test_declarations_are_read_as_cxx_has_them(hook):

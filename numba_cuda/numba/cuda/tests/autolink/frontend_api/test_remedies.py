@@ -36,18 +36,3 @@ def test_linear_algebra_of_numpy(capsys):
     text = printed(failing(kernel), capsys)
     assert "Error: kernels have no linear algebra of NumPy\n  at: " in text
     assert "what to do: write it with loops" in text
-
-
-def test_a_launch_without_a_configuration():
-    @cuda.jit
-    def kernel(x):
-        x[0] = 1
-
-    with pytest.raises(ValueError) as caught:
-        kernel(np.ones(1))
-    first, place, *_, remedy = str(caught.value).splitlines()
-    assert (
-        first == "the launch configuration was not specified: kernel is called without the sizes of its grid and blocks"
-    )
-    assert place.startswith(f"  called at: {__file__}:")
-    assert remedy == "  what to do: kernel[blocks, threads](...)"

@@ -164,7 +164,8 @@ class Type:
         return (
             f"struct {self.before} {self.cxx} {{ {declared} }}; inline {self.cxx} give_{self.cxx}();\n"
             f"template <> struct fold<{self.cxx}> {{\n"
-            f"CALLED static void mix(u64& h, {self.cxx} v) {{ {mix} }}\n"
+            # Not by value: CUDA's compiler passes some packed structs wrongly, C++ to C++ too.
+            f"CALLED static void mix(u64& h, const {self.cxx}& given) {{ {self.cxx} v = given; {mix} }}\n"
             f"CALLED static void fill(u64& h, {self.cxx}& v) {{ {fill} }}\n}};\n"
             f"{self.cxx} give_{self.cxx}() {{ u64 h = 3; {self.cxx} r; ::fill(h, r); return r; }}\n"
             "#ifndef __CUDACC_RTC__\n"

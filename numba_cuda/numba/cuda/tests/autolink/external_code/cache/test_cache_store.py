@@ -13,9 +13,8 @@ from numba.cuda.cudadrv.external_code.cache import build_locks
 from numba.cuda.cudadrv.external_code.cache import settings as cache_settings
 from numba.cuda.cudadrv.external_code.cache.build_locks import BuildGuard, FileLock
 from numba.cuda.cudadrv.external_code.cache.entry import CacheKey
-from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings, CacheWarning
+from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings, CacheWarning, print_log
 from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, CacheStore, current_store, reset_store
-from numba.cuda.cudadrv.external_code.diagnostics.log import print_log
 
 
 @pytest.fixture

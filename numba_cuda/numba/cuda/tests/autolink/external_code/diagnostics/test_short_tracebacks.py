@@ -3,6 +3,8 @@
 
 import builtins
 import re
+import subprocess
+import sys
 
 import pytest
 from front_ends import MODULES, front_end_named
@@ -144,6 +146,25 @@ def test_ipython_shows_the_cells_lines(script, run):
     assert "dispatcher.py" not in text
 
 
+@pytest.mark.parametrize(
+    ("statement", "diagnosis"),
+    [
+        ("kernel['a', 1](None)", "needs the sizes of a grid and its blocks: blocks must be a sequence of integers"),
+        ("try: build()\nexcept Exception as error: raise RuntimeError('later') from error", "RuntimeError: later"),
+    ],
+)
+def test_ipython_shows_no_frames_of_a_front_end(tmp_path, statement, diagnosis):
+    (script := tmp_path / "cell.py").write_text(f"{REFUSED}\n{statement}")
+    code = "import sys; from IPython.core.interactiveshell import InteractiveShell as Shell\n"
+    code += "Shell.instance(colors='NoColor').run_cell(open(sys.argv[1]).read())"
+    pytest.importorskip("IPython")
+    done = subprocess.run([sys.executable, "-c", code, script], capture_output=True, text=True)  # before Numba is there
+    text = done.stdout + done.stderr
+    assert diagnosis in text
+    assert "dispatcher.py" not in text and "seams.py" not in text
+    assert text.count("too many arguments in function call") <= 1
+
+
 def test_another_hook_for_uncaught_errors_gets_the_short_traceback(script, run):
     code = "import sys; before = sys.excepthook; sys.excepthook = lambda *error: before(*error)\n"
     code += "exec(compile(open(sys.argv[1]).read(), sys.argv[1], 'exec'))"
@@ -205,10 +226,38 @@ def test_plain_numba_errors_about_memory_say_what_to_do(tmp_path, run):
     assert remedy.startswith("  what to do: make the array with cuda.local.array")
 
 
-def test_a_handled_error_has_one_frame_of_the_compiler(script, run):
-    code = "import sys, traceback\ntry: exec(compile(open(sys.argv[1]).read(), sys.argv[1], 'exec'))\n"
-    code += "except Exception: traceback.print_exc()"
-    assert run("-c", code, script).count("numba_cuda/numba/cuda/") == 1
+FRAMES_LEFT = int(sys.version_info < (3, 11))  # of the compiler in a traceback that is handled
+REFUSED = """
+from numba import cuda
+from numba.cuda import autolink
+lib = autolink.cxx("__device__ float f(float x) { return x; }")
+@cuda.jit
+def kernel(x):
+    x[0] = lib.f(x[0], 1)
+def build():
+    autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "printed_by"),
+    [
+        ("try: build()\nexcept Exception: traceback.print_exc()", "a handler"),
+        ("thread = threading.Thread(target=build); thread.start(); thread.join()", "a thread"),
+        ("try: build()\nexcept Exception as error: raise RuntimeError('later') from error", "Python"),
+    ],
+)
+def test_an_error_is_printed_once_and_without_frames_of_the_compiler(tmp_path, run, statement, printed_by):
+    (script := tmp_path / "refused.py").write_text(f"import threading, traceback\n{REFUSED}{statement}\n")
+    text = run(script)
+    assert text.count("too many arguments in function call") == 1
+    assert text.count("numba_cuda/numba/cuda/") <= (FRAMES_LEFT if printed_by == "a handler" else 0)
+
+
+def test_a_cause_that_says_more_than_the_error_stays_its_cause(script, run):
+    code = "import sys\ntry: exec(compile(open(sys.argv[1]).read().replace('= scaled(', '= scale('), 'x', 'exec'))\n"
+    code += "except Exception as error: print(repr(error.__cause__))"
+    assert "ValueError('float64 only')" in run("-c", code, script)
 
 
 def test_a_refused_launch_of_a_finished_kernel_shows_the_users_line_alone(tmp_path, run):

@@ -4,10 +4,9 @@
 import os
 
 import pytest
-from numba.cuda.cudadrv.external_code.headers import portable_record
+from numba.cuda.cudadrv.external_code.headers import search_roots
 from numba.cuda.cudadrv.external_code.headers.manifest import HeaderManifest, read_header
-from numba.cuda.cudadrv.external_code.headers.portable_record import Alternative
-from numba.cuda.cudadrv.external_code.headers.search_roots import SearchRoots
+from numba.cuda.cudadrv.external_code.headers.search_roots import Alternative, SearchRoots
 
 
 def roots_at(folder):
@@ -105,7 +104,7 @@ def test_a_record_has_the_first_few_alternatives():
         Alternative((("<1>/a.h", f"{n:064}"), ("/b.h", "0" * 64)), (("<0>/", "c.h\0d.h"), ("/b/", "c.h")), "")
         for n in range(20)
     ]
-    data = portable_record.pack(alternatives)
-    assert portable_record.unpack(data) == alternatives[:8]
-    for damaged in b"", data[:-9], b"x" + data, portable_record.zlib.compress(b"[1, 2]"):
-        assert portable_record.unpack(damaged) == []
+    data = search_roots.pack_alternatives(alternatives)
+    assert search_roots.unpack_alternatives(data) == alternatives[:8]
+    for damaged in b"", data[:-9], b"x" + data, search_roots.zlib.compress(b"[1, 2]"):
+        assert search_roots.unpack_alternatives(damaged) == []

@@ -2,7 +2,7 @@
 """Which texts may put the path of a file into the code."""
 
 import pytest
-from numba.cuda.cudadrv.external_code.headers.path_words import may_have_path
+from numba.cuda.cudadrv.external_code.headers.outside_words import may_have_path
 
 CHECK = (
     b"#define CHECK(x) \\\n  ((x) ? 0 : fail(__FILE__))\n#  define TWICE(x) CHECK(x) + CHECK(x)\n#define PLAIN(x) x\n"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whether the path of a file may get into the code that it is compiled to, as with ``assert``.
+"""Whether what a text is compiled to may depend on more than texts: on the time of the compile, or on the path of its
+file, as with ``assert``.
 
-That is looked for in the texts of the user's own files: words that stand for a path, pieces that macros may paste
-together to one, and the names of macros of packages that have such a word in them, or such a macro.
+That is looked for in words that stand for it, and in pieces that macros may paste together to one. Paths may also be
+used by macros of packages, which have such a word in them, or such a macro.
 """
 
 from __future__ import annotations
@@ -10,9 +11,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+USES_TIME = "it uses the time of the compile"
+
 _SPLICE = re.compile(rb"(?:\\|\?\?/)[ \t]*\r?\n")
 # Patterns, each by a part that a text must have to be searched for it.
-_WORDS: Mapping[bytes, bytes] = {
+_TIMES: Mapping[bytes, bytes] = {
+    b"__DAT": rb"__DAT(?:E_{0,2})?(?![\w$])",
+    b"__TIM": rb"__TIM(?:E_{0,2}|EST\w*)?(?![\w$])",
+    b"E__": rb"(?<![\w$])(?:_?DAT|AT|T|_?TIM|IM|M)?E__(?![\w$])",
+    b"P__": rb"(?<![\w$])(?:\w*STAM|TAM|AM|M)?P__(?![\w$])",
+}
+_PATHS: Mapping[bytes, bytes] = {
     b"_FIL": rb"_FIL(?:E(?:_NAME)?_{0,2})?(?![\w$])",
     b"LE__": rb"LE__(?![\w$])",
     b"__builtin_": rb"__builtin_(?:F|so)",
@@ -22,13 +31,26 @@ _WORDS: Mapping[bytes, bytes] = {
 }
 
 
+def uses_time(text: bytes) -> bool:
+    """Whether *text* may use the time of its compile."""
+    return b"__" in text and _has_word(_spliced(text), _TIMES)
+
+
 def may_have_path(own: Iterable[bytes], packaged: Iterable[bytes]) -> bool:
     """Whether one of the texts *own* may use the path of its file, itself or by macros of the texts *packaged*."""
-    own = [_SPLICE.sub(b"", text) for text in own]
-    if any(part in text and re.search(word, text) for text in own for part, word in _WORDS.items()):
+    own = list(map(_spliced, own))
+    if any(_has_word(text, _PATHS) for text in own):
         return True
     macros = _macros_with_path(b"\n".join(map(_definitions, packaged)))
     return any(name in text for name in macros for text in own)
+
+
+def _spliced(text: bytes) -> bytes:
+    return _SPLICE.sub(b"", text) if b"\\" in text or b"??/" in text else text
+
+
+def _has_word(text: bytes, words: Mapping[bytes, bytes]) -> bool:
+    return any(part in text and re.search(word, text) is not None for part, word in words.items())
 
 
 def _definitions(text: bytes) -> bytes:
@@ -40,7 +62,7 @@ def _definitions(text: bytes) -> bytes:
 def _macros_with_path(definitions: bytes) -> set[bytes]:
     """Return the names of the macros among *definitions* that have a word for a path in them, or such a macro."""
     macros: set[bytes] = set()
-    pending = [word for part, word in _WORDS.items() if part in definitions]
+    pending = [word for part, word in _PATHS.items() if part in definitions]
     while pending:
         for found in re.finditer(pending.pop(), definitions):
             start = definitions.rfind(b"\n", 0, found.start()) + 1

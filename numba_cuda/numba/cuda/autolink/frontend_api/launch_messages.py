@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The messages of mistakes in launches: of the configuration, and of the number and the kinds of the arguments.
+
+A launch that succeeds passes nothing here. The kernel and its arguments are in the frames of the front end that failed.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from types import FrameType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from numba_cuda_autolink.printable_texts import did_you_mean
+from numba_cuda_autolink.short_tracebacks import is_frame_of_compiler, raised_by_front_end
+from numba_cuda_autolink.source_locations import shown_file, with_place
+
+_LAUNCHES = ("call", "_call_impl")  # the methods of front ends that have the arguments of a launch, as ``args``
+_NOT_CONFIGURED = re.compile(r"\s*(?:Kernel )?launch configuration was not specified")
+_OTHER_TYPE = re.compile(r"(?:Cannot determine Numba type of <class '|Unsupported argument type )(?:\w+\.)*(\w+)")
+_ARRAY = "pass an array, as np.array({name})"
+_VALUES = "pass numbers, and arrays, tuples and records of numbers"
+_REFUSED: dict[Any, str] = {list: _ARRAY, set: _VALUES, dict: _VALUES, str: _VALUES, bytes: _VALUES}
+_OPTIONS = re.compile(r"\s*Printing the options because: (.*?)\.?\n(.*)", re.DOTALL)
+FIX_OPTION = "\n  what to do: correct its name or value, or leave it out"
+
+
+class _Launch(NamedTuple):
+    kernel: Any  # what ``cuda.jit`` made
+    method: str  # of the front end
+    args: Sequence[Any] | None  # if the method has them
+    place: tuple[str, int]  # where the user calls the front end
+
+    def message(self, diagnosis: str, remedy: str) -> str:
+        return self.placed(f"{diagnosis}\n  what to do: {remedy}")
+
+    def placed(self, text: str) -> str:
+        filename, line = self.place
+        return with_place(text, f"launched at: {shown_file(filename)}:{line}", filename, line)
+
+
+def wrong_count(kernel: Any, count: int) -> str | None:
+    """Return what is wrong with *count* arguments for the Python function *kernel*, ``None`` if nothing is."""
+    parameters = inspect.signature(kernel).parameters.values()
+    takes = [each for each in parameters if each.kind is not each.VAR_POSITIONAL]
+    required = sum(each.default is each.empty for each in takes)
+    if required <= count and (count <= len(takes) or len(takes) < len(parameters)):
+        return None
+    names = ", ".join(map(str, parameters))
+    return f"{kernel.__name__}({names}) takes {required} argument{'s' * (required != 1)}, got {count}"
+
+
+def check_count(kernel: Any, count: int) -> None:
+    """Raise `TypeError` if the Python function *kernel* does not take *count* arguments."""
+    if (wrong := wrong_count(kernel, count)) is not None:
+        raise TypeError(wrong)
+
+
+def launch_message(error: Exception) -> str | None:
+    """Return the message of an *error* that a mistake in a launch caused, ``None`` for every other."""
+    launch = next(_launches(error), None)
+    if launch is None:
+        return None
+    name = launch.kernel.py_func.__name__
+    if launch.args is not None:
+        return _about_arguments(launch, launch.args, str(error))
+    if launch.method == "__call__" and _NOT_CONFIGURED.match(str(error)):
+        return launch.message(
+            f"the launch configuration was not specified: {name} is called without the sizes of its grid and blocks",
+            f"{name}[blocks, threads](...)",
+        )
+    if launch.method == "__getitem__":
+        why = str(error).replace("griddim", "blocks").replace("blockdim", "threads")
+        said = f": {why}" if why.startswith(("blocks", "threads")) else ""
+        return launch.message(
+            f"{name}[...] needs the sizes of a grid and its blocks{said}",
+            f"{name}[blocks, threads](...), where each is an int, or a tuple of up to three",
+        )
+    return None
+
+
+def _about_arguments(launch: _Launch, args: Sequence[Any], said: str) -> str | None:
+    function = launch.kernel.py_func
+    if (wrong := wrong_count(function, len(args))) is not None:
+        return launch.message(wrong, "pass one argument for each parameter")
+    if launch.kernel.extensions:  # which make other arguments of these
+        return None
+    other = _OTHER_TYPE.match(said)
+    for name, value in zip(inspect.signature(function).parameters, args, strict=False):
+        kind = type(value)
+        if kind in _REFUSED or (other is not None and kind.__name__ == other[1]):
+            given = f"argument {name!r} of {function.__name__} is of type {kind.__name__}"
+            return launch.message(f"{given}, which kernels do not take", _REFUSED.get(kind, _VALUES).format(name=name))
+        if "is read-only" in said and isinstance(value, np.ndarray) and not value.flags.writeable:
+            return launch.message(
+                f"{function.__name__} ran, but argument {name!r} is a read-only array: {said}",
+                f"pass an array that can be written to; where it is only read, cuda.to_device({name})",
+            )
+    return None
+
+
+def placed_launch(error: Exception) -> str | None:
+    """Return the message of an *error* that Python raised in a front end that launches a kernel, with the place of the
+    launch; ``None`` for every other."""
+    launch = next(_launches(error), None)
+    is_of_python = type(error).__module__ == "builtins" and raised_by_front_end(error)
+    return launch.placed(str(error)) if launch is not None and is_of_python else None
+
+
+def option_message(error: Exception) -> str | None:
+    """Return the message of a front end's *error* that lists all options of ``cuda.jit``, with the nearest alone;
+    ``None`` for every other."""
+    if (found := _OPTIONS.match(str(error))) is None:
+        return None
+    why, names = found[1], re.findall(r"^(\w+) ", found[2], re.MULTILINE)
+    near = did_you_mean(why.rpartition(" ")[2], names) if why.startswith("Got invalid options") else ""
+    return f"{why}{near}{FIX_OPTION}"
+
+
+def _launches(error: Exception) -> Iterator[_Launch]:
+    """Yield the innermost launch that *error* is raised in: by a method of the front end that the user calls."""
+    frames = [*reversed(list(traceback.walk_stack(sys._getframe(1)))), *traceback.walk_tb(error.__traceback__)]
+    for number, (frame, _) in reversed(list(enumerate(frames))):
+        if not is_frame_of_compiler(frame):
+            continue
+        method = frame.f_code.co_name
+        if method == "__call__" and number < len(frames) - 1:
+            continue
+        if method in (*_LAUNCHES, "__getitem__", "__call__") and (kernel := _kernel_of(frame)) is not None:
+            user, line = next(each for each in reversed(frames[:number]) if not is_frame_of_compiler(each[0]))
+            args = frame.f_locals["args"] if method in _LAUNCHES else None
+            yield _Launch(kernel, method, args, (user.f_code.co_filename, line))
+
+
+def _kernel_of(frame: FrameType) -> Any:
+    owner: Any = frame.f_locals.get("self")
+    dispatcher = getattr(owner, "_dispatcher", owner)
+    return dispatcher if hasattr(dispatcher, "py_func") else None

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a mistake in a launch prints: the kernel, the line of the launch and what to do, on both front ends."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+from front_ends import MODULES, front_end_named
+from kernel_cache_support import run_warm
+from numba.cuda.autolink.frontend_api.launch_messages import wrong_count
+
+LAUNCHES = """
+import sys
+import numpy as np
+from numba.cuda import autolink
+emulated = autolink.emulated()
+emulated.__enter__()
+from {package} import cuda
+lib = autolink.cxx("__device__ float f(float x) {{ return x; }}")
+@cuda.jit
+def kernel(x):
+    x[0] = lib.f(x[0])
+@cuda.jit
+def plain(x):
+    pass
+x = np.ones(4, np.float32)
+for statement in {statements!r}:
+    print("===", statement, file=sys.stderr)
+    try:
+        exec(compile(statement, "launch", "exec"))
+    except Exception as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+"""
+SIZES = "kernel[blocks, threads](...), where each is an int, or a tuple of up to three"
+ARRAY = "pass an array, as np.array(x)"
+VALUES = "pass numbers, and arrays, tuples and records of numbers"
+COUNT = "pass one argument for each parameter"
+OPTION = "correct its name or value, or leave it out"
+MISTAKES = {
+    "kernel(x)": ("the launch configuration was not specified: kernel is called", "kernel[blocks, threads](...)"),
+    "kernel[1](x)": ("kernel[...] needs the sizes of a grid and its blocks\n", SIZES),
+    "kernel[1,](x)": ("kernel[...] needs the sizes of a grid and its blocks\n", SIZES),
+    "kernel['a', 1](x)": ("its blocks: blocks must be a sequence of integers, got ['a']\n", SIZES),
+    "kernel[1, 1.5](x)": ("its blocks: threads must be a sequence of integers, got [1.5]\n", SIZES),
+    "kernel[(1, 1, 1, 1), 1](x)": ("blocks must be a sequence of 1, 2 or 3 integers, got [1, 1, 1, 1]\n", SIZES),
+    "kernel[1, 1]()": ("TypeError: kernel(x) takes 1 argument, got 0\n", COUNT),
+    "kernel[1, 1](x, 3)": ("TypeError: kernel(x) takes 1 argument, got 2\n", COUNT),
+    "plain[1, 1](x, x)": ("TypeError: plain(x) takes 1 argument, got 2\n", COUNT),
+    "kernel[1, 1]([1.0, 2.0])": ("argument 'x' of kernel is of type list, which kernels do not take\n", ARRAY),
+    "plain[1, 1]([1.0, 2.0])": ("argument 'x' of plain is of type list, which kernels do not take\n", ARRAY),
+    "kernel[1, 1]('abc')": ("argument 'x' of kernel is of type str, which kernels do not take\n", VALUES),
+    "kernel[1, 1](dict(a=1))": ("argument 'x' of kernel is of type dict, which kernels do not take\n", VALUES),
+    "kernel[1, 1](object())": ("argument 'x' of kernel is of type object, which kernels do not take\n", VALUES),
+    "kernel[0, 1](x)": ("Error: ", ""),
+    "cuda.jit(fastmaths=True)(kernel.py_func)[1, 1](x)": ("fastmaths", OPTION),
+    "lib.f(1.0)": ("NotImplementedError: the C++ function f is device code", "call it in kernels"),
+    "autolink.cxxx": ("AttributeError: module 'numba.cuda.autolink' has no attribute 'cxxx'", ""),
+    "x.flags.writeable = False; kernel[1, 1](x)": ("", "pass an array that can be written to"),
+}
+
+
+@pytest.fixture(params=list(MODULES))
+def package(request):
+    """The package of each front end in turn."""
+    return front_end_named(request.param).cuda.__name__.partition(".")[0]
+
+
+def test_a_mistake_in_a_launch_is_a_diagnosis_a_place_and_a_remedy(tmp_path, servers, package):
+    script = tmp_path / "launches.py"
+    script.write_text(LAUNCHES.format(package=package, statements=list(MISTAKES)))
+    printed = dict(each.split("\n", 1) for each in run_warm(servers, script).stderr.split("=== ")[1:])
+    assert list(printed) == list(MISTAKES)
+    for statement, (diagnosis, remedy) in MISTAKES.items():
+        text = printed[statement]
+        assert diagnosis in text, text
+        assert f"\n  what to do: {remedy}" in text or not remedy, text
+        assert "site-packages" not in text and "numba_cuda/numba" not in text, text
+        assert len(text.splitlines()) <= 15, text
+    assert "did you mean fastmath?" in printed["cuda.jit(fastmaths=True)(kernel.py_func)[1, 1](x)"]
+    assert "Did you mean: 'cxx'?" in printed["autolink.cxxx"]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "right", "wrong"),
+    [
+        (lambda: None, [0], {1: "() takes 0 arguments, got 1"}),
+        (lambda x, y=1: None, [1, 2], {0: "(x, y=1) takes 1 argument, got 0", 3: "(x, y=1) takes 1 argument, got 3"}),
+        (lambda x, *others: None, [1, 2, 7], {0: "(x, *others) takes 1 argument, got 0"}),
+    ],
+)
+def test_defaults_may_be_left_out_and_others_may_be_any_number(kernel, right, wrong):
+    assert not any(map(functools.partial(wrong_count, kernel), right))
+    for count, message in wrong.items():
+        assert wrong_count(kernel, count) == f"<lambda>{message}"
