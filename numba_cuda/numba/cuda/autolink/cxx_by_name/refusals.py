@@ -126,7 +126,7 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         return _error(_write_first_line(_SOURCE_TITLE, label, _readable(first.text)), details, remedy, error.log)
     first = of_call[0]
     at = [] if first.place == label else [f"in C++: {first.place}:{first.line}"]
-    if opening := _find_unclosed(label):
+    if first.text.startswith(("expected", "expression preceding")) and (opening := _find_unclosed(label)):
         details = [*at, *_details(first.lines, label)]
         title = _write_first_line(_CALL_TITLE, label, _readable(first.text))
         return _error(title, details, f"close what {opening} opens", error.log)
