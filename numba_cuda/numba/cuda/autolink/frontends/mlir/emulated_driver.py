@@ -20,7 +20,7 @@ from numba_cuda_autolink.errors import LaunchError, at_call
 
 from ...compilation.context import current_state
 from ...frontend_api.seams import Seams
-from ...function_code.emulated_texts import is_complete
+from ...function_code.emulated_texts import can_link
 
 _seams = Seams("numba-cuda-mlir")
 _in_place_of = _seams.in_place_of
@@ -42,8 +42,8 @@ def _complete(original: Any, linker: Any) -> Any:
     linker._object_codes[:] = codes
     texts = [linker.get_linked_ptx()] if kinds == {"ltoir"} else [each.code for each in codes]
     found = [bytes(text).decode().rstrip("\0") for text in texts]
-    if not is_complete(found):
-        original(linker)  # the error says what nothing defines
+    if not can_link(found):
+        original(linker)  # the error says why not
     return ObjectCode.from_ptx("\n".join(found).encode())
 
 
