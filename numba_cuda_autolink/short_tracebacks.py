@@ -264,7 +264,10 @@ def _is_printed_short(error: BaseException) -> bool:
     entered = next((i for i in range(len(names), 0, -1) if not _is_name_of_compiler(names[i - 1])), 0)
     if entered == len(names) or not f"{names[entered]}.".startswith(tuple(f"{name}." for name in _ENTERED)):
         return False
-    message = _message(error)
+    try:
+        message = _message(error)
+    except Exception:  # a fault of what explains it: the error is printed as it is
+        return False
     if message is None and not _is_of_user(error):
         return False
     vars(error)[_MESSAGE] = message

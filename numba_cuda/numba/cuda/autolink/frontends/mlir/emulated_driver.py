@@ -16,6 +16,7 @@ from numba_cuda_mlir.numba_cuda.cudadrv import driver
 
 from numba_cuda_autolink.emulated_driver import activation
 from numba_cuda_autolink.emulated_driver.c_functions import raise_failures
+from numba_cuda_autolink.errors import LaunchError, at_call
 
 from ...compilation.context import current_state
 from ...frontend_api.seams import Seams
@@ -48,6 +49,13 @@ def _complete(original: Any, linker: Any) -> Any:
 
 @_in_place_of("numba_cuda_mlir.descriptor:_ArgMarshaller._launch")
 def _launch(original: Any, *args: Any, **named: Any) -> Any:
+    if activation.was_imported_before("numba_cuda_mlir._cext"):  # which would call functions that it has not found
+        raise LaunchError(
+            at_call(
+                "numba-cuda-mlir was imported before the emulated driver was there, and cannot launch kernels in it"
+                f"\n  what to do: start autolink.emulated() before it is imported, or set {activation.VARIABLE}=1"
+            )
+        )
     return raise_failures(original, *args, **named)
 
 

@@ -10,7 +10,9 @@ import pytest
 from front_ends import MODULES, front_end_named
 from kernel_cache_support import run_warm
 from numba import cuda
+from numba.cuda import autolink
 
+from numba_cuda_autolink import short_tracebacks
 from numba_cuda_autolink.short_tracebacks import VARIABLE, short_traceback, warn_user
 
 SCRIPT = """
@@ -163,6 +165,15 @@ def test_ipython_shows_no_frames_of_a_front_end(tmp_path, statement, diagnosis):
     assert diagnosis in text
     assert "dispatcher.py" not in text and "seams.py" not in text
     assert text.count("too many arguments in function call") <= 1
+
+
+def test_a_fault_in_what_explains_an_error_leaves_it_as_it_is(monkeypatch, capsys):
+    monkeypatch.setattr(short_tracebacks, "_explain", lambda error: 1 / 0)
+    with pytest.raises(AttributeError) as raised:
+        autolink.cxxx  # noqa: B018
+    sys.excepthook(raised.type, raised.value, raised.tb)
+    text = capsys.readouterr().err
+    assert "has no attribute 'cxxx'" in text and "ZeroDivisionError" not in text
 
 
 def test_another_hook_for_uncaught_errors_gets_the_short_traceback(script, run):
