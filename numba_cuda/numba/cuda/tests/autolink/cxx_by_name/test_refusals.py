@@ -56,6 +56,7 @@ class TestRemedies:
             (lambda lib: lib.type("S"), "define S in the source, or include the header that does"),
             (lambda lib: lib.expr("[](S* s) { return s.x; }").signature(types.voidptr, cc=CC), "write -> for the dot"),
             (lambda lib: lib.eval("Q < 2"), "declare it in the source"),
+            (lambda lib: lib.expr("[](int x) { return x;").signature("int32", cc=CC), "close what { opens"),
             (lambda lib: lib.eval("f()"), "declare what it calls and reads constexpr"),
         ],
     )
@@ -206,7 +207,6 @@ def test_a_near_name_is_named():
         ("shapes::sized<x>", (), "write the value of a variable of Python into the name: lib[f'shapes::sized<{x}>']"),
         ("shapes::twice<flaot>", ("float32",) * 2, "did you mean float?"),
         ("shapes::sized<3", (), "close what < opens"),
-        ("[](auto x) { return x;", ("float32",), "close what { opens"),
         ("[](auto x) { return x; }", ("float32",), "write lib.expr(...) for a lambda, not lib[...]"),
         ("shapes::member", ("float32",), "pass an object that has the member"),
         ("shapes::member", ("float32[::1]",), "pass an object that has the member"),
