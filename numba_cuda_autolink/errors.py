@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The errors of finished kernels: of their files, of the arguments of a launch, and of the launch; of damaged code.
+"""The errors of finished kernels: of their files, of the arguments of a launch, and of the launch; of damaged code; of
+flags.
 
 The text of every error is short enough to read, and printable.
 """
@@ -55,6 +56,13 @@ class ArgumentError(FinishedKernelError, TypeError):
 
 class LaunchError(FinishedKernelError, RuntimeError):
     """A launch is not possible as it is configured, or the driver refused it."""
+
+
+def flag(what: str, value: object) -> bool:
+    """Return *value*, which is given to *what*, as a bool. Raise `TypeError` for others: the text ``"no"`` is true."""
+    if value is not None and not isinstance(value, int) and type(value).__name__ not in ("bool", "bool_"):
+        raise TypeError(f"{what} takes True or False, got {type(value).__name__} {value!r:.60}")
+    return bool(value)
 
 
 def at_call(message: str) -> str:

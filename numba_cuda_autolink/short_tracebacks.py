@@ -65,6 +65,7 @@ class short_traceback:
             print_short(error, message)
             for each in _chain(error):
                 if (cause := each.__cause__) is not None and _says_no_more(cause, message or str(each)):
+                    cause.__context__ = None  # which may be the error, of an earlier time that it was raised
                     each.__cause__, each.__context__ = None, cause
                 if (before := each.__context__) is not None and _is_all_of_compiler(before):
                     each.__suppress_context__ = True
@@ -78,13 +79,11 @@ def print_short(error: BaseException, message: str | None = None) -> None:
     """Let Python and IPython print *error* without frames of the compiler, and with the first lines of *message*."""
     vars(error)[_MESSAGE] = message
     _replace_hooks()
-    if (shell := running_shell()) is not None:
-        vars(error)["_render_traceback_"] = functools.partial(_render, shell, error)
 
 
 def explain_uncaught(explain: Callable[[Any], str | None] | None) -> None:
-    """Let Python print uncaught errors, of front ends too that nothing here has met, without frames of the compiler,
-    and with the first lines of what *explain* returns, if it does; with ``None``, leave these as they are."""
+    """Let Python and IPython print uncaught errors, of front ends too that nothing here has met, without frames of the
+    compiler, and with the first lines of what *explain* returns, if it does; with ``None``, leave these as they are."""
     global _explain
     _explain = explain
     _replace_hooks()
@@ -94,6 +93,9 @@ def _replace_hooks() -> None:
     for module, function in ((sys, _print_error), (threading, _print_error_of_thread)):
         if getattr(module.excepthook, "func", None) is not function:
             module.excepthook = functools.partial(function, module.excepthook)  # type: ignore[attr-defined]
+    shell = running_shell()
+    if shell is not None and getattr(shell.showtraceback, "func", None) is not _show_error:
+        shell.showtraceback = functools.partial(_show_error, shell.showtraceback, shell)
 
 
 def _message(error: BaseException) -> str | None:
@@ -179,6 +181,14 @@ def raised_by_front_end(error: BaseException) -> bool:
     return innermost != "" and not innermost.startswith(_OURS)
 
 
+def _show_error(show: Callable[..., None], shell: Any, *args: Any, **named: Any) -> None:
+    given = args[0] if args else named.get("exc_tuple")
+    error = (given or sys.exc_info())[1]
+    if error is not None and _is_printed_short(error):
+        vars(error)["_render_traceback_"] = functools.partial(_render, shell, error)
+    show(*args, **named)
+
+
 def _render(shell: Any, error: BaseException) -> Any:
     with _shortened(error):
         return shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__, tb_offset=1)
@@ -254,7 +264,10 @@ def _is_printed_short(error: BaseException) -> bool:
     entered = next((i for i in range(len(names), 0, -1) if not _is_name_of_compiler(names[i - 1])), 0)
     if entered == len(names) or not f"{names[entered]}.".startswith(tuple(f"{name}." for name in _ENTERED)):
         return False
-    message = _message(error)
+    try:
+        message = _message(error)
+    except Exception:  # a fault of what explains it: the error is printed as it is
+        return False
     if message is None and not _is_of_user(error):
         return False
     vars(error)[_MESSAGE] = message

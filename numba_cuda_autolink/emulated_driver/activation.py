@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import sys
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -21,6 +22,7 @@ _DESTROY = (
     *("cuStreamDestroy", "cuEventDestroy", "cuGraphDestroy", "cuGraphExecDestroy", "cuLibraryUnload", "cuModuleUnload"),
 )
 _loaded: Any = None
+_imported_before: frozenset[str] = frozenset()
 
 
 def is_wanted() -> bool:
@@ -45,7 +47,7 @@ def start(compute_capability: tuple[int, int] | None = None, *, all_checks: bool
     LaunchError
         If the process has loaded another driver, or the loader of this system cannot take one from here.
     """
-    global _loaded
+    global _loaded, _imported_before
     from .shared_library import load, why_impossible
 
     if _loaded is None:
@@ -63,6 +65,7 @@ def start(compute_capability: tuple[int, int] | None = None, *, all_checks: bool
 
         c_functions.close_when_python_ends(_DESTROY)
         functions = c_functions.addresses()
+        _imported_before = frozenset(sys.modules)
         _loaded = load(_NAME, {**functions, "cuGetProcAddress_v2": functions["cuGetProcAddress"]})
     from ..emulator import Checks
     from .device import settings
@@ -85,6 +88,11 @@ def is_active() -> bool:
     from .device import settings
 
     return settings.is_there
+
+
+def was_imported_before(module: str) -> bool:
+    """Return whether *module* was imported before this driver was there, and so cannot have found it then."""
+    return module in _imported_before
 
 
 @contextlib.contextmanager

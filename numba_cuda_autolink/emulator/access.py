@@ -227,20 +227,13 @@ def find_unwritten(thread: u64, address: u64, nbytes: u32) -> u64:
 
 
 @native(inline=False)
-def use_unwritten(thread: u64, unwritten: u64, address: u64, nbytes: u32, site: u32):
-    """Fail if any of the *nbytes* that were loaded from *address* is *unwritten*."""
-    if unwritten != 0:
-        fail_unwritten(thread, address, nbytes, site)
-
-
-@native(inline=False)
 def store_unwritten(thread: u64, target: u64, unwritten: u64, address: u64, nbytes: u32, site: u32):
     """Note that bytes at *target* are as *unwritten* as those that were loaded from *address*: other threads and the
     host must not see them."""
     shadow = find_shadow(thread, target, nbytes)
-    if shadow == 0:
-        use_unwritten(thread, unwritten, address, nbytes, site)
-    else:
+    if shadow == 0 and unwritten != 0:
+        fail_unwritten(thread, address, nbytes, site)
+    if shadow != 0:
         for k in range(u64(nbytes)):
             if unwritten >> k & 1 == 1:
                 store_u8(shadow, k, u8(0))

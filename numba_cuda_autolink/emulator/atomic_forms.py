@@ -22,6 +22,7 @@ _FLOATS = frozenset(("f32", "f64", "f16", "bf16", "f16x2", "bf16x2"))
 _TYPES = dict.fromkeys(("and", "or", "xor", "exch", "cas"), _BITS) | dict.fromkeys(("min", "max"), _INTEGERS)
 _TYPES |= {"add": _INTEGERS | _FLOATS, "inc": frozenset(("u32",)), "dec": frozenset(("u32",))}
 _OPERATION, _TYPE = rf"\.(?P<operation>{'|'.join(_TYPES)})(?:\.noftz)?", r"\.(?P<type>\w+)"
+_OTHER_NAMES = {"exch": "xchg", "inc": "uinc_wrap", "dec": "udec_wrap"}
 
 
 @form("atom red", rf"{_ORDER}{SCOPE}{_SPACE}{_OPERATION}(?:\.L2::cache_hint)?{_TYPE}")
@@ -37,31 +38,29 @@ def atomic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         f.note_fence()
     pointer = checked_pointer(f, operands[0], plain_space(m), type.nbytes, writes=True, atomic=True)
     values = [f.bits(operand, type) for operand in operands[1:3]]
-    old = _update(f, operation, type, pointer, values)
+    if operation == "cas":
+        old, _ = _compare_and_swap(f, type, pointer, *values)
+    elif type.name in _FLOATS:
+        old = _add_in_loop(f, type, pointer, values[0])
+    else:
+        is_unsigned = operation in ("min", "max") and not type.is_signed
+        name = f"u{operation}" if is_unsigned else _OTHER_NAMES.get(operation, operation)
+        update = f"atomicrmw {name} ptr {pointer}, {type.integer} {values[0]} seq_cst, align {type.nbytes}"
+        old = f.temporary(update)
     if is_fence:
         f.note_fence()
     f.assign(target, ptx_type(f"b{type.bits}"), old)
 
 
-_DIRECT = {"exch": "xchg", "inc": "uinc_wrap", "dec": "udec_wrap"}
-
-
-def _update(f: FunctionBuilder, operation: str, type: PTXType, pointer: str, values: list[str]) -> str:
-    """Update memory; return the old bits."""
-    llvm, order = type.integer, f"seq_cst, align {type.nbytes}"
-    if operation == "cas":
-        return _compare_and_swap(f, type, pointer, *values)[0]
-    if type.name not in _FLOATS:
-        is_unsigned = operation in ("min", "max") and not type.is_signed
-        name = f"u{operation}" if is_unsigned else _DIRECT.get(operation, operation)
-        return f.temporary(f"atomicrmw {name} ptr {pointer}, {llvm} {values[0]} {order}")
-    loop, done = f.label(), f.label()
+def _add_in_loop(f: FunctionBuilder, type: PTXType, pointer: str, value: str) -> str:
+    """Add a floating number to memory; return the old bits."""
+    llvm, loop, done = type.integer, f.label(), f.label()
     old_slot = f.scratch(type.nbytes)
     f.emit(f"store {llvm} {f.temporary(f'load {llvm}, ptr {pointer}, align {type.nbytes}')}, ptr {old_slot}")
     f.emit(f"br label %{loop}")
     f.start_block(loop)
     old = f.temporary(f"load {llvm}, ptr {old_slot}")
-    seen, success = _compare_and_swap(f, type, pointer, old, _add(f, type, pointer, old, values[0]))
+    seen, success = _compare_and_swap(f, type, pointer, old, _add(f, type, pointer, old, value))
     f.emit(f"store {llvm} {seen}, ptr {old_slot}")
     f.emit(f"br i1 {success}, label %{done}, label %{loop}")
     f.start_block(done)

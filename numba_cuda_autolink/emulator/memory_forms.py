@@ -33,14 +33,15 @@ def load(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     targets = split_operands(i.operands[0].strip("{}"))
     copies = f.program.checks.initialised and space != "param" and any(target in f.copied for target in targets)
     elements = _list_elements(f, i.operands[1], m, type, len(targets), writes=False, copies=copies)
-    for target, element in zip(targets, elements if copies else (), strict=copies):
+    for target, element in zip(targets, elements, strict=True) if copies else ():
         address = f.temporary(f"ptrtoint ptr {element} to i64")
         unwritten = f.call("find_unwritten", f.thread, address, type.nbytes)
         if target in f.copied:  # which bytes of it are unwritten, and from where
             f.emit(f"store i64 {unwritten}, ptr {f.slot(f'unwritten.{target}', 'i64')}")
             f.emit(f"store i64 {address}, ptr {f.slot(f'loaded.{target}', 'i64')}")
         else:
-            f.call("use_unwritten", f.thread, unwritten, address, type.nbytes, f.site)
+            written = f.temporary(f"icmp eq i64 {unwritten}, 0")
+            f.call_unless(written, "fail_unwritten", f.thread, address, type.nbytes, f.site)
     mode, align = "volatile " if ordered else "", type.nbytes if f.program.checks.alignment else 1
     values = [f.temporary(f"load {mode}{type.integer}, ptr {at}, align {align}") for at in elements]
     if m.get("ordered") == "acquire":

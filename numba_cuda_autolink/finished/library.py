@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..emulated_driver.activation import is_active
-from ..errors import KernelFileError, LaunchError, at_call
+from ..errors import KernelFileError, LaunchError, at_call, flag
 from ..launch.driver import Device
 from ..launch.kernel import Kernel
 from ..launch.loaded_kernel import Loaded, LoadedCode
@@ -37,8 +37,8 @@ class KernelLibrary:
     """
 
     def __init__(self, path: str | bytes | os.PathLike[Any], *, emulate: bool = False):
+        self._is_emulated = flag("emulate= of load()", emulate)
         self._file = KernelFile(path)
-        self._is_emulated = emulate
         self._kernels: dict[str, Kernel] = {}
         self._unload: list[weakref.finalize] = []
         self._lock = threading.Lock()

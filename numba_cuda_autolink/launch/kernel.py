@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentError, at_call
+from ..errors import ArgumentError, at_call, flag
 from .driver import DriverError, current_context, device_count, device_of
 from .launch_config import Configuration, Size, refused_launch
 from .loaded_kernel import Code, ReadyCode, relaxed_capture
@@ -245,7 +245,11 @@ class Kernel:
         LaunchError
             If a number is not positive or exceeds the limits of CUDA, or *stream* is not a stream.
         """
-        options = {"cooperative": bool(cooperative), "cluster": cluster, "programmatic": bool(programmatic)}
+        options = {
+            "cooperative": flag("cooperative=", cooperative),
+            "cluster": cluster,
+            "programmatic": flag("programmatic=", programmatic),
+        }
         return self._configure(Configuration.of(self.name, grid, block, stream, shared, **options))
 
     def _configure(self, how: Configuration) -> Callable[..., None]:

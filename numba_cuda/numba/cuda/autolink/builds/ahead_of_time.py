@@ -12,10 +12,10 @@ from typing import Any, overload
 
 from numba.cuda.core import config
 from numba.cuda.core.compiler_lock import global_compiler_lock
-from numba.cuda.cudadrv.external_code.diagnostics.messages import flag
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
 
+from numba_cuda_autolink.errors import flag
 from numba_cuda_autolink.printable_texts import did_you_mean
 from numba_cuda_autolink.short_tracebacks import short_traceback
 

@@ -31,6 +31,10 @@ _MOST_BACK_EDGES = 1 << 22
 _SEED = 20260101
 _THREAD = "    thread = cuda.threadIdx.x + cuda.blockDim.x * (cuda.threadIdx.y + cuda.blockDim.y * cuda.threadIdx.z)\n"
 _NO_EQUIVALENT = "it runs, and has no Python equivalent to compare with"
+_WRONG_ARGUMENTS = (
+    "if these are wrong arguments, pass check_linkable the length= of arrays, the threads= that make a call, constants"
+    " (types.literal(2)), or let __call__ raise ValueError for them"
+)
 Block: TypeAlias = "int | tuple[int, ...]"
 _Launch: TypeAlias = "Callable[[Block, Sequence[Any]], np.ndarray | None]"
 
@@ -128,13 +132,12 @@ def _run(launch: _Launch, block: Block, sample: _Sample, values: Sequence[Any], 
             refused = "integers differ in each thread"
         if refused:
             raise FailedRunError(f"with random arguments: {_first_line(error)}; {refused}") from error
-        todo = (
-            "let the code do so for no arguments; if these are wrong ones, pass check_linkable the length= of arrays,"
-            " the threads= that make a call, constants (types.literal(2)), or let __call__ raise ValueError for them"
-        )
+        todo = f"let the code do so for no arguments; {_WRONG_ARGUMENTS}"
         raise FailedError(f"{error}\nwith ({sample.describe(0)})", "a run without faults", todo) from error
     except EmulationError as error:
-        raise FailedRunError(f"with random arguments: {_first_line(error)}") from error
+        raise FailedRunError(
+            f"with random arguments: {_first_line(error)}\n  what to do: {_WRONG_ARGUMENTS}"
+        ) from error
 
 
 def _samples(args: Sequence[Argument], calls: int, length: int) -> Iterator[_Sample]:
@@ -239,13 +242,14 @@ def _call_python(obj: Any, sample: _Sample, values: Sequence[Any]) -> list[Any]:
                 results.append(obj(*call))
         except NotImplementedError as error:
             raise SkippedError(_NO_EQUIVALENT) from error
-        except (NameError, AttributeError, TypeError) as error:
+        except Exception as error:
             if _is_for_simulator(error):
                 raise SkippedError("it runs, and its Python equivalent, for the simulator, uses numba.cuda") from error
-            got = f"its __call__ raises {type(error).__name__}: {_first_line(error)}"
-            raise FailedError(got, "a result", "correct it, or leave __call__ out") from error
-        except Exception as error:
-            raise FailedRunError(f"in Python raises {type(error).__name__}: {_first_line(error)}") from error
+            raised = f"raises {type(error).__name__}: {_first_line(error)}"
+            if isinstance(error, (NameError, AttributeError, TypeError)):
+                todo = "correct it, or leave __call__ out"
+                raise FailedError(f"its __call__ {raised}", "a result", todo) from error
+            raise FailedRunError(f"in Python {raised}") from error
     return results
 
 

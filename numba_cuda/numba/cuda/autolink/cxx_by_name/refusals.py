@@ -106,9 +106,13 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     if not errors:
         return CxxError(f"{label} does not compile\n{_shortened(error.log)}", error.log)
     first = errors[0]
-    if not first.line:  # of the options, or a limit that was reached
+    if not first.line:  # of the options, of assembly, or of a limit that was reached
+        from numba.cuda.cudadrv.external_code.explain.source_errors import places_of_assembly
+
         remedy = nvrtc_log.remedy(first, source.compile_options)
-        return CxxError(f"{label} does not compile: {first.text}\n  what to do: {remedy}", error.log)
+        places = places_of_assembly(error.log, [unit_of_sources([source])], target)
+        title = _write_first_line(("{} does not compile: {}", "{}"), label, first.text)
+        return _error(title, [f"in C++: {place}" for place in places.values()], remedy, error.log)
     if first.place == NAMESPACE:
         return _no_namespace(first, source, target, error.log)
     # An error of the source itself is no call's, as one in a template that another call instantiates is.
@@ -122,7 +126,7 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         return _error(_write_first_line(_SOURCE_TITLE, label, _readable(first.text)), details, remedy, error.log)
     first = of_call[0]
     at = [] if first.place == label else [f"in C++: {first.place}:{first.line}"]
-    if opening := _find_unclosed(label):
+    if first.text.startswith(("expected", "expression preceding")) and (opening := _find_unclosed(label)):
         details = [*at, *_details(first.lines, label)]
         title = _write_first_line(_CALL_TITLE, label, _readable(first.text))
         return _error(title, details, f"close what {opening} opens", error.log)

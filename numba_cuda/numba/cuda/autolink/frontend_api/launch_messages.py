@@ -51,8 +51,10 @@ def wrong_count(kernel: Any, count: int) -> str | None:
     required = sum(each.default is each.empty for each in takes)
     if required <= count and (count <= len(takes) or len(takes) < len(parameters)):
         return None
-    names = ", ".join(map(str, parameters))
-    return f"{kernel.__name__}({names}) takes {required} argument{'s' * (required != 1)}, got {count}"
+    names = ", ".join("*" * (each not in takes) + each.name for each in parameters)
+    most = "" if required == len(takes) else f" to {len(takes)}"
+    expected = f"at least {required}" if len(takes) < len(parameters) else f"{required}{most}"
+    return f"{kernel.__name__}({names}) takes {expected} argument{'s' * (len(takes) != 1)}, got {count}"
 
 
 def check_count(kernel: Any, count: int) -> None:

@@ -39,14 +39,17 @@ def emulated_texts(code: FunctionCode, target: Target, own: Sequence[Any]) -> li
     else:
         texts = [each.code for each in own]
     found = [text.rstrip("\0") for text in (*(each.decode() for each in texts), *others.values())]
-    if not is_complete(found):
-        run_link(code.request(target, own))  # the error says what nothing defines
+    if not can_link(found):
+        run_link(code.request(target, own))  # the error says what nothing defines, or which instruction is wrong
     return found
 
 
-def is_complete(texts: Sequence[str]) -> bool:
-    """Whether *texts* of PTX, or the emulator, which synchronises grids, define all that they call and read."""
-    return all(name.startswith("cudaCG") for name in find_undefined("PTX", "\n".join(texts).encode()))
+def can_link(texts: Sequence[str]) -> bool:
+    """Whether a link of *texts* of PTX cannot fail: they, or the emulator, which synchronises grids, define all that
+    they call and read, and the compiler wrote all of it, not assembly in C++, in which ptxas finds mistakes."""
+    text = "\n".join(texts)
+    undefined = find_undefined("PTX", text.encode())
+    return "// begin inline asm" not in text and all(name.startswith("cudaCG") for name in undefined)
 
 
 def _other_texts(code: FunctionCode, plan: LinkPlan) -> Iterator[tuple[PlannedInput, str]]:

@@ -58,6 +58,11 @@ WRONG = [
         TypeError,
         "lto= of build() takes True or False, got str 'no'",
     ),
+    (
+        lambda: numba_cuda_autolink.load("a", emulate="n"),
+        TypeError,
+        "emulate= of load() takes True or False, got str 'n'",
+    ),
     (lambda: autolink.testing.ask(len, lto="no"), TypeError, "lto= of ask() takes True or False, got str 'no'"),
     (lambda: autolink.cxx("", options={3: 1}), TypeError, "CUDASource's options are called by names, got int 3"),
     (lambda: autolink.cxx("", namespace=None), ValueError, "cxx() takes the namespace as a name such as 'a::b'"),

@@ -16,10 +16,11 @@ from numba_cuda_mlir.numba_cuda.cudadrv import driver
 
 from numba_cuda_autolink.emulated_driver import activation
 from numba_cuda_autolink.emulated_driver.c_functions import raise_failures
+from numba_cuda_autolink.errors import LaunchError, at_call
 
 from ...compilation.context import current_state
 from ...frontend_api.seams import Seams
-from ...function_code.emulated_texts import is_complete
+from ...function_code.emulated_texts import can_link
 
 _seams = Seams("numba-cuda-mlir")
 _in_place_of = _seams.in_place_of
@@ -41,13 +42,20 @@ def _complete(original: Any, linker: Any) -> Any:
     linker._object_codes[:] = codes
     texts = [linker.get_linked_ptx()] if kinds == {"ltoir"} else [each.code for each in codes]
     found = [bytes(text).decode().rstrip("\0") for text in texts]
-    if not is_complete(found):
-        original(linker)  # the error says what nothing defines
+    if not can_link(found):
+        original(linker)  # the error says why not
     return ObjectCode.from_ptx("\n".join(found).encode())
 
 
 @_in_place_of("numba_cuda_mlir.descriptor:_ArgMarshaller._launch")
 def _launch(original: Any, *args: Any, **named: Any) -> Any:
+    if activation.was_imported_before("numba_cuda_mlir._cext"):  # which would call functions that it has not found
+        raise LaunchError(
+            at_call(
+                "numba-cuda-mlir was imported before the emulated driver was there, and cannot launch kernels in it"
+                f"\n  what to do: start autolink.emulated() before it is imported, or set {activation.VARIABLE}=1"
+            )
+        )
     return raise_failures(original, *args, **named)
 
 

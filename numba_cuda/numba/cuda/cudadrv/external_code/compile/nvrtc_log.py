@@ -22,6 +22,8 @@ _ERROR = re.compile(
     r"(?:(?P<place>.*?)\((?P<line>\d+)\)|(?P<options>nvrtc)|At end of source): (?:catastrophic )?error"
     r"(?: #[\w-]+)?: (?P<text>.*)"
 )
+ASSEMBLY = "correct that instruction of PTX in asm(...)"
+_PTXAS = re.compile(r"ptxas .*line \d+; error\s*: (?P<text>.*)")
 _TO_MATCH, _NOT_CLOSED = " to match this", "missing closing quote"
 _OPENED = re.compile(rf'(?P<place>.*)\((?P<line>\d+)\): note(?: #[\w-]+)?:{_TO_MATCH} (?P<opening>"[({{\[]")')
 _DIRECTIVE = re.compile(r'#error directive: "?(?P<text>[^"\n]+)')
@@ -52,7 +54,7 @@ _STANDARD_HEADER = re.compile(r"[a-z_]+|(?:assert|float|limits|math|std(?:arg|bo
 class Diagnostic:
     """An error of NVRTC: its *text*, the *place* (a file, or what a line directive names) and *line*, and all *lines*
     of the log about it, the first with the text. One without a line is about the end of the source or, if its place is
-    ``nvrtc``, about options."""
+    ``nvrtc``, about options; if it is ``ptxas``, about assembly."""
 
     text: str
     place: str = ""
@@ -96,7 +98,8 @@ def _blocks(log: str) -> list[str]:
 def _read_error(lines: Sequence[str]) -> Diagnostic | None:
     found = _ERROR.match(lines[0]) if lines else None
     if found is None:
-        return None
+        refused = _PTXAS.match(lines[0]) if lines else None
+        return refused and Diagnostic(refused["text"], "ptxas", lines=tuple(lines))
     opened = _OPENED.match(lines[1]) if not found["place"] and len(lines) > 1 else None
     if opened is not None:
         text = f"{found['text']}{_TO_MATCH} {opened['opening']}"
@@ -144,6 +147,8 @@ def remedy(error: Diagnostic, options: CompileOptions, texts: Iterable[str] = ()
         )
     if error.place == "nvrtc":
         return "correct the options"
+    if error.place == "ptxas":
+        return ASSEMBLY
     if missing := _MISSING_HEADER.search(text):
         name = missing[1]
         if absent := [path for path in include_paths if not os.path.isdir(path)]:

@@ -7,7 +7,6 @@ import contextlib
 import contextvars
 import dataclasses
 import functools
-import itertools
 import os
 import re
 import threading
@@ -104,21 +103,30 @@ def header_texts(link_input: LinkInput, target: Target, *, with_toolkit: bool = 
     """Yield the texts of a source and of the headers that it reads, as far as these are known; *with* those of CUDA's
     *toolkit*, or without."""
     yield link_input.text
-    for header in _headers_of(link_input, target):
-        if not with_toolkit and header.path.startswith(toolkit_include_paths()):
-            continue
-        with contextlib.suppress(OSError), open(header.path, errors="replace") as file:
-            yield file.read()
+    yield from (text for _, text in _header_files(link_input, target, with_toolkit))
+
+
+def included_files(link_input: LinkInput, target: Target, *, with_toolkit: bool = True) -> Iterator[tuple[str, str]]:
+    """Yield the paths and texts of the headers that a source includes, which itself need not compile."""
+    directives = "\n".join(_DIRECTIVE.findall(link_input.text)).encode()
+    options = dataclasses.replace(link_input.options, prologue="")
+    source = dataclasses.replace(link_input, code=directives, options=options)
+    # LTO-IR is not assembled, which headers may not let happen.
+    yield from _header_files(source, dataclasses.replace(target, lto=True), with_toolkit)
 
 
 def texts_and_headers(link_input: LinkInput, target: Target) -> Iterator[str]:
     """Yield the text of a source, which need not compile, and the texts of the headers that it includes."""
-    text = link_input.text
-    yield text
-    directives = "\n".join(_DIRECTIVE.findall(text)).encode()
-    options = dataclasses.replace(link_input.options, prologue="")
-    unit = dataclasses.replace(link_input, code=directives, options=options)
-    yield from itertools.islice(header_texts(unit, target), 1, None)
+    yield link_input.text
+    yield from (text for _, text in included_files(link_input, target))
+
+
+def _header_files(link_input: LinkInput, target: Target, with_toolkit: bool) -> Iterator[tuple[str, str]]:
+    for header in _headers_of(link_input, target):
+        if not with_toolkit and header.path.startswith(toolkit_include_paths()):
+            continue
+        with contextlib.suppress(OSError), open(header.path, errors="replace") as file:
+            yield header.path, file.read()
 
 
 def _headers_of(link_input: LinkInput, target: Target) -> tuple[Header, ...]:

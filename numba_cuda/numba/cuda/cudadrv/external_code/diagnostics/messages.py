@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
+from numba_cuda_autolink.errors import flag
 from numba_cuda_autolink.printable_texts import bounded, did_you_mean, printable
 from numba_cuda_autolink.short_tracebacks import short_traceback
 
@@ -89,13 +90,6 @@ def path(what: str, value: Any) -> str:
     if not isinstance(value, (str, bytes, os.PathLike)):
         raise TypeError(f"{what} takes a path, got {shown(value)}\n  expected: a str or an os.PathLike")
     return os.fsdecode(value)
-
-
-def flag(what: str, value: Any) -> bool:
-    """Return *value*, which is given to *what*, as a bool. Raise `TypeError` for others: the text ``"no"`` is true."""
-    if value is not None and not isinstance(value, int) and type(value).__name__ not in ("bool", "bool_"):
-        raise TypeError(f"{what} takes True or False, got {shown(value)}")
-    return bool(value)
 
 
 def items(what: str, values: Any, expected: str, most: int | None = None) -> list[Any]:

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cuda.core._utils.cuda_utils import NVRTCError
+
+from numba_cuda_autolink.source_locations import find_in_given, shown_file
 
 from ..compile import nvrtc_log, programs
 from ..compile.nvrtc import CompileError
@@ -103,12 +106,14 @@ def does_not_compile(
     todo = undeclared_variable(plan, error.log) or (nvrtc_log.remedy(causes[0], options, texts) if causes else "")
     explicit = planned.origins == (NAMED_EXPLICITLY,)
     declared = find_bringing(kernel_code.sites, lambda item: _is_code(item, planned.input)) if explicit else ""
+    assembly = places_of_assembly(error.log, [planned.input], plan.target)
     shown = "\n".join(nvrtc_log.errors_in(each.log) for each in (error, *(each for _, each in others)))
     return link_error(
         plan,
         f"{planned.input.name!r} does not compile: {nvrtc_log.first_error(error.log, planned.input.name)}",
         f"at fault: {planned}" + (f" of declare_device({declared!r})" if declared else ""),
         f"source: {path or 'could not be saved'}",
+        *(f"in C++: {place}" for place in assembly.values()),
         *describe_chain(error.log, planned.input.text, planned.input.name, options.include_paths),
         *([f"what to do: {todo}"] if todo else []),
         *(f"does not compile either: {each}" for each, _ in others),
@@ -118,6 +123,39 @@ def does_not_compile(
         at=place_of(declared) if declared else None,
         kind=_ExplicitSourceError if explicit else LinkError,
     )
+
+
+def find_line(source: LinkInput, target: Target, pattern: re.Pattern[str]) -> str:
+    """Return the place where a *source* or a header of its own has *pattern* first; empty if there is none."""
+    if found := find_in_given(source.text, pattern):
+        return f"{shown_file(found[0])}:{found[1]}"
+    headers = programs.included_files(source, target, with_toolkit=False)
+    for path, text in itertools.chain([("", source.text)], headers):
+        for number, line in enumerate(text.splitlines(), 1):
+            if pattern.search(line):
+                return f"{shown_file(path)}:{number}" if path else f"line {number}: {line.strip()}"
+    return ""
+
+
+def places_of_assembly(log: str, sources: Iterable[LinkInput], target: Target) -> dict[LinkInput, str]:
+    """Return which of *sources* have the instruction in assembly that ptxas refuses in *log*, and where they have it
+    first."""
+    if (found := _WRONG_PTX.search(log)) is None:
+        return {}
+    pattern = re.compile(rf'"[^"\n]*\b{re.escape(found["what"])}\b')
+    places = {source: find_line(source, target, pattern) for source in sources}
+    several = {source: " or below" if len(pattern.findall(source.text)) > 1 else "" for source in places}
+    return {source: place + several[source] for source, place in places.items() if place}
+
+
+def wrong_assembly(job: LinkJob, log: str) -> LinkError | None:
+    """Return the error for an instruction in assembly that ptxas refuses; ``None`` if no source of *job* has it."""
+    sources = {part.planned.input: part for part in job.parts if part.planned and part.planned.input.kind is kinds.CUDA}
+    places, found = places_of_assembly(log, sources, job.plan.target), _WRONG_PTX.search(log)
+    if not places or found is None:
+        return None
+    details = [f"at fault: {sources[source].origin}\n  in C++: {place}" for source, place in places.items()]
+    return link_error(job.plan, found["why"], *details, f"what to do: {nvrtc_log.ASSEMBLY}", log=log)
 
 
 def _is_code(item: Any, link_input: LinkInput) -> bool:
@@ -215,6 +253,7 @@ _UNSUPPORTED = re.compile(
     r"line (?P<line>\d+); error\s*: (?P<kind>Instruction|Feature|Modifier) '(?P<what>[^']+)'(?: on '[^']+')? "
     r"(?:not supported on \.target|requires \.target|cannot be compiled for architecture)[^\n]*"
 )
+_WRONG_PTX = re.compile(r"ptx input, line (?P<line>\d+); error\s*: (?P<why>[^\n]*'(?P<what>[^'\n]+)'[^\n]*)")
 _TYPE = re.compile(r"\.(?:[bfsue]\d\w*|bf16\w*|tf32\w*)")
 _NEEDED = re.compile(r"requires \.target (sm_\d+[af]?)")
 # Architectures that have what their predecessors lack, in order; a suffix adds what that architecture alone has.

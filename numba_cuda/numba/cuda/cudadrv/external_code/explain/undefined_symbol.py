@@ -9,7 +9,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 
-from numba_cuda_autolink.source_locations import find_in_given, shown_file
+from numba_cuda_autolink.source_locations import shown_file
 
 from ..compile import bitcode, programs
 from ..compile.nvrtc import CompileError
@@ -21,6 +21,7 @@ from ..plan.declared_functions import place_of
 from ..plan.link_plan import LinkError, link_error
 from ..plan.plan_checks import extern_declaration, undefined_variable
 from ..platform.target import Target
+from .source_errors import find_line
 
 _UNDEFINED = re.compile(
     r"Unresolved extern (?:function|variable) '([^']+)'|Undefined reference to '([^']+)'|undefined symbol '?([\w$]+)"
@@ -104,13 +105,8 @@ def _declarations(job: LinkJob, symbol: str) -> list[str]:
 def _find_in_sources(job: LinkJob, symbol: str) -> str:
     """Return the place where a linked source first names the function *symbol*; empty if none does."""
     name = re.compile(rf"\b{re.escape(mangled_names.base_name(symbol))}\s*\(")
-    for text in (each.input.text for each in job.plan.inputs if each.input.kind is kinds.CUDA):
-        if found := find_in_given(text, name):
-            return f"{shown_file(found[0])}:{found[1]}"
-        for number, line in enumerate(text.splitlines(), 1):
-            if name.search(line):
-                return f"line {number}: {line.strip()}"
-    return ""
+    sources = (each.input for each in job.plan.inputs if each.input.kind is kinds.CUDA)
+    return next(filter(None, (find_line(source, job.plan.target, name) for source in sources)), "")
 
 
 def _definitions(names: frozenset[str] | None) -> str:

@@ -648,9 +648,7 @@ class TestRuns:
             def __call__(self, n):
                 return n
 
-        with pytest.warns(
-            UserWarning, match="the barrier; integers differ in each thread|different barriers; integers"
-        ):
+        with pytest.warns(UserWarning, match="barrier.*; integers differ in each thread"):
             quick(Turns(), "int64")
         assert quick(Turns(), types.literal(3)).checks[-1] == Check(RUNS)
 
@@ -698,6 +696,14 @@ class TestRuns:
             found = quick(Endless())
         assert "with random arguments: A thread goes back in loops more than" in found.checks[-1].skipped
         assert warned[0].filename == __file__
+
+    def test_an_equivalent_for_the_simulator_is_not_compared(self):
+        class OfThreads(self.Adds):
+            def __call__(self, x):
+                if cuda.threadIdx != 0:
+                    raise ValueError(f"got {cuda.threadIdx}, expected the threads of the simulator")
+
+        assert "for the simulator, uses numba.cuda" in quick(OfThreads()).checks[-1].skipped
 
     @pytest.mark.parametrize("name", ["1 // 0", "[][0]"])
     def test_python_that_raises_is_a_warning(self, name):

@@ -55,6 +55,7 @@ class TestRemedies:
         [
             (lambda lib: lib.type("S"), "define S in the source, or include the header that does"),
             (lambda lib: lib.expr("[](S* s) { return s.x; }").signature(types.voidptr, cc=CC), "write -> for the dot"),
+            (lambda lib: lib.eval("Q < 2"), "declare it in the source"),
             (lambda lib: lib.eval("f()"), "declare what it calls and reads constexpr"),
         ],
     )

@@ -238,6 +238,12 @@ class TestNumbaCuda:
             expected = str(built.value).replace("for sm_90 ", "for sm_90a ")
             assert str(launched.value).partition("  log:")[0] == expected.partition("  log:")[0]
 
+    @pytest.mark.parametrize("assembly", ["frobnicate.s32 %0, %0;", "add.s32 %0, %0;"])
+    def test_wrong_assembly_is_the_error_of_a_link(self, assembly):
+        wrong = autolink.cxx(f'__device__ int wrong(int x) {{ asm("{assembly}" : "+r"(x)); return x; }}').wrong
+        with pytest.raises(autolink.LinkError, match=r"failed: .* instruction.* '(frobnicate|add)'"):
+            cuda.jit(calling(wrong))[1, 1](np.zeros(2, np.int32))
+
     def test_machine_code_is_refused(self):
         cubin = compiled(adder("from_cubin", 5), "cubin", "sm_90")
         function = Linked("from_cubin", lambda: cuda.Cubin(cubin)).function

@@ -85,8 +85,12 @@ def test_a_mistake_in_a_launch_is_a_diagnosis_a_place_and_a_remedy(tmp_path, ser
     ("kernel", "right", "wrong"),
     [
         (lambda: None, [0], {1: "() takes 0 arguments, got 1"}),
-        (lambda x, y=1: None, [1, 2], {0: "(x, y=1) takes 1 argument, got 0", 3: "(x, y=1) takes 1 argument, got 3"}),
-        (lambda x, *others: None, [1, 2, 7], {0: "(x, *others) takes 1 argument, got 0"}),
+        (
+            lambda x, y=1: None,
+            [1, 2],
+            {0: "(x, y) takes 1 to 2 arguments, got 0", 3: "(x, y) takes 1 to 2 arguments, got 3"},
+        ),
+        (lambda x, *others: None, [1, 2, 7], {0: "(x, *others) takes at least 1 argument, got 0"}),
     ],
 )
 def test_defaults_may_be_left_out_and_others_may_be_any_number(kernel, right, wrong):

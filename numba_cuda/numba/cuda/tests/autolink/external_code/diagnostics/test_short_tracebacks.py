@@ -3,13 +3,16 @@
 
 import builtins
 import re
+import subprocess
 import sys
 
 import pytest
 from front_ends import MODULES, front_end_named
 from kernel_cache_support import run_warm
 from numba import cuda
+from numba.cuda import autolink
 
+from numba_cuda_autolink import short_tracebacks
 from numba_cuda_autolink.short_tracebacks import VARIABLE, short_traceback, warn_user
 
 SCRIPT = """
@@ -143,6 +146,34 @@ def test_ipython_shows_the_cells_lines(script, run):
     assert len(text.splitlines()) <= 25
     assert "Error: Scale.__numba_cuda_link__ raised ValueError: float64 only" in text
     assert "dispatcher.py" not in text
+
+
+@pytest.mark.parametrize(
+    ("statement", "diagnosis"),
+    [
+        ("kernel['a', 1](None)", "needs the sizes of a grid and its blocks: blocks must be a sequence of integers"),
+        ("try: build()\nexcept Exception as error: raise RuntimeError('later') from error", "RuntimeError: later"),
+    ],
+)
+def test_ipython_shows_no_frames_of_a_front_end(tmp_path, statement, diagnosis):
+    (script := tmp_path / "cell.py").write_text(f"{REFUSED}\n{statement}")
+    code = "import sys; from IPython.core.interactiveshell import InteractiveShell as Shell\n"
+    code += "Shell.instance(colors='NoColor').run_cell(open(sys.argv[1]).read())"
+    pytest.importorskip("IPython")
+    done = subprocess.run([sys.executable, "-c", code, script], capture_output=True, text=True)  # before Numba is there
+    text = done.stdout + done.stderr
+    assert diagnosis in text
+    assert "dispatcher.py" not in text and "seams.py" not in text
+    assert text.count("too many arguments in function call") <= 1
+
+
+def test_a_fault_in_what_explains_an_error_leaves_it_as_it_is(monkeypatch, capsys):
+    monkeypatch.setattr(short_tracebacks, "_explain", lambda error: 1 / 0)
+    with pytest.raises(AttributeError) as raised:
+        autolink.cxxx  # noqa: B018
+    sys.excepthook(raised.type, raised.value, raised.tb)
+    text = capsys.readouterr().err
+    assert "has no attribute 'cxxx'" in text and "ZeroDivisionError" not in text
 
 
 def test_another_hook_for_uncaught_errors_gets_the_short_traceback(script, run):

@@ -7,9 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
-from autolink_support import build, compiled, ptx, without_place
+from autolink_support import build, calling, compiled, ptx, without_place
 from numba import cuda
 from numba.cuda import autolink
+from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.explain.source_errors import unsupported_in
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 
@@ -89,6 +90,29 @@ def test_types_of_other_architectures_are_named_with_their_line(body, cc, diagno
     assert lines[0].startswith("  at fault: CUDA C++ source 'special.cu' of ")
     assert lines[1] == f"  got: an instruction of {wanted}"
     assert "cvt.rn" in lines[3]
+
+
+WRONG = [
+    ("frobnicate.f32 %0, %0;", "Not a name of any known instruction: 'frobnicate'"),
+    ("add.f32 %0;", "Arguments mismatch for instruction 'add'"),
+]
+
+
+@pytest.mark.parametrize("lto", [True, False])
+@pytest.mark.parametrize(("assembly", "diagnosis"), WRONG)
+def test_wrong_assembly_is_named_with_its_line(assembly, diagnosis, lto, tmp_path):
+    code = f'extern "C" __device__ float special(float x) {{\n    asm("{assembly}" : "+f"(x));\n    return x;\n}}'
+    (tmp_path / "special.cu").write_text(code)
+    for function, error, place in (
+        (Special(autolink.CUDASource(code, name="special.cu")), LinkError, 'line 2: asm("'),
+        (autolink.cxx(tmp_path / "special.cu").special, (LinkError, TypingError), f"{tmp_path / 'special.cu'}:2\n"),
+    ):
+        with pytest.raises(error) as caught:
+            build(calling(function), "void(float32[::1])", lto=lto)
+        first, *lines = str(caught.value).split("\n")
+        assert first.endswith(diagnosis)
+        assert f"\n  in C++: {place}" in "\n".join(lines)
+        assert "  what to do: correct that instruction of PTX in asm(...)" in lines
 
 
 def test_the_architecture_that_has_it_takes_it():

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -116,6 +117,30 @@ def test_the_error_of_a_kernel_reaches_the_launch(facts):
 def test_an_undefined_symbol_is_the_error_of_a_link(facts):
     assert facts["declared"].startswith("nvJitLinkError: ")
     assert "LinkError: linking kernel 'kernel' for sm_90 failed: 'nowhere' is called" in facts["called by C++"]
+
+
+LATE = """
+import numpy as np
+from numba_cuda_mlir import cuda
+from numba.cuda import autolink
+
+@cuda.jit
+def kernel(x):
+    x[0] = 2
+
+with autolink.emulated():
+    kernel[1, 1](np.ones(1))
+"""
+
+
+def test_a_launch_is_refused_where_the_front_end_was_there_before_the_emulator(tmp_path):
+    """Its launcher looks for a driver once, when it is imported, and would call functions that it has not found."""
+    front_end_named("numba-cuda-mlir")
+    (script := tmp_path / "late.py").write_text(LATE)
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CUDA_AUTOLINK_EMULATE"}
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=environment)
+    assert done.returncode == 1, done.returncode
+    assert re.search("LaunchError: (?:numba-cuda-mlir was imported before|.* has loaded NVIDIA's driver)", done.stderr)
 
 
 LONG = ("cub_block_sum", "cub_by_name", "cub_unique", "curand_by_name", "curand_monte_carlo", "fft", "nufft_window")
