@@ -29,6 +29,7 @@ if __name__ != "__main__":  # as the script of a child
     spec.loader.exec_module(nvrtc_child)
 
 WHICH = ("first", "later")
+PAUSE = 0.05  # seconds before each compile, after which neither process has an advantage
 PARTS = ("NVRTC", "child", "record", "entries", "rest")
 
 
@@ -143,6 +144,7 @@ class Measured:
         with ChildProcess(__file__, has_packages=False) as child:
             child.request({})
             for which in WHICH:
+                time.sleep(PAUSE)
                 self._note(which, "NVRTC", child.request(content, [unit.code.encode()]).content["seconds"])
 
     def ours(self):
@@ -164,6 +166,7 @@ class Measured:
                 watched.enter_context(watch.method(UnitHeaders, "record", "record"))
                 replies: list[Any] = []
                 watched.enter_context(watch.method(ChildProcess, "request", "rest", replies.append))
+                time.sleep(PAUSE)
                 before = cpu_clock(child.pid)
                 with watch.part("rest"):
                     origin = programs.compiled(self.source, self.target).origin

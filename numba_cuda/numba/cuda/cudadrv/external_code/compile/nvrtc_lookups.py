@@ -106,6 +106,7 @@ class Lookups:
         real = function((name, self._libc))
         seen, missing, listed, others = self._seen, self._missing, self._listed, self._others
         absent, ungrouped = self._absent, self._ungrouped
+        set_errno, not_there = ctypes.set_errno, errno.ENOENT
         is_status, opens = "stat" in name, name.removesuffix("64") in ("fopen", "open")
         fdopen, failed = (self._libc.fdopen, None) if name.startswith("fopen") else (None, -1)
 
@@ -121,7 +122,7 @@ class Lookups:
                             absent[folder].append(name)
                             is_missing = True
                     if is_missing:
-                        ctypes.set_errno(errno.ENOENT)
+                        set_errno(not_there)
                         return -1
                 result = real(*given)
                 if result != -1 or not is_status:
@@ -139,7 +140,7 @@ class Lookups:
 
         def open_(path: bytes, mode: bytes | int, *more: int) -> Any:
             if path in missing and mode == b"r":
-                ctypes.set_errno(errno.ENOENT)
+                set_errno(not_there)
                 return failed
             if path in others:
                 return real(path, mode, *more)
@@ -151,7 +152,7 @@ class Lookups:
                 descriptor = self._open(path, 0 if isinstance(mode, bytes) else mode)
                 return descriptor if fdopen is None else fdopen(descriptor, mode)
             except OSError as error:
-                ctypes.set_errno(error.errno or errno.ENOENT)
+                set_errno(error.errno or not_there)
                 return failed
             except Exception as error:
                 self._doubt = self._doubt or f"{os.fsdecode(path)}: {error}"

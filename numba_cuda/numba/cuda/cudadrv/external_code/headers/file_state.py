@@ -137,13 +137,12 @@ class _Directories:
 def _may_be_in(folder: str, names: str) -> list[str]:
     """Return those of *names* that may be in *folder*, which is listed if there are more than a few: some file systems
     know names in either case, or short forms of them."""
-    found = names.split("\0")
-    if len(found) <= _FEW:
-        return found
+    if names.count("\0") < _FEW:
+        return names.split("\0")
     try:
         listed = {"", os.curdir, os.pardir, *map(str.casefold, os.listdir(folder))}
     except OSError:  # what is in it may be read all the same
-        return found
+        return names.split("\0")
     if names.isascii() and "~" not in names and listed.isdisjoint(names.casefold().split("\0")):
         return []
-    return [name for name in found if name.casefold() in listed or not name.isascii() or "~" in name]
+    return [name for name in names.split("\0") if name.casefold() in listed or not name.isascii() or "~" in name]
