@@ -20,7 +20,7 @@ from numba.cuda.cudadrv.external_code.platform.target import Target
 from ..c_abi.c_types import CABIError
 from ..linkables.compiled_source import unit_of_sources
 from .declared_names import find_members, find_namespaces
-from .remedies import explain_error
+from .remedies import explain_candidates, explain_error
 from .structs import find_changed
 
 _MOST_LINES = 6
@@ -143,7 +143,7 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         remedy = f'name the arguments of the class template: lib["{label.partition("(")[0]}<...>"]'
         remedy += ", or give it the arguments of a constructor"
     elif not remedy and _OVERLOADS.match(first.text):
-        remedy = "convert arguments in the kernel to the types of one of these functions, such as types.float64(x)"
+        remedy = explain_candidates(first.lines)
     if first.text == _NOT_CONSTRUCTED:
         remedy = "for a struct without constructors: lib.expr('[](auto... members) { return T{members...}; }')"
         text = "not a function, nor a class with a constructor of these arguments"

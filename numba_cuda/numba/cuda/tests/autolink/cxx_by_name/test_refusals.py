@@ -356,6 +356,21 @@ def test_an_unknown_member_function_is_refused():
         assert reason in str(caught.value) and f"Counter::{name}(Counter)" in str(caught.value)
 
 
+def test_a_struct_that_no_conversion_makes_is_passed_as_a_record():
+    source = "struct P { float x, y; };\n__device__ float norm(const P& p);\n__device__ float norm(P p, int);"
+    library = autolink.cxx(source)
+    for argtypes, remedy in (
+        (
+            (types.float32,),
+            "pass an element of an array of lib.record('P'); where that is an enumeration, lib['P'](...)",
+        ),
+        ((types.float32,) * 5, "pass as many arguments as one of these functions has parameters"),
+    ):
+        with pytest.raises(autolink.CxxError) as caught:
+            library.norm.signature(*argtypes, cc=CC)
+        assert str(caught.value).splitlines()[-1] == f"  what to do: {remedy}"
+
+
 def test_a_misspelt_member_function_is_told_from_those_of_its_class():
     source = "struct Other { __device__ int nest(); };\nstruct R {\n  int n = 0; // nxt()\n"
     source += "  __device__ explicit R(int) {}\n  __device__ int next() { int nixet(int); return n++; }\n};"
