@@ -80,11 +80,22 @@ class DeviceCode(BuildHookInterface):
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             log = b" " * checked(nvrtc.nvrtcGetProgramLogSize(program))
             checked(nvrtc.nvrtcGetProgramLog(program, log))
-            raise RuntimeError(f"{name} cannot be built:\n{log.decode()}")
+            text = log.decode().rstrip("\0\n ")
+            raise RuntimeError(f"{name} cannot be built:\n{text}{remedy(text, self.include_paths)}")
         data = b" " * checked(getattr(nvrtc, f"nvrtcGet{get}Size")(program))
         checked(getattr(nvrtc, f"nvrtcGet{get}")(program, data))
         (self.folder / name).write_bytes(data.rstrip(b"\0") if kind == "PTX" else data)
         return {"name": name, "kind": kind, "architecture": architecture}
+
+
+def remedy(log, include_paths):
+    """Return what to do about the header that was not found according to NVRTC's *log*, if there is one."""
+    if not (missing := re.search(r'cannot open source file "([^"]+)"', log)):
+        return ""
+    same = "cuda/std/" + re.sub(r"^(\w+)\.h$", r"c\1", missing[1])
+    if any((folder / same).is_file() for folder in include_paths):
+        return f"\nwhat to do: include <{same}>, whose names are in cuda::std"
+    return f"\nwhat to do: put {missing[1]} into the folder of the .cu files"
 
 
 def refuse_undefined(ptx):
@@ -116,6 +127,10 @@ def declared(code, symbols):
     for symbol, (returns, _) in declarations.items():
         if "inline" in returns:
             raise RuntimeError(f"{symbol} is inline, so the compiler leaves it out: declare it without inline")
+    if not functions:
+        raise RuntimeError(
+            'no .cu file of the package defines an extern "C" __device__ function, which kernels can call'
+        )
     return functions
 
 

@@ -4,8 +4,11 @@ from collections.abc import Callable as _Callable
 from typing import Any as _Any
 from typing import Generic as _Generic
 from typing import ParamSpec as _ParamSpec
+from typing import TypedDict as _TypedDict
 from typing import TypeVar as _TypeVar
 from typing import overload as _overload
+
+from typing_extensions import Unpack as _Unpack
 
 _P = _ParamSpec("_P")
 _R = _TypeVar("_R")
@@ -17,10 +20,30 @@ class _Dispatcher(_Generic[_P, _R]):
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
     def __getattr__(self, name: str) -> _Any: ...
 
+class _JitOptions(_TypedDict, total=False):
+    link: _Any
+    debug: bool | None
+    opt: bool | None
+    lineinfo: bool
+    inline: _Any
+    forceinline: bool
+    fastmath: bool
+    extensions: _Any
+    max_registers: int | None
+    lto: bool | None
+    launch_bounds: _Any
+    shared_memory_carveout: _Any
+    cache: bool
+
+class _DecoratorOptions(_JitOptions, total=False):
+    device: bool
+
 @_overload
-def jit(func_or_sig: _Callable[_P, _R], **options: _Any) -> _Dispatcher[_P, _R]: ...
+def jit(func_or_sig: _Callable[_P, _R], **options: _Unpack[_DecoratorOptions]) -> _Dispatcher[_P, _R]: ...
 @_overload
-def jit(func_or_sig: _Any = None, **options: _Any) -> _Callable[[_Callable[_P, _R]], _Dispatcher[_P, _R]]: ...
+def jit(
+    func_or_sig: _Any = None, **options: _Unpack[_DecoratorOptions]
+) -> _Callable[[_Callable[_P, _R]], _Dispatcher[_P, _R]]: ...
 
 class _LinkableCode:
     def __init__(

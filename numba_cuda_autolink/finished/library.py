@@ -10,7 +10,7 @@ import os
 import threading
 import types
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..emulated_driver.activation import is_active
@@ -20,7 +20,7 @@ from ..launch.kernel import Kernel
 from ..launch.loaded_kernel import Loaded, LoadedCode
 from ..plain_types import VariableType, place_leaves
 from ..short_tracebacks import print_short
-from .kernel_file import Block, KernelFile, Signature, best
+from .kernel_file import Block, Image, KernelFile, Signature, best
 from .variables import Variable
 
 if TYPE_CHECKING:
@@ -163,16 +163,13 @@ class KernelLibrary:
         """Return the code of a kernel and signature for the emulator: of its PTX, that for the latest architecture."""
         from ..launch.emulated_kernel import EmulatedCode
 
-        # A cubin has the same parameters. It is an error when it is launched.
-        image = max(signature.images, key=lambda each: (each.runs_on.kind == "ptx", each.runs_on.preference))
+        image = max(signature.images, key=_emulated_first)
         own = place_leaves(signature.parameters, image.layout)
         assert own is not None
 
         def texts() -> list[str]:
-            if image.runs_on.kind != "ptx":
-                has = ", ".join(str(each.runs_on) for each in signature.images)
-                raise _without_ptx(name, signature.text, self._file.path, has)
-            return [self._file.read(image.code).decode().rstrip("\0")]
+            found = _for_emulator(signature.images, name, signature.text, self._file.path)
+            return [self._file.read(found.code).decode().rstrip("\0")]
 
         return EmulatedCode(
             signature.text,
@@ -205,21 +202,7 @@ class _SavedCode:
     def load(self, device: Device) -> Loaded:
         """Load the code that fits *device* best into the current context, run the setup callbacks, and set the
         variables."""
-        images = [image for image in self._images if image.runs_on.kind == "ptx" or not is_active()]
-        number = best([image.runs_on for image in images], device.compute_capability)
-        if number is None:
-            has = ", ".join(str(image.runs_on) for image in self._images)
-            if is_active():
-                raise _without_ptx(self._kernel, self.text, self._file.path, has)
-            major, minor = device.compute_capability
-            raise LaunchError(
-                at_call(
-                    f"{self._kernel} has no code for this GPU, of compute capability {major}.{minor}"
-                    f"\n  file: {self._file.path}\n  it has: {has}"
-                    f"\n  what to do: build it with cc=[..., ({major}, {minor})]"
-                )
-            )
-        image = images[number]
+        image = self._find_image(device.compute_capability)
         callbacks = ([import_callback(name, self._kernel) for name in each] for each in (image.setup, image.teardown))
         code = LoadedCode(self._file.read(image.code), *callbacks, is_ptx=image.runs_on.kind == "ptx")
         self._library._unload.append(code.unload)
@@ -230,13 +213,37 @@ class _SavedCode:
         assert own is not None
         return Loaded.of(function, own, image.cooperative, code)
 
+    def _find_image(self, device: tuple[int, int]) -> Image:
+        """Return the code that fits a GPU of compute capability *device* best; in the emulator, the latest PTX."""
+        if is_active():
+            return _for_emulator(self._images, self._kernel, self.text, self._file.path)
+        number = best([image.runs_on for image in self._images], device)
+        if number is not None:
+            return self._images[number]
+        named = "{}.{}".format(*device)
+        raise LaunchError(
+            at_call(
+                f"{self._kernel} has no code for this GPU, of compute capability {named}"
+                f"\n  file: {self._file.path}\n  it has: {', '.join(str(image.runs_on) for image in self._images)}"
+                f"\n  what to do: build it with cc=[..., ({', '.join(map(str, device))})]"
+            )
+        )
 
-def _without_ptx(kernel: str, signature: str, path: str, has: str) -> LaunchError:
-    """Return the error for a kernel that cannot be emulated."""
-    return LaunchError(
+
+def _emulated_first(image: Image) -> tuple[bool, object]:
+    return image.runs_on.kind == "ptx", image.runs_on.preference
+
+
+def _for_emulator(images: Sequence[Image], kernel: str, signature: str, path: str) -> Image:
+    """Return what the emulator runs of *images*: the PTX for the latest architecture. Raise `LaunchError` if there is
+    none."""
+    image = max(images, key=_emulated_first)
+    if image.runs_on.kind == "ptx":
+        return image
+    raise LaunchError(
         at_call(
             f"{kernel}{signature} has no PTX, and the emulator runs nothing else"
-            f"\n  file: {path}\n  it has: {has}"
+            f"\n  file: {path}\n  it has: {', '.join(str(each.runs_on) for each in images)}"
             "\n  what to do: save it as PTX too: save(path, [build(...), build(..., output='ptx')]), or build --ptx"
         )
     )

@@ -16,13 +16,12 @@ from typing import (
     SupportsIndex,
     TextIO,
     TypeAlias,
-    TypedDict,
     TypeVar,
     overload,
     runtime_checkable,
 )
 
-from numba.cuda import CUSource, _LinkableCode
+from numba.cuda import CUSource, _JitOptions, _LinkableCode
 from numpy import dtype, ndarray
 from numpy.typing import ArrayLike, DTypeLike
 from typing_extensions import Unpack
@@ -449,21 +448,6 @@ class emulated(ContextDecorator):
     def stop(self) -> None: ...
     def __enter__(self) -> None: ...
     def __exit__(self, *_: Any) -> None: ...
-
-class _JitOptions(TypedDict, total=False):
-    link: Any
-    debug: bool
-    opt: bool
-    lineinfo: bool
-    inline: Any
-    forceinline: bool
-    fastmath: bool
-    extensions: Any
-    max_registers: int | None
-    lto: bool | None
-    launch_bounds: Any
-    shared_memory_carveout: Any
-    cache: bool
 
 @overload
 def build(

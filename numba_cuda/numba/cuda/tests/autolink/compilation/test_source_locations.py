@@ -19,7 +19,7 @@ def notebook(monkeypatch):
         format_code_name=lambda name: ("Cell", f"In[{numbers[name]}]") if name in numbers else None
     )
     ipython = types.ModuleType("IPython")
-    ipython.get_ipython = lambda: types.SimpleNamespace(compile=named, showtraceback=lambda: None)
+    ipython.get_ipython = lambda: types.SimpleNamespace(compile=named, showtraceback=None)
     monkeypatch.setitem(sys.modules, "IPython", ipython)
 
 

@@ -7,10 +7,13 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from autolink_support import compiled
 from environments import with_numba_cuda
+from numba.cuda.cudadrv.external_code.compile.translation_unit import toolkit_include_paths
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 from repository import BENCHMARKS, EXAMPLES, PROJECT, module
 
@@ -215,6 +218,30 @@ def test_a_build_names_what_cannot_be_called(code, message, hook):
 def test_a_build_refuses_inline_functions(hook):
     with pytest.raises(RuntimeError, match="second is inline, so the compiler leaves it out"):
         hook.declared('extern "C" __device__ __forceinline__ int second(int x) { }', [])
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (
+            "__device__ float first(float x) { return x; }",
+            'no .cu file of the package defines an extern "C" __device__ function, which kernels can call',
+        ),
+        ("#include <cstdint>", "what to do: include <cuda/std/cstdint>, whose names are in cuda::std"),
+        ("#include <stdint.h>", "what to do: include <cuda/std/cstdint>, whose names are in cuda::std"),
+        ('#include "amount.h"', "what to do: put amount.h into the folder of the .cu files"),
+    ],
+)
+def test_a_build_says_what_the_code_lacks(code, message, hook, tmp_path, monkeypatch):
+    found = {("include",): [Path(folder) for folder in toolkit_include_paths()]}  # of the CUDA that is installed here
+    monkeypatch.setattr(hook, "build_requirement", lambda *names: found.get(names, []))
+    package = tmp_path / "src" / "sample_library"
+    package.mkdir(parents=True)
+    (package / "device_code.cu").write_text(code)
+    metadata = SimpleNamespace(core=SimpleNamespace(name="sample-library"))
+    build = hook.DeviceCode(tmp_path, {"architectures": [90]}, None, metadata, tmp_path / "dist", "wheel")
+    with pytest.raises(RuntimeError, match=re.escape(message) + "$"):
+        build.initialize("editable", {})
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import os
 import re
@@ -13,7 +14,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from numba import cuda
 from numba.cuda import autolink
+from numba.cuda.dispatcher import _Kernel
 from repository import PROJECT
 
 FOLDER = Path(__file__).parent
@@ -105,6 +108,21 @@ def test_the_stubs_have_the_public_names(name):
     assignments = [node for node in ast.parse((STUBS / f"{name}.pyi").read_text()).body if isinstance(node, ast.Assign)]
     (names,) = [ast.literal_eval(node.value) for node in assignments if ast.unparse(node.targets[0]) == "__all__"]
     assert names == list(module.__all__)
+
+
+def test_the_stub_of_jit_has_the_options_of_numba_cuda():
+    classes = [
+        node for node in ast.parse((STUBS.parent / "__init__.pyi").read_text()).body if isinstance(node, ast.ClassDef)
+    ]
+    options = [
+        ast.unparse(field.target)
+        for node in classes
+        if node.name in ("_JitOptions", "_DecoratorOptions")
+        for field in node.body
+        if isinstance(field, ast.AnnAssign)
+    ]
+    taken = {*inspect.signature(cuda.jit).parameters, *inspect.signature(_Kernel).parameters}
+    assert sorted(options) == sorted(taken - {"func_or_sig", "kws", "py_func", "argtypes"})
 
 
 # .ci/run runs it too, in its step of the documentation.

@@ -72,6 +72,9 @@ def add_one(n: int) -> int:
     return n + 1
 
 
+cuda.jit(kernel.py_func, fastmth=True)  # wrong: misspelled
+cuda.jit("void(float32[::1], int32)", lineinf=True)  # wrong: misspelled
+cuda.jit(max_register=32)  # wrong: misspelled
 kernel[1, 32](np.zeros(1, np.float32))  # wrong: two arguments
 kernel[1, 32](np.zeros(1, np.float32), "3")  # wrong: a number
 kernel[32](np.zeros(1, np.float32), 3)  # wrong: a grid and a block

@@ -182,6 +182,13 @@ def test_another_hook_for_uncaught_errors_gets_the_short_traceback(script, run):
     assert len(run("-c", code, script).splitlines()) <= 22
 
 
+def test_a_hook_set_later_does_not_repeat_what_is_printed(script, run):
+    code = "import sys; from numba.cuda import autolink; before = sys.excepthook\n"
+    code += "sys.excepthook = lambda *error: before(*error)\n"
+    code += "exec(compile(open(sys.argv[1]).read(), sys.argv[1], 'exec'))"
+    assert run("-c", code, script).count("frames are hidden") == 1
+
+
 def test_plain_numba_errors_begin_with_the_diagnosis_and_the_place(tmp_path, run):
     script = tmp_path / "plain.py"
     script.write_text(SCRIPT.replace("scaled(x[1])", "x[1] + 'a'"))
