@@ -61,7 +61,7 @@ def find_namespaces(texts: Iterable[str], name: str) -> list[str]:
 def find_members(texts: Iterable[str], name: str) -> set[str]:
     """Return the names of functions and types that *texts* seem to declare in the class *name*, not in its bases."""
     defined = re.compile(rf"\b(?:struct|class|union)\s+(?:\w+\s+)*?{re.escape(name)}\b[^;{{}}()]*{{")
-    found = set()
+    found: set[str] = set()
     for text in texts if name else ():
         code = _DIRECTIVE.sub("", _HIDDEN.sub(" ", text)) if name in text else ""
         for opening in defined.finditer(code):
