@@ -64,6 +64,7 @@ _USED = re.compile(
 )
 _OF_TEMPLATE = re.compile(r"no instance of constructor \"\w+\" matches")
 _OVERLOADS = re.compile("no instance of|more than one instance of")
+_DECLARED = re.compile(r" \(declared at (?P<place>[^()]*)\)")
 _NO_MEMBER = re.compile(r'class "(?:const )?(?:\w+::)*(?P<name>\w+).*" has no member')
 _LAUNCHED = re.compile(r"[\w:]+\s*(?:<[^<>]*>\s*)?<<<")
 
@@ -149,6 +150,9 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         text = "not a function, nor a class with a constructor of these arguments"
         return _error(_write_first_line(_CALL_TITLE, label, text), at, remedy, error.log)
     details = [*at, *_details(first.lines, label)]
+    if declared := _DECLARED.search(text):
+        text = text.replace(declared[0], "")
+        details.append(f"declared at: {declared['place']}")
     if first.text in _WRONG_NUMBER:
         details += _find_declarations(label, source, target)
         remedy = "pass the arguments that C++ declares: those with = may be left out"

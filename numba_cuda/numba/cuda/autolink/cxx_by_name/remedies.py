@@ -150,6 +150,8 @@ def explain_error(text: str) -> tuple[str, str]:
         return text, "write lib.expr(...) for a lambda, not lib[...]"
     if found := _TO_CLASS.search(text):
         return text, f"pass an element of an array of lib.record({found['type']!r}) or lib.type({found['type']!r})"
+    if text.endswith(" is inaccessible"):
+        return text, "make it public in its class, or name a public member that uses it"
     if text == "expression must have a constant value":
         return text, "declare what it calls and reads constexpr; or let a kernel compute it"
     if instead := nvrtc_log.instead_of_host_type(text):

@@ -94,4 +94,7 @@ def check_count(argtypes: tuple[Any, ...], function: Any) -> None:
     has_most = all(each.kind is not each.VAR_POSITIONAL for each in parameters)
     if len(argtypes) < fewest or (has_most and len(argtypes) > len(parameters)):
         given = number_of(len(argtypes), "argument")
-        raise TypeError(f"the signature has {given}, but the kernel is {function.__name__}{signature}")
+        raise TypeError(
+            f"the signature has {given}, but the kernel is {function.__name__}{signature}\n"
+            "  what to do: give the signature one type for each parameter of the kernel"
+        )

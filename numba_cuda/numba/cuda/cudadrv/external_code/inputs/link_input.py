@@ -90,7 +90,10 @@ class LinkInput:
         if kind.magic and not code.startswith(kind.magic):
             looks_like = next((other for other in KINDS if other.magic and code.startswith(other.magic)), None)
             found = f"it looks like {looks_like}" if looks_like else f"it begins with {code[:8]!r}"
-            raise LinkInputError(f"{self.name!r} is not {kind}: {found}")
+            raise LinkInputError(
+                f"{self.name!r} is not {kind}: {found}\n"
+                "  what to do: give it the suffix or the class of what it is, or make it again if it is damaged"
+            )
         if not kind.is_compiled:
             from ..formats.validation import structural_fault  # which a kernel that is linked already starts without
 

@@ -366,7 +366,8 @@ ERRORS = {
     "a signature of another kernel": (
         2,
         "explain FILE:kernel --sig 'void(int32[::1], int32)' --cc 9.0",
-        "--sig 'void(int32[::1], int32)': the signature has 2 arguments, but the kernel is kernel(x)",
+        "--sig 'void(int32[::1], int32)': the signature has 2 arguments, but the kernel is kernel(x)\n"
+        "  what to do: give the signature one type for each parameter of the kernel",
     ),
     "a file without its kernel": (
         2,

@@ -148,7 +148,11 @@ WRONG = [
     (lambda tmp: cuda.Cubin(compiled(adder("f"), "ltoir")), "is not cubin", "it looks like LTO-IR"),
     (lambda tmp: cuda.LTOIR(compiled(adder("f"), "cubin")), "is not LTO-IR", "it looks like cubin"),
     (lambda tmp: cuda.LTOIR(3.5), "holds float 3.5", "expected bytes or str"),
-    (lambda tmp: cuda.Archive(b"text"), "is not archive", "it begins with b'text'"),
+    (
+        lambda tmp: cuda.Archive(b"text"),
+        "is not archive",
+        "it begins with b'text'\n  what to do: give it the suffix or the class of what it is",
+    ),
 ]
 
 
