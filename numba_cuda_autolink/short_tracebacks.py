@@ -24,6 +24,7 @@ from .printable_texts import bound_text
 VARIABLE = "NUMBA_CUDA_AUTOLINK_TRACEBACK"
 _HIDE = "__tracebackhide__"
 _IS_SHORTENED = "_numba_cuda_autolink_is_shortened"
+_IS_PRINTED = "_numba_cuda_autolink_is_printed"  # by this hook, around a hook of others, which calls this one again
 _MESSAGE = "_numba_cuda_autolink_message"  # of the errors whose frames are hidden: what returns their text
 _ENTERED = ("numba.cuda", "numba_cuda", "numba_cuda_mlir", "numba_cuda_autolink")  # what users call of compilers
 _COMPILERS = {"numba", "numba_cuda", "numba_cuda_mlir", "numba_cuda_autolink", "cuda", "llvmlite"}
@@ -237,7 +238,7 @@ def _print_error(
     error: BaseException,
     traceback: TracebackType | None,
 ) -> None:
-    if not _is_printed_short(error):
+    if _IS_PRINTED in vars(error) or not _is_printed_short(error):
         print_error(kind, error, traceback)
         return
     with _shortened(error) as hidden:
@@ -279,6 +280,8 @@ def _shortened(error: BaseException) -> Iterator[bool]:
     """Take the hidden frames from *error* and its causes inside the ``with`` block, and causes whose other frames the
     message of *error* names; take the last lines of long messages. Give whether there are hidden frames."""
     with contextlib.ExitStack() as restored:
+        vars(error)[_IS_PRINTED] = True
+        restored.callback(vars(error).pop, _IS_PRINTED, None)
         yield any([_shorten(each, restored) for each in _chain(error)])
 
 
@@ -311,6 +314,9 @@ def _shorten(error: BaseException, restored: contextlib.ExitStack) -> int:
     ):
         restored.callback(setattr, error, "__cause__", caused_by)
         error.__cause__ = None
+    if not error.__suppress_context__ and error.__context__ is not None and _is_all_of_compiler(error.__context__):
+        restored.callback(setattr, error, "__suppress_context__", False)
+        error.__suppress_context__ = True
     return len(before) - len(shown)
 
 

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numba.cuda.cudadrv.error import CudaSupportError
 
 from numba_cuda_autolink.printable_texts import did_you_mean
 from numba_cuda_autolink.short_tracebacks import message_of, place_of_user, raised_by_front_end
@@ -122,7 +121,7 @@ def placed_error(error: Exception) -> str | None:
     """Return the message of a front end's *error* as `placed` does. Where it names no place, it is that of the
     statement whose types were inferred, or of the launch. Where there is no GPU, it says what runs without one. Return
     ``None`` for an error of another class, unless a front end raised it over a statement of the user, or a launch."""
-    if isinstance(error, CudaSupportError):
+    if _is_of_class(error, "CudaSupportError"):
         filename, line = place_of_user(error)
         text = " ".join(str(error).split()).rstrip(" :.") + _WITHOUT_GPU
         return with_place(text, f"at: {shown_file(filename)}:{line}", filename, line)
@@ -130,7 +129,7 @@ def placed_error(error: Exception) -> str | None:
         return known
     if (message := launch_message(error) or option_message(error)) is not None:
         return message
-    is_of_front_end = any(each.__name__ == "NumbaError" for each in type(error).__mro__)
+    is_of_front_end = _is_of_class(error, "NumbaError")
     text = placed(str(error)) if is_of_front_end else with_remedy(str(error))
     if isinstance(error, AttributeError):
         text += did_you_mean(error.name, dir(error.obj))
@@ -139,6 +138,11 @@ def placed_error(error: Exception) -> str | None:
         filename, line = place.filename, place.line
         text = with_place(text, f"at: {shown_file(filename)}:{line}", filename, line, last_column=place.col)
     return text if is_of_front_end or (place is not None and raised_by_front_end(error)) else placed_launch(error)
+
+
+def _is_of_class(error: Exception, name: str) -> bool:
+    """Return whether *error* is of a class of this *name*, which each front end has of its own."""
+    return any(each.__name__ == name for each in type(error).__mro__)
 
 
 def _statements(error: Exception) -> Iterator[Any]:

@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import functools
+import os
+import subprocess
+import sys
 
 import pytest
 from front_ends import MODULES, front_end_named
@@ -31,6 +34,15 @@ for statement in {statements!r}:
         exec(compile(statement, "launch", "exec"))
     except Exception as error:
         sys.excepthook(type(error), error, error.__traceback__)
+"""
+WITHOUT_GPU = """
+import numpy as np
+from numba.cuda import autolink
+from {package} import cuda
+@cuda.jit
+def kernel(x):
+    x[0] = 1
+kernel[1, 32](np.ones(3, np.float32))
 """
 SIZES = "kernel[blocks, threads](...), where each is an int, or a tuple of up to three"
 ARRAY = "pass an array, as np.array(x)"
@@ -79,6 +91,18 @@ def test_a_mistake_in_a_launch_is_a_diagnosis_a_place_and_a_remedy(tmp_path, ser
         assert len(text.splitlines()) <= 15, text
     assert "did you mean fastmath?" in printed["cuda.jit(fastmaths=True)(kernel.py_func)[1, 1](x)"]
     assert "Did you mean: 'cxx'?" in printed["autolink.cxxx"]
+
+
+def test_a_launch_without_a_gpu_says_what_runs_without_one(tmp_path, package):
+    script = tmp_path / "launch.py"
+    script.write_text(WITHOUT_GPU.format(package=package))
+    env = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    env.pop("NUMBA_CUDA_AUTOLINK_EMULATE", None)
+    text = subprocess.run([sys.executable, "-W", "ignore", script], env=env, capture_output=True, text=True).stderr
+    assert f"\n  at: {script}:8\n      kernel[1, 32](np.ones(3, np.float32))\n      ^^^^" in text, text
+    assert "\n  what to do: set NUMBA_CUDA_AUTOLINK_EMULATE=1, " in text
+    assert text.count("CudaSupportError: ") == 1 and "another exception" not in text
+    assert text.count("frames are hidden") == 1
 
 
 @pytest.mark.parametrize(

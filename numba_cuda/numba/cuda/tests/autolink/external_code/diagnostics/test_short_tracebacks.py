@@ -182,6 +182,13 @@ def test_another_hook_for_uncaught_errors_gets_the_short_traceback(script, run):
     assert len(run("-c", code, script).splitlines()) <= 22
 
 
+def test_a_hook_set_later_does_not_repeat_what_is_printed(script, run):
+    code = "import sys; from numba.cuda import autolink; before = sys.excepthook\n"
+    code += "sys.excepthook = lambda *error: before(*error)\n"
+    code += "exec(compile(open(sys.argv[1]).read(), sys.argv[1], 'exec'))"
+    assert run("-c", code, script).count("frames are hidden") == 1
+
+
 def test_plain_numba_errors_begin_with_the_diagnosis_and_the_place(tmp_path, run):
     script = tmp_path / "plain.py"
     script.write_text(SCRIPT.replace("scaled(x[1])", "x[1] + 'a'"))
@@ -227,6 +234,17 @@ def test_a_plain_mistake_is_a_diagnosis_a_place_and_a_remedy(tmp_path, run, pack
     assert diagnosis in text
     assert f"\n  at: {script}:22" in text and f"\n      {statement}\n      " in text
     assert not remedy or re.search(rf"\n  what to do: .*{re.escape(remedy)}", text)
+
+
+def test_a_wrong_attribute_is_underlined_rather_than_a_call_of_its_line(tmp_path, run, package):
+    script = tmp_path / "plain.py"
+    statement = "x[cuda.thredIdx.x] = abs(x[1])"
+    script.write_text(
+        SCRIPT.replace("from numba import cuda", f"from {package} import cuda").replace(
+            "x[0] = scaled(x[1])", statement
+        )
+    )
+    assert f"\n      {statement}\n        ^^^^^^^^^^^^^\n" in run(script)
 
 
 def test_plain_numba_errors_about_memory_say_what_to_do(tmp_path, run):
