@@ -16,6 +16,7 @@ from .short_tracebacks import running_shell
 
 _CELL = re.compile(r"(?:.*[/\\])?ipykernel_\d+[/\\]\d+\.py|<ipython-input-.*>")
 _LONGEST_LINE = 100
+_ATTRIBUTE = re.compile(r"\battribute '(\w+)'")
 
 
 def cell_name(filename: str) -> str | None:
@@ -34,9 +35,9 @@ def shown_file(filename: str) -> str:
 def with_place(
     message: str, place: str, filename: str, line: int, *, is_call: bool = True, last_column: int | None = None
 ) -> str:
-    """Return *message* with a second line *place*, the source of *line* below it, and a caret under the call that the
-    message is about: that which ends in *last_column*, in bytes, if it is known; under the whole line, if the message
-    is about no call, or of several it names none."""
+    """Return *message* with a second line *place*, the source of *line* below it, and a caret under the attribute or
+    call that the message is about: the call that ends in *last_column*, in bytes, if it is known; under the whole line,
+    if the message is about none, or of several it names none."""
     first, *others = message.split("\n")
     filename = next((each for each in linecache.cache if cell_name(each) == filename), filename)
     text = linecache.getline(filename, line)
@@ -142,8 +143,13 @@ def code_of_file(filename: str) -> Iterator[CodeType]:
 
 
 def _called(filename: str, line: int, message: str, last_column: int | None) -> tuple[int, int] | None:
-    """Return the columns of the call in a *line* that *message* is about, None if that is not known."""
-    calls = [each for each in _nodes(filename) if isinstance(each, ast.Call) and each.lineno == each.end_lineno == line]
+    """Return the columns of the attribute, or else of the call, in a *line* that *message* is about; None if that is
+    not known."""
+    nodes = [each for each in _nodes(filename) if getattr(each, "lineno", 0) == getattr(each, "end_lineno", 0) == line]
+    if attribute := _ATTRIBUTE.search(message.partition("\n")[0]):
+        owners = [each for each in nodes if isinstance(each, ast.Attribute) and each.attr == attribute[1]]
+        return _columns(owners[0], linecache.getline(filename, line)) if owners else None
+    calls = [each for each in nodes if isinstance(each, ast.Call)]
     words = {word.lower() for word in re.findall(r"\w+", message)}
     named = [each for each in calls if each.end_col_offset == last_column] or [
         each for each in calls if _name(each) in words

@@ -58,6 +58,24 @@ def find_namespaces(texts: Iterable[str], name: str) -> list[str]:
     return [namespace for namespace in dict.fromkeys(public) if namespace]
 
 
+def find_members(texts: Iterable[str], name: str) -> set[str]:
+    """Return the names of functions and types that *texts* seem to declare in the class *name*, not in its bases."""
+    defined = re.compile(rf"\b(?:struct|class|union)\s+(?:\w+\s+)*?{re.escape(name)}\b[^;{{}}()]*{{")
+    found: set[str] = set()
+    for text in texts if name else ():
+        code = _DIRECTIVE.sub("", _HIDDEN.sub(" ", text)) if name in text else ""
+        for opening in defined.finditer(code):
+            depth, start = 1, opening.end()
+            for end in _ENDS.finditer(code, start):
+                if depth == 1:
+                    found.update(_declared_in(code[start : end.start()]))
+                depth += {"{": 1, "}": -1, ";": 0}[end[0]]
+                start = end.end()
+                if not depth:
+                    break
+    return found - {name}
+
+
 def _macros(texts: Iterable[str]) -> dict[str, _Macro]:
     found = (macro for text in texts for macro in _MACRO.findall(text))
     return {name: _Macro(parameter, text.replace("\\\n", " ")) for name, parameter, text in found}

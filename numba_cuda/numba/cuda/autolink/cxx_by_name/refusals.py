@@ -19,8 +19,8 @@ from numba.cuda.cudadrv.external_code.platform.target import Target
 
 from ..c_abi.c_types import CABIError
 from ..linkables.compiled_source import unit_of_sources
-from .declared_names import find_namespaces
-from .remedies import explain_error
+from .declared_names import find_members, find_namespaces
+from .remedies import explain_candidates, explain_error
 from .structs import find_changed
 
 _MOST_LINES = 6
@@ -64,6 +64,7 @@ _USED = re.compile(
 )
 _OF_TEMPLATE = re.compile(r"no instance of constructor \"\w+\" matches")
 _OVERLOADS = re.compile("no instance of|more than one instance of")
+_NO_MEMBER = re.compile(r'class "(?:const )?(?:\w+::)*(?P<name>\w+).*" has no member')
 _LAUNCHED = re.compile(r"[\w:]+\s*(?:<[^<>]*>\s*)?<<<")
 
 
@@ -142,7 +143,7 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         remedy = f'name the arguments of the class template: lib["{label.partition("(")[0]}<...>"]'
         remedy += ", or give it the arguments of a constructor"
     elif not remedy and _OVERLOADS.match(first.text):
-        remedy = "convert arguments in the kernel to the types of one of these functions, such as types.float64(x)"
+        remedy = explain_candidates(first.lines)
     if first.text == _NOT_CONSTRUCTED:
         remedy = "for a struct without constructors: lib.expr('[](auto... members) { return T{members...}; }')"
         text = "not a function, nor a class with a constructor of these arguments"
@@ -296,6 +297,9 @@ def _explain_name(error: Diagnostic, label: str, source: CUDASource, target: Tar
     if not name:
         return ""
     options, texts = source.compile_options, list(_texts(source, target))
+    if of_class := _NO_MEMBER.match(error.text):
+        near = difflib.get_close_matches(name, sorted(find_members(texts, of_class["name"])), n=1)
+        return f"did you mean {near[0]}?" if near else f"name a public member of {of_class['name']}, or add it there"
     if not error.unknown.startswith("std::") and (found := find_namespaces(texts, name)):
         return f"write its namespace: {' or '.join(f'{namespace}::{name}' for namespace in found)}"
     macros = [macro for macro, _ in options.defines]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 
@@ -69,6 +70,11 @@ _NUMPY_TYPES = {
 _OTHER_POINTER = re.compile(
     r'argument of type "(?P<given>[^"]*?)(?P<is_pointer> \*)?" is .* of type "(?P<type>(?:const )?(?P<element>.*) \*)"'
 )
+_WRONG_ARGUMENT = re.compile(
+    r'function "[^"(]*\((?P<parameters>[^"]*)\)[^"]*" does not match because argument #(?P<number>\d+) does not match'
+)
+_OTHER_NUMBER = re.compile(r"number of parameters of function .* does not match the call")
+_CLASS = re.compile(r"[A-Za-z_][\w:]*")
 _OF_LIBRARY = re.compile(
     r'(?:constructor|conversion) exists to convert from "(?P<given>.*)" to'
     r' "cuda::(?:std::\w*span<(?:const )?(?P<element>.*?),)?'
@@ -151,6 +157,24 @@ def explain_error(text: str) -> tuple[str, str]:
     if found := _INCOMPLETE.search(text):
         return text, f"define {found['type']} in the source, or include the header that does: it is declared alone"
     return text, ""
+
+
+def explain_candidates(lines: Sequence[str]) -> str:
+    """Return what to do where none of the candidates in the *lines* of an error, or several, take the arguments."""
+    text = "\n".join(lines)
+    found = [_parameter(each["parameters"], int(each["number"])) for each in _WRONG_ARGUMENT.finditer(text)]
+    if found and all(_CLASS.fullmatch(each) and each not in _NUMPY_TYPES for each in found):
+        records = " or ".join(f"lib.record({each!r})" for each in dict.fromkeys(found))
+        return f"pass an element of an array of {records}; where that is an enumeration, lib[{found[0]!r}](...)"
+    if not found and _OTHER_NUMBER.search(text):
+        return "pass as many arguments as one of these functions has parameters"
+    return "convert arguments in the kernel to the types of one of these functions, such as types.float64(x)"
+
+
+def _parameter(parameters: str, number: int) -> str:
+    """Return the type of the parameter with this *number*, without const and references; empty if it has none."""
+    types = re.split(r", ?(?![^<(]*[>)])", parameters)[number - 1 : number]
+    return re.sub(r"\bconst\b|&", "", "".join(types)).strip()
 
 
 def _find_other_pointer(found: re.Match[str]) -> str:

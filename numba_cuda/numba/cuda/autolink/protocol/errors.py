@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from numba.cuda.core.errors import LoweringError, TypingError
+from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv import external_code
 from numba.cuda.cudadrv.external_code.diagnostics.messages import bounded, with_short_first_line
 
@@ -68,10 +68,14 @@ def typing_error(
     return error(message, loc=loc)  # type: ignore[call-arg]
 
 
-def lowering_error(message: str, loc: Any = None) -> LoweringError:
-    """Return the error of a kernel that changes a called object, or calls one function with two prototypes."""
-    _note(message)
-    return LoweringError(message, loc=loc)
+def assignment_error(name: str, owner: Any, loc: Any, error: type[Exception]) -> Any:
+    """Return the *error* of a kernel that assigns to the attribute *name* of the object with the type *owner*."""
+    message = (
+        f"cannot assign to the attribute {name!r} in a kernel: attributes of device callables are constants\n"
+        f"  object: {owner}\n"
+        "  what to do: set it before the kernel is compiled; keep what changes in a variable or an array of the kernel"
+    )
+    return typing_error(message, loc, error=error)
 
 
 def _note(message: str, cause: Exception | None = None) -> None:

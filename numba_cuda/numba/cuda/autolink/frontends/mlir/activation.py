@@ -35,6 +35,7 @@ from ...function_code.function_code import FunctionCode
 from ...protocol.ask import ask_at
 from ...protocol.call_sites import CallSites, find_read_only, note_objects
 from ...protocol.closures import make_closure
+from ...protocol.errors import assignment_error
 from ...protocol.typing_diagnosis import diagnose
 from . import emulated_driver
 from .call_lowering import llvm_prototype, lower_call
@@ -249,11 +250,7 @@ def _lower_getattr(original: Any, lower: Any, target: Any, value: Any, attr: str
 def _lower_setattr(original: Any, lower: Any, assignment: Any) -> None:
     numba_type = lower.get_numba_type(assignment.target.name)
     if isinstance(numba_type, CalledObjectType):
-        raise LoweringError(
-            f"cannot assign to the attribute {assignment.attr!r} in a kernel: attributes of device callables are"
-            f" constants\n  object: {numba_type}",
-            loc=assignment.loc,
-        )
+        raise assignment_error(assignment.attr, numba_type, assignment.loc, LoweringError)
     original(lower, assignment)
 
 

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from llvmlite import ir as llvm
 from numba.cuda import cgutils, types
-from numba.cuda.extending import lower_builtin, lower_getattr_generic, lower_setattr_generic
+from numba.cuda.core.errors import LoweringError
+from numba.cuda.extending import lower_builtin, lower_getattr_generic
 
 from ...c_abi.c_types import memory_layout
 from ...c_abi.conversions import ArrayView, State
@@ -18,7 +19,7 @@ from ...c_abi.record_values import find_alignment, result_type, store
 from ...compilation.context import compilation
 from ...device_callable.constant_expressions import attribute
 from ...device_callable.object_type import DeviceCallableType, PythonBody
-from ...protocol.errors import lowering_error
+from ...protocol.errors import typing_error
 from .code_library import LinkingCodeLibrary
 
 
@@ -62,10 +63,11 @@ def _declare(builder: Any, c_function: Prototype, loc: Any) -> Any:
         return function
     if declared is not None and _with_untyped_pointers(declared) == _with_untyped_pointers(expected):
         return builder.bitcast(function, expected.as_pointer())
-    raise lowering_error(
+    raise typing_error(
         f"the symbol {c_function.symbol!r} is already declared with another prototype\n  this call: {c_function}\n"
         "  what to do: put the types that differ into the symbol",
         loc=loc,
+        error=LoweringError,
     )
 
 
@@ -113,14 +115,6 @@ def _pointer(context: Any, builder: Any, numba_type: Any, value: Any) -> Any:
 def _getattr(context: Any, builder: Any, typ: Any, value: Any, name: str) -> Any:
     constant, numba_type = attribute(typ.numba_cuda_link_object, name)
     return context.get_constant_generic(builder, numba_type, constant)
-
-
-@lower_setattr_generic(DeviceCallableType)
-def _setattr(context: Any, builder: Any, sig: Any, args: Any, name: str) -> NoReturn:
-    raise lowering_error(
-        f"cannot assign to the attribute {name!r} in a kernel: attributes of device callables are constants\n"
-        f"  object: {sig.args[0]}"
-    )
 
 
 _INT64 = llvm.IntType(64)

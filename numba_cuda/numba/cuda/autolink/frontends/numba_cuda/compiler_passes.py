@@ -14,6 +14,7 @@ from numba.cuda import types
 from numba.cuda.compiler import CUDANativeLowering
 from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
+from numba.cuda.core.errors import LoweringError
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CPrototype
 from numba.cuda.cudadrv.external_code.plan.link_plan import SymbolSite
 from numba.cuda.datamodel import models
@@ -26,6 +27,7 @@ from ...compilation.context import compilation, current_state, inside
 from ...function_code.calls import check_state
 from ...protocol.ask import ask_at
 from ...protocol.call_sites import CallSite, CallSites, argument_types, callees_of_type, find_read_only
+from ...protocol.errors import assignment_error
 from .code_library import LinkingCodeLibrary
 
 _COMPLEX = {(llvm.FloatType(), llvm.FloatType()): 8, (llvm.DoubleType(), llvm.DoubleType()): 16}
@@ -47,6 +49,11 @@ class AskCallees(AnalysisPass):
         if compilation() is not None:
             for call, site in CallSites(state.func_ir, state.typemap).all(state.calltypes):
                 ask_at(site, call.loc)
+            for block in state.func_ir.blocks.values():
+                for statement in block.find_insts(ir.SetAttr):
+                    owner = state.typemap[statement.target.name]
+                    if hasattr(owner, "numba_cuda_link_object"):
+                        raise assignment_error(statement.attr, owner, statement.loc, LoweringError)
         return False
 
 

@@ -15,7 +15,7 @@ from numba_cuda_autolink.files import read_regular_file
 from ..cache.disk import FAILED_SOURCES
 from ..cache.store import current_store
 from ..inputs.cuda_source import HOST_HEADERS, CompileOptions
-from .unknown_names import NOT_ON_DEVICES, explain_undeclared, explain_unknown
+from .unknown_names import NOT_ON_DEVICES, explain_undeclared, explain_unknown, find_similar_header
 
 _MOST_SHOWN = 5
 _ERROR = re.compile(
@@ -175,6 +175,8 @@ def remedy(error: Diagnostic, options: CompileOptions, texts: Iterable[str] = ()
             if HOST_HEADERS in include_paths:
                 return f"{name} is not among the headers of host_headers=True: {todo}"
             return f"NVRTC has no headers of the host's C++ library: {todo}; or use host_headers=True"
+        if similar := find_similar_header(name, include_paths):
+            return f"did you mean {similar}?"
         return f"add the directory that {name} is in to the source's include_paths"
     if instead := instead_of_host_type(text):
         return instead

@@ -99,6 +99,21 @@ def explain_undeclared(name: str) -> str:
     return f"declare {name} before that place, or include the header that does"
 
 
+def find_similar_header(name: str, include_paths: Sequence[str]) -> str:
+    """Return the header in *include_paths*, or of the toolkit, whose name is most like *name*; empty if none is."""
+    from .translation_unit import toolkit_include_paths
+
+    for root in (*include_paths, *toolkit_include_paths()):
+        path = root
+        for part in name.split("/"):
+            found = os.listdir(path) if os.path.isdir(path) else []
+            near = [part] if part in found else difflib.get_close_matches(part, found, n=1, cutoff=_ALIKE)
+            path = os.path.join(path, *near) if near else ""
+        if os.path.isfile(path):
+            return os.path.relpath(path, root)
+    return ""
+
+
 def _find_in_table(name: str) -> str:
     return next((header for pattern, header in _HEADERS.items() if re.fullmatch(pattern, name)), "")
 

@@ -356,6 +356,51 @@ def test_an_unknown_member_function_is_refused():
         assert reason in str(caught.value) and f"Counter::{name}(Counter)" in str(caught.value)
 
 
+def test_a_struct_that_no_conversion_makes_is_passed_as_a_record():
+    source = "struct P { float x, y; };\n__device__ float norm(const P& p);\n__device__ float norm(P p, int);"
+    library = autolink.cxx(source)
+    for argtypes, remedy in (
+        (
+            (types.float32,),
+            "pass an element of an array of lib.record('P'); where that is an enumeration, lib['P'](...)",
+        ),
+        ((types.float32,) * 5, "pass as many arguments as one of these functions has parameters"),
+    ):
+        with pytest.raises(autolink.CxxError) as caught:
+            library.norm.signature(*argtypes, cc=CC)
+        assert str(caught.value).splitlines()[-1] == f"  what to do: {remedy}"
+
+
+def test_a_misspelt_member_function_is_told_from_those_of_its_class():
+    source = "struct Other { __device__ int nest(); };\nstruct R {\n  int n = 0; // nxt()\n"
+    source += "  __device__ explicit R(int) {}\n  __device__ int next() { int nixet(int); return n++; }\n};"
+    rng = autolink.cxx(source).type("R", cc=CC)
+    for name, remedy in (("nxet", "did you mean next?"), ("seed", "name a public member of R, or add it there")):
+        method = rng.method(name)
+
+        @cuda.jit
+        def kernel(r):
+            memory = cuda.local.array(1, rng.dtype)
+            r[0] = method(memory[0])  # noqa: B023
+
+        with pytest.raises(TypingError) as caught:
+            build(kernel, "void(float32[::1])")
+        assert str(caught.value).splitlines()[-1] == f"  what to do: {remedy}"
+
+
+def test_a_misspelt_header_is_told_from_those_of_the_search_paths(tmp_path):
+    (tmp_path / "wave").mkdir()
+    (tmp_path / "wave" / "sines.cuh").touch()
+    headers = {
+        "cuda/std/cmaht": "cuda/std/cmath",
+        "cub/blok/block_reduce.cuh": "cub/block/block_reduce.cuh",
+        "wave/sine.cuh": "wave/sines.cuh",
+    }
+    for name, meant in headers.items():
+        with pytest.raises(autolink.CxxError, match=rf"\n  what to do: did you mean {re.escape(meant)}\?$"):
+            autolink.cxx(f"#include <{name}>", include_paths=tmp_path).f.signature(types.int32, cc=CC)
+
+
 def test_a_broken_source_is_named_with_its_line(tmp_path):
     (tmp_path / "broken.h").write_text("\n__device__ int f(int x) { return y; }\n")
     broken = autolink.cxx("#include <broken.h>", include_paths=tmp_path)

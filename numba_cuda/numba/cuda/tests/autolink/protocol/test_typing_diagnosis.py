@@ -166,5 +166,20 @@ def test_assigning_to_an_attribute_is_told_first():
     assert str(caught.value).startswith("cannot assign to the attribute 'factor' in a kernel")
 
 
+def test_assigning_to_a_name_of_a_library_is_told_in_both_front_ends():
+    mlir = pytest.importorskip("numba_cuda_mlir.cuda")
+    library = autolink.cxx("__device__ int n;")
+
+    def kernel(x):
+        library.n = 3
+
+    for decorate in (lambda function: function, mlir.jit):
+        with pytest.raises(Exception) as caught:
+            autolink.build(decorate(kernel), "void(float32[::1])", cc=(9, 0))
+        diagnosis, place, *_, remedy = str(caught.value).splitlines()
+        assert diagnosis.startswith("cannot assign to the attribute 'n' in a kernel")
+        assert place.startswith(f"  at: {__file__}:") and remedy.startswith("  what to do: set it before the kernel")
+
+
 def test_the_default_repr_leaves_out_private_attributes_and_long_texts():
     assert repr(double) == "Scale(factor=2)"

@@ -236,6 +236,17 @@ def test_a_plain_mistake_is_a_diagnosis_a_place_and_a_remedy(tmp_path, run, pack
     assert not remedy or re.search(rf"\n  what to do: .*{re.escape(remedy)}", text)
 
 
+def test_a_wrong_attribute_is_underlined_rather_than_a_call_of_its_line(tmp_path, run, package):
+    script = tmp_path / "plain.py"
+    statement = "x[cuda.thredIdx.x] = abs(x[1])"
+    script.write_text(
+        SCRIPT.replace("from numba import cuda", f"from {package} import cuda").replace(
+            "x[0] = scaled(x[1])", statement
+        )
+    )
+    assert f"\n      {statement}\n        ^^^^^^^^^^^^^\n" in run(script)
+
+
 def test_plain_numba_errors_about_memory_say_what_to_do(tmp_path, run):
     script = tmp_path / "plain.py"
     script.write_text(SCRIPT.replace("x[0] = scaled(x[1])", "y = x * 2\n    x[0] = y[1]"))
