@@ -196,12 +196,14 @@ def check_known(capabilities: list[ComputeCapability]) -> None:
             )
 
 
-def check_signature(text: str, function: Any) -> tuple[Any, ...]:
+def check_signature(text: str, function: Any, may_return: bool) -> tuple[Any, ...]:
     """Return the types of the arguments in *text*, a signature. Raise `CommandError` unless it is one for the Python
-    *function*."""
-    from numba.cuda.autolink.protocol.kernel_signatures import check_count, normalize
+    *function* as a kernel; as a device function it *may_return* values."""
+    from numba.cuda.autolink.protocol.kernel_signatures import check_count, kernel_argument_types, normalize
 
     try:
+        if not may_return:
+            return kernel_argument_types(text, function)
         argtypes, _ = normalize(text)
         check_count(argtypes, function)
         return argtypes

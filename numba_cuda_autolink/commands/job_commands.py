@@ -47,7 +47,8 @@ def _add_capture(commands: Any) -> None:
         "capture",
         help="run an application, and list the kernels that it compiles",
         description="Run a command, and write a list of all kernels, signatures and compute capabilities that it and"
-        " its child processes compile. The command prebuild builds them. The exit code is the command's own.",
+        " its child processes compile. The command prebuild builds them. The exit code is the command's own, or 1"
+        " if the command succeeds and compiles no kernels.",
         epilog=_CAPTURE_EXAMPLES,
     )
     parser.add_argument(

@@ -77,7 +77,7 @@ class NamedKernel:
         `CommandError` if there is none, or the *given* text is not one."""
         named = list(getattr(self.obj, "overloads", ()))
         if given is not None:
-            argtypes = check_signature(given, self.function)
+            argtypes = check_signature(given, self.function, may_return=self.is_device_function)
             return argtypes if named == [argtypes] else given
         if len(named) == 1:
             return named[0]
@@ -102,7 +102,7 @@ def load_file(path: str, capabilities: list[ComputeCapability] | None = None) ->
     check_known(capabilities or [])
     file = pathlib.Path(os.path.abspath(path))
     if not file.is_file():
-        raise CommandError(f"{path} is a folder: name a Python file" if file.is_dir() else f"{path}: no such file")
+        raise _missing(path)
     package = _package(file)
     name = ".".join((*package, file.stem))
     spec = importlib.util.spec_from_file_location(name, file)
@@ -167,6 +167,11 @@ def _line_in(file: pathlib.Path, error: BaseException) -> int:
     return (lines[-1] if lines else None) or 1
 
 
+def _missing(path: str) -> CommandError:
+    """Return the error about a *path* that is not a file."""
+    return CommandError(f"{path} is a folder: name a Python file" if os.path.isdir(path) else f"{path}: no such file")
+
+
 def _why_not_run(path: str, file: pathlib.Path, error: Exception) -> str:
     """Return where and why the *file* raised: its own line first, then the line of another file that raised."""
     if isinstance(error, SyntaxError):
@@ -188,7 +193,7 @@ def check_name(text: str) -> tuple[str, str]:
     names none."""
     path, _, name = text.rpartition(":")
     if text.endswith(".py") and not pathlib.Path(text).is_file():
-        raise CommandError(f"{text}: no such file")
+        raise _missing(text)
     if not path or not name:
         hint = f"; numba-cuda-autolink explain {text} lists its kernels" if pathlib.Path(text).is_file() else ""
         raise CommandError(f"{text!r} does not name a kernel: write FILE.py:KERNEL{hint}", 2)

@@ -210,7 +210,8 @@ def raise_failures(function: Callable[..., Any], *args: Any, **named: Any) -> An
         except Exception as error:
             failure = take_failure()
             if isinstance(failure, LaunchSizeError):  # programs may expect the error of a GPU
-                error.args = (_placed(f"{failure}\n  for the driver: {error}"),)
+                said = str(error).replace(f" ({failure})", "")
+                error.args = (_placed(f"{failure}\n  for the driver: {said}"),)
                 print_short(error)
             elif failure is not None:
                 raise failure from None

@@ -248,13 +248,15 @@ def _launch(
         )
     found = _functions[function]
     kernel, threads = found.kernel, block[0] * block[1] * block[2]
+    name = readable_name(kernel.name)
     allowed = found.attributes.get(_MAX_DYNAMIC_SHARED, _WITHOUT_ASKING - kernel.attributes.shared_bytes)
     if 0 in (*grid, threads) or threads > _MOST_THREADS:
-        text = f"A grid of {grid} blocks of {block} threads cannot be launched"
-        raise LaunchSizeError(f"{text}: a block has 1 to {_MOST_THREADS}", kernel=kernel.name)
+        text = f"{name} cannot be launched with {grid} blocks of {block} threads"
+        remedy = f"launch at least one block of 1 to {_MOST_THREADS} threads, and more blocks for more threads"
+        raise LaunchSizeError(f"{text}\n  what to do: {remedy}", kernel=kernel.name)
     if shared > max(allowed, 0):
-        text = f"{shared} bytes of dynamic shared memory cannot be had: {readable_name(kernel.name)} may use {allowed}"
-        raise LaunchSizeError(text, kernel=kernel.name)
+        text = f"{name} cannot be launched with {shared} bytes of dynamic shared memory: it may use {allowed}"
+        raise LaunchSizeError(f"{text}\n  what to do: launch it with fewer bytes", kernel=kernel.name)
     resident = MULTIPROCESSORS * _blocks_of_multiprocessor(found, threads, shared)
     if cooperative and grid[0] * grid[1] * grid[2] > resident:
         raise Refused(COOPERATIVE_LAUNCH_TOO_LARGE)

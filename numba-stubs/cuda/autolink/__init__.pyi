@@ -11,7 +11,6 @@ from typing import (
     Concatenate,
     Generic,
     Literal,
-    ParamSpec,
     Protocol,
     SupportsIndex,
     TextIO,
@@ -24,7 +23,7 @@ from typing import (
 from numba.cuda import CUSource, _JitOptions, _LinkableCode
 from numpy import dtype, ndarray
 from numpy.typing import ArrayLike, DTypeLike
-from typing_extensions import Unpack
+from typing_extensions import ParamSpec, Self, Unpack
 
 from numba_cuda_autolink import EmulatedKernel, Kernel
 
@@ -40,6 +39,7 @@ _P = ParamSpec("_P")
 _PythonP = ParamSpec("_PythonP")
 _PythonR = TypeVar("_PythonR")
 _R = TypeVar("_R")
+_KernelP = ParamSpec("_KernelP", default=...)
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 __all__ = [
@@ -424,8 +424,14 @@ class _Signature(Protocol):
 
 _KernelSignature: TypeAlias = str | tuple[Any, ...] | _Signature
 
+class _EmulatedKernel(EmulatedKernel, Generic[_KernelP]):
+    def __getitem__(self, how: Any) -> Callable[_KernelP, None]: ...
+    def with_checks(self) -> Self: ...
+    def with_limit(self, most_back_edges: int) -> Self: ...
+
+# Generic in the parameters of the kernel's Python function.
 @dataclass(frozen=True)
-class LinkedKernel:
+class LinkedKernel(Generic[_KernelP]):
     code: bytes
     entry_name: str
     cc: ComputeCapability
@@ -439,7 +445,7 @@ class LinkedKernel:
     @property
     def report(self) -> Report: ...
     @property
-    def emulate(self) -> EmulatedKernel: ...
+    def emulate(self) -> _EmulatedKernel[_KernelP]: ...
     def save(self, path: str | bytes | PathLike[Any]) -> None: ...
 
 class emulated(ContextDecorator):
@@ -451,24 +457,24 @@ class emulated(ContextDecorator):
 
 @overload
 def build(
-    kernel: Any,
+    kernel: Callable[_KernelP, object],
     signature: _KernelSignature,
     *,
     cc: list[Any],
     output: Literal["cubin", "ptx", "ltoir"] = "cubin",
     entry_name: str | None = None,
     **jit_options: Unpack[_JitOptions],
-) -> list[LinkedKernel]: ...
+) -> list[LinkedKernel[_KernelP]]: ...
 @overload
 def build(
-    kernel: Any,
+    kernel: Callable[_KernelP, object],
     signature: _KernelSignature,
     *,
     cc: _ComputeCapabilityLike | None = None,
     output: Literal["cubin", "ptx", "ltoir"] = "cubin",
     entry_name: str | None = None,
     **jit_options: Unpack[_JitOptions],
-) -> LinkedKernel: ...
+) -> LinkedKernel[_KernelP]: ...
 
 @dataclass(frozen=True)
 class Job:

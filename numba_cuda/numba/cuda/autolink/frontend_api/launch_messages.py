@@ -22,6 +22,17 @@ from numba_cuda_autolink.source_locations import shown_file, with_place
 
 _LAUNCHES = ("call", "_call_impl")  # the methods of front ends that have the arguments of a launch, as ``args``
 _NOT_CONFIGURED = re.compile(r"\s*(?:Kernel )?launch configuration was not specified")
+_WORDS = {  # with which front ends say what is wrong with a launch configuration, and how users know it
+    "griddim": "blocks",
+    "blockdim": "threads",
+    "LaunchConfig.grid values": "blocks",
+    "LaunchConfig.block values": "threads",
+    "Argument 'shmem_size'": "shared_bytes",
+    "sharedmem": "shared_bytes",
+    "Requested dynamic shared memory": "shared_bytes",
+    "Expected a Stream object": "stream must be a Stream object",
+    "Unsupported stream type": "stream cannot be of type",
+}
 _OTHER_TYPE = re.compile(r"(?:Cannot determine Numba type of <class '|Unsupported argument type )(?:\w+\.)*(\w+)")
 _ARRAY = "pass an array, as np.array({name})"
 _VALUES = "pass numbers, and arrays, tuples and records of numbers"
@@ -69,6 +80,8 @@ def launch_message(error: Exception) -> str | None:
     if launch is None:
         return None
     name = launch.kernel.py_func.__name__
+    if word := next((each for each in _WORDS if str(error).startswith(each)), None):
+        return _about_configuration(launch, str(error).replace(word, _WORDS[word], 1))
     if launch.args is not None:
         return _about_arguments(launch, launch.args, str(error))
     if launch.method == "__call__" and _NOT_CONFIGURED.match(str(error)):
@@ -77,13 +90,21 @@ def launch_message(error: Exception) -> str | None:
             f"{name}[blocks, threads](...)",
         )
     if launch.method == "__getitem__":
-        why = str(error).replace("griddim", "blocks").replace("blockdim", "threads")
-        said = f": {why}" if why.startswith(("blocks", "threads")) else ""
-        return launch.message(
-            f"{name}[...] needs the sizes of a grid and its blocks{said}",
-            f"{name}[blocks, threads](...), where each is an int, or a tuple of up to three",
-        )
+        return _about_configuration(launch)
     return None
+
+
+def _about_configuration(launch: _Launch, why: str = "") -> str:
+    name = launch.kernel.py_func.__name__
+    if why.startswith(("shared_bytes", "stream")):
+        return launch.message(
+            f"{name}[...] cannot be launched: {why}",
+            f"{name}[blocks, threads, stream, shared_bytes](...), with 0 or a stream, and an int that the GPU allows",
+        )
+    return launch.message(
+        f"{name}[...] needs the sizes of a grid and its blocks{why and ': '}{why}",
+        f"{name}[blocks, threads](...), where each is a positive int, or a tuple of up to three",
+    )
 
 
 def _about_arguments(launch: _Launch, args: Sequence[Any], said: str) -> str | None:

@@ -76,11 +76,13 @@ class JobList:
         with open(path, encoding="utf-8") as file:
             try:
                 content = json.load(file)
-                known = content["format"] == FORMAT
-                jobs, folders = [dict(job) for job in content["jobs"]], list(map(str, content.get("path", ())))
-            except (ValueError, TypeError, KeyError, RecursionError) as error:
-                what = f"{type(error).__name__}: {error}"
-                raise JobListError(f"{os.fspath(path)} is not a list of jobs: {what}\n  {remedy}") from error
+            except (ValueError, RecursionError) as error:
+                raise JobListError(f"{os.fspath(path)} is not JSON: {error}\n  {remedy}") from error
+        try:
+            known = content["format"] == FORMAT
+            jobs, folders = [dict(job) for job in content["jobs"]], list(map(str, content.get("path", ())))
+        except (ValueError, TypeError, KeyError) as error:
+            raise JobListError(f"{os.fspath(path)} is JSON, but not a list of jobs\n  {remedy}") from error
         if not known:
             raise JobListError(f"{os.fspath(path)} has format {content['format']!r}, and this version reads {FORMAT}")
         return cls(tuple(jobs), tuple(folders))

@@ -136,7 +136,7 @@ def _compile_launched(original: Any, dispatcher: Any, args: Any, *others: Any) -
 @_seams.in_place_of("numba_cuda_mlir.descriptor:MLIRDispatcher._compile_public")
 def _compile_kernel(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -> Any:
     before = set(dispatcher.overloads)
-    with short_traceback(lambda error: explain(error, dispatcher.py_func)):
+    with short_traceback(lambda error: explain(error, dispatcher)):
         compiled = original(dispatcher, *args, **kwargs)
     if current_state().cc is None and not dispatcher.targetoptions.get("device"):
         for signature in dispatcher.overloads:

@@ -18,6 +18,7 @@ from numba.cuda.cudadrv.external_code.explain.undefined_symbol import symbol_in_
 from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
+from numba.cuda.cudadrv.external_code.plan.link_plan import with_definition
 from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba_cuda_mlir._mlir import ir
 from numba_cuda_mlir.linker import resolve_link_plan
@@ -233,9 +234,17 @@ class TearDown:
         self.callback(found)
 
 
-def explain(error: Exception, kernel: Any) -> str | None:
-    """Return the message with which an *error* of the Python function *kernel* is printed: that of `placed_error`, but
-    for links of what a function of ``declare_device`` that it calls brings, or that nothing defines."""
+_NOT_FOUND = "not found\n  what to do: for a file beside your own, write os.path.join(os.path.dirname(__file__), ...)"
+
+
+def explain(error: Exception, dispatcher: Any) -> str | None:
+    """Return the message with which an *error* of the kernel *dispatcher* is printed: that of `placed_error`, but for
+    links of what its ``link=`` names, of what a function of ``declare_device`` that it calls brings, or that nothing
+    defines."""
+    kernel, missing = dispatcher.py_func, error.filename if isinstance(error, FileNotFoundError) else None
+    if missing is not None and missing in dispatcher.targetoptions.get("link", ()):
+        defined_at = kernel.__code__.co_filename, kernel.__code__.co_firstlineno
+        return with_definition(f"link= of kernel {kernel.__name__!r}: {missing} {_NOT_FOUND}", defined_at)
     symbol = symbol_in_log(str(error)) if type(error).__name__ == "nvJitLinkError" else None
     variables = inspect.getclosurevars(kernel)
     for name, value in {**variables.globals, **variables.nonlocals}.items():
@@ -247,13 +256,8 @@ def explain(error: Exception, kernel: Any) -> str | None:
                 kernel,
                 name,
             )
-        if isinstance(error, FileNotFoundError) and isinstance(link, (tuple, list)) and error.filename in link:
-            return _placed(
-                f"link= of declare_device({value.name!r}): {error.filename} not found\n"
-                "  what to do: for a file beside your own, write os.path.join(os.path.dirname(__file__), ...)",
-                kernel,
-                name,
-            )
+        if missing is not None and isinstance(link, (tuple, list)) and missing in link:
+            return _placed(f"link= of declare_device({value.name!r}): {missing} {_NOT_FOUND}", kernel, name)
     return placed_error(error)
 
 

@@ -157,9 +157,14 @@ def test_a_kernel_that_cannot_be_built_is_reported_and_all_others_are_built(appl
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "is not a list of jobs: JSONDecodeError"),
-        ("[]", "is not a list of jobs: TypeError"),
-        ("[" * 100_000, "is not a list of jobs: RecursionError"),
+        ("", "is not JSON: Expecting value: line 1 column 1"),
+        ("[]", "is JSON, but not a list of jobs\n  what to do: numba-cuda-autolink capture"),
+        ('{"other": 1}', "is JSON, but not a list of jobs\n  what to do: numba-cuda-autolink capture"),
+        (
+            '{"format": 1, "jobs": "other"}',
+            "is JSON, but not a list of jobs\n  what to do: numba-cuda-autolink capture",
+        ),
+        ("[" * 100_000, "is not JSON: maximum recursion depth exceeded"),
         ('{"format": 9, "jobs": []}', "has format 9, and this version reads 1"),
         ('{"format": 1, "jobs": [{"kernel": "no_such_module:f"}]}', "kernel no_such_module:f cannot be loaded: Module"),
         ('{"format": 1, "jobs": [{"kernel": "captured_library:f"}]}', "has no attribute 'f'"),

@@ -286,6 +286,11 @@ ERRORS = {
         "--cc 1.0: this CUDA toolkit does not know that compute capability",
     ),
     "bad signature": (2, "explain FILE:kernel --sig 'void(' --cc 9.0", "--sig 'void(' is not a signature: "),
+    "a result": (
+        2,
+        "build FILE:kernel --sig 'float32(float32[::1])' --cc 9.0 -o out.cubin",
+        "--sig 'float32(float32[::1])': a kernel returns nothing, but the signature returns float32",
+    ),
     "unknown type": (
         2,
         "explain FILE:kernel --sig 'void(float33)' --cc 9.0",
@@ -342,6 +347,7 @@ ERRORS = {
         "build KERNEL -o - --output kernels",
         "-o - writes the code for one compute capability",
     ),
+    "a folder to list": (1, "explain folder.py", "folder.py is a folder: name a Python file"),
     "no such file to list": (1, "explain missing.py", "missing.py: no such file"),
     "no earlier report": (2, "explain KERNEL --against missing.json", "missing.json: No such file or directory"),
     "listings as text": (
@@ -400,6 +406,7 @@ def test_errors_are_reported_without_a_traceback(kernels, capsys, monkeypatch, t
     code, arguments, message = ERRORS[name]
     monkeypatch.chdir(tmp_path)
     Path("empty.json").write_text('{"format": 1, "path": [], "jobs": []}')
+    Path("folder.py").mkdir()
     typed = arguments.replace("KERNEL", "FILE:kernel --sig SIGNATURE --cc 9.0").replace("SIGNATURE", f"'{SIGNATURE}'")
     found, printed = failing(capsys, *shlex.split(typed.replace("FILE", kernels)))
     assert message.replace("PATH", kernels) in printed

@@ -44,7 +44,9 @@ def kernel(x):
     x[0] = 1
 kernel[1, 32](np.ones(3, np.float32))
 """
-SIZES = "kernel[blocks, threads](...), where each is an int, or a tuple of up to three"
+SIZES = "kernel[blocks, threads](...), where each is a positive int, or a tuple of up to three"
+BLOCKS = "launch at least one block of 1 to 1024 threads, and more blocks for more threads"
+SHARED = "kernel[blocks, threads, stream, shared_bytes](...), with 0 or a stream, and an int that the GPU allows"
 ARRAY = "pass an array, as np.array(x)"
 VALUES = "pass numbers, and arrays, tuples and records of numbers"
 COUNT = "pass one argument for each parameter"
@@ -64,7 +66,13 @@ MISTAKES = {
     "kernel[1, 1]('abc')": ("argument 'x' of kernel is of type str, which kernels do not take\n", VALUES),
     "kernel[1, 1](dict(a=1))": ("argument 'x' of kernel is of type dict, which kernels do not take\n", VALUES),
     "kernel[1, 1](object())": ("argument 'x' of kernel is of type object, which kernels do not take\n", VALUES),
-    "kernel[0, 1](x)": ("Error: ", ""),
+    "kernel[0, 1](x)": ("kernel", ""),
+    "kernel[1, 0](x)": ("kernel", ""),
+    "kernel[1, -2](x)": ("Error: kernel[...] needs the sizes of a grid and its blocks", SIZES),
+    "kernel[1, 2048](x)": ("kernel cannot be launched with (1, 1, 1) blocks of (2048, 1, 1) threads\n", BLOCKS),
+    "kernel[1, 1, 'a'](x)": ("TypeError: kernel[...] cannot be launched: stream ", SHARED),
+    "kernel[1, 1, 0, 'a'](x)": ("TypeError: kernel[...] cannot be launched: shared_bytes ", SHARED),
+    "kernel[1, 1, 0, 1 << 20](x)": ("kernel", ""),
     "cuda.jit(fastmaths=True)(kernel.py_func)[1, 1](x)": ("fastmaths", OPTION),
     "lib.f(1.0)": ("NotImplementedError: the C++ function f is device code", "call it in kernels"),
     "autolink.cxxx": ("AttributeError: module 'numba.cuda.autolink' has no attribute 'cxxx'", ""),
@@ -87,6 +95,7 @@ def test_a_mistake_in_a_launch_is_a_diagnosis_a_place_and_a_remedy(tmp_path, ser
         text = printed[statement]
         assert diagnosis in text, text
         assert f"\n  what to do: {remedy}" in text or not remedy, text
+        assert "what to do: " in text or "kernel[" not in statement, text
         assert "site-packages" not in text and "numba_cuda/numba" not in text, text
         assert len(text.splitlines()) <= 15, text
     assert "did you mean fastmath?" in printed["cuda.jit(fastmaths=True)(kernel.py_func)[1, 1](x)"]

@@ -112,6 +112,11 @@ try:
     autolink.report(kernel, cc=[(9, 0), "10.0"]).show()
 except (autolink.LinkError, autolink.CallError) as error:
     print(error)
+built.emulate[1, 32](np.zeros(3))
+built.emulate.with_checks()[1, 32](np.zeros(3))
+autolink.build(typed, "void(float32[::1], int32)").emulate[1, 32](np.zeros(1, np.float32), 3)
+untyped: autolink.LinkedKernel = autolink.build(typed.py_func, "void(float32[::1], int32)")
+untyped.emulate[1, 32](np.zeros(1), 3.0)
 built.save("one.kernels")
 autolink.write_header("one.h", [built])
 autolink.save(Path("all.kernels"), [built, *autolink.build(kernel, "void(float32[::1])", cc=[(8, 0), "9.0"])])

@@ -81,6 +81,9 @@ kernel[32](np.zeros(1, np.float32), 3)  # wrong: a grid and a block
 text: str = add_one(1)  # wrong: a number
 autolink.build(kernel, 3)  # wrong: no signature
 autolink.build(kernel, "void(float32[::1], int32)").emulate(np.zeros(1), 3)  # wrong: no grid and block
+autolink.build(kernel, "void(float32[::1], int32)").emulate[1, 32](np.zeros(1))  # wrong: two arguments
+for each in autolink.build(kernel, "void(float32[::1], int32)", cc=[80, 90]):
+    each.emulate.with_checks()[1, 32](np.zeros(1, np.float32), "3")  # wrong: a number
 
 
 class Method(autolink.DeviceCallable):

@@ -32,3 +32,18 @@ def test_what_a_declared_function_lacks(link, diagnosis, capsys):
     text = capsys.readouterr().err
     assert f"Error: {diagnosis}\n  called at: {__file__}:{line} in kernel\n      x[0] = declared(x[0])\n" in text
     assert "\n  what to do: " in text
+
+
+def test_a_file_of_a_kernel_that_is_not_there(capsys):
+    @cuda.jit(link=["nosuch.cu"])
+    def kernel(x):
+        x[0] = 1
+
+    line = sys._getframe().f_lineno - 4
+    with pytest.raises(FileNotFoundError) as caught:
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+    sys.excepthook(type(caught.value), caught.value, caught.value.__traceback__)
+    text = capsys.readouterr().err
+    assert "Error: link= of kernel 'kernel': nosuch.cu not found\n" in text
+    assert f'\n  defined at: {__file__}:{line}\n      @cuda.jit(link=["nosuch.cu"])\n' in text
+    assert "\n  what to do: for a file beside your own" in text
