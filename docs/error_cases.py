@@ -160,6 +160,7 @@ def _call(extern: str, call: str = "scale(data[0])", imports: str = "") -> str:
 _USING = "When a kernel uses the object"
 _ASKING = "When the object is asked"
 _TYPING = "When the types of a call do not fit"
+_BY_NAME = "When C++ is called by name"
 _COMPILING = "When CUDA C++ is compiled"
 _SYMBOLS = "When symbols do not match"
 _FITTING = "When code does not fit the kernel"
@@ -199,6 +200,11 @@ def _using(title: str, when: str, kernel: str, remedy: str, before: str = "") ->
     kernel = textwrap.dedent(kernel).strip()
     shown = f"{textwrap.dedent(before).strip()}\n\n\n{kernel}".strip()
     return Case(_USING, title, when, f"{_OBJECT}{shown}{_BUILD}", remedy, shown=shown)
+
+
+def _by_name(title: str, when: str, code: str, remedy: str) -> Case:
+    """Return the case of *code* that has a library of C++, ``lib``, and a kernel that uses it."""
+    return Case(_BY_NAME, title, when, f"{textwrap.dedent(code).strip()}{_BUILD}", remedy)
 
 
 CASES = (
@@ -525,6 +531,82 @@ CASES = (
         factors.set(np.linspace(0, 1, 16))
         """,
         "Convert the array to the dtype of the variable.",
+    ),
+    _by_name(
+        "A wrong number of arguments for C++",
+        "C++ declares another number of parameters than the call has arguments.",
+        """
+        lib = autolink.cxx("__device__ float scale(float x, float factor) { return factor * x; }")
+
+
+        def kernel(data, i):
+            data[i] = lib.scale(data[i])
+        """,
+        "Pass the arguments that the message lists.",
+    ),
+    _by_name(
+        "An array for a number",
+        "C++ takes one number, and the call passes the array.",
+        """
+        lib = autolink.cxx("__device__ float scale(float x) { return 2 * x; }")
+
+
+        def kernel(data, i):
+            data[i] = lib.scale(data)
+        """,
+        "Pass an element of the array. Where C++ takes an array, it takes a pointer, a `span` or an `mdspan`.",
+    ),
+    _by_name(
+        "A struct that no overload takes",
+        "None of the functions of that name takes these arguments. Numbers and arrays are not converted to structs.",
+        """
+        lib = autolink.cxx('''
+            struct Point { float x, y; };
+            __device__ float length(Point p) { return sqrtf(p.x * p.x + p.y * p.y); }
+            __device__ float length(Point p, Point q) { return length({q.x - p.x, q.y - p.y}); }
+        ''')
+
+
+        def kernel(data, i):
+            data[i] = lib.length(data[i])
+        """,
+        'Pass an element of an array with the dtype `lib.record("Point")`.',
+    ),
+    _by_name(
+        "A namespace that C++ does not have",
+        "No header that the source includes has the namespace, or its name is misspelt.",
+        """
+        lib = autolink.cxx("#include <cuda/std/cmath>", namespace="cuda::sdt")
+
+
+        def kernel(data, i):
+            data[i] = lib.hypot(data[i], 2)
+        """,
+        "Correct the name, or include the header that declares it.",
+    ),
+    _by_name(
+        "A misspelt header",
+        "A header is not in the include paths, and one with a similar name is.",
+        """
+        lib = autolink.cxx("#include <cuda/std/cmaht>", namespace="cuda::std")
+
+
+        def kernel(data, i):
+            data[i] = lib.hypot(data[i], 2)
+        """,
+        "Use the name that the message suggests.",
+    ),
+    _by_name(
+        "An assignment to an attribute",
+        "Attributes of libraries and objects are constants of the code: a kernel cannot change them.",
+        """
+        lib = autolink.cxx("__device__ int count;")
+
+
+        def kernel(data, i):
+            lib.count = i
+        """,
+        "Let a C++ function assign to a variable of C++, and call it.",
     ),
     Case(
         _COMPILING,
@@ -942,6 +1024,24 @@ CASES = (
         without_library="nvJitLink",
     ),
     Case(
+        _INSTALLED,
+        "The driver is not installed",
+        "A launch needs the driver of a GPU, which the CUDA toolkit and packages of Python do not have.",
+        """
+        import numpy as np
+
+
+        @cuda.jit
+        def increment(data):
+            data[0] += 1
+
+
+        increment[1, 1](np.zeros(2))
+        """,
+        "Launch on a machine with a GPU, or in the emulator; `autolink.build` needs neither.",
+        without_library="cuda",
+    ),
+    Case(
         _LAUNCHED,
         "A launch without a grid and blocks",
         "A kernel is called as a function. Between the brackets are two sizes or more, each an integer or a tuple of up"
@@ -990,6 +1090,25 @@ CASES = (
         increment[1, 1]([1.0, 2.0])
         """,
         "Pass `np.array(data)`, or copy it to the GPU first, `cuda.to_device(np.array(data))`.",
+        is_emulated=True,
+    ),
+    Case(
+        _LAUNCHED,
+        "An access out of bounds",
+        "The emulator checks each access to memory. With `lineinfo=True` it knows the line in the kernel.",
+        """
+        import numpy as np
+
+
+        @cuda.jit(lineinfo=True)
+        def shift(data):
+            i = cuda.grid(1)
+            data[i] = data[i + 1]
+
+
+        shift[1, 8](np.zeros(8, np.float32))
+        """,
+        "Compare the index with the size of the array, `if i + 1 < data.size`, or launch fewer threads.",
         is_emulated=True,
     ),
     Case(
