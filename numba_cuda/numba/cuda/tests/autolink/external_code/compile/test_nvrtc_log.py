@@ -74,9 +74,10 @@ def message_of(code, **options):
         ("__device__ cub::BlockReduce<int, 32> f();", "what to do: include <cub/block/block_reduce.cuh>\n"),
         ("__device__ cub::Nothing f();", "what to do: include the header of CCCL that has cub::Nothing\n"),
         ("__device__ float f() { return cuda::std::sqrt(2.f); }", "what to do: include <cuda/std/cmath>\n"),
+        ("__device__ float f() { return std::min(1, 2); }", "use cuda::std::min"),
         (
-            "__device__ float f() { return std::min(1, 2); }",
-            "use cuda::std::min of <cuda/std/algorithm>, or host_",
+            "__device__ float f() { return std::hypot(1.f, 2.f); }",
+            "use cuda::std::hypot of <cuda/std/cmath>, or host_",
         ),
         ("__device__ void f() { std::string s; }", "device code has no std::string: use cuda::std::array"),
         ("__device__ flaot f();", "what to do: did you mean float?\n"),
