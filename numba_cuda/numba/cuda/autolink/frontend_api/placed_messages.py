@@ -123,7 +123,8 @@ def placed_error(error: Exception) -> str | None:
     ``None`` for an error of another class, unless a front end raised it over a statement of the user, or a launch."""
     if _is_of_class(error, "CudaSupportError"):
         filename, line = place_of_user(error)
-        text = " ".join(str(error).split()).rstrip(" :.") + _WITHOUT_GPU
+        diagnosis, *advice = " ".join(str(error).split()).rstrip(" :.").split(". ")
+        text = "\n  ".join([diagnosis, *advice]) + _WITHOUT_GPU
         return with_place(text, f"at: {shown_file(filename)}:{line}", filename, line)
     if (known := message_of(error)) is not None:
         return known
