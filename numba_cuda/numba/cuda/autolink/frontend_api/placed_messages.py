@@ -181,7 +181,9 @@ _REMEDIES = {
         r".*(?:\bDictType\[|\b(?:reflected )?[lL]ist(?:Type\[|\()|\bset\()": (
             "kernels have no lists, dictionaries and sets: make an array, with cuda.local.array or before the kernel"
         ),
-        r"No conversion from .* to none$": "write the result to an array: kernels return nothing",
+        r"No conversion from .* to none$|CUDA kernel must have void return type": (
+            "write the result to an array: kernels return nothing"
+        ),
         r"non-precise type array\(pyobject": "pass an array of numbers: its dtype is object",
         r"Cannot unify ": "give the variable one type on all paths, or use a variable for each",
         r"cannot type infer runaway recursion": "let the function return on one path before it calls itself",
