@@ -124,7 +124,7 @@ def message_of(case: Case) -> str:
     """Return the message of *case*, with shortened paths."""
     if case.without_library or case.is_emulated:
         command = [sys.executable, str(Path(__file__).resolve()), "--case", case.title]
-        environment = {**os.environ, VARIABLE: "1"} if case.is_emulated else os.environ
+        environment = {**os.environ, VARIABLE: "1" if case.is_emulated else ""}
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
         return done.stdout.strip()
     before = os.getcwd()

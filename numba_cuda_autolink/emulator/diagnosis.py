@@ -28,7 +28,8 @@ _MOST_DIMENSIONS = 8
 _MOST_SHOWN = 4  # variables
 _MOST_CALLS, _MOST_FRAMES = 4, 1 << 17  # calls besides the outermost
 _NO_LINES = (
-    "\n  what to do: build it with lineinfo=True, and for numba-cuda-mlir lto=False, to see the lines of Python and C++"
+    "\n  what to do: to see the lines of Python and C++, write @cuda.jit(lineinfo=True), and with numba-cuda-mlir"
+    "\n    @cuda.jit(lineinfo=True, lto=False); autolink.build takes these options too"
 )
 
 

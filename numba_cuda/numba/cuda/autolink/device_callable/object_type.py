@@ -25,6 +25,7 @@ from ..c_abi.c_types import CABIError
 from ..c_abi.extern import Extern, Prototype, check_values, prototype
 from ..c_abi.record_values import result_type
 from ..compilation.context import compilation, current_target
+from ..frontend_api.launch_messages import USE_AS_CONSTANT
 from ..frontend_api.typing_rounds import DeferredCallError, is_guessing, use_of
 from ..protocol.callee import Identity, identity
 from ..protocol.errors import fix_call_or_hook, raised_by_hook, raised_by_user_code, typing_error
@@ -305,7 +306,7 @@ def _typeof(obj: Any, context: Any) -> DeviceCallableType:
         raise TypeError(
             f"{type_name(obj)} cannot be an argument of a kernel: kernels treat it as a constant\n"
             f"  object: {safe_repr(obj)}\n"
-            "  what to do: use it as a global variable, or as a variable of the function that defines the kernel"
+            f"  what to do: {USE_AS_CONSTANT}"
         )
     try:
         return DeviceCallableType.of(obj)

@@ -36,6 +36,7 @@ _WORDS = {  # with which front ends say what is wrong with a launch configuratio
 _OTHER_TYPE = re.compile(r"(?:Cannot determine Numba type of <class '|Unsupported argument type )(?:\w+\.)*(\w+)")
 _ARRAY = "pass an array, as np.array({name})"
 _VALUES = "pass numbers, and arrays, tuples and records of numbers"
+USE_AS_CONSTANT = "use it as a global variable, or as a variable of the function that defines the kernel"
 _REFUSED: dict[Any, str] = {list: _ARRAY, set: _VALUES, dict: _VALUES, str: _VALUES, bytes: _VALUES}
 _OPTIONS = re.compile(r"\s*Printing the options because: (.*?)\.?\n(.*)", re.DOTALL)
 FIX_OPTION = "\n  what to do: correct its name or value, or leave it out"
@@ -118,7 +119,9 @@ def _about_arguments(launch: _Launch, args: Sequence[Any], said: str) -> str | N
         kind = type(value)
         if kind in _REFUSED or (other is not None and kind.__name__ == other[1]):
             given = f"argument {name!r} of {function.__name__} is of type {kind.__name__}"
-            return launch.message(f"{given}, which kernels do not take", _REFUSED.get(kind, _VALUES).format(name=name))
+            known = USE_AS_CONSTANT if hasattr(kind, "__numba_cuda_link__") else _VALUES
+            remedy = _REFUSED.get(kind, known).format(name=name)
+            return launch.message(f"{given}, which kernels do not take", remedy)
         if "is read-only" in said and isinstance(value, np.ndarray) and not value.flags.writeable:
             return launch.message(
                 f"{function.__name__} ran, but argument {name!r} is a read-only array: {said}",

@@ -123,7 +123,8 @@ def placed_error(error: Exception) -> str | None:
     ``None`` for an error of another class, unless a front end raised it over a statement of the user, or a launch."""
     if _is_of_class(error, "CudaSupportError"):
         filename, line = place_of_user(error)
-        text = " ".join(str(error).split()).rstrip(" :.") + _WITHOUT_GPU
+        diagnosis, *advice = " ".join(str(error).split()).rstrip(" :.").split(". ")
+        text = "\n  ".join([diagnosis, *advice]) + _WITHOUT_GPU
         return with_place(text, f"at: {shown_file(filename)}:{line}", filename, line)
     if (known := message_of(error)) is not None:
         return known
@@ -180,7 +181,9 @@ _REMEDIES = {
         r".*(?:\bDictType\[|\b(?:reflected )?[lL]ist(?:Type\[|\()|\bset\()": (
             "kernels have no lists, dictionaries and sets: make an array, with cuda.local.array or before the kernel"
         ),
-        r"No conversion from .* to none$": "write the result to an array: kernels return nothing",
+        r"No conversion from .* to none$|CUDA kernel must have void return type": (
+            "write the result to an array: kernels return nothing"
+        ),
         r"non-precise type array\(pyobject": "pass an array of numbers: its dtype is object",
         r"Cannot unify ": "give the variable one type on all paths, or use a variable for each",
         r"cannot type infer runaway recursion": "let the function return on one path before it calls itself",

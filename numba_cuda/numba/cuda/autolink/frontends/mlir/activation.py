@@ -26,7 +26,7 @@ from numba_cuda_autolink.source_locations import shown_file
 
 from ...compilation.context import KernelEvent, announce, compilation, compiling, current_state, isolate
 from ...frontend_api.front_end import register
-from ...frontend_api.launch_messages import check_count
+from ...frontend_api.launch_messages import USE_AS_CONSTANT, check_count
 from ...frontend_api.placed_messages import placed_error
 from ...frontend_api.seams import Seams
 from ...frontend_api.typing_rounds import infer_types, propagated, template_of
@@ -73,7 +73,7 @@ def _check_arguments(kernel: str, args: Any) -> None:
             raise TypeError(
                 f"a called object cannot be an argument of kernel {kernel!r}: kernels treat it as a constant\n"
                 f"  object: {each}\n"
-                "  what to do: use it as a global variable, or as a variable of the function that defines the kernel"
+                f"  what to do: {USE_AS_CONSTANT}"
             )
 
 

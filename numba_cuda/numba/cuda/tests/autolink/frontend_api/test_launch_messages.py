@@ -27,6 +27,12 @@ def kernel(x):
 @cuda.jit
 def plain(x):
     pass
+@cuda.jit
+def returning(x):
+    return x[0]
+@cuda.jit
+def writing(x):
+    x[cuda.grid(1)] = 1
 x = np.ones(4, np.float32)
 for statement in {statements!r}:
     print("===", statement, file=sys.stderr)
@@ -66,6 +72,9 @@ MISTAKES = {
     "kernel[1, 1]('abc')": ("argument 'x' of kernel is of type str, which kernels do not take\n", VALUES),
     "kernel[1, 1](dict(a=1))": ("argument 'x' of kernel is of type dict, which kernels do not take\n", VALUES),
     "kernel[1, 1](object())": ("argument 'x' of kernel is of type object, which kernels do not take\n", VALUES),
+    "kernel[1, 1](lib.f)": ("argument", "use it as a global variable, or as a variable of the function"),
+    "returning[1, 1](x)": ("TypingError: ", "write the result to an array: kernels return nothing"),
+    "writing[1, 64](x)": ("FaultError: A write of 4 bytes out of bounds\n", ""),
     "kernel[0, 1](x)": ("kernel", ""),
     "kernel[1, 0](x)": ("kernel", ""),
     "kernel[1, -2](x)": ("Error: kernel[...] needs the sizes of a grid and its blocks", SIZES),
@@ -99,6 +108,8 @@ def test_a_mistake_in_a_launch_is_a_diagnosis_a_place_and_a_remedy(tmp_path, ser
         assert "site-packages" not in text and "numba_cuda/numba" not in text, text
         assert len(text.splitlines()) <= 15, text
     assert "did you mean fastmath?" in printed["cuda.jit(fastmaths=True)(kernel.py_func)[1, 1](x)"]
+    has_lines = f"\n  at: {script}:" in printed["writing[1, 64](x)"]
+    assert has_lines != ("@cuda.jit(lineinfo=True, lto=False)" in printed["writing[1, 64](x)"])
     assert "Did you mean: 'cxx'?" in printed["autolink.cxxx"]
 
 
