@@ -30,6 +30,13 @@ struct __half {
 #define CALLED
 #endif
 typedef unsigned long long u64;
+// Byte by byte: ptxas merges the stores of copies of packed structs to stores that are not aligned.
+inline void copy(volatile void* to, const volatile void* from, decltype(sizeof(0)) size) {
+#ifdef __CUDACC_RTC__
+#pragma unroll 1
+#endif
+    for (decltype(sizeof(0)) i = 0; i < size; ++i) ((volatile unsigned char*)to)[i] = ((const volatile unsigned char*)from)[i];
+}
 inline void add(u64& h, u64 v) { h = (h ^ v) * 0x9E3779B97F4A7C15ull; h ^= h >> 29; }
 template <class T> struct code { enum { is = 99 }; };
 CODES

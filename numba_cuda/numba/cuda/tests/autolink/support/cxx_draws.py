@@ -45,13 +45,14 @@ class Member:
     def declare(self, name: str = "") -> str:
         return f"{self.type.cxx} {name or self.name}{''.join(f'[{n}]' for n in self.shape)}"
 
-    def do(self, function: str) -> str:
+    def do(self, function: str, assigned: bool = True) -> str:
         """Return C++ that passes a copy of the member, since not all members can be referred to, and assigns it."""
-        copied = f"{self.declare('t')};"
         if self.bits:
-            return f"{{ {copied} t = v.{self.name}; {function} v.{self.name} = t; }}"
-        copy = "memcpy(&{}, &{}, sizeof t);".format
-        return f"{{ {copied} {copy('t', f'v.{self.name}')} {function} {copy(f'v.{self.name}', 't')} }}"
+            taken, given = f"t = v.{self.name};", f"v.{self.name} = t;"
+        else:
+            copy = "copy(&{}, &{}, sizeof t);".format
+            taken, given = copy("t", f"v.{self.name}"), copy(f"v.{self.name}", "t")
+        return f"{{ {self.declare('t')}; {taken} {function} {given * assigned} }}"
 
 
 @dataclass(frozen=True)
@@ -159,17 +160,17 @@ class Type:
             return ""
         declared = " ".join(f"{each.declare()}{f' : {each.bits}' if each.bits else ''};" for each in self.members)
         mix, fill, put = (
-            " ".join(each.do(f) for each in self.members) for f in ("::mix(h, t);", "::fill(h, t);", "::put(t);")
+            " ".join(each.do(f, f == "::fill(h, t);") for each in self.members)
+            for f in ("::mix(h, t);", "::fill(h, t);", "::put(t);")
         )
         return (
             f"struct {self.before} {self.cxx} {{ {declared} }}; inline {self.cxx} give_{self.cxx}();\n"
             f"template <> struct fold<{self.cxx}> {{\n"
-            # Not by value: CUDA's compiler passes some packed structs wrongly, C++ to C++ too.
-            f"CALLED static void mix(u64& h, const {self.cxx}& given) {{ {self.cxx} v = given; {mix} }}\n"
+            f"CALLED static void mix(u64& h, const {self.cxx}& v) {{ {mix} }}\n"
             f"CALLED static void fill(u64& h, {self.cxx}& v) {{ {fill} }}\n}};\n"
             f"{self.cxx} give_{self.cxx}() {{ u64 h = 3; {self.cxx} r; ::fill(h, r); return r; }}\n"
             "#ifndef __CUDACC_RTC__\n"
-            f"template <> struct giver<{self.cxx}> {{ static void put({self.cxx} v) {{ {put} }} }};\n#endif"
+            f"template <> struct giver<{self.cxx}> {{ static void put(const {self.cxx}& v) {{ {put} }} }};\n#endif"
         )
 
 
