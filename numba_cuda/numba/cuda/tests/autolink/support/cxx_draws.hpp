@@ -31,7 +31,7 @@ struct __half {
 #endif
 typedef unsigned long long u64;
 // Byte by byte: ptxas merges the stores of copies of packed structs to stores that are not aligned.
-inline void copy(volatile void* to, const volatile void* from, decltype(sizeof(0)) size) {
+inline void copy_bytes(volatile void* to, const volatile void* from, decltype(sizeof(0)) size) {
 #ifdef __CUDACC_RTC__
 #pragma unroll 1
 #endif

@@ -50,7 +50,7 @@ class Member:
         if self.bits:
             taken, given = f"t = v.{self.name};", f"v.{self.name} = t;"
         else:
-            copy = "copy(&{}, &{}, sizeof t);".format
+            copy = "copy_bytes(&{}, &{}, sizeof t);".format
             taken, given = copy("t", f"v.{self.name}"), copy(f"v.{self.name}", "t")
         return f"{{ {self.declare('t')}; {taken} {function} {given * assigned} }}"
 
