@@ -42,7 +42,7 @@ class _DecoratorOptions(_JitOptions, total=False):
 def jit(func_or_sig: _Callable[_P, _R], **options: _Unpack[_DecoratorOptions]) -> _Dispatcher[_P, _R]: ...
 @_overload
 def jit(
-    func_or_sig: _Any = None, **options: _Unpack[_DecoratorOptions]
+    func_or_sig: str | list[_Any] | tuple[_Any, ...] | None = None, **options: _Unpack[_DecoratorOptions]
 ) -> _Callable[[_Callable[_P, _R]], _Dispatcher[_P, _R]]: ...
 
 class _LinkableCode:
