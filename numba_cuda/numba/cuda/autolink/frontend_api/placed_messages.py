@@ -104,10 +104,12 @@ def _functions(text: str, found: re.Match[str], function: Any) -> tuple[str, lis
     if function is None:
         defined = _FUNCTION.match(text, found.end())
         return (defined[1] if defined else ""), []
-    inlined = re.compile(rf"line {found['line']}:\n *def (?!{function.__code__.co_name}\b)(\w+)").search(text)
-    if inlined is None:
+    code = function.__code__
+    inlined = re.compile(rf"line {found['line']}:\n *def (?!{code.co_name}\b)(\w+)").search(text)
+    is_own = int(found["line"]) in (line for *_, line in code.co_lines())
+    if inlined is None or (is_own and _normal(found["file"] or found["path"]) == _normal(code.co_filename)):
         return function.__qualname__, []
-    call = find_call(function.__code__.co_filename, function.__code__.co_firstlineno, inlined[1])
+    call = find_call(code.co_filename, code.co_firstlineno, inlined[1])
     shown = "" if call is None else f"{shown_file(call[0])}:{call[1]} in "
     return inlined[1], [f"  called from: {shown}{function.__qualname__}"]
 

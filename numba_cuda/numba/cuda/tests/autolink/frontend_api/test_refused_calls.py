@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
@@ -74,6 +75,11 @@ def test_an_error_in_a_device_function_names_it_and_its_caller(refused):
     assert f"\n  called from: {path}:{kernel} in kernel" in text
     if sys.version_info >= (3, 11):
         assert underlined(text) == "lib.f(x)"
+
+
+def test_a_kernel_in_one_line_is_named_after_another_one(refused):
+    text, _ = refused("pass\ndef before(x): x[0] = lib.f(x[0], 1)\ndef kernel(x): x[0] = lib.f(x[0])")
+    assert re.search(r"\n  at: .*:\d+ in kernel\n", text) and "called from" not in text
 
 
 @pytest.mark.parametrize("name", ["float32", "types.float64"])
