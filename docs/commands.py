@@ -54,10 +54,10 @@ def _sections(program: argparse.ArgumentParser, level: int) -> Iterator[str]:
 def _section(command: argparse.ArgumentParser, level: int, summary: str) -> Iterator[str]:
     yield f"{'#' * level} `{command.prog}`\n"
     yield f"{_fill(command.description or f'{summary[0].upper()}{summary[1:]}.')}\n"
-    options = [name for each in command._actions for name in each.option_strings if name.startswith("--")]
-    yield f"```{{index}} ! {', ! '.join([command.prog, *options[1:]])}\n```\n"  # without --help
-    rows = [_row(each) for each in command._actions if not isinstance(each, _LEFT_OUT)]
-    if rows:
+    shown = [each for each in command._actions if not isinstance(each, _LEFT_OUT)]
+    options = [name for each in shown for name in each.option_strings if name.startswith("--")]
+    yield f"```{{index}} ! {', ! '.join([command.prog, *options])}\n```\n"
+    if rows := list(map(_row, shown)):
         yield "\n".join(["| Argument | Meaning |", "|---|---|", *rows, ""])
     if command.epilog:
         # The examples are commands, in lines of their own; what follows them is text.

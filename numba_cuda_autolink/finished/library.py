@@ -168,8 +168,8 @@ class KernelLibrary:
         assert own is not None
 
         def texts() -> list[str]:
-            found = _for_emulator(signature.images, name, signature.text, self._file.path)
-            return [self._file.read(found.code).decode().rstrip("\0")]
+            _require_ptx(image, signature.images, f"{name}{signature.text}", self._file.path)
+            return [self._file.read(image.code).decode().rstrip("\0")]
 
         return EmulatedCode(
             signature.text,
@@ -216,7 +216,9 @@ class _SavedCode:
     def _find_image(self, device: tuple[int, int]) -> Image:
         """Return the code that fits a GPU of compute capability *device* best; in the emulator, the latest PTX."""
         if is_active():
-            return _for_emulator(self._images, self._kernel, self.text, self._file.path)
+            image = max(self._images, key=_emulated_first)
+            _require_ptx(image, self._images, f"{self._kernel}{self.text}", self._file.path)
+            return image
         number = best([image.runs_on for image in self._images], device)
         if number is not None:
             return self._images[number]
@@ -231,22 +233,20 @@ class _SavedCode:
 
 
 def _emulated_first(image: Image) -> tuple[bool, object]:
+    """Sort the PTX for the latest architecture last: the emulator runs it."""
     return image.runs_on.kind == "ptx", image.runs_on.preference
 
 
-def _for_emulator(images: Sequence[Image], kernel: str, signature: str, path: str) -> Image:
-    """Return what the emulator runs of *images*: the PTX for the latest architecture. Raise `LaunchError` if there is
-    none."""
-    image = max(images, key=_emulated_first)
-    if image.runs_on.kind == "ptx":
-        return image
-    raise LaunchError(
-        at_call(
-            f"{kernel}{signature} has no PTX, and the emulator runs nothing else"
-            f"\n  file: {path}\n  it has: {', '.join(str(each.runs_on) for each in images)}"
-            "\n  what to do: save it as PTX too: save(path, [build(...), build(..., output='ptx')]), or build --ptx"
+def _require_ptx(image: Image, images: Sequence[Image], what: str, path: str) -> None:
+    """Raise `LaunchError` unless the best of *images* for the emulator is PTX."""
+    if image.runs_on.kind != "ptx":
+        raise LaunchError(
+            at_call(
+                f"{what} has no PTX, and the emulator runs nothing else"
+                f"\n  file: {path}\n  it has: {', '.join(str(each.runs_on) for each in images)}"
+                "\n  what to do: save it as PTX too: save(path, [build(...), build(..., output='ptx')]), or build --ptx"
+            )
         )
-    )
 
 
 def import_callback(name: str, kernel: str) -> Callable[[Any], None]:

@@ -10,7 +10,7 @@ import inspect
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -57,7 +57,8 @@ class _Launch(NamedTuple):
 
 
 def wrong_count(kernel: Any, count: int) -> str | None:
-    """Return what is wrong with *count* arguments for the Python function *kernel*, ``None`` if nothing is."""
+    """Return what is wrong with *count* arguments for the Python function *kernel*, ``None`` if nothing is. Numba takes
+    keyword-only parameters by position too."""
     parameters = inspect.signature(kernel).parameters.values()
     takes = [each for each in parameters if each.kind is not each.VAR_POSITIONAL]
     required = sum(each.default is each.empty for each in takes)
@@ -77,8 +78,7 @@ def check_count(kernel: Any, count: int) -> None:
 
 def launch_message(error: Exception) -> str | None:
     """Return the message of an *error* that a mistake in a launch caused, ``None`` for every other."""
-    launch = next(_launches(error), None)
-    if launch is None:
+    if (launch := _find_launch(error)) is None:
         return None
     name = launch.kernel.py_func.__name__
     if word := next((each for each in _WORDS if str(error).startswith(each)), None):
@@ -133,7 +133,7 @@ def _about_arguments(launch: _Launch, args: Sequence[Any], said: str) -> str | N
 def placed_launch(error: Exception) -> str | None:
     """Return the message of an *error* that Python raised in a front end that launches a kernel, with the place of the
     launch; ``None`` for every other."""
-    launch = next(_launches(error), None)
+    launch = _find_launch(error)
     is_of_python = type(error).__module__ == "builtins" and raised_by_front_end(error)
     return launch.placed(str(error)) if launch is not None and is_of_python else None
 
@@ -148,8 +148,9 @@ def option_message(error: Exception) -> str | None:
     return f"{why}{near}{FIX_OPTION}"
 
 
-def _launches(error: Exception) -> Iterator[_Launch]:
-    """Yield the innermost launch that *error* is raised in: by a method of the front end that the user calls."""
+def _find_launch(error: Exception) -> _Launch | None:
+    """Return the innermost launch that *error* is raised in, by a method of the front end that the user calls; ``None``
+    if there is none."""
     frames = [*reversed(list(traceback.walk_stack(sys._getframe(1)))), *traceback.walk_tb(error.__traceback__)]
     for number, (frame, _) in reversed(list(enumerate(frames))):
         if not is_frame_of_compiler(frame):
@@ -160,7 +161,8 @@ def _launches(error: Exception) -> Iterator[_Launch]:
         if method in (*_LAUNCHES, "__getitem__", "__call__") and (kernel := _kernel_of(frame)) is not None:
             user, line = next(each for each in reversed(frames[:number]) if not is_frame_of_compiler(each[0]))
             args = frame.f_locals["args"] if method in _LAUNCHES else None
-            yield _Launch(kernel, method, args, (user.f_code.co_filename, line))
+            return _Launch(kernel, method, args, (user.f_code.co_filename, line))
+    return None
 
 
 def _kernel_of(frame: FrameType) -> Any:

@@ -12,6 +12,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_text, sho
 from numba_cuda_autolink.printable_texts import did_you_mean, number_of
 
 from ..frontend_api.front_end import NUMBA_CUDA, Vocabulary, core_type, vocabulary_of
+from ..frontend_api.launch_messages import wrong_count
 from .callee import find_callee
 
 _EXAMPLE = "void(float32[::1], int32)"
@@ -87,14 +88,9 @@ def kernel_argument_types(signature: Any, function: Any, vocabulary: Vocabulary 
 
 
 def check_count(argtypes: tuple[Any, ...], function: Any) -> None:
-    signature = inspect.signature(function)
-    parameters = signature.parameters.values()
-    # Numba takes keyword-only parameters by position too.
-    fewest = sum(each.default is each.empty and each.kind is not each.VAR_POSITIONAL for each in parameters)
-    has_most = all(each.kind is not each.VAR_POSITIONAL for each in parameters)
-    if len(argtypes) < fewest or (has_most and len(argtypes) > len(parameters)):
+    if wrong_count(function, len(argtypes)) is not None:
         given = number_of(len(argtypes), "argument")
         raise TypeError(
-            f"the signature has {given}, but the kernel is {function.__name__}{signature}\n"
+            f"the signature has {given}, but the kernel is {function.__name__}{inspect.signature(function)}\n"
             "  what to do: give the signature one type for each parameter of the kernel"
         )

@@ -18,7 +18,7 @@ from numba.cuda.cudadrv.external_code.explain.undefined_symbol import symbol_in_
 from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
-from numba.cuda.cudadrv.external_code.plan.link_plan import with_definition
+from numba.cuda.cudadrv.external_code.plan.link_plan import BESIDE, with_definition
 from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba_cuda_mlir._mlir import ir
 from numba_cuda_mlir.linker import resolve_link_plan
@@ -234,9 +234,6 @@ class TearDown:
         self.callback(found)
 
 
-_NOT_FOUND = "not found\n  what to do: for a file beside your own, write os.path.join(os.path.dirname(__file__), ...)"
-
-
 def explain(error: Exception, dispatcher: Any) -> str | None:
     """Return the message with which an *error* of the kernel *dispatcher* is printed: that of `placed_error`, but for
     links of what its ``link=`` names, of what a function of ``declare_device`` that it calls brings, or that nothing
@@ -244,7 +241,7 @@ def explain(error: Exception, dispatcher: Any) -> str | None:
     kernel, missing = dispatcher.py_func, error.filename if isinstance(error, FileNotFoundError) else None
     if missing is not None and missing in dispatcher.targetoptions.get("link", ()):
         defined_at = kernel.__code__.co_filename, kernel.__code__.co_firstlineno
-        return with_definition(f"link= of kernel {kernel.__name__!r}: {missing} {_NOT_FOUND}", defined_at)
+        return with_definition(f"link= of kernel {kernel.__name__!r}: {missing} not found{BESIDE}", defined_at)
     symbol = symbol_in_log(str(error)) if type(error).__name__ == "nvJitLinkError" else None
     variables = inspect.getclosurevars(kernel)
     for name, value in {**variables.globals, **variables.nonlocals}.items():
@@ -257,7 +254,7 @@ def explain(error: Exception, dispatcher: Any) -> str | None:
                 name,
             )
         if missing is not None and isinstance(link, (tuple, list)) and missing in link:
-            return _placed(f"link= of declare_device({value.name!r}): {missing} {_NOT_FOUND}", kernel, name)
+            return _placed(f"link= of declare_device({value.name!r}): {missing} not found{BESIDE}", kernel, name)
     return placed_error(error)
 
 

@@ -96,9 +96,10 @@ def _blocks(log: str) -> list[str]:
 
 
 def _read_error(lines: Sequence[str]) -> Diagnostic | None:
-    found = _ERROR.match(lines[0]) if lines else None
-    if found is None:
-        refused = _PTXAS.match(lines[0]) if lines else None
+    if not lines:
+        return None
+    if (found := _ERROR.match(lines[0])) is None:
+        refused = _PTXAS.match(lines[0])
         return refused and Diagnostic(refused["text"], "ptxas", lines=tuple(lines))
     opened = _OPENED.match(lines[1]) if not found["place"] and len(lines) > 1 else None
     if opened is not None:

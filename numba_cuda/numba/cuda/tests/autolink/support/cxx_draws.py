@@ -46,7 +46,8 @@ class Member:
         return f"{self.type.cxx} {name or self.name}{''.join(f'[{n}]' for n in self.shape)}"
 
     def do(self, function: str, assigned: bool = True) -> str:
-        """Return C++ that passes a copy of the member, since not all members can be referred to, and assigns it."""
+        """Return C++ that passes a copy of the member, since not all members can be referred to, and assigns it if it
+        is to be *assigned*."""
         if self.bits:
             taken, given = f"t = v.{self.name};", f"v.{self.name} = t;"
         else:
@@ -159,9 +160,9 @@ class Type:
         if self.kind != "struct":
             return ""
         declared = " ".join(f"{each.declare()}{f' : {each.bits}' if each.bits else ''};" for each in self.members)
-        mix, fill, put = (
-            " ".join(each.do(f, f == "::fill(h, t);") for each in self.members)
-            for f in ("::mix(h, t);", "::fill(h, t);", "::put(t);")
+        fill = " ".join(each.do("::fill(h, t);") for each in self.members)
+        mix, put = (
+            " ".join(each.do(f, assigned=False) for each in self.members) for f in ("::mix(h, t);", "::put(t);")
         )
         return (
             f"struct {self.before} {self.cxx} {{ {declared} }}; inline {self.cxx} give_{self.cxx}();\n"
