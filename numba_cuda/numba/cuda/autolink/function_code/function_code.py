@@ -14,6 +14,7 @@ from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item, line_marker
 from numba.cuda.cudadrv.external_code.plan.link_plan import (
+    BESIDE,
     NAMED_EXPLICITLY,
     KernelCode,
     LinkError,
@@ -156,10 +157,9 @@ class FunctionCode:
         """Return the error for what ``link=`` names, of the *kernel* or of a ``declare_device``, that is not code."""
         from numba.cuda.cudadrv.external_code.plan.declared_functions import find_bringing, with_declaration
 
-        details = (
-            f"{error}\n  where relative paths begin: {os.getcwd()}\n"
-            "  what to do: for a file beside your own, write os.path.join(os.path.dirname(__file__), ...)"
-        )
+        details = str(error)
+        if "what to do: " not in details:
+            details += f"\n  where relative paths begin: {os.getcwd()}{BESIDE}"
         if declared := find_bringing(self.symbols, is_wrong):
             return LinkError(with_declaration(f"link= of declare_device({declared!r}): {details}", declared))
         return LinkError(with_definition(f"link= of {kernel}: {details}", self.calls.defined_at))
