@@ -35,14 +35,17 @@ class _JitOptions(_TypedDict, total=False):
     shared_memory_carveout: _Any
     cache: bool
 
-class _DecoratorOptions(_JitOptions, total=False):
-    device: bool
-
-@_overload
-def jit(func_or_sig: _Callable[_P, _R], **options: _Unpack[_DecoratorOptions]) -> _Dispatcher[_P, _R]: ...
+# Options that stand in a dict, jit(**options), are no first argument.
 @_overload
 def jit(
-    func_or_sig: str | list[_Any] | tuple[_Any, ...] | None = None, **options: _Unpack[_DecoratorOptions]
+    func_or_sig: _Callable[_P, _R], /, device: bool = False, **options: _Unpack[_JitOptions]
+) -> _Dispatcher[_P, _R]: ...
+@_overload
+def jit(
+    func_or_sig: str | list[_Any] | tuple[_Any, ...] | None = None,
+    /,
+    device: bool = False,
+    **options: _Unpack[_JitOptions],
 ) -> _Callable[[_Callable[_P, _R]], _Dispatcher[_P, _R]]: ...
 
 class _LinkableCode:

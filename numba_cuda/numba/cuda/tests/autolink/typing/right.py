@@ -100,6 +100,8 @@ def add_one(n: int) -> int:
 typed[1, 32](np.zeros(1, np.float32), 3)
 typed[1, 32, cuda.stream()](cuda.to_device(np.zeros(1, np.float32)), 3)
 one: int = add_one(0)
+DEBUG = {"debug": True, "opt": False}
+print(cuda.jit(**DEBUG)(typed.py_func).signatures, cuda.jit("float32(float32)", True)(typed.py_func).signatures)
 print(typed.overloads, cuda.jit(typed.py_func, lineinfo=True).signatures)
 autolink.build(typed, (types.float32[::1], types.int32), cc=(9, 0))
 autolink.build(typed, types.void(types.float32[::1], types.int32), cc=(9, 0))
