@@ -9,7 +9,7 @@ from .forms import Modifiers, form
 from .function_builder import FunctionBuilder
 from .host_services import HOST_FUNCTIONS
 from .parser import Instruction, split_operands
-from .state import FIRST_FUNCTION_ADDRESS, Error, Thread
+from .state import FIRST_FUNCTION_ADDRESS, Error
 
 _WAITING = ("atom", "red", "nanosleep", "mbarrier")
 _ORDERED = re.compile(r"\.(volatile|acquire|relaxed|cv|mmio)")
@@ -75,10 +75,10 @@ def call(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     function = f.program.linked.find_function(f.function.text, name)
     if f.register(name) is not None or function is not None:
         target = _indirect_target(f, name) if function is None else f.program.function_symbol(function)
-        below = f.load("%thread", Thread.LOCALS)
+        below = f.field("thread.locals")
         f.push_frame(below, f.site, 0, "0")  # for messages
         f.call_symbol("void", target, "ptr %thread", *(f"ptr {pointer}" for pointer in pointers))
-        f.store("%thread", Thread.LOCALS, below)
+        f.set_frames(below)
     elif name == "cudaCGSynchronize":
         f.program.suspends = True
         f.call("grid_sync", f.thread, f.site)
