@@ -17,12 +17,17 @@ _ORDERED = re.compile(r"\.(volatile|acquire|relaxed|cv|mmio)")
 
 @form("bra", r"(?:\.uni)?")
 def branch(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    """A branch back over an atomic or volatile access yields now and then, so that what it waits for can happen."""
+    """A branch back ends the thread after an interrupt or the error of another block; over an atomic or volatile access,
+    it yields now and then, so that what it waits for can happen."""
     target = f.function.labels.get(i.operands[0])
     if target is None:
         raise f.refuse(f"the label {i.operands[0]} is not defined")
-    if target <= f.index and f.program.checks.most_back_edges:
-        f.call("count_back_edge", f.thread, f.program.checks.most_back_edges, f.site)
+    if target <= f.index:
+        f.program.loops = True
+        failed = f.temporary(f"load volatile i32, ptr {f.field_pointer('launch.failed')}")
+        f.call_unless(f.temporary(f"icmp eq i32 {failed}, 0"), "suspend", f.thread)
+        if f.program.checks.most_back_edges:
+            f.call("count_back_edge", f.thread, f.program.checks.most_back_edges, f.site)
     opcodes = [each.opcode for each in f.function.code[target : f.index]]
     if any(each.startswith(_WAITING) or (each.startswith("ld") and _ORDERED.search(each)) for each in opcodes):
         f.program.suspends = True

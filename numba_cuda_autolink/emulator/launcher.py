@@ -108,7 +108,7 @@ def launch(
     threads, blocks = math.prod(block), math.prod(grid)
     if not blocks:
         return
-    shared_bytes = program.static_shared_bytes + -(-shared // 16) * 16
+    shared_bytes = program.static_shared_bytes + shared
     # Blocks may wait for each other in loops: GPUs hold small grids at once, and so do workers.
     cooperative |= program.spins and blocks <= _RESIDENT_BLOCKS and blocks * threads <= _RESIDENT_THREADS
     few = blocks * threads < _FEW_THREADS and not cooperative
@@ -131,7 +131,7 @@ def launch(
     name = "run_blocks" if program.suspends else "run_direct"
     function = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint32)(code.addresses[name])
     jobs = [functools.partial(function, ctypes.addressof(w.blocks), len(w.blocks)) for w in workers]
-    _run(jobs, record, interruptible=program.spins)
+    _run(jobs, record, interruptible=program.loops)
     for worker in workers:
         _give_back(worker.arena)
     sys.stdout.flush() if services.has_printed else None

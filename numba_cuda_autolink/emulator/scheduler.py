@@ -308,7 +308,7 @@ def run_warp(block: Block, first: u32, last: u32) -> bool:
                     thread.status = Status.READY
                     if call_address(block.launch.host_call, block, thread) != 0:
                         record_error(block, Error.HOST, index, thread.site, 0, 0)
-                if block.error != 0:
+                if block.error != 0 or block.launch.failed != 0:
                     return True
         if not again:
             again = release_active(block, first, last)
@@ -321,7 +321,7 @@ def step_block(block: Block):
     ran = False
     for warp in range((block.count + 31) // 32):
         ran = run_warp(block, warp * 32, umin(warp * 32 + 32, block.count)) or ran
-        if block.error != 0:
+        if block.error != 0 or block.launch.failed != 0:
             return
     if block.alive == 0:
         report_unwritten(block)
