@@ -145,8 +145,8 @@ def declared(code, symbols):
             raise RuntimeError(f"{symbol} is a word of Python, so kernels cannot call it by its name: rename it")
         if symbol not in declarations:
             raise RuntimeError(
-                f'the declaration of {symbol} cannot be read: write extern "C" __device__ TYPE {symbol}(TYPE NAME, ...) '
-                '{ without macros, and not in a block extern "C" { }'
+                f'the declaration of {symbol} cannot be read: write extern "C" __device__ TYPE {symbol}(TYPE NAME, '
+                '...) { without macros, and not in a block extern "C" { }'
             )
         returns, listed = declarations.pop(symbol)
         parameters = {}
