@@ -17,7 +17,7 @@ _ORDERED = re.compile(r"\.(volatile|acquire|relaxed|cv|mmio)")
 
 @form("bra", r"(?:\.uni)?")
 def branch(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    """A branch back ends the thread after an interrupt or the error of another block; over an atomic or volatile access,
+    """A branch back ends the thread after an interrupt or an error of another block. Over an atomic or volatile access,
     it yields now and then, so that what it waits for can happen."""
     target = f.function.labels.get(i.operands[0])
     if target is None:
