@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import operator
+from typing import Any
 
 import numpy as np
 from numba.cuda import autolink, types
@@ -58,7 +59,8 @@ class _Reduction(Primitive):
         dtype = arguments.items("x", x, count) if several else arguments.number("x", x)
         op = operator_for(dtype)
         T = autolink.cxx_type(dtype)
-        parameters, args = [f"const {T}* x" if several else f"{T} x"], {"x": None}
+        parameters = [f"const {T}* x" if several else f"{T} x"]
+        args: dict[str, Any] = {"x": None}
         guard = ""
         if arguments.given(valid):
             if several:

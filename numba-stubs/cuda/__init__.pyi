@@ -8,6 +8,7 @@ from typing import TypedDict as _TypedDict
 from typing import TypeVar as _TypeVar
 from typing import overload as _overload
 
+from numba.types import _Signature
 from typing_extensions import Unpack as _Unpack
 
 _P = _ParamSpec("_P")
@@ -42,7 +43,7 @@ def jit(
 ) -> _Dispatcher[_P, _R]: ...
 @_overload
 def jit(
-    func_or_sig: str | list[_Any] | tuple[_Any, ...] | None = None,
+    func_or_sig: str | _Signature | list[_Any] | tuple[_Any, ...] | None = None,
     /,
     device: bool = False,
     **options: _Unpack[_JitOptions],

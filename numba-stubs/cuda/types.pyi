@@ -2,4 +2,6 @@
 # Numba's own package has another module of this name, which type checkers would find.
 from typing import Any as _Any
 
+from numba.types import *  # noqa: F403
+
 def __getattr__(name: str) -> _Any: ...

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Numba types and kernels are Any: Numba has no types for them.
-from collections.abc import Callable, Iterable, Mapping, Sequence
+# The argument types that hooks get are Any: the classes of Numba's types are unknown to type checkers.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ContextDecorator
 from dataclasses import dataclass
@@ -15,7 +15,6 @@ from typing import (
     SupportsIndex,
     TextIO,
     TypeAlias,
-    TypeVar,
     overload,
     runtime_checkable,
 )
@@ -23,7 +22,7 @@ from typing import (
 from numba.cuda import CUSource, _JitOptions, _LinkableCode
 from numpy import dtype, ndarray
 from numpy.typing import ArrayLike, DTypeLike
-from typing_extensions import ParamSpec, Self, Unpack
+from typing_extensions import ParamSpec, Self, TypeVar, Unpack
 
 from numba_cuda_autolink import EmulatedKernel, Kernel
 
@@ -31,6 +30,8 @@ from . import cache as cache
 from . import testing as testing
 from .cache import CacheMismatchError as CacheMismatchError
 from .cache import CacheWarning as CacheWarning
+from .reports.records import KernelReport
+from .testing import LinkInput
 from .testing import NotLinkableError as NotLinkableError
 
 __version__: str
@@ -39,7 +40,9 @@ _P = ParamSpec("_P")
 _PythonP = ParamSpec("_PythonP")
 _PythonR = TypeVar("_PythonR")
 _R = TypeVar("_R")
-_KernelP = ParamSpec("_KernelP", default=...)
+_KernelP = ParamSpec("_KernelP")
+_Launch = TypeVar("_Launch", default=Any, covariant=True)
+_T = TypeVar("_T", covariant=True)
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 __all__ = [
@@ -373,7 +376,18 @@ class ComputeCapability(tuple[Any, ...]):
     @property
     def arch(self) -> str: ...
 
-_ComputeCapabilityLike: TypeAlias = ComputeCapability | tuple[Any, ...] | str | SupportsIndex
+_ComputeCapabilityLike: TypeAlias = (
+    ComputeCapability
+    | tuple[SupportsIndex, SupportsIndex]
+    | tuple[SupportsIndex, SupportsIndex, str]
+    | str
+    | SupportsIndex
+)
+
+# A list, and neither a tuple nor text: of any of these, as a list that is read, which list[...] is not.
+class _ListOf(Protocol[_T]):
+    def __iter__(self) -> Iterator[_T]: ...
+    def reverse(self) -> None: ...
 
 class Target:
     def __init__(
@@ -424,28 +438,64 @@ class _Signature(Protocol):
 
 _KernelSignature: TypeAlias = str | tuple[Any, ...] | _Signature
 
-class _EmulatedKernel(EmulatedKernel, Generic[_KernelP]):
-    def __getitem__(self, how: Any) -> Callable[_KernelP, None]: ...
+class _EmulatedKernel(EmulatedKernel, Generic[_Launch]):
+    def __getitem__(self, how: Any) -> _Launch: ...  # type: ignore[override]
     def with_checks(self) -> Self: ...
     def with_limit(self, most_back_edges: int) -> Self: ...
 
-# Generic in the parameters of the kernel's Python function.
+class _Callee:
+    obj: Any
+    @property
+    def name(self) -> str: ...
+
+class _CallSite:
+    callee: _Callee
+    argtypes: tuple[Any, ...]
+    filename: str
+    line: int
+    function: str
+    @property
+    def call(self) -> str: ...
+    @property
+    def place(self) -> str: ...
+
+class _PlannedInput:
+    input: LinkInput
+    origins: tuple[str, ...]
+
+class _CalledFunction:
+    symbol: str
+    @property
+    def declaration(self) -> str: ...
+
+class _LaunchFacts:
+    name: str
+    argtypes: tuple[Any, ...]
+    parameter_names: tuple[str, ...]
+    debug: bool
+    cooperative: bool
+    carveout: int | None
+    setup: tuple[_Callback, ...]
+    teardown: tuple[_Callback, ...]
+    needs_nrt: bool
+
+# Generic in what a launch calls, with the parameters of the kernel's Python function.
 @dataclass(frozen=True)
-class LinkedKernel(Generic[_KernelP]):
+class LinkedKernel(Generic[_Launch]):
     code: bytes
     entry_name: str
     cc: ComputeCapability
     output: str
-    call_sites: tuple[Any, ...]
-    inputs: tuple[Any, ...]
+    call_sites: tuple[_CallSite, ...]
+    inputs: tuple[_PlannedInput, ...]
     prototypes: Mapping[str, str]
     signature: str
-    launch_facts: Any
-    called_functions: tuple[Any, ...]
+    launch_facts: _LaunchFacts
+    called_functions: tuple[_CalledFunction, ...]
     @property
     def report(self) -> Report: ...
     @property
-    def emulate(self) -> _EmulatedKernel[_KernelP]: ...
+    def emulate(self) -> _EmulatedKernel[_Launch]: ...
     def save(self, path: str | bytes | PathLike[Any]) -> None: ...
 
 class emulated(ContextDecorator):
@@ -460,11 +510,11 @@ def build(
     kernel: Callable[_KernelP, object],
     signature: _KernelSignature,
     *,
-    cc: list[Any],
+    cc: _ListOf[_ComputeCapabilityLike],
     output: Literal["cubin", "ptx", "ltoir"] = "cubin",
     entry_name: str | None = None,
     **jit_options: Unpack[_JitOptions],
-) -> list[LinkedKernel[_KernelP]]: ...
+) -> list[LinkedKernel[Callable[_KernelP, None]]]: ...
 @overload
 def build(
     kernel: Callable[_KernelP, object],
@@ -474,7 +524,7 @@ def build(
     output: Literal["cubin", "ptx", "ltoir"] = "cubin",
     entry_name: str | None = None,
     **jit_options: Unpack[_JitOptions],
-) -> LinkedKernel[_KernelP]: ...
+) -> LinkedKernel[Callable[_KernelP, None]]: ...
 
 @dataclass(frozen=True)
 class Job:
@@ -483,7 +533,7 @@ class Job:
     cc: _ComputeCapabilityLike | None = None
     output: Literal["cubin", "ptx", "ltoir"] = "cubin"
     entry_name: str | None = None
-    options: Mapping[str, Any] = ...
+    options: _JitOptions | Mapping[str, Any] = ...
     for_launch: bool = False
     @classmethod
     def of(cls, given: Any) -> Job: ...
@@ -522,14 +572,7 @@ def save(path: str | bytes | PathLike[Any], kernels: LinkedKernel | Iterable[Lin
 def write_header(path: str | bytes | PathLike[Any], kernels: LinkedKernel | Iterable[LinkedKernel]) -> None: ...
 def bind(kernel: Any, *what: Any) -> Kernel: ...
 
-class Report:
-    kernel: str
-    filename: str | None
-    line: int | None
-    signature: str
-    graph: Any
-    builds: tuple[Any, ...]
-    versions: tuple[tuple[str, str], ...]
+class Report(KernelReport):
     def show(self, file: TextIO | None = None) -> None: ...
     def to_json(self, *, indent: int | None = 2) -> str: ...
     @classmethod
@@ -538,12 +581,12 @@ class Report:
     def to_svg(self) -> str: ...
     def to_html(self) -> str: ...
     def to_trace(self) -> str: ...
-    def changes_since(self, before: Report, form: Literal["text", "html", "json"] = "text") -> str: ...
+    def changes_since(self, before: KernelReport, form: Literal["text", "html", "json"] = "text") -> str: ...
 
 def report(
     kernel: Any,
     signature: _KernelSignature | None = None,
-    cc: _ComputeCapabilityLike | list[_ComputeCapabilityLike] | None = None,
+    cc: _ComputeCapabilityLike | _ListOf[_ComputeCapabilityLike] | None = None,
     *,
     listings: bool = False,
 ) -> Report: ...
@@ -558,10 +601,10 @@ def deactivate() -> None: ...
 class HookError(Exception):
     argtypes: tuple[Any, ...]
     raised_at: str | None
-    def describe(self, call_site: Any) -> str: ...
+    def describe(self, call_site: _CallSite) -> str: ...
 
 class CallError(Exception):
-    call_site: Any
+    call_site: _CallSite
     hook_error: HookError
 
 class CABIError(TypeError): ...

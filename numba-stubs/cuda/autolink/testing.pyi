@@ -53,8 +53,14 @@ class Linkable:
     code: tuple[LinkedCode, ...]
     checks: tuple[Check, ...]
 
+class _FailedCheck:
+    name: str
+    got: str
+    expected: str
+    todo: str
+
 class NotLinkableError(AssertionError):
-    wrong: tuple[Any, ...]
+    wrong: tuple[_FailedCheck, ...]
     checks: tuple[Check, ...]
 
 def ask(

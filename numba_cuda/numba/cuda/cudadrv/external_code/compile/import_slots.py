@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Relocations that are the address of a symbol: in a pointer, in the global offset table, in a slot of a function.
 _ADDRESSES = {"x86_64": (1, 6, 7), "aarch64": (257, 1025, 1026)}
-_END, _PLT_SIZE, _STRINGS, _SYMBOLS, _RELOCATIONS, _SIZE, _PLT = 0, 2, 5, 6, 7, 8, 23
+_END, _PLT_SIZE, _STRINGS, _SYMBOLS, _RELOCATIONS, _SIZE, _STRINGS_SIZE, _PLT = 0, 2, 5, 6, 7, 8, 10, 23
 _RELATIVE_COUNT = 0x6FFFFFF9
 _RELOCATION, _SYMBOL = struct.Struct("<QQq"), struct.Struct("<IBBHQQ")
 _PROT_READ_WRITE = 3
@@ -41,22 +41,24 @@ def find_imports(library: ctypes.CDLL) -> dict[str, list[int]]:
         raise OSError(f"{library._name}: its handle is not that of a library of glibc")
     entries = dict(_dynamic_entries(loaded.dynamic))
 
-    def table(kind: int) -> int:  # glibc has made addresses of offsets
-        return entries[kind] if entries[kind] >= loaded.base else entries[kind] + loaded.base
+    def table(kind: int, size: int, skipped: int = 0) -> bytes:
+        if kind not in entries:
+            return b""
+        address = entries[kind] if entries[kind] >= loaded.base else entries[kind] + loaded.base  # glibc has added it
+        return ctypes.string_at(address + skipped, size - skipped)
 
-    found: dict[str, list[int]] = {}
     relative = entries.get(_RELATIVE_COUNT, 0) * _RELOCATION.size  # they come first, and name no symbols
-    for place, size, skipped in ((_RELOCATIONS, _SIZE, relative), (_PLT, _PLT_SIZE, 0)):
-        data = ctypes.string_at(table(place) + skipped, entries[size] - skipped) if place in entries else b""
-        for offset, info, _ in _RELOCATION.iter_unpack(data):
-            if info & 0xFFFFFFFF not in kinds:
-                continue
-            name, _, _, section, _, _ = _SYMBOL.unpack(
-                ctypes.string_at(table(_SYMBOLS) + (info >> 32) * _SYMBOL.size, _SYMBOL.size)
-            )
-            if section == 0:  # it is not defined in the library itself
-                symbol = ctypes.string_at(table(_STRINGS) + name).decode("utf-8", "replace")
-                found.setdefault(symbol, []).append(loaded.base + offset)
+    relocations = table(_RELOCATIONS, entries.get(_SIZE, 0), relative) + table(_PLT, entries.get(_PLT_SIZE, 0))
+    all_used = ((offset, *divmod(info, 1 << 32)) for offset, info, _ in _RELOCATION.iter_unpack(relocations))
+    used = [(offset, number) for offset, number, kind in all_used if kind in kinds]
+    symbols = table(_SYMBOLS, (1 + max((number for _, number in used), default=0)) * _SYMBOL.size)
+    strings = table(_STRINGS, entries[_STRINGS_SIZE])
+    found: dict[str, list[int]] = {}
+    for offset, number in used:
+        name, _, _, section, _, _ = _SYMBOL.unpack_from(symbols, number * _SYMBOL.size)
+        if section == 0:  # it is not defined in the library itself
+            symbol = strings[name : strings.index(b"\0", name)].decode("utf-8", "replace")
+            found.setdefault(symbol, []).append(loaded.base + offset)
     return found
 
 

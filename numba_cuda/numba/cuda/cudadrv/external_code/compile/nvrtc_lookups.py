@@ -9,6 +9,7 @@ process, as `nvrtc_child`, so it imports nothing of this package.
 
 from __future__ import annotations
 
+import collections
 import ctypes
 import errno
 import os
@@ -17,7 +18,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     State = tuple[int, int, int, int]  # as in `headers.file_state`
@@ -27,7 +28,6 @@ NVRTC = "NVRTC"
 _NOT_NOTED = "what it looked for could not be noted"
 _LARGEST = 256 << 20  # bytes of a header
 _MARGIN = 2_000_000_000  # nanoseconds, as in `headers.file_state`
-_MANY, _FEW = 64, 8  # paths that are looked at at once; names in a folder, up to which it is not listed
 _KINDS = {stat.S_IFIFO: "a FIFO", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 _NO_WAIT = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # for a writer, or for what a file of the system will have
 _INT, _SIZE, _TEXT, _ADDRESS = ctypes.c_int, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_void_p
@@ -72,12 +72,10 @@ class Lookups:
         # What was opened, by path: ``None`` if there was no regular file.
         self._opened: dict[bytes, Opened | None] = {}
         self._seen: dict[bytes, None] = {}  # paths that had a status
-        # The paths that had none. NVRTC asks for the status before it opens a file, which is not there for it then.
-        self._missing: dict[bytes, None] = {}
-        # The names of what is absent, by the folder that their paths begin with, and some paths that are not there yet.
-        self._absent: dict[bytes, list[bytes]] = {}
-        self._ungrouped: list[bytes] = []
-        self._listed: dict[bytes, Collection[bytes]] = {}  # by folder, all names in it
+        # The names that had none, by what is before them in the path. NVRTC asks for the status before it opens a file,
+        # which is not there for it then.
+        self._missing: dict[bytes, dict[bytes, None]] = collections.defaultdict(dict)
+        self._listed: dict[bytes, frozenset[bytes]] = {}  # by folder of packages, all names in it, in lower case
         self._others: set[bytes] = set()  # files that are not headers, also those that NVRTC has written
         self._callbacks = {name: self._replacement(name) for name in _FUNCTIONS if name in slots}
         addresses = {name: ctypes.cast(call, ctypes.c_void_p).value or 0 for name, call in self._callbacks.items()}
@@ -87,11 +85,16 @@ class Lookups:
     def begin(self, packages: Iterable[str] = (), others: Iterable[str] = ()) -> None:
         """Note what is looked up from now on; *packages* are the folders of headers that are not the user's own, and
         *others* files that are not headers."""
-        for noted in (self._opened, self._seen, self._missing, self._absent, self._listed, self._others):
+        for noted in (self._opened, self._seen, self._missing, self._listed, self._others):
             noted.clear()
-        self._ungrouped.clear()
         self._others.update(map(os.fsencode, others))
-        self._packages = tuple(os.path.join(os.fsencode(each), b"") for each in packages)
+        for folder in map(os.fsencode, packages):
+            try:
+                names = b"\0".join((b".", b"..", b"", *os.listdir(folder)))
+            except OSError:  # each name is asked for
+                continue
+            if names.isascii():  # no other letter is the same as one of these in a file system that knows no cases
+                self._listed[folder] = frozenset(names.lower().split(b"\0"))
         self._folder, self._doubt = b"", ""
         self._settled = time.time_ns() - _MARGIN  # a change from now on shows in a state that is older than this
         self.refused = ""  # what NVRTC was not allowed to read, and why
@@ -105,77 +108,57 @@ class Lookups:
         function = ctypes.CFUNCTYPE(result, *arguments, use_errno=True)
         real = function((name, self._libc))
         seen, missing, listed, others = self._seen, self._missing, self._listed, self._others
-        absent, ungrouped = self._absent, self._ungrouped
         set_errno, not_there = ctypes.set_errno, errno.ENOENT
-        is_status, opens = "stat" in name, name.removesuffix("64") in ("fopen", "open")
-        fdopen, failed = (self._libc.fdopen, None) if name.startswith("fopen") else (None, -1)
+        fdopen, is_file = self._libc.fdopen, name.startswith("fopen")
 
         def look(*given: Any) -> Any:
-            path = given[place]
             try:
-                if is_status:
-                    is_missing = path in missing
-                    if listed and not is_missing and (folder := path[: path.rfind(b"/") + 1]) in listed:
-                        name = path[len(folder) :]
-                        if name.lower() not in listed[folder] and not name.translate(None, _USUAL):
-                            missing[path] = None
-                            absent[folder].append(name)
-                            is_missing = True
-                    if is_missing:
-                        set_errno(not_there)
-                        return -1
-                result = real(*given)
-                if result != -1 or not is_status:
-                    seen[path] = None
-                else:
-                    missing[path] = None
-                    ungrouped.append(path)
-                    if len(ungrouped) == _MANY:
-                        self._group()
-                        self._list()
+                seen[given[place]] = None
             except Exception:
                 self._doubt = _NOT_NOTED
-                result = real(*given)
-            return result
+            return real(*given)
 
-        def open_(path: bytes, mode: bytes | int, *more: int) -> Any:
-            if path in missing and mode == b"r":
-                set_errno(not_there)
-                return failed
-            if path in others:
-                return real(path, mode, *more)
-            if (b"r" not in mode or b"+" in mode) if isinstance(mode, bytes) else mode & os.O_ACCMODE != os.O_RDONLY:
-                others.add(path)
-                missing.pop(path, None)
-                return real(path, mode, *more)
+        def status(*given: Any) -> int:
             try:
-                descriptor = self._open(path, 0 if isinstance(mode, bytes) else mode)
-                return descriptor if fdopen is None else fdopen(descriptor, mode)
+                folder, root, name = given[place].rpartition(b"/")
+                absent = missing[folder or root]
+                if name not in absent:
+                    may_be = folder not in listed or name.lower() in listed[folder] or name.translate(None, _USUAL)
+                    if may_be and real(*given) == 0:
+                        seen[given[place]] = None
+                        return 0
+                    absent[name] = None
+                set_errno(not_there)
+                return -1
+            except Exception:
+                self._doubt = _NOT_NOTED
+                return real(*given)
+
+        def open_(path: bytes, mode: Any, *more: int) -> Any:
+            try:
+                folder, root, name = path.rpartition(b"/")
+                if name in missing[folder or root] and mode == b"r":
+                    set_errno(not_there)
+                    return None
+                if path in others:
+                    return real(path, mode, *more)
+                writes = (b"r" not in mode or b"+" in mode) if is_file else mode & os.O_ACCMODE != os.O_RDONLY
+                if writes:
+                    others.add(path)
+                    missing[folder or root].pop(name, None)
+                    return real(path, mode, *more)
+                descriptor = self._open(path, 0 if is_file else mode)
+                return fdopen(descriptor, mode) if is_file else descriptor
             except OSError as error:
                 set_errno(error.errno or not_there)
-                return failed
+                return None if is_file else -1
             except Exception as error:
-                self._doubt = self._doubt or f"{os.fsdecode(path)}: {error}"
+                self._doubt = self._doubt or f"{path!r}: {error}"
                 return real(path, mode, *more)
 
-        return function(open_ if opens else look)
-
-    def _group(self) -> None:
-        """Put what is missing to the names in its folder."""
-        for path in self._ungrouped:
-            folder = path[: path.rfind(b"/") + 1]
-            self._absent.setdefault(folder, []).append(path[len(folder) :])
-        self._ungrouped.clear()
-
-    def _list(self) -> None:
-        """List the folders of packages in which more than a few names are missing: others then take no system call."""
-        for folder, names in self._absent.items():
-            if len(names) >= _FEW and folder not in self._listed and folder.startswith(self._packages):
-                try:
-                    here = os.listdir(os.fsdecode(folder))
-                except OSError:  # each name is asked for
-                    continue
-                self._listed[folder] = {b"", b".", b"..", *(os.fsencode(name.casefold()) for name in here)}
+        if name.removesuffix("64") in ("fopen", "open"):
+            return function(open_)
+        return function(status if "stat" in name else look)
 
     def _open(self, path: bytes, flags: int) -> int:
         """Open the file at *path* for NVRTC, which waits for nothing there, and note it. Raise `OSError` if there is
@@ -210,20 +193,18 @@ class Lookups:
         for path, state, _ in report["headers"]:
             self._note(os.fsencode(path), (tuple(state), None))
         for folder, names in report["absent"].items():
-            self._absent.setdefault(os.fsencode(f"{folder}/"), []).extend(os.fsencode(names).split(b"\0"))
+            self._missing[os.fsencode(folder or "/")].update(dict.fromkeys(os.fsencode(names).split(b"\0")))
 
     def report(self, name: str) -> tuple[dict[str, Any], list[bytes]]:
         """Return what was looked up for the source called *name*: ``headers`` (path, state, and the number of its text
         or ``None``, for each file that is there), ``absent`` (by folder, the names without a regular file, joined by
         zeros), and ``unknown``: a file, and why what was read is not known, or ``None``. Return the texts too."""
-        source = os.fsencode(name)
-        looked_up = (path for noted in (self._missing, self._seen, self._opened) for path in noted)
-        if not any(path == source or path.endswith(b"/" + source) for path in looked_up):
+        source = os.path.basename(os.fsencode(name))
+        looked_up = (*self._missing.values(), map(os.path.basename, (*self._seen, *self._opened)))
+        if not any(source in names for names in looked_up):
             self._doubt = self._doubt or "it did not look for the source, as far as its calls show"
         for path in self._seen.keys() - self._opened.keys() - self._others - {b""}:
             self._look_again(path)
-        self._ungrouped += [path for path, opened in self._opened.items() if opened is None]
-        self._group()
         headers: dict[str, tuple[State, int | None]] = {}
         texts: list[bytes] = []
         for path, opened in self._opened.items():
@@ -234,20 +215,31 @@ class Lookups:
             texts += [] if text is None else [text]
         return {
             "headers": [(path, *opened) for path, opened in headers.items()],
-            "absent": self._all_absent(),
+            "absent": self._absent(),
             "unknown": (NVRTC, self._doubt) if self._doubt else None,
         }, texts
 
-    def _all_absent(self) -> dict[str, str]:
+    def _absent(self) -> dict[str, str]:
         """Return the names of what is absent by the whole paths of the folders, of which one may be named in two
         ways."""
-        found: dict[bytes, set[bytes]] = {}
-        for folder, names in self._absent.items():
-            found.setdefault(os.path.join(self._folder, folder).removesuffix(b"/"), set()).update(names)
+        found: dict[bytes, dict[bytes, None]] = collections.defaultdict(dict)
+        for folder, names in self._missing.items():
+            found[os.path.join(self._folder, folder).removesuffix(b"/")].update(names)
+        for path, opened in self._opened.items():
+            if opened is None:
+                folder, _, name = os.path.join(self._folder, path).rpartition(b"/")
+                found[folder][name] = None
         for path in (*self._others, b""):
             folder, _, name = os.path.join(self._folder, path).rpartition(b"/")
-            found.get(folder, set()).discard(name)
-        return {os.fsdecode(folder): os.fsdecode(b"\0".join(sorted(names))) for folder, names in found.items() if names}
+            found[folder].pop(name, None)
+        texts: dict[tuple[bytes, ...], str] = {}  # many folders are searched for the same names
+        absent = {}
+        for folder, names in found.items():
+            if given := tuple(names):
+                if given not in texts:
+                    texts[given] = os.fsdecode(b"\0".join(sorted(given)))
+                absent[os.fsdecode(folder)] = texts[given]
+        return absent
 
     def _look_again(self, path: bytes) -> None:
         """Note what is at a *path* that NVRTC did not open: files that it knows by another path, for example."""

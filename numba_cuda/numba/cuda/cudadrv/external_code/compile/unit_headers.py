@@ -44,7 +44,7 @@ class UnitHeaders:
     def on_record(self) -> bool:
         """Whether the headers are on record, and a compile would look up the same as then."""
         if self._watch is None and (data := current_store().get(self._keys.headers, remote=False)) is not None:
-            with contextlib.suppress(ValueError, TypeError):  # it is damaged
+            with contextlib.suppress(ValueError, TypeError, LookupError):  # it is damaged
                 packed, _, places = data.rpartition(b"\n")
                 self._note(HeaderManifest.unpacked(packed), places.decode())
         if self._watch is None:

@@ -23,7 +23,7 @@ from .file_state import Absences, FileState, Header, all_unchanged, is_settled, 
 from .search_roots import Alternative, SearchRoots
 
 # Raised when the meaning of a stored manifest changes.
-MANIFEST_FORMAT = "9"
+MANIFEST_FORMAT = "10"
 
 # How long, in seconds, the headers of installed packages count as unchanged after a look at them.
 PACKAGES_INTERVAL = 1.0
@@ -128,12 +128,16 @@ class HeaderManifest:
     def packed(self) -> bytes:
         """The manifest as two lines of JSON: the files, which many manifests share, and the rest."""
         rest = (self.recorded, self.digest, self.is_settled, this_machine())
-        lines = [json.dumps(part, separators=(",", ":")) for part in ((self.headers, self.absences), rest)]
+        texts: dict[str, int] = {}  # many folders are searched for the same names
+        absent = [(folder, texts.setdefault(names, len(texts))) for folder, names in self.absences.names]
+        files = (self.headers, list(texts), absent, self.absences.watched, self.absences.has_links)
+        lines = [json.dumps(part, separators=(",", ":")) for part in (files, rest)]
         return "\n".join(lines).encode()
 
     @classmethod
     def unpacked(cls, data: bytes) -> HeaderManifest:
-        """Return the manifest that was packed. Raise `ValueError` or `TypeError` if *data* is not one.
+        """Return the manifest that was packed. Raise `ValueError`, `TypeError` or `LookupError` if *data* is not
+        one.
 
         The states of another machine's files say nothing of those here: then nothing is settled, and all is read.
         """
@@ -148,10 +152,11 @@ class HeaderManifest:
 
 @functools.lru_cache(32)  # the units of one library have the same files
 def _unpacked_files(data: bytes) -> tuple[tuple[Header, ...], Absences]:
-    headers, (names, watched, has_links) = json.loads(data)
+    headers, texts, absent, watched, has_links = json.loads(data)
+    names = tuple((folder, texts[number]) for folder, number in absent)
     return (
         tuple([Header(path, tuple(state), sha256) for path, state, sha256 in headers]),
-        Absences(tuple(map(tuple, names)), tuple((path, tuple(state)) for path, state in watched), has_links),
+        Absences(names, tuple((path, tuple(state)) for path, state in watched), has_links),
     )
 
 

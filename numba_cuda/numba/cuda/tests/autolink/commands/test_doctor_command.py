@@ -112,6 +112,7 @@ def test_other_commands_point_to_the_doctor(command):
     ("typed", "begins"),
     [
         ("--version", "numba-cuda-autolink "),
+        ("-V", "numba-cuda-autolink "),
         ("--help", "usage: numba-cuda-autolink "),
         ("cache prune --help", "usage: numba-cuda-autolink cache prune "),
         ("completion bash", "# "),

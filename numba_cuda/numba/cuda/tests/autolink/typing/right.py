@@ -100,6 +100,14 @@ def add_one(n: int) -> int:
 typed[1, 32](np.zeros(1, np.float32), 3)
 typed[1, 32, cuda.stream()](cuda.to_device(np.zeros(1, np.float32)), 3)
 one: int = add_one(0)
+
+
+@cuda.jit(types.void(types.float32[:, ::1], types.int32))
+def with_signature(x: npt.NDArray[np.float32], n: int) -> None:
+    x[0] = types.float32(n)
+
+
+with_signature[1, 32](np.zeros((1, 1), np.float32), 3)
 DEBUG = {"debug": True, "opt": False}
 print(cuda.jit(**DEBUG)(typed.py_func).signatures, cuda.jit("float32(float32)", True)(typed.py_func).signatures)
 print(typed.overloads, cuda.jit(typed.py_func, lineinfo=True).signatures)
@@ -108,6 +116,16 @@ autolink.build(typed, types.void(types.float32[::1], types.int32), cc=(9, 0))
 built = autolink.build(kernel, "void(float32[::1])", cc="9.0a")
 code: bytes = built.code
 major: int = built.cc.major
+ccs = [(8, 0), (9, 0)]
+many = autolink.build(typed, "void(float32[::1], int32)", cc=ccs)
+for record in many[0].report.builds:
+    print(record.arch, record.result.registers, [code.kind for call in record.calls for code in call.returned])
+print(many[0].call_sites[0].place, many[0].inputs[0].input.kind.name, many[0].report.graph.functions[0].line)
+both = [autolink.build(kernel, "void(float32[::1])"), autolink.build(typed, "void(float32[::1], int32)")]
+autolink.save("both.kernels", both)
+autolink.Job(kernel, "void(float32[::1])", options={"debug": True})
+shared_options = {"fastmath": True}
+autolink.Job(kernel, "void(float32[::1])", options=shared_options)
 for capability in (9, 0), "sm_90", 90, autolink.ComputeCapability(9, 0), np.int64(90):
     autolink.Target(capability, lto=True)
 try:

@@ -14,10 +14,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from docs_runner import blocks_of
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.dispatcher import _Kernel
-from repository import PROJECT
+from repository import DOCS, PROJECT
 
 FOLDER = Path(__file__).parent
 STUBS = PROJECT / "numba-stubs" / "cuda" / "autolink"
@@ -123,6 +124,45 @@ def test_the_stub_of_jit_has_the_options_of_numba_cuda():
     ]
     taken = {*inspect.signature(cuda.jit).parameters, *inspect.signature(_Kernel).parameters}
     assert sorted(options) == sorted(taken - {"func_or_sig", "device", "kws", "py_func", "argtypes"})
+
+
+# Pages of errors, of Numba's own extensions, which checkers do not know, and of numba-cuda-mlir's stubs.
+UNTYPED_PAGES = {"errors.md", "porting.md", "second_front_end.md"}
+ACCEPTED = {
+    "no-redef": "blocks of a page define kernels of the same name",
+    "name-defined": "a file that only shows what differs from the one before it",
+    "var-annotated": "a list that is filled later",
+    "import-not-found": "a package that is not installed here",
+    "import-untyped": "a package without types",
+}
+
+
+# .ci/run runs it too, in its step of the documentation.
+@pytest.mark.thorough
+def test_the_code_of_the_pages_type_checks(tmp_path, tmp_path_factory):
+    pytest.importorskip("mypy")
+    for page in [PROJECT / "README.md", *DOCS.glob("*.md")]:
+        if page.name in UNTYPED_PAGES:
+            continue
+        parts, folder = [""], tmp_path / page.stem
+        for block in blocks_of(page.read_text()):
+            if block.mark == "file" and block.argument.endswith(".py"):
+                (folder / block.argument).parent.mkdir(parents=True, exist_ok=True)
+                (folder / block.argument).write_text(block.code)
+            elif block.language == "python":
+                parts += [""] if block.mark == "fresh" else []
+                parts[-1] += block.code
+        for number, part in enumerate(parts):
+            folder.mkdir(exist_ok=True)
+            (folder / f"page_{number}.py").write_text(part)
+    options = ["--config-file=", "--check-untyped-defs", "--allow-redefinition", "--cache-dir"]
+    options += [tmp_path_factory.mktemp("cache"), *(f"--disable-error-code={code}" for code in ACCEPTED)]
+    found = ""
+    for folder in sorted(tmp_path.iterdir()):
+        files = [path.relative_to(folder) for path in folder.rglob("*.py")]
+        done = run("mypy", *options, *files, cwd=folder)
+        found += "" if done.returncode == 0 else f"{folder.name}: {done.stdout}{done.stderr}"
+    assert not found
 
 
 # .ci/run runs it too, in its step of the documentation.

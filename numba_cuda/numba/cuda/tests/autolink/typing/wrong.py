@@ -38,6 +38,9 @@ autolink.Extern("f", return_type="float32")  # wrong: returns
 autolink.Extern(3)  # wrong: symbol
 autolink.Target(9.0)  # wrong: a float
 autolink.build(lambda x: None, "void(float32[::1])", cc=9.0)  # wrong: a float
+autolink.build(lambda x: None, "void(float32[::1])", cc=[9.0])  # wrong: a float
+autolink.build(lambda x: None, "void(float32[::1])", cc=("9", 0))  # wrong: text
+autolink.build(lambda x: None, "void(float32[::1])", cc=(9,))  # wrong: one number
 autolink.build(lambda x: None, "void(float32[::1])", output="elf")  # wrong: no such output
 autolink.build(lambda x: None, "void(float32[::1])", ccc=(9, 0))  # wrong: misspelled
 autolink.Variable("table", "float32", 4, space="constnt")  # wrong: misspelled
@@ -79,6 +82,10 @@ kernel[1, 32](np.zeros(1, np.float32))  # wrong: two arguments
 kernel[1, 32](np.zeros(1, np.float32), "3")  # wrong: a number
 kernel[32](np.zeros(1, np.float32), 3)  # wrong: a grid and a block
 text: str = add_one(1)  # wrong: a number
+built = autolink.build(kernel, "void(float32[::1], int32)")
+print(built.report.builds[0].cals)  # wrong: calls
+print(built.report.builds[0].calls[0].returned[0].size.name)  # wrong: a number
+print(built.inputs[0].kind, built.call_sites[0].site)  # wrong: input.kind and call
 autolink.build(kernel, 3)  # wrong: no signature
 autolink.build(kernel, "void(float32[::1], int32)").emulate(np.zeros(1), 3)  # wrong: no grid and block
 autolink.build(kernel, "void(float32[::1], int32)").emulate[1, 32](np.zeros(1))  # wrong: two arguments

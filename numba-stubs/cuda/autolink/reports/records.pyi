@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-2-Clause
+from dataclasses import dataclass
+from typing import Literal
+
+@dataclass(frozen=True)
+class _Frame:
+    function: str
+    filename: str | None
+    line: int | None
+
+@dataclass(frozen=True)
+class _Function:
+    name: str
+    filename: str | None
+    line: int | None
+
+@dataclass(frozen=True)
+class _FunctionCall:
+    caller: int
+    callee: int
+    line: int | None
+
+@dataclass(frozen=True)
+class CallGraph:
+    functions: tuple[_Function, ...]
+    calls: tuple[_FunctionCall, ...]
+
+@dataclass(frozen=True)
+class Span:
+    kind: str
+    name: str
+    start: float
+    seconds: float
+    process: int
+    thread: int
+    origin: str = "built"
+    @property
+    def end(self) -> float: ...
+
+@dataclass(frozen=True)
+class CompiledCode:
+    kind: str
+    size: int
+    sha256: str
+    origin: Literal["memory", "disk", "image", "remote", "built"]
+    seconds: float
+
+@dataclass(frozen=True)
+class CodeReport:
+    kind: str
+    name: str
+    size: int
+    sha256: str
+    brought_by: tuple[str, ...] = ()
+    compiled: CompiledCode | None = None
+    defines: tuple[str, ...] | None = None
+    undefined: tuple[str, ...] | None = None
+    content: str | None = None
+    unit: str | None = None
+    parts: tuple[CodeReport, ...] = ()
+    @property
+    def own(self) -> bool: ...
+    @property
+    def linked_kind(self) -> str: ...
+
+@dataclass(frozen=True)
+class CallReport:
+    site: str
+    object: str
+    name: str
+    type_name: str
+    argtypes: tuple[str, ...]
+    filename: str
+    line: int
+    text: str
+    chain: tuple[_Frame, ...]
+    function: int
+    seconds: float | None
+    stored: bool
+    returned: tuple[CodeReport, ...] = ()
+    inlined: bool | None = None
+    called: tuple[str, ...] = ()
+    @property
+    def call(self) -> str: ...
+
+@dataclass(frozen=True)
+class LinkReport:
+    lto: bool
+    why: str
+    options: tuple[str, ...] | None
+    inputs: tuple[CodeReport, ...]
+    log: str
+    origin: str
+    seconds: float | None
+
+@dataclass(frozen=True)
+class FunctionReport:
+    name: str
+    size: int
+
+@dataclass(frozen=True)
+class LineReport:
+    number: int
+    text: str
+    sass: tuple[str, ...] = ()
+
+@dataclass(frozen=True)
+class ListingReport:
+    name: str
+    lines: tuple[LineReport, ...] = ()
+    ptx: str | None = None
+    sass: str | None = None
+    @property
+    def has_lines(self) -> bool: ...
+    @property
+    def has_machine_code(self) -> bool: ...
+
+@dataclass(frozen=True)
+class ResultReport:
+    kind: str
+    size: int
+    sha256: str
+    registers: int | None = None
+    shared: int | None = None
+    stack: int | None = None
+    spill_stores: int | None = None
+    spill_loads: int | None = None
+    functions: tuple[FunctionReport, ...] = ()
+
+@dataclass(frozen=True)
+class BuildReport:
+    arch: str
+    entry_name: str
+    restored: bool
+    calls: tuple[CallReport, ...]
+    link: LinkReport
+    result: ResultReport
+    timeline: tuple[Span, ...] = ()
+    listings: tuple[ListingReport, ...] = ()
+
+@dataclass(frozen=True)
+class KernelReport:
+    kernel: str
+    filename: str | None
+    line: int | None
+    signature: str
+    graph: CallGraph
+    builds: tuple[BuildReport, ...]
+    versions: tuple[tuple[str, str], ...]
