@@ -3,6 +3,7 @@
 
 import ctypes
 import json
+import keyword
 import re
 import shutil
 import sys
@@ -29,6 +30,12 @@ class DeviceCode(BuildHookInterface):
     stub with the functions."""
 
     def initialize(self, version, build_data):
+        try:
+            self.add_code(version, build_data)
+        except RuntimeError as error:
+            sys.exit(f"{self.metadata.core.name}: {error}")  # without a traceback of the build's own code
+
+    def add_code(self, version, build_data):
         package = self.metadata.core.name.replace("-", "_").replace(".", "_")
         sources = sorted(Path(self.root, "src", package).glob("*.cu"))
         if not sources:
@@ -38,6 +45,7 @@ class DeviceCode(BuildHookInterface):
         self.include_paths = [Path(self.root, "src", package), *build_requirement("include")]
         for library in build_requirement("lib/libnvrtc.so.12", "bin/nvrtc64_120_0.dll"):
             ctypes.CDLL(str(library))  # an enclosing environment may have another NVRTC, which would be found first
+        first, *_ = architectures = checked_architectures(self.config.get("architectures"))
         self.in_place = version == "editable"  # Python then imports the package from where it is
         into = Path(self.root, "src", package) if self.in_place else Path(tempfile.mkdtemp(prefix="device_code_"))
         if not self.in_place:
@@ -46,7 +54,6 @@ class DeviceCode(BuildHookInterface):
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir()
         code = "\n".join(f'#line 1 "{source.name}"\n{source.read_text()}' for source in sources)
-        first, *_ = architectures = sorted(self.config["architectures"])
         files = [{"name": "code.cu", "kind": "source"}]
         (self.folder / "code.cu").write_text(code)
         for architecture in architectures:
@@ -54,7 +61,8 @@ class DeviceCode(BuildHookInterface):
         files += [self.built(code, "LTO-IR", first), self.built(code, "PTX", first)]
         ptx = (self.folder / files[-1]["name"]).read_text()
         refuse_undefined(ptx)
-        functions = declared(code, re.findall(r"^\.visible \.func\s+(?:\(.*?\)\s*)?([a-zA-Z]\w*)", ptx, re.MULTILINE))
+        symbols = re.findall(r"^\.visible \.func\s+(?:\(.*?\)\s*)?(_Z\w+|[a-zA-Z]\w*)", ptx, re.MULTILINE)
+        functions = declared(code, symbols)
         toolkit = list(checked(nvrtc.nvrtcVersion()))
         manifest = {"toolkit": toolkit, "files": files, "functions": functions}
         (self.folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
@@ -88,6 +96,18 @@ class DeviceCode(BuildHookInterface):
         return {"name": name, "kind": kind, "architecture": architecture}
 
 
+def checked_architectures(given):
+    """Return the architectures of pyproject.toml in order. Raises `RuntimeError` unless NVRTC knows each of them."""
+    known = checked(nvrtc.nvrtcGetSupportedArchs())
+    expected = f"expected a list of numbers out of {', '.join(map(str, known))}"
+    if not isinstance(given, list) or not given:
+        raise RuntimeError(f"architectures in pyproject.toml: got {given!r}, {expected}")
+    for each in given:
+        if type(each) is not int or each not in known:  # 90.0 equals 90
+            raise RuntimeError(f"architectures in pyproject.toml: got {each!r} in {given!r}, {expected}")
+    return sorted(set(given))
+
+
 def remedy(log, include_paths):
     """Return what to do about the header that was not found according to NVRTC's *log*, if there is one."""
     if not (missing := re.search(r'cannot open source file "([^"]+)"', log)):
@@ -116,13 +136,27 @@ def declared(code, symbols):
     declarations = {symbol: (returns, listed) for returns, symbol, listed in found}
     functions = {}
     for symbol in symbols:
+        if symbol.startswith("_Z"):
+            raise RuntimeError(
+                f'{cxx_name(symbol)} is not extern "C", so kernels cannot call it: declare it extern "C"; or '
+                "inline, if only the package's own code calls it"
+            )
+        if keyword.iskeyword(symbol):
+            raise RuntimeError(f"{symbol} is a word of Python, so kernels cannot call it by its name: rename it")
         if symbol not in declarations:
-            raise RuntimeError(f'{symbol} must be declared as extern "C" __device__ TYPE {symbol}(TYPE NAME, ...) {{')
+            raise RuntimeError(
+                f'the declaration of {symbol} cannot be read: write extern "C" __device__ TYPE {symbol}(TYPE NAME, '
+                '...) { without macros, and not in a block extern "C" { }'
+            )
         returns, listed = declarations.pop(symbol)
         parameters = {}
         for parameter in [] if listed.strip() in ("", "void") else listed.split(","):
-            cxx, name = re.findall(r"^(.*?)(\w*)$", parameter.strip(), re.DOTALL)[0]
-            parameters[name] = plain(cxx, f"{symbol}: the parameter {parameter.strip()!r}", pointers=True)
+            what = f"{symbol}: the parameter {parameter.strip()!r}"
+            if "=" in parameter:
+                raise RuntimeError(f"{what} has a default, but kernels pass all arguments: leave the default out")
+            as_pointer = re.sub(r"(\w+)\s*\[[^][]*\]$", r"* \1", parameter.strip())  # an array is one in C++, too
+            cxx, name = re.findall(r"^(.*?)(\w*)$", as_pointer, re.DOTALL)[0]
+            parameters[name] = plain(cxx, what, pointers=True)
         functions[symbol] = {"returns": plain(returns, f"{symbol}: its result"), "parameters": parameters}
     for symbol, (returns, _) in declarations.items():
         if "inline" in returns:
@@ -134,6 +168,16 @@ def declared(code, symbols):
     return functions
 
 
+def cxx_name(symbol):
+    """Return the C++ name of the function with the mangled name *symbol*: ``ours::sum`` for ``_ZN4ours3sumEff``."""
+    names, rest = [], symbol.removeprefix("_Z").lstrip("NK")
+    while length := re.match(r"\d+", rest):
+        end = length.end() + int(length[0])
+        names.append(rest[length.end() : end])
+        rest = rest[end:]
+    return "::".join(names) or symbol
+
+
 def plain(cxx, what, pointers=False):
     """Return the plain name of a C++ type: ``int`` for ``const std::int32_t``, ``float*`` for ``float const*``."""
     words = re.findall(r"\w+|\S", re.sub(r"\b(cuda::)?std::", "", cxx))
@@ -141,8 +185,11 @@ def plain(cxx, what, pointers=False):
     name = " ".join(word for word in words if word != "*")
     name, stars = OTHER_NAMES.get(name, name), words.count("*")
     if not ((stars == 0 and name in NUMBERS) or (stars == 1 and pointers)):
-        expected = "a number or a pointer" if pointers else "a number"
-        raise RuntimeError(f"{what} has the type {' '.join(words)!r}, expected {expected}")
+        expected = "a number or a pointer and a name" if pointers else "a number or void"
+        raise RuntimeError(
+            f"{what} has the type {' '.join(words)!r}, expected {expected}: a number is float, double, __half, bool, "
+            "float2, double2 or an integer of 8 to 64 bits such as long long, without macros and aliases"
+        )
     return name + "*" * stars
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """examples/wheel_template: built, installed and linked with as its README says, as it is and under another name."""
 
+import json
 import os
 import re
 import shutil
@@ -197,11 +198,23 @@ def test_a_copy_with_another_name_and_other_functions(environment, tmp_path):
     [
         (
             "int first(const float (&x)[3]) {",
-            'first must be declared as extern "C" __device__ TYPE first(TYPE NAME, ...) {',
+            'the declaration of first cannot be read: write extern "C" __device__ TYPE first(TYPE NAME, ...) { without '
+            'macros, and not in a block extern "C" { }',
+        ),
+        ("int first(float x = 1.0f) {", "first: the parameter 'float x = 1.0f' has a default, but kernels pass all"),
+        ("int first(float x = sqrtf(2)) {", "the declaration of first cannot be read"),
+        (
+            "int first(REAL x) {",
+            "the parameter 'REAL x' has the type 'REAL', expected a number or a pointer and a name",
         ),
         (
+            "REAL first(float x) {",
+            "first: its result has the type 'REAL', expected a number or void: a number is float,",
+        ),
+        ("int first(float x[3][4]) {", "the parameter 'float x[3][4]' has the type 'float x [ 3 ] [ 4 ]'"),
+        (
             "int first(float& x) {",
-            "first: the parameter 'float& x' has the type 'float &', expected a number or a pointer",
+            "first: the parameter 'float& x' has the type 'float &', expected a number or a pointer and a name",
         ),
         ("int first(float** x) {", "the parameter 'float** x' has the type 'float * *'"),
         ("int first(int) {", "the parameter 'int' has the type '', expected a number or a pointer"),
@@ -220,28 +233,87 @@ def test_a_build_refuses_inline_functions(hook):
         hook.declared('extern "C" __device__ __forceinline__ int second(int x) { }', [])
 
 
+@pytest.fixture
+def build(hook, tmp_path, monkeypatch):
+    """Let the hook build *code* for *architectures* with the CUDA that is installed here. Return the functions."""
+    found = {("include",): [Path(folder) for folder in toolkit_include_paths()]}
+    monkeypatch.setattr(hook, "build_requirement", lambda *names: found.get(names, []))
+    package = tmp_path / "src" / "sample_library"
+    package.mkdir(parents=True)
+    metadata = SimpleNamespace(core=SimpleNamespace(name="sample-library"))
+
+    def build(code, **config):
+        (package / "device_code.cu").write_text(code)
+        build = hook.DeviceCode(tmp_path, config or {"architectures": [90]}, None, metadata, tmp_path / "dist", "wheel")
+        build.initialize("editable", {})
+        return json.loads((package / "device_code" / "manifest.json").read_text())["functions"]
+
+    return build
+
+
+USE = 'extern "C" __device__ float use(float x) { return help(x); }'
+
+
 @pytest.mark.parametrize(
     ("code", "message"),
     [
         (
-            "__device__ float first(float x) { return x; }",
+            "inline __device__ float first(float x) { return x; }",
             'no .cu file of the package defines an extern "C" __device__ function, which kernels can call',
         ),
         ("#include <cstdint>", "what to do: include <cuda/std/cstdint>, whose names are in cuda::std"),
         ("#include <stdint.h>", "what to do: include <cuda/std/cstdint>, whose names are in cuda::std"),
         ('#include "amount.h"', "what to do: put amount.h into the folder of the .cu files"),
+        (
+            f"__device__ float help(float x) {{ return x; }} {USE}",
+            'help is not extern "C", so kernels cannot call it: declare it extern "C"; or inline, if only '
+            "the package's own code calls it",
+        ),
+        (
+            "namespace ours { __device__ float sum(float x, float* y) { return x + *y; } }",
+            'ours::sum is not extern "C", so kernels cannot call it: declare it extern "C"; or inline, if only the '
+            "package's own code calls it",
+        ),
+        (
+            'extern "C" __device__ float lambda(float x) { return x; }',
+            "lambda is a word of Python, so kernels cannot call it by its name: rename it",
+        ),
+        (
+            'extern "C" { __device__ float first(float x) { return x; } }',
+            'the declaration of first cannot be read: write extern "C" __device__ TYPE first(TYPE NAME, ...) { without '
+            'macros, and not in a block extern "C" { }',
+        ),
     ],
 )
-def test_a_build_says_what_the_code_lacks(code, message, hook, tmp_path, monkeypatch):
-    found = {("include",): [Path(folder) for folder in toolkit_include_paths()]}  # of the CUDA that is installed here
-    monkeypatch.setattr(hook, "build_requirement", lambda *names: found.get(names, []))
-    package = tmp_path / "src" / "sample_library"
-    package.mkdir(parents=True)
-    (package / "device_code.cu").write_text(code)
-    metadata = SimpleNamespace(core=SimpleNamespace(name="sample-library"))
-    build = hook.DeviceCode(tmp_path, {"architectures": [90]}, None, metadata, tmp_path / "dist", "wheel")
-    with pytest.raises(RuntimeError, match=re.escape(message) + "$"):
-        build.initialize("editable", {})
+def test_a_build_says_what_is_wrong_with_the_code(code, message, build):
+    with pytest.raises(SystemExit) as failure:
+        build(code)
+    assert str(failure.value).startswith("sample-library: ") and str(failure.value).endswith(message)
+
+
+@pytest.mark.parametrize("kind", ["inline __device__", "static __device__", "template <class T = int> __device__"])
+def test_helpers_of_the_code_are_not_functions_of_the_package(kind, build):
+    assert list(build(f"{kind} float help(float x) {{ return x; }} {USE}")) == ["use"]
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        (None, "got None,"),
+        ([], "got [],"),
+        ("90", "got '90',"),
+        (90, "got 90,"),
+        (["sm_90"], "got 'sm_90' in ['sm_90'],"),
+        ([75, 9.0], "got 9.0 in [75, 9.0],"),
+        ([75, 91], "got 91 in [75, 91],"),
+    ],
+)
+def test_a_build_names_a_wrong_architecture(given, named, build):
+    with pytest.raises(SystemExit) as failure:
+        build(USE, **({} if given is None else {"architectures": given}), other=None)
+    message, start = str(failure.value), f"sample-library: architectures in pyproject.toml: {named} "
+    assert message.startswith(f"{start}expected a list of numbers out of ")
+    assert ", 90, " in message and "\n" not in message
 
 
 @pytest.mark.parametrize(
@@ -270,12 +342,12 @@ def test_declarations_are_read_as_cxx_has_them(hook):
         extern "C" __device__ unsigned
             first ( void ) {}
         extern "C" __noinline__ __device__ void second(float2 z, float const *const w, __half y, // the y
-            const std::uint8_t* __restrict__ u, /* another, */ Struct* s) {}
+            const std::uint8_t* __restrict__ u, /* another, */ Struct* s, int a[3]) {}
         #if 0
         extern "C" __device__ long third(int) {}
         #endif
         """
-    parameters = {"z": "float2", "w": "float*", "y": "__half", "u": "unsigned char*", "s": "Struct*"}
+    parameters = {"z": "float2", "w": "float*", "y": "__half", "u": "unsigned char*", "s": "Struct*", "a": "int*"}
     assert hook.declared(code, ["first", "second"]) == {
         "first": {"returns": "unsigned int", "parameters": {}},
         "second": {"returns": "void", "parameters": parameters},
