@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Calls of C++ functions in the IR of a function that cannot be typed: they are found, and get what they lack.
 
-C passes numbers by value. So where C++ needs a variable (``T&``), the call is replaced by one of a function that
-returns the new values too, and assignments of them to the kernel's variables and array elements follow.
+C passes numbers by value. So where C++ refers to a variable (``T&``), the call gets its place: an element of an array
+where it is, and a variable in an array of its own, from which it is assigned after the call.
 
 Results that are structs are tuples with the names of the members: of C++ these are asked only where a kernel uses one.
 """
@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import copy
 import enum
-import re
 import types as pytypes
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from numba.cuda import types
@@ -25,9 +23,10 @@ from ..frontend_api.front_end import Vocabulary
 from ..frontend_api.typing_rounds import Use, register_rewrite
 from ..protocol.call_sites import constant_of, find_read_only
 from .calls import Call, CallPattern
-from .functions import CxxFunction
+from .functions import CxxFunction, drop_number
 from .library_source import LibrarySource
 from .records import ask_names
+from .places import PlacedCall
 from .refusals import CxxError
 from .results import WrittenArgumentError
 
@@ -139,9 +138,8 @@ def _define(state: Any, block: Any, statement: Any, constant: Any, ir: Any) -> A
 
 @register_rewrite()
 def rewrite_written(state: Any, vocabulary: Vocabulary) -> bool:
-    """Rewrite the calls in the function of a compiler's *state* that write to their arguments, in the IR of
-    *vocabulary*. Return whether there are any."""
-    ir = vocabulary.ir
+    """Give the calls in the function of a compiler's *state* that write to their arguments the places of these, in the
+    IR of *vocabulary*. Return whether there are any."""
     if not (calls := find_calls(state, vocabulary)):
         return False
     found = infer_partly(state, vocabulary)
@@ -150,12 +148,21 @@ def rewrite_written(state: Any, vocabulary: Vocabulary) -> bool:
         argtypes = [found.get(arg.name) for arg in statement.value.args]
         refused = None if None in argtypes else callee.get_refusal([vocabulary.to_core(each) for each in argtypes])
         if isinstance(refused, WrittenArgumentError):
-            stores = [_make_store(ir, state.func_ir, statement.value.args[number]) for number in refused.written]
-            if None not in stores:
-                place = block.body.index(statement)
-                call = _WritingCall(ir, state.func_ir, block.scope, statement, callee.change(written=refused.written))
-                block.body[place : place + 1] = call.build_statements(stores, refused.returns == types.none)
-                rewritten = True
+            call = PlacedCall(state, vocabulary, found, block, statement)
+            rewritten |= call.pass_places(callee, refused.referred, refused.written)
+    return rewritten
+
+
+@register_rewrite(of_typed=True)
+def rewrite_referred(state: Any, vocabulary: Vocabulary) -> bool:
+    """Give the calls that may write to their arguments the places of these. Return whether there are any."""
+    rewritten = False
+    for block, statement, callee in find_calls(state, vocabulary):
+        argtypes = [vocabulary.to_core(state.typemap[arg.name]) for arg in statement.value.args]
+        referred = getattr(callee.__numba_cuda_call__(*map(drop_number, argtypes)), "referred", ())
+        if referred:
+            call = PlacedCall(state, vocabulary, state.typemap, block, statement)
+            rewritten |= call.pass_places(callee, referred, ())
     return rewritten
 
 
@@ -173,70 +180,6 @@ def note_read_only(state: Any, vocabulary: Vocabulary) -> bool:
             _call(callee.change(read_only=found), state, block, statement, vocabulary.ir)
             rewritten = True
     return rewritten
-
-
-# The name of a temporary value: "$20binary_subscr.4". In an inlined function Numba puts the function's name before it,
-# and makes it a name in Python: "closure__locals__h_v2__v20binary_subscr_4".
-_TEMPORARY = re.compile(r"\$|.*__v(?:const)?\d\w*_\d+(?:\.\d+)*\Z")
-
-# Makes the statement that stores a value of the IR, at a location.
-_Store = Callable[[Any, Any], Any]
-
-
-def _make_store(ir: Any, func_ir: Any, arg: Any) -> _Store | None:
-    """Return how to store a value where an argument came from, a variable or an element of an array; None for a
-    temporary value."""
-    while True:
-        name = arg.name
-        if not _TEMPORARY.match(name):
-            return lambda value, loc: ir.Assign(value, ir.Var(arg.scope, name, loc), loc)
-        definitions = func_ir._definitions[name]
-        if len(definitions) != 1:
-            return None
-        (definition,) = definitions
-        if not isinstance(definition, ir.Var):
-            break
-        arg = definition
-    if isinstance(definition, ir.Expr) and definition.op == "getitem":
-        return lambda value, loc: ir.SetItem(definition.value, definition.index, value, loc)
-    if isinstance(definition, ir.Expr) and definition.op == "static_getitem" and definition.index_var is not None:
-        return lambda value, loc: ir.SetItem(definition.value, definition.index_var, value, loc)
-    return None
-
-
-@dataclass(frozen=True)
-class _WritingCall:
-    """A call of *function*, which returns the new values as well, in place of the call in a *statement*. *ir*
-    is the module of the front end's IR."""
-
-    ir: Any
-    func_ir: Any
-    scope: Any
-    statement: Any
-    function: CxxFunction
-
-    def build_statements(self, stores: Sequence[_Store | None], is_void: bool) -> Iterator[Any]:
-        """Yield the statements: the call, and assignments of what it returns."""
-        loc, call = self.statement.loc, self.statement.value
-        yield (callee := self._assign(self.ir.Global(self.function.__name__, self.function, loc)))
-        yield (values := self._assign(self.ir.Expr.call(callee.target, call.args, (), loc)))
-        self.func_ir._definitions[self.statement.target.name].remove(call)
-        if is_void:
-            yield self._assign(self.ir.Const(None, loc), self.statement.target)
-        for position, store in enumerate(stores if is_void else [None, *stores]):  # None: the result comes first
-            yield (index := self._assign(self.ir.Const(position, loc)))
-            element = self.ir.Expr.static_getitem(values.target, position, index.target, loc)
-            yield (value := self._assign(element, self.statement.target if store is None else None))
-            if store is not None:
-                stored = store(value.target, loc)
-                if isinstance(stored, self.ir.Assign):
-                    self.func_ir._definitions[stored.target.name].append(stored.value)
-                yield stored
-
-    def _assign(self, value: Any, target: Any = None) -> Any:
-        target = target or self.scope.redefine("$of_cxx", self.statement.loc)
-        self.func_ir._definitions[target.name].append(value)
-        return self.ir.Assign(value, target, self.statement.loc)
 
 
 class NamedResults(CxxFunction):
@@ -261,18 +204,13 @@ class NamedResults(CxxFunction):
 
     def _name(self, call: Call, returns: Any) -> Any:
         """Return the type of a result with names, or as it is if C++ has none that are known."""
-        written = call.pattern.written
-        if not isinstance(returns, types.BaseTuple) or len(returns) == len(written):  # new values alone
+        if not isinstance(returns, types.BaseTuple):
             return returns
-        others: Sequence[Any] = ()
-        if written:
-            returns, *others = returns.types
         try:
             named: Any = ask_names(self._source, call, self._source.records, current_target().cc)
         except CxxError:
             named = returns
-        found = named if _without_names(named) == returns else returns
-        return types.BaseTuple.from_types([found, *others]) if others else found
+        return named if _without_names(named) == returns else returns
 
 
 def name_results(function: CxxFunction) -> CxxFunction:

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
 
 from .calls import CALLEE, Call, Parameter, insert_arguments, name_mode
+from .guesses import may_refer
 from .prelude import VIEWS
 from .structs import Struct
 
@@ -40,7 +41,9 @@ def write_call(call: Call, *, is_asked_only: bool = False) -> str:
         ),
         _mode(call),
         _written(call),
+        _referred(call),
         _copied(call),
+        *_aliases(call),
         *_within(namespace, [_expression(call)]),
         *_result(call),
         *(() if is_asked_only else _c_function(call)),
@@ -102,7 +105,7 @@ def _trials(call: Call) -> Iterator[str]:
     numbers = range(len(call.parameters))
     types = ", ".join(f"class nca_A{i}" for i in numbers)
     declared = ", ".join(f"nca_A{i}&& nca_a{i}" for i in numbers)
-    called = _called(call, [f"static_cast<nca_A{i}&&>(nca_a{i})" for i in numbers])
+    called = _called(call, [f"static_cast<nca_A{i}&&>(nca_a{i}).nca_x" for i in numbers])
     yield (
         f"{line_marker(call.label)}template <{types}> __device__ auto {_PREFIX}_try(int, {declared})"
         f" -> decltype((void)({called}), nca::nca_yes{{}});"
@@ -112,7 +115,8 @@ def _trials(call: Call) -> Iterator[str]:
 
 def _trial(call: Call, variables: Iterable[str]) -> str:
     """Return an expression of the type ``nca::nca_yes`` if the call is possible with arguments of these types."""
-    given = ", ".join(["0", *(f"nca::nca_made<{each}>()" for each in variables)])
+    held = (each if "nca::nca_bits<" in each else f"nca::nca_held<{each}>" for each in variables)
+    given = ", ".join(["0", *(f"nca::nca_made<{each}>()" for each in held)])
     return f"{_path(call.head.namespace)}{_PREFIX}_try({given})"
 
 
@@ -135,16 +139,31 @@ def _mode(call: Call) -> str:
 
 def _written(call: Call) -> str:
     """Return a constant: the numbers that C++ can only take as variables, to write to them, as bits."""
+    temporaries = {n: f"nca::nca_plain<{each.cxx}>&&" for n, each in enumerate(call.parameters) if each.is_number}
+    return _refused(call, "written", temporaries)
+
+
+def _referred(call: Call) -> str:
+    """Return a constant: the numbers to which C++ may write, if they are variables, as bits."""
+    fields = {
+        n: f"nca::nca_bits<nca::nca_plain<{each.cxx}>, {each.bits}>&"
+        for n, each in enumerate(call.parameters)
+        if each.bits
+    }
+    # There are no bit-fields of other numbers: for them the text of the library decides.
+    numbers = [n for n, each in enumerate(call.parameters) if each.is_number and not each.bits]
+    return _refused(call, "referred", fields, numbers if numbers and may_refer(call) else [])
+
+
+def _refused(call: Call, name: str, others: Mapping[int, str], known: Iterable[int] = ()) -> str:
+    """Return a constant: the arguments in whose places C++ does not take *others*, of these types, and those that are
+    *known*, as bits."""
     variables = [_fill(each.cxx, each, call) for each in call.parameters]
-    bits = []
-    for number, each in enumerate(call.parameters):
-        if each.is_number:
-            temporary = [*variables]
-            temporary[number] = f"nca::nca_plain<{each.cxx}>&&"
-            bits.append(
-                f"(sizeof(decltype({_trial(call, temporary)})) == sizeof(nca::nca_yes) ? 0ull : {1 << number}ull)"
-            )
-    return f"enum : unsigned long long {{ {_PREFIX}_written = {' | '.join(bits) or 0} }};"
+    bits = [f"{1 << number}ull" for number in known]
+    for number, other in others.items():
+        trial = _trial(call, [*variables[:number], other, *variables[number + 1 :]])
+        bits.append(f"(sizeof(decltype({trial})) == sizeof(nca::nca_yes) ? 0ull : {1 << number}ull)")
+    return f"enum : unsigned long long {{ {_PREFIX}_{name} = {' | '.join(bits) or 0} }};"
 
 
 def _copied(call: Call) -> str:
@@ -162,32 +181,31 @@ def _copied(call: Call) -> str:
 
 def _expression(call: Call) -> str:
     """Return the function in whose body names resolve as in the library."""
-    names = [f"nca_a{number}" for number in range(len(call.parameters))]
-    types = [_fill(each.cxx, each, call) for each in call.parameters]
-    declared = ", ".join(f"{cxx} {name}" for cxx, name in zip(types, names, strict=True))
-    body = f"{{ return {_called(call, names)}; }}"
+    declared = ", ".join(f"{_PREFIX}_a{i}&& nca_a{i}" for i in range(len(call.parameters)))
+    body = f"{{ return {_called(call, _arguments(call))}; }}"
     return f"{line_marker(call.label)}inline __device__ decltype(auto) {_PREFIX}_expr({declared}) {body}"
 
 
-def _new_values(call: Call) -> list[str]:
-    """Return how C++ passes each argument whose new value is returned."""
-    return [f"nca::nca_form_t<{call.parameters[number].cxx}>" for number in call.pattern.written]
+def _aliases(call: Call) -> Iterator[str]:
+    """Yield names of the types of the arguments. A macro would take a comma in a type for the end of its argument."""
+    for i, each in enumerate(call.parameters):
+        yield f"using {_PREFIX}_a{i} = {_fill(each.cxx, each, call)};"
+
+
+def _arguments(call: Call) -> list[str]:
+    return [
+        f"static_cast<{_PREFIX}_a{i}&&>(nca_a{i})" if each.is_temporary else f"nca_a{i}"
+        for i, each in enumerate(call.parameters)
+    ]
 
 
 def _result(call: Call) -> Iterator[str]:
-    """Yield the type that the C function returns and its code: of the result, and of the new values of arguments."""
+    """Yield the type that the C function returns, and its code."""
     returned = f"decltype(nca::nca_result(&{_path(call.head.namespace)}{_PREFIX}_expr))"
     yield f"using {_PREFIX}_r = nca::nca_plain<{returned}>;"
     yield f"enum {{ {_PREFIX}_cut = nca::nca_is_cut<{returned}> }};"
-    forms = _new_values(call)
-    if forms:
-        passed = ", ".join(f"{each}::nca_passed" for each in forms)
-        codes = ", ".join(f"{each}::nca_code" for each in forms)
-        yield f"using {_PREFIX}_out = nca::nca_fields_after<{_PREFIX}_r, {passed}>::nca_type;"
-        yield f"using {_PREFIX}_code = nca::nca_codes_after<{_PREFIX}_r, {len(forms)}, {codes}>::nca_type;"
-    else:
-        yield f"using {_PREFIX}_out = nca::nca_returned<{_PREFIX}_r>;"
-        yield f"using {_PREFIX}_code = nca::nca_form_t<{_PREFIX}_r>::nca_code;"
+    yield f"using {_PREFIX}_out = nca::nca_returned<{_PREFIX}_r>;"
+    yield f"using {_PREFIX}_code = nca::nca_form_t<{_PREFIX}_r>::nca_code;"
 
 
 def _c_function(call: Call) -> Iterator[str]:
@@ -196,14 +214,5 @@ def _c_function(call: Call) -> Iterator[str]:
     yield f'extern "C" __device__ {_PREFIX}_out {_PREFIX}({declared}) {{'
     for i, each in parameters:
         yield f"    decltype(auto) nca_a{i} = {_fill(each.value, each, call).replace('{p}', f'nca_p{i}')};"
-    names = ", ".join(f"nca_a{i}" for i, _ in parameters)
-    called = f"{_path(call.head.namespace)}{_PREFIX}_expr({names})"
-    forms = _new_values(call)
-    if forms:
-        values = ", ".join(f"{form}::nca_give(nca_a{n})" for form, n in zip(forms, call.pattern.written, strict=True))
-        # The result comes first: it is computed before the new values are read.
-        yield f"    return nca::nca_with_result<{_PREFIX}_out, {_PREFIX}_r>("
-        yield f"        [&]() -> decltype(auto) {{ return {called}; }},"
-        yield f"        [&](auto... nca_r) {{ return {_PREFIX}_out{{nca_r..., {values}}}; }});\n}}"
-    else:
-        yield f"    return nca::nca_cast_t<{_PREFIX}_r>({called});\n}}"
+    called = f"{_path(call.head.namespace)}{_PREFIX}_expr({', '.join(_arguments(call))})"
+    yield f"    return nca::nca_cast_t<{_PREFIX}_r>({called});\n}}"

@@ -58,6 +58,7 @@ class Parameter:
     passed: str  # the type of the C function's parameter, empty if nothing is passed
     value: str  # the C++ expression that makes the variable of the C function's parameter ``{p}``
     is_number: bool = False  # whether the variable is a copy of a number, to which C++ can write
+    bits: int = 0  # how many such an integer or bool has
     as_array: str = ""  # for arrays, the arguments of ``nca::nca_array_form`` after the mode
     way: str | None = None  # How an array is passed; None lets the function decide.
     is_state: bool = False  # whether it is passed as state of a Python function
@@ -72,6 +73,16 @@ class Parameter:
     def is_passed(self) -> bool:
         """Whether the C function has a parameter for it."""
         return bool(self.passed)
+
+    @property
+    def is_place(self) -> bool:
+        """Whether C gets an address, whatever is at it."""
+        return self.by_address or self.way == ELEMENT
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether the C++ call gets a temporary value, to which no ``T&`` can be bound."""
+        return self.cxx.endswith("&&") or not self.cxx.endswith("&")
 
 
 Records = Mapping[Any, Struct]  # by their Numba types
@@ -118,7 +129,9 @@ def make_parameter(numba_type: Any, way: str | None, records: Records, is_read_o
     if isinstance(numba_type, types.EnumMember):
         enumerator = f"nca::nca_enumerator<{found}>"
         return Parameter(f"const {enumerator}&", found, f"{enumerator}{{{{p}}}}")
-    return Parameter(f"{found}&", found, "{p}", is_number, headers=headers)
+    is_integer = isinstance(numba_type, (types.Integer, types.Boolean))
+    bits = getattr(numba_type, "bitwidth", 8) if is_integer else 0
+    return Parameter(f"{found}&", found, "{p}", is_number, bits, headers=headers)
 
 
 def _make_text(text: str) -> Parameter:
@@ -160,6 +173,8 @@ def _make_python_function(function: DeviceFunction) -> Parameter:
 def _make_array(array: Any, way: str | None, records: Records) -> Parameter:
     element, headers, declarations = _describe_element(array.dtype, records)
     element = element if array.mutable else f"const {element}"
+    if way == ELEMENT:  # which is in one place, however the others are
+        array = array.copy(layout="C")
     strided = array.layout not in "CF"
     way = way or (MDSPAN if strided else POINTER if array.ndim == 0 else None)
     if way == VALUE:
@@ -208,7 +223,7 @@ def _make_struct(numba_type: Any, records: Records, is_read_only: bool) -> Param
         return Parameter(f"const {name}&", f"const {name}*", "*{p}", headers=headers, declarations=declarations)
     parts, elements = _build_tuple(numba_type, records, "{p}->")
     return Parameter(
-        f"{elements}&", f"const {name}*", parts, headers=(*headers, "cuda/std/tuple"), declarations=declarations
+        f"{elements}&&", f"const {name}*", parts, headers=(*headers, "cuda/std/tuple"), declarations=declarations
     )
 
 
@@ -323,7 +338,9 @@ class CallPattern:
     text: str  # the C++ expression, in which `ALL`, or `FIRST` and `REST`, stand for the arguments
     callee: str = ""  # an expression for the function object that is called, which the text calls `CALLEE`
     passing: tuple[str | None, ...] = ()  # how arrays are passed; see `CxxFunction.passing`
-    written: tuple[int, ...] = ()  # the positions of the arguments whose new values are returned as well
+    # The positions of numbers that are no variables, and of those that are constant ones.
+    temporaries: tuple[int, ...] = ()
+    constants: tuple[int, ...] = ()
     read_only: tuple[int, ...] = ()  # those of the arguments that are parts of read-only arrays
 
 
@@ -343,7 +360,7 @@ class Call:
     def __post_init__(self) -> None:
         name = self.pattern.name.partition("(")[0]
         readable = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_")[:_LONGEST_READABLE] or "expression"
-        called = self.pattern.text, self.pattern.callee, self.pattern.written
+        called = self.pattern.text, self.pattern.callee
         head = self.head.identity, self.head.namespace, self.head.records
         content = repr((head, called, self.parameters, _PRELUDE))
         digest = hashlib.sha256(content.encode()).hexdigest()[:16]
@@ -351,9 +368,10 @@ class Call:
 
     @property
     def question(self) -> str:
-        """The name expression whose lowered name spells the way arrays are passed, which arguments are written to and
-        which cannot be copied, whether a number in the result is not aligned, and the type of the result."""
-        passed = ", ".join(f"{self.symbol}_{each}" for each in ("mode", "written", "copied", "cut"))
+        """The name expression whose lowered name spells the way arrays are passed, which arguments are written to, to
+        which C++ refers and which cannot be copied, whether a number in the result is not aligned, and the type of the
+        result."""
+        passed = ", ".join(f"{self.symbol}_{each}" for each in ("mode", "written", "referred", "copied", "cut"))
         return f"&nca::nca_tell<nca::nca_all_t<nca::nca_told<{passed}>, {self.symbol}_code>>"
 
     def choose_views(self, mode: int) -> list[Any]:

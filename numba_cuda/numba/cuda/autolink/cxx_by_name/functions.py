@@ -151,7 +151,7 @@ class CxxFunction(DeviceCallable):
     def get_refusal(self, argtypes: Sequence[types.Type]) -> CxxError | None:
         """Return why a call with these types was refused in the compilation in progress; None if it was not."""
         try:
-            call = self.call([_drop_number(each) for each in argtypes])
+            call = self.call([drop_number(each) for each in argtypes])
         except CABIError:
             return None
         return self._source.resolver.get_refusal(call)
@@ -200,9 +200,14 @@ class CxxFunction(DeviceCallable):
                 yield python[number - 1].make_parameter()
                 continue
             try:
-                yield make_parameter(numba_type, way, records, number - 1 in self._pattern.read_only)
+                made = make_parameter(numba_type, way, records, number - 1 in self._pattern.read_only)
             except CABIError as error:
                 raise CABIError(f"argument {number}: {error}") from None
+            if number - 1 in self._pattern.temporaries:
+                made = dataclasses.replace(made, cxx=f"{made.cxx}&", is_number=False, bits=0)
+            elif number - 1 in self._pattern.constants:
+                made = dataclasses.replace(made, cxx=f"const {made.cxx}", is_number=False, bits=0)
+            yield made
 
     def __numba_cuda_call__(self, *args: types.Type) -> Extern:
         """Return the C function for arguments of these types. Raise `CxxError` if C++ refuses the call."""
@@ -225,7 +230,7 @@ class CxxFunction(DeviceCallable):
         return [*self._source.resolver.sources(call, current_target()), *python]
 
 
-def _drop_number(numba_type: types.Type) -> types.Type:
+def drop_number(numba_type: types.Type) -> types.Type:
     """Return the type of a constant as calls have it: without the value of a number, with that of a string."""
     return numba_type if isinstance(numba_type, types.StringLiteral) else types.unliteral(numba_type)
 

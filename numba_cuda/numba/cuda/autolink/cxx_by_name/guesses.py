@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from numba.cuda import types
 
 from ..frontend_api.typing_rounds import Use
-from .calls import Call, CallPattern, Records
+from .calls import ELEMENT, Call, CallPattern, Records
 from .results import NUMBA_TYPES
 
 # A word, or the elements of a tuple or a pair, before a name.
@@ -21,6 +22,9 @@ _TYPE_BEFORE = re.compile(r"(\w+|(?<=tuple)<[\w ,]+>|(?<=pair)<[\w ,]+>)\s+\Z")
 _LONGEST_TYPE = 100
 # A type after an arrow, or in a cast of what is returned.
 _TYPE_IN_LAMBDA = re.compile(r"(?:->\s*|\breturn\s+(?:static_cast\s*<|\()?\s*)(\w[\w ]*?)\s*[{(>)]")
+_CONST_REFERENCE = re.compile(r"\bconst\b[^,;&]*&(?!&)|[\w:<>]+\s+const\s*&(?!&)")
+_INCLUDED = re.compile(r"^\s*#\s*include\s*([<\"][^>\"]*)", re.MULTILINE)
+_OF_CUDA = re.compile(r"<(?:cuda|cub|thrust|nv|curand|cooperative_groups|math|c?std|mma|vector)")
 _UNQUALIFIED = re.compile(r"(\w+)(?:<.*>)?\Z")
 
 
@@ -32,19 +36,26 @@ class KnownResults:
 
     def note(self, call: Call, returns: Any) -> None:
         """Note the Numba type that a call returns."""
-        self._known.setdefault(call.pattern, {})[call.argtypes] = returns
+        pattern, argtypes = _without_places(call)
+        self._known.setdefault(pattern, {})[argtypes] = returns
 
     def guess(self, call: Call, use: Use, records: Records) -> Any:
         """Return what a call probably returns, whose result the kernel uses so; ``None`` if nothing is likely."""
-        known = self._known.get(call.pattern, {})
-        if call.argtypes in known:
-            return known[call.argtypes]
-        if written := call.pattern.written:
-            plain = dataclasses.replace(call, pattern=dataclasses.replace(call.pattern, written=()))
-            result = self.guess(plain, use, records)
-            results = [] if result in (None, types.none) else [result]
-            return types.BaseTuple.from_types([*results, *(call.argtypes[number] for number in written)])
+        pattern, argtypes = _without_places(call)
+        known = self._known.get(pattern, {})
+        if argtypes in known:
+            return known[argtypes]
         return next(filter(None, _guesses(call, use, records, known)), None)
+
+
+def _without_places(call: Call) -> tuple[CallPattern, tuple[Any, ...]]:
+    """Return the pattern and the types of a *call*, with numbers for the elements whose places it gets."""
+    ways = itertools.zip_longest(call.argtypes, call.pattern.passing)
+    argtypes = tuple(getattr(each, "dtype", each) if way == ELEMENT else types.unliteral(each) for each, way in ways)
+    passing = tuple(None if way == ELEMENT else way for way in call.pattern.passing)
+    while passing and passing[-1] is None:
+        passing = passing[:-1]
+    return dataclasses.replace(call.pattern, passing=passing, temporaries=(), constants=()), argtypes
 
 
 def _guesses(call: Call, use: Use, records: Records, known: Mapping[tuple[Any, ...], Any]) -> Iterator[Any]:
@@ -74,6 +85,31 @@ def _read_declared(call: Call) -> Iterator[Any]:
         found = [NUMBA_TYPES.get(each.strip()) for each in declared.strip("<>").split(",")]
         if None not in found:
             yield types.BaseTuple.from_types(found) if declared.startswith("<") else found[0]
+
+
+def may_refer(call: Call) -> bool:
+    """Return whether C++ may take a number as ``T&``, where it also takes temporary values: if a function of this name
+    has such a parameter, or may have one elsewhere. The headers of CUDA take such numbers by value or as ``const``."""
+    source, pattern = call.head.source, call.pattern
+    name = _UNQUALIFIED.search(pattern.name.partition("(")[0])
+    if pattern.callee or name is None or not (places := _places_of_names(source).get(name[1])):
+        texts = [source, pattern.text, pattern.callee]
+        return any(map(_has_reference, texts)) or any(not _OF_CUDA.match(each) for each in _INCLUDED.findall(source))
+    return any(map(_has_reference, [pattern.text, *(_read_parameters(source, place) for place in places)]))
+
+
+def _has_reference(text: str) -> bool:
+    return "&" in _CONST_REFERENCE.sub("", text)
+
+
+def _read_parameters(source: str, start: int) -> str:
+    """Return the text in the first parentheses from *start* on."""
+    depth = 0
+    for found in re.finditer(r"[()]", source[start:]):
+        depth += 1 if found[0] == "(" else -1
+        if depth == 0:
+            return source[start : start + found.end()]
+    return source[start:]
 
 
 @functools.lru_cache(16)

@@ -24,6 +24,11 @@ template <class nca_A, class nca_C> struct nca_pick<false, nca_A, nca_C> { using
 template <class nca_A, class nca_B> inline constexpr bool nca_same = false;
 template <class nca_A> inline constexpr bool nca_same<nca_A, nca_A> = true;
 template <class nca_T> __device__ nca_T&& nca_made() noexcept;
+// An argument of a trial, as its member: a variable, a temporary, or a bit-field. To C++ a bit-field is a variable of its
+// type, except that no reference that is not const can be bound to it.
+template <class nca_T> struct nca_held { nca_T nca_x; };
+template <class nca_T> struct nca_held<nca_T&&> { nca_T nca_x; };
+template <class nca_T, int nca_N> struct nca_bits { nca_T nca_x : nca_N; };
 template <class nca_R, class... nca_A> __device__ nca_R nca_result(nca_R (*)(nca_A...));
 template <class... nca_T> struct nca_list { static constexpr int nca_size = sizeof...(nca_T); };
 template <unsigned long long... nca_N> struct nca_told {};
@@ -330,23 +335,6 @@ template <class nca_R, class nca_P = nca_returned<nca_R>>
 using nca_cast_t = typename nca_pick<
     nca_same<nca_P, void> || nca_same<nca_P, nca_R> || nca_kind_of<nca_R>() == nca_as_plain, nca_P,
     nca_giver<nca_R>>::nca_type;
-
-// The result of a call and values after it, where the call writes to arguments.
-template <class nca_R, class... nca_T> struct nca_fields_after {
-    using nca_type = nca_fields<typename nca_form<nca_R>::nca_passed, nca_T...>;
-};
-template <class... nca_T> struct nca_fields_after<void, nca_T...> { using nca_type = nca_fields<nca_T...>; };
-template <class nca_R, unsigned long long nca_N, class... nca_C> struct nca_codes_after {
-    using nca_type = nca_all_t<nca_told<nca_code_tuple, nca_N + 1>, typename nca_form<nca_R>::nca_code, nca_C...>;
-};
-template <unsigned long long nca_N, class... nca_C> struct nca_codes_after<void, nca_N, nca_C...> {
-    using nca_type = nca_all_t<nca_told<nca_code_tuple, nca_N>, nca_C...>;
-};
-template <class nca_O, class nca_R, class nca_F, class nca_G>
-__device__ nca_O nca_with_result(nca_F nca_f, nca_G nca_g) {
-    if constexpr (nca_same<nca_R, void>) { nca_f(); return nca_g(); }
-    else { nca_returned<nca_R> nca_r = nca_cast_t<nca_R>(nca_f()); return nca_g(nca_r); }
-}
 
 // Assigns what a call returned to a variable of its type, from what it is in Python: its structs convert to themselves,
 // and its tuples are arrays or structs.

@@ -83,20 +83,26 @@ def read_type(code: Iterator[int], records: Sequence[Any]) -> Any:
 
 
 class WrittenArgumentError(CxxError):
-    """A call writes to arguments: those at the positions ``written``. It ``returns`` this Numba type."""
+    """A call writes to arguments: those at the positions ``written``. It refers to those at the positions ``referred``,
+    and ``returns`` this Numba type."""
 
-    def __init__(self, message: str, written: tuple[int, ...], returns: Any):
+    def __init__(self, message: str, written: tuple[int, ...], referred: tuple[int, ...], returns: Any):
         super().__init__(message)
         self.written = written
+        self.referred = referred
         self.returns = returns
 
 
 class CxxExtern(Extern):
     """The C function of a call, which returns the members of a struct one after the other, as C has them: the struct
-    itself may be packed, or aligned to more."""
+    itself may be packed, or aligned to more. C++ may write to the arguments at the positions ``referred``, if it gets
+    variables."""
 
-    def __init__(self, symbol: str, returns: types.Type, args: Mapping[str, Any], records: Records):
+    def __init__(
+        self, symbol: str, returns: types.Type, args: Mapping[str, Any], records: Records, referred: tuple[int, ...]
+    ):
         self._records = records
+        self.referred = referred
         super().__init__(symbol, returns=returns, args=args)
 
     def _describe_result(self) -> CType:
@@ -129,10 +135,10 @@ def _name_struct(argument: Any, records: Records) -> str:
 def make_extern(call: Call, answer: str, records: Records) -> Extern:
     """Return the C function of *call*, whose question has the lowered name *answer*. Raise `CxxError` if Python cannot
     call it."""
-    mode, written_bits, copied_bits, is_cut, *code = read_numbers(answer)
-    written, copied = (
+    mode, written_bits, referred_bits, copied_bits, is_cut, *code = read_numbers(answer)
+    written, referred, copied = (
         tuple(number for number in range(len(call.parameters)) if bits >> number & 1)
-        for bits in (written_bits, copied_bits)
+        for bits in (written_bits, written_bits | referred_bits, copied_bits)
     )
     for number in copied:
         name = _name_struct(call.argtypes[number], records)
@@ -150,20 +156,22 @@ def make_extern(call: Call, answer: str, records: Records) -> Extern:
             f"{call.label} returns a struct with packed members, of which CUDA's compiler may lose bytes\n"
             "  what to do: let C++ write it through a reference, to an element of an array of lib.record(...)"
         )
-    if written and not call.pattern.written:
+    if written:
         positions = ", ".join(str(number + 1) for number in written)
         raise WrittenArgumentError(
-            f"{call.label} writes to argument {positions}, which is not a variable or an element of an array\n"
+            f"{call.label} writes to argument {positions}, which is neither a variable nor an element of an array that"
+            " can be written\n"
             "  what to do: pass a variable of the type that C++ declares; or an array, with .passing(..., 'element')",
             written,
+            referred,
             returns,
         )
     passed = {
-        f"args_{number}": state if parameter.is_state else view or (types.voidptr if parameter.by_address else None)
+        f"args_{number}": state if parameter.is_state else view or (types.voidptr if parameter.is_place else None)
         for number, (view, parameter) in enumerate(zip(call.choose_views(mode), call.parameters, strict=True))
         if parameter.is_passed
     }
-    found = CxxExtern(call.symbol, returns, passed, records)
+    found = CxxExtern(call.symbol, returns, passed, records, referred)
     if found.return_ctype.size > _LARGEST:
         raise CxxError(
             f"{call.label} returns {found.return_ctype.size} bytes, and a value in a kernel has at most {_LARGEST}\n"

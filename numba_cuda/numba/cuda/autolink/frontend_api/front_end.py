@@ -42,6 +42,7 @@ class Vocabulary:
     typed_passes: Any
     sigutils: Any
     make_device_function: Callable[[Any], Any]  # makes a device function of a Python function
+    find_module: Callable[[], Any]  # returns the module that kernels call ``cuda``
     front_end: str  # the name of the module that is its `FrontEnd`, imported when it is first needed
     # to_core, from_core: translate a type of the front end to numba-cuda's, and back: each is the other's inverse
     to_core: Callable[[Any], Any] = _same
@@ -98,6 +99,12 @@ def _make_device_function(function: Any) -> Any:
     return cuda.jit(device=True)(function)
 
 
+def _find_module() -> Any:
+    from numba import cuda
+
+    return cuda
+
+
 _PACKAGE = __name__.partition(".autolink.")[0] + ".autolink"
 NUMBA_CUDA = Vocabulary(
     "numba-cuda",
@@ -108,6 +115,7 @@ NUMBA_CUDA = Vocabulary(
     typed_passes,
     sigutils,
     _make_device_function,
+    _find_module,
     f"{_PACKAGE}.frontends.numba_cuda.front_end",
 )
 _others: list[Vocabulary] = []

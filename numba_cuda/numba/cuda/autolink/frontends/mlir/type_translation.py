@@ -165,6 +165,7 @@ MLIR = Vocabulary(
     typed_passes,
     sigutils,
     mlir_cuda.jit(device=True),
+    lambda: mlir_cuda,
     f"{__package__}.front_end",
     to_core,
     from_core,

@@ -12,7 +12,7 @@ from numba.core.errors import NumbaError
 from numba.cuda import types
 from numba.cuda.autolink.c_abi import c_types, extern
 from numba.cuda.autolink.c_abi.c_types import CABIError
-from numba.cuda.autolink.cxx_by_name import call_rewrites, call_text, calls, records, results
+from numba.cuda.autolink.cxx_by_name import call_text, calls, places, records, results
 from numba.cuda.cudadrv.external_code.compile import prototype_assertions
 from numba.cuda.cudadrv.external_code.inputs import c_prototypes
 
@@ -72,11 +72,12 @@ def named_tuples_have_members_of_their_names(patch):
 
 def new_values_are_lost(patch):
     """C++ writes to a copy of the element that is passed for ``int&``."""
+    patch.setattr(places.PlacedCall, "_place", lambda self, origin, arg: self._make_slot(arg))
 
-    def make_store(ir, func_ir, arg):
-        return lambda value, loc: ir.Assign(value, arg.scope.redefine("lost", loc), loc)
 
-    patch.setattr(call_rewrites, "_make_store", make_store)
+def references_are_refused_temporaries(patch):
+    """Where C++ takes a temporary value too, it writes to one."""
+    patch.setattr(call_text, "_referred", lambda call: f"enum {{ {call_text._PREFIX}_referred = 0 }};")
 
 
 def members_are_named_in_another_order(patch):
@@ -105,6 +106,7 @@ FIXES = {
     enumerators_are_numbers: "by name",
     named_tuples_have_members_of_their_names: "with libcu++",
     new_values_are_lost: "by name",
+    references_are_refused_temporaries: "by name",
     members_are_named_in_another_order: "by name",
     structs_are_returned_with_their_layout: "by name",
     packed_structs_are_copied: "by name",

@@ -111,6 +111,72 @@ def test_outside_a_kernel_the_signature_is_an_error_that_says_so():
         split.signature(types.float32, types.int32)
 
 
+def test_an_element_that_cannot_be_written_is_refused_at_the_call():
+    constant = np.array([1], np.int32)
+    constant.flags.writeable = False
+
+    def read_only(x, r):
+        r[0] = split(r[0], constant[0])
+
+    def of_tuple(x, r):
+        pair = x[0], x[1]
+        r[0] = split(r[0], pair[0])
+
+    for kernel in (read_only, of_tuple):
+        with pytest.raises(TypingError, match=r"argument 2, which is neither a variable nor an element"):
+            build(kernel, "void(int32[::1], float32[::1])")
+
+
+loose = autolink.cxx("""
+template <class T> __device__ int over(T& x) { x = 5; return 1; }
+template <class T> __device__ int over(const T& x) { return 2; }
+__device__ int of_float(float& x) { x = 5; return 1; }
+__device__ int of_float(double x) { return 2; }
+template <class T> __device__ int forward(T&& x) { x = 5; return 1; }
+template <class... A> __device__ int each(A&&... x) { ((x = 5), ...); return 1; }
+struct Functor { template <class T> __device__ int operator()(T&& x) const { x = 5; return 1; } };
+__device__ int alias(int& x, int* p) { p[0] = 5; x += 1; return p[0]; }
+__device__ int same(int& x, int& y) { x = 5; y += 1; return x; }
+__device__ int next_of(int& x) { return (&x)[1]; }
+__device__ int* place_of(int& x) { return &x; }
+__device__ void count(int& x) { atomicAdd(&x, 1); }
+""")
+
+
+def run(front_end, text: str, *arrays):
+    """Launch a kernel with a body of this *text*, with the functions of `loose`."""
+    names = {"lib": loose, "np": np, "forward": loose.forward, "lambdas": loose.expr("[](auto&& x) { x = 5; return 1; }")}
+    names["functor"] = loose["Functor{}"]
+    exec("def kernel(a, f, r):\n    " + text.replace("\n", "\n    "), names)
+    a, f, r = np.arange(1, 5, dtype=np.int32), np.arange(1, 5, dtype=np.float32), np.zeros(4)
+    front_end.cuda.jit(names["kernel"])[1, 4 if "count" in text else 1](a, f, r)
+    return a.tolist(), f.tolist(), r.tolist()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", ["lib.over", "lib.forward", "lib.each", "functor", "lambdas"])
+def test_where_a_temporary_is_taken_too_nothing_that_is_written_is_lost(name, front_end):
+    text = "x = a[1]\ny = f[1]\nr[0] = {0}(a[0]) + {0}(f[0]) + {0}(x) + {0}(y)\nr[1] = x + y\nr[2] = {0}(a[0] + 1)"
+    a, f, r = run(front_end, text.format(name))
+    assert a[:2] == [5, 2] and f[:2] == [5, 2]
+    assert r[:3] == [4, 10, 2 if name == "lib.over" else 1]
+
+
+@pytest.mark.gpu
+def test_elements_are_passed_where_they_are_and_a_variable_once(front_end):
+    a, _, r = run(front_end, "r[0] = lib.alias(a[0], a)\nr[1] = lib.next_of(a[2])\nx = a[3]\nr[2] = lib.same(x, x)\nr[3] = x")
+    assert (a, r) == ([6, 2, 3, 4], [6, 4, 6, 6])
+    a, f, r = run(front_end, "lib.count(a[1])\nif a[0] == 1:\n    r[1] = lib.of_float(f[3])")
+    assert a == [1, 6, 3, 4] and f[3] == 5 and r[1] == 1
+
+
+@pytest.mark.gpu
+def test_a_variable_that_is_a_constant_stays_one(front_end):
+    """Where C++ need not write to it."""
+    _, _, r = run(front_end, "n = 2\nr[0] = lib.over(n)\nr[1] = (3, 4, 5)[n]")
+    assert r[:2] == [2, 5]
+
+
 @pytest.mark.gpu
 def test_a_loop_over_written_variables_ends_with_their_last_values():
     def one(x, n, r):
