@@ -25,8 +25,8 @@ from ..protocol.call_sites import constant_of, find_read_only
 from .calls import Call, CallPattern
 from .functions import CxxFunction, drop_number
 from .library_source import LibrarySource
-from .records import ask_names
 from .places import PlacedCall
+from .records import ask_names
 from .refusals import CxxError
 from .results import WrittenArgumentError
 

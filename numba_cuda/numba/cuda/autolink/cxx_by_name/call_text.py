@@ -115,7 +115,7 @@ def _trials(call: Call) -> Iterator[str]:
 
 def _trial(call: Call, variables: Iterable[str]) -> str:
     """Return an expression of the type ``nca::nca_yes`` if the call is possible with arguments of these types."""
-    held = (each if "nca::nca_bits<" in each else f"nca::nca_held<{each}>" for each in variables)
+    held = (each if "nca::nca_bit_field<" in each else f"nca::nca_held<{each}>" for each in variables)
     given = ", ".join(["0", *(f"nca::nca_made<{each}>()" for each in held)])
     return f"{_path(call.head.namespace)}{_PREFIX}_try({given})"
 
@@ -146,7 +146,7 @@ def _written(call: Call) -> str:
 def _referred(call: Call) -> str:
     """Return a constant: the numbers to which C++ may write, if they are variables, as bits."""
     fields = {
-        n: f"nca::nca_bits<nca::nca_plain<{each.cxx}>, {each.bits}>&"
+        n: f"nca::nca_bit_field<nca::nca_plain<{each.cxx}>, {each.bits}>&"
         for n, each in enumerate(call.parameters)
         if each.bits
     }

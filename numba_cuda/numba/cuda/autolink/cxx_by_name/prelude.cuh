@@ -28,7 +28,7 @@ template <class nca_T> __device__ nca_T&& nca_made() noexcept;
 // type, except that no reference that is not const can be bound to it.
 template <class nca_T> struct nca_held { nca_T nca_x; };
 template <class nca_T> struct nca_held<nca_T&&> { nca_T nca_x; };
-template <class nca_T, int nca_N> struct nca_bits { nca_T nca_x : nca_N; };
+template <class nca_T, int nca_N> struct nca_bit_field { nca_T nca_x : nca_N; };
 template <class nca_R, class... nca_A> __device__ nca_R nca_result(nca_R (*)(nca_A...));
 template <class... nca_T> struct nca_list { static constexpr int nca_size = sizeof...(nca_T); };
 template <unsigned long long... nca_N> struct nca_told {};

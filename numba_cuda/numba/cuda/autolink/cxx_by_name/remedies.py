@@ -110,10 +110,8 @@ def explain_error(text: str) -> tuple[str, str]:
     if found := _VALUE_OF_ENUMERATION.search(text):
         return f"C++ writes to an enumerator as {found['type']}&", "let C++ return the enumerator, or take a value"
     if text.startswith("initial value of reference to non-const must be an lvalue"):
-        return (
-            "C++ takes a reference that is not const to what Python passes as a value, and what it writes would be lost",
-            "let C++ take a value or a const reference, and return what it changes; of a number, pass a variable",
-        )
+        diagnosis = "C++ refers to a value of Python, and what it writes would be lost"
+        return diagnosis, "let C++ take a value or a const reference, and return what it changes"
     if text.startswith("an rvalue reference cannot be bound to an lvalue"):
         return text, "let C++ take a value or a const reference: the arguments are variables"
     if found := _POINTED.search(text):

@@ -8,6 +8,7 @@ pointers. The numbers agree only if every member of every argument arrived with 
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -492,6 +493,8 @@ class Batch:
                 "T&",
                 "T&",
                 "A&",
+                "A&&",
+                "A&&",
                 "U",
                 "U",
                 "U",
@@ -503,7 +506,7 @@ class Batch:
             ]
         )
         cxx = choice.replace("T", cxx).replace("U", rng.choice(others))
-        writes = choice in ("T&", "A&", "U&")
+        writes = choice in ("T&", "A&", "U&", "A&&")
         typed = " typed(h, a);" if "A" in choice and form in ("element", "constant") else ""
         return cxx, f"{mix}{typed}{' fill(h, a);' if writes else ''}", writes
 
@@ -512,6 +515,8 @@ class Batch:
         name = f"g{number}"
         arguments = tuple(self.draw_argument(40 + 20 * n) for n in range(rng.choice([1, 1, 2, 2, 3, 4])))
         parameters = [self._draw_parameter(each) for each in arguments]
+        if parameters[0][2] and arguments[0].form == "element" and rng.random() < 0.3:  # the same element twice
+            arguments, parameters = (arguments[0], *arguments), [parameters[0], *parameters]
         result = VOID if rng.random() < 0.1 else self.draw_value_type()
         if len(list(result.list_leaves("r"))) > MOST_LEAVES:
             result = scalar("short")
@@ -533,7 +538,7 @@ class Batch:
                 .replace("char*)a)", f"char*)a{n})")
             )
             if writes and argument.form == "constant":
-                excuses.append("which is not a variable or an element of an array")
+                excuses.append("which is neither a variable nor an element of an array")
             if argument.form == "strided":
                 excuses.append("strided")
             if argument.form == "given" and any(each.is_record and each.before for each in argument.type.parts):
@@ -544,10 +549,14 @@ class Batch:
                 lost = lost or by_value
         head = f"template <{', '.join(templates)}> " if templates else ""
         makes = "return;" if result is VOID else f"{result.cxx} r; fill(h, r); return r;"
-        text = (
-            f"{head}{rng.choice(['CALLED ', 'inline '])}{result.cxx} {name}({', '.join(declared)}) {{"
-            f" u64 h = {number}; {' '.join(body)} {makes} }}"
-        )
+        before = f"{head}{rng.choice(['CALLED ', 'inline '])}{result.cxx} {name}"
+        text = f"{before}({', '.join(declared)}) {{ u64 h = {number}; {' '.join(body)} {makes} }}"
+        loose = [n for n, each in enumerate(declared) if parameters[n][2] and re.search(r"\w&", each)]
+        if loose and rng.random() < 0.4:  # an overload that takes other arguments, and does not write to this one
+            n = rng.choice(loose)
+            declared[n] = f"const {declared[n].replace('&&', '&')}"
+            body[n] = body[n].replace(f"fill(h, a{n});", "")
+            text += f"\n{before}({', '.join(declared)}) {{ u64 h = {number + 1000}; {' '.join(body)} {makes} }}"
         return Draw(name, text, arguments, result, tuple(excuses), lost, named=rng.random() < 0.5)
 
     # Functions of C.
