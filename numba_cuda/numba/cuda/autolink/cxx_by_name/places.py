@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The places of a call's arguments: numbers to which C++ refers are elements of arrays, or variables, each in its own array
-during the call."""
+"""The places of a call's arguments: numbers to which C++ refers are elements of arrays, or variables, each in an array
+of its own."""
 
 from __future__ import annotations
 
