@@ -88,7 +88,7 @@ def test_libraries_of_one_text_in_other_folders_are_told_apart_in_one_kernel(tmp
         x[0] = twice_as_much(thrice(x[0]))
 
     def one(x):
-        x[0] = twice_as_much(again(x[0]))
+        x[0] = twice_as_much(again(-x[0]))
 
     both_linked, one_linked = (build(each, "void(float32[::1])") for each in (both, one))
     assert len(both_linked.inputs) == 2
