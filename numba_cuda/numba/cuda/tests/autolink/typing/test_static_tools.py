@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import ast
+import functools
+import importlib
 import inspect
 import json
 import os
@@ -11,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -18,7 +21,7 @@ from docs_runner import blocks_of
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.dispatcher import _Kernel
-from repository import DOCS, PROJECT
+from repository import DOCS, PROJECT, module
 
 FOLDER = Path(__file__).parent
 STUBS = PROJECT / "numba-stubs" / "cuda" / "autolink"
@@ -105,10 +108,10 @@ def test_jedi_shows_parameters(tmp_path):
 
 @pytest.mark.parametrize("name", ["__init__", "cache", "testing"])
 def test_the_stubs_have_the_public_names(name):
-    module = autolink if name == "__init__" else getattr(autolink, name)
+    code = autolink if name == "__init__" else getattr(autolink, name)
     assignments = [node for node in ast.parse((STUBS / f"{name}.pyi").read_text()).body if isinstance(node, ast.Assign)]
     (names,) = [ast.literal_eval(node.value) for node in assignments if ast.unparse(node.targets[0]) == "__all__"]
-    assert names == list(module.__all__)
+    assert names == list(code.__all__)
 
 
 def test_the_stub_of_jit_has_the_options_of_numba_cuda():
@@ -124,6 +127,50 @@ def test_the_stub_of_jit_has_the_options_of_numba_cuda():
     ]
     taken = {*inspect.signature(cuda.jit).parameters, *inspect.signature(_Kernel).parameters}
     assert sorted(options) == sorted(taken - {"func_or_sig", "device", "kws", "py_func", "argtypes"})
+
+
+@pytest.fixture(scope="module")
+def with_stubs_of_the_wheel(tmp_path_factory) -> Path:
+    """A user's folder with the stubs as the wheel has them."""
+    folder = tmp_path_factory.mktemp("user")
+    module(PROJECT, "build_stubs").write_stubs(folder / "numba-stubs")
+    return folder
+
+
+METHODS = (types.FunctionType, classmethod, property, functools.cached_property)
+
+
+@pytest.mark.parametrize("name", ["", ".cache", ".reports.records", ".testing"])
+def test_the_stubs_of_the_wheel_have_the_docstrings_of_the_code(name, with_stubs_of_the_wheel):
+    code = importlib.import_module(f"numba.cuda.autolink{name}")
+    path = with_stubs_of_the_wheel / "numba-stubs" / "cuda" / "autolink" / name[1:].replace(".", "/")
+    tree = ast.parse((path.with_suffix(".pyi") if name else path / "__init__.pyi").read_text())
+    compared = [(tree, code)]
+    for node in tree.body:
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and not node.name.startswith("_"):
+            value = getattr(code, node.name)
+            compared.append((node, value))
+            if isinstance(value, type):
+                methods = [each for each in node.body if isinstance(each, ast.FunctionDef)]
+                found = [(each, vars(value).get(each.name)) for each in methods if not each.name.startswith("__")]
+                compared += [(each, method) for each, method in found if isinstance(method, METHODS)]
+    assert len(compared) > 8
+    for node, value in compared:
+        written = vars(value).get("__doc__") if isinstance(value, type) else value.__doc__
+        assert ast.get_docstring(node) == (written and inspect.cleandoc(written)), getattr(node, "name", name)
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        ("from numba.cuda import autolink\nautolink.cxx", "Use C++ by name: without declarations"),
+        ("from numba.cuda import autolink\nautolink.Report.to_trace", "Return the timeline of the build"),
+    ],
+)
+def test_jedi_shows_docstrings(code, shown, with_stubs_of_the_wheel):
+    jedi = pytest.importorskip("jedi")
+    (name,) = jedi.Script(code, path=with_stubs_of_the_wheel / "user.py").help()
+    assert shown in name.docstring()
 
 
 # Pages of errors, of Numba's own extensions, which checkers do not know, and of numba-cuda-mlir's stubs.
