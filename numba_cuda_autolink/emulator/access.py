@@ -5,190 +5,170 @@ Each place in the code that reads or writes remembers the memory that it met las
 offsets, so that the next access there is a subtraction and a comparison.
 """
 # ruff: noqa: F821
-# mypy: disable-error-code="name-defined"
+# mypy: disable-error-code="name-defined, index"
 
 from __future__ import annotations
 
-from .native import native, u8, u16, u32, u64
-from .scheduler import fail, thread_at
-from .state import FIRST_SHARED_ADDRESS, Block, Error, Frame, Launch, Thread
+from .native import Record, native, record, u8, u16, u32, u64
+from .scheduler import describe_error, fail
+from .state import Error, Frame, Launch, Thread
 
 
 @native
-def is_in_shared(thread: u64, address: u64) -> bool:
-    block = load_u64(thread, Thread.BLOCK)
-    return address - load_u64(block, Block.SHARED) - FIRST_SHARED_ADDRESS < load_u64(block, Block.SHARED_BYTES)
+def is_in_shared(thread: Thread, address: u64) -> bool:
+    return address - thread.block.shared < thread.block.shared_bytes
 
 
 @native
-def find_allocation(launch: u64, address: u64) -> u64:
+def find_allocation(launch: Launch, address: u64) -> u64:
     """Return the address of the entry that may hold *address*: the last that begins at it or before; or 0."""
-    table = load_u64(launch, Launch.ALLOCATIONS)
     low = u64(0)
-    high = load_u64(launch, Launch.ALLOCATION_COUNT)
+    high = launch.allocation_count
     while low < high:
         middle = (low + high) >> 1
-        if load_u64(table, middle * 16) <= address:
+        if load_u64(launch.allocations, middle * 16) <= address:
             low = middle + 1
         else:
             high = middle
-    if low == 0:
-        return u64(0)
-    return table + (low - 1) * 16
+    return launch.allocations + (low - 1) * 16 if low != 0 else u64(0)
 
 
 @native
-def find_frame(thread: u64, address: u64, nbytes: u32) -> u64:
+def find_frame(thread: Thread, address: u64, nbytes: u32) -> Frame:
     """Return the frame whose local memory holds the access, or 0."""
-    frame = load_u64(thread, Thread.LOCALS)
+    frame = thread.locals
     while frame != 0:
-        size = load_u64(frame, Frame.SIZE)
-        offset = address - load_u64(frame, Frame.ADDRESS)
-        if offset < size and offset + u64(nbytes) <= size:
+        offset = address - frame.address
+        if offset < frame.size and offset + u64(nbytes) <= frame.size:
             return frame
-        frame = load_u64(frame, Frame.BELOW)
-    return u64(0)
+        frame = frame.below
+    return frame
+
+
+SHARED, LOCAL, GENERIC = range(3)
 
 
 @native(inline=False)
-def check_access(thread: u64, address: u64, nbytes: u32, align: u32, site: u32, slot: u64):
-    """Return if the access of *nbytes* at the generic *address* is right, and remember what is there; fail if not."""
-    block = load_u64(thread, Thread.BLOCK)
-    launch = load_u64(block, Block.LAUNCH)
-    end = address + u64(nbytes)
-    if address - load_u64(thread, Thread.STACK) < u64(load_u32(block, Block.STACK_BYTES)):
-        check_local(thread, address, nbytes, align, site)
-        return
-    low = load_u64(block, Block.SHARED) + FIRST_SHARED_ADDRESS
-    high = low + load_u64(block, Block.SHARED_BYTES)
-    entry = find_allocation(launch, address)
-    if entry != 0 and not is_in_shared(thread, address):
-        low = load_u64(entry, 0)
-        high = load_u64(entry, 8)
-    parameters = load_u64(launch, Launch.PARAMETERS)
-    is_parameter = address >= parameters and end <= parameters + load_u64(launch, Launch.PARAMETER_BYTES)
-    is_inside = address >= low and end <= high and end > address
-    if address & (u64(align) - 1) != 0 or not (is_inside or is_parameter):
-        fail_access(thread, address, nbytes, align, site)
-    if is_inside:
-        store_u64(slot, 0, low)
-        store_u64(slot, 8, high - low + 1 - u64(nbytes))
-
-
-@native(inline=False)
-def fail_access(thread: u64, address: u64, nbytes: u32, align: u32, site: u32):
+def check_access(thread: Thread, address: u64, nbytes: u32, align: u32, space: u32, site: u32, slot: u64):
+    """Return if the access of *nbytes* at the generic *address* is right, and remember in the *slot* what is there; if
+    not, fail. An access in the *space* `SHARED` is outside of it where this is called."""
     if address & (u64(align) - 1) != 0:
         fail(thread, Error.MISALIGNED, site, address, nbytes)
-    fail(thread, Error.OUT_OF_BOUNDS, site, address, nbytes)
-
-
-@native(inline=False)
-def check_local(thread: u64, address: u64, nbytes: u32, align: u32, site: u32):
-    """Return if the access is within the local memory of any frame of *thread*."""
-    if address & (u64(align) - 1) != 0 or find_frame(thread, address, nbytes) == 0:
-        fail_access(thread, address, nbytes, align, site)
+    block = thread.block
+    end = address + u64(nbytes)
+    is_right = False
+    if space == LOCAL or (space == GENERIC and address - thread.stack < u64(block.stack_bytes)):
+        is_right = find_frame(thread, address, nbytes) != 0
+    elif space == GENERIC:
+        low = block.shared
+        high = low + block.shared_bytes
+        entry = find_allocation(block.launch, address)
+        if entry != 0 and not is_in_shared(thread, address):
+            low = load_u64(entry, 0)
+            high = load_u64(entry, 8)
+        parameters = block.launch.parameters
+        is_right = address >= low and end <= high and end > address
+        if is_right:
+            store_u64(slot, 0, low)
+            store_u64(slot, 8, high - low + 1 - u64(nbytes))
+        elif address >= parameters:
+            is_right = end <= parameters + block.launch.parameter_bytes
+    if not is_right:
+        fail(thread, Error.OUT_OF_BOUNDS, site, address, nbytes)
 
 
 # What was written, and who accessed it
 
-# The record of a byte of shared memory: its last writer, and its last two readers that differ. Each is a thread (u16),
-# the epoch of its warp (u16), the epoch of the block (u32), the instruction (u32), and the block's fences before (u32).
-_WARP_EPOCH, _EPOCH, _SITE, _FENCES, _RECORD_BYTES = 2, 4, 8, 12, 16
-ACCESS_BYTES = 3 * _RECORD_BYTES
+
+@record
+class Access(Record):
+    who: u16  # a thread, and whether the access is atomic; or `_SEVERAL`
+    warp_epoch: u16
+    epoch: u32  # of the block
+    site: u32
+    fences: u32  # of the block, before it
+
+
+# Of a byte of shared memory: its last writer, and its last two readers that differ
+ACCESS_BYTES = 3 * Access.SIZE
 _ATOMIC, _SEVERAL = 0x8000, 0xFFFF  # an atomic access, by a thread or by threads of several warps
 
 
 @native(inline=False)
-def note_fence(thread: u64):
+def note_fence(thread: Thread):
     """What *thread* did until now comes before what other threads do after later fences of theirs: they have seen that
     it is done, or else another schedule is a race that this one does not show."""
-    block = load_u64(thread, Thread.BLOCK)
-    count = load_u32(block, Block.FENCES) + 1
-    store_u32(block, Block.FENCES, count)
-    store_u32(thread_at(block, load_u32(thread, Thread.INDEX)), Thread.LAST_FENCE, count)
+    thread.block.fences += 1
+    thread.block.threads[thread.index].last_fence = thread.block.fences
 
 
 @native
-def conflicts(thread: u64, access: u64, me: u16, warp_epoch: u16, epoch: u32, atomic: bool) -> bool:
+def conflicts(thread: Thread, access: Access, atomic: bool) -> bool:
     """Return whether nothing orders the *access* of another thread before this one, and not both are *atomic*."""
-    other = load_u16(access, 0)
-    number = other & ~u16(_ATOMIC)
-    if load_u32(access, _EPOCH) != epoch or number == me:
+    number = u32(access.who & ~u16(_ATOMIC))
+    if access.epoch != thread.block.epoch or number == thread.index:
         return False
-    if number >> 5 == me >> 5 and load_u16(access, _WARP_EPOCH) != warp_epoch:
+    if number >> 5 == thread.index >> 5 and access.warp_epoch != u16(thread.warp_epoch):
         return False
-    if other == _SEVERAL or (atomic and other >= _ATOMIC):
+    if access.who == _SEVERAL or (atomic and access.who >= _ATOMIC):
         return not atomic
-    block = load_u64(thread, Thread.BLOCK)
-    fenced = load_u32(thread_at(block, u32(number)), Thread.LAST_FENCE)
-    mine = load_u32(thread_at(block, u32(me)), Thread.LAST_FENCE)
-    return fenced <= load_u32(access, _FENCES) or mine <= fenced
+    fenced = thread.block.threads[number].last_fence
+    return fenced <= access.fences or thread.block.threads[thread.index].last_fence <= fenced
 
 
 @native
-def note_access(thread: u64, access: u64, who: u16, warp_epoch: u16, epoch: u32, site: u32):
-    store_u16(access, 0, who)
-    store_u16(access, _WARP_EPOCH, warp_epoch)
-    store_u32(access, _EPOCH, epoch)
-    store_u32(access, _SITE, site)
-    store_u32(access, _FENCES, load_u32(load_u64(thread, Thread.BLOCK), Block.FENCES))
+def note_access(thread: Thread, access: Access, who: u16, site: u32):
+    access.who = who
+    access.warp_epoch = u16(thread.warp_epoch)
+    access.epoch = thread.block.epoch
+    access.site = site
+    access.fences = thread.block.fences
 
 
 @native(inline=False)
-def check_race(thread: u64, record: u64, address: u64, nbytes: u32, writes: bool, atomic: bool, site: u32):
-    """Fail if the access of the byte with *record* conflicts with an earlier one, and note it."""
-    me = u16(load_u32(thread, Thread.INDEX))
-    warp_epoch = u16(load_u32(thread, Thread.WARP_EPOCH))
-    epoch = load_u32(load_u64(thread, Thread.BLOCK), Block.EPOCH)
-    first = record + _RECORD_BYTES
-    second = first + _RECORD_BYTES
-    who = me | u16(_ATOMIC) if atomic else me
+def check_race(thread: Thread, accesses: Access, address: u64, nbytes: u32, writes: bool, atomic: bool, site: u32):
+    """Fail if the access of the byte with *accesses* conflicts with an earlier one, and note it."""
+    who = u16(thread.index) | u16(_ATOMIC) if atomic else u16(thread.index)
     for slot in range(u64(3)):
-        other = record + slot * _RECORD_BYTES
-        if (slot == 0 or writes) and conflicts(thread, other, me, warp_epoch, epoch, atomic):
-            detail = u64(load_u16(other, 0)) | u64(load_u32(other, _SITE)) << 32
-            store_u64(load_u64(thread, Thread.BLOCK), Block.ERROR_DETAIL, detail)
+        if (slot == 0 or writes) and conflicts(thread, accesses[slot], atomic):
+            thread.block.other_thread = u32(accesses[slot].who)
+            thread.block.other_site = accesses[slot].site
             fail(thread, Error.RACE, site, address, nbytes)
     if not writes:
-        if not conflicts(thread, first, me, warp_epoch, epoch, False):
-            note_access(thread, first, who, warp_epoch, epoch, site)
-        elif load_u16(second, 0) >= _ATOMIC or not conflicts(thread, second, me, warp_epoch, epoch, False):
-            note_access(thread, second, who, warp_epoch, epoch, site)
+        if not conflicts(thread, accesses[1], False):
+            note_access(thread, accesses[1], who, site)
+        elif accesses[2].who >= _ATOMIC or not conflicts(thread, accesses[2], False):
+            note_access(thread, accesses[2], who, site)
         return
-    if atomic and load_u32(record, _EPOCH) == epoch:
-        before = load_u16(record, 0)
-        if before < _ATOMIC:
+    if atomic and accesses.epoch == thread.block.epoch:
+        if accesses.who < _ATOMIC:
             return  # a plain write, which other warps must not miss
-        if (before & ~u16(_ATOMIC)) >> 5 != me >> 5:
+        if u32(accesses.who & ~u16(_ATOMIC)) >> 5 != thread.index >> 5:
             who = u16(_SEVERAL)
-    note_access(thread, record, who, warp_epoch, epoch, site)
+    note_access(thread, accesses, who, site)
 
 
 @native(inline=False)
-def fail_unwritten(thread: u64, address: u64, nbytes: u32, site: u32):
+def fail_unwritten(thread: Thread, address: u64, nbytes: u32, site: u32):
     """Fail for a read of unwritten memory: at once, or in shared memory where races are found, if no thread writes it
     until the next barrier."""
-    block = load_u64(thread, Thread.BLOCK)
-    if load_u64(block, Block.SHARED_ACCESSES) == 0 or not is_in_shared(thread, address):
+    block = thread.block
+    if block.shared_accesses == 0 or not is_in_shared(thread, address):
         fail(thread, Error.UNINITIALISED, site, address, nbytes)
-    if load_u32(block, Block.UNWRITTEN_BYTES) == 0:
-        store_u32(block, Block.UNWRITTEN_THREAD, load_u32(thread, Thread.INDEX))
-        store_u64(block, Block.UNWRITTEN_ADDRESS, address)
-        store_u32(block, Block.UNWRITTEN_SITE, site)
-        store_u32(block, Block.UNWRITTEN_BYTES, nbytes)
+    if block.error_pending == 0:
+        describe_error(block, thread.index, site, address, nbytes)
+        block.error_pending = Error.UNINITIALISED
 
 
 @native(inline=False)
-def notice_access(thread: u64, address: u64, nbytes: u32, writes: bool, atomic: bool, copies: bool, site: u32):
+def notice_access(thread: Thread, address: u64, nbytes: u32, writes: bool, atomic: bool, copies: bool, site: u32):
     """Check an access of shared or local memory, if the generic *address* is there: races, and reads of unwritten bytes
     unless it *copies* them."""
-    block = load_u64(thread, Thread.BLOCK)
-    accesses = load_u64(block, Block.SHARED_ACCESSES)
-    if accesses != 0 and is_in_shared(thread, address):
-        offset = address - load_u64(block, Block.SHARED) - FIRST_SHARED_ADDRESS
+    block = thread.block
+    if block.shared_accesses != 0 and is_in_shared(thread, address):
         for byte in range(u64(nbytes)):
-            record = accesses + (offset + byte) * ACCESS_BYTES
-            check_race(thread, record, address + byte, nbytes, writes, atomic, site)
+            accesses = Access(block.shared_accesses + (address - block.shared + byte) * ACCESS_BYTES)
+            check_race(thread, accesses, address + byte, nbytes, writes, atomic, site)
     shadow = find_shadow(thread, address, nbytes)
     if shadow != 0:
         for byte in range(u64(nbytes)):
@@ -202,21 +182,22 @@ def notice_access(thread: u64, address: u64, nbytes: u32, writes: bool, atomic: 
 
 
 @native
-def find_shadow(thread: u64, address: u64, nbytes: u32) -> u64:
+def find_shadow(thread: Thread, address: u64, nbytes: u32) -> u64:
     """Return where it is noted which bytes of shared or local memory are written, or 0 for other memory."""
+    shadow = u64(0)
     if is_in_shared(thread, address):
-        block = load_u64(thread, Thread.BLOCK)
-        written = load_u64(block, Block.SHARED_WRITTEN)
-        offset = address - load_u64(block, Block.SHARED) - FIRST_SHARED_ADDRESS
-        return written + offset if written != 0 else u64(0)
-    frame = find_frame(thread, address, nbytes)
-    if frame == 0 or load_u64(frame, Frame.SHADOW) == 0:
-        return u64(0)
-    return load_u64(frame, Frame.SHADOW) + (address - load_u64(frame, Frame.ADDRESS))
+        shadow = thread.block.shared_written
+        address -= thread.block.shared
+    else:
+        frame = find_frame(thread, address, nbytes)
+        if frame != 0:
+            shadow = frame.shadow
+            address -= frame.address
+    return shadow + address if shadow != 0 else u64(0)
 
 
 @native(inline=False)
-def find_unwritten(thread: u64, address: u64, nbytes: u32) -> u64:
+def find_unwritten(thread: Thread, address: u64, nbytes: u32) -> u64:
     """Return a bit for each of the *nbytes* that is not written."""
     unwritten = u64(0)
     shadow = find_shadow(thread, address, nbytes)
@@ -227,7 +208,7 @@ def find_unwritten(thread: u64, address: u64, nbytes: u32) -> u64:
 
 
 @native(inline=False)
-def store_unwritten(thread: u64, target: u64, unwritten: u64, address: u64, nbytes: u32, site: u32):
+def store_unwritten(thread: Thread, target: u64, unwritten: u64, address: u64, nbytes: u32, site: u32):
     """Note that bytes at *target* are as *unwritten* as those that were loaded from *address*: other threads and the
     host must not see them."""
     shadow = find_shadow(thread, target, nbytes)

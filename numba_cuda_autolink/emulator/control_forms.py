@@ -9,7 +9,7 @@ from .forms import Modifiers, form
 from .function_builder import FunctionBuilder
 from .host_services import HOST_FUNCTIONS
 from .parser import Instruction, split_operands
-from .state import FIRST_FUNCTION_ADDRESS, Error, Thread
+from .state import FIRST_FUNCTION_ADDRESS, Error
 
 _WAITING = ("atom", "red", "nanosleep", "mbarrier")
 _ORDERED = re.compile(r"\.(volatile|acquire|relaxed|cv|mmio)")
@@ -17,12 +17,17 @@ _ORDERED = re.compile(r"\.(volatile|acquire|relaxed|cv|mmio)")
 
 @form("bra", r"(?:\.uni)?")
 def branch(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    """A branch back over an atomic or volatile access yields now and then, so that what it waits for can happen."""
+    """A branch back ends the thread after an interrupt or an error of another block. Over an atomic or volatile access,
+    it yields now and then, so that what it waits for can happen."""
     target = f.function.labels.get(i.operands[0])
     if target is None:
         raise f.refuse(f"the label {i.operands[0]} is not defined")
-    if target <= f.index and f.program.checks.most_back_edges:
-        f.call("count_back_edge", f.thread, f.program.checks.most_back_edges, f.site)
+    if target <= f.index:
+        f.program.loops = True
+        failed = f.temporary(f"load volatile i32, ptr {f.field_pointer('launch.failed')}")
+        f.call_unless(f.temporary(f"icmp eq i32 {failed}, 0"), "suspend", f.thread)
+        if f.program.checks.most_back_edges:
+            f.call("count_back_edge", f.thread, f.program.checks.most_back_edges, f.site)
     opcodes = [each.opcode for each in f.function.code[target : f.index]]
     if any(each.startswith(_WAITING) or (each.startswith("ld") and _ORDERED.search(each)) for each in opcodes):
         f.program.suspends = True
@@ -75,10 +80,10 @@ def call(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     function = f.program.linked.find_function(f.function.text, name)
     if f.register(name) is not None or function is not None:
         target = _indirect_target(f, name) if function is None else f.program.function_symbol(function)
-        below = f.load("%thread", Thread.LOCALS)
+        below = f.field("thread.locals")
         f.push_frame(below, f.site, 0, "0")  # for messages
         f.call_symbol("void", target, "ptr %thread", *(f"ptr {pointer}" for pointer in pointers))
-        f.store("%thread", Thread.LOCALS, below)
+        f.set_frames(below)
     elif name == "cudaCGSynchronize":
         f.program.suspends = True
         f.call("grid_sync", f.thread, f.site)

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import re
 import struct
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ..short_tracebacks import place_of_user
 from . import memory
@@ -47,30 +48,32 @@ class Region:
 
 
 class Failure:
-    """What a worker recorded in its *block*: the code of an `Error`, and the place.
+    """What a worker recorded in its *block*: the *code* of an `Error`, and the place.
 
     *frames* are those of the thread, the newest first, where calls have no size; *variables* those of shared memory
     whose size is known.
     """
 
-    def __init__(self, block: int, program: Program):
-        self.code, self.site, self.nbytes, self.thread, self.block = (
-            memory.half_at(block + offset)
-            for offset in (Block.ERROR, Block.ERROR_SITE, Block.ERROR_BYTES, Block.ERROR_THREAD, Block.INDEX)
+    def __init__(self, block: Any, program: Program):
+        self.code, self.site, self.nbytes, self.address = (
+            block.error,
+            block.error_site,
+            block.error_bytes,
+            block.error_address,
         )
-        self.address, self.detail, shared, nbytes, threads = (
-            memory.word_at(block + offset)
-            for offset in (Block.ERROR_ADDRESS, Block.ERROR_DETAIL, Block.SHARED, Block.SHARED_BYTES, Block.THREADS)
-        )
-        thread = threads + Thread.BYTES * self.thread * program.suspends
-        self.shared = Region(shared + FIRST_SHARED_ADDRESS, nbytes)
-        self.stack = Region(memory.word_at(thread + Thread.STACK), memory.half_at(block + Block.STACK_BYTES))
+        self.block, shared = block, Region(block.shared, block.shared_bytes)
+        thread: Any = Thread.from_address(block.threads + Thread.SIZE * block.error_thread * program.suspends)
+        self.shared, self.stack = shared, Region(thread.stack, block.stack_bytes)
         self.frames: list[Region] = []
-        frame = memory.word_at(thread + Thread.LOCALS)
-        while frame and len(self.frames) < _MOST_FRAMES:
-            self.frames.append(Region(memory.word_at(frame + Frame.ADDRESS), memory.word_at(frame + Frame.SIZE)))
-            frame = memory.word_at(frame + Frame.BELOW)
-        self.variables = [Region(shared + at, nbytes, name) for name, at, nbytes in program.list_shared_variables()]
+        below = thread.locals
+        while below and len(self.frames) < _MOST_FRAMES:
+            frame: Any = Frame.from_address(below)
+            self.frames.append(Region(frame.address, frame.size))
+            below = frame.below
+        self.variables = [
+            Region(shared.address + at - FIRST_SHARED_ADDRESS, nbytes, name)
+            for name, at, nbytes in program.list_shared_variables()
+        ]
         self.variables_end = max((each.address + each.nbytes for each in self.variables), default=0)
         self.linked = program.linked.with_lines()
         self.instruction, self.lines = _locate(self.linked, self.site)
@@ -91,15 +94,15 @@ class Failure:
 
 
 def describe_failure(
-    record: int, program: Program, grid: Size, block: Size, arguments: bytes, assertion: tuple[str, str]
+    record: Block, program: Program, grid: Size, block: Size, arguments: bytes, assertions: dict[int, tuple[str, str]]
 ) -> EmulationError:
-    """Return the error to raise for what the *record* of a block says, after a launch with the packed *arguments*; the
-    words and the place of an *assertion*, if that is it."""
+    """Return the error to raise for what the *record* of a block says, after a launch with the packed *arguments*;
+    *assertions* are the words and the places of those that failed, by the address of the block."""
     failure = Failure(record, program)
     kernel, lines, called = program.kernel.name, failure.lines, failure.list_calls()
-    block_index, thread_index = _index(failure.block, grid), _index(failure.thread, block)
+    block_index, thread_index = _index(record.index, grid), _index(record.error_thread, block)
     if failure.code == Error.HOST:
-        message, where = assertion
+        message, where = assertions[ctypes.addressof(record)]
         lines = lines if where in lines else (where, *lines)
     else:
         message = _diagnosis(failure, block)
@@ -107,11 +110,11 @@ def describe_failure(
     message += f"\n  thread: {thread_index} of block {block_index} of kernel {readable_name(kernel)}"
     if failure.is_access:
         message += f"\n  address: {failure.address:#x}, {_describe_address(failure, arguments)}"
-        message += _describe_dynamic(failure, program, memory.word_at(record + Block.LAUNCH))
+        message += _describe_dynamic(failure, program)
     if failure.code != Error.HOST:
         message += f"\n  instruction: {failure.instruction.text}"
     if failure.code in (Error.RACE, Error.DIVERGED_BARRIER):
-        other, there = _locate(failure.linked, failure.detail >> 32)
+        other, there = _locate(failure.linked, record.other_site)
         message += "\n" + with_lines(f"  the other: {other.text}", there)
     if lines:
         message = with_lines(message, lines)
@@ -179,7 +182,7 @@ def _diagnosis(failure: Failure, block: Size) -> str:
     name = _ACCESSES.get(failure.instruction.opcode.partition(".")[0], "access")
     access = f"{'An' if name[0] == 'a' else 'A'} {name}"
     size = f"{failure.nbytes} byte" + "s" * (failure.nbytes != 1)
-    code, other = failure.code, failure.detail & _SEVERAL
+    code, other = failure.code, failure.block.other_thread
     if code == Error.OUT_OF_BOUNDS:
         allocation = memory.find(failure.address)
         where = "after the memory was freed" if allocation is not None and allocation.freed else "out of bounds"
@@ -241,15 +244,15 @@ def _nearest(regions: list[Region], address: int) -> Region:
     return min(regions, key=lambda r: max(r.address - address, address - r.address - r.nbytes))
 
 
-def _describe_dynamic(failure: Failure, program: Program, launch: int) -> str:
-    """Return the lines for an access past the dynamic shared memory that the *launch* gave."""
+def _describe_dynamic(failure: Failure, program: Program) -> str:
+    """Return the lines for an access past the dynamic shared memory that the launch gave."""
     offset = failure.address - failure.shared.address
     if failure.code != Error.OUT_OF_BOUNDS or not (
         len(failure.variables) < len(program.shared)
         and program.static_shared_bytes <= offset < failure.shared.nbytes + _FAR
     ):
         return ""
-    given = memory.half_at(launch + Launch.DYNAMIC_SHARED)
+    given = Launch.from_address(failure.block.launch).dynamic_shared
     return (
         f"\n  dynamic shared memory: the launch gives {given} bytes"
         "\n  what to do: launch with its size in bytes: kernel[grid, block, stream, nbytes](...)"

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from .errors import UnsupportedInstruction
 from .ir_text import IRText
-from .native import LLVM, compile_native
+from .native import LLVM, Record, compile_native
 from .parser import Function, Instruction, parse_constant, split_operands
 from .program import Program
 from .ptx_types import PTXType, ptx_type
@@ -21,6 +21,7 @@ from .state import Block, Frame, Launch, Thread
 
 _ADDRESS = re.compile(r"\[\s*([\w%$@.]+|-?\d+)\s*(?:\+\s*(-?(?:0[xX])?[\da-fA-F]+))?\s*\]")
 _REGISTER = re.compile(r"%[\w$]+")
+_RECORDS: dict[str, type[Record]] = {"thread": Thread, "block": Block, "launch": Launch}
 
 
 class FunctionBuilder(IRText):
@@ -67,14 +68,14 @@ class FunctionBuilder(IRText):
 
     def emit_return(self) -> None:
         if self.frame_variables:
-            self.store("%thread", Thread.LOCALS, self.frames_below)
+            self.set_frames(self.frames_below)
         self.emit("ret void")
 
     def call(self, name: str, *arguments: str | int) -> str:
         """Call the native function *name*; return its result."""
         compiled = compile_native(name)
         self.program.natives.add(name)
-        values = (int(each) if isinstance(each, bool) else each for each in arguments)
+        values = (int(each) if isinstance(each, int) else each for each in arguments)
         typed = (f"{LLVM[type]} {value}" for type, value in zip(compiled.parameters, values, strict=True))
         return self.call_symbol(LLVM[compiled.returns], f'@"native.{name}"', *typed)
 
@@ -100,6 +101,17 @@ class FunctionBuilder(IRText):
         message = f"The emulator cannot run `{instruction.text}`: {why}\n  in: {self.function.name}"
         return UnsupportedInstruction(with_lines(message, lines), kernel=self.program.kernel.name, lines=lines)
 
+    def field_pointer(self, name: str, part: int = 0) -> str:
+        """Return a pointer to the field *name* (``thread.tid``), or to the *part* of it of 4 bytes."""
+        record, _, field = name.partition(".")
+        offset = getattr(_RECORDS[record], field).offset + 4 * part
+        return self.temporary(f"getelementptr i8, ptr %{record}, i64 {offset}")
+
+    def field(self, name: str) -> str:
+        record, _, field = name.partition(".")
+        bits = 8 * getattr(_RECORDS[record], field).size
+        return self.temporary(f"load i{bits}, ptr {self.field_pointer(name)}")
+
     def load(self, record: str, offset: int | str, llvm: str = "i64") -> str:
         """Return what the *record* (a pointer) holds at the byte *offset*."""
         pointer = self.temporary(f"getelementptr i8, ptr {record}, i64 {offset}")
@@ -121,17 +133,19 @@ class FunctionBuilder(IRText):
 
     def push_frame(self, below: str, address: str, nbytes: int, shadow: str) -> str:
         """Make a record the newest of the thread's frames; return its address."""
-        frame = self.scratch(Frame.BYTES)
-        fields = {Frame.BELOW: below, Frame.ADDRESS: address, Frame.SIZE: str(nbytes), Frame.SHADOW: shadow}
-        for offset, value in fields.items():
-            self.store(frame, offset, value)
+        frame = self.scratch(Frame.SIZE)
+        for k, value in enumerate((below, address, str(nbytes), shadow)):
+            self.store(frame, 8 * k, value)
         newest = self.temporary(f"ptrtoint ptr {frame} to i64")
-        self.store("%thread", Thread.LOCALS, newest)
+        self.set_frames(newest)
         return newest
 
-    def stop_with(self, error: int, address: str = "0") -> None:
+    def set_frames(self, newest: str) -> None:
+        self.emit(f"store i64 {newest}, ptr {self.field_pointer('thread.locals')}")
+
+    def stop_with(self, error: int) -> None:
         """Stop the thread with an *error*, which ends the block of instructions."""
-        self.call("fail", self.thread, error, self.site, address, 0)
+        self.call("fail", self.thread, error, self.site, 0, 0)
         self.emit("unreachable")
 
     def join(self, parts: Sequence[str], bits: int) -> str:
@@ -217,8 +231,7 @@ class FunctionBuilder(IRText):
         elif variable is not None and variable.space == "shared":
             address = str(program.shared[text, name])
         elif variable is not None:
-            table = self.load("%launch", Launch.VARIABLES, "ptr")
-            address = self.load(table, 8 * program.linked.variable_numbers[text, name])
+            address = self.load("%variables", 8 * program.linked.variable_numbers[text, name])
         elif callee is not None:
             address = str(program.linked.function_address(callee))
         else:
@@ -245,19 +258,19 @@ class FunctionBuilder(IRText):
 # Special registers: indices and sizes of the grid, lanes, clocks
 
 _FIELDS = {
-    f"{name}.{axis}": (record, offset + 4 * k)
-    for names, record, offset in (
-        ("%tid", "%thread", Thread.TID),
-        ("%ntid", "%block", Block.NTID),
-        ("%ctaid %clusterid", "%block", Block.CTAID),
-        ("%nctaid %nclusterid", "%block", Block.NCTAID),
+    f"{name}.{axis}": (field, k)
+    for names, field in (
+        ("%tid", "thread.tid"),
+        ("%ntid", "block.ntid"),
+        ("%ctaid %clusterid", "block.ctaid"),
+        ("%nctaid %nclusterid", "block.nctaid"),
     )
     for name in names.split()
     for k, axis in enumerate("xyz")
 }
-_FIELDS |= {"%gridid": ("%launch", Launch.GRID_ID), "%dynamic_smem_size": ("%launch", Launch.DYNAMIC_SHARED)}
-_FIELDS |= dict.fromkeys(("%total_smem_size", "%aggr_smem_size"), ("%block", Block.SHARED_BYTES))
-_FIELDS |= {"%envreg1": ("%launch", Launch.WORKSPACE + 4), "%envreg2": ("%launch", Launch.WORKSPACE)}  # an address
+_FIELDS |= {"%gridid": ("launch.grid_id", 0), "%dynamic_smem_size": ("launch.dynamic_shared", 0)}
+_FIELDS |= dict.fromkeys(("%total_smem_size", "%aggr_smem_size"), ("block.shared_bytes", 0))
+_FIELDS |= {"%envreg1": ("launch.workspace", 1), "%envreg2": ("launch.workspace", 0)}  # an address
 _CONSTANTS = {"%nsmid": 1, "%smid": 0, "%is_explicit_cluster": 0, "%cluster_ctarank": 0, "%cluster_nctarank": 1}
 _CONSTANTS |= {f"%cluster_{name}.{axis}": value for name, value in (("ctaid", 0), ("nctaid", 1)) for axis in "xyz"}
 _CLOCKS = ("%clock", "%clock64", "%globaltimer", "%clock_hi", "%globaltimer_lo", "%globaltimer_hi")
@@ -266,16 +279,16 @@ _CLOCKS = ("%clock", "%clock64", "%globaltimer", "%clock_hi", "%globaltimer_lo",
 def special_register(f: FunctionBuilder, name: str) -> tuple[str, int] | None:
     """Return the value and the width of the register *name*, or None if the emulator does not have it."""
     if name in _FIELDS:
-        return f.load(*_FIELDS[name], "i32"), 32
+        return f.temporary(f"load i32, ptr {f.field_pointer(*_FIELDS[name])}"), 32
     if name in _CONSTANTS:
         return str(_CONSTANTS[name]), 32
     if name in _CLOCKS:
         value = f.call_intrinsic("readcyclecounter", "i64")
         return f.temporary(f"lshr i64 {value}, {32 if name.endswith('_hi') else 0}"), 64
     if name == "%nwarpid":
-        threads = f.temporary(f"add i32 {f.load('%block', Block.COUNT, 'i32')}, 31")
+        threads = f.temporary(f"add i32 {f.field('block.count')}, 31")
         return f.temporary(f"lshr i32 {threads}, 5"), 32
-    index = f.load("%thread", Thread.INDEX, "i32")
+    index = f.field("thread.index")
     lane = f.temporary(f"and i32 {index}, 31")
     bit = f.temporary(f"shl i32 1, {lane}")
     below = f.temporary(f"sub i32 {bit}, 1")

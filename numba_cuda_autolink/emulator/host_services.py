@@ -32,12 +32,12 @@ _lock = threading.Lock()  # of printing, and of memory that kernels allocate
 
 
 class HostServices:
-    """Serves the threads of the *launch* with that record, whose workers remember accesses in *caches*.
+    """Serves the threads of the *launch*, whose workers remember accesses in *caches*.
 
     Afterwards *error* is what was raised, and *assertions* holds what failed and where, by the record of the block.
     """
 
-    def __init__(self, launch: int, caches: Sequence[np.ndarray]):
+    def __init__(self, launch: Launch, caches: Sequence[np.ndarray]):
         self.error: BaseException | None = None
         self.assertions: dict[int, tuple[str, str]] = {}
         self.has_printed = False
@@ -47,10 +47,9 @@ class HostServices:
     def serve(self, block: int, thread: int) -> int:
         """Do what a thread asks for; return 0, or 1 after an error, which is kept."""
         try:
-            a, b = (memory.word_at(thread + offset) for offset in (Thread.A, Thread.B))
+            asking = Thread.from_address(thread)
             with _lock:
-                result = self._do(memory.half_at(thread + Thread.OPERATION), a, b, block)
-            memory.put(thread, 64, {Thread.RESULT: result})
+                asking.result = self._do(asking.operation, asking.a, asking.b, block)
         except BaseException as error:
             self.error = error
         return int(self.error is not None or block in self.assertions)
@@ -67,7 +66,7 @@ class HostServices:
             memory.free(a)
             self._change_table()
         elif operation == ASSERT:
-            message, file, line, function = (memory.word_at(a + 8 * k) for k in range(4))
+            message, file, line, function = (ctypes.c_uint64 * 4).from_address(a)
             text = f"Assertion `{read_text(message)}` failed\n  function: {read_text(function)}"
             self.assertions[block] = text, f"{read_text(file)}:{line & 0xFFFFFFFF}"
         return 0
@@ -76,8 +75,8 @@ class HostServices:
         """Give the launch the new table; what workers remember of the old one is forgotten."""
         table = memory.pack_table()
         self._tables.append(table)
-        memory.put(self._launch, 64, {Launch.ALLOCATION_COUNT: 0})
-        memory.put(self._launch, 64, {Launch.ALLOCATIONS: table.ctypes.data, Launch.ALLOCATION_COUNT: len(table)})
+        self._launch.allocation_count = 0
+        self._launch.allocations, self._launch.allocation_count = table.ctypes.data, len(table)
         for cache in self._caches:
             cache[1::2] = 0
 

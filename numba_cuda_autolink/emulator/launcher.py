@@ -21,7 +21,7 @@ from .diagnosis import Size, describe_failure, readable_name
 from .errors import LaunchSizeError
 from .host_services import HostServices
 from .program import Program
-from .state import FIRST_SHARED_ADDRESS, Block, Launch, Thread
+from .state import Barrier, Block, Launch, Thread
 
 _FEW_THREADS = 2048
 _RESIDENT_BLOCKS, _RESIDENT_THREADS = 256, 32768
@@ -58,34 +58,29 @@ class _Worker:
         stack_bytes = program.stack_bytes if program.suspends else max(_DIRECT_STACK_BYTES, program.stack_bytes)
         stacks = threads if program.suspends else 1
         areas = {
-            Block.THREADS: threads * Thread.BYTES,
-            Block.STATUS: threads + 32,
-            Block.LIVE_LANES: 4 * (threads // 32 + 1),
-            Block.STACKS: stacks * (stack_bytes + 8),
-            Block.SHARED: shared + 64,
-            Block.SHARED_WRITTEN: shared * program.checks.initialised,
-            Block.SHARED_ACCESSES: shared * ACCESS_BYTES * program.checks.races,
+            "threads": threads * Thread.SIZE,
+            "barriers": 16 * Barrier.SIZE,
+            "live_lanes": 4 * (threads // 32 + 1),
+            "stacks": stacks * (stack_bytes + 8),
+            "shared": shared + 64,
+            "shared_written": shared * program.checks.initialised,
+            "shared_accesses": shared * ACCESS_BYTES * program.checks.races,
         }
         ends = list(itertools.accumulate(-(-nbytes // 1024) * 1024 for nbytes in areas.values()))
-        self.records = np.zeros(Block.BYTES * resident, np.uint8)
-        self.blocks = [self.records.ctypes.data + k * Block.BYTES for k in range(resident)]
+        self.blocks = (Block * resident)()
         self.caches = np.zeros(2 * program.slot_count + 2, np.uint64)
         self.arena = _take_arena(ends[-1] * resident + 1024)
         base = -(-self.arena.ctypes.data // 1024) * 1024
-        for k, record in enumerate(self.blocks):
+        for k in range(resident):
             begins = (base + ends[-1] * k + offset for offset in (0, *ends))
             at = {field: begin if nbytes else 0 for (field, nbytes), begin in zip(areas.items(), begins, strict=False)}
-            ctypes.memset(at[Block.SHARED_ACCESSES], 0, areas[Block.SHARED_ACCESSES])
-            at[Block.SHARED] -= FIRST_SHARED_ADDRESS
-            first_stack, at[Block.STACKS] = at[Block.STACKS], at[Block.STACKS] + stacks * stack_bytes
-            free = np.ctypeslib.as_array((ctypes.c_uint64 * stacks).from_address(at[Block.STACKS]))
+            ctypes.memset(at["shared_accesses"], 0, areas["shared_accesses"])
+            first_stack, at["stacks"] = at["stacks"], at["stacks"] + stacks * stack_bytes
+            free = np.ctypeslib.as_array((ctypes.c_uint64 * stacks).from_address(at["stacks"]))
             free[:] = np.arange(stacks - 1, -1, -1, dtype=np.uint64) * np.uint64(stack_bytes) + np.uint64(first_stack)
-            at |= {Block.LAUNCH: launch, Block.SHARED_BYTES: shared, Block.CACHES: self.caches.ctypes.data}
-            memory.put(record, 64, at)
-            numbers = {Block.FREE_STACKS: stacks, Block.STACK_BYTES: stack_bytes, Block.COUNT: threads, Block.DONE: 1}
-            memory.put(record, 32, numbers)
-            for axis in range(3):
-                memory.put(record + 4 * axis, 32, {Block.NTID: block[axis], Block.NCTAID: grid[axis]})
+            at |= {"launch": launch, "shared_bytes": shared, "caches": self.caches.ctypes.data}
+            numbers = {"free_stacks": stacks, "stack_bytes": stack_bytes, "count": threads, "done": 1}
+            self.blocks[k] = Block(**at, **numbers, ntid=tuple(block), nctaid=tuple(grid))
 
 
 def _core_count() -> int:
@@ -113,50 +108,40 @@ def launch(
     threads, blocks = math.prod(block), math.prod(grid)
     if not blocks:
         return
-    shared_bytes = program.static_shared_bytes + -(-shared // 16) * 16
+    shared_bytes = program.static_shared_bytes + shared
     # Blocks may wait for each other in loops: GPUs hold small grids at once, and so do workers.
     cooperative |= program.spins and blocks <= _RESIDENT_BLOCKS and blocks * threads <= _RESIDENT_THREADS
     few = blocks * threads < _FEW_THREADS and not cooperative
     count = 1 if few else min(_core_count(), blocks)
     resident = [-(-(blocks - k) // count) for k in range(count)] if cooperative else [1] * count
-    record = ctypes.create_string_buffer(Launch.BYTES)
+    record = Launch(blocks=blocks, dynamic_shared=shared, grid_id=next(_grid_ids) & 0xFFFFFFFF)
     at = ctypes.addressof(record)
     workers = [_Worker(at, grid, block, shared_bytes, program, number) for number in resident]
     parameters = np.zeros(_GUARD_BYTES - (-len(arguments) // 16) * 16 + _WORKSPACE_BYTES, np.uint8)[_GUARD_BYTES:]
     parameters[: len(arguments)] = np.frombuffer(arguments, np.uint8)
     table = memory.pack_table()
-    services = HostServices(at, [worker.caches for worker in workers])
+    services = HostServices(record, [worker.caches for worker in workers])
     host_call = _HOST_CALL(services.serve)
-    addresses = {
-        Launch.PARAMETERS: parameters.ctypes.data,
-        Launch.PARAMETER_BYTES: parameters.nbytes,
-        Launch.ALLOCATIONS: table.ctypes.data,
-        Launch.ALLOCATION_COUNT: len(table),
-        Launch.VARIABLES: variables.ctypes.data,
-        Launch.HOST_CALL: ctypes.cast(host_call, ctypes.c_void_p).value or 0,
-        Launch.KERNEL: code.addresses["kernel"],
-        Launch.WORKSPACE: parameters.ctypes.data + parameters.nbytes - _WORKSPACE_BYTES,
-    }
-    memory.put(at, 64, addresses)
-    checks = program.checks.barriers | program.checks.exited << 1
-    numbers = {Launch.BLOCKS: blocks, Launch.DYNAMIC_SHARED: shared, Launch.CHECKS: checks}
-    memory.put(at, 32, numbers | {Launch.GRID_ID: next(_grid_ids) & 0xFFFFFFFF})
+    record.parameters, record.parameter_bytes = parameters.ctypes.data, parameters.nbytes
+    record.workspace = record.parameters + parameters.nbytes - _WORKSPACE_BYTES
+    record.allocations, record.allocation_count = table.ctypes.data, len(table)
+    record.variables, record.kernel = variables.ctypes.data, code.addresses["kernel"]
+    record.host_call = ctypes.cast(host_call, ctypes.c_void_p).value or 0
+    record.checks = program.checks.barriers | program.checks.exited << 1
     name = "run_blocks" if program.suspends else "run_direct"
     function = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint32)(code.addresses[name])
-    jobs = [functools.partial(function, worker.blocks[0], len(worker.blocks)) for worker in workers]
-    _run(jobs, at, interruptible=program.spins)
+    jobs = [functools.partial(function, ctypes.addressof(w.blocks), len(w.blocks)) for w in workers]
+    _run(jobs, record, interruptible=program.loops)
     for worker in workers:
         _give_back(worker.arena)
     sys.stdout.flush() if services.has_printed else None
     if services.error is not None:
         raise services.error
-    for record_of_block in (one for worker in workers for one in worker.blocks):
-        if memory.half_at(record_of_block + Block.ERROR):
-            assertion = services.assertions.get(record_of_block, ("", ""))
-            raise describe_failure(record_of_block, program, grid, block, arguments, assertion)
+    for failed in (one for worker in workers for one in worker.blocks if one.error):
+        raise describe_failure(failed, program, grid, block, arguments, services.assertions)
 
 
-def _run(jobs: list, record: int, *, interruptible: bool) -> None:
+def _run(jobs: list, record: Launch, *, interruptible: bool) -> None:
     if len(jobs) == 1 and not interruptible:
         jobs[0]()
         return
@@ -165,7 +150,7 @@ def _run(jobs: list, record: int, *, interruptible: bool) -> None:
         for future in futures:
             future.result()
     except BaseException:
-        memory.put(record, 32, {Launch.FAILED: 1})
+        record.failed = 1
         for future in futures:
             future.exception()
         raise

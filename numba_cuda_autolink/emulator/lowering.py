@@ -22,9 +22,19 @@ from .function_builder import FunctionBuilder
 from .native import list_texts
 from .parser import Instruction
 from .program import Program
-from .state import Block, Error, Launch, Thread
+from .state import Error
 
 _STACK_RESERVE = 16384  # for what a function calls besides itself
+# What each function loads first
+_LOADED = (
+    ("shared", "i64", "thread.shared"),
+    ("caches", "i64", "thread.caches"),
+    ("block", "ptr", "thread.block"),
+    ("launch", "ptr", "block.launch"),
+    ("shared.bytes", "i64", "block.shared_bytes"),
+    ("parameters", "ptr", "launch.parameters"),
+    ("variables", "ptr", "launch.variables"),
+)
 _ENDS = ("bra", "ret", "exit", "trap", "brx")
 
 
@@ -37,9 +47,12 @@ class FunctionLowering(FunctionBuilder):
         starts = {*self.function.labels.values(), len(code)}
         starts |= {k + 1 for k, instruction in enumerate(code) if instruction.opcode.partition(".")[0] in _ENDS}
         falls_through = True
+        self.emit("%thread.address = ptrtoint ptr %thread to i64")
+        for name, type, field in _LOADED:
+            self.emit(f"%{name} = load {type}, ptr {self.field_pointer(field)}")
         if self.program.may_recurse and not self.function.is_entry:
             here = self.temporary(f"ptrtoint ptr {self.call_intrinsic('frameaddress.p0', 'ptr', 'i32 0')} to i64")
-            left = self.temporary(f"sub i64 {here}, {self.load('%thread', Thread.STACK)}")
+            left = self.temporary(f"sub i64 {here}, {self.field('thread.stack')}")
             fits = self.temporary(f"icmp uge i64 {left}, {_STACK_RESERVE + self.program.frame_bytes}")
             self.call_unless(fits, "fail", self.thread, Error.STACK_OVERFLOW, self.site, 0, 0)
         if self.frame_variables:
@@ -81,7 +94,7 @@ class FunctionLowering(FunctionBuilder):
 
     def push_frames(self) -> None:
         """Make the function's local memory known to the checks."""
-        newest = self.frames_below = self.load("%thread", Thread.LOCALS)
+        newest = self.frames_below = self.field("thread.locals")
         for name, variable in self.frame_variables.items():
             nbytes, shadow = variable.nbytes, "0"
             if self.program.checks.initialised and variable.space == "local":
@@ -93,23 +106,11 @@ class FunctionLowering(FunctionBuilder):
 
     def assemble(self) -> str:
         function = self.function
-        head = ["entry:", *self.slots.values()]
-        for name, type, record, offset in (
-            ("shared", "i64", "%thread", Thread.SHARED),
-            ("caches", "i64", "%thread", Thread.CACHES),
-            ("block", "ptr", "%thread", Thread.BLOCK),
-            ("launch", "ptr", "%block", Block.LAUNCH),
-            ("shared.bytes", "i64", "%block", Block.SHARED_BYTES),
-            ("parameters", "ptr", "%launch", Launch.PARAMETERS),
-        ):
-            head.append(f" %{name}.p = getelementptr i8, ptr {record}, i64 {offset}")
-            head.append(f" %{name} = load {type}, ptr %{name}.p")
-        head.append(" %thread.address = ptrtoint ptr %thread to i64")
         signature = ", ".join(["ptr %thread", *(f"ptr {pointer}" for pointer in self.passed.values())])
         name = self.program.function_symbol(function)
         linkage = "" if function.is_entry else "internal "
-        lines = [f"define {linkage}void {name}({signature}) nounwind {{", *head, *self.lines, "}"]
-        return "\n".join(lines) + "\n"
+        head = f"define {linkage}void {name}({signature}) nounwind {{\nentry:"
+        return "\n".join([head, *self.slots.values(), *self.lines, "}\n"])
 
 
 def lower_program(program: Program) -> str:

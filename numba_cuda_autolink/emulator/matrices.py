@@ -5,7 +5,7 @@ The operands of a lane are in memory of its own (A of its record). For a load: t
 registers that come of it. For a product: the registers of the result, of A, of B and of C, from fixed offsets on.
 """
 # ruff: noqa: F821
-# mypy: disable-error-code="name-defined"
+# mypy: disable-error-code="name-defined, index"
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ SIGNED_BYTE, BYTE, HALF, BFLOAT, DOUBLE, TF32, SINGLE, WORD = range(len(KINDS))
 
 
 @native
-def gather_matrix(first: u64, lanes: u64, kind: u64):
+def gather_matrix(first: Thread, lanes: u64, kind: u64):
     """Lane 8 k + r holds the address of row r of matrix k; lane l gets 2 elements of row l / 4 from 2 (l mod 4) on."""
-    count = u32(load_u64(first, Thread.B)) & 7
-    transposed = load_u64(first, Thread.B) & 8 != 0
+    count = u32(first.b) & 7
+    transposed = first.b & 8 != 0
     for lane in range(u32(32)):
-        mine = load_u64(first + u64(lane) * Thread.BYTES, Thread.A)
+        mine = first[lane].a
         for matrix in range(count):
             word = u32(0)
             for half in range(u32(2)):
@@ -33,7 +33,7 @@ def gather_matrix(first: u64, lanes: u64, kind: u64):
                 if transposed:
                     row = (lane & 3) * 2 + half
                     column = lane >> 2
-                holder = load_u64(first + u64(matrix * 8 + row) * Thread.BYTES, Thread.A)
+                holder = first[matrix * 8 + row].a
                 word |= u32(load_u16(load_u64(holder, 0), u64(column) * 2)) << (half * 16)
             store_u32(mine, u64(8 + matrix * 4), word)
 
@@ -80,9 +80,9 @@ def owner(row: u32, column: u32, group: u32, tall: bool) -> u64:
 
 
 @native
-def multiply_matrices(first: u64, lanes: u64, kind: u64):
+def multiply_matrices(first: Thread, lanes: u64, kind: u64):
     """Compute A B + C for A of m x k, B of k x n; m, n, k and the kinds are in B of the first lane's record."""
-    shape = load_u64(first, Thread.B)
+    shape = first.b
     m = u32(shape & 255)
     n = u32(shape >> 8 & 255)
     k = u32(shape >> 16 & 255)
@@ -95,14 +95,14 @@ def multiply_matrices(first: u64, lanes: u64, kind: u64):
     for row in range(m):
         for column in range(n):
             place = owner(row, column, 2, m > 8)
-            mine = load_u64(first + (place & 0xFFFFFFFF) * Thread.BYTES, Thread.A)
+            mine = first[place & 0xFFFFFFFF].a
             at = place >> 32
             total = element(mine + ADDEND, u32(at), result_kind)
             for inner in range(k):
                 a_place = owner(row, inner, group, m > 8)
                 b_place = owner(column, inner, group, False)
-                a_lane = load_u64(first + (a_place & 0xFFFFFFFF) * Thread.BYTES, Thread.A)
-                b_lane = load_u64(first + (b_place & 0xFFFFFFFF) * Thread.BYTES, Thread.A)
+                a_lane = first[a_place & 0xFFFFFFFF].a
+                b_lane = first[b_place & 0xFFFFFFFF].a
                 a = element(a_lane + FIRST, u32(a_place >> 32), a_kind)
                 total = fma(a, element(b_lane + SECOND, u32(b_place >> 32), b_kind), total)
             if result_kind == DOUBLE:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import bisect
-import ctypes
 import threading
 from dataclasses import dataclass, replace
 
@@ -124,19 +123,3 @@ def find_nearest(address: int) -> Allocation | None:
         k = _place(address + 1)
         near = [a for a in _allocations[max(0, k - 1) : k + 1] if a.nbytes]
         return min(near, key=lambda a: max(a.address - address, address - a.end), default=None)
-
-
-def word_at(address: int) -> int:
-    """Return the 64 bits at *address*."""
-    return ctypes.c_uint64.from_address(address).value
-
-
-def half_at(address: int) -> int:
-    """Return the 32 bits at *address*."""
-    return ctypes.c_uint32.from_address(address).value
-
-
-def put(record: int, bits: int, values: dict[int, int]) -> None:
-    """Write *values* of 32 or 64 *bits* into the *record* at an address; their keys are offsets."""
-    for offset, value in values.items():
-        {32: ctypes.c_uint32, 64: ctypes.c_uint64}[bits].from_address(record + offset).value = value

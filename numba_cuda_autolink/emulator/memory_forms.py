@@ -8,7 +8,6 @@ from .function_builder import FunctionBuilder
 from .parser import Instruction, split_operands
 from .pointers import checked_pointer
 from .ptx_types import PTXType, ptx_type
-from .state import Block, Thread
 
 SPACE = r"(?:\.(?P<space>global|shared(?:::cta|::cluster)?|local|const|param(?:::entry|::func)?))?"
 SCOPE = r"(?:\.(?:cta|cluster|gpu|sys))?"
@@ -99,8 +98,8 @@ def is_in_space(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     address = f.value(i.operands[1], "u64")
     space = plain_space(m)
     shared = f.call("is_in_shared", f.thread, address)
-    stack = f.temporary(f"sub i64 {address}, {f.load('%thread', Thread.STACK)}")
-    size = f.resize(f.load("%block", Block.STACK_BYTES, "i32"), 32, 64)
+    stack = f.temporary(f"sub i64 {address}, {f.field('thread.stack')}")
+    size = f.resize(f.field("block.stack_bytes"), 32, 64)
     local = f.temporary(f"icmp ult i64 {stack}, {size}")
     result = {"shared": shared, "local": local}.get(space, "false")
     if space == "global":

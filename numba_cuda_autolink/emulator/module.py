@@ -150,11 +150,11 @@ class Kernel:
             if self._code is None:
                 program, stored = self._program, self._stored
                 if stored is None:
-                    facts = json.dumps((program.suspends, program.spins, program.slot_count))
+                    facts = json.dumps((program.suspends, program.loops, program.spins, program.slot_count))
                     stored = facts.encode() + b"\n" + compile_text(self._text)
                     store_object("kernel", stored, *self._key)
                 head, _, code = stored.partition(b"\n")
-                program.suspends, program.spins, program.slot_count = json.loads(head)
+                program.suspends, program.loops, program.spins, program.slot_count = json.loads(head)
                 self._code = NativeCode(code)
                 self._stored, self._text = None, ""
             return self._code

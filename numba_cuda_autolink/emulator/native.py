@@ -6,19 +6,21 @@ decides. It may contain assignments, ``if``, ``while``, ``for … in range``, ``
 integer, floating and boolean expressions (integers wrap around; ``and`` and ``or`` stop early), casts (``u64(x)``), the
 operations of `_OPERATIONS`, ``load_u32(address, offset)``, ``store_u32(address, offset, value)`` and calls of other
 native functions. `native_for` makes one function for each of several types, which ``T`` stands for. Addresses are of
-type ``u64``. Constants are module globals. A function without ``return`` type returns nothing.
+type ``u64``, or of the type of a `record` that is there, whose fields are attributes; ``address[k]`` is the k-th record
+from there on. Constants are module globals. A function without ``return`` type returns nothing.
 """
 
 from __future__ import annotations
 
 import ast
+import ctypes
 import functools
 import inspect
 import re
 import struct
 import textwrap
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from .ir_text import IRText
 
@@ -32,6 +34,7 @@ i32 = int
 i64 = int
 f32 = float
 f64 = float
+u32x3 = int
 
 LLVM = {"bool": "i1", "f32": "float", "f64": "double", "None": "void", "u128": "i128", "i128": "i128"}
 LLVM.update({f"{sign}{bits}": f"i{bits}" for sign in "ui" for bits in (8, 16, 32, 64)})
@@ -48,6 +51,8 @@ _RESIZES = {"f": ("fpext", "fptrunc"), "i": ("sext", "trunc"), "u": ("zext", "tr
 
 _FEW_LINES = 50  # of a function that is inlined at each call
 
+_FIELDS: dict[str, Any] = {"u16": ctypes.c_uint16, "u32": ctypes.c_uint32, "u32x3": ctypes.c_uint32 * 3}
+_records: dict[str, type[Record]] = {}
 _functions: dict[str, tuple[Any, bool, str]] = {}  # the function of Python, whether it is inlined, and its T
 # In functions for several types: the type, the unsigned integer of its width, and the integer of twice its width
 T = int
@@ -66,6 +71,21 @@ class _Specialisation(ast.NodeTransformer):
         if node.id in self.names:
             return ast.Name(native_type(self.names[node.id]), node.ctx)
         return ast.Name(re.sub(r"_([TUW])$", lambda found: f"_{self.names[found[1]]}", node.id), node.ctx)
+
+
+class Record(ctypes.Structure):
+    """A structure with annotated fields: integers, or the addresses of other records. *SIZE* is in bytes."""
+
+    SIZE: ClassVar[int]
+
+
+def record(structure: type[Record]) -> Any:
+    """Lay out the fields of a *structure*."""
+    fields = structure.__annotations__
+    structure._fields_ = [(name, _FIELDS.get(type, ctypes.c_uint64)) for name, type in fields.items()]
+    structure.SIZE = ctypes.sizeof(structure)
+    _records[structure.__name__], LLVM[structure.__name__] = structure, "i64"
+    return structure
 
 
 def native_type(name: str) -> str:
@@ -173,11 +193,16 @@ class NativeFunction(IRText):
 
     def _assign(self, statement: ast.Assign) -> None:
         (target,) = statement.targets
-        self._store(ast.unparse(target), self.expression(statement.value), statement)
+        value = self.expression(statement.value)
+        if isinstance(target, ast.Attribute):
+            pointer, type = self._field(target)
+            self.emit(f"store {LLVM[type]} {self.typed(value, type, statement).text}, ptr {pointer}, align 1")
+        else:
+            self._store(ast.unparse(target), value, statement)
 
     def _augassign(self, statement: ast.AugAssign) -> None:
-        name = ast.Name(ast.unparse(statement.target), ast.Load())
-        self._store(name.id, self.expression(ast.BinOp(name, statement.op, statement.value)), statement)
+        value = ast.BinOp(statement.target, statement.op, statement.value)
+        self._assign(ast.Assign([statement.target], value))
 
     def _store(self, name: str, value: _Value | _Literal, node: ast.AST) -> None:
         if name not in self.variables:
@@ -256,6 +281,30 @@ class NativeFunction(IRText):
         type = self.variables[node.id]
         return self._value(f'load {LLVM[type]}, ptr %"v.{node.id}"', type)
 
+    def _field(self, node: ast.Attribute) -> tuple[str, str]:
+        """Return a pointer to the field of a record, and its type."""
+        address = self.expression(node.value)
+        record = _records[address.type]
+        offset = getattr(record, node.attr).offset
+        return self._address(address, _Literal(offset), node), record.__annotations__[node.attr]
+
+    def _pointer(self, node: ast.expr) -> str:
+        """Return a pointer to a field or a native function."""
+        if isinstance(node, ast.Attribute):
+            return self._field(node)[0]
+        name = ast.unparse(node)
+        self.calls.add(name)
+        return f'@"native.{name}"'
+
+    def _attribute_value(self, node: ast.Attribute) -> _Value:
+        pointer, type = self._field(node)
+        return self._value(f"load {LLVM[type]}, ptr {pointer}, align 1", type)
+
+    def _subscript_value(self, node: ast.Subscript) -> _Value:
+        address, index = self.expression(node.value), self._cast(self.expression(node.slice), "u64", node)
+        offset = self.temporary(f"mul i64 {index.text}, {_records[address.type].SIZE}")
+        return self._value(f"add i64 {address.text}, {offset}", address.type)
+
     def _value(self, text: str, type: str) -> _Value:
         return _Value(self.temporary(text), type)
 
@@ -311,6 +360,8 @@ class NativeFunction(IRText):
 
     def _call_value(self, node: ast.Call) -> _Value:
         name = ast.unparse(node.func)
+        if name == "address_of":
+            return self._value(f"ptrtoint ptr {self._pointer(node.args[0])} to i64", "u64")
         values = [self.expression(a) for a in node.args]
         if name in LLVM:
             return self._cast(values[0], name, node)
@@ -322,15 +373,12 @@ class NativeFunction(IRText):
             type = next(v.type for v in values if isinstance(v, _Value))
             arguments = (self.typed(v, type, node).text for v in values)
             return _Value(self.intrinsic(name, LLVM[type], *arguments), type)
-        if name == "atomic_add_u32":
-            address, amount = self._address(values[0], _Literal(0), node), self.typed(values[1], "u32", node)
-            return self._value(f"atomicrmw add ptr {address}, i32 {amount.text} seq_cst", "u32")
-        if name.startswith("address_of_"):
-            self.calls.add(name[11:])
-            return self._value(f'ptrtoint ptr @"native.{name[11:]}" to i64', "u64")
+        if name == "atomic_add" and isinstance(node.args[0], ast.Attribute):  # to a field
+            (pointer, type), amount = self._field(node.args[0]), self.typed(values[1], "u32", node)
+            return self._value(f"atomicrmw add ptr {pointer}, {LLVM[type]} {amount.text} seq_cst", type)
         if name == "call_address":  # a function of C that takes and returns ``u64``
             function = self.temporary(f"inttoptr i64 {values[0].text} to ptr")
-            return self._call(function, "u64", ("u64",) * len(values[1:]), values[1:], node)
+            return self._call(function, "u64", tuple(value.type for value in values[1:]), values[1:], node)
         if name in _EXTERNAL:
             return self._call(f"@{name}", *_EXTERNAL[name], values, node)
         if name not in _functions or name == self.name:
@@ -357,7 +405,7 @@ class NativeFunction(IRText):
         return self._value(f"{operation} {source} {value.text} to {target}", to)
 
     def _address(self, base: Any, offset: Any, node: ast.AST) -> str:
-        pointer = self.temporary(f"inttoptr i64 {self.typed(base, 'u64', node).text} to ptr")
+        pointer = self.temporary(f"inttoptr i64 {base.text} to ptr")
         offset = self.typed(offset, "i64" if isinstance(offset, _Literal) else offset.type, node)
         return self.temporary(f"getelementptr i8, ptr {pointer}, {LLVM[offset.type]} {offset.text}")
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from .access import GENERIC, LOCAL, SHARED
 from .function_builder import FunctionBuilder
 from .parser import parse_integer
 from .state import FIRST_SHARED_ADDRESS
@@ -26,32 +27,30 @@ def checked_pointer(
     align = nbytes if checks.alignment else 1
     known = variable is not None and 0 <= offset <= variable.nbytes - nbytes and offset % align == 0
     if not known and (checks.bounds or align > 1):
-        good, check, *more = _test_bounds(f, base, space, address, nbytes) if checks.bounds else ("true", "fail_access")
+        good, slot = _test_bounds(f, base, space, address, nbytes) if checks.bounds else ("true", "0")
         aligned = f.temporary(f"icmp eq i64 {f.temporary(f'and i64 {address}, {align - 1}')}, 0")
         good = f.temporary(f"and i1 {good}, {aligned}")
-        f.call_unless(good, check, f.thread, generic, nbytes, align, f.site, *more)
+        kind = {"shared": SHARED, "local": LOCAL}.get(space, GENERIC)
+        f.call_unless(good, "check_access", f.thread, generic, nbytes, align, kind, f.site, slot)
     is_noticed = space in ("shared", "local") or (space == "generic" and not known)
     if is_noticed and (checks.initialised or (checks.races and space != "local")):
         f.call("notice_access", f.thread, generic, nbytes, writes, atomic, copies, f.site)
     return f.temporary(f"inttoptr i64 {generic} to ptr")
 
 
-def _test_bounds(f: FunctionBuilder, base: str, space: str, address: str, nbytes: int) -> tuple[str, ...]:
-    """Return whether the access is where such accesses mostly are, the native function that decides if it is not, and
-    another argument of that."""
-    begin, valid, check = str(FIRST_SHARED_ADDRESS), "0", "fail_access"
-    more: tuple[str, ...] = ()
+def _test_bounds(f: FunctionBuilder, base: str, space: str, address: str, nbytes: int) -> tuple[str, str]:
+    """Return whether the access is where such accesses mostly are, and the slot that remembers where they are."""
+    begin, valid, slot = str(FIRST_SHARED_ADDRESS), "0", "0"
     if space == "shared":
         valid = f.intrinsic("usub.sat", "i64", "%shared.bytes", str(nbytes - 1))
     elif space == "local":
-        check = "check_local"
         if f.local_variable is not None:
             begin = f.symbol_address(f.local_variable)
             valid = str(max(0, f.function.local_variables[f.local_variable].nbytes - nbytes + 1))
     else:
-        slot = f.program.slot(f.function, base if parse_integer(base) is None else "", nbytes)
-        slot_address = f.temporary(f"add i64 %caches, {slot * 16}")
-        pointer = f.temporary(f"inttoptr i64 {slot_address} to ptr")
-        begin, valid, check, more = f.load(pointer, 0), f.load(pointer, 8), "check_access", (slot_address,)
+        number = f.program.slot(f.function, base if parse_integer(base) is None else "", nbytes)
+        slot = f.temporary(f"add i64 %caches, {number * 16}")
+        pointer = f.temporary(f"inttoptr i64 {slot} to ptr")
+        begin, valid = f.load(pointer, 0), f.load(pointer, 8)
     offset = f.temporary(f"sub i64 {address}, {begin}")
-    return f.temporary(f"icmp ult i64 {offset}, {valid}"), check, *more
+    return f.temporary(f"icmp ult i64 {offset}, {valid}"), slot

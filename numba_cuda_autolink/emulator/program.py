@@ -17,8 +17,8 @@ _SPILLED_BYTES = 32  # an instruction becomes at most four values that live acro
 class Program:
     """The kernel *kernel* of *linked*.
 
-    Its lowering notes the declarations, native functions and helpers that it needs, whether threads may wait and spin,
-    and the number of its slots, which hold what accesses met last.
+    Its lowering notes the declarations, native functions and helpers that it needs, whether threads may wait, loop and
+    spin, and the number of its slots, which hold what accesses met last.
     """
 
     def __init__(self, linked: LinkedTexts, kernel: Function, checks: Checks):
@@ -27,7 +27,7 @@ class Program:
         self.declarations: set[str] = set()
         self.natives: set[str] = set()
         self.helpers: dict[str, str] = {}
-        self.suspends = self.spins = False
+        self.suspends = self.loops = self.spins = False
         self.slot_count = 0
         self.slots: dict[tuple[int, str, int], int] = {}
         self.shared, self.static_shared_bytes = self._lay_out_shared()

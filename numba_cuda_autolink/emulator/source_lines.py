@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 
-from ..source_locations import place_in_python, shown_file, with_place
+from ..given_sources import place_in_python
+from ..source_locations import shown_file, with_place
 from .parser import Location, Text
 
 

@@ -1,135 +1,124 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The records that compiled kernels and Python share: byte offsets of their fields, and the codes in them.
+"""The records that compiled kernels and Python share, and the codes in them.
 
 A *thread* is one CUDA thread of the block that a worker runs; a *block* is a worker's current block (its address is
-also that of the worker); a *launch* belongs to all workers. All fields are of 64 bits or, where it is said, of 32.
+also that of the worker); a *launch* belongs to all workers. A field whose type is a record holds its address.
 """
 
 from __future__ import annotations
 
+from enum import IntEnum
 
-class Thread:
-    STACK_POINTER = 0
-    BLOCK = 8
-    CACHES = 16
-    SHARED = 24  # the generic address of shared address 0
-    INDEX = 32  # u32: its place in the block
-    TID = 36  # 3 x u32
-    OPERATION = 48  # u32: what it waits for the host or its warp to do, with which lanes and operands
-    MASK = 52  # u32
-    A = 56
-    B = 64
-    C = 72
-    RESULT = 80
-    RESULT_2 = 88
-    SITE = 96  # u32: the instruction that it waits in
-    FUEL = 100  # u32: back edges until it yields
-    LOCALS = 104  # the newest of its frames: local memory of functions, and calls
-    STACK = 112  # the lower end of its stack
-    BARRIER = 120  # u32
-    WARP_EPOCH = 124  # u32
-    BACK_EDGES = 128
-    LAST_FENCE = 136  # u32: how many fences the block had passed with it
-    FUNCTION = 144  # of what the warp does
-    BYTES = 152
+from .native import Record, record, u32, u32x3, u64
 
 
-class Block:
-    SHARED = 0  # the generic address of shared address 0
-    SHARED_BYTES = 8
-    LAUNCH = 16
-    THREADS = 24
-    STATUS = 32  # one byte per thread
-    CACHES = 40
-    SCHEDULER = 48  # the stack pointer of the scheduler
-    ALIVE = 56  # u32: threads that have not returned
-    COUNT = 60  # u32: threads
-    NTID = 64  # 3 x u32
-    CTAID = 76  # 3 x u32
-    NCTAID = 88  # 3 x u32
-    INDEX = 100  # u32
-    STACKS = 104  # the addresses of the stacks that are free
-    FREE_STACKS = 112  # u32: how many
-    STACK_BYTES = 116  # u32
-    LIVE_LANES = 120  # u32 per warp
-    ERROR = 128  # u32: a code of `Error`
-    ERROR_THREAD = 132  # u32
-    ERROR_ADDRESS = 136
-    ERROR_SITE = 144  # u32
-    ERROR_BYTES = 148  # u32
-    ERROR_DETAIL = 152
-    EPOCH = 160  # u32: barriers passed and blocks begun
-    SHARED_WRITTEN = 168  # a byte per byte of shared memory: whether it was written
-    SHARED_ACCESSES = 176  # for races: a record per byte of shared memory
-    FENCES = 184  # u32: of all threads
-    DONE = 188  # u32
-    BARRIERS = 192  # 16 x 32 bytes: arrived, expected, the last that came and its site, reduction (u32 each)
-    UNWRITTEN_THREAD = 704  # u32: the first read of unwritten shared memory since the last barrier
-    UNWRITTEN_SITE = 708  # u32
-    UNWRITTEN_ADDRESS = 712
-    UNWRITTEN_BYTES = 720  # u32: 0 if there is none
-    BYTES = 728
-
-
-class Launch:
-    PARAMETERS = 0
-    PARAMETER_BYTES = 8
-    ALLOCATIONS = 16  # pairs of address and end, sorted
-    ALLOCATION_COUNT = 24
-    NEXT_BLOCK = 32  # u32
-    BLOCKS = 36  # u32
-    FAILED = 40  # u32
-    GRID_ARRIVED = 44  # u32
-    GRID_GENERATION = 48  # u32
-    BLOCKS_DONE = 52  # u32
-    VARIABLES = 56  # the addresses of the variables of the module
-    HOST_CALL = 64  # a function of C: block, thread -> 0, or an error
-    KERNEL = 72  # the kernel: a function of C that takes a thread
-    DYNAMIC_SHARED = 80  # u32
-    GRID_ID = 84  # u32
-    CHECKS = 88  # u32: 1 for barriers, 2 for threads that have exited
-    WORKSPACE = 96  # where cooperative groups of C++ count the blocks that wait for each other
-    BYTES = 104
-
-
-class Status:
-    NEW = 0
-    READY = 1
-    YIELDED = 2
-    BARRIER = 3
-    WARP = 4
-    ACTIVE = 5
-    HOST = 6
-    DONE = 7
-
-
-class Error:
-    OUT_OF_BOUNDS = 1
-    MISALIGNED = 2
-    STUCK = 3
-    TRAP = 4
-    NOT_IN_MASK = 5
-    BAD_CALL = 6
-    STACK_OVERFLOW = 7
-    UNINITIALISED = 8
-    RACE = 9
-    DIVERGED_BARRIER = 10
-    EXITED_BARRIER = 11
-    HOST = 12
-    BAD_BARRIER = 13
-    READ_FROM_ABSENT_LANE = 14
-    ENDLESS = 15
-
-
-class Frame:
+@record
+class Frame(Record):
     """Of local memory whose address is taken, or of a call: on the thread's stack."""
 
-    BELOW = 0  # the frame below
-    ADDRESS = 8  # of local memory, or the instruction of the call
-    SIZE = 16  # 0 for a call
-    SHADOW = 24  # of memory, where reads of what is not written are checked
-    BYTES = 32
+    below: Frame
+    address: u64  # of local memory, or the instruction of the call
+    size: u64  # 0 for a call
+    shadow: u64  # of memory, where reads of what is not written are checked
 
+
+@record
+class Launch(Record):
+    parameters: u64
+    parameter_bytes: u64
+    allocations: u64  # pairs of address and end, sorted
+    allocation_count: u64
+    next_block: u32
+    blocks: u32
+    failed: u32
+    grid_arrived: u32
+    grid_generation: u32
+    blocks_done: u32
+    variables: u64  # the addresses of the variables of the module
+    host_call: u64  # a function of C: block, thread -> 0, or an error
+    kernel: u64  # the kernel: a function of C that takes a thread
+    dynamic_shared: u32
+    grid_id: u32
+    checks: u32  # 1 for barriers, 2 for threads that have exited
+    workspace: u64  # where cooperative groups of C++ count the blocks that wait for each other
+
+
+@record
+class Barrier(Record):
+    arrived: u32
+    expected: u32
+    last: u32  # the thread that came last, and the instruction where it did
+    site: u32
+    ones: u32  # for how many the predicate of a reduction held
+
+
+@record
+class Block(Record):
+    shared: u64  # the generic address of shared address 0
+    shared_bytes: u64
+    launch: Launch
+    threads: Thread
+    caches: u64
+    scheduler: u64  # the stack pointer of the scheduler
+    barriers: Barrier
+    alive: u32  # threads that have not returned
+    count: u32  # threads
+    ntid: u32x3
+    ctaid: u32x3
+    nctaid: u32x3
+    index: u32
+    stacks: u64  # the addresses of the stacks that are free
+    free_stacks: u32  # how many
+    stack_bytes: u32
+    live_lanes: u64  # u32 per warp
+    epoch: u32  # barriers passed and blocks begun
+    fences: u32  # of all threads
+    shared_written: u64  # a byte per byte of shared memory: whether it was written
+    shared_accesses: u64  # for races: three accesses per byte of shared memory
+    done: u32
+    error: u32  # a code of `Error`, which these describe
+    error_pending: u32  # a code of `Error` that the next barrier makes one
+    error_thread: u32
+    error_site: u32
+    error_bytes: u32
+    error_address: u64
+    other_thread: u32  # in the errors of two threads
+    other_site: u32
+
+
+@record
+class Thread(Record):
+    stack_pointer: u64
+    block: Block
+    caches: u64
+    shared: u64  # the generic address of shared address 0
+    status: u32  # a code of `Status`
+    index: u32  # its place in the block
+    tid: u32x3
+    operation: u32  # what it waits for the host or its warp to do, with which lanes and operands
+    mask: u32
+    site: u32  # the instruction that it waits in
+    a: u64
+    b: u64
+    c: u64
+    result: u64
+    result_2: u64
+    function: u64  # of what the warp does
+    locals: Frame  # the newest of its frames: local memory of functions, and calls
+    stack: u64  # the lower end of its stack
+    back_edges: u64
+    fuel: u32  # back edges until it yields
+    barrier: u32
+    warp_epoch: u32
+    last_fence: u32  # how many fences the block had passed with it
+
+
+Status = IntEnum("Status", "NEW READY YIELDED BARRIER WARP ACTIVE HOST DONE", start=0)
+Error = IntEnum(
+    "Error",
+    "OUT_OF_BOUNDS MISALIGNED STUCK TRAP NOT_IN_MASK BAD_CALL STACK_OVERFLOW UNINITIALISED RACE DIVERGED_BARRIER"
+    " EXITED_BARRIER HOST BAD_BARRIER READ_FROM_ABSENT_LANE ENDLESS",
+)
 
 FIRST_SHARED_ADDRESS = 1024
 FIRST_FUNCTION_ADDRESS = 1 << 56

@@ -8,7 +8,6 @@ from .function_builder import FunctionBuilder
 from .parser import Instruction
 from .pointers import checked_pointer
 from .ptx_types import ptx_type
-from .state import Thread
 from .warp import KINDS, REDUCTIONS
 
 
@@ -26,7 +25,7 @@ def barrier(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     number, count = (f.value(operand, "u32") for operand in [*operands, "0"][:2])
     f.call("arrive_at_barrier", f.thread, number, count, predicate, m["kind"] != "arrive", aligned, f.site)
     if reduces:
-        ones, arrived = f.load("%thread", Thread.RESULT), f.load("%thread", Thread.RESULT_2)
+        ones, arrived = f.field("thread.result"), f.field("thread.result_2")
         test = f"icmp eq i64 {ones}, {arrived}" if m["kind"] == "and" else f"icmp ne i64 {ones}, 0"
         result = f.resize(ones, 64, 32) if m["kind"] == "popc" else f.temporary(test)
         f.assign(i.operands[0], m["type"], result)
@@ -61,7 +60,7 @@ def warp_operation(f: FunctionBuilder, function: str, kind: int, mask: str, *ope
     f.program.natives.add(function)
     address = f.temporary(f'ptrtoint ptr @"native.{function}" to i64')
     f.call("warp_operation", f.thread, address, kind, mask, *[*operands, 0, 0, 0][:3], f.site)
-    return f.load("%thread", Thread.RESULT), f.load("%thread", Thread.RESULT_2)
+    return f.field("thread.result"), f.field("thread.result_2")
 
 
 @form("bar", r"\.warp\.sync")

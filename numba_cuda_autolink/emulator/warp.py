@@ -5,13 +5,13 @@ kernel does; and barriers in shared memory.
 Each lane of the mask comes with its operands and waits; the last one computes the results of all.
 """
 # ruff: noqa: F821
-# mypy: disable-error-code="name-defined"
+# mypy: disable-error-code="name-defined, index"
 
 from __future__ import annotations
 
 from .native import i32, native, u32, u64
-from .scheduler import fail, set_status, status_of, suspend, thread_at, wait_as, yield_thread
-from .state import Block, Error, Status, Thread
+from .scheduler import fail, suspend, wait_as, yield_thread
+from .state import Error, Status, Thread
 
 KINDS = {"shfl": ("up", "down", "bfly", "idx"), "vote": ("all", "any", "uni", "ballot"), "match": ("any", "all")}
 UP, DOWN, BFLY, IDX = range(4)
@@ -23,89 +23,87 @@ REDUCTIONS |= {"max.u32": (MAX, 0), "min.u32": (MAX, ~0), "max.s32": (MAX, 1 << 
 
 
 @native(inline=False)
-def warp_operation(thread: u64, function: u64, kind: u32, mask: u32, a: u64, b: u64, c: u64, site: u32):
-    """Wait for the lanes of *mask*, of whose operands the *function* makes what is then in RESULT and RESULT_2."""
-    block = load_u64(thread, Thread.BLOCK)
-    index = load_u32(thread, Thread.INDEX)
-    if mask >> (index & 31) & 1 == 0:
+def warp_operation(thread: Thread, function: u64, kind: u32, mask: u32, a: u64, b: u64, c: u64, site: u32):
+    """Wait for the lanes of *mask*, of whose operands the *function* makes what is then in *result* and *result_2*."""
+    if mask >> (thread.index & 31) & 1 == 0:
         fail(thread, Error.NOT_IN_MASK, site, u64(mask), 0)
-    store_u64(thread, Thread.FUNCTION, function)
-    store_u32(thread, Thread.OPERATION, kind)
-    store_u32(thread, Thread.MASK, mask)
-    store_u64(thread, Thread.A, a)
-    store_u64(thread, Thread.B, b)
-    store_u64(thread, Thread.C, c)
-    store_u32(thread, Thread.SITE, site)
-    set_status(block, index, Status.WARP)
-    complete_warp(block, index >> 5, thread)
-    if status_of(block, index) == Status.WARP:
+    thread.function = function
+    thread.operation = kind
+    thread.mask = mask
+    thread.a = a
+    thread.b = b
+    thread.c = c
+    thread.site = site
+    thread.status = Status.WARP
+    complete_warp(thread)
+    if thread.status == Status.WARP:
         suspend(thread)
-    if load_u64(thread, Thread.RESULT_2) >> 32 != 0:
+    if thread.result_2 >> 32 != 0:
         fail(thread, Error.READ_FROM_ABSENT_LANE, site, u64(mask), 0)
 
 
 @native(inline=False)
-def active_mask(thread: u64, site: u32) -> u32:
+def active_mask(thread: Thread, site: u32) -> u32:
     """Wait until no lane of the warp can run; return the lanes that wait in the same instruction."""
-    store_u32(thread, Thread.SITE, site)
+    thread.site = site
     wait_as(thread, Status.ACTIVE)
-    return u32(load_u64(thread, Thread.RESULT))
+    return u32(thread.result)
 
 
 @native(inline=False)
-def complete_warp(block: u64, warp: u32, thread: u64):
+def complete_warp(thread: Thread):
     """Give all lanes for which *thread* waits their results if all that live wait for the same."""
-    mask = load_u32(thread, Thread.MASK)
-    function = load_u64(thread, Thread.FUNCTION)
-    kind = load_u32(thread, Thread.OPERATION)
-    lanes = mask & load_u32(load_u64(block, Block.LIVE_LANES), u64(warp) * 4)
-    base = warp * 32
+    warp = thread.index >> 5
+    mask = thread.mask
+    function = thread.function
+    kind = thread.operation
+    lanes = mask & load_u32(thread.block.live_lanes, u64(warp) * 4)
+    first = thread.block.threads[warp * 32]
     rest = lanes
     while rest != 0:  # the last lane first, which most often is not there yet
         lane = 31 - ctlz(rest)
         rest ^= u32(1) << lane
-        other = thread_at(block, base + lane)
-        if status_of(block, base + lane) != Status.WARP or load_u32(other, Thread.MASK) != mask:
+        other = first[lane]
+        if other.status != Status.WARP or other.mask != mask:
             return
-        if load_u64(other, Thread.FUNCTION) != function or load_u32(other, Thread.OPERATION) != kind:
+        if other.function != function or other.operation != kind:
             return
-    call_address(function, thread_at(block, base), u64(lanes), u64(kind))
+    call_address(function, first, u64(lanes), u64(kind))
     for lane in bits(lanes):
-        set_status(block, base + lane, Status.READY)
+        first[lane].status = Status.READY
 
 
 # What lanes do: functions that are called with the record of the first lane of the warp
 
 
 @native
-def give_all(first: u64, lanes: u64, result: u64, second: u64):
+def give_all(first: Thread, lanes: u64, result: u64, second: u64):
     for lane in bits(lanes):
-        store_u64(first + lane * Thread.BYTES, Thread.RESULT, result)
-        store_u64(first + lane * Thread.BYTES, Thread.RESULT_2, second)
+        first[lane].result = result
+        first[lane].result_2 = second
 
 
 @native(inline=False)
-def sync(first: u64, lanes: u64, kind: u64):
+def sync(first: Thread, lanes: u64, kind: u64):
     give_all(first, lanes, 0, 0)
     for lane in bits(lanes):
-        other = first + lane * Thread.BYTES
-        store_u32(other, Thread.WARP_EPOCH, load_u32(other, Thread.WARP_EPOCH) + 1)
+        first[lane].warp_epoch += 1
 
 
 @native(inline=False)
-def elect(first: u64, lanes: u64, kind: u64):
+def elect(first: Thread, lanes: u64, kind: u64):
     leader = cttz(lanes)
     give_all(first, lanes, leader, 0)
-    store_u64(first + leader * Thread.BYTES, Thread.RESULT_2, 1)
+    first[leader].result_2 = 1
 
 
 @native(inline=False)
-def shfl(first: u64, lanes: u64, kind: u64):
+def shfl(first: Thread, lanes: u64, kind: u64):
     for each in bits(lanes):
         lane = u32(each)
-        thread = first + each * Thread.BYTES
-        b = u32(load_u64(thread, Thread.B)) & 31
-        c = u32(load_u64(thread, Thread.C))
+        thread = first[each]
+        b = u32(thread.b) & 31
+        c = u32(thread.c)
         segment = c >> 8 & 31
         clamp = c & 31
         highest = i32((lane & segment) | (clamp & ~segment))
@@ -120,15 +118,15 @@ def shfl(first: u64, lanes: u64, kind: u64):
         absent = inside and lanes >> u64(source) & 1 == 0
         if absent or not inside:
             source = i32(lane)
-        store_u64(thread, Thread.RESULT, load_u64(first + u64(source) * Thread.BYTES, Thread.A))
-        store_u64(thread, Thread.RESULT_2, u64(inside) | u64(absent) << 32)
+        thread.result = first[u64(source)].a
+        thread.result_2 = u64(inside) | u64(absent) << 32
 
 
 @native(inline=False)
-def vote(first: u64, lanes: u64, kind: u64):
+def vote(first: Thread, lanes: u64, kind: u64):
     result = u64(0)
     for lane in bits(lanes):
-        result |= load_u64(first + lane * Thread.BYTES, Thread.A) << lane
+        result |= first[lane].a << lane
     if kind == ALL:
         result = u64(result == lanes)
     elif kind == ANY:
@@ -139,24 +137,24 @@ def vote(first: u64, lanes: u64, kind: u64):
 
 
 @native(inline=False)
-def match(first: u64, lanes: u64, kind: u64):
+def match(first: Thread, lanes: u64, kind: u64):
     """The first kind is for any lane, the second for all."""
     for lane in bits(lanes):
-        thread = first + lane * Thread.BYTES
+        thread = first[lane]
         same = u64(0)
         for other in bits(lanes):
-            is_same = load_u64(first + other * Thread.BYTES, Thread.A) == load_u64(thread, Thread.A)
+            is_same = first[other].a == thread.a
             same |= u64(is_same) << other
-        store_u64(thread, Thread.RESULT, same if kind == 0 or same == lanes else u64(0))
-        store_u64(thread, Thread.RESULT_2, u64(same == lanes))
+        thread.result = same if kind == 0 or same == lanes else u64(0)
+        thread.result_2 = u64(same == lanes)
 
 
 @native(inline=False)
-def redux(first: u64, lanes: u64, kind: u64):
-    flip = u32(load_u64(first + cttz(lanes) * Thread.BYTES, Thread.B))
+def redux(first: Thread, lanes: u64, kind: u64):
+    flip = u32(first[cttz(lanes)].b)
     result = u32(0)
     for lane in bits(lanes):
-        x = u32(load_u64(first + lane * Thread.BYTES, Thread.A)) ^ flip
+        x = u32(first[lane].a) ^ flip
         if kind == ADD:
             result += x
         elif kind == XOR:
@@ -178,7 +176,7 @@ def mbarrier_init(address: u64, count: u32):
 
 
 @native(inline=False)
-def mbarrier_arrive(thread: u64, address: u64, count: u32, drop: bool) -> u64:
+def mbarrier_arrive(thread: Thread, address: u64, count: u32, drop: bool) -> u64:
     """Count *count* arrivals, and one fewer from then on for a *drop*; return the word as it was."""
     old = load_u64(address, 0)
     expected = old & 0xFFFFF
@@ -189,14 +187,13 @@ def mbarrier_arrive(thread: u64, address: u64, count: u32, drop: bool) -> u64:
     if pending == 0:
         pending = expected
         phase ^= 1
-        block = load_u64(thread, Thread.BLOCK)
-        store_u32(block, Block.EPOCH, load_u32(block, Block.EPOCH) + 1)
+        thread.block.epoch += 1
     store_u64(address, 0, expected | pending << 20 | phase << 63)
     return old
 
 
 @native(inline=False)
-def mbarrier_wait(thread: u64, address: u64, phase: u64, yields: bool) -> bool:
+def mbarrier_wait(thread: Thread, address: u64, phase: u64, yields: bool) -> bool:
     """Return whether the *phase* (0 or 1) is over; if not, let others run first where the wait *yields*."""
     if load_u64(address, 0) >> 63 != phase:
         return True

@@ -79,6 +79,28 @@ class TestAProgram:
         # The file of the source is not there, which Numba only needs for debugging.
         assert run(code) == (0, "True 1 [0, 2, 4, 6]\n", "")
 
+    def test_goes_on_after_an_interrupt_of_a_kernel_that_never_ends(self):
+        code = """
+            import os, signal, threading
+            import numpy as np
+            from numba import cuda
+            @cuda.jit
+            def wait(x):
+                while x[0] == 0:
+                    x[1] += 1
+            x = cuda.to_device(np.ones(2, np.int32))
+            wait[1, 4](x)
+            x.copy_to_device(np.zeros(2, np.int32))
+            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+            try:
+                wait[1, 4](x)
+            except KeyboardInterrupt:
+                x.copy_to_device(np.full(2, 3, np.int32))
+                wait[1, 4](x)
+                print(x.copy_to_host().tolist())
+        """
+        assert run(code) == (0, "[3, 3]\n", "")
+
     def test_of_cuda_core_and_bindings_has_the_device(self):
         code = """
             import numba_cuda_autolink.emulated_driver.activation as activation

@@ -72,14 +72,15 @@ class TestBounds:
         ):
             run(body, 1, words(), before=SHARED)
 
-    def test_dynamic_shared_memory_ends_at_a_multiple_of_16(self):
-        before = ".extern .shared .align 16 .b8 d[];"
-        body = "mov.u64 %rd10, d; ld.shared.v4.u32 {%r1, %r2, %r3, %r4}, [%rd10+16]; st.global.u32 [%rd0], 7;"
+    def test_dynamic_shared_memory_ends_at_its_last_byte(self):
+        before = ".shared .align 4 .b8 b[4]; .extern .shared .align 16 .b8 d[];"
+        body = "mov.u64 %rd9, b; mov.u64 %rd10, d; ld.shared.v2.u32 {%r1, %r2}, [%rd10+16]; st.global.u32 [%rd0], 7;"
         x = words()
-        run(body, 1, x, before=before, shared=28)
+        run(body, 1, x, before=before, shared=24)
         assert x[0] == 7
-        with pytest.raises(EmulationError, match="out of bounds"):
-            run(body.replace("+16", "+32"), 1, x, before=before, shared=28)
+        with pytest.raises(EmulationError, match="A read of 8 bytes out of bounds") as raised:
+            run(body, 1, x, before=before, shared=23)
+        assert "dynamic shared memory: the launch gives 23 bytes\n" in str(raised.value)
 
     @pytest.mark.parametrize("nbytes", [1, 4, 16])
     def test_dynamic_shared_memory_that_a_launch_forgets(self, nbytes):

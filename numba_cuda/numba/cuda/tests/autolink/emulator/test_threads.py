@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+
 import numpy as np
 import pytest
 from emulator_support import kernel_of, kernel_text, launch, registered, run
@@ -198,3 +202,30 @@ def test_cub_in_a_recursive_function():
     with registered(x, r):
         emulated.launch((2, 1, 1), (128, 1, 1), words.tobytes() + np.int32(9).tobytes())
     assert np.array_equal(r, np.cumsum(x.reshape(2, 128) + 9, axis=1).ravel())
+
+
+LOOPS = {
+    "alone": "ld.global.u32 %r1, [%rd0];",
+    "polling": "ld.volatile.global.u32 %r1, [%rd0];",
+    "with barriers": "ld.global.u32 %r1, [%rd0]; bar.sync 0;",
+}
+
+
+@pytest.mark.parametrize("grid", [1, 100])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_an_interrupt_ends_what_never_ends(loop, grid):
+    body = f"L: {LOOPS[loop]} setp.eq.u32 %p1, %r1, 0; @%p1 bra L; st.global.u32 [%rd0], %r0;"
+    kernel = kernel_of(kernel_text(f"mov.u32 %r0, 7; ld.param.u64 %rd0, [p0]; {body}", "u64"))
+    x = np.ones(1, np.uint32)
+    launch(kernel, grid, 64, x)
+    assert x[0] == 7
+    x[0] = 0
+    interrupt = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    interrupt.start()
+    with pytest.raises(KeyboardInterrupt):
+        launch(kernel, grid, 64, x)
+    interrupt.join()
+    assert x[0] == 0
+    x[0] = 1
+    launch(kernel, grid, 64, x)
+    assert x[0] == 7
