@@ -164,7 +164,8 @@ def _check_sizes(program: Program, grid: Size, block: Size, arguments: bytes) ->
     sizes = zip((*grid, *block), (*_MOST_BLOCKS, *_MOST_THREADS), strict=True)
     if threads > 1024 or not all(1 <= size <= most for size, most in sizes):
         why = f"{name} cannot be launched with {grid} blocks of {block} threads"
-        why += f"\n  what to do: launch 1 to {_MOST_BLOCKS} blocks of 1 to {_MOST_THREADS} threads, at most 1024"
+        why += "\n  what to do: launch at least one block of 1 to 1024 threads, and more blocks for more threads"
+        why += f"\n  limits: {_MOST_BLOCKS} blocks of {_MOST_THREADS} threads"
     elif cluster not in (None, (1, 1, 1)):
         why = f"{name} runs in clusters of {cluster} blocks; the emulator has no clusters"
     elif most is not None and threads > most[0] * most[1] * most[2]:
