@@ -84,6 +84,60 @@ def test_pyright_finds_the_wrong_lines_and_no_others(project):
     assert reported == marked_lines(), json.dumps(found, indent=1)
 
 
+# All that it uses has types, and all modules that it imports are found.
+STRICT = """
+import numpy as np
+import numpy.typing as npt
+from numba import cuda, float64, int32, void
+from numba.cuda import autolink, jit, types
+from numba.cuda.autolink import LinkedKernel, cache
+from numba.cuda.autolink.cache import info
+from numba.cuda.autolink.reports.records import BuildReport
+from numba.cuda.autolink.testing import check_linkable
+
+std = autolink.cxx("#include <cuda/std/cmath>", namespace="cuda::std")
+
+
+@cuda.jit
+def first(x: npt.NDArray[np.float64], n: int) -> None:
+    x[0] = std.fabs(x[n])
+
+
+@jit(void(float64[::1], int32), lineinfo=True)
+def second(x: npt.NDArray[np.float64], n: int) -> None:
+    x[0] = n
+
+
+@cuda.jit([types.void(types.float64[::1], types.int32)])
+def third(x: npt.NDArray[np.float64], n: int) -> None:
+    x[0] = n
+
+
+def arches(kernel: LinkedKernel) -> list[str]:
+    builds: tuple[BuildReport, ...] = kernel.report.builds
+    return [build.arch for build in builds]
+
+
+x = np.zeros(3)
+first[1, 32](x, 3)
+built = autolink.build(second, types.void(types.float64[::1], types.int32), cc=["9.0", (8, 0)])
+built[0].emulate[1, 32](x, 3)
+checked = check_linkable(std.fabs, types.float64)
+print(arches(built[0]), third, info().entries, cache.clear(), checked.code[0].size)
+"""
+
+
+def test_strict_checkers_find_nothing_unknown(tmp_path):
+    pytest.importorskip("mypy")
+    pytest.importorskip("basedpyright")
+    (tmp_path / "strict.py").write_text(STRICT)
+    done = run("mypy", "--config-file=", "--strict", "strict.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "strict", "include": ["strict.py"]}))
+    done = run("basedpyright", "--pythonpath", sys.executable, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+
+
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
@@ -106,10 +160,12 @@ def test_jedi_shows_parameters(tmp_path):
     assert [parameter.name for parameter in signature.params] == ["symbol", "returns", "args", "cooperative"]
 
 
-@pytest.mark.parametrize("name", ["__init__", "cache", "testing"])
+@pytest.mark.parametrize("name", ["", "cache", "testing"])
 def test_the_stubs_have_the_public_names(name):
-    code = autolink if name == "__init__" else getattr(autolink, name)
-    assignments = [node for node in ast.parse((STUBS / f"{name}.pyi").read_text()).body if isinstance(node, ast.Assign)]
+    code = getattr(autolink, name) if name else autolink
+    assignments = [
+        node for node in ast.parse((STUBS / name / "__init__.pyi").read_text()).body if isinstance(node, ast.Assign)
+    ]
     (names,) = [ast.literal_eval(node.value) for node in assignments if ast.unparse(node.targets[0]) == "__all__"]
     assert names == list(code.__all__)
 
@@ -144,7 +200,7 @@ METHODS = (types.FunctionType, classmethod, property, functools.cached_property)
 def test_the_stubs_of_the_wheel_have_the_docstrings_of_the_code(name, with_stubs_of_the_wheel):
     code = importlib.import_module(f"numba.cuda.autolink{name}")
     path = with_stubs_of_the_wheel / "numba-stubs" / "cuda" / "autolink" / name[1:].replace(".", "/")
-    tree = ast.parse((path.with_suffix(".pyi") if name else path / "__init__.pyi").read_text())
+    tree = ast.parse((path / "__init__.pyi").read_text())
     compared = [(tree, code)]
     for node in tree.body:
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and not node.name.startswith("_"):
