@@ -443,6 +443,20 @@ class TestPlaces:
         assert raised.value.lines == ("/b/code.cuh:7", "/a/kernel.py:10")
         assert str(raised.value).splitlines()[1:3] == ["  at: /b/code.cuh:7", "  inlined at: /a/kernel.py:10"]
 
+    def test_lines_of_a_function_that_is_inlined_twice(self):
+        calls = "".join(
+            f"""
+            .loc 1 {line} 3
+            .loc 2 9 2, function_name $L__info_string0, inlined_at 1 {line} 3
+            .loc 2 7 5, function_name $L__info_string1, inlined_at 2 9 2
+            st.global.u32 [%rd0+{offset}], 1;"""
+            for line, offset in ((10, 0), (11, 400))
+        )
+        text = kernel_text("ld.param.u64 %rd0, [p0];" + calls, "u64") + '\n.file 1 "/a/k.py"\n.file 2 "/b/c.cuh"\n'
+        with pytest.raises(EmulationError) as raised:
+            launch(kernel_of(text), 1, 1, words())
+        assert raised.value.lines == ("/b/c.cuh:7", "/b/c.cuh:9", "/a/k.py:11")
+
     def test_the_line_of_the_user_first(self):
         body = """.loc 1 10 3
             ld.param.u64 %rd0, [p0];
