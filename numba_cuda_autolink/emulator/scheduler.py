@@ -332,7 +332,7 @@ def step_block(block: Block):
 
 @native(inline=False)
 def report_waiting(block: Block, error: u32):
-    """Record *error* for the first thread that has not returned, and as the other one that waits elsewhere, or itself."""
+    """Record *error* for the first thread that has not returned, and for one that waits elsewhere, or itself."""
     for index in range(block.count):
         thread = block.threads[index]
         if thread.status != Status.DONE:
