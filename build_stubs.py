@@ -26,13 +26,13 @@ class Stubs(BuildHookInterface[Any]):
     """Adds the stubs to the wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="numba-stubs-"))
+        self.folder = tempfile.TemporaryDirectory(prefix="numba-stubs-")
         if version != "editable":
-            write_stubs(self.folder)
-            build_data["force_include"][str(self.folder)] = "numba-stubs"
+            write_stubs(Path(self.folder.name))
+            build_data["force_include"][self.folder.name] = "numba-stubs"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        shutil.rmtree(self.folder)
+        self.folder.cleanup()
 
 
 def write_stubs(folder: Path) -> None:
