@@ -68,7 +68,7 @@ class FunctionBuilder(IRText):
 
     @functools.cached_property
     def compared(self) -> set[str]:
-        """The registers whose values compare-and-swap compares, by way of others too: it fails if one is out of date."""
+        """The registers that compare-and-swap compares, by way of others too: it fails if a value is out of date."""
         moves: dict[str, list[str]] = {}
         for each in self.function.code:
             if each.opcode.startswith("mov"):
