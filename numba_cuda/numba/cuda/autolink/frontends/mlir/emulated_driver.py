@@ -16,6 +16,7 @@ from numba_cuda_mlir.numba_cuda.cudadrv import driver
 
 from numba_cuda_autolink.emulated_driver import activation
 from numba_cuda_autolink.emulated_driver.c_functions import raise_failures
+from numba_cuda_autolink.emulated_driver.device import settings
 from numba_cuda_autolink.errors import LaunchError, at_call
 
 from ...compilation.context import current_state
@@ -72,7 +73,7 @@ def activate() -> None:
     if _seams.active:
         return
     _seams.replace(("numba_cuda_mlir.linker:Linker._materialize_pending_cu",))
-    for name in ("CUDA_LOW_OCCUPANCY_WARNINGS", "CUDA_WARN_ON_IMPLICIT_COPY"):
+    for name in settings.zeros_of_config():
         _seams.set(config, name, 0)
     if driver.driver.initialization_error is not None:
         driver.driver.is_initialized, driver.driver.initialization_error = False, None
