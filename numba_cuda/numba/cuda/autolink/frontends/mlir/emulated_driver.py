@@ -8,10 +8,12 @@ driver again, and does not warn of grids that leave parts of a GPU idle.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from cuda.core import ObjectCode
 from numba_cuda_mlir.numba_cuda.core import config
+from numba_cuda_mlir.numba_cuda.core.errors import NumbaDebugInfoWarning
 from numba_cuda_mlir.numba_cuda.cudadrv import driver
 
 from numba_cuda_autolink.emulated_driver import activation
@@ -46,6 +48,16 @@ def _complete(original: Any, linker: Any) -> Any:
     if not can_link(found):
         original(linker)  # the error says why not
     return ObjectCode.from_ptx("\n".join(found).encode())
+
+
+@_in_place_of("numba_cuda_mlir.mlir_compiler:mlir_compiler_entry")
+def _compile(original: Any, *args: Any, targetoptions: dict[str, Any], **named: Any) -> Any:
+    """Compile what is launched with the lines of its source, which errors show."""
+    if not is_emulated() or targetoptions.get("debug"):
+        return original(*args, targetoptions=targetoptions, **named)
+    with warnings.catch_warnings():  # nobody asked for the lines of what has no source
+        warnings.simplefilter("ignore", NumbaDebugInfoWarning)
+        return original(*args, targetoptions={**targetoptions, "lineinfo": True}, **named)
 
 
 @_in_place_of("numba_cuda_mlir.descriptor:_ArgMarshaller._launch")
