@@ -24,6 +24,12 @@ _REGISTER = re.compile(r"%[\w$]+")
 _RECORDS: dict[str, type[Record]] = {"thread": Thread, "block": Block, "launch": Launch}
 
 
+class Value(str):
+    """The name of a value, of a *type*."""
+
+    type: PTXType
+
+
 class FunctionBuilder(IRText):
     """The text of one function as it grows: instructions of LLVM, and operands of PTX as values."""
 
@@ -171,14 +177,16 @@ class FunctionBuilder(IRText):
         self.slot(f"r.{name}", ptx_type(type).integer)
         return ptx_type(type)
 
-    def value(self, operand: str, type: PTXType | str) -> str:
+    def value(self, operand: str, type: PTXType | str) -> Value:
         """Return *operand* as a value of *type*."""
         if isinstance(type, str):
             type = ptx_type(type)
         bits = self.bits(operand.lstrip("! "), type)
         if operand.startswith("!"):
             bits = self.temporary(f"xor i1 {bits}, true")
-        return self.bitcast(bits, type.integer, type.llvm)
+        value = Value(self.bitcast(bits, type.integer, type.llvm))
+        value.type = type
+        return value
 
     def bitcast(self, value: str, source: str, target: str) -> str:
         return value if source == target else self.temporary(f"bitcast {source} {value} to {target}")

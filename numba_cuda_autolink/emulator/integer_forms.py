@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from . import integers  # noqa: F401
-from .forms import Modifiers, form
-from .function_builder import FunctionBuilder
-from .parser import Instruction, parse_integer, split_operands
-from .ptx_types import PTXType, ptx_type
+from .forms import Modifiers, computes, form
+from .function_builder import FunctionBuilder, Value
+from .parser import Instruction, split_operands
+from .ptx_types import ptx_type
 
 _INT = r"\.(?P<type>[us](?:16|32|64))"
 _BITS = r"\.(?P<type>b(?:16|32|64)|pred)"
@@ -16,28 +16,20 @@ _BITS = r"\.(?P<type>b(?:16|32|64)|pred)"
 @form("add sub", _INT)
 @form("neg", r"\.(?P<type>s(?:16|32|64))")
 @form("and or xor not", _BITS)
-def simple_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+@computes("type")
+def simple_integer(f: FunctionBuilder, m: Modifiers, a: Value, b: str = "-1") -> str:
     """Forms that are one instruction of LLVM."""
-    type = ptx_type(m["type"])
-    a, b = [*(f.value(operand, type) for operand in i.operands[1:]), "-1"][:2]
     name = {"not": "xor", "neg": "mul"}.get(m["name"], m["name"])
-    f.assign(i.operands[0], type, f.temporary(f"{name} {type.llvm} {a}, {b}"))
+    return f.temporary(f"{name} {a.type.llvm} {a}, {b}")
 
 
 _CARRY = "carry"
 
 
-@form("add addc sub subc", r"(?P<out>\.cc)?\.(?P<type>[us](?:32|64))")
-def with_carry(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = ptx_type(m["type"])
-    a, b = (f.value(operand, type) for operand in i.operands[1:])
-    f.assign(i.operands[0], type, _add_with_carry(f, m, type, a, b))
-
-
-def _add_with_carry(f: FunctionBuilder, m: Modifiers, type: PTXType, a: str, b: str) -> str:
+def add_with_carry(f: FunctionBuilder, m: Modifiers, a: Value, b: str) -> str:
     """Add or subtract in twice the width; the register of the carry holds a borrow after a subtraction."""
     f.function.registers[_CARRY] = "pred"
-    name, wide = m["name"], f"i{type.bits * 2}"
+    name, type, wide = m["name"], a.type, f"i{a.type.bits * 2}"
     operation = "sub" if name.startswith("sub") else "add"
     x, y = (f.temporary(f"zext {type.llvm} {v} to {wide}") for v in (a, b))
     result = f.temporary(f"{operation} {wide} {x}, {y}")
@@ -48,6 +40,9 @@ def _add_with_carry(f: FunctionBuilder, m: Modifiers, type: PTXType, a: str, b: 
     if m["out"]:
         f.assign(_CARRY, "pred", f.temporary(f"trunc {type.llvm} {upper} to i1"))
     return result
+
+
+form("add addc sub subc", r"(?P<out>\.cc)?\.(?P<type>[us](?:32|64))")(computes("type")(add_with_carry))
 
 
 @form("mul mad", rf"\.(?P<part>lo|hi|wide){_INT}")
@@ -76,54 +71,42 @@ def multiply(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         if m.get("sat"):
             product = f.intrinsic("sadd.sat", "i32", product, c)
         elif m.get("out") or name == "madc":
-            product = _add_with_carry(f, m, type, product, c)
+            product = add_with_carry(f, m, c, product)
         else:
             product = f.temporary(f"add {result.llvm} {product}, {c}")
     f.assign(i.operands[0], result, product)
 
 
-@form("div rem sad", _INT)
-@form("bfi", r"\.(?P<type>b(?:32|64))")
-@form("bfe", r"\.(?P<type>[us](?:32|64))")
-@form("bfind", r"(?P<shift>\.shiftamt)?\.(?P<type>[us](?:32|64))")
-@form("cnot", r"\.(?P<type>b(?:16|32|64))")
-@form("fns", r"\.(?P<type>b32)")
-def native_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    """Forms that are native functions of the same name and type."""
-    f.assign_native(f"{m['name']}{'_shift' if m.get('shift') else ''}_{m['type']}")
-
-
 @form("shl", r"\.(?P<type>b(?:16|32|64))")
 @form("shr", r"\.(?P<type>[bus](?:16|32|64))")
-def shift(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+@computes("type", "type", "u32")
+def shift(f: FunctionBuilder, m: Modifiers, value: Value, amount: str) -> str:
     """Shifts beyond the width leave zeros, or copies of the sign."""
-    type = ptx_type(m["type"])
-    value, amount = f.value(i.operands[1], type), f.value(i.operands[2], "u32")
+    type = value.type
     operation = "shl" if m["name"] == "shl" else "ashr" if type.is_signed else "lshr"
     clamped = f.intrinsic("umin", "i32", amount, str(type.bits - 1))
     result = f.temporary(f"{operation} {type.llvm} {value}, {f.resize(clamped, 32, type.bits)}")
-    if not type.is_signed:
-        inside = f.temporary(f"icmp ult i32 {amount}, {type.bits}")
-        result = f.temporary(f"select i1 {inside}, {type.llvm} {result}, {type.llvm} 0")
-    f.assign(i.operands[0], type, result)
+    if type.is_signed:
+        return result
+    inside = f.temporary(f"icmp ult i32 {amount}, {type.bits}")
+    return f.temporary(f"select i1 {inside}, {type.llvm} {result}, {type.llvm} 0")
 
 
 @form("shf", r"\.(?P<kind>[lr])\.(?P<limit>clamp|wrap)\.b32")
 @form("bmsk", r"\.(?P<limit>clamp|wrap)\.b32")
 @form("szext", r"\.(?P<limit>clamp|wrap)\.(?P<kind>[us]32)")
-def native_words(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+@computes("u32")
+def native_words(f: FunctionBuilder, m: Modifiers, *operands: str) -> str:
     """Forms of 32 bits, whose counts wrap or end at 32; masks and extensions are fields of bits."""
-    values, name = [f.value(operand, "u32") for operand in i.operands[1:]], m["name"]
+    values, name = list(operands), m["name"]
     for k in range({"bmsk": 0, "szext": 1, "shf": 2}[name], len(values)):
         limited = m["limit"] == "clamp"
         values[k] = f.intrinsic("umin", "i32", values[k], "32") if limited else f.temporary(f"and i32 {values[k]}, 31")
     if name == "bmsk":
-        result = f.call("bfi_b32", "-1", "0", *values)
-    elif name == "szext":
-        result = f.call(f"bfe_{m['kind']}", values[0], "0", values[1])
-    else:
-        result = f.call("shf", *values, str(m["kind"] == "l").lower())
-    f.assign(i.operands[0], "u32", result)
+        return f.call("bfi_b32", "-1", "0", *values)
+    if name == "szext":
+        return f.call(f"bfe_{m['kind']}", values[0], "0", values[1])
+    return f.call("shf", *values, m["kind"] == "l")
 
 
 # The selectors of bytes that each mode stands for: of the numbers 0 to 3, from the lower end on
@@ -138,39 +121,35 @@ _SELECTORS = {
 
 
 @form("prmt", r"\.b32(?:\.(?P<mode>f4e|b4e|rc8|ecl|ecr|rc16))?")
-def permute_bytes(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    values = [f.value(operand, "u32") for operand in i.operands[1:]]
+@computes("u32")
+def permute_bytes(f: FunctionBuilder, m: Modifiers, a: str, b: str, selector: str) -> str:
     if m["mode"]:
-        number = f.resize(f.temporary(f"and i32 {values[2]}, 3"), 32, 64)
-        selector = f.temporary(f"lshr i64 {_SELECTORS[m['mode']]}, {f.temporary(f'shl i64 {number}, 4')}")
-        values[2] = f.resize(selector, 64, 32)
-    f.assign(i.operands[0], "u32", f.call("prmt", *values))
+        number = f.resize(f.temporary(f"and i32 {selector}, 3"), 32, 64)
+        selectors = f.temporary(f"lshr i64 {_SELECTORS[m['mode']]}, {f.temporary(f'shl i64 {number}, 4')}")
+        selector = f.resize(selectors, 64, 32)
+    return f.call("prmt", a, b, selector)
 
 
 @form("lop3", r"\.b32")
-def logic_of_three(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    a, b, c = (f.value(operand, "u32") for operand in i.operands[1:4])
-    table = parse_integer(i.operands[4])
-    if table is None:
+@computes("u32")
+def logic_of_three(f: FunctionBuilder, m: Modifiers, a: str, b: str, c: str, table: str) -> str:
+    if not table.isdigit():
         raise f.refuse("the table is not a constant")
     result = "0"
     for k in range(8):
-        if table >> k & 1:
+        if int(table) >> k & 1:
             x, y, z = (v if k & bit else f.temporary(f"xor i32 {v}, -1") for v, bit in ((a, 4), (b, 2), (c, 1)))
             term = f.temporary(f"and i32 {f.temporary(f'and i32 {x}, {y}')}, {z}")
             result = f.temporary(f"or i32 {result}, {term}")
-    f.assign(i.operands[0], "u32", result)
+    return result
 
 
-@form("dp4a dp2a", r"(?:\.(?P<part>lo|hi))?\.(?P<a>[us]32)\.(?P<b>[us]32)")
-def dot_product(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    name = m["name"]
-    if (name == "dp2a") != bool(m["part"]):
-        raise f.refuse()
-    a, b, c = (f.value(operand, "u32") for operand in i.operands[1:])
-    signs = [m[k][0] == "s" for k in ("a", "b")]
-    count, first = ("4" if name == "dp4a" else "2"), ("2" if m["part"] == "hi" else "0")
-    f.assign(i.operands[0], "u32", f.call("dot", a, b, c, *signs, count, first))
+@form("dp4a", r"\.(?P<a>[us]32)\.(?P<b>[us]32)")
+@form("dp2a", r"\.(?P<part>lo|hi)\.(?P<a>[us]32)\.(?P<b>[us]32)")
+@computes("u32")
+def dot_product(f: FunctionBuilder, m: Modifiers, a: str, b: str, c: str) -> str:
+    count, first = 4 if m["name"] == "dp4a" else 2, 2 if m.get("part") == "hi" else 0
+    return f.call("dot", a, b, c, m["a"] == "s32", m["b"] == "s32", count, first)
 
 
 _INTRINSICS = {"popc": "ctpop", "clz": "ctlz", "brev": "bitreverse", "abs": "abs"}
@@ -180,12 +159,11 @@ _INTRINSICS = {"popc": "ctpop", "clz": "ctlz", "brev": "bitreverse", "abs": "abs
 @form("add sub", r"(?P<sat>\.sat)\.(?P<type>s32)")
 @form("abs", r"\.(?P<type>s(?:16|32|64))")
 @form("popc clz brev", r"\.(?P<type>b(?:32|64))")
-def intrinsic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+@computes("type")
+def intrinsic(f: FunctionBuilder, m: Modifiers, a: Value, *more: str) -> str:
     """Forms that are intrinsics of LLVM."""
-    type = ptx_type(m["type"])
-    name = _INTRINSICS.get(m["name"]) or f"{type.kind}{m['name']}{m.get('sat', '')}"
-    operands = (f.value(operand, type) for operand in i.operands[1:])
-    f.assign(i.operands[0], type, f.intrinsic(name, type.llvm, *operands))
+    name = _INTRINSICS.get(m["name"]) or f"{a.type.kind}{m['name']}{m.get('sat', '')}"
+    return f.intrinsic(name, a.type.llvm, a, *more)
 
 
 @form("mov", r"\.(?P<type>pred|[bus](?:16|32|64)|f32|f64|b128)")

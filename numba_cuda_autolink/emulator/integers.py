@@ -5,17 +5,18 @@
 
 from __future__ import annotations
 
-from .native import T, U, W, i32, native, native_for, u32, u64
+from .forms import instruction
+from .native import T, U, W, i32, native, u32, u64
 
 _UNSIGNED, _SIGNED = ("u16", "u32", "u64"), ("s16", "s32", "s64")
 
 
-@native_for(*_UNSIGNED)
+@instruction(*_UNSIGNED)
 def div(a: T, b: T) -> T:
     return ~T(0) if b == 0 else a // (b | T(b == 0))
 
 
-@native_for(*_SIGNED)
+@instruction(*_SIGNED)
 def div(a: T, b: T) -> T:
     """Division by zero gives ones; the one quotient that does not fit wraps around."""
     if b == 0:
@@ -25,36 +26,36 @@ def div(a: T, b: T) -> T:
     return a // b
 
 
-@native_for(*_UNSIGNED, *_SIGNED)
+@instruction(*_UNSIGNED, *_SIGNED)
 def rem(a: T, b: T) -> T:
     """A remainder by zero is all ones."""
     return ~T(0) if b == 0 else a - div_T(a, b) * b
 
 
-@native_for(*_UNSIGNED, *_SIGNED)
+@instruction(*_UNSIGNED, *_SIGNED)
 def sad(a: T, b: T, c: T) -> T:
     return c + (a - b if a > b else b - a)
 
 
-@native_for("b16", "b32", "b64")
+@instruction("b16", "b32", "b64")
 def cnot(a: T) -> T:
     return T(a == 0)
 
 
-@native_for("u32", "u64", "s32", "s64")
+@instruction("u32", "u64", "s32", "s64", opcode="bfind.shiftamt")
 def bfind_shift(a: T) -> u32:
     """Return how far the first bit that is not the sign's is from the upper end, or ones if there is none."""
     bits = U(~a if a < 0 else a)
     return u32(ctlz(bits)) if bits != 0 else ~u32(0)
 
 
-@native_for("u32", "u64", "s32", "s64")
+@instruction("u32", "u64", "s32", "s64")
 def bfind(a: T) -> u32:
     shift = bfind_shift_T(a)
     return shift if shift == ~u32(0) else u32(ctlz(U(1))) - shift
 
 
-@native_for("u64", "s64")
+@instruction("u64", "s64")
 def bfe(a: T, position: u32, length: u32) -> T:
     """Bits beyond the end are zeros, or copies of the sign. Of *position* and *length*, the lower 8 bits count."""
     position &= 255
@@ -66,27 +67,27 @@ def bfe(a: T, position: u32, length: u32) -> T:
     return field << unused >> unused
 
 
-@native_for("u32", "s32")
+@instruction("u32", "s32")
 def bfe(a: T, position: u32, length: u32) -> T:
     return T(bfe_W(W(a), position, length))
 
 
-@native
-def bfi_b64(a: u64, b: u64, position: u32, length: u32) -> u64:
+@instruction("b64")
+def bfi(a: u64, b: u64, position: u32, length: u32) -> u64:
     if position > 63 or length == 0:
         return b
     mask = ~u64(0) >> u64(64 - umin(length, 64)) << u64(position)
     return (b & ~mask) | ((a << u64(position)) & mask)
 
 
-@native
-def bfi_b32(a: u32, b: u32, position: u32, length: u32) -> u32:
+@instruction("b32")
+def bfi(a: u32, b: u32, position: u32, length: u32) -> u32:
     """Only the lower 8 bits of *position* and *length* count; with 64 bits, all do."""
     return u32(bfi_b64(u64(a), u64(b), position & 255, length & 255))
 
 
-@native
-def fns_b32(mask: u32, base: u32, offset: i32) -> u32:
+@instruction("b32")
+def fns(mask: u32, base: u32, offset: i32) -> u32:
     """The position of the offset-th set bit at or above (below, if negative) *base*."""
     if base > 31:
         return ~u32(0)

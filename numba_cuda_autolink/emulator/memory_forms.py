@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from .forms import Modifiers, form
+from .forms import Modifiers, computes, form
 from .function_builder import FunctionBuilder
 from .parser import Instruction, split_operands
 from .pointers import checked_pointer
@@ -84,33 +84,30 @@ def store(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 _ADDRESSED = r"\.(?P<space>global|const|local|param(?:::entry)?|shared(?:::cta|::cluster)?)"
 
 
-@form("cvta", rf"(?P<to>\.to)?{_ADDRESSED}\.u(?P<bits>32|64)")
-def convert_address(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = ptx_type(f"u{m['bits']}")
-    address = f.value(i.operands[1], "u64")
+@form("cvta", rf"(?P<to>\.to)?{_ADDRESSED}\.(?P<type>u32|u64)")
+@computes("type", "u64")
+def convert_address(f: FunctionBuilder, m: Modifiers, address: str) -> str:
     if plain_space(m) == "shared":
         address = f.temporary(f"{'sub' if m['to'] else 'add'} i64 {address}, %shared")
-    f.assign(i.operands[0], type, f.resize(address, 64, type.bits))
+    return f.resize(address, 64, ptx_type(m["type"]).bits)
 
 
 @form("isspacep", _ADDRESSED)
-def is_in_space(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    address = f.value(i.operands[1], "u64")
-    space = plain_space(m)
+@computes("pred", "u64")
+def is_in_space(f: FunctionBuilder, m: Modifiers, address: str) -> str:
     shared = f.call("is_in_shared", f.thread, address)
     stack = f.temporary(f"sub i64 {address}, {f.field('thread.stack')}")
-    size = f.resize(f.field("block.stack_bytes"), 32, 64)
-    local = f.temporary(f"icmp ult i64 {stack}, {size}")
-    result = {"shared": shared, "local": local}.get(space, "false")
-    if space == "global":
+    local = f.temporary(f"icmp ult i64 {stack}, {f.resize(f.field('block.stack_bytes'), 32, 64)}")
+    if plain_space(m) == "global":
         either = f.temporary(f"or i1 {shared}, {local}")
-        result = f.temporary(f"xor i1 {either}, true")
-    f.assign(i.operands[0], "pred", result)
+        return f.temporary(f"xor i1 {either}, true")
+    return {"shared": shared, "local": local}.get(plain_space(m), "false")
 
 
-@form("mapa", r"(?:\.shared::cluster)?\.u(?P<bits>32|64)")
-def map_shared_address(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    f.assign(i.operands[0], f"u{m['bits']}", f.value(i.operands[1], f"u{m['bits']}"))
+@form("mapa", r"(?:\.shared::cluster)?\.(?P<type>u32|u64)")
+@computes("type")
+def map_shared_address(f: FunctionBuilder, m: Modifiers, address: str) -> str:
+    return address
 
 
 @form("prefetch prefetchu", r"(?:\.(?:global|local))?\.(?:L1|L2)(?:::evict_(?:last|normal))?")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from .forms import Modifiers, form
+from .forms import Modifiers, computes, form
 from .function_builder import FunctionBuilder
 from .parser import Instruction
 from .pointers import checked_pointer
@@ -135,9 +135,10 @@ def wait(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 
 
 @form("mbarrier", r"\.pending_count\.b64")
-def pending_count(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    count = f.temporary(f"lshr i64 {f.value(i.operands[1], 'b64')}, 20")
-    f.assign(i.operands[0], "u32", f.temporary(f"and i32 {f.resize(count, 64, 32)}, {0xFFFFF}"))
+@computes("u32", "b64")
+def pending_count(f: FunctionBuilder, m: Modifiers, state: str) -> str:
+    count = f.temporary(f"lshr i64 {state}, 20")
+    return f.temporary(f"and i32 {f.resize(count, 64, 32)}, {0xFFFFF}")
 
 
 @form("cp", rf"\.async\.mbarrier\.arrive(?P<no_increment>\.noinc)?{_SHARED}\.b64")
