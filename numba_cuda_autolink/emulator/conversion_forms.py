@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from .float_forms import convert_rounded
-from .floats import AWAY, DOWN, NEAREST, UP, ZERO
+from .floats import AWAY, DOWN, NEAREST, UP, ZERO, convert_rounded
 from .forms import Modifiers, computes, form
 from .function_builder import FunctionBuilder, Value
 from .ir_text import SUFFIXES
-from .ptx_types import PTXType, ptx_type
+from .parser import PTXType, ptx_type
 
 _INT = "[us](?:8|16|32|64)"
 _FLOAT = "f16|f32|f64|bf16"

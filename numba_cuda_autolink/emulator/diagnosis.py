@@ -5,19 +5,54 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
 import re
 import struct
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ..short_tracebacks import place_of_user
+from ..source_locations import place_in_python, shown_file, with_place
 from . import memory
 from .errors import AddressSpaceError, BarrierError, EmulationError, FaultError, SharedMemoryError
 from .linked_texts import LinkedTexts
-from .parser import Instruction
+from .parser import Instruction, Location, Text
 from .program import Program
-from .source_lines import source_lines, with_lines
 from .state import FIRST_SHARED_ADDRESS, Block, Error, Frame, Launch, Thread
+
+
+def source_lines(text: Text, location: Location | None) -> tuple[str, ...]:
+    """Return the chain of *location* as ``file:line``, innermost first, without the lines of generated code."""
+    lines: list[str] = []
+    while location is not None and len(lines) < 32:
+        filename, line = place_in_python(text.files.get(location.file, "?"), location.line)
+        lines.append(f"{filename}:{line}")
+        at = location.inlined_at
+        callers = (each for each in text.locations if (each.file, each.line, each.column) == at)
+        location = None if at is None else next(callers, Location(*at, None))
+    return tuple(line for line in lines if not _is_generated(line)) or tuple(lines)
+
+
+def _is_generated(line: str) -> bool:
+    """Return whether the *line* is of a text that autolink gave the compiler, which is in no file, or of no place."""
+    file, _, number = line.rpartition(":")
+    name = os.path.basename(file)
+    return number == "0" or ((name == "prelude" or "(" in name) and not os.path.exists(file))
+
+
+def with_lines(message: str, lines: tuple[str, ...], word: str = "at") -> str:
+    """Return *message* with *lines* from its second line on: the source of the first that is not of an installed
+    package is shown."""
+    if not lines:
+        return message
+    packages = {"site-packages", "dist-packages"}
+    own = next((number for number, each in enumerate(lines) if packages.isdisjoint(each.split("/"))), 0)
+    file, _, line = lines[own].rpartition(":")
+    first, *others = message.split("\n")
+    within = [f"  in: {lines[0]}"] if own else []
+    message = "\n".join([first, *within, *(f"  inlined at: {each}" for each in lines[own + 1 :]), *others])
+    return with_place(message, f"{word}: {shown_file(file)}:{line}", file, int(line), is_call=False)
+
 
 _ACCESSES = {"ld": "read", "ldu": "read", "st": "write", "atom": "atomic access", "red": "atomic access"}
 _OF_ACCESSES = (Error.OUT_OF_BOUNDS, Error.MISALIGNED, Error.UNINITIALISED, Error.RACE)

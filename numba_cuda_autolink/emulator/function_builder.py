@@ -10,13 +10,12 @@ import functools
 import re
 from collections.abc import Sequence
 
+from .diagnosis import source_lines, with_lines
 from .errors import UnsupportedInstruction
 from .ir_text import IRText
 from .native import LLVM, Record, compile_native
-from .parser import Function, Instruction, parse_constant, split_operands
+from .parser import Function, Instruction, PTXType, parse_constant, ptx_type, split_operands
 from .program import Program
-from .ptx_types import PTXType, ptx_type
-from .source_lines import source_lines, with_lines
 from .state import Block, Frame, Launch, Thread
 
 _ADDRESS = re.compile(r"\[\s*([\w%$@.]+|-?\d+)\s*(?:\+\s*(-?(?:0[xX])?[\da-fA-F]+))?\s*\]")

@@ -8,14 +8,13 @@ kernel takes the thread alone.
 from __future__ import annotations
 
 from . import (  # noqa: F401
-    atomic_forms,
     control_forms,
     conversion_forms,
-    float_forms,
-    integer_forms,
-    matrix_forms,
+    floats,
+    integers,
+    matrices,
     memory_forms,
-    synchronisation_forms,
+    synchronisation,
 )
 from .forms import find_form
 from .function_builder import FunctionBuilder

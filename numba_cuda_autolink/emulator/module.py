@@ -14,16 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import memory
-from .checks import Checks
 from .compiler import NativeCode, compile_text, describe_machine, fetch_object, store_object
 from .diagnosis import Size, describe_shared_memory
 from .errors import PTXSyntaxError
 from .launcher import launch
 from .linked_texts import LinkedTexts
 from .lowering import lower_program
-from .parser import Function, parse_constant
-from .program import Program
-from .ptx_types import ptx_type
+from .parser import Function, parse_constant, ptx_type
+from .program import Checks, Program
 
 _MOST_STATIC_SHARED = 48 << 10  # bytes, of each GPU
 
