@@ -33,7 +33,7 @@ def branch(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         f.program.suspends = True
         f.program.spins = True
         f.call("burn_fuel", f.thread)
-    f.emit(f'br label %"b{target}"')
+    f.leave(f'br label %"b{target}"')
 
 
 @form("brx", r"\.idx(?:\.uni)?")
@@ -52,11 +52,11 @@ def branch_by_index(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 @form("exit", r"")
 def leave(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     if m["name"] == "ret" or f.function.is_entry:
-        f.emit_return()
+        f.leave_function()
         return
     f.program.suspends = True
     f.call("exit_thread", f.thread)
-    f.emit("unreachable")
+    f.leave("unreachable")
 
 
 @form("trap", r"")

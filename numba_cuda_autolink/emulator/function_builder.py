@@ -71,10 +71,10 @@ class FunctionBuilder(IRText):
             used.update(_REGISTER.findall(" ".join((each.predicate, *operands))))
         return {register: site for register, site in loads.items() if register in stored - used}
 
-    def emit_return(self) -> None:
+    def leave_function(self) -> None:
         if self.frame_variables:
             self.set_frames(self.frames_below)
-        self.emit("ret void")
+        self.leave("ret void")
 
     def call(self, name: str, *arguments: str | int) -> str:
         """Call the native function *name*; return its result."""
@@ -86,12 +86,8 @@ class FunctionBuilder(IRText):
 
     def call_unless(self, good: str, name: str, *arguments: str | int) -> None:
         """Call the native function *name* in the rare case that *good* does not hold."""
-        bad, after = self.label(), self.label()
-        self.emit(f"br i1 {good}, label %{after}, label %{bad}, !prof !0")
-        self.start_block(bad)
-        self.call(name, *arguments)
-        self.emit(f"br label %{after}")
-        self.start_block(after)
+        with self.when(good, negated=True, weights=", !prof !0"):
+            self.call(name, *arguments)
 
     def assign_native(self, name: str) -> None:
         """Assign what the native function *name* makes of the instruction's operands."""
@@ -151,7 +147,7 @@ class FunctionBuilder(IRText):
     def stop_with(self, error: int) -> None:
         """Stop the thread with an *error*, which ends the block of instructions."""
         self.call("fail", self.thread, error, self.site, 0, 0)
-        self.emit("unreachable")
+        self.leave("unreachable")
 
     def join(self, parts: Sequence[str], bits: int) -> str:
         """Return numbers of so many *bits*, the lowest first, as one number."""

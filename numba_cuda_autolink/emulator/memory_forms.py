@@ -127,20 +127,18 @@ def copy_asynchronously(f: FunctionBuilder, i: Instruction, m: Modifiers) -> Non
     """The copy happens at once; bytes beyond the source's size are zeros."""
     nbytes = int(i.operands[2])
     target = checked_pointer(f, i.operands[0], "shared", nbytes, writes=True, atomic=False)
-    size = str(nbytes)
-    if len(i.operands) > 3:
-        f.call_intrinsic("memset.p0.i64", "void", f"ptr {target}", "i8 0", f"i64 {nbytes}", "i1 false")
-        number = f.value(i.operands[3], "u32")
-        size = f.resize(number, 32, 64)
-        copy, done = f.label(), f.label()
-        f.emit(f"br i1 {f.temporary(f'icmp ne i32 {number}, 0')}, label %{copy}, label %{done}")
-        f.start_block(copy)
-    checked = nbytes if len(i.operands) == 3 else 1
-    source = checked_pointer(f, i.operands[1], "global", checked, writes=False, atomic=False)
-    f.call_intrinsic("memcpy.p0.p0.i64", "void", f"ptr {target}", f"ptr {source}", f"i64 {size}", "i1 false")
-    if len(i.operands) > 3:
-        f.emit(f"br label %{done}")
-        f.start_block(done)
+    if len(i.operands) == 3:
+        _copy(f, target, i.operands[1], nbytes, str(nbytes))
+        return
+    f.call_intrinsic("memset.p0.i64", "void", f"ptr {target}", "i8 0", f"i64 {nbytes}", "i1 false")
+    number = f.value(i.operands[3], "u32")
+    with f.when(f.temporary(f"icmp ne i32 {number}, 0")):
+        _copy(f, target, i.operands[1], 1, f.resize(number, 32, 64))
+
+
+def _copy(f: FunctionBuilder, target: str, source: str, checked: int, nbytes: str) -> None:
+    pointer = checked_pointer(f, source, "global", checked, writes=False, atomic=False)
+    f.call_intrinsic("memcpy.p0.p0.i64", "void", f"ptr {target}", f"ptr {pointer}", f"i64 {nbytes}", "i1 false")
 
 
 _ORDER = r"(?:\.(?P<order>relaxed|acquire|release|acq_rel|sc))?"
@@ -185,8 +183,7 @@ def _add_in_loop(f: FunctionBuilder, type: PTXType, pointer: str, value: str) ->
     llvm, loop, done = type.integer, f.label(), f.label()
     old_slot = f.scratch(type.nbytes)
     f.emit(f"store {llvm} {f.temporary(f'load {llvm}, ptr {pointer}, align {type.nbytes}')}, ptr {old_slot}")
-    f.emit(f"br label %{loop}")
-    f.start_block(loop)
+    f.go_to(loop)
     old = f.temporary(f"load {llvm}, ptr {old_slot}")
     seen, success = _compare_and_swap(f, type, pointer, old, _add(f, type, pointer, old, value))
     f.emit(f"store {llvm} {seen}, ptr {old_slot}")

@@ -226,8 +226,7 @@ class NativeFunction(IRText):
 
     def _while(self, statement: ast.While) -> None:
         test, body, end = self.label(), self.label(), self.label()
-        self.emit(f"br label %{test}")
-        self.start_block(test)
+        self.go_to(test)
         self.emit(f"br i1 {self.condition(statement.test)}, label %{body}, label %{end}")
         self._block(body, statement.body, test)
         self.start_block(end)
@@ -251,12 +250,10 @@ class NativeFunction(IRText):
         self._statements(body)
 
     def _return(self, statement: ast.Return) -> None:
-        if statement.value is None:
-            self.emit("ret void")
-        else:
+        value = _Value("", "None")
+        if statement.value is not None:
             value = self.typed(self.expression(statement.value), self.returns, statement)
-            self.emit(f"ret {LLVM[value.type]} {value.text}")
-        self.start_block(self.label())
+        self.leave(f"ret {LLVM[value.type]} {value.text}")
 
     # Expressions
 
