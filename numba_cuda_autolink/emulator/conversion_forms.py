@@ -7,7 +7,7 @@ from .floats import AWAY, DOWN, NEAREST, UP, ZERO, convert_rounded
 from .forms import Modifiers, computes, form
 from .function_builder import FunctionBuilder, Value
 from .ir_text import SUFFIXES
-from .parser import PTXType, ptx_type
+from .parser import TYPES, PTXType
 
 _INT = "[us](?:8|16|32|64)"
 _FLOAT = "f16|f32|f64|bf16"
@@ -18,7 +18,7 @@ _INTEGRAL = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 @form("cvt", rf"(?P<sat>\.sat)?\.(?P<to>{_INT})\.(?P<type>{_INT})")
 @computes("to", "type")
 def integer_to_integer(f: FunctionBuilder, m: Modifiers, value: Value) -> str:
-    to, source, result = ptx_type(m["to"]), value.type, str(value)
+    to, source, result = TYPES[m["to"]], value.type, str(value)
     if m["sat"]:  # to the nearest number of the type, in the width of the source
         lowest, highest = (-(1 << to.bits - 1) if to.is_signed else 0), (1 << to.bits - to.is_signed) - 1
         if source.is_signed and lowest > -(1 << source.bits - 1):
@@ -31,10 +31,10 @@ def integer_to_integer(f: FunctionBuilder, m: Modifiers, value: Value) -> str:
 @form("cvt", rf"\.(?P<round>rn|rz|rm|rp)(?P<sat>\.sat)?\.(?P<to>{_FLOAT})\.(?P<type>{_INT})")
 @computes("to", "type")
 def integer_to_float(f: FunctionBuilder, m: Modifiers, value: Value) -> str:
-    to, source, sign = ptx_type(m["to"]), value.type, "s" if value.type.is_signed else "u"
+    to, source, sign = TYPES[m["to"]], value.type, "s" if value.type.is_signed else "u"
     if to.bits == 16:
         wide = f.resize(value, source.bits, 64, signed=source.is_signed)
-        return _convert(f, m, f.call(f"{sign}64_to_odd_f64", wide), ptx_type("f64"), to)
+        return _convert(f, m, f.call(f"{sign}64_to_odd_f64", wide), TYPES["f64"], to)
     bits = max(32, source.bits)
     wide = f.resize(value, source.bits, bits, signed=source.is_signed)
     result = convert_rounded(f, f"{sign}itofp", m["round"], f"i{bits}", to.llvm, wide)
@@ -55,7 +55,7 @@ def float_to_integer(f: FunctionBuilder, m: Modifiers, value: Value) -> str:
 
     NaN becomes 0; of double precision or in 64 bits, the number whose first bit alone is set.
     """
-    to, source = ptx_type(m["to"]), value.type
+    to, source = TYPES[m["to"]], value.type
     number, llvm = _widen(f, source, value)
     if m["ftz"]:
         if source.name != "f32":
@@ -76,7 +76,7 @@ _BOTH = rf"\.(?P<to>{_FLOAT})\.(?P<type>{_FLOAT})"
 @form("cvt", rf"(?:\.(?P<round>rni?|rzi?|rmi?|rpi?))?(?P<ftz>\.ftz)?(?P<relu>\.relu)?(?P<sat>\.sat)?{_BOTH}")
 @computes("to", "type")
 def float_to_float(f: FunctionBuilder, m: Modifiers, value: Value) -> str:
-    to, source = ptx_type(m["to"]), value.type
+    to, source = TYPES[m["to"]], value.type
     if (
         (m["ftz"] and "f32" not in (to.name, source.name))
         or (m["relu"] and to.bits != 16)
@@ -120,7 +120,7 @@ def _convert(f: FunctionBuilder, m: Modifiers, value: str, source: PTXType, to: 
 @form("cvt", r"\.(?P<round>rn|rz)(?P<relu>\.relu)?\.(?P<to>f16x2|bf16x2)\.f32")
 @computes("b32", "f32")
 def floats_to_pair(f: FunctionBuilder, m: Modifiers, *values: Value) -> str:
-    half = ptx_type(m["to"].removesuffix("x2"))
+    half = TYPES[m["to"].removesuffix("x2")]
     return f.join([_convert(f, m, value, value.type, half) for value in reversed(values)], 16)
 
 

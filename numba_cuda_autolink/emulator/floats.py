@@ -15,7 +15,7 @@ from .forms import Handler, Modifiers, computes, form
 from .function_builder import FunctionBuilder, Value
 from .ir_text import SUFFIXES
 from .native import T, f32, f64, i32, i64, native, native_for, u8, u16, u32, u64
-from .parser import PTXType, ptx_type
+from .parser import TYPES, PTXType
 
 NAN_32 = 0x7FFFFFFF
 NEAREST, ZERO, DOWN, UP, AWAY = 0, 1, 2, 3, 4
@@ -256,8 +256,8 @@ def elementwise(compute: Callable[..., str]) -> Handler:
     def apply(f: FunctionBuilder, m: Modifiers, *operands: Value) -> str:
         type = operands[0].type
         is_pair = type.kind.endswith("x2")
-        one = ptx_type(type.kind[:-2]) if is_pair else type
-        computed = ptx_type("f64") if one.bits == 16 else one
+        one = TYPES[type.kind[:-2]] if is_pair else type
+        computed = TYPES["f64"] if one.bits == 16 else one
         results = []
         for values in zip(*(f.split(v, 16, 2) if is_pair else [v] for v in operands), strict=True):
             if one.bits == 16:

@@ -14,7 +14,7 @@ from .diagnosis import source_lines, with_lines
 from .errors import UnsupportedInstruction
 from .ir_text import IRText
 from .native import LLVM, Record, compile_native
-from .parser import Function, Instruction, PTXType, parse_constant, ptx_type, split_operands
+from .parser import TYPES, Function, Instruction, PTXType, parse_constant, split_operands
 from .program import Program
 from .state import Block, Frame, Launch, Thread
 
@@ -169,13 +169,13 @@ class FunctionBuilder(IRText):
         type = self.function.registers.get(name)
         if type is None:
             return None
-        self.slot(f"r.{name}", ptx_type(type).integer)
-        return ptx_type(type)
+        self.slot(f"r.{name}", TYPES[type].integer)
+        return TYPES[type]
 
     def value(self, operand: str, type: PTXType | str) -> Value:
         """Return *operand* as a value of *type*."""
         if isinstance(type, str):
-            type = ptx_type(type)
+            type = TYPES[type]
         bits = self.bits(operand.lstrip("! "), type)
         if operand.startswith("!"):
             bits = self.temporary(f"xor i1 {bits}, true")
@@ -213,7 +213,7 @@ class FunctionBuilder(IRText):
         if operand == "_":
             return
         if isinstance(type, str):
-            type = ptx_type(type)
+            type = TYPES[type]
         register = self.register(operand)
         if register is None:
             raise self.refuse(f"{operand} is not a register")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from .forms import Modifiers, computes, form, instruction
 from .function_builder import FunctionBuilder, Value
 from .native import T, U, W, i32, native, u32, u64
-from .parser import Instruction, ptx_type, split_operands
+from .parser import TYPES, Instruction, split_operands
 
 _UNSIGNED, _SIGNED = ("u16", "u32", "u64"), ("s16", "s32", "s64")
 
@@ -185,10 +185,10 @@ form("add addc sub subc", r"(?P<out>\.cc)?\.(?P<type>[us](?:32|64))")(computes("
 @form("mul24 mad24", r"\.(?P<part>lo|hi)\.(?P<type>[us]32)")
 def multiply(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """Of 24 bits, the upper part is the product's without the lower 16 bits."""
-    type, part, name = ptx_type(m["type"]), m["part"], m["name"]
+    type, part, name = TYPES[m["type"]], m["part"], m["name"]
     if part == "wide" and type.bits == 64:
         raise f.refuse()
-    result = ptx_type(f"{type.kind}{type.bits * 2}") if part == "wide" else type
+    result = TYPES[f"{type.kind}{type.bits * 2}"] if part == "wide" else type
     wide, factors = f"i{type.bits * 2}", []
     for operand in i.operands[1:3]:
         factor = f.resize(f.value(operand, type), type.bits, 2 * type.bits, signed=type.is_signed)
@@ -302,14 +302,14 @@ def intrinsic(f: FunctionBuilder, m: Modifiers, a: Value, *more: str) -> str:
 
 @form("mov", r"\.(?P<type>pred|[bus](?:16|32|64)|f32|f64|b128)")
 def move(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = ptx_type(m["type"])
+    type = TYPES[m["type"]]
     target, source = i.operands
-    whole = type if type.bits == 1 else ptx_type(f"b{type.bits}")
+    whole = type if type.bits == 1 else TYPES[f"b{type.bits}"]
     parts = split_operands(next((each for each in i.operands if each[0] == "{"), "").strip("{}"))
     if not parts:
         f.assign(target, whole, f.bits(source, type))
         return
-    part = ptx_type(f"b{type.bits // len(parts)}")
+    part = TYPES[f"b{type.bits // len(parts)}"]
     if target[0] == "{":
         for name, value in zip(parts, f.split(f.bits(source, type), part.bits, len(parts)), strict=True):
             f.assign(name, part, value)
@@ -324,7 +324,7 @@ _SELECTED = r"\.(?P<type>[bus](?:16|32|64)|f32|f64)"
 @form("slct", rf"(?P<ftz>\.ftz(?=.*\.f32$))?{_SELECTED}\.(?P<by>s32|f32)")
 def select(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """Select by a predicate, or by the sign of a number."""
-    type = ptx_type(m["type"])
+    type = TYPES[m["type"]]
     a, b = (f.bits(operand, type) for operand in i.operands[1:3])
     condition = f.value(i.operands[3], m.get("by") or "pred")
     if m.get("ftz"):
@@ -333,7 +333,7 @@ def select(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         test = "icmp sge i32 {}, 0" if m["by"] == "s32" else "fcmp oge float {}, 0.0"
         condition = f.temporary(test.format(condition))
     result = f.temporary(f"select i1 {condition}, {type.integer} {a}, {type.integer} {b}")
-    f.assign(i.operands[0], ptx_type(f"b{type.bits}"), result)
+    f.assign(i.operands[0], TYPES[f"b{type.bits}"], result)
 
 
 _SIGNED = {"lo": "ult", "ls": "ule", "hi": "ugt", "hs": "uge"}
@@ -347,7 +347,7 @@ _COMPARED = r"\.(?P<type>[bus](?:16|32|64)|f16|f32|f64|bf16)"
 @form("set", rf"{_COMPARISON}{_COMBINED}\.(?P<result>u32|s32|f32|f16|bf16|u16){_COMPARED}")
 def compare(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """A second target gets the inverse, which is combined as the result is."""
-    type, test = ptx_type(m["type"]), m["test"]
+    type, test = TYPES[m["type"]], m["test"]
     is_float, llvm = type.kind in ("f", "bf"), type.llvm
     if test in (_SIGNED if is_float else _FLOAT) or (m["ftz"] and type.name not in ("f16", "f32")):
         raise f.refuse()
@@ -369,7 +369,7 @@ def compare(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         for target, each in zip(i.operands[0].split("|"), results, strict=False):
             f.assign(target.strip(), "pred", each)
         return
-    type = ptx_type(m["result"])
+    type = TYPES[m["result"]]
     one = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}.get(type.name, -1)
     bits = f.temporary(f"select i1 {results[0]}, {type.integer} {one}, {type.integer} 0")
-    f.assign(i.operands[0], ptx_type(f"b{type.bits}"), bits)
+    f.assign(i.operands[0], TYPES[f"b{type.bits}"], bits)

@@ -14,7 +14,7 @@ from .floats import NEAREST, widen_bf16, widen_f16
 from .forms import Modifiers, form
 from .function_builder import FunctionBuilder
 from .native import f32, f64, i32, native, u32, u64
-from .parser import Instruction, ptx_type, split_operands
+from .parser import TYPES, Instruction, split_operands
 from .state import Thread
 from .synchronisation import let_lanes_meet
 
@@ -149,7 +149,7 @@ def multiply(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     if shape not in _SHAPES.get(a, ()) or not same or result not in results or m["c"] != result:
         raise f.refuse()
     record = f.scratch(RECORD_BYTES)
-    type = ptx_type("b64" if result == "f64" else "b32")
+    type = TYPES["b64" if result == "f64" else "b32"]
     for offset, operand in zip((FIRST, SECOND, ADDEND), i.operands[1:], strict=True):
         for k, register in enumerate(split_operands(operand.strip("{}"))):
             f.store(record, offset + k * type.nbytes, f.bits(register, type), type.integer)

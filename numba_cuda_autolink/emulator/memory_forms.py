@@ -11,7 +11,7 @@ from .access import checked_pointer
 from .floats import rounded
 from .forms import Modifiers, computes, form
 from .function_builder import FunctionBuilder
-from .parser import Instruction, PTXType, ptx_type, split_operands
+from .parser import TYPES, Instruction, PTXType, split_operands
 
 SPACE = r"(?:\.(?P<space>global|shared(?:::cta|::cluster)?|local|const|param(?:::entry|::func)?))?"
 SCOPE = r"(?:\.(?:cta|cluster|gpu|sys))?"
@@ -32,7 +32,7 @@ def plain_space(modifiers: Modifiers) -> str:
 @form("ld", rf"\.(?P<ordered>relaxed|acquire|mmio){SCOPE}{SPACE}{_CACHE}{_VECTOR}{_TYPE}")
 @form("ldu", rf"{SPACE}{_VECTOR}{_TYPE}")
 def load(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type, space, ordered = ptx_type(m["type"]), plain_space(m), bool(m.get("ordered"))
+    type, space, ordered = TYPES[m["type"]], plain_space(m), bool(m.get("ordered"))
     targets = split_operands(i.operands[0].strip("{}"))
     copies = f.program.checks.initialised and space != "param" and any(target in f.copied for target in targets)
     elements = _list_elements(f, i.operands[1], m, type, len(targets), writes=False, copies=copies)
@@ -67,7 +67,7 @@ def _list_elements(
 @form("st", rf"\.(?P<ordered>volatile){SPACE}{_CACHE}{_VECTOR}{_TYPE}")
 @form("st", rf"\.(?P<ordered>relaxed|release|mmio){SCOPE}{SPACE}{_CACHE}{_VECTOR}{_TYPE}")
 def store(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type, space, ordered = ptx_type(m["type"]), plain_space(m), bool(m.get("ordered"))
+    type, space, ordered = TYPES[m["type"]], plain_space(m), bool(m.get("ordered"))
     sources = split_operands(i.operands[1].strip("{}"))
     values = [f.bits(source, type) for source in sources]
     if m.get("ordered") == "release":
@@ -93,7 +93,7 @@ _ADDRESSED = r"\.(?P<space>global|const|local|param(?:::entry)?|shared(?:::cta|:
 def convert_address(f: FunctionBuilder, m: Modifiers, address: str) -> str:
     if plain_space(m) == "shared":
         address = f.temporary(f"{'sub' if m['to'] else 'add'} i64 {address}, %shared")
-    return f.resize(address, 64, ptx_type(m["type"]).bits)
+    return f.resize(address, 64, TYPES[m["type"]].bits)
 
 
 @form("isspacep", _ADDRESSED)
@@ -157,7 +157,7 @@ def atomic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     operation, is_reduction = m["operation"], m["name"] == "red"
     if m["type"] not in _TYPES[operation] or (is_reduction and operation in ("exch", "cas")):
         raise f.refuse()
-    type = ptx_type(m["type"])
+    type = TYPES[m["type"]]
     target, operands = ("_", i.operands) if is_reduction else (i.operands[0], i.operands[1:])
     is_fence = m["order"] not in ("", "relaxed")
     if is_fence:
@@ -175,7 +175,7 @@ def atomic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         old = f.temporary(update)
     if is_fence:
         f.note_fence()
-    f.assign(target, ptx_type(f"b{type.bits}"), old)
+    f.assign(target, TYPES[f"b{type.bits}"], old)
 
 
 def _add_in_loop(f: FunctionBuilder, type: PTXType, pointer: str, value: str) -> str:

@@ -12,7 +12,7 @@ from .access import checked_pointer
 from .forms import Modifiers, computes, form
 from .function_builder import FunctionBuilder
 from .native import i32, native, u32, u64
-from .parser import Instruction, ptx_type
+from .parser import TYPES, Instruction
 from .scheduler import fail, suspend, wait_as, yield_thread
 from .state import Error, Status, Thread
 
@@ -272,7 +272,7 @@ def warp_barrier(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 def together(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """The last operand is the mask; a predicate may follow the result."""
     name, mode, type = m["name"], m["mode"], m["type"]
-    given = ptx_type("pred" if name == "vote" else type or "u32")
+    given = TYPES["pred" if name == "vote" else type or "u32"]
     *operands, mask = i.operands[1:]
     values: list[str | int] = [f.resize(f.value(operand, given), given.bits, 64) for operand in operands]
     kind = KINDS[name].index(mode) if name in KINDS else 0
@@ -280,7 +280,7 @@ def together(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         kind, flipped = REDUCTIONS[f"{mode}.{type}"]
         values.append(flipped)
     results = let_lanes_meet(f, name, kind, f.value(mask, "u32"), *values)
-    types = ptx_type("pred" if type == "pred" else "b32"), ptx_type("pred")
+    types = TYPES["pred" if type == "pred" else "b32"], TYPES["pred"]
     for target, each, result in zip(i.operands[0].split("|"), types, results, strict=False):
         f.assign(target.strip(), each, f.resize(result, 64, each.bits))
 
