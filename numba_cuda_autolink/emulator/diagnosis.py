@@ -8,7 +8,6 @@ import math
 import os
 import re
 import struct
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ..short_tracebacks import place_of_user
@@ -16,6 +15,7 @@ from ..source_locations import place_in_python, shown_file, with_place
 from . import memory
 from .errors import AddressSpaceError, BarrierError, EmulationError, FaultError, SharedMemoryError
 from .linked_texts import LinkedTexts
+from .memory import Region, nearest
 from .parser import Instruction, Location, Text
 from .program import Program
 from .state import FIRST_SHARED_ADDRESS, Block, Error, Frame, Launch, Thread
@@ -69,19 +69,6 @@ _NO_LINES = (
 )
 
 
-@dataclass(frozen=True)
-class Region:
-    """The *nbytes* at *address*, of the variable *name*."""
-
-    address: int
-    nbytes: int
-    name: str = ""
-
-    def is_near(self, address: int, distance: int = 0) -> bool:
-        """Return whether *address* is in it, or within *distance* bytes of it."""
-        return -distance <= address - self.address < self.nbytes + distance
-
-
 class Failure:
     """What a worker recorded in its *block*: the *code* of an `Error`, and the place.
 
@@ -109,7 +96,7 @@ class Failure:
             Region(shared.address + at - FIRST_SHARED_ADDRESS, nbytes, name)
             for name, at, nbytes in program.list_shared_variables()
         ]
-        self.variables_end = max((each.address + each.nbytes for each in self.variables), default=0)
+        self.variables_end = max((each.end for each in self.variables), default=0)
         self.linked = program.linked.with_lines()
         self.instruction, self.lines = _locate(self.linked, self.site)
         self.is_access = self.code in _OF_ACCESSES
@@ -252,19 +239,17 @@ def _diagnosis(failure: Failure, block: Size) -> str:
 def _describe_address(failure: Failure, arguments: bytes) -> str:
     address = failure.address
     if failure.stack.is_near(address):
-        frames = [frame for frame in failure.frames if frame.nbytes]
-        if not frames:
+        frame = nearest((frame for frame in failure.frames if frame.nbytes), address)
+        if frame is None:
             return "local memory"
-        frame = _nearest(frames, address)
         return f"byte {address - frame.address} of {frame.nbytes} bytes of local memory"
     if failure.shared.is_near(address, _NEAR):
         place = f"byte {address - failure.shared.address} of {failure.shared.nbytes} bytes of shared memory"
-        if failure.variables:
-            variable = _nearest(failure.variables, address)
-            place += f"; byte {address - variable.address} of {variable.nbytes} of {readable_name(variable.name)}"
+        if variable := nearest(failure.variables, address):
+            place += f"; byte {address - variable.address} of {variable.nbytes} of {readable_name(variable.label)}"
         return place
     allocation = memory.find(address) or memory.find_nearest(address)
-    if allocation is None or min(abs(address - allocation.address), abs(address - allocation.end)) > _FAR:
+    if allocation is None or not allocation.is_near(address, _FAR):
         return "not near any memory that kernels may access"
     where = f"{readable_name(allocation.label) or 'an array'} at {allocation.address:#x}, of {allocation.nbytes} bytes"
     where += _describe_index(arguments, allocation, address)
@@ -273,10 +258,6 @@ def _describe_address(failure: Failure, arguments: bytes) -> str:
     if address >= allocation.end:
         return f"{address - allocation.end} bytes after the end of {where}"
     return f"byte {address - allocation.address} of {where}"
-
-
-def _nearest(regions: list[Region], address: int) -> Region:
-    return min(regions, key=lambda r: max(r.address - address, address - r.address - r.nbytes))
 
 
 def _describe_dynamic(failure: Failure, program: Program) -> str:
@@ -294,7 +275,7 @@ def _describe_dynamic(failure: Failure, program: Program) -> str:
     )
 
 
-def _describe_index(parameters: bytes, allocation: memory.Allocation, address: int) -> str:
+def _describe_index(parameters: bytes, allocation: Region, address: int) -> str:
     """Return the index of the element at *address* of the array in *allocation* that is among the packed *parameters*.
 
     Numba packs two unused words, the number of elements, their size, the address of the first, the shape, and the

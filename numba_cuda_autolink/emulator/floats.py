@@ -14,7 +14,7 @@ from collections.abc import Callable
 from .forms import Handler, Modifiers, computes, form
 from .function_builder import FunctionBuilder, Value
 from .ir_text import SUFFIXES
-from .native import T, f32, f64, i32, i64, native, native_for, u8, u16, u32, u64
+from .native import T, f32, f64, i32, i64, native, u8, u16, u32, u64
 from .parser import TYPES, PTXType
 
 NAN_32 = 0x7FFFFFFF
@@ -30,18 +30,18 @@ LEAST_f16, LEAST_bf16 = 2.0**-14 - 2.0**-26, 2.0**-126 - 2.0**-135
 FROM_f16, FROM_e4m3 = 2.0**1008, 2.0**1016
 
 
-@native_for("f32", "f64")
+@native("f32", "f64")
 def flush(x: T) -> T:
     """Subnormal numbers become zeros of their sign."""
     return copysign(T(0.0), x) if bits_U(x) & INFINITY_T == 0 else x
 
 
-@native_for(*_HALVES)
+@native(*_HALVES)
 def flush(x: f64) -> f64:
     return copysign(f64(0.0), x) if fabs(x) < LEAST_T else x
 
 
-@native_for("f32", "f64")
+@native("f32", "f64")
 def saturate(x: T) -> T:
     """Clamp to [0, 1]; NaN becomes 0."""
     if x > 1.0:
@@ -65,7 +65,7 @@ def canonical_f64(x: f64) -> f64:
     return x if x == x else bits_f64(bits_u64(x) | 0x8000000000000)
 
 
-@native_for("f32", "f64")
+@native("f32", "f64")
 def extreme(a: T, b: T, largest: bool, keeps_nan: bool, has_sign_of_product: bool) -> T:
     """Return the less or the *largest*: -0.0 is less than 0.0, and a number wins over NaN unless the NaN is kept."""
     product = bits_U(a) ^ bits_U(b)
@@ -188,12 +188,12 @@ def narrow_to(x: f64, mantissa_bits: u32, bias: i32, highest: u64, sign: u64, mo
     return u64(negative) << sign | result
 
 
-@native_for(*_HALVES)
+@native(*_HALVES)
 def narrow(x: f64, mode: u32) -> T:
     return T(narrow_to(x, MANTISSA_T, BIAS_T, INFINITY_T, 15, mode))
 
 
-@native_for(*_HALVES)
+@native(*_HALVES)
 def narrow_f64_to(x: f64, mode: u32) -> T:
     """NaN of double precision keeps its sign and the upper bits of its payload, and becomes quiet."""
     bits = bits_u64(x) | 1 << 51
@@ -224,7 +224,7 @@ def add_to_odd(a: f64, b: f64) -> f64:
     return bits_f64(bits)
 
 
-@native_for(*_HALVES)
+@native(*_HALVES)
 def add(a: T, b: T) -> T:
     return narrow_T(add_to_odd(widen_T(a), widen_T(b)), NEAREST)
 
@@ -243,7 +243,7 @@ def s64_to_odd_f64(x: i64) -> f64:
 _ROUND = r"(?:\.(?P<round>rn|rz|rm|rp))?"
 _FTZ = r"(?P<ftz>\.ftz(?!.*\.bf16))?"
 _SAT = r"(?P<sat>\.sat)?"
-_HALVES = "f16|bf16|f16x2|bf16x2"
+_HALF = "f16|bf16|f16x2|bf16x2"
 
 
 def elementwise(compute: Callable[..., str]) -> Handler:
@@ -305,8 +305,8 @@ def arithmetic(f: FunctionBuilder, m: Modifiers, type: PTXType, *operands: str) 
     return result
 
 
-@form("add sub mul", rf"(?:\.rn)?{_FTZ}{_SAT}\.(?P<type>{_HALVES})")
-@form("fma", rf"\.rn{_FTZ}(?:{_SAT}|(?P<relu>\.relu))\.(?P<type>{_HALVES})")
+@form("add sub mul", rf"(?:\.rn)?{_FTZ}{_SAT}\.(?P<type>{_HALF})")
+@form("fma", rf"\.rn{_FTZ}(?:{_SAT}|(?P<relu>\.relu))\.(?P<type>{_HALF})")
 @elementwise
 def half_arithmetic(f: FunctionBuilder, m: Modifiers, type: PTXType, a: str, b: str, *more: str) -> str:
     """Each is a product and a sum."""
@@ -318,7 +318,7 @@ def half_arithmetic(f: FunctionBuilder, m: Modifiers, type: PTXType, a: str, b: 
 @form("ex2 lg2 sin cos rsqrt", rf"\.approx{_FTZ}\.(?P<type>f32)")
 @form("rsqrt", r"\.approx\.(?P<type>f64)")
 @form("rcp rsqrt", r"\.approx(?P<ftz>\.ftz)\.(?P<type>f64)")
-@form("tanh", rf"\.approx\.(?P<type>f32|{_HALVES})")
+@form("tanh", rf"\.approx\.(?P<type>f32|{_HALF})")
 @form("ex2", r"\.approx\.(?P<type>f16|f16x2)")
 @form("ex2", r"\.approx(?P<ftz>\.ftz)\.(?P<type>bf16|bf16x2)")
 @elementwise
@@ -335,8 +335,8 @@ def approximation(f: FunctionBuilder, m: Modifiers, type: PTXType, x: str) -> st
 
 
 @form("abs neg min max", r"\.(?P<type>f64)")
-@form("abs neg", rf"{_FTZ}\.(?P<type>f32|{_HALVES})")
-@form("min max", rf"{_FTZ}(?P<nan>\.NaN)?(?P<xorsign>\.xorsign\.abs)?\.(?P<type>f32|{_HALVES})")
+@form("abs neg", rf"{_FTZ}\.(?P<type>f32|{_HALF})")
+@form("min max", rf"{_FTZ}(?P<nan>\.NaN)?(?P<xorsign>\.xorsign\.abs)?\.(?P<type>f32|{_HALF})")
 @elementwise
 def native_float(f: FunctionBuilder, m: Modifiers, type: PTXType, first: str, *others: str) -> str:
     """Forms that are native functions; ``.NaN`` lets NaN win, ``.xorsign`` gives the sign of the product."""

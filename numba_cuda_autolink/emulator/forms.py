@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from .function_builder import FunctionBuilder
-from .native import native_for
+from .native import native
 from .parser import Instruction
 
 Modifiers: TypeAlias = "dict[str, str]"
@@ -58,7 +58,7 @@ def instruction(*types: str, opcode: str = "") -> Callable[[Any], Any]:
         def handle(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
             f.assign_native(f"{function.__name__}_{m['type']}")
 
-        return native_for(*types)(function)
+        return native(*types)(function)
 
     return register
 

@@ -326,7 +326,7 @@ def select(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """Select by a predicate, or by the sign of a number."""
     type = TYPES[m["type"]]
     a, b = (f.bits(operand, type) for operand in i.operands[1:3])
-    condition = f.value(i.operands[3], m.get("by") or "pred")
+    condition: str = f.value(i.operands[3], m.get("by") or "pred")
     if m.get("ftz"):
         condition = f.call("flush_f32", condition)
     if m.get("by"):
@@ -336,8 +336,8 @@ def select(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     f.assign(i.operands[0], TYPES[f"b{type.bits}"], result)
 
 
-_SIGNED = {"lo": "ult", "ls": "ule", "hi": "ugt", "hs": "uge"}
-_FLOAT = {f"{test}u": f"u{test}" for test in ("eq", "ne", "lt", "le", "gt", "ge")} | {"num": "ord", "nan": "uno"}
+_UNSIGNED_TESTS = {"lo": "ult", "ls": "ule", "hi": "ugt", "hs": "uge"}
+_FLOAT_TESTS = {f"{test}u": f"u{test}" for test in ("eq", "ne", "lt", "le", "gt", "ge")} | {"num": "ord", "nan": "uno"}
 _COMPARISON = r"\.(?P<test>eq|ne|lt|le|gt|ge|lo|ls|hi|hs|equ|neu|ltu|leu|gtu|geu|num|nan)"
 _COMBINED = r"(?:\.(?P<combine>and|or|xor))?(?P<ftz>\.ftz)?"
 _COMPARED = r"\.(?P<type>[bus](?:16|32|64)|f16|f32|f64|bf16)"
@@ -349,18 +349,18 @@ def compare(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """A second target gets the inverse, which is combined as the result is."""
     type, test = TYPES[m["type"]], m["test"]
     is_float, llvm = type.kind in ("f", "bf"), type.llvm
-    if test in (_SIGNED if is_float else _FLOAT) or (m["ftz"] and type.name not in ("f16", "f32")):
+    if test in (_UNSIGNED_TESTS if is_float else _FLOAT_TESTS) or (m["ftz"] and type.name not in ("f16", "f32")):
         raise f.refuse()
-    a, b = f.value(i.operands[1], type), f.value(i.operands[2], type)
+    values: list[str] = [f.value(operand, type) for operand in i.operands[1:3]]
     if is_float and type.bits == 16:
-        a, b, llvm = (*(f.call(f"widen_{type.name}", v) for v in (a, b)), "double")
+        values, llvm = [f.call(f"widen_{type.name}", v) for v in values], "double"
     if m["ftz"]:
-        a, b = (f.call(f"flush_{type.name}", v) for v in (a, b))
+        values = [f.call(f"flush_{type.name}", v) for v in values]
     if is_float:
-        test = _FLOAT.get(test, f"o{test}")
+        test = _FLOAT_TESTS.get(test, f"o{test}")
     elif test not in ("eq", "ne"):
-        test = _SIGNED.get(test) or f"{'s' if type.is_signed else 'u'}{test}"
-    result = f.temporary(f"{'fcmp' if is_float else 'icmp'} {test} {llvm} {a}, {b}")
+        test = _UNSIGNED_TESTS.get(test) or f"{'s' if type.is_signed else 'u'}{test}"
+    result = f.temporary(f"{'fcmp' if is_float else 'icmp'} {test} {llvm} {', '.join(values)}")
     results = [result, f.temporary(f"xor i1 {result}, true")]
     if m["combine"]:
         other = f.value(i.operands[3], "pred")

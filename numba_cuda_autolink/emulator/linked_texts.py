@@ -79,8 +79,7 @@ class LinkedTexts:
             if id(function) in found:
                 continue
             found[id(function)] = function
-            calls = (i.operands for i in function.code if i.opcode.startswith("call"))
-            calls_pointers |= any(operand in function.registers for operands in calls for operand in operands)
+            calls_pointers |= function.calls_pointers
             named = (self.find_function(function.text, name) for name in function.names)
             pending += [other for other in named if other is not None and not other.is_entry]
             if calls_pointers and not pending:

@@ -149,6 +149,15 @@ class Function:
         return tuple(dict.fromkeys(name for operand in operands for name in _WORD.findall(operand)))
 
     @functools.cached_property
+    def called(self) -> tuple[str, ...]:
+        """The operands of its calls."""
+        return tuple(o for i in self.code if i.opcode.startswith("call") for o in i.operands)
+
+    @property
+    def calls_pointers(self) -> bool:
+        return any(operand in self.registers for operand in self.called)
+
+    @functools.cached_property
     def parameter_offsets(self) -> tuple[dict[str, int], int]:
         """Where each parameter of a kernel begins in the packed buffer, and the bytes of all."""
         offsets, end = {}, 0
@@ -226,6 +235,8 @@ class Text:
 
     def statement(self, text: str, function: Function | None, label: str, scope: ChainMap[str, str]) -> None:
         """Note what the statement *text* declares, in the *scope* and after the *label* of a *function*."""
+        if text.startswith((".pragma", ".loc ", ".callprototype", ".calltargets")):
+            return
         if re.search(r"\.(func|entry)\b", text):
             self.header(text)
         elif alias := re.match(r"\.alias\s+([\w$]+)\s*,\s*([\w$]+)", text):
@@ -244,7 +255,7 @@ class Text:
                     function.local_variables[self.declare(variable.name, scope)] = variable
                 else:
                     self.variables[variable.name] = variable
-        elif text and not text.startswith((".pragma", ".loc ", ".callprototype", ".calltargets")):
+        elif text:
             raise PTXSyntaxError(f"A statement of PTX was not understood: {text[:100]}")
 
     def header(self, head: str) -> Function:

@@ -111,13 +111,10 @@ class Program:
     @functools.cached_property
     def may_recurse(self) -> bool:
         """Whether functions call others in a circle, or through pointers."""
-        callees, linked = {}, self.linked
-        for function in self.functions:
-            calls = [i.operands for i in function.code if i.opcode.startswith("call")]
-            if any(o in function.registers for operands in calls for o in operands):
-                return True
-            found = [linked.find_function(function.text, name) for operands in calls for name in operands]
-            callees[id(function)] = {id(f) for f in found if f is not None}
+        if any(function.calls_pointers for function in self.functions):
+            return True
+        find = self.linked.find_function
+        callees = {id(f): {id(find(f.text, name)) for name in f.called} for f in self.functions}
         while leaves := [f for f, called in callees.items() if not called & callees.keys()]:
             for leaf in leaves:
                 del callees[leaf]

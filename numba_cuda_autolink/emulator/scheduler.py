@@ -84,11 +84,10 @@ def count_back_edge(thread: Thread, most: u64, site: u32):
 
 
 @native(inline=False)
-def host_call(thread: Thread, operation: u32, a: u64, b: u64, site: u32) -> u64:
-    """Ask the host (printing, allocation), on the scheduler's stack."""
+def host_call(thread: Thread, operation: u32, arguments: u64, site: u32) -> u64:
+    """Ask the host (printing, allocation), on the scheduler's stack; *arguments* is the address of integers."""
     thread.operation = operation
-    thread.a = a
-    thread.b = b
+    thread.a = arguments
     thread.site = site
     wait_as(thread, Status.HOST)
     return thread.result
@@ -151,8 +150,9 @@ def exit_thread(thread: Thread):
     for lane in bits(live):
         if block.threads[warp * 32 + lane].status == Status.WARP:
             complete_warp(block.threads[warp * 32 + lane])
-    for barrier in range(u32(16)):
-        complete_barrier(block, barrier)
+    for number in range(u32(16)):
+        if block.barriers[number].arrived != 0:
+            complete_barrier(block, number)
     store_u64(block.stacks, u64(block.free_stacks) * 8, thread.stack)
     block.free_stacks += 1
     suspend(thread)
@@ -173,23 +173,17 @@ def resume(block: Block, index: u32):
 # Barriers
 
 
-@native
+@native(inline=False)
 def complete_barrier(block: Block, number: u32):
     """Release the threads that wait at the barrier *number* if all that it waits for have come."""
     barrier = block.barriers[number]
-    if barrier.arrived != 0:
-        expected = barrier.expected
-        if expected == 0:
-            expected = block.alive
-            if block.launch.checks & 2 == 2 and barrier.arrived >= expected and expected != block.count:
-                report_waiting(block, Error.EXITED_BARRIER)
-        if barrier.arrived >= expected:
-            release_barrier(block, number)
-
-
-@native(inline=False)
-def release_barrier(block: Block, number: u32):
-    barrier = block.barriers[number]
+    expected = barrier.expected
+    if expected == 0:
+        expected = block.alive
+        if block.launch.checks & 2 == 2 and barrier.arrived >= expected and expected != block.count:
+            report_waiting(block, Error.EXITED_BARRIER)
+    if barrier.arrived < expected:
+        return
     for index in range(block.count):
         thread = block.threads[index]
         if thread.status == Status.BARRIER and thread.barrier == number:
