@@ -7,7 +7,7 @@ from .floats import AWAY, DOWN, NEAREST, UP, ZERO, convert_rounded
 from .forms import Modifiers, computes, form
 from .function_builder import FunctionBuilder, Value
 from .ir_text import SUFFIXES
-from .parser import TYPES, PTXType
+from .parser import TYPES, Instruction, PTXType
 
 _INT = "[us](?:8|16|32|64)"
 _FLOAT = "f16|f32|f64|bf16"
@@ -42,10 +42,10 @@ def integer_to_float(f: FunctionBuilder, m: Modifiers, value: Value) -> str:
 
 
 def _widen(f: FunctionBuilder, source: PTXType, value: str) -> tuple[str, str]:
-    """Return half precision as a float or double; the value and its LLVM type."""
+    """Return half precision and less as a float or double; the value and its LLVM type."""
     if source.name == "bf16":
         return f.bitcast(f.join(["0", value], 16), "i32", "float"), "float"
-    return (f.call("widen_f16", value), "double") if source.bits == 16 else (value, source.llvm)
+    return (f.call(f"widen_{source.name}", value), "double") if source.bits < 32 else (value, source.llvm)
 
 
 @form("cvt", rf"\.(?P<round>rni|rzi|rmi|rpi)(?P<ftz>\.ftz)?(?P<sat>\.sat)?\.(?P<to>{_INT})\.(?P<type>{_FLOAT})")
@@ -91,13 +91,13 @@ def float_to_float(f: FunctionBuilder, m: Modifiers, value: Value) -> str:
 
 def _convert(f: FunctionBuilder, m: Modifiers, value: str, source: PTXType, to: PTXType) -> str:
     """Return *value* rounded, flushed and clamped as the modifiers say."""
-    mode = m["round"]
+    mode = m.get("round", "")
     value, llvm = _widen(f, source, value)
     if mode in _INTEGRAL:
         value = f.intrinsic(_INTEGRAL[mode], llvm, value)
     if llvm == "float" and to.name != "f32":
         value = f.temporary(f"fpext float {value} to double")
-    if to.bits == 16:
+    if to.bits < 32:
         if m.get("sat"):
             value = f.call("saturate_f64", value)
         if m.get("relu"):
@@ -117,37 +117,18 @@ def _convert(f: FunctionBuilder, m: Modifiers, value: str, source: PTXType, to: 
     return f.call(f"saturate_{to.name}", value) if m["sat"] else value
 
 
-@form("cvt", r"\.(?P<round>rn|rz)(?P<relu>\.relu)?\.(?P<to>f16x2|bf16x2)\.f32")
-@computes("b32", "f32")
-def floats_to_pair(f: FunctionBuilder, m: Modifiers, *values: Value) -> str:
-    half = TYPES[m["to"].removesuffix("x2")]
-    return f.join([_convert(f, m, value, value.type, half) for value in reversed(values)], 16)
-
-
-_OF_8_BITS = {"e4m3": (3, 7, 126), "e5m2": (2, 15, 123)}  # the mantissa's bits, the bias, the largest
-
-
+@form("cvt", r"\.(?P<round>rn|rz)(?P<relu>\.relu)?\.(?P<to>f16|bf16)x2\.(?P<type>f32)")
 @form("cvt", r"\.rn\.satfinite(?P<relu>\.relu)?\.(?P<to>e4m3|e5m2)x2\.(?P<type>f32|f16x2)")
-@computes("b16", "type")
-def pair_to_bytes(f: FunctionBuilder, m: Modifiers, *values: str) -> str:
-    """The first operand, or the upper half, becomes the upper byte."""
-    if m["type"] == "f32":
-        numbers = [f.temporary(f"fpext float {value} to double") for value in reversed(values)]
+@form("cvt", r"\.rn(?P<relu>\.relu)?\.(?P<to>f16)x2\.(?P<type>e4m3|e5m2)x2")
+def pairs(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    """The first of two operands, or the upper half of one, becomes the upper half."""
+    to, source = TYPES[m["to"]], TYPES[m["type"].removesuffix("x2")]
+    if len(i.operands) == 3:
+        numbers: list[str] = [f.value(operand, source) for operand in i.operands[:0:-1]]
     else:
-        numbers = [f.call("widen_f16", half) for half in f.split(values[0], 16, 2)]
-    if m["relu"]:
-        numbers = [f.call("relu", number) for number in numbers]
-    parts = [f.call("narrow_to", number, *_OF_8_BITS[m["to"]], 7, 0) for number in numbers]
-    return f.join([f.resize(part, 64, 8) for part in parts], 8)
-
-
-@form("cvt", r"\.rn(?P<relu>\.relu)?\.f16x2\.(?P<type>e4m3|e5m2)x2")
-@computes("b32", "b16")
-def bytes_to_pair(f: FunctionBuilder, m: Modifiers, value: str) -> str:
-    numbers = [f.call(f"widen_{m['type']}", half) for half in f.split(value, 8, 2)]
-    if m["relu"]:
-        numbers = [f.call("relu", number) for number in numbers]
-    return f.join([f.call("narrow_f16", number, NEAREST) for number in numbers], 16)
+        numbers = f.split(f.value(i.operands[1], f"b{2 * source.bits}"), source.bits, 2)
+    results = [_convert(f, m, number, source, to) for number in numbers]
+    f.assign(i.operands[0], f"b{2 * to.bits}", f.join(results, to.bits))
 
 
 @form("cvt", r"\.(?P<round>rna|rn|rz)\.tf32\.f32")

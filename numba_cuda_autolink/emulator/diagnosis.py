@@ -8,6 +8,7 @@ import math
 import os
 import re
 import struct
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from ..short_tracebacks import place_of_user
@@ -92,9 +93,9 @@ class Failure:
             frame: Any = Frame.from_address(below)
             self.frames.append(Region(frame.address, frame.size))
             below = frame.below
+        begin = shared.address - FIRST_SHARED_ADDRESS
         self.variables = [
-            Region(shared.address + at - FIRST_SHARED_ADDRESS, nbytes, name)
-            for name, at, nbytes in program.list_shared_variables()
+            replace(each, address=begin + each.address) for each in program.shared.values() if each.nbytes
         ]
         self.variables_end = max((each.end for each in self.variables), default=0)
         self.linked = program.linked.with_lines()
@@ -158,8 +159,8 @@ def describe_failure(
 def describe_shared_memory(program: Program, most: int) -> SharedMemoryError:
     """Return the error to raise for a kernel that has more than *most* bytes of static shared memory."""
     name, nbytes = readable_name(program.kernel.name), program.static_shared_bytes
-    largest = sorted(program.list_shared_variables(), key=lambda each: -each[2])[:_MOST_SHOWN]
-    listed = ", ".join(f"{readable_name(variable)} of {size}" for variable, _, size in largest)
+    largest = sorted((each for each in program.shared.values() if each.nbytes), key=lambda each: -each.nbytes)
+    listed = ", ".join(f"{readable_name(each.label)} of {each.nbytes}" for each in largest[:_MOST_SHOWN])
     message = f"{name} needs {nbytes} bytes of static shared memory, and has at most {most}\n  variables: {listed}"
     message = with_lines(message, ("{}:{}".format(*place_of_user()),), "launched at")
     message += "\n  what to do: use dynamic shared memory, whose size a launch gives, or fewer threads or items"

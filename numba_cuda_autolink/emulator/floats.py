@@ -22,9 +22,10 @@ NEAREST, ZERO, DOWN, UP, AWAY = 0, 1, 2, 3, 4
 
 _HALVES = ("f16", "bf16")
 INFINITY_f16, INFINITY_bf16, INFINITY_f32, INFINITY_f64 = 0x7C00, 0x7F80, 0x7F800000, 0x7FF0000000000000
-# Of half precision: the bits of the mantissa, the exponent of 1, and what is rounded to the least normal number
-MANTISSA_f16, MANTISSA_bf16 = 10, 7
-BIAS_f16, BIAS_bf16 = 15, 127
+# Of 16 bits and less: the bits of the mantissa, the exponent of 1, and what is rounded to the least normal number
+MANTISSA_f16, MANTISSA_bf16, MANTISSA_e4m3, MANTISSA_e5m2 = 10, 7, 3, 2
+BIAS_f16, BIAS_bf16, BIAS_e4m3, BIAS_e5m2 = 15, 127, 7, 15
+LARGEST_e4m3, LARGEST_e5m2 = 126, 123
 LEAST_f16, LEAST_bf16 = 2.0**-14 - 2.0**-26, 2.0**-126 - 2.0**-135
 # What makes numbers of the bits of smaller formats, whose exponents of 1 are less
 FROM_f16, FROM_e4m3 = 2.0**1008, 2.0**1016
@@ -191,6 +192,11 @@ def narrow_to(x: f64, mantissa_bits: u32, bias: i32, highest: u64, sign: u64, mo
 @native(*_HALVES)
 def narrow(x: f64, mode: u32) -> T:
     return T(narrow_to(x, MANTISSA_T, BIAS_T, INFINITY_T, 15, mode))
+
+
+@native("e4m3", "e5m2")
+def narrow(x: f64, mode: u32) -> u8:
+    return u8(narrow_to(x, MANTISSA_T, BIAS_T, LARGEST_T, 7, mode))
 
 
 @native(*_HALVES)

@@ -232,7 +232,7 @@ class FunctionBuilder(IRText):
         if (pointer := self.pointer_of(name)) is not None:
             address = self.temporary(f"ptrtoint ptr {pointer} to i64")
         elif variable is not None and variable.space == "shared":
-            address = str(program.shared[text, name])
+            address = str(program.shared[text, name].address)
         elif variable is not None:
             address = self.load("%variables", 8 * program.linked.variable_numbers[text, name])
         elif callee is not None:

@@ -45,6 +45,7 @@ TYPES = {"pred": PTXType("pred", "pred", 1), "bf16": PTXType("bf16", "bf", 16), 
 TYPES.update({f"{kind}{bits}": PTXType(f"{kind}{bits}", kind, bits) for kind in "bus" for bits in (8, 16, 32, 64)})
 TYPES.update({f"f{bits}": PTXType(f"f{bits}", "f", bits) for bits in (16, 32, 64)})
 TYPES.update({name: PTXType(name, name, 32) for name in ("f16x2", "bf16x2")})
+TYPES.update({name: PTXType(name, name, 8) for name in ("e4m3", "e5m2")})
 TYPES["b128"] = PTXType("b128", "b", 128)
 
 

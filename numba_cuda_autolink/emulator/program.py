@@ -7,6 +7,7 @@ import functools
 from dataclasses import dataclass, fields
 
 from .linked_texts import LinkedTexts
+from .memory import Region
 from .parser import Function, Variable
 from .state import FIRST_SHARED_ADDRESS
 
@@ -62,8 +63,8 @@ class Program:
         self.slots: dict[tuple[int, str, int], int] = {}
         self.shared, self.static_shared_bytes = self._lay_out_shared()
 
-    def _lay_out_shared(self) -> tuple[dict[tuple[int, str], int], int]:
-        """Return the shared addresses of variables by text and name, and the bytes of those of a known size."""
+    def _lay_out_shared(self) -> tuple[dict[tuple[int, str], Region], int]:
+        """Return where variables are, as shared addresses, by text and name; and the bytes of those of a known size."""
         used: dict[tuple[int, str], Variable] = {}
         for function in self.functions:
             for name in function.names:
@@ -71,25 +72,20 @@ class Program:
                 if variable is not None and variable.space == "shared":
                     used[text, name] = variable
         end = FIRST_SHARED_ADDRESS
-        addresses: dict[tuple[int, str], int] = {}
+        regions: dict[tuple[int, str], Region] = {}
         # Between them is memory that is never written, where accesses past the end of one are found.
         fits = sum(variable.nbytes + 2 * _GAP_BYTES for variable in used.values()) <= _LARGEST_WITH_GAPS
         gap = _GAP_BYTES if self.checks.initialised and fits else 0
         for key, variable in used.items():
             if variable.nbytes:
-                end += gap if addresses else 0
+                end += gap if regions else 0
                 end = -(-end // variable.align) * variable.align
-                addresses[key] = end
+                regions[key] = Region(end, variable.nbytes, variable.name)
                 end += variable.nbytes
         align = max([16, *(v.align for v in used.values() if not v.nbytes)])
         dynamic = -(-end // align) * align
-        unsized = {key: dynamic for key, variable in used.items() if not variable.nbytes}
-        return addresses | unsized, (dynamic if unsized else end) - FIRST_SHARED_ADDRESS
-
-    def list_shared_variables(self) -> tuple[tuple[str, int, int], ...]:
-        """Return name, shared address and size of each variable of a known size."""
-        found = ((self.linked.find_variable(*key)[1], address) for key, address in self.shared.items())
-        return tuple((v.name, address, v.nbytes) for v, address in found if v is not None and v.nbytes)
+        unsized = {key: Region(dynamic, 0, v.name) for key, v in used.items() if not v.nbytes}
+        return regions | unsized, (dynamic if unsized else end) - FIRST_SHARED_ADDRESS
 
     @property
     def local_bytes(self) -> int:
