@@ -7,16 +7,14 @@ import ast
 import functools
 import linecache
 import re
-import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from types import CodeType
-from typing import Protocol
 
 from .short_tracebacks import running_shell
 
 _CELL = re.compile(r"(?:.*[/\\])?ipykernel_\d+[/\\]\d+\.py|<ipython-input-.*>")
 _LONGEST_LINE = 100
-_ATTRIBUTE = re.compile(r"\battribute '(\w+)'")
+_ATTRIBUTE = re.compile(r"(?:\bUnknown|\bto the) attribute '(\w+)'")  # in a kernel, not in a hook
 
 
 def cell_name(filename: str) -> str | None:
@@ -40,16 +38,23 @@ def with_place(
     if the message is about none, or of several it names none."""
     first, *others = message.split("\n")
     filename = next((each for each in linecache.cache if cell_name(each) == filename), filename)
-    text = linecache.getline(filename, line)
-    begin, end = (is_call and _called(filename, line, message, last_column)) or (
-        len(text) - len(text.lstrip()),
-        len(text.rstrip()),
-    )
-    if not text.strip() or end > _LONGEST_LINE:
+    text = linecache.getline(filename, line).rstrip()
+    if not text.strip():
         return "\n".join([first, f"  {place}", *others])
     indent = len(text) - len(text.lstrip())
-    caret = f"{' ' * (begin - indent)}{'^' * (end - begin)}"
-    return "\n".join([first, f"  {place}", f"      {text.strip()}", f"      {caret}", *others])
+    columns = (is_call and _called(filename, line, message, last_column)) or (indent, len(text))
+    return "\n".join([first, f"  {place}", *(f"      {each}" for each in _underline(text, indent, *columns)), *others])
+
+
+def _underline(text: str, indent: int, begin: int, end: int) -> tuple[str, str]:
+    """Return *text* after its *indent*, and carets below the columns from *begin* to *end*: of a long line, what is
+    around them, with … where it is cut."""
+    first = min(max(indent, (begin + min(end, begin + _LONGEST_LINE) - _LONGEST_LINE) // 2), begin)
+    first = max(indent, min(first, len(text) - _LONGEST_LINE))
+    last = first + _LONGEST_LINE
+    before, after = "…" * (first > indent), "…" * (last < len(text))
+    carets = " " * (begin - first + len(before)) + "^" * (min(end, last) - begin)
+    return f"{before}{text[first:last]}{after}", carets
 
 
 def find_call(filename: str, line: int, name: str) -> tuple[str, int] | None:
@@ -61,62 +66,6 @@ def find_call(filename: str, line: int, name: str) -> tuple[str, int] | None:
             calls = (each for each in ast.walk(function) if isinstance(each, ast.Call))
             return next(((filename, each.lineno) for each in calls if ast.unparse(each.func).endswith(name)), None)
     return None
-
-
-class GivenSource(Protocol):
-    """A source that a Python file has as text: *place* is the line that gave it."""
-
-    text: str
-    place: tuple[str, int]
-
-
-_given: weakref.WeakSet[GivenSource] = weakref.WeakSet()
-
-
-def note_source(source: GivenSource) -> None:
-    """Let `place_in_python` find the lines of *source*."""
-    _given.add(source)
-
-
-def find_source(source: GivenSource) -> tuple[str, int] | None:
-    """Return the Python file of *source*, and how many of its lines are before the text; None if it is not there."""
-    filename, line = source.place
-    places = _find_text(source.text, linecache.getlines(filename))
-    start = min(places, key=lambda place: abs(place + 1 - line), default=None)
-    return None if start is None else (filename, start)
-
-
-def place_in_python(filename: str, line: int) -> tuple[str, int]:
-    """Return the place in a Python file of the *line* of a file that begins with a source that was noted; of any other
-    file, the same place."""
-    text = "" if filename.endswith(".py") else "".join(linecache.getlines(filename))
-    for source in [each for each in _given if each.text.strip() and text.startswith(each.text)]:
-        if line <= len(source.text.splitlines()) and (found := find_source(source)) is not None:
-            return found[0], found[1] + line
-    return filename, line
-
-
-def find_in_given(text: str, pattern: re.Pattern[str]) -> tuple[str, int] | None:
-    """Return the place in a Python file of the first line with *pattern* of a noted source that *text* contains."""
-    for source in [each for each in _given if each.text.strip() and each.text in text]:
-        lines = source.text.splitlines()
-        number = next((number for number, line in enumerate(lines, 1) if pattern.search(line)), 0)
-        if number and (found := find_source(source)) is not None:
-            return found[0], found[1] + number
-    return None
-
-
-def _find_text(text: str, lines: Sequence[str]) -> Iterator[int]:
-    """Yield how many *lines* of a file are before those of a *text* in it, however they are indented."""
-    wanted, lines = ([line.strip() for line in each] for each in (text.splitlines() or [""], lines))
-    for place in range(len(lines) - len(wanted) + 1):
-        found = lines[place : place + len(wanted)]
-        if len(wanted) == 1:
-            is_there = wanted[0] in found[0]
-        else:
-            is_there = found[0].endswith(wanted[0]) and found[-1].startswith(wanted[-1]) and found[1:-1] == wanted[1:-1]
-        if is_there:
-            yield place
 
 
 def _nodes(filename: str) -> list[ast.AST]:

@@ -11,8 +11,9 @@ import struct
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from ..given_sources import place_in_python
 from ..short_tracebacks import place_of_user
-from ..source_locations import place_in_python, shown_file, with_place
+from ..source_locations import shown_file, with_place
 from . import memory
 from .errors import AddressSpaceError, BarrierError, EmulationError, FaultError, SharedMemoryError
 from .linked_texts import LinkedTexts

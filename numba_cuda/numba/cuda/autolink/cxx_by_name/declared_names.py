@@ -76,6 +76,14 @@ def find_members(texts: Iterable[str], name: str) -> set[str]:
     return found - {name}
 
 
+def find_template(texts: Iterable[str], name: str) -> str:
+    """Return the parameters of the template *name* as *texts* seem to declare them, ``<int N, class T>``; empty if they
+    declare none."""
+    declared = re.compile(rf"\btemplate\s*(<[^{{}};]*?>)\s*[^<>{{}};()]*\b{re.escape(name)}\b")
+    found = (declared.search(_HIDDEN.sub(" ", text)) for text in texts if name in text)
+    return next((" ".join(each[1].split()) for each in found if each), "")
+
+
 def _macros(texts: Iterable[str]) -> dict[str, _Macro]:
     found = (macro for text in texts for macro in _MACRO.findall(text))
     return {name: _Macro(parameter, text.replace("\\\n", " ")) for name, parameter, text in found}

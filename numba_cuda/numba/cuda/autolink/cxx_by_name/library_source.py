@@ -15,8 +15,9 @@ from numba.cuda import types
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, CUDASource, is_path
 from numba.cuda.cudadrv.external_code.platform.child_process import fork_lock
 
+from numba_cuda_autolink.given_sources import find_source, note_source
 from numba_cuda_autolink.short_tracebacks import place_of_user
-from numba_cuda_autolink.source_locations import find_source, note_source, shown_file
+from numba_cuda_autolink.source_locations import shown_file
 
 from ..protocol.ask import forget_answers
 from .call_text import write_call
@@ -95,11 +96,14 @@ class LibrarySource:
         error = CxxError(str(error).replace(f"in Python: {NAMESPACE}", f"given at: {given}"), error.log)
         if (found := find_source(self)) is None:
             return error
-        file, start = found
+        file, lines = found
+
+        def place_line(found: re.Match[str]) -> str:
+            return f"{shown_file(file)}{found[1]}{lines[min(int(found[2]), len(lines)) - 1]}"
 
         def place_lines(text: str) -> str:
             text = _LINE_IN_SOURCE.sub(lambda found: f"{SOURCE}:{found[1]}", text)
-            return _LINE_OF_SOURCE.sub(lambda found: f"{shown_file(file)}{found[1]}{int(found[2]) + start}", text)
+            return _LINE_OF_SOURCE.sub(place_line, text)
 
         return CxxError(place_lines(str(error)), place_lines(error.log))
 

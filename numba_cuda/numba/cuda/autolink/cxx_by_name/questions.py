@@ -71,13 +71,9 @@ def ask(source: LibrarySource, question: Question, cc: ComputeCapabilityLike | N
             found = compiled(unit, names).names
         except CompileError as error:
             refused = source.place_error(explain_refusal(question.label, error, unit, target))
-            if compilation() is None:  # else the call in the kernel is the place
-                file, line = place_of_user()
-                text = with_place(str(refused), f"at: {shown_file(file)}:{line}", file, line)
-                refused = CxxError(text, refused.log)
         else:
             return [found[name] for name in names]
-    raise refused  # outside of the handler: the frames of the other error hold NVRTC's program
+        raise refused  # outside of the handler: the frames of the other error hold NVRTC's program
 
 
 @contextlib.contextmanager
@@ -86,8 +82,14 @@ def resolve_for(cc: ComputeCapabilityLike | None) -> Iterator[Target]:
     without one."""
     require_nvrtc("C++ cannot be asked")
     target = Target(_default() if cc is None else ComputeCapability.parse(cc), lto=True)
-    with asking(target):
-        yield target
+    try:
+        with asking(target):
+            yield target
+    except CxxError as error:
+        if compilation() is None:  # else the call in the kernel is the place
+            file, line = place_of_user()
+            error.args = (with_place(str(error), f"at: {shown_file(file)}:{line}", file, line),)
+        raise
 
 
 def _default() -> ComputeCapability:

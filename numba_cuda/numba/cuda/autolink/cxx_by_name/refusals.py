@@ -19,13 +19,16 @@ from numba.cuda.cudadrv.external_code.platform.target import Target
 
 from ..c_abi.c_types import CABIError
 from ..linkables.compiled_source import unit_of_sources
-from .declared_names import find_members, find_namespaces
+from .declared_names import find_members, find_namespaces, find_template
 from .remedies import explain_candidates, explain_error
 from .structs import find_changed
 
 _MOST_LINES = 6
 _MOST_DECLARATIONS = 3
-_WRONG_NUMBER = ("too few arguments in function call", "too many arguments in function call")
+_WRONG_NUMBER = {
+    "too few arguments in function call": "pass the arguments that C++ declares: those with = may be left out",
+    "too many arguments in function call": "pass no more arguments than C++ declares",
+}
 _LONGEST = 118
 _OWN = ("prelude", "__nv_name_map")
 _NOTE = re.compile(r"(?P<place>.*?)\((?P<line>\d+)\): note(?: #[\w-]+)?: (?P<text>.*)")
@@ -63,6 +66,12 @@ _USED = re.compile(
     rf'.*: function "(?P<name>.*)" was declared deprecated \("{KERNEL_MARK}"\)\n(?P<line>.*)\n(?P<caret> *)\^'
 )
 _OF_TEMPLATE = re.compile(r"no instance of constructor \"\w+\" matches")
+_WRONG_TEMPLATE_ARGUMENTS = re.compile(
+    r'substituting explicit template arguments "(<.*>)" for function template "[\w:]+" failed'
+    r'|too (?:many|few) arguments for class template|argument list for class template "[\w:]+" is missing'
+    r"|expected a type specifier$|type name is not allowed$",
+    re.MULTILINE,
+)
 _OVERLOADS = re.compile("no instance of|more than one instance of")
 _DECLARED = re.compile(r" \(declared at (?P<place>[^()]*)\)")
 _NO_MEMBER = re.compile(r'class "(?:const )?(?:\w+::)*(?P<name>\w+).*" has no member')
@@ -114,7 +123,8 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         remedy = nvrtc_log.remedy(first, source.compile_options)
         places = places_of_assembly(error.log, [unit_of_sources([source])], target)
         title = _write_first_line(("{} does not compile: {}", "{}"), label, first.text)
-        return _error(title, [f"in C++: {place}" for place in places.values()], remedy, error.log)
+        given = [f"in Python: {NAMESPACE}"] if first.place == "nvrtc" else []
+        return _error(title, [*given, *(f"in C++: {place}" for place in places.values())], remedy, error.log)
     if first.place == NAMESPACE:
         return _no_namespace(first, source, target, error.log)
     # An error of the source itself is no call's, as one in a template that another call instantiates is.
@@ -141,8 +151,11 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     elif "failed deduction" in "\n".join(first.lines) and "<" not in label.partition("(")[0]:
         remedy = f'name the template arguments that C++ cannot deduce: lib["{label.partition("(")[0]}<...>"]'
     elif not remedy and _OF_TEMPLATE.match(first.text) and "<" not in label.partition("(")[0]:
-        remedy = f'name the arguments of the class template: lib["{label.partition("(")[0]}<...>"]'
-        remedy += ", or give it the arguments of a constructor"
+        called = re.sub(r"^[\w:]+", r"\g<0><...>", label.partition("(")[0])
+        remedy = f'name the arguments of the class template: lib["{called}"], or give it the arguments of a constructor'
+    elif not remedy and (written := _WRONG_TEMPLATE_ARGUMENTS.search("\n".join(first.lines))):
+        text = f"the template arguments {written[1]} do not fit" if written[1] else text
+        remedy = _explain_template_arguments(label, source, target)
     elif not remedy and _OVERLOADS.match(first.text):
         remedy = explain_candidates(first.lines)
     if first.text == _NOT_CONSTRUCTED:
@@ -155,7 +168,7 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         details.append(f"declared at: {declared['place']}")
     if first.text in _WRONG_NUMBER:
         details += _find_declarations(label, source, target)
-        remedy = "pass the arguments that C++ declares: those with = may be left out"
+        remedy = _WRONG_NUMBER[first.text]
     elif not remedy and "record of" in label and "cannot be called with" in first.text:
         remedy = "make the records with the dtype that lib.record(...) returns for the type that C++ takes"
     return _error(_write_first_line(_CALL_TITLE, label, text), details, remedy, error.log)
@@ -287,6 +300,16 @@ def _find_declarations(label: str, source: CUDASource, target: Target) -> Iterat
     texts = _texts(source, target)
     found = (" ".join(each.split()) for text in texts for each in declared.findall(text) if "nca_" not in each)
     yield from (f"declared: {each}" for each in itertools.islice(dict.fromkeys(found), _MOST_DECLARATIONS))
+
+
+def _explain_template_arguments(label: str, source: CUDASource, target: Target) -> str:
+    """Return what to do about template arguments in *label* whose number or kinds are wrong."""
+    names = re.findall(r"(\w+)(?=<)|^[\w:]*?(\w+)$", label.partition("(")[0])
+    parameters = find_template(_texts(source, target), "".join(names[0])) if len(names) == 1 else ""
+    return (
+        f"write the arguments of template {parameters or '<...>'} in its order: types for class and typename,"
+        " constants for others"
+    )
 
 
 def _texts(source: CUDASource, target: Target) -> Iterator[str]:

@@ -26,6 +26,7 @@ _NOT_A_NUMBER = re.compile(
 _ASSERTED = re.compile(rf'static assertion failed with "(?P<said>.* {OTHER_LAYOUT})"')
 _STAND_IN = re.compile(r"nca::nca_place<(?:const )?(?P<type>[^\"]*)>\"")  # in a template that is instantiated with it
 _TUPLE = re.compile(r'(?:from|class) "(?:const )?cuda::std::tuple<.*>" (?:to "(?P<type>[^"]*)"|has no member)')
+_COMPLEX = re.compile(r'conversion function from "(?:const )?cuda::std::complex<\w+>" to "(?P<type>[\w ]*)"')
 _VALUE_OF_STRUCT = re.compile(r'of type "(?P<type>[\w:]+) &" .* with a value of type "const record"')
 _VALUE_OF_ENUMERATION = re.compile(r'of type "(?P<type>[\w:]+) &" .* with a value of type "const nca::nca_enumerator<')
 _POINTED = re.compile(
@@ -94,6 +95,8 @@ def explain_error(text: str) -> tuple[str, str]:
             f"whether a template copies {name}, which has packed members, is not known where its result is deduced"
         )
         return diagnosis, f"let C++ take a const {name}&, or declare the type of the result"
+    if found := _COMPLEX.search(text):
+        return f"a complex number cannot be passed as {found['type']}", "pass x.real, x.imag or abs(x)"
     if found := _TUPLE.search(text):
         diagnosis = (
             f"a tuple cannot be passed as {found['type']}" if found["type"] else "C++ gets a tuple, a cuda::std::tuple"

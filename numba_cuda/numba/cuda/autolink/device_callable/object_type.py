@@ -255,7 +255,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
                     "\n  what to do: write a constant in the call: a variable has no value while a kernel is compiled"
                 )
             elif "what to do: " not in said:
-                said += f"\n  {fix_call_or_hook(type_name(self.numba_cuda_link_object), '__numba_cuda_call__')}"
+                said += f"\n  {fix_call_or_hook(type_name(self.numba_cuda_link_object), '__numba_cuda_call__', error)}"
             raise self._error(said, argtypes, raised_at, cause=error) from error
         if body is not None:
             try:

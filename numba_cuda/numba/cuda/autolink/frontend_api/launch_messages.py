@@ -117,9 +117,10 @@ def _about_arguments(launch: _Launch, args: Sequence[Any], said: str) -> str | N
     other = _OTHER_TYPE.match(said)
     for name, value in zip(inspect.signature(function).parameters, args, strict=False):
         kind = type(value)
-        if kind in _REFUSED or (other is not None and kind.__name__ == other[1]):
+        is_constant = hasattr(kind, "__numba_cuda_call__")
+        if kind in _REFUSED or is_constant or (other is not None and kind.__name__ == other[1]):
             given = f"argument {name!r} of {function.__name__} is of type {kind.__name__}"
-            known = USE_AS_CONSTANT if hasattr(kind, "__numba_cuda_link__") else _VALUES
+            known = USE_AS_CONSTANT if is_constant or hasattr(kind, "__numba_cuda_link__") else _VALUES
             remedy = _REFUSED.get(kind, known).format(name=name)
             return launch.message(f"{given}, which kernels do not take", remedy)
         if "is read-only" in said and isinstance(value, np.ndarray) and not value.flags.writeable:

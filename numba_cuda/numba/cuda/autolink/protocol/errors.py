@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.core.errors import TypingError
@@ -14,6 +14,7 @@ from numba.cuda.cudadrv import external_code
 from numba.cuda.cudadrv.external_code.diagnostics.messages import bounded, with_short_first_line
 
 from numba_cuda_autolink.errors import PrintableError
+from numba_cuda_autolink.printable_texts import did_you_mean
 from numba_cuda_autolink.source_locations import shown_file, with_place
 
 from ..compilation.context import compilation
@@ -45,14 +46,32 @@ class HookError(PrintableError):
         text += f"\n  argument types: ({signature})"
         if self.raised_at:
             text += f"\n  raised at: {self.raised_at}"
-            text += "" if "what to do: " in text else f"\n  {fix_call_or_hook(self.callee.name, 'hook')}"
+            cause = self.__cause__
+            text += "" if "what to do: " in text else f"\n  {fix_call_or_hook(self.callee.name, 'hook', cause)}"
         elif f"{self}".startswith("raised TypeError: "):
             text += "\n  what to do: let the hook take one parameter for each argument type"
         return with_place(text, f"called at: {call_site.place}", call_site.filename, call_site.line)
 
 
-def fix_call_or_hook(name: str, hook: str) -> str:
+def fix_call_or_hook(name: str, hook: str, raised: BaseException | None) -> str:
+    """Return what to do where the *hook* of the object *name* has *raised* an exception."""
+    if near := _near_name(raised):
+        return f"what to do: {near}"
+    if isinstance(raised, (NameError, ImportError)):
+        return f"what to do: change its {hook} where it raised"
     return f"what to do: pass arguments that {name} takes, or change its {hook} where it raised"
+
+
+def _near_name(error: BaseException | None) -> str:
+    """Return which name a hook may have meant that Python did not find; empty if there is none, or another error."""
+    known: Iterable[str] = ()
+    with contextlib.suppress(Exception):  # of __dir__, which an object may define
+        if isinstance(error, AttributeError):
+            known = dir(error.obj)
+        elif isinstance(error, NameError):
+            *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+            known = {**frame.f_builtins, **frame.f_globals, **frame.f_locals}
+    return did_you_mean(getattr(error, "name", None), known).removeprefix("; ")
 
 
 class AskedAgainError(HookError):

@@ -147,7 +147,9 @@ def remedy(error: Diagnostic, options: CompileOptions, texts: Iterable[str] = ()
             " whose templates have parameters of one letter"
         )
     if error.place == "nvrtc":
-        return "correct the options"
+        words = re.findall(r"[a-z]\w*", text.replace("-", "_"))
+        named = {name: value for name, value in options.options if name in words}
+        return f"correct options={named}" if named else "correct the options"
     if error.place == "ptxas":
         return ASSEMBLY
     if missing := _MISSING_HEADER.search(text):

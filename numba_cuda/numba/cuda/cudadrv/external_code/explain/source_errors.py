@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from cuda.core._utils.cuda_utils import NVRTCError
 
-from numba_cuda_autolink.source_locations import find_in_given, shown_file
+from numba_cuda_autolink.given_sources import find_in_given
+from numba_cuda_autolink.source_locations import shown_file
 
 from ..compile import nvrtc_log, programs
 from ..compile.nvrtc import CompileError

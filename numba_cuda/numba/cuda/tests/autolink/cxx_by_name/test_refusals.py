@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -67,7 +68,7 @@ class TestRemedies:
     def test_the_place_in_a_lambda(self):
         with pytest.raises(autolink.CxxError) as caught:
             autolink.cxx("").expr("[](auto x) { return x + ; }").signature(types.float32, cc=CC)
-        _, text, caret, *_ = str(caught.value).splitlines()
+        *_, text, caret = str(caught.value).splitlines()
         assert text == "  [](auto x) { return x + ; }"
         assert caret.index("^") == text.index(";")
 
@@ -147,7 +148,7 @@ WRONG = [
     ("Circle", ("complex64",), "no suitable"),
     ("count", ("int32",), "a reference of type"),
     ("overlap", ("types.unicode_type", "float32"), "strings must be constants"),
-    ("__sinf", ("complex64",), "no suitable"),
+    ("__sinf", ("complex64",), "a complex number cannot be passed as float"),
     ("return", (), "expected an expression"),
     (")", (), "expected"),
 ]
@@ -211,6 +212,8 @@ def test_a_near_name_is_named():
         ("shapes::member", ("float32",), "pass an object that has the member"),
         ("shapes::member", ("float32[::1]",), "pass an object that has the member"),
         ("shapes::area", ("float32",), "pass an element of an array of lib.record('shapes::Circle') or lib.type("),
+        ("shapes::corner", ("int32[::1]", "complex64"), "pass x.real, x.imag or abs(x)"),
+        ("shapes::corner", ("int32[::1]", "int32", "int32"), "pass no more arguments than C++ declares"),
         ("shapes::overlap", ("complex64",) * 2, "convert arguments in the kernel to the types of one of these"),
         ("shapes::close_to", ("int32",), "convert arguments in the kernel to the types of one of these functions"),
         ("shapes::corner", ("float32[::1]", "int32"), "pass an array of np.int32"),
@@ -238,6 +241,38 @@ def test_arguments_of_a_class_template_that_cannot_be_deduced_are_asked_for():
     assert 'what to do: name the arguments of the class template: lib["Box<...>"]' in message(boxes, "Box", ("int32",))
 
 
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("shapes::sized<float>", "<int N>"),
+        ("shapes::sized<3, 4>", "<int N>"),
+        ("shapes::checked<3>", "<class T>"),
+        ("shapes::twice<float, double>", "<class T>"),
+    ],
+)
+def test_template_arguments_of_another_number_or_kind_come_with_those_that_are_declared(name, parameters):
+    argtypes = ["float32"] * {"sized": 0, "checked": 1, "twice": 2}[name[8:].partition("<")[0]]
+    text = message(outside, name, argtypes)
+    assert text.startswith(f"{name}(") and f"the template arguments {name.partition('<')[1]}" in text
+    assert f"what to do: write the arguments of template {parameters} in its order: types for class" in text
+
+
+@pytest.mark.parametrize("name", ["Box", "Box<3, 4>", "Box<float, float>", "Box<float, 2, 3>"])
+def test_arguments_of_a_class_template_come_with_those_that_are_declared(name):
+    boxes = autolink.cxx("template <class T, int N = 2> struct Box { T t[N]; };")
+    with pytest.raises(autolink.CxxError, match=r"write the arguments of template <class T, int N = 2> in its order"):
+        boxes.type(name)
+
+
+def test_a_call_that_is_refused_outside_of_kernels_is_at_the_users_line():
+    with pytest.raises(autolink.CxxError) as caught:
+        outside.declare([("shapes::corner", ["int32[::1]"])])
+    first, at, line, caret, *_ = str(caught.value).splitlines()
+    assert first == "shapes::corner(array(int32, 1d, C)): too few arguments in function call"
+    assert line.strip() == (called := 'outside.declare([("shapes::corner", ["int32[::1]"])])')
+    assert at == f"  at: {find_line(called)}" and caret.strip() == "^" * len(called)
+
+
 def test_types_of_cuda_name_their_headers():
     half = autolink.cxx("__device__ __half f(__half x) { return x; }")
     assert "what to do: include <cuda_fp16.h>" in message(half, "f", ("float32",))
@@ -263,7 +298,9 @@ def test_what_nvrtc_says_about_options_is_the_diagnosis():
     library = autolink.cxx("__device__ float f(float x) { return x; }", options={"std": "c++99"})
     text = message(library, "f", ("float32",))
     assert "f(float32) does not compile: invalid value for --std(-std)\n" in text
-    assert "what to do: correct the options" in text
+    place = find_line('options={"std": "c++99"})')
+    assert f"  given at: {place}\n" in text
+    assert "what to do: correct options={'std': 'c++99'}" in text
 
 
 def test_lines_in_the_python_file_with_and_without_line_information():
@@ -337,6 +374,52 @@ def test_errors_in_cxx_on_one_line_of_python_are_at_that_line():
         library.eval("1 + 1")
 
 
+ESCAPED = """
+    __device__ float escaped(float x) {
+        printf("\\"%f\\" \\\\ \\n", x);
+        return unknown_escaped;
+    }
+"""
+RAW = r"""
+    __device__ float raw(float x) {
+        printf("\"%f\"\n", x);
+        return unknown_raw;
+    }
+"""
+JOINED = (
+    "__device__ float g(float x) { return x; }\n"  # a comment
+    "__device__ float joined(float x) {\n"
+    "return unknown_joined"
+    ";\x0a"
+    "}"
+)
+ADDED = (
+    "__device__ float g(float x) { return x; }\n" + "__device__ float added(float x) {\n" + ("return unknown_added; }")
+)
+CONTINUED = """\
+    __device__ float continued(float x) { \
+        return x;
+    }
+    __device__ int wrong() { return unknown_continued; }
+"""
+IN_ONE = "__device__ float in_one(float x) {\n    return unknown_in_one;\n}\n"
+INDENTED = textwrap.dedent("""
+    __device__ float indented(float x) {
+        return unknown_indented;
+    }
+""")
+
+
+@pytest.mark.parametrize("name", ["ESCAPED", "RAW", "JOINED", "ADDED", "CONTINUED", "IN_ONE", "INDENTED"])
+def test_errors_in_a_literal_of_any_form_are_at_the_lines_of_the_python_file(name):
+    library = autolink.cxx(globals()[name])
+    with pytest.raises(autolink.CxxError, match="does not compile: identifier") as caught:
+        library.eval("1 + 1")
+    lines = enumerate(Path(__file__).read_text().splitlines(), 1)
+    number = next(number for number, line in lines if f"unknown_{name.lower()}" in line)
+    assert f"  in C++: {__file__}:{number}\n" in str(caught.value)
+
+
 def test_errors_in_cxx_that_is_not_in_the_file_as_it_is_are_at_lines_of_the_source():
     with pytest.raises(autolink.CxxError, match=r"in C\+\+: source of autolink.cxx:2\n"):
         autolink.cxx("\n__device__ int f(int x) { return y; }".replace("y", "elsewhere")).f.signature("int32")
@@ -407,7 +490,7 @@ def test_a_broken_source_is_named_with_its_line(tmp_path):
     broken = autolink.cxx("#include <broken.h>", include_paths=tmp_path)
     with pytest.raises(autolink.CxxError) as caught:
         broken.f.signature(types.int32, cc=CC)
-    first, at, *_ = str(caught.value).splitlines()
+    first, _, _, _, at, *_ = str(caught.value).splitlines()
     assert first == 'the C++ source of f(int32) does not compile: identifier "y" is undefined'
     assert at.strip() == f"in C++: {tmp_path}/broken.h:2"
 

@@ -21,6 +21,10 @@ emulated = autolink.emulated()
 emulated.__enter__()
 from {package} import cuda
 lib = autolink.cxx("__device__ float f(float x) {{ return x; }}")
+class Scale(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("scale", returns=x)
+obj = Scale()
 @cuda.jit
 def kernel(x):
     x[0] = lib.f(x[0])
@@ -55,6 +59,7 @@ BLOCKS = "launch at least one block of 1 to 1024 threads, and more blocks for mo
 SHARED = "kernel[blocks, threads, stream, shared_bytes](...), with 0 or a stream, and an int that the GPU allows"
 ARRAY = "pass an array, as np.array(x)"
 VALUES = "pass numbers, and arrays, tuples and records of numbers"
+CONSTANT = "use it as a global variable, or as a variable of the function that defines the kernel"
 COUNT = "pass one argument for each parameter"
 OPTION = "correct its name or value, or leave it out"
 MISTAKES = {
@@ -72,7 +77,9 @@ MISTAKES = {
     "kernel[1, 1]('abc')": ("argument 'x' of kernel is of type str, which kernels do not take\n", VALUES),
     "kernel[1, 1](dict(a=1))": ("argument 'x' of kernel is of type dict, which kernels do not take\n", VALUES),
     "kernel[1, 1](object())": ("argument 'x' of kernel is of type object, which kernels do not take\n", VALUES),
-    "kernel[1, 1](lib.f)": ("argument", "use it as a global variable, or as a variable of the function"),
+    "kernel[1, 1](lib.f)": ("argument 'x' of kernel is of type CxxFunction, which kernels do not take", CONSTANT),
+    "kernel[1, 1](lib)": ("argument 'x' of kernel is of type CxxLibrary, which kernels do not take", CONSTANT),
+    "plain[1, 1](obj)": ("argument 'x' of plain is of type Scale, which kernels do not take", CONSTANT),
     "returning[1, 1](x)": ("TypingError: ", "write the result to an array: kernels return nothing"),
     "writing[1, 64](x)": ("FaultError: A write of 4 bytes out of bounds\n", ""),
     "kernel[0, 1](x)": ("kernel", ""),

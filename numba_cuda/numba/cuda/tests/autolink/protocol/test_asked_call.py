@@ -3,10 +3,12 @@
 
 import pytest
 from autolink_support import Linked, adder, build
+from numba.cuda import autolink
 from numba.cuda.autolink.function_code.function_code import FunctionCode
 from numba.cuda.autolink.protocol.ask import AskedCall
 from numba.cuda.autolink.protocol.call_sites import CallSite
 from numba.cuda.autolink.protocol.errors import CallError
+from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 
 
@@ -49,6 +51,44 @@ def test_a_file_that_is_gone_when_it_is_linked_is_named_with_its_call(tmp_path, 
         build(kernel_calling(spy.function))
     assert f"{file} not found\n  returned by: " in str(error.value)
     assert f"called at {__file__}:" in str(error.value)
+
+
+class Misspelling(autolink.DeviceCallable):
+    """An object one of whose hooks uses a name that does not exist."""
+
+    def __init__(self, wrong, hook):
+        self.wrong, self.hook = wrong, hook
+
+    def __numba_cuda_call__(self, x):
+        return self.wrong() if self.hook == "__numba_cuda_call__" else autolink.Extern("f", returns=x)
+
+    def __numba_cuda_link__(self, x):
+        return self.wrong()
+
+
+@pytest.mark.parametrize("hook", ["__numba_cuda_call__", "__numba_cuda_link__"])
+@pytest.mark.parametrize(
+    ("wrong", "todo"),
+    [
+        (lambda: autolink.CUDASourc(""), "did you mean CUDASource?"),
+        (lambda: autolnk.CUDASource(""), "did you mean autolink?"),  # noqa: F821
+        (lambda: qqqqqq, "change its HOOK where it raised"),  # noqa: F821
+        (lambda: autolink.qqqqqq, "pass arguments that Misspelling takes, or change its HOOK where it raised"),
+    ],
+)
+def test_a_misspelt_name_in_a_hook_is_told_from_those_that_exist(wrong, todo, hook):
+    obj = Misspelling(wrong, hook)
+
+    def kernel(r):
+        r[r.size] = 1 + obj(r[0])
+
+    with pytest.raises(TypingError, match=rf"Misspelling\.{hook} raised (?:Attribute|Name)Error: ") as error:
+        build(kernel, "void(float32[::1])")
+    _, at, source, caret, *others = str(error.value).splitlines()
+    assert f"at: {__file__}:" in at and source[caret.index("^") : caret.rindex("^") + 1] == "obj(r[0])"
+    assert f"  raised at: {__file__}:{wrong.__code__.co_firstlineno} in <lambda>" in others
+    shown = "hook" if hook == "__numba_cuda_link__" else hook
+    assert f"  what to do: {todo.replace('HOOK', shown)}" in others
 
 
 def test_the_error_of_a_call_names_call_object_and_hook_in_this_order():

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""C++ sources that Python files have as string literals: the line of the file for each line of a source."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import io
+import itertools
+import linecache
+import re
+import tokenize
+import warnings
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+
+class GivenSource(Protocol):
+    """A source that a Python file has as text: *place* is the line that gave it."""
+
+    text: str
+    place: tuple[str, int]
+
+
+_given: weakref.WeakSet[GivenSource] = weakref.WeakSet()
+_BETWEEN, _JOINING = (tokenize.NL, tokenize.COMMENT), ("+", "(", ")")  # literals
+_BEFORE_BODY = re.compile(r"([A-Za-z]*)('''|\"\"\"|'|\")")
+_ESCAPES = "\n\\'\"abfnrtv01234567xNuU"  # what follows a backslash: before others, it stands for itself
+_PART = re.compile(r"\\(?:N\{[^}]*\}|[0-7]{1,3}|x..|u.{4}|U.{8}|.)|.", re.DOTALL)  # of a literal: an escape, or not
+
+
+def note_source(source: GivenSource) -> None:
+    """Let `place_in_python` find the lines of *source*."""
+    _given.add(source)
+
+
+def find_source(source: GivenSource) -> tuple[str, Sequence[int]] | None:
+    """Return the Python file of *source*, and the line there of each of its lines; None if it is not there."""
+    filename, line = source.place
+    wanted = source.text.split("\n")
+    found = (
+        numbers[place : place + len(wanted)]
+        for text, numbers in _literals("".join(linecache.getlines(filename)))
+        for place in _find_text(wanted, text.split("\n"))
+    )
+    numbers = min(found, key=lambda numbers: abs(numbers[0] - line), default=None)
+    return None if numbers is None else (filename, numbers)
+
+
+def place_in_python(filename: str, line: int) -> tuple[str, int]:
+    """Return the place in a Python file of the *line* of a file that begins with a source that was noted; of any other
+    file, the same place."""
+    text = "" if filename.endswith(".py") else "".join(linecache.getlines(filename))
+    for source in [each for each in _given if each.text.strip() and text.startswith(each.text)]:
+        if line <= len(source.text.rstrip("\n").split("\n")) and (found := find_source(source)) is not None:
+            return found[0], found[1][line - 1]
+    return filename, line
+
+
+def find_in_given(text: str, pattern: re.Pattern[str]) -> tuple[str, int] | None:
+    """Return the place in a Python file of the first line with *pattern* of a noted source that *text* contains."""
+    for source in [each for each in _given if each.text.strip() and each.text in text]:
+        number = next((number for number, line in enumerate(source.text.split("\n")) if pattern.search(line)), None)
+        if number is not None and (found := find_source(source)) is not None:
+            return found[0], found[1][number]
+    return None
+
+
+def _find_text(wanted: Sequence[str], lines: Sequence[str]) -> Iterator[int]:
+    """Yield how many of the *lines* of a literal are before those that are *wanted*, however they are indented."""
+    wanted, lines = ([line.strip() for line in each] for each in (wanted, lines))
+    for place in range(len(lines) - len(wanted) + 1):
+        found = lines[place : place + len(wanted)]
+        if len(wanted) == 1:
+            is_there = wanted[0] in found[0]
+        else:
+            is_there = found[0].endswith(wanted[0]) and found[-1].startswith(wanted[-1]) and found[1:-1] == wanted[1:-1]
+        if is_there:
+            yield place
+
+
+@functools.lru_cache(maxsize=1)  # errors come in series
+def _literals(code: str) -> Sequence[tuple[str, list[int]]]:
+    """Return the values of the string literals in *code*, and the line of the file for each of their lines: of those
+    that are joined, by standing next to each other or by ``+``, together. Formatted ones have no value yet."""
+    found: list[tuple[str, list[int]]] = []
+    is_joined = False
+    with contextlib.suppress(tokenize.TokenError, SyntaxError):  # the file has changed, or is not Python's
+        for token in tokenize.generate_tokens(io.StringIO(code).readline):
+            if token.type == tokenize.STRING:
+                value, lines = _value(token.string), _lines(token.string, token.start[0])
+                if len(value) == len(lines):
+                    before = found.pop() if is_joined else ("", [])
+                    found.append((before[0] + value, before[1] + lines))
+                is_joined = len(value) == len(lines)
+            elif token.type not in _BETWEEN and token.string not in _JOINING:
+                is_joined = False
+    return [(text, _lines_of_lines(text, lines)) for text, lines in found if text]
+
+
+def _value(literal: str) -> str:
+    """Return the value of a *literal*; an empty text if it is not known, or bytes."""
+    with contextlib.suppress(ValueError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about escapes, which the user's own import has shown
+        value = ast.literal_eval(literal)
+        return value if isinstance(value, str) else ""
+    return ""
+
+
+def _lines(literal: str, line: int) -> list[int]:
+    """Return the line of the file for each character of the value of a *literal* that begins in *line*."""
+    begin = _BEFORE_BODY.match(literal)
+    assert begin is not None
+    body, is_raw = literal[begin.end() : -len(begin[2])], "r" in begin[1].lower()
+    lines = []
+    for part in body if is_raw else _PART.findall(body):
+        count = 1 if len(part) == 1 or part[1] in _ESCAPES else 2
+        lines += [line] * (count if part != "\\\n" else 0)
+        line += part.endswith("\n")
+    return lines
+
+
+def _lines_of_lines(text: str, lines: Sequence[int]) -> list[int]:
+    """Return those of *lines*, of the characters of a *text*, that are of the first in each line of the text."""
+    begins = itertools.accumulate([len(each) + 1 for each in text.split("\n")[:-1]], initial=0)
+    return [lines[min(begin, len(lines) - 1)] for begin in begins]
