@@ -56,7 +56,7 @@ _NAME = r"[A-Za-z_$%][\w$]*"
 _INTEGER = re.compile(r"-?(?:0[xX][\da-fA-F]+|0[bB][01]+|\d+)U?")
 _LABEL = re.compile(rf"\s*({_NAME})\s*:(?!:)")
 _INSTRUCTION = re.compile(r"(?:@(!?)\s*([\w%$]+)\s+)?([a-z][\w.:]*)\s*(.*)$", re.S)
-_LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:.*\binlined_at\s+(\d+)\s+(\d+)\s+(\d+))?", re.S)
+_LOC = re.compile(r"\.loc((?:\s+\d+){3})(?:.*\binlined_at((?:\s+\d+){3}))?", re.S)
 _HEADER = re.compile(r"\.(func|entry)\s*(\([^)]*\))?\s*([\w$%]+)\s*(\([^)]*\))?(.*)$", re.S)
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _FLOATS = {16: "<e", 32: "<f", 64: "<d"}
@@ -103,12 +103,12 @@ class Variable:
 
 @dataclass(frozen=True)
 class Location:
-    """A ``.loc``: file number, line and column, and the place that it is inlined at."""
+    """A ``.loc``: file number, line and column, and the last before it of the place that it is inlined at."""
 
     file: int
     line: int
     column: int
-    inlined_at: tuple[int, int, int] | None
+    inlined_at: Location | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ class Text:
         self.functions: dict[str, Function] = {}
         self.variables: dict[str, Variable] = {}
         self.aliases: dict[str, str] = {}
-        self.locations: list[Location] = []
+        self.locations: dict[tuple[int, ...], Location] = {}  # the last of each place
         ptx = ptx.rstrip("\0")
         cut = re.search(r"^\s*\.section\b", ptx, re.M)
         debug_files = ptx[cut.start() :] if cut else ""
@@ -325,9 +325,9 @@ class Text:
         found = _LOC.match(statement)
         if found is None:
             raise PTXSyntaxError(f"A source line of PTX was not understood: {statement}")
-        inlined = (int(found[4]), int(found[5]), int(found[6])) if found[4] else None
-        location = Location(int(found[1]), int(found[2]), int(found[3]), inlined)
-        self.locations.append(location)
+        place, at = (tuple(map(int, numbers.split())) for numbers in found.groups(""))
+        inlined_at = self.locations.get(at, Location(*at)) if at else None
+        self.locations[place] = location = Location(*place, inlined_at=inlined_at)
         return location
 
     def instruction(self, statement: str, scope: ChainMap[str, str], location: Location | None) -> Instruction:
