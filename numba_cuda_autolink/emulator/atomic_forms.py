@@ -10,46 +10,55 @@ from __future__ import annotations
 from .float_forms import rounded
 from .forms import Modifiers, form
 from .function_builder import FunctionBuilder
-from .memory_forms import SCOPE, plain_space
-from .parser import Instruction
+from .memory_forms import plain_space
+from .parser import Instruction, split_operands
 from .pointers import checked_pointer
-from .ptx_types import PTXType, ptx_type
+from .ptx_types import TYPES, PTXType, ptx_type
 
-_ORDER = r"(?:\.(?P<order>relaxed|acquire|release|acq_rel|sc))?"
-_SPACE = r"(?:\.(?P<space>global|shared(?:::cta|::cluster)?))?"
 _BITS, _INTEGERS = frozenset(("b16", "b32", "b64", "b128")), frozenset(("u32", "s32", "u64", "s64"))
 _FLOATS = frozenset(("f32", "f64", "f16", "bf16", "f16x2", "bf16x2"))
 _TYPES = dict.fromkeys(("and", "or", "xor", "exch", "cas"), _BITS) | dict.fromkeys(("min", "max"), _INTEGERS)
 _TYPES |= {"add": _INTEGERS | _FLOATS, "inc": frozenset(("u32",)), "dec": frozenset(("u32",))}
-_OPERATION, _TYPE = rf"\.(?P<operation>{'|'.join(_TYPES)})(?:\.noftz)?", r"\.(?P<type>\w+)"
 _OTHER_NAMES = {"exch": "xchg", "inc": "uinc_wrap", "dec": "udec_wrap"}
+_MODIFIERS = (
+    r"(?P<order>relaxed|acquire|release|acq_rel|sc)|cta|cluster|gpu|sys|(?P<space>global|shared(?:::cta|::cluster)?)"
+    rf"|(?P<operation>{'|'.join(_TYPES)})|noftz|L2::cache_hint|v2|v4|v8|(?P<type>{'|'.join(TYPES)})"
+)
 
 
-@form("atom red", rf"{_ORDER}{SCOPE}{_SPACE}{_OPERATION}(?:\.L2::cache_hint)?{_TYPE}")
-@form("atom red", rf"{_SPACE}{_OPERATION}{_ORDER}{SCOPE}{_TYPE}")
+@form("atom red", rf"(?:\.(?:{_MODIFIERS}))*")
 def atomic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    """Compilers write the modifiers in several orders. Of a vector, each element is updated by itself."""
     operation, is_reduction = m["operation"], m["name"] == "red"
-    if m["type"] not in _TYPES[operation] or (is_reduction and operation in ("exch", "cas")):
+    if m["type"] not in _TYPES.get(operation, ()) or (is_reduction and operation in ("exch", "cas")):
         raise f.refuse()
     type = ptx_type(m["type"])
-    target, operands = ("_", i.operands) if is_reduction else (i.operands[0], i.operands[1:])
+    target, *operands = ("_", *i.operands) if is_reduction else i.operands
     is_fence = m["order"] not in ("", "relaxed")
     if is_fence:
         f.note_fence()
-    pointer = checked_pointer(f, operands[0], plain_space(m), type.nbytes, writes=True, atomic=True)
-    values = [f.bits(operand, type) for operand in operands[1:3]]
-    if operation == "cas":
-        old, _ = _compare_and_swap(f, type, pointer, *values)
-    elif type.name in _FLOATS:
-        old = _add_in_loop(f, type, pointer, values[0])
-    else:
-        is_unsigned = operation in ("min", "max") and not type.is_signed
-        name = f"u{operation}" if is_unsigned else _OTHER_NAMES.get(operation, operation)
-        update = f"atomicrmw {name} ptr {pointer}, {type.integer} {values[0]} seq_cst, align {type.nbytes}"
-        old = f.temporary(update)
+    values = [[f.bits(each, type) for each in split_operands(operand.strip("{}"))] for operand in operands[1:3]]
+    nbytes = type.nbytes * len(values[0])
+    pointer = checked_pointer(f, operands[0], plain_space(m), nbytes, writes=True, atomic=True)
+    old = []
+    for k, numbers in enumerate(zip(*values, strict=False)):
+        element = f.temporary(f"getelementptr i8, ptr {pointer}, i64 {k * type.nbytes}")
+        old.append(_update(f, operation, type, element, *numbers))
     if is_fence:
         f.note_fence()
-    f.assign(target, ptx_type(f"b{type.bits}"), old)
+    for register, bits in zip(split_operands(target.strip("{}")), old, strict=False):
+        f.assign(register, ptx_type(f"b{type.bits}"), bits)
+
+
+def _update(f: FunctionBuilder, operation: str, type: PTXType, pointer: str, *values: str) -> str:
+    """Do the *operation* in memory; return the old bits."""
+    if operation == "cas":
+        return _compare_and_swap(f, type, pointer, *values)[0]
+    if type.name in _FLOATS:
+        return _add_in_loop(f, type, pointer, values[0])
+    is_unsigned = operation in ("min", "max") and not type.is_signed
+    name = f"u{operation}" if is_unsigned else _OTHER_NAMES.get(operation, operation)
+    return f.temporary(f"atomicrmw {name} ptr {pointer}, {type.integer} {values[0]} seq_cst, align {type.nbytes}")
 
 
 def _add_in_loop(f: FunctionBuilder, type: PTXType, pointer: str, value: str) -> str:

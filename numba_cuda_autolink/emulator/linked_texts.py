@@ -76,13 +76,12 @@ class LinkedTexts:
         calls_pointers = False
         while pending:
             function = pending.pop()
-            if id(function) in found:
-                continue
-            found[id(function)] = function
-            calls = (i.operands for i in function.code if i.opcode.startswith("call"))
-            calls_pointers |= any(operand in function.registers for operands in calls for operand in operands)
-            named = (self.find_function(function.text, name) for name in function.names)
-            pending += [other for other in named if other is not None and not other.is_entry]
+            if id(function) not in found:
+                found[id(function)] = function
+                calls = (i.operands for i in function.code if i.opcode.startswith("call"))
+                calls_pointers |= any(operand in function.registers for operands in calls for operand in operands)
+                named = (self.find_function(function.text, name) for name in function.names)
+                pending += [other for other in named if other is not None and not other.is_entry]
             if calls_pointers and not pending:
                 pending = [f for f in self.list_addressed() if id(f) not in found]
         return list(found.values())

@@ -83,20 +83,11 @@ def _record(number: int, struct: Struct, namespace: str) -> str:
             f"{line_marker(struct.name)}{declared}",
             f"using {alias} = {_path(namespace)}{alias}_t;",
             f"template <> inline constexpr int nca::nca_record_number<{alias}> = {number};",
-            *_members(struct),
+            f"template <> inline constexpr bool nca::nca_has_members<{alias}> = {struct.has_members:d};",
             f"template <class nca_T> struct nca::nca_record_layout<nca_T, {number}> {{",
             f"{struct.assertion('nca_T')} }};\n#endif",
         ]
     )
-
-
-def _members(struct: Struct) -> Iterator[str]:
-    """Yield that the members of a struct are known, and their offsets, which C++ does not say if it has pointers."""
-    if struct.has_members:
-        offsets = ", ".join(map(str, struct.offsets))
-        yield f"template <> inline constexpr bool nca::nca_has_members<{struct.alias}> = true;"
-        yield f"template <> constexpr __device__ nca::nca_offsets nca::nca_offsets_of<{struct.alias}>() {{"
-        yield f"return {{{{{offsets}}}}}; }}"
 
 
 def _callee(call: Call) -> Iterator[str]:

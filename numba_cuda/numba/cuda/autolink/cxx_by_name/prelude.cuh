@@ -277,7 +277,7 @@ constexpr __device__ bool nca_cuts_member(nca_list<nca_M...>*, unsigned long lon
     bool nca_found = false, nca_is_loose = ((alignof(nca_M) > alignof(nca_T)) || ...);
     if (nca_limit == 0 && nca_is_loose) return true;
     if constexpr (nca_has_offsets<nca_T>(0)) {
-        constexpr nca_offsets nca_o = nca_offsets_of<nca_T>();
+        constexpr nca_offsets nca_o = nca_bound<nca_count<nca_T>()>::template nca_places<nca_T>();
         int nca_i = 0;
         ((nca_found |= nca_cuts((nca_list<nca_M>*)nullptr, nca_at + nca_o.nca_at[nca_i++], nca_limit)), ...);
         return nca_found;

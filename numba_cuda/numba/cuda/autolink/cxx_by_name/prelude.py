@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from importlib import resources
 
-from numba.cuda.cudadrv.external_code.compile.prototype_assertions import MOST_MEMBERS, OFFSETS, write_members
+from numba.cuda.cudadrv.external_code.compile.prototype_assertions import MOST_MEMBERS, write_members
 
 # The numbers that begin a type, and the C++ types of the plain ones: the two halves of the language.
 PLAIN = {
@@ -52,7 +52,6 @@ def _write_prelude() -> str:
             "namespace nca {",
             _write_codes(),
             write_members(MOST_MEMBERS + 1),
-            OFFSETS,
             "template <class... nca_T> struct nca_fields;",
             *map(_write_fields, counts),
             "}",

@@ -24,12 +24,12 @@ _FOUND = re.compile(rf'static assertion failed with "{_CHANGED}(.*?)"')
 
 @dataclass(frozen=True)
 class Struct:
-    """What C++ calls a struct, and *conditions* in C++ that hold while it has the layout of its Numba type; and the
-    *offsets* of its members, if these are the fields of the type."""
+    """What C++ calls a struct, and *conditions* in C++ that hold while it has the layout of its Numba type, and whether
+    its members are the fields of the type."""
 
     name: str
     conditions: tuple[str, ...]
-    offsets: tuple[int, ...] = ()
+    has_members: bool = False
 
     @classmethod
     def of_size(cls, name: str, size: int, align: int) -> Struct:
@@ -40,12 +40,7 @@ class Struct:
     def of_dtype(cls, name: str, dtype: np.dtype[Any]) -> Struct:
         """Return the struct *name* with the fields of a NumPy dtype."""
         conditions = (offset_condition(_STRUCT, *each) for each in _list_members(dtype))
-        offsets = tuple(offset for _, offset, *_ in (dtype.fields or {}).values())
-        return cls(name, (f"sizeof({_STRUCT}) == {dtype.itemsize}", *conditions), offsets)
-
-    @property
-    def has_members(self) -> bool:
-        return bool(self.offsets)
+        return cls(name, (f"sizeof({_STRUCT}) == {dtype.itemsize}", *conditions), bool(dtype.fields))
 
     @property
     def alias(self) -> str:

@@ -29,8 +29,9 @@ _NUMBER = re.compile(r"L[a-z](\d+)E")
 
 
 def write_members(most_taken: int) -> str:
-    """Return C++ templates that take structs apart: functions that call another one with all members of a struct, and
-    functions whose type is whether so many empty lists initialise an aggregate, up to *most_taken*."""
+    """Return C++ templates that take structs apart: functions that call another one with all members of a struct, or
+    return their offsets, and functions whose type is whether so many empty lists initialise an aggregate, up to
+    *most_taken*."""
     counts = range(1, MOST_MEMBERS + 1)
     return "\n".join(
         [
@@ -38,17 +39,24 @@ def write_members(most_taken: int) -> str:
             "struct nca_no { char nca_c[1]; };",
             "template <int nca_N> struct nca_empty;",
             *map(_write_empty, range(1, most_taken + 1)),
+            f"struct nca_offsets {{ int nca_at[{MOST_MEMBERS}]; }};",
             "template <int nca_N> struct nca_bound;",
+            "#pragma nv_diagnostic push\n#pragma nv_diag_suppress 284",  # a null reference
             *map(_write_bound, counts),
+            read_templates("struct_offsets.cuh"),
+            "#pragma nv_diagnostic pop",
         ]
     )
 
 
 def _write_bound(n: int) -> str:
     names = ", ".join(f"nca_m{i}" for i in range(n))
+    offsets = ", ".join(f"int(__INTADDR__(__builtin_addressof(nca_m{i})))" for i in range(n))
     return (
         f"template <> struct nca_bound<{n}> {{ template <class nca_T, class nca_F> static constexpr __device__"
-        f" decltype(auto) nca_in(nca_T& nca_t, nca_F nca_f) {{ auto& [{names}] = nca_t; return nca_f({names}); }} }};"
+        f" decltype(auto) nca_in(nca_T& nca_t, nca_F nca_f) {{ auto& [{names}] = nca_t; return nca_f({names}); }}\n"
+        "template <class nca_T> static constexpr __device__ nca_offsets nca_places()"
+        f" {{ auto& [{names}] = *(nca_T*)0; return {{{{{offsets}}}}}; }} }};"
     )
 
 
@@ -64,8 +72,7 @@ def read_templates(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text("utf-8").replace("$", "nca_")
 
 
-OFFSETS = read_templates("struct_offsets.cuh")
-_WRITTEN = f"enum {{ nca_most = {MOST_MEMBERS} }};\n{write_members(MOST_MEMBERS)}\n{OFFSETS}"
+_WRITTEN = f"enum {{ nca_most = {MOST_MEMBERS} }};\n{write_members(MOST_MEMBERS)}"
 # Precede the assertions of structs.
 STRUCT_TEMPLATES = (
     f"\nnamespace numba_cuda_autolink_prototypes {{\n{_WRITTEN}\n}}\n{read_templates('struct_assertions.cuh')}"

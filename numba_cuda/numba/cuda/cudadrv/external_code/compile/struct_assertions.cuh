@@ -35,25 +35,14 @@ template <class $e, decltype(sizeof(0)) $n> struct $parts<$e[$n]> {
         for (int $i = 0; $i < int($n) && $l.$n < 256; ++$i) $parts<$e>::$list($l, $o + $i * int(sizeof($e)));
     }
 };
-template <class $m> struct $is_number {
-    enum { $k = $kind<typename $bare<$m>::$type>::$is, $is = int($k) == $integer || int($k) == $floating };
-};
 template <class $t, class $m> struct $members_in;
 template <class $t, class... $m> struct $members_in<$t, $list<$m...>> {
     static constexpr __device__ void $list($leaves& $l, int $o) {
         if constexpr ($has_offsets<$t>(0)) {
-            constexpr $offsets $at = $offsets_of<$t>();
+            constexpr $offsets $places = $bound<sizeof...($m)>::template $places<$t>();
             int $i = 0;
-            ($parts<$m>::$list($l, $o + $at.$at[$i++]), ...);
-        } else {
-            int $before = $l.$n, $end = 0;
-            (($end += int(-unsigned($end) % alignof($m)), $parts<$m>::$list($l, $o + $end), $end += sizeof($m)), ...);
-            // Bit-fields; or with pointers, and packed, aligned to more, or with bit-fields.
-            if (($is_number<$m>::$is && ...) || $end + int(-unsigned($end) % alignof($t)) != int(sizeof($t))) {
-                $l.$n = $before;
-                $l.$add($o, sizeof($t), $class);
-            }
-        }
+            ($parts<$m>::$list($l, $o + $places.$at[$i++]), ...);
+        } else $l.$add($o, sizeof($t), $class);
     }
 };
 template <class $t> __device__ $t& $object() noexcept;

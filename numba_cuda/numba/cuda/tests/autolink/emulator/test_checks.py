@@ -401,6 +401,25 @@ class TestLaunches:
         with pytest.raises(EmulationError, match="needs 49153 bytes of static shared memory, and has at most 49152"):
             kernel_of(text.replace("s[48]", "s[49153]"))
 
+    @pytest.mark.parametrize(
+        ("grid", "block"),
+        [
+            ((1, 0, 1), (1, 1, 1)),
+            ((1, 65536, 1), (1, 1, 1)),
+            ((1, 1, 65536), (1, 1, 1)),
+            ((1, 1, 1), (0, 1, 1)),
+            ((1, 1, 1), (1, 1, 65)),
+            ((1, 1, 1), (1024, 2, 1)),
+        ],
+    )
+    def test_sizes_that_gpus_do_not_have(self, grid, block):
+        kernel = kernel_of(kernel_text(""))
+        kernel.launch((1, 1, 65535), (1, 16, 64), b"")
+        with pytest.raises(EmulationError) as raised:
+            kernel.launch(grid, block, b"")
+        head = f"k cannot be launched with {grid} blocks of {block} threads\n  what to do: "
+        assert str(raised.value).startswith(head)
+
     def test_parameters_of_another_size(self):
         with pytest.raises(EmulationError, match="takes 12 bytes of parameters; 16 were passed"):
             kernel_of(kernel_text("", "u64", "u32")).launch((1, 1, 1), (1, 1, 1), bytes(16))

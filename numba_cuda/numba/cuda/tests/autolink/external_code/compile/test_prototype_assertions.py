@@ -293,6 +293,7 @@ def test_names_that_cxx_cannot_spell_are_left_out():
 
 PAIR = types.Tuple((F4, I4))
 NESTED = types.Tuple((PAIR, types.UniTuple(I2, 3), C8))
+POINTING = types.Tuple((types.Tuple((I1, ADDRESS)), I4))
 # Declarations of S, and a tuple of its size and alignment that it is returned as.
 SAME_PARTS = [
     ("struct S { float x; unsigned n; };", PAIR),
@@ -303,6 +304,7 @@ SAME_PARTS = [
     ("struct S { int* p; const float* q; };", types.Tuple((ADDRESS, types.uint64))),
     ("struct S { __half h; unsigned short n; };", types.UniTuple(HALF, 2)),
     ("struct S { char a; alignas(4) short b; int n; };", types.Tuple((I1, types.Tuple((I2, I4))))),
+    ("struct I { const char a; float* const p; }; struct S { I i; int n; };", POINTING),
 ]
 OTHER_PARTS = [
     ("struct S { int n; float x; };", PAIR),
@@ -315,6 +317,8 @@ OTHER_PARTS = [
     ("struct S { char a; alignas(2) char b; int n; };", types.Tuple((I1, I1, I4))),
     ("struct __attribute__((packed, aligned(4))) S { char a; int n; };", types.Tuple((I1, I4))),
     ("struct S { float m[200]; };", types.Tuple((I4, types.UniTuple(F4, 199)))),
+    ("struct __attribute__((packed, aligned(8))) S { char a; float* p; };", types.Tuple((I1, ADDRESS))),
+    ("struct __attribute__((packed, aligned(8))) I { char a; float* p; }; struct S { I i; int n; };", POINTING),
 ]
 # Those that C++ does not take apart.
 HIDDEN_PARTS = [
