@@ -78,6 +78,8 @@ class Failure:
         self.linked = program.linked.with_lines()
         self.instruction, self.lines = _locate(self.linked, self.site)
         self.is_access = self.code in _OF_ACCESSES
+        waits_elsewhere = self.code == Error.STUCK and block.other_thread != block.error_thread
+        self.has_other = waits_elsewhere or self.code in (Error.RACE, Error.DIVERGED_BARRIER)
         # An address that cannot be meant to be in shared memory
         self.is_of_other_memory = (
             self.code == Error.OUT_OF_BOUNDS
@@ -113,7 +115,7 @@ def describe_failure(
         message += _describe_dynamic(failure, program)
     if failure.code != Error.HOST:
         message += f"\n  instruction: {failure.instruction.text}"
-    if failure.code in (Error.RACE, Error.DIVERGED_BARRIER):
+    if failure.has_other:
         other, there = _locate(failure.linked, record.other_site)
         message += "\n" + with_lines(f"  the other: {other.text}", there)
     if lines:
@@ -199,8 +201,9 @@ def _diagnosis(failure: Failure, block: Size) -> str:
     if code == Error.RACE:
         who = "atomic accesses" if other == _SEVERAL else f"thread {_index(other & ~_ATOMIC, block)}"
         return f"A race: this {name} of {size} and {who} have no barrier between them"
-    if code == Error.DIVERGED_BARRIER:
-        return f"Threads of a block wait at different barriers: this one and thread {_index(other, block)}"
+    if failure.has_other:
+        where = "at different barriers" if code == Error.DIVERGED_BARRIER else "in different places"
+        return f"Threads of a block wait {where}: this one and thread {_index(other, block)}"
     return {
         Error.STUCK: "Threads wait for others that wait elsewhere or have returned: not all reach the barrier",
         Error.TRAP: "The kernel executed a trap",

@@ -66,6 +66,19 @@ class FunctionBuilder(IRText):
             used.update(_REGISTER.findall(" ".join((each.predicate, *operands))))
         return {register: site for register, site in loads.items() if register in stored - used}
 
+    @functools.cached_property
+    def compared(self) -> set[str]:
+        """The registers that compare-and-swap compares, by way of others too: it fails if a value is out of date."""
+        moves: dict[str, list[str]] = {}
+        for each in self.function.code:
+            if each.opcode.startswith("mov"):
+                moves.setdefault(each.operands[0], []).append(each.operands[1])
+        found, pending = set(), [each.operands[2] for each in self.function.code if ".cas." in each.opcode]
+        while pending:
+            found.add(register := pending.pop())
+            pending += (source for source in moves.get(register, ()) if source not in found)
+        return found
+
     def emit_return(self) -> None:
         if self.frame_variables:
             self.set_frames(self.frames_below)

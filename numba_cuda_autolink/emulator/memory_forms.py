@@ -31,7 +31,8 @@ def load(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     type, space, ordered = ptx_type(m["type"]), plain_space(m), bool(m.get("ordered"))
     targets = split_operands(i.operands[0].strip("{}"))
     copies = f.program.checks.initialised and space != "param" and any(target in f.copied for target in targets)
-    elements = _list_elements(f, i.operands[1], m, type, len(targets), writes=False, copies=copies)
+    atomic = ordered or f.compared.issuperset(targets)
+    elements = _list_elements(f, i.operands[1], m, type, len(targets), writes=False, atomic=atomic, copies=copies)
     for target, element in zip(targets, elements, strict=True) if copies else ():
         address = f.temporary(f"ptrtoint ptr {element} to i64")
         unwritten = f.call("find_unwritten", f.thread, address, type.nbytes)
@@ -51,11 +52,10 @@ def load(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 
 
 def _list_elements(
-    f: FunctionBuilder, operand: str, m: Modifiers, type: PTXType, count: int, *, writes: bool, copies: bool
+    f: FunctionBuilder, operand: str, m: Modifiers, type: PTXType, count: int, **access: bool
 ) -> list[str]:
     """Return pointers to the *count* numbers at the address *operand*, of which all is checked."""
-    atomic, nbytes = bool(m.get("ordered")), type.nbytes * count
-    pointer = checked_pointer(f, operand, plain_space(m), nbytes, writes=writes, atomic=atomic, copies=copies)
+    pointer = checked_pointer(f, operand, plain_space(m), type.nbytes * count, **access)
     return [f.temporary(f"getelementptr i8, ptr {pointer}, i64 {k * type.nbytes}") for k in range(count)]
 
 
@@ -70,7 +70,8 @@ def store(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         f.emit("fence release")
         f.note_fence()
     # One that is ordered does not race, and reads nothing either.
-    elements = _list_elements(f, i.operands[0], m, type, len(sources), writes=True, copies=ordered)
+    access = {"writes": True, "atomic": ordered, "copies": ordered}
+    elements = _list_elements(f, i.operands[0], m, type, len(sources), **access)
     mode, align = "volatile " if ordered else "", type.nbytes if f.program.checks.alignment else 1
     for source, value, element in zip(sources, values, elements, strict=True):
         if f.program.checks.initialised and space != "param" and source in f.copied:

@@ -20,7 +20,7 @@ _NAME = r"[A-Za-z_$%][\w$]*"
 _INTEGER = re.compile(r"-?(?:0[xX][\da-fA-F]+|0[bB][01]+|\d+)U?")
 _LABEL = re.compile(rf"\s*({_NAME})\s*:(?!:)")
 _INSTRUCTION = re.compile(r"(?:@(!?)\s*([\w%$]+)\s+)?([a-z][\w.:]*)\s*(.*)$", re.S)
-_LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:.*\binlined_at\s+(\d+)\s+(\d+)\s+(\d+))?", re.S)
+_LOC = re.compile(r"\.loc((?:\s+\d+){3})(?:.*\binlined_at((?:\s+\d+){3}))?", re.S)
 _HEADER = re.compile(r"\.(func|entry)\s*(\([^)]*\))?\s*([\w$%]+)\s*(\([^)]*\))?(.*)$", re.S)
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _FLOATS = {16: "<e", 32: "<f", 64: "<d"}
@@ -67,12 +67,12 @@ class Variable:
 
 @dataclass(frozen=True)
 class Location:
-    """A ``.loc``: file number, line and column, and the place that it is inlined at."""
+    """A ``.loc``: file number, line and column, and the last before it of the place that it is inlined at."""
 
     file: int
     line: int
     column: int
-    inlined_at: tuple[int, int, int] | None
+    inlined_at: Location | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Text:
     functions: dict[str, Function] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
-    locations: list[Location] = field(default_factory=list)
+    locations: dict[tuple[int, ...], Location] = field(default_factory=dict)  # the last of each place
 
 
 def split_operands(text: str) -> list[str]:
@@ -275,9 +275,9 @@ class _Parser:
         found = _LOC.match(statement)
         if found is None:
             raise PTXSyntaxError(f"A source line of PTX was not understood: {statement}")
-        inlined = (int(found[4]), int(found[5]), int(found[6])) if found[4] else None
-        location = Location(int(found[1]), int(found[2]), int(found[3]), inlined)
-        self.text.locations.append(location)
+        place, at = (tuple(map(int, numbers.split())) for numbers in found.groups(""))
+        inlined_at = self.text.locations.get(at, Location(*at)) if at else None
+        self.text.locations[place] = location = Location(*place, inlined_at=inlined_at)
         return location
 
     def declaration(self, function: Function, statement: str, label: str, scope: ChainMap[str, str]) -> None:

@@ -332,11 +332,17 @@ def step_block(block: Block):
 
 @native(inline=False)
 def report_waiting(block: Block, error: u32):
-    """Record *error* for the first thread that has not returned."""
+    """Record *error* for the first thread that has not returned, and for one that waits elsewhere, or itself."""
     for index in range(block.count):
-        if block.threads[index].status != Status.DONE:
-            record_error(block, error, index, block.threads[index].site, 0, 0)
-            return
+        thread = block.threads[index]
+        if thread.status != Status.DONE:
+            if block.error == 0:
+                record_error(block, error, index, thread.site, 0, 0)
+                block.other_thread = index
+            elif thread.site != block.error_site:
+                block.other_thread = index
+                block.other_site = thread.site
+                return
 
 
 @native

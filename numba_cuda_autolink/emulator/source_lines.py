@@ -16,9 +16,7 @@ def source_lines(text: Text, location: Location | None) -> tuple[str, ...]:
     while location is not None and len(lines) < 32:
         filename, line = place_in_python(text.files.get(location.file, "?"), location.line)
         lines.append(f"{filename}:{line}")
-        at = location.inlined_at
-        callers = (each for each in text.locations if (each.file, each.line, each.column) == at)
-        location = None if at is None else next(callers, Location(*at, None))
+        location = location.inlined_at
     return tuple(line for line in lines if not _is_generated(line)) or tuple(lines)
 
 
