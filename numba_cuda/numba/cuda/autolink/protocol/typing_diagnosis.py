@@ -21,10 +21,10 @@ from numba.cuda.core import ir
 from numba.cuda.core.errors import TypingError
 from numba.cuda.core.ir_utils import get_definition, guard
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
+from numba.cuda.cudadrv.external_code.inputs.link_input import VariableSource
 
 from ..compilation.context import compilation
 from ..frontend_api.placed_messages import placed
-from ..linkables.device_variables import Variable
 from .call_sites import constant_of
 from .callee import HOOK, find_callee
 from .errors import typing_error
@@ -180,7 +180,7 @@ def _misused_constant(name: str, value: Any, loc: ir.Loc, text: str) -> Iterator
             )
     elif f"'{name}'" not in text:
         return
-    elif isinstance(value, Variable):
+    elif isinstance(value, VariableSource):
         yield _Misuse(
             loc,
             f"kernels cannot use the autolink.Variable {name!r} by its name: it is a variable of C++",
