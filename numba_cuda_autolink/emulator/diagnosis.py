@@ -281,19 +281,27 @@ def _describe_dynamic(failure: Failure, program: Program) -> str:
 def _describe_index(parameters: bytes, allocation: Region, address: int) -> str:
     """Return the index of the element at *address* of the array in *allocation* that is among the packed *parameters*.
 
-    Numba packs two unused words, the number of elements, their size, the address of the first, the shape, and the
-    strides in bytes. The address may be outside: the index of the longest stride is then.
+    numba-cuda packs two unused words, the number of elements, their size, the address of the first, the shape, and the
+    strides in bytes; numba-cuda-mlir the address twice, an offset, the shape, and the strides in elements: of an array
+    that fills its memory, their size follows. The address may be outside: the index of the longest stride is then.
     """
     words = struct.unpack(f"<{len(parameters) // 8}q", parameters[: len(parameters) // 8 * 8])
-    for k in range(4, len(words)):
-        count, itemsize, begin = words[k - 2 : k + 1]
+    for k in (k for k in range(1, len(words)) if allocation.is_near(words[k])):
+        is_of_mlir = words[k - 1 : k + 2] == (allocation.address, allocation.address, 0)
         for dimensions in range(1, _MOST_DIMENSIONS + 1):
-            shape, strides = (words[k + 1 + n * dimensions :][:dimensions] for n in range(2))
-            is_whole = len(strides) == dimensions and count > 0 and itemsize > 0
-            if not is_whole or math.prod(shape) != count or not allocation.address <= begin < allocation.end:
+            shape, strides = (words[k + 1 + is_of_mlir + n * dimensions :][:dimensions] for n in range(2))
+            count, itemsize = math.prod(shape), words[k - 1]
+            if len(strides) < dimensions or count < 1:
                 continue
-            if all(stride and stride % itemsize == 0 for stride in strides):
-                index, offset = [0] * dimensions, address - begin
+            if is_of_mlir:
+                itemsize = allocation.nbytes // count
+                strides = tuple(stride * itemsize for stride in strides)
+                last = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
+                is_whole = last + itemsize == allocation.nbytes
+            else:
+                is_whole = k > 3 and words[k - 2] == count and itemsize > 0
+            if is_whole and all(stride and stride % itemsize == 0 for stride in strides):
+                index, offset = [0] * dimensions, address - words[k]
                 for axis in sorted(range(dimensions), key=[-abs(stride) for stride in strides].__getitem__):
                     index[axis], offset = divmod(offset, strides[axis])
                 return f"; index {tuple(index)} of the shape {shape}"

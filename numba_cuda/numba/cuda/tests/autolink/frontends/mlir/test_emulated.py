@@ -159,12 +159,12 @@ kernel[1, 1](cuda.as_cuda_array(freed))
 """
 
 
-def test_dropped_arrays_are_freed_at_once_where_all_is_checked(tmp_path):
+def test_an_error_names_its_line_and_dropped_arrays_are_freed_at_once_where_all_is_checked(tmp_path):
     front_end_named("numba-cuda-mlir")
     (script := tmp_path / "freed.py").write_text(FREED)
     environment = {**os.environ, "NUMBA_CUDA_AUTOLINK_EMULATE": "checks"}
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=environment)
-    assert "FaultError: A read of 8 bytes after the memory was freed" in done.stderr
+    assert f"FaultError: A read of 8 bytes after the memory was freed\n  at: {script}:8\n" in done.stderr
 
 
 LONG = ("cub_block_sum", "cub_by_name", "cub_unique", "curand_by_name", "curand_monte_carlo", "fft", "nufft_window")
