@@ -46,9 +46,10 @@ class DeviceCode(BuildHookInterface):
         for library in build_requirement("lib/libnvrtc.so.12", "bin/nvrtc64_120_0.dll"):
             ctypes.CDLL(str(library))  # an enclosing environment may have another NVRTC, which would be found first
         first, *_ = architectures = checked_architectures(self.config.get("architectures"))
-        self.in_place = version == "editable"  # Python then imports the package from where it is
-        into = Path(self.root, "src", package) if self.in_place else Path(tempfile.mkdtemp(prefix="device_code_"))
-        if not self.in_place:
+        in_place = version == "editable"  # Python then imports the package from where it is
+        self.temporary = tempfile.TemporaryDirectory(prefix="device_code_")  # removed after an error, too
+        into = Path(self.root, "src", package) if in_place else Path(self.temporary.name)
+        if not in_place:
             build_data["force_include"][str(into)] = package
         self.folder = into / "device_code"
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -66,12 +67,10 @@ class DeviceCode(BuildHookInterface):
         toolkit = list(checked(nvrtc.nvrtcVersion()))
         manifest = {"toolkit": toolkit, "files": files, "functions": functions}
         (self.folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
-        stub = ["from .functions import Function", *(f"{name}: Function" for name in functions)]
-        (into / "__init__.pyi").write_text("\n".join(stub) + "\n")
+        (into / "__init__.pyi").write_text(stub_of(functions))
 
     def finalize(self, version, build_data, artifact_path):
-        if not self.in_place:
-            shutil.rmtree(self.folder.parent)
+        self.temporary.cleanup()
 
     def built(self, code, kind, architecture):
         """Build *code* into the folder, and return the file's entry in the manifest."""
@@ -166,6 +165,15 @@ def declared(code, symbols):
             'no .cu file of the package defines an extern "C" __device__ function, which kernels can call'
         )
     return functions
+
+
+def stub_of(functions):
+    """Return the text of the package's stub, in which editors find the functions and their declarations."""
+    lines = ["from .functions import Function", f"__all__ = {sorted(functions)}"]
+    for name, function in functions.items():
+        parameters = ", ".join(f"{cxx} {parameter}" for parameter, cxx in function["parameters"].items())
+        lines += [f"{name}: Function", f'"""``{function["returns"]} {name}({parameters})``"""']
+    return "\n".join(lines) + "\n"
 
 
 def cxx_name(symbol):

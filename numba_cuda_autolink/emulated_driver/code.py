@@ -32,7 +32,6 @@ from .device import MOST_SHARED, MULTIPROCESSORS, THREADS_OF_MULTIPROCESSOR, set
 from .streams import in_order
 
 _WITHOUT_ASKING = 48 << 10  # bytes of dynamic and static shared memory
-_MOST_THREADS = 1024
 _MAX_THREADS, _SHARED_SIZE, _CONSTANT_SIZE, _LOCAL_SIZE, _REGISTERS = range(5)  # function attributes
 _PTX_VERSION, _BINARY_VERSION, _MAX_DYNAMIC_SHARED, _CARVEOUT = 5, 6, 8, 9
 _COOPERATIVE, _CLUSTER = 2, 4  # launch attributes
@@ -250,10 +249,6 @@ def _launch(
     kernel, threads = found.kernel, block[0] * block[1] * block[2]
     name = readable_name(kernel.name)
     allowed = found.attributes.get(_MAX_DYNAMIC_SHARED, _WITHOUT_ASKING - kernel.attributes.shared_bytes)
-    if 0 in (*grid, threads) or threads > _MOST_THREADS:
-        text = f"{name} cannot be launched with {grid} blocks of {block} threads"
-        remedy = f"launch at least one block of 1 to {_MOST_THREADS} threads, and more blocks for more threads"
-        raise LaunchSizeError(f"{text}\n  what to do: {remedy}", kernel=kernel.name)
     if shared > max(allowed, 0):
         text = f"{name} cannot be launched with {shared} bytes of dynamic shared memory: it may use {allowed}"
         raise LaunchSizeError(f"{text}\n  what to do: launch it with fewer bytes", kernel=kernel.name)

@@ -9,7 +9,6 @@ coroutines would need a frame on the heap for each call, and every caller, also 
 its callees; with stacks, recursion and calls need nothing special, and a switch takes some nanoseconds.
 """
 
-from .checks import Checks
 from .errors import (
     AddressSpaceError,
     BarrierError,
@@ -20,6 +19,7 @@ from .errors import (
     UnsupportedInstruction,
 )
 from .module import Kernel, KernelAttributes, Module, Variable
+from .program import Checks
 
 __all__ = [
     "AddressSpaceError",

@@ -5,19 +5,54 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
 import re
 import struct
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, TypeAlias
 
+from ..given_sources import place_in_python
 from ..short_tracebacks import place_of_user
+from ..source_locations import shown_file, with_place
 from . import memory
 from .errors import AddressSpaceError, BarrierError, EmulationError, FaultError, SharedMemoryError
 from .linked_texts import LinkedTexts
-from .parser import Instruction
+from .memory import Region, nearest
+from .parser import Instruction, Location, Text
 from .program import Program
-from .source_lines import source_lines, with_lines
 from .state import FIRST_SHARED_ADDRESS, Block, Error, Frame, Launch, Thread
+
+
+def source_lines(text: Text, location: Location | None) -> tuple[str, ...]:
+    """Return the chain of *location* as ``file:line``, innermost first, without the lines of generated code."""
+    lines: list[str] = []
+    while location is not None and len(lines) < 32:
+        filename, line = place_in_python(text.files.get(location.file, "?"), location.line)
+        lines.append(f"{filename}:{line}")
+        location = location.inlined_at
+    return tuple(line for line in lines if not _is_generated(line)) or tuple(lines)
+
+
+def _is_generated(line: str) -> bool:
+    """Return whether the *line* is of a text that autolink gave the compiler, which is in no file, or of no place."""
+    file, _, number = line.rpartition(":")
+    name = os.path.basename(file)
+    return number == "0" or ((name == "prelude" or "(" in name) and not os.path.exists(file))
+
+
+def with_lines(message: str, lines: tuple[str, ...], word: str = "at") -> str:
+    """Return *message* with *lines* from its second line on: the source of the first that is not of an installed
+    package is shown."""
+    if not lines:
+        return message
+    packages = {"site-packages", "dist-packages"}
+    own = next((number for number, each in enumerate(lines) if packages.isdisjoint(each.split("/"))), 0)
+    file, _, line = lines[own].rpartition(":")
+    first, *others = message.split("\n")
+    within = [f"  in: {lines[0]}"] if own else []
+    message = "\n".join([first, *within, *(f"  inlined at: {each}" for each in lines[own + 1 :]), *others])
+    return with_place(message, f"{word}: {shown_file(file)}:{line}", file, int(line), is_call=False)
+
 
 _ACCESSES = {"ld": "read", "ldu": "read", "st": "write", "atom": "atomic access", "red": "atomic access"}
 _OF_ACCESSES = (Error.OUT_OF_BOUNDS, Error.MISALIGNED, Error.UNINITIALISED, Error.RACE)
@@ -32,19 +67,6 @@ _NO_LINES = (
     "\n  what to do: to see the lines of Python and C++, write @cuda.jit(lineinfo=True), and with numba-cuda-mlir"
     "\n    @cuda.jit(lineinfo=True, lto=False); autolink.build takes these options too"
 )
-
-
-@dataclass(frozen=True)
-class Region:
-    """The *nbytes* at *address*, of the variable *name*."""
-
-    address: int
-    nbytes: int
-    name: str = ""
-
-    def is_near(self, address: int, distance: int = 0) -> bool:
-        """Return whether *address* is in it, or within *distance* bytes of it."""
-        return -distance <= address - self.address < self.nbytes + distance
 
 
 class Failure:
@@ -70,14 +92,16 @@ class Failure:
             frame: Any = Frame.from_address(below)
             self.frames.append(Region(frame.address, frame.size))
             below = frame.below
+        begin = shared.address - FIRST_SHARED_ADDRESS
         self.variables = [
-            Region(shared.address + at - FIRST_SHARED_ADDRESS, nbytes, name)
-            for name, at, nbytes in program.list_shared_variables()
+            replace(each, address=begin + each.address) for each in program.shared.values() if each.nbytes
         ]
-        self.variables_end = max((each.address + each.nbytes for each in self.variables), default=0)
+        self.variables_end = max((each.end for each in self.variables), default=0)
         self.linked = program.linked.with_lines()
         self.instruction, self.lines = _locate(self.linked, self.site)
         self.is_access = self.code in _OF_ACCESSES
+        waits_elsewhere = self.code == Error.STUCK and block.other_thread != block.error_thread
+        self.has_other = waits_elsewhere or self.code in (Error.RACE, Error.DIVERGED_BARRIER)
         # An address that cannot be meant to be in shared memory
         self.is_of_other_memory = (
             self.code == Error.OUT_OF_BOUNDS
@@ -113,7 +137,7 @@ def describe_failure(
         message += _describe_dynamic(failure, program)
     if failure.code != Error.HOST:
         message += f"\n  instruction: {failure.instruction.text}"
-    if failure.code in (Error.RACE, Error.DIVERGED_BARRIER):
+    if failure.has_other:
         other, there = _locate(failure.linked, record.other_site)
         message += "\n" + with_lines(f"  the other: {other.text}", there)
     if lines:
@@ -136,8 +160,8 @@ def describe_failure(
 def describe_shared_memory(program: Program, most: int) -> SharedMemoryError:
     """Return the error to raise for a kernel that has more than *most* bytes of static shared memory."""
     name, nbytes = readable_name(program.kernel.name), program.static_shared_bytes
-    largest = sorted(program.list_shared_variables(), key=lambda each: -each[2])[:_MOST_SHOWN]
-    listed = ", ".join(f"{readable_name(variable)} of {size}" for variable, _, size in largest)
+    largest = sorted((each for each in program.shared.values() if each.nbytes), key=lambda each: -each.nbytes)
+    listed = ", ".join(f"{readable_name(each.label)} of {each.nbytes}" for each in largest[:_MOST_SHOWN])
     message = f"{name} needs {nbytes} bytes of static shared memory, and has at most {most}\n  variables: {listed}"
     message = with_lines(message, ("{}:{}".format(*place_of_user()),), "launched at")
     message += "\n  what to do: use dynamic shared memory, whose size a launch gives, or fewer threads or items"
@@ -199,8 +223,9 @@ def _diagnosis(failure: Failure, block: Size) -> str:
     if code == Error.RACE:
         who = "atomic accesses" if other == _SEVERAL else f"thread {_index(other & ~_ATOMIC, block)}"
         return f"A race: this {name} of {size} and {who} have no barrier between them"
-    if code == Error.DIVERGED_BARRIER:
-        return f"Threads of a block wait at different barriers: this one and thread {_index(other, block)}"
+    if failure.has_other:
+        where = "at different barriers" if code == Error.DIVERGED_BARRIER else "in different places"
+        return f"Threads of a block wait {where}: this one and thread {_index(other, block)}"
     return {
         Error.STUCK: "Threads wait for others that wait elsewhere or have returned: not all reach the barrier",
         Error.TRAP: "The kernel executed a trap",
@@ -217,19 +242,17 @@ def _diagnosis(failure: Failure, block: Size) -> str:
 def _describe_address(failure: Failure, arguments: bytes) -> str:
     address = failure.address
     if failure.stack.is_near(address):
-        frames = [frame for frame in failure.frames if frame.nbytes]
-        if not frames:
+        frame = nearest((frame for frame in failure.frames if frame.nbytes), address)
+        if frame is None:
             return "local memory"
-        frame = _nearest(frames, address)
         return f"byte {address - frame.address} of {frame.nbytes} bytes of local memory"
     if failure.shared.is_near(address, _NEAR):
         place = f"byte {address - failure.shared.address} of {failure.shared.nbytes} bytes of shared memory"
-        if failure.variables:
-            variable = _nearest(failure.variables, address)
-            place += f"; byte {address - variable.address} of {variable.nbytes} of {readable_name(variable.name)}"
+        if variable := nearest(failure.variables, address):
+            place += f"; byte {address - variable.address} of {variable.nbytes} of {readable_name(variable.label)}"
         return place
     allocation = memory.find(address) or memory.find_nearest(address)
-    if allocation is None or min(abs(address - allocation.address), abs(address - allocation.end)) > _FAR:
+    if allocation is None or not allocation.is_near(address, _FAR):
         return "not near any memory that kernels may access"
     where = f"{readable_name(allocation.label) or 'an array'} at {allocation.address:#x}, of {allocation.nbytes} bytes"
     where += _describe_index(arguments, allocation, address)
@@ -238,10 +261,6 @@ def _describe_address(failure: Failure, arguments: bytes) -> str:
     if address >= allocation.end:
         return f"{address - allocation.end} bytes after the end of {where}"
     return f"byte {address - allocation.address} of {where}"
-
-
-def _nearest(regions: list[Region], address: int) -> Region:
-    return min(regions, key=lambda r: max(r.address - address, address - r.address - r.nbytes))
 
 
 def _describe_dynamic(failure: Failure, program: Program) -> str:
@@ -259,7 +278,7 @@ def _describe_dynamic(failure: Failure, program: Program) -> str:
     )
 
 
-def _describe_index(parameters: bytes, allocation: memory.Allocation, address: int) -> str:
+def _describe_index(parameters: bytes, allocation: Region, address: int) -> str:
     """Return the index of the element at *address* of the array in *allocation* that is among the packed *parameters*.
 
     Numba packs two unused words, the number of elements, their size, the address of the first, the shape, and the

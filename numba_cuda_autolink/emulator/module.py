@@ -14,16 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import memory
-from .checks import Checks
 from .compiler import NativeCode, compile_text, describe_machine, fetch_object, store_object
 from .diagnosis import Size, describe_shared_memory
 from .errors import PTXSyntaxError
 from .launcher import launch
 from .linked_texts import LinkedTexts
 from .lowering import lower_program
-from .parser import Function, parse_constant
-from .program import Program
-from .ptx_types import ptx_type
+from .parser import TYPES, Function, parse_constant
+from .program import Checks, Program
 
 _MOST_STATIC_SHARED = 48 << 10  # bytes, of each GPU
 
@@ -88,7 +86,7 @@ class Module:
             _, variable = self.linked.variables[number]
             address = memory.allocate(variable.nbytes, label=variable.name)
             self._addresses[number] = address
-            type, content = ptx_type(variable.type), b""
+            type, content = TYPES[variable.type], b""
             for word in variable.initial:
                 value = parse_constant(word, type)
                 if value is None:

@@ -29,6 +29,8 @@ from ..frontend_api.front_end import core_type
 class CABIError(PrintableError, TypeError):
     """A value cannot be passed to C or returned from it. The message says why and what to do."""
 
+    __module__ = "numba.cuda.autolink"  # as tracebacks show it
+
 
 _VOID = CType("void", "void", 0, 1)
 _SCALARS: dict[Any, CType] = {

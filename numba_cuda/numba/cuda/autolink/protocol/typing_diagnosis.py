@@ -21,6 +21,7 @@ from numba.cuda.core import ir
 from numba.cuda.core.errors import TypingError
 from numba.cuda.core.ir_utils import get_definition, guard
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
+from numba.cuda.cudadrv.external_code.inputs.link_input import VariableSource
 
 from ..compilation.context import compilation
 from ..frontend_api.placed_messages import placed
@@ -128,12 +129,13 @@ def _misused_operands(func_ir: ir.FunctionIR, text: str) -> Iterator[_Misuse]:
     nothing: dict[str, ir.Loc] = {}
     for loc, operand in _operands(func_ir, text):
         definition = guard(get_definition, func_ir, operand)
-        if isinstance(definition, (ir.Global, ir.FreeVar)):
-            if find_callee(definition.value) is not None and safe_repr(definition.value) in text:
+        if find_callee(value := constant_of(func_ir, operand)) is not None:
+            if safe_repr(value) in text:
+                shown = (name := _name(definition)).strip("'")
                 yield _Misuse(
                     loc,
-                    f"kernels can call the object {definition.name!r}, and cannot store it or calculate with it",
-                    f"call it: {definition.name}(...)",
+                    f"kernels can call the object {name}, and cannot store it or calculate with it",
+                    f"call it: {shown}(...)",
                 )
             continue
         called = definition.func if isinstance(definition, ir.Expr) and definition.op == "call" else None
@@ -178,6 +180,12 @@ def _misused_constant(name: str, value: Any, loc: ir.Loc, text: str) -> Iterator
             )
     elif f"'{name}'" not in text:
         return
+    elif isinstance(value, VariableSource):
+        yield _Misuse(
+            loc,
+            f"kernels cannot use the autolink.Variable {name!r} by its name: it is a variable of C++",
+            "declare it extern in C++, and call a function that reads or writes it",
+        )
     elif inspect.isclass(value):
         if any(hasattr(value, name) for name in (HOOK, "__numba_cuda_call__")) and find_callee(value) is None:
             yield _Misuse(

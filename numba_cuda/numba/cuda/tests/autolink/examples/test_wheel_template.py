@@ -296,6 +296,18 @@ def test_helpers_of_the_code_are_not_functions_of_the_package(kind, build):
     assert list(build(f"{kind} float help(float x) {{ return x; }} {USE}")) == ["use"]
 
 
+def test_editors_find_the_functions_and_their_declarations(build, tmp_path):
+    build('extern "C" __device__ void scale(float* x, unsigned n) {} extern "C" __device__ float one() { return 1; }')
+    assert (tmp_path / "src" / "sample_library" / "__init__.pyi").read_text().splitlines() == [
+        "from .functions import Function",
+        "__all__ = ['one', 'scale']",
+        "scale: Function",
+        '"""``void scale(float* x, unsigned int n)``"""',
+        "one: Function",
+        '"""``float one()``"""',
+    ]
+
+
 @pytest.mark.parametrize(
     ("given", "named"),
     [
