@@ -19,6 +19,12 @@ _NOT_AN_ENUMERATOR = re.compile(
     r'of type "(?:bool|float|double|(?:(?:un)?signed )?(?:char|short|int|long|long long))"'
     r' is incompatible with parameter of type "(?P<type>[A-Za-z_][\w:]*)"'
 )
+_OTHER_ENUMERATION = re.compile(
+    r'of type "(?P<given>[A-Za-z_][\w:]*)" is incompatible with parameter of type "(?P<type>[A-Za-z_][\w: ]*)"'
+)
+_OUT_OF_RANGE = re.compile(
+    r'from "const nca::nca_enumerator<[\w ]+, (?P<least>-?\d+)\w*, (?P<most>-?\d+)\w*>" to "(?P<type>[A-Za-z_][\w:]*)"'
+)
 _NOT_A_NUMBER = re.compile(
     r'argument of type "(?P<given>[^"]+ \*)" is incompatible with parameter of type'
     r' "(?:bool|float|double|(?:(?:un)?signed )?(?:char|short|int|long|long long))"'
@@ -108,7 +114,8 @@ def explain_error(text: str) -> tuple[str, str]:
     if found := _VALUE_OF_STRUCT.search(text):
         return text, f"pass an element of an array of lib.record({found['type']!r}), to which C++ can write"
     if found := _VALUE_OF_ENUMERATION.search(text):
-        return f"C++ writes to an enumerator as {found['type']}&", "let C++ return the enumerator, or take a value"
+        diagnosis = f"C++ writes to a member of an enumeration of Python as {found['type']}&"
+        return diagnosis, f"pass a variable with an enumerator of C++: x = lib[{found['type']!r}](x)"
     if text.startswith("an rvalue reference cannot be bound to an lvalue"):
         return text, "let C++ take a value or a const reference: the arguments are variables"
     if found := _POINTED.search(text):
@@ -146,6 +153,13 @@ def explain_error(text: str) -> tuple[str, str]:
         return text, f"let a lambda make it: lib.expr('[]({parameter}) {{ return f(T{{x, ...}}); }}'), of that type T"
     if found := _NOT_AN_ENUMERATOR.search(text):
         return text, f"make a number an enumerator in the kernel: lib[{found['type']!r}](...)"
+    if found := _OTHER_ENUMERATION.search(text):
+        is_number = found["type"] in _NUMPY_TYPES
+        return text, "pass its number, x + 0" if is_number else f"make it one in the kernel: lib[{found['type']!r}](x)"
+    if found := _OUT_OF_RANGE.search(text):
+        numbers = f"the numbers {found['least']} to {found['most']}"
+        diagnosis = f"an enumeration of Python with {numbers} cannot be passed as {found['type']}, which has not all"
+        return diagnosis, f"give {found['type']} an underlying type that has them; or correct the numbers in Python"
     if found := _NO_CLASS.search(text):
         is_struct = found["type"].endswith("*") and found["type"].rstrip(" *") not in _NUMPY_TYPES
         return text, "write -> for the dot" if is_struct else "pass an object that has the member"
@@ -171,6 +185,8 @@ def explain_candidates(lines: Sequence[str]) -> str:
     if found and all(_CLASS.fullmatch(each) and each not in _NUMPY_TYPES for each in found):
         records = " or ".join(f"lib.record({each!r})" for each in dict.fromkeys(found))
         return f"pass an element of an array of {records}; where that is an enumeration, lib[{found[0]!r}](...)"
+    if "nca::nca_enumerator<" in text:
+        return "make the member of an enumeration an enumerator of C++, lib['...'](x); or pass its number, x + 0"
     if not found and _OTHER_NUMBER.search(text):
         return "pass as many arguments as one of these functions has parameters"
     return "convert arguments in the kernel to the types of one of these functions, such as types.float64(x)"
@@ -194,6 +210,8 @@ def _find_other_pointer(found: re.Match[str]) -> str:
         return "let C++ take a const char*"
     if element := _NUMPY_TYPES.get(found["element"]):
         return f"pass an array of {element}"
-    if "<" not in found["element"]:
-        return f"pass an array of lib.record({found['element']!r})"
-    return f"let a lambda cast it: lib.expr('[](auto* p) {{ return f(reinterpret_cast<{found['type']}>(p)); }}')"
+    cast = f"let a lambda cast it: lib.expr('[](auto* p) {{ return f(reinterpret_cast<{found['type']}>(p)); }}')"
+    if not _CLASS.fullmatch(found["element"]):
+        return cast
+    record = f"pass an array of lib.record({found['element']!r})"
+    return f"{record}; where that is an enumeration, {cast}" if found["given"] in _NUMPY_TYPES else record

@@ -155,8 +155,9 @@ class Type:
     def declare(self) -> str:
         """Return C++ that declares a struct or an enumeration."""
         if self.kind == "enum":
-            declared = f"{self.before} {self.cxx} : {self.elements[0].cxx} {{ {self.cxx}_0, {self.cxx}_7 = 7 }};"
-            return f"{declared} inline {self.cxx} keep_{self.cxx}({self.cxx} v) {{ return v; }}"
+            declared = f"{self.before} {self.cxx} : {self.elements[0].cxx} {{ {self.cxx}_0, {self.cxx}_1 }};"
+            code = f"template <> struct code<{self.cxx}> {{ enum {{ is = 10{self.cxx[1:]} }}; }};"
+            return f"{declared} {code} inline {self.cxx} keep_{self.cxx}({self.cxx} v) {{ return v; }}"
         if self.kind != "struct":
             return ""
         declared = " ".join(f"{each.declare()}{f' : {each.bits}' if each.bits else ''};" for each in self.members)
@@ -294,7 +295,7 @@ class Batch:
 
     def draw_types(self, records: int, others: int) -> None:
         for number in range(3):
-            underlying = scalar(self.rng.choice(_INTEGERS[:8]))
+            underlying = scalar(self.rng.choice([*_INTEGERS[:8], "bool"]))
             before = self.rng.choice(["enum", "enum class"])
             self.types.append(Type(f"E{number}", "enum", underlying.dtype, elements=(underlying,), before=before))
         for number in range(records):
@@ -375,7 +376,7 @@ class Batch:
             return Argument(name, cxx, None, form)
         if form in ("enum", "returned"):
             enum = rng.choice([each for each in self.types if each.kind == "enum"])
-            value = rng.choice([0, 7])
+            value = rng.choice([0, 1])
             keep = f"keep_{enum.cxx}({{}})" if form == "returned" else "{}"
             python, cxx = f"{enum.cxx}.V{value}", f"{enum.cxx}::{enum.cxx}_{value}"
             return Argument(keep.format(python), keep.format(cxx), enum, form)
@@ -468,8 +469,14 @@ class Batch:
             return rng.choice(["A", "const A&"]), "{ int r = a(21); mix(h, r); }", False
         if form == "given":
             return rng.choice(["T", "const T&", "const T"]).replace("T", own.cxx), mix, False
-        if form in ("enum", "returned"):
+        if form == "enum":
             return rng.choice(["T", "const T&", "const T"]).replace("T", own.cxx), mix, False
+        if form == "returned":
+            enums = [each.cxx for each in self.types if each.kind == "enum"]
+            choice = rng.choice(["T", "const T&", "const T", "A", "A", "const A&", "T&", "U", "const U&", *enums])
+            cxx = choice.replace("T", own.cxx).replace("U", rng.choice(list(SCALARS)))
+            writes = choice == "T&"
+            return cxx, f"{mix}{' typed(h, a);' * ('A' in choice)}{' fill(h, a);' * writes}", writes
         cxx = own.cxx
         if form == "tuple":
             choice = rng.choice(["T", "const T&", "A", "const A&", "U"])
@@ -532,7 +539,7 @@ class Batch:
                 .replace("a[1]", f"a{n}[1]")
                 .replace("char*)a)", f"char*)a{n})")
             )
-            if writes and argument.form == "constant":
+            if writes and argument.form in ("constant", "returned"):
                 excuses.append("which is not a variable or an element of an array")
             if argument.form == "strided":
                 excuses.append("strided")
