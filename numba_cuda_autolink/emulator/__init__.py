@@ -18,7 +18,7 @@ from .errors import (
     PTXSyntaxError,
     UnsupportedInstruction,
 )
-from .module import Kernel, KernelAttributes, Module, Variable
+from .module import Kernel, KernelAttributes, Module
 from .program import Checks
 
 __all__ = [
@@ -33,5 +33,4 @@ __all__ = [
     "Module",
     "PTXSyntaxError",
     "UnsupportedInstruction",
-    "Variable",
 ]

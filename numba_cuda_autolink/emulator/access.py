@@ -13,7 +13,7 @@ from .function_builder import FunctionBuilder
 from .native import Record, native, record, u8, u16, u32, u64
 from .parser import parse_integer
 from .scheduler import describe_error, fail
-from .state import FIRST_SHARED_ADDRESS, Error, Frame, Launch, Thread
+from .state import ATOMIC, FIRST_SHARED_ADDRESS, SEVERAL, Error, Frame, Launch, Thread
 
 
 @native
@@ -84,7 +84,7 @@ def check_access(thread: Thread, address: u64, nbytes: u32, align: u32, space: u
 
 @record
 class Access(Record):
-    who: u16  # a thread, and whether the access is atomic; or `_SEVERAL`
+    who: u16  # a thread, and whether the access is atomic; or `SEVERAL`
     warp_epoch: u16
     epoch: u32  # of the block
     site: u32
@@ -93,7 +93,6 @@ class Access(Record):
 
 # Of a byte of shared memory: its last writer, and its last two readers that differ
 ACCESS_BYTES = 3 * Access.SIZE
-_ATOMIC, _SEVERAL = 0x8000, 0xFFFF  # an atomic access, by a thread or by threads of several warps
 
 
 @native(inline=False)
@@ -107,12 +106,12 @@ def note_fence(thread: Thread):
 @native
 def conflicts(thread: Thread, access: Access, atomic: bool) -> bool:
     """Return whether nothing orders the *access* of another thread before this one, and not both are *atomic*."""
-    number = u32(access.who & ~u16(_ATOMIC))
+    number = u32(access.who & ~u16(ATOMIC))
     if access.epoch != thread.block.epoch or number == thread.index:
         return False
     if number >> 5 == thread.index >> 5 and access.warp_epoch != u16(thread.warp_epoch):
         return False
-    if access.who == _SEVERAL or (atomic and access.who >= _ATOMIC):
+    if access.who == SEVERAL or (atomic and access.who >= ATOMIC):
         return not atomic
     fenced = thread.block.threads[number].last_fence
     return fenced <= access.fences or thread.block.threads[thread.index].last_fence <= fenced
@@ -130,7 +129,7 @@ def note_access(thread: Thread, access: Access, who: u16, site: u32):
 @native(inline=False)
 def check_race(thread: Thread, accesses: Access, address: u64, nbytes: u32, writes: bool, atomic: bool, site: u32):
     """Fail if the access of the byte with *accesses* conflicts with an earlier one, and note it."""
-    who = u16(thread.index) | u16(_ATOMIC) if atomic else u16(thread.index)
+    who = u16(thread.index) | u16(ATOMIC) if atomic else u16(thread.index)
     for slot in range(u64(3)):
         if (slot == 0 or writes) and conflicts(thread, accesses[slot], atomic):
             thread.block.other_thread = u32(accesses[slot].who)
@@ -139,14 +138,14 @@ def check_race(thread: Thread, accesses: Access, address: u64, nbytes: u32, writ
     if not writes:
         if not conflicts(thread, accesses[1], False):
             note_access(thread, accesses[1], who, site)
-        elif accesses[2].who >= _ATOMIC or not conflicts(thread, accesses[2], False):
+        elif accesses[2].who >= ATOMIC or not conflicts(thread, accesses[2], False):
             note_access(thread, accesses[2], who, site)
         return
     if atomic and accesses.epoch == thread.block.epoch:
-        if accesses.who < _ATOMIC:
+        if accesses.who < ATOMIC:
             return  # a plain write, which other warps must not miss
-        if u32(accesses.who & ~u16(_ATOMIC)) >> 5 != thread.index >> 5:
-            who = u16(_SEVERAL)
+        if u32(accesses.who & ~u16(ATOMIC)) >> 5 != thread.index >> 5:
+            who = u16(SEVERAL)
     note_access(thread, accesses, who, site)
 
 

@@ -20,7 +20,7 @@ from .linked_texts import LinkedTexts
 from .memory import Region, nearest
 from .parser import Instruction, Location, Text
 from .program import Program
-from .state import FIRST_SHARED_ADDRESS, Block, Error, Frame, Launch, Thread
+from .state import ATOMIC, FIRST_SHARED_ADDRESS, SEVERAL, Block, Error, Frame, Launch, Thread
 
 
 def source_lines(text: Text, location: Location | None) -> tuple[str, ...]:
@@ -57,7 +57,6 @@ def with_lines(message: str, lines: tuple[str, ...], word: str = "at") -> str:
 _ACCESSES = {"ld": "read", "ldu": "read", "st": "write", "atom": "atomic access", "red": "atomic access"}
 _OF_ACCESSES = (Error.OUT_OF_BOUNDS, Error.MISALIGNED, Error.UNINITIALISED, Error.RACE)
 _FAULTS = (Error.OUT_OF_BOUNDS, Error.MISALIGNED, Error.RACE, Error.TRAP, Error.BAD_CALL)
-_ATOMIC, _SEVERAL = 0x8000, 0xFFFF
 _FAR, _NEAR = 1 << 20, 4096
 Size: TypeAlias = "tuple[int, int, int]"
 _MOST_DIMENSIONS = 8
@@ -77,28 +76,22 @@ class Failure:
     """
 
     def __init__(self, block: Any, program: Program):
-        self.code, self.site, self.nbytes, self.address = (
-            block.error,
-            block.error_site,
-            block.error_bytes,
-            block.error_address,
-        )
-        self.block, shared = block, Region(block.shared, block.shared_bytes)
+        self.block, self.code = block, block.error
+        self.address, self.nbytes = block.error_address, block.error_bytes
         thread: Any = Thread.from_address(block.threads + Thread.SIZE * block.error_thread * program.suspends)
-        self.shared, self.stack = shared, Region(thread.stack, block.stack_bytes)
+        self.shared, self.stack = Region(block.shared, block.shared_bytes), Region(thread.stack, block.stack_bytes)
         self.frames: list[Region] = []
         below = thread.locals
         while below and len(self.frames) < _MOST_FRAMES:
             frame: Any = Frame.from_address(below)
             self.frames.append(Region(frame.address, frame.size))
             below = frame.below
-        begin = shared.address - FIRST_SHARED_ADDRESS
-        self.variables = [
-            replace(each, address=begin + each.address) for each in program.shared.values() if each.nbytes
-        ]
+        begin = block.shared - FIRST_SHARED_ADDRESS
+        sized = (each for each in program.shared.values() if each.nbytes)
+        self.variables = [replace(each, address=begin + each.address) for each in sized]
         self.variables_end = max((each.end for each in self.variables), default=0)
         self.linked = program.linked.with_lines()
-        self.instruction, self.lines = _locate(self.linked, self.site)
+        self.instruction, self.lines = _locate(self.linked, block.error_site)
         self.is_access = self.code in _OF_ACCESSES
         waits_elsewhere = self.code == Error.STUCK and block.other_thread != block.error_thread
         self.has_other = waits_elsewhere or self.code in (Error.RACE, Error.DIVERGED_BARRIER)
@@ -221,7 +214,7 @@ def _diagnosis(failure: Failure, block: Size) -> str:
             return f"{access} of {size} between the variables of shared memory"
         return f"{access} of {size} that {'was' if failure.nbytes == 1 else 'were'} never written"
     if code == Error.RACE:
-        who = "atomic accesses" if other == _SEVERAL else f"thread {_index(other & ~_ATOMIC, block)}"
+        who = "atomic accesses" if other == SEVERAL else f"thread {_index(other & ~ATOMIC, block)}"
         return f"A race: this {name} of {size} and {who} have no barrier between them"
     if failure.has_other:
         where = "at different barriers" if code == Error.DIVERGED_BARRIER else "in different places"
@@ -281,19 +274,27 @@ def _describe_dynamic(failure: Failure, program: Program) -> str:
 def _describe_index(parameters: bytes, allocation: Region, address: int) -> str:
     """Return the index of the element at *address* of the array in *allocation* that is among the packed *parameters*.
 
-    Numba packs two unused words, the number of elements, their size, the address of the first, the shape, and the
-    strides in bytes. The address may be outside: the index of the longest stride is then.
+    numba-cuda packs two unused words, the number of elements, their size, the address of the first, the shape, and the
+    strides in bytes; numba-cuda-mlir the address twice, an offset, the shape, and the strides in elements: of an array
+    that fills its memory, their size follows. The address may be outside: the index of the longest stride is then.
     """
     words = struct.unpack(f"<{len(parameters) // 8}q", parameters[: len(parameters) // 8 * 8])
-    for k in range(4, len(words)):
-        count, itemsize, begin = words[k - 2 : k + 1]
+    for k in (k for k in range(1, len(words)) if allocation.is_near(words[k])):
+        is_of_mlir = words[k - 1 : k + 2] == (allocation.address, allocation.address, 0)
         for dimensions in range(1, _MOST_DIMENSIONS + 1):
-            shape, strides = (words[k + 1 + n * dimensions :][:dimensions] for n in range(2))
-            is_whole = len(strides) == dimensions and count > 0 and itemsize > 0
-            if not is_whole or math.prod(shape) != count or not allocation.address <= begin < allocation.end:
+            shape, strides = (words[k + 1 + is_of_mlir + n * dimensions :][:dimensions] for n in range(2))
+            count, itemsize = math.prod(shape), words[k - 1]
+            if len(strides) < dimensions or count < 1:
                 continue
-            if all(stride and stride % itemsize == 0 for stride in strides):
-                index, offset = [0] * dimensions, address - begin
+            if is_of_mlir:
+                itemsize = allocation.nbytes // count
+                strides = tuple(stride * itemsize for stride in strides)
+                last = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
+                is_whole = last + itemsize == allocation.nbytes
+            else:
+                is_whole = k > 3 and words[k - 2] == count and itemsize > 0
+            if is_whole and all(stride and stride % itemsize == 0 for stride in strides):
+                index, offset = [0] * dimensions, address - words[k]
                 for axis in sorted(range(dimensions), key=[-abs(stride) for stride in strides].__getitem__):
                     index[axis], offset = divmod(offset, strides[axis])
                 return f"; index {tuple(index)} of the shape {shape}"

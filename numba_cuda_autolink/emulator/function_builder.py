@@ -306,10 +306,8 @@ def special_register(f: FunctionBuilder, name: str) -> tuple[str, int] | None:
         return f.temporary(f"lshr i32 {threads}, 5"), 32
     index = f.field("thread.index")
     lane = f.temporary(f"and i32 {index}, 31")
-    bit = f.temporary(f"shl i32 1, {lane}")
-    below = f.temporary(f"sub i32 {bit}, 1")
-    upto = f.temporary(f"or i32 {below}, {bit}")
-    values = {"%warpid": f.temporary(f"lshr i32 {index}, 5"), "%laneid": lane}
-    values |= {"%lanemask_eq": bit, "%lanemask_lt": below, "%lanemask_le": upto}
-    values |= {"%lanemask_ge": f.temporary(f"xor i32 {below}, -1"), "%lanemask_gt": f.temporary(f"xor i32 {upto}, -1")}
-    return (values[name], 32) if name in values else None
+    bit, two = (f.temporary(f"shl i32 {number}, {lane}") for number in (1, 2))
+    formulas = {"%warpid": f"lshr i32 {index}, 5", "%laneid": f"add i32 {lane}, 0", "%lanemask_eq": f"add i32 {bit}, 0"}
+    formulas |= {"%lanemask_lt": f"sub i32 {bit}, 1", "%lanemask_le": f"sub i32 {two}, 1"}
+    formulas |= {"%lanemask_ge": f"sub i32 0, {bit}", "%lanemask_gt": f"sub i32 0, {two}"}
+    return (f.temporary(formulas[name]), 32) if name in formulas else None

@@ -95,14 +95,7 @@ def _pool(process: int) -> ThreadPoolExecutor:
 
 
 def launch(
-    code: NativeCode,
-    program: Program,
-    variables: np.ndarray,
-    grid: Size,
-    block: Size,
-    arguments: bytes,
-    shared: int,
-    cooperative: bool,
+    code: NativeCode, program: Program, grid: Size, block: Size, arguments: bytes, shared: int, cooperative: bool
 ) -> None:
     """Run a kernel; raise `EmulationError` for the first error of any of its threads."""
     _check_sizes(program, grid, block, arguments)
@@ -124,7 +117,7 @@ def launch(
     record.parameters, record.parameter_bytes = parameters.ctypes.data, parameters.nbytes
     record.workspace = record.parameters + parameters.nbytes - _WORKSPACE_BYTES
     record.allocations, record.allocation_count = table.ctypes.data, len(table)
-    record.variables, record.kernel = variables.ctypes.data, code.addresses["kernel"]
+    record.variables, record.kernel = program.variables.ctypes.data, code.addresses["kernel"]
     record.host_call = ctypes.cast(host_call, ctypes.c_void_p).value or 0
     record.checks = program.checks.barriers | program.checks.exited << 1
     name = "run_blocks" if program.suspends else "run_direct"

@@ -182,7 +182,7 @@ def parse_variable(text: str) -> Variable:
     types = [word for word in words if word in TYPES]
     if name is None or not types:
         raise PTXSyntaxError(f"A declaration of PTX was not understood: {text.strip()}")
-    count = 1
+    count = 0 if name[1].startswith("__dynamic_shmem__") else 1  # which MLIR declares without brackets
     for vector in words:
         count *= {"v2": 2, "v4": 4, "v8": 8}.get(vector, 1)
     values = tuple(split_operands(initial.replace("{", " ").replace("}", " "))) if initial else ()

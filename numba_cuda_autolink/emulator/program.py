@@ -6,6 +6,8 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, fields
 
+import numpy as np
+
 from .linked_texts import LinkedTexts
 from .memory import Region
 from .parser import Function, Variable
@@ -46,14 +48,14 @@ _SPILLED_BYTES = 32  # an instruction becomes at most four values that live acro
 
 
 class Program:
-    """The kernel *kernel* of *linked*.
+    """The kernel *kernel* of *linked*, whose variables are at the addresses *variables*.
 
     Its lowering notes the declarations, native functions and helpers that it needs, whether threads may wait, loop and
     spin, and the number of its slots, which hold what accesses met last.
     """
 
-    def __init__(self, linked: LinkedTexts, kernel: Function, checks: Checks):
-        self.linked, self.kernel, self.checks = linked, kernel, checks
+    def __init__(self, linked: LinkedTexts, kernel: Function, checks: Checks, variables: np.ndarray):
+        self.linked, self.kernel, self.checks, self.variables = linked, kernel, checks, variables
         self.functions = linked.list_reachable(kernel)
         self.declarations: set[str] = set()
         self.natives: set[str] = set()

@@ -205,15 +205,13 @@ def mbarrier_wait(thread: Thread, address: u64, phase: u64, yields: bool) -> boo
     return load_u64(address, 0) >> 63 != phase
 
 
-@form("bar", r"(?:\.cta)?\.(?P<kind>sync|arrive)")
-@form("barrier", r"(?:\.cta)?\.(?P<kind>sync|arrive)(?P<aligned>\.aligned)?")
-@form("bar", r"(?:\.cta)?\.red\.(?P<kind>popc|and|or)\.(?P<type>u32|pred)")
-@form("barrier", r"(?:\.cta)?\.red\.(?P<kind>popc|and|or)(?P<aligned>\.aligned)?\.(?P<type>u32|pred)")
+@form("bar barrier", r"(?:\.cta)?\.(?P<kind>sync|arrive)(?P<aligned>\.aligned)?")
+@form("bar barrier", r"(?:\.cta)?\.red\.(?P<kind>popc|and|or)(?P<aligned>\.aligned)?\.(?P<type>u32|pred)")
 def barrier(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """The operands are the barrier's number, and how many threads take part if it is not the whole block; of a
     reduction, they are between its result and a predicate."""
     f.program.suspends = True
-    reduces, aligned = bool(m.get("type")), m["name"] == "bar" or bool(m.get("aligned"))
+    reduces, aligned = bool(m.get("type")), m["name"] == "bar" or bool(m["aligned"])
     predicate = f.value(i.operands[-1], "pred") if reduces else "false"
     operands = i.operands[1:-1] if reduces else i.operands
     number, count = (f.value(operand, "u32") for operand in [*operands, "0"][:2])

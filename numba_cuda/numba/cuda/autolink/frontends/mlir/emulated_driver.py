@@ -8,14 +8,17 @@ driver again, and does not warn of grids that leave parts of a GPU idle.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from cuda.core import ObjectCode
 from numba_cuda_mlir.numba_cuda.core import config
+from numba_cuda_mlir.numba_cuda.core.errors import NumbaDebugInfoWarning
 from numba_cuda_mlir.numba_cuda.cudadrv import driver
 
 from numba_cuda_autolink.emulated_driver import activation
 from numba_cuda_autolink.emulated_driver.c_functions import raise_failures
+from numba_cuda_autolink.emulated_driver.device import settings
 from numba_cuda_autolink.errors import LaunchError, at_call
 
 from ...compilation.context import current_state
@@ -47,6 +50,16 @@ def _complete(original: Any, linker: Any) -> Any:
     return ObjectCode.from_ptx("\n".join(found).encode())
 
 
+@_in_place_of("numba_cuda_mlir.mlir_compiler:mlir_compiler_entry")
+def _compile(original: Any, *args: Any, targetoptions: dict[str, Any], **named: Any) -> Any:
+    """Compile what is launched with the lines of its source, which errors show."""
+    if not is_emulated() or targetoptions.get("debug"):
+        return original(*args, targetoptions=targetoptions, **named)
+    with warnings.catch_warnings():  # nobody asked for the lines of what has no source
+        warnings.simplefilter("ignore", NumbaDebugInfoWarning)
+        return original(*args, targetoptions={**targetoptions, "lineinfo": True}, **named)
+
+
 @_in_place_of("numba_cuda_mlir.descriptor:_ArgMarshaller._launch")
 def _launch(original: Any, *args: Any, **named: Any) -> Any:
     if activation.was_imported_before("numba_cuda_mlir._cext"):  # which would call functions that it has not found
@@ -72,7 +85,7 @@ def activate() -> None:
     if _seams.active:
         return
     _seams.replace(("numba_cuda_mlir.linker:Linker._materialize_pending_cu",))
-    for name in ("CUDA_LOW_OCCUPANCY_WARNINGS", "CUDA_WARN_ON_IMPLICIT_COPY"):
+    for name in settings.zeros_of_config():
         _seams.set(config, name, 0)
     if driver.driver.initialization_error is not None:
         driver.driver.is_initialized, driver.driver.initialization_error = False, None

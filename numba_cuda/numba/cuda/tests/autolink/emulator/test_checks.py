@@ -93,15 +93,27 @@ class TestBounds:
         assert "[grid, block, stream, nbytes](...)" in str(raised.value)
         run(body, 1, words(), before=before, shared=nbytes)
 
+    def test_dynamic_shared_memory_of_mlir_has_no_bytes_of_its_own(self):
+        body, before = (
+            "mov.u64 %rd10, __dynamic_shmem__0; ld.shared.u8 %r1, [%rd10];",
+            ".shared .b8 __dynamic_shmem__0;",
+        )
+        run(body, 1, words(), before=before, shared=1)
+        with pytest.raises(EmulationError, match="dynamic shared memory: the launch gives 0 bytes"):
+            run(body, 1, words(), before=before)
+
     def test_static_shared_memory_ends_at_its_last_byte(self):
         body = "mov.u64 %rd10, b; st.shared.u8 [%rd10+4], 1;"
         with pytest.raises(EmulationError, match="A write of 1 byte out of bounds") as raised:
             run(body, 1, words(), before=".shared .align 4 .b8 b[4];")
         assert "launch gives" not in str(raised.value)
 
-    def test_the_index_in_an_array_of_numba(self):
+    @pytest.mark.parametrize("is_of_mlir", [False, True])
+    def test_the_index_in_an_array_of_numba(self, is_of_mlir):
         x = np.zeros((4, 8), np.float64)
         words = [0, 0, x.size, 8, x.ctypes.data, *x.shape, *x.strides]
+        if is_of_mlir:
+            words = [7, 8, 9, x.ctypes.data, x.ctypes.data, 0, *x.shape, 8, 1]
         text = kernel_text("ld.param.u64 %rd0, [p4]; st.global.u64 [%rd0+272], %rd0;", *["u64"] * len(words))
         with registered(x), pytest.raises(EmulationError, match=r"index \(4, 2\) of the shape \(4, 8\)"):
             kernel_of(text).launch((1, 1, 1), (1, 1, 1), np.array(words, np.uint64).tobytes())

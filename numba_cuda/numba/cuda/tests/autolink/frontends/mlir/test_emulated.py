@@ -143,6 +143,30 @@ def test_a_launch_is_refused_where_the_front_end_was_there_before_the_emulator(t
     assert re.search("LaunchError: (?:numba-cuda-mlir was imported before|.* has loaded NVIDIA's driver)", done.stderr)
 
 
+FREED = """
+import types
+import numpy as np
+from numba_cuda_mlir import cuda
+
+@cuda.jit
+def kernel(x):
+    x[0] += 1
+
+array = cuda.to_device(np.zeros(4))
+freed = types.SimpleNamespace(__cuda_array_interface__=array.__cuda_array_interface__)
+del array
+kernel[1, 1](cuda.as_cuda_array(freed))
+"""
+
+
+def test_an_error_names_its_line_and_dropped_arrays_are_freed_at_once_where_all_is_checked(tmp_path):
+    front_end_named("numba-cuda-mlir")
+    (script := tmp_path / "freed.py").write_text(FREED)
+    environment = {**os.environ, "NUMBA_CUDA_AUTOLINK_EMULATE": "checks"}
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=environment)
+    assert f"FaultError: A read of 8 bytes after the memory was freed\n  at: {script}:8\n" in done.stderr
+
+
 LONG = ("cub_block_sum", "cub_by_name", "cub_unique", "curand_by_name", "curand_monte_carlo", "fft", "nufft_window")
 
 
