@@ -149,7 +149,7 @@ def declared(code, symbols):
                 '...) { without macros, and not in a block extern "C" { }'
             )
         returns, listed = declarations.pop(symbol)
-        parameters = {}
+        parameters: dict[str, str] = {}
         for parameter in [] if listed.strip() in ("", "void") else listed.split(","):
             what = f"{symbol}: the parameter {parameter.strip()!r}"
             if "=" in parameter:

@@ -42,7 +42,7 @@ class Function(autolink.DeviceCallable):
         return self.symbol  # in messages
 
     @property
-    def __numba_cuda_call__(self) -> Callable[..., autolink.Extern]:  # type: ignore[override]
+    def __numba_cuda_call__(self) -> Callable[..., autolink.Extern]:  # pyright: ignore
         """A function with the parameters of the C function, by which calls are checked."""
 
         def call(*args: Any) -> autolink.Extern:
