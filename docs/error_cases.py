@@ -166,6 +166,7 @@ _SYMBOLS = "When symbols do not match"
 _FITTING = "When code does not fit the kernel"
 _DAMAGED = "When code is damaged or mislabelled"
 _INSTALLED = "When a library is missing"
+_BUILDING = "When a kernel is built"
 _LAUNCHED = "When a kernel is launched"
 _FINISHED = "When a finished kernel is saved or loaded"
 
@@ -318,6 +319,13 @@ CASES = (
         """,
         "Read the object's own message. `called at` is the call to change, and `raised at` is the line that raised. The"
         " object's exception is the error's `__cause__`.",
+    ),
+    _returning(
+        _ASKING,
+        "A misspelt name in the hook",
+        "Python finds no such name in the module or among the variables.",
+        'autolink.CUDASourc("...")',
+        "Use the name that the message suggests, at the line that `raised at` shows.",
     ),
     Case(
         _ASKING,
@@ -531,6 +539,167 @@ CASES = (
         factors.set(np.linspace(0, 1, 16))
         """,
         "Convert the array to the dtype of the variable.",
+    ),
+    _by_name(
+        "A misspelt function",
+        "C++ knows no such name. Those that the source and its headers declare are compared with it.",
+        """
+        lib = autolink.cxx("__device__ float scale(float x) { return 2 * x; }")
+
+
+        def kernel(data, i):
+            data[i] = lib.scael(data[i])
+        """,
+        "Use the name that the message suggests.",
+    ),
+    _by_name(
+        "An argument with a name",
+        "C++ has no keyword arguments.",
+        """
+        lib = autolink.cxx("__device__ float scale(float x, float factor) { return factor * x; }")
+
+
+        def kernel(data, i):
+            data[i] = lib.scale(data[i], factor=2)
+        """,
+        "Pass it by its position.",
+    ),
+    _by_name(
+        "A result of a function that returns nothing",
+        "The function is `void` in C++. That of an object returns nothing if its `Extern` says so.",
+        """
+        lib = autolink.cxx("__device__ void scale(float* x) { *x *= 2; }")
+
+
+        def kernel(data, i):
+            data[i] = lib.scale(data[i:])
+        """,
+        "Call it as a statement of its own: `lib.scale(data[i:])`.",
+    ),
+    _by_name(
+        "A complex number for a real one",
+        "C++ converts no complex numbers to real ones.",
+        """
+        lib = autolink.cxx("__device__ float scale(float x) { return 2 * x; }")
+
+
+        def kernel(data, i):
+            data[i] = lib.scale(data[i] + 1j)
+        """,
+        "Pass its real or imaginary part, or let C++ take a `cuda::std::complex<float>`.",
+    ),
+    Case(
+        _BY_NAME,
+        "A strided array for a pointer",
+        "A function that takes a pointer reads elements that are next to each other. Those of a slice with a step, and"
+        " of a column of a matrix, are not.",
+        """
+        lib = autolink.cxx("__device__ float first(const float* x) { return x[0]; }")
+
+
+        def kernel(data):
+            data[0] = lib.first(data[::2])
+
+
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+        """,
+        "Pass a contiguous array, or let C++ take a `cuda::std::mdspan`, which has the strides.",
+    ),
+    _by_name(
+        "Template arguments of another number or kind",
+        "The arguments in the brackets are not those that the template declares.",
+        """
+        lib = autolink.cxx("template <int N, class T> __device__ T power(T x) { return N ? x : 1; }")
+        power = lib["power<float, 3>"]
+
+
+        def kernel(data, i):
+            data[i] = power(data[i])
+        """,
+        'Write them in the order of the template: `lib["power<3, float>"]`, or `lib["power<3>"]`, where C++ deduces the'
+        " type.",
+    ),
+    _by_name(
+        "Template arguments that C++ cannot deduce",
+        "No argument of the call tells what `N` is.",
+        """
+        lib = autolink.cxx("template <int N, class T> __device__ T power(T x) { return N ? x : 1; }")
+
+
+        def kernel(data, i):
+            data[i] = lib.power(data[i])
+        """,
+        'Write them: `lib["power<3>"](data[i])`.',
+    ),
+    _by_name(
+        "A library that is called",
+        "`autolink.cxx` returns a library, not a function.",
+        """
+        scale = autolink.cxx("__device__ float scale(float x) { return 2 * x; }")
+
+
+        def kernel(data, i):
+            data[i] = scale(data[i])
+        """,
+        "Call one of its functions: `scale.scale(data[i])`.",
+    ),
+    _by_name(
+        "A Python function that C++ cannot call",
+        "C++ passes two numbers to the function, which has one parameter.",
+        """
+        lib = autolink.cxx('''
+            template <class T, class F> __device__ T fold(const T* x, int n, F f) {
+                T result = x[0];
+                for (int i = 1; i < n; ++i) result = f(result, x[i]);
+                return result;
+            }
+        ''')
+
+
+        def kernel(data, i):
+            data[0] = lib.fold(data, i, lambda x: 2 * x)
+        """,
+        "Give the function the parameters that C++ passes, and let it use what numbers of Python have.",
+    ),
+    Case(
+        _BY_NAME,
+        "A file that `cxx` does not find",
+        "A text without any of `;{}#<>` and quotes, on one line, is the path of a file.",
+        """
+        lib = autolink.cxx("solver.cu")
+        """,
+        'Write the path from your own file: `autolink.cxx(Path(__file__).parent / "solver.cu")`.',
+    ),
+    Case(
+        _BY_NAME,
+        "Options that are a list",
+        "Options are given by the names of the fields of `cuda.core.ProgramOptions`, not as those of `nvcc`.",
+        """
+        lib = autolink.cxx("__device__ float scale(float x) { return 2 * x; }", options=["--use_fast_math"])
+        """,
+        'Write `options={"use_fast_math": True}`.',
+    ),
+    _by_name(
+        "An option with a wrong value",
+        "NVRTC does not know the value. Options are used when the first call is compiled.",
+        """
+        lib = autolink.cxx("__device__ float scale(float x) { return 2 * x; }", options={"std": "c++2"})
+
+
+        def kernel(data, i):
+            data[i] = lib.scale(data[i])
+        """,
+        'Correct the value: `options={"std": "c++20"}`.',
+    ),
+    Case(
+        _BY_NAME,
+        "A struct that C++ does not have",
+        "`lib.record`, `lib.type` and `lib.eval` ask C++ at once, and their errors are at their own line.",
+        """
+        lib = autolink.cxx("struct Particle { float x, y; };")
+        dtype = lib.record("Partcle")
+        """,
+        "Use the name that the message suggests, with its namespace.",
     ),
     _by_name(
         "A wrong number of arguments for C++",
@@ -1042,6 +1211,58 @@ CASES = (
         without_library="cuda",
     ),
     Case(
+        _BUILDING,
+        "A signature that is none",
+        "A signature is a text with the types of the kernel's parameters, or a tuple of Numba types.",
+        """
+        def kernel(data):
+            data[0] += 1
+
+
+        autolink.build(kernel, "void(flaot32[::1])", cc=(9, 0))
+        """,
+        "Correct the names of the types.",
+    ),
+    Case(
+        _BUILDING,
+        "A signature of another number of types",
+        "A signature has one type for each parameter of the kernel.",
+        """
+        def kernel(data, n):
+            data[0] += n
+
+
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+        """,
+        "Add the missing types.",
+    ),
+    Case(
+        _BUILDING,
+        "A compute capability that is none",
+        "A compute capability has two numbers, and may have a letter.",
+        """
+        def kernel(data):
+            data[0] += 1
+
+
+        autolink.build(kernel, "void(float32[::1])", cc="sm90.0.1")
+        """,
+        "Write it in one of the forms that the message shows.",
+    ),
+    Case(
+        _BUILDING,
+        "An option that does not exist",
+        "`build` takes its own options and those of `cuda.jit`.",
+        """
+        def kernel(data):
+            data[0] += 1
+
+
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0), lineinf=True)
+        """,
+        "Use the name that the message suggests.",
+    ),
+    Case(
         _LAUNCHED,
         "A launch without a grid and blocks",
         "A kernel is called as a function. Between the brackets are two sizes or more, each an integer or a tuple of up"
@@ -1090,6 +1311,27 @@ CASES = (
         increment[1, 1]([1.0, 2.0])
         """,
         "Pass `np.array(data)`, or copy it to the GPU first, `cuda.to_device(np.array(data))`.",
+        is_emulated=True,
+    ),
+    Case(
+        _LAUNCHED,
+        "A called object as an argument",
+        "Kernels treat objects that they call as constants, libraries of C++ too.",
+        """
+        import numpy as np
+
+        lib = autolink.cxx("__device__ float scale(float x) { return 2 * x; }")
+
+
+        @cuda.jit
+        def kernel(data, f):
+            data[0] = f(data[0])
+
+
+        kernel[1, 1](np.zeros(2, np.float32), lib.scale)
+        """,
+        "Use the object in the kernel by its name. To make kernels for several objects, define the kernel in a function"
+        " that takes the object.",
         is_emulated=True,
     ),
     Case(

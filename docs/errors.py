@@ -7,6 +7,7 @@ python docs/errors.py --check    # check that docs/errors.md is up to date
 
 from __future__ import annotations
 
+import ast
 import linecache
 import os
 import re
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +66,14 @@ others show everything below its imports.
 {program}```
 """
 
+_OTHERS = """\
+## Other messages
+
+These messages are rarer. Each is here with what to do, as the message says it. … stands for names and values.
+"""
+_REMEDY = "\n  what to do: "
+_OF_PAIRS = ("_Misuse", "refuse_call", "message")  # take a diagnosis and a remedy
+
 PRELUDE = """\
 from numba import cuda
 from numba.cuda import autolink
@@ -93,14 +103,61 @@ def page() -> str:
             firsts.append((_first_line(message), case.title))
         parts.append(_entry(case, message))
     rows = [f"- [{text}](#{_anchor(title)})" for text, title in sorted(firsts, key=lambda each: each[0].lower())]
-    return "\n".join([*parts, "## By message\n", *rows, ""])
+    text = "\n".join([*parts, "## By message\n", *rows, "", _OTHERS])
+    found = dict(_messages())
+    others = {
+        f"- {_markdown(first)}\\\n  {_markdown(remedy)}" for first, remedy in found.items() if not _is_in(first, text)
+    }
+    return "\n".join([text, *sorted(others, key=lambda each: re.sub(r"\W+", " ", each).lower()), ""])
+
+
+def _messages() -> Iterator[tuple[str, str]]:
+    """Yield the first line and the remedy of each message in the sources, with … for what is not constant."""
+    root = PAGE.parents[1]
+    for file in sorted([*root.glob("numba_cuda/numba/**/*.py"), *root.glob("numba_cuda_autolink/**/*.py")]):
+        pending: list[ast.AST] = [ast.parse(file.read_text())] if "tests" not in file.parts else []
+        while pending:
+            text = _template(node := pending.pop())
+            if text == "…":
+                pending += ast.iter_child_nodes(node)
+            pair = node.args[-2:] if isinstance(node, ast.Call) and _name(node) in _OF_PAIRS else ()
+            pair = node.value.elts if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) else pair
+            text = _REMEDY.join(map(_template, pair)) if len(pair) == 2 else text
+            message, has_remedy, remedy = text.partition(_REMEDY)
+            first = message.partition("\n")[0]
+            if has_remedy and all(len(re.findall(r"[a-z]{2,}", each)) > 2 for each in (first, remedy)):
+                yield first, " ".join(remedy.split())
+
+
+def _name(call: ast.Call) -> str:
+    return ast.unparse(call.func).rpartition(".")[2]
+
+
+def _template(node: ast.AST) -> str:
+    """Return the text of an expression, with … for what is not constant in it."""
+    parts: list[ast.expr] = []
+    if isinstance(node, ast.JoinedStr):
+        parts = node.values
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        parts = [node.left, node.right]
+    if parts:
+        return re.sub("…+", "…", "".join(map(_template, parts)))
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else "…"
+
+
+def _is_in(first: str, text: str) -> bool:
+    return re.search(".*".join(map(re.escape, first.split("…"))), text) is not None
+
+
+def _markdown(text: str) -> str:
+    return re.sub(r"([\\`*_<>\[\]])", r"\\\1", text)
 
 
 def _first_line(message: str) -> str:
     """Return the diagnosis of a message, without its kernel, as Markdown."""
     diagnosis = message.splitlines()[0].split(": ", 1)[1]
     diagnosis = re.sub(r"^linking kernel '\w+' for sm_\w+ failed: ", "", diagnosis)
-    return re.sub(r"([\\`*_<>\[\]])", r"\\\1", diagnosis)
+    return _markdown(diagnosis)
 
 
 def _anchor(title: str) -> str:

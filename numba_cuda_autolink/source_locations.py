@@ -14,7 +14,7 @@ from .short_tracebacks import running_shell
 
 _CELL = re.compile(r"(?:.*[/\\])?ipykernel_\d+[/\\]\d+\.py|<ipython-input-.*>")
 _LONGEST_LINE = 100
-_ATTRIBUTE = re.compile(r"(?:\bUnknown|\bto the) attribute '(\w+)'")  # in a kernel, not in a hook
+_ATTRIBUTE = re.compile(r"(?!.* raised \w+: ).*\battribute '(\w+)'")  # of a kernel, not of a hook that raised
 
 
 def cell_name(filename: str) -> str | None:
@@ -95,7 +95,7 @@ def _called(filename: str, line: int, message: str, last_column: int | None) -> 
     """Return the columns of the attribute, or else of the call, in a *line* that *message* is about; None if that is
     not known."""
     nodes = [each for each in _nodes(filename) if getattr(each, "lineno", 0) == getattr(each, "end_lineno", 0) == line]
-    if attribute := _ATTRIBUTE.search(message.partition("\n")[0]):
+    if attribute := _ATTRIBUTE.match(message.partition("\n")[0]):
         owners = [each for each in nodes if isinstance(each, ast.Attribute) and each.attr == attribute[1]]
         return _columns(owners[0], linecache.getline(filename, line)) if owners else None
     calls = [each for each in nodes if isinstance(each, ast.Call)]

@@ -16,6 +16,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 NUMBERS = {"bool", "signed char", "short", "int", "long long", "float", "double", "float2", "double2", "__half", "void"}
 NUMBERS |= {"unsigned char", "unsigned short", "unsigned int", "unsigned long long"}
 NOT_THE_TYPE = {"__device__", "__noinline__", "const", "__restrict__"}
+TYPE_WORDS = {"bool", "char", "short", "int", "long", "signed", "unsigned", "float", "double", "void"} | NOT_THE_TYPE
 OF_CUDA = {"vprintf", "malloc", "free", "__assertfail"}  # and the device runtime, cuda...
 OTHER_NAMES = {
     **{"int8_t": "signed char", "int16_t": "short", "int32_t": "int", "int64_t": "long long"},
@@ -46,9 +47,10 @@ class DeviceCode(BuildHookInterface):
         for library in build_requirement("lib/libnvrtc.so.12", "bin/nvrtc64_120_0.dll"):
             ctypes.CDLL(str(library))  # an enclosing environment may have another NVRTC, which would be found first
         first, *_ = architectures = checked_architectures(self.config.get("architectures"))
-        self.in_place = version == "editable"  # Python then imports the package from where it is
-        into = Path(self.root, "src", package) if self.in_place else Path(tempfile.mkdtemp(prefix="device_code_"))
-        if not self.in_place:
+        in_place = version == "editable"  # Python then imports the package from where it is
+        self.temporary = tempfile.TemporaryDirectory(prefix="device_code_")  # removed after an error, too
+        into = Path(self.root, "src", package) if in_place else Path(self.temporary.name)
+        if not in_place:
             build_data["force_include"][str(into)] = package
         self.folder = into / "device_code"
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -66,12 +68,10 @@ class DeviceCode(BuildHookInterface):
         toolkit = list(checked(nvrtc.nvrtcVersion()))
         manifest = {"toolkit": toolkit, "files": files, "functions": functions}
         (self.folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
-        stub = ["from .functions import Function", *(f"{name}: Function" for name in functions)]
-        (into / "__init__.pyi").write_text("\n".join(stub) + "\n")
+        (into / "__init__.pyi").write_text(stub_of(functions))
 
     def finalize(self, version, build_data, artifact_path):
-        if not self.in_place:
-            shutil.rmtree(self.folder.parent)
+        self.temporary.cleanup()
 
     def built(self, code, kind, architecture):
         """Build *code* into the folder, and return the file's entry in the manifest."""
@@ -149,13 +149,16 @@ def declared(code, symbols):
                 '...) { without macros, and not in a block extern "C" { }'
             )
         returns, listed = declarations.pop(symbol)
-        parameters = {}
+        parameters: dict[str, str] = {}
         for parameter in [] if listed.strip() in ("", "void") else listed.split(","):
             what = f"{symbol}: the parameter {parameter.strip()!r}"
             if "=" in parameter:
                 raise RuntimeError(f"{what} has a default, but kernels pass all arguments: leave the default out")
             as_pointer = re.sub(r"(\w+)\s*\[[^][]*\]$", r"* \1", parameter.strip())  # an array is one in C++, too
-            cxx, name = re.findall(r"^(.*?)(\w*)$", as_pointer, re.DOTALL)[0]
+            cxx, name = type_and_name(as_pointer)
+            name = name or f"arg{len(parameters) + 1}"
+            while keyword.iskeyword(name) or name in parameters:
+                name += "_"
             parameters[name] = plain(cxx, what, pointers=True)
         functions[symbol] = {"returns": plain(returns, f"{symbol}: its result"), "parameters": parameters}
     for symbol, (returns, _) in declarations.items():
@@ -166,6 +169,37 @@ def declared(code, symbols):
             'no .cu file of the package defines an extern "C" __device__ function, which kernels can call'
         )
     return functions
+
+
+def type_and_name(parameter):
+    """Return the C++ type and the name of a *parameter*; an empty name for ``const float*`` or ``unsigned int``."""
+    before, name = re.findall(r"^(.*?)(\w*)$", parameter, re.DOTALL)[0]
+    return (before, name) if name not in TYPE_WORDS and {*words_of(before)} - {"*"} else (parameter, "")
+
+
+def words_of(cxx):
+    """Return the words and signs of a C++ type, without qualifiers."""
+    words = re.findall(r"\w+|\S", re.sub(r"\b(cuda::)?std::", "", cxx))
+    return [word for word in words if word not in NOT_THE_TYPE]
+
+
+def stub_of(functions):
+    """Return the text of the package's stub, in which editors and type checkers find the functions."""
+    lines = ["from typing import Any as _Any", f"__all__ = {sorted(functions)}"]
+    for name, function in functions.items():
+        types = function["parameters"].items()
+        typed = "".join(f"{parameter}: {python_type(cxx)}, " for parameter, cxx in types) + ("/" if types else "")
+        declaration = f"{function['returns']} {name}({', '.join(f'{cxx} {parameter}' for parameter, cxx in types)})"
+        lines += [f"def {name}({typed}) -> {python_type(function['returns'])}:", f'    """``{declaration}``"""']
+    return "\n".join(lines) + "\n"
+
+
+def python_type(cxx):
+    """Return the type that Python has for a plain C++ type. What a pointer points to is left open."""
+    if cxx.endswith("*"):
+        return "_Any"
+    others = {"bool": "bool", "void": "None", "float2": "complex", "double2": "complex"}
+    return others.get(cxx, "float" if cxx in {"float", "double", "__half"} else "int")
 
 
 def cxx_name(symbol):
@@ -180,8 +214,7 @@ def cxx_name(symbol):
 
 def plain(cxx, what, pointers=False):
     """Return the plain name of a C++ type: ``int`` for ``const std::int32_t``, ``float*`` for ``float const*``."""
-    words = re.findall(r"\w+|\S", re.sub(r"\b(cuda::)?std::", "", cxx))
-    words = [word for word in words if word not in NOT_THE_TYPE]
+    words = words_of(cxx)
     name = " ".join(word for word in words if word != "*")
     name, stars = OTHER_NAMES.get(name, name), words.count("*")
     if not ((stars == 0 and name in NUMBERS) or (stars == 1 and pointers)):

@@ -41,6 +41,12 @@ class Settings:
     compute_capability: tuple[int, int] = (9, 0)
     checks: Checks = field(default_factory=Checks)
 
+    def zeros_of_config(self) -> list[str]:
+        """Return the settings of the front ends that are 0: they warn of no small grids and copies, and where all is
+        checked they free memory at once, so that accesses are found."""
+        names = ["CUDA_LOW_OCCUPANCY_WARNINGS", "CUDA_WARN_ON_IMPLICIT_COPY"]
+        return [*names, "CUDA_DEALLOCS_COUNT"] if self.checks.initialised else names
+
 
 settings = Settings()
 

@@ -9,7 +9,6 @@ coroutines would need a frame on the heap for each call, and every caller, also 
 its callees; with stacks, recursion and calls need nothing special, and a switch takes some nanoseconds.
 """
 
-from .checks import Checks
 from .errors import (
     AddressSpaceError,
     BarrierError,
@@ -19,7 +18,8 @@ from .errors import (
     PTXSyntaxError,
     UnsupportedInstruction,
 )
-from .module import Kernel, KernelAttributes, Module, Variable
+from .module import Kernel, KernelAttributes, Module
+from .program import Checks
 
 __all__ = [
     "AddressSpaceError",
@@ -33,5 +33,4 @@ __all__ = [
     "Module",
     "PTXSyntaxError",
     "UnsupportedInstruction",
-    "Variable",
 ]

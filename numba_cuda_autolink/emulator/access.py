@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Checks of memory accesses: native functions for where the quick test in the code does not decide.
+"""Addresses of PTX as pointers, and checks of accesses: a quick test, and native functions where that does not decide.
 
 Each place in the code that reads or writes remembers the memory that it met last, as an address and a number of valid
 offsets, so that the next access there is a subtraction and a comparison.
 """
 # ruff: noqa: F821
-# mypy: disable-error-code="name-defined, index"
+# mypy: disable-error-code="index, name-defined"
 
 from __future__ import annotations
 
+from .function_builder import FunctionBuilder
 from .native import Record, native, record, u8, u16, u32, u64
+from .parser import parse_integer
 from .scheduler import describe_error, fail
-from .state import Error, Frame, Launch, Thread
+from .state import ATOMIC, FIRST_SHARED_ADDRESS, SEVERAL, Error, Frame, Launch, Thread
 
 
 @native
@@ -82,7 +84,7 @@ def check_access(thread: Thread, address: u64, nbytes: u32, align: u32, space: u
 
 @record
 class Access(Record):
-    who: u16  # a thread, and whether the access is atomic; or `_SEVERAL`
+    who: u16  # a thread, and whether the access is atomic; or `SEVERAL`
     warp_epoch: u16
     epoch: u32  # of the block
     site: u32
@@ -91,7 +93,6 @@ class Access(Record):
 
 # Of a byte of shared memory: its last writer, and its last two readers that differ
 ACCESS_BYTES = 3 * Access.SIZE
-_ATOMIC, _SEVERAL = 0x8000, 0xFFFF  # an atomic access, by a thread or by threads of several warps
 
 
 @native(inline=False)
@@ -105,12 +106,12 @@ def note_fence(thread: Thread):
 @native
 def conflicts(thread: Thread, access: Access, atomic: bool) -> bool:
     """Return whether nothing orders the *access* of another thread before this one, and not both are *atomic*."""
-    number = u32(access.who & ~u16(_ATOMIC))
+    number = u32(access.who & ~u16(ATOMIC))
     if access.epoch != thread.block.epoch or number == thread.index:
         return False
     if number >> 5 == thread.index >> 5 and access.warp_epoch != u16(thread.warp_epoch):
         return False
-    if access.who == _SEVERAL or (atomic and access.who >= _ATOMIC):
+    if access.who == SEVERAL or (atomic and access.who >= ATOMIC):
         return not atomic
     fenced = thread.block.threads[number].last_fence
     return fenced <= access.fences or thread.block.threads[thread.index].last_fence <= fenced
@@ -128,7 +129,7 @@ def note_access(thread: Thread, access: Access, who: u16, site: u32):
 @native(inline=False)
 def check_race(thread: Thread, accesses: Access, address: u64, nbytes: u32, writes: bool, atomic: bool, site: u32):
     """Fail if the access of the byte with *accesses* conflicts with an earlier one, and note it."""
-    who = u16(thread.index) | u16(_ATOMIC) if atomic else u16(thread.index)
+    who = u16(thread.index) | u16(ATOMIC) if atomic else u16(thread.index)
     for slot in range(u64(3)):
         if (slot == 0 or writes) and conflicts(thread, accesses[slot], atomic):
             thread.block.other_thread = u32(accesses[slot].who)
@@ -137,14 +138,14 @@ def check_race(thread: Thread, accesses: Access, address: u64, nbytes: u32, writ
     if not writes:
         if not conflicts(thread, accesses[1], False):
             note_access(thread, accesses[1], who, site)
-        elif accesses[2].who >= _ATOMIC or not conflicts(thread, accesses[2], False):
+        elif accesses[2].who >= ATOMIC or not conflicts(thread, accesses[2], False):
             note_access(thread, accesses[2], who, site)
         return
     if atomic and accesses.epoch == thread.block.epoch:
-        if accesses.who < _ATOMIC:
+        if accesses.who < ATOMIC:
             return  # a plain write, which other warps must not miss
-        if u32(accesses.who & ~u16(_ATOMIC)) >> 5 != thread.index >> 5:
-            who = u16(_SEVERAL)
+        if u32(accesses.who & ~u16(ATOMIC)) >> 5 != thread.index >> 5:
+            who = u16(SEVERAL)
     note_access(thread, accesses, who, site)
 
 
@@ -218,3 +219,50 @@ def store_unwritten(thread: Thread, target: u64, unwritten: u64, address: u64, n
         for k in range(u64(nbytes)):
             if unwritten >> k & 1 == 1:
                 store_u8(shadow, k, u8(0))
+
+
+def checked_pointer(
+    f: FunctionBuilder, operand: str, space: str, nbytes: int, *, writes: bool, atomic: bool, copies: bool = False
+) -> str:
+    """Return a pointer to the *nbytes* at the address *operand* in *space*, after the module's checks: an access that
+    *copies* may read what is not written."""
+    base, offset = f.address(operand)
+    if space == "param":
+        pointer = f.pointer_of(base) or f.temporary(f"inttoptr i64 {f.value(base, 'b64')} to ptr")
+        return f.temporary(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+    checks, variable = f.program.checks, f.program.find_variable(f.function, base)
+    if space == "generic" and variable is not None and variable.space == "shared":
+        space = "shared"
+    address = generic = f.temporary(f"add i64 {f.value(base, 'b64')}, {offset}")
+    if space == "shared":
+        generic = f.temporary(f"add i64 {address}, %shared")
+    align = nbytes if checks.alignment else 1
+    known = variable is not None and 0 <= offset <= variable.nbytes - nbytes and offset % align == 0
+    if not known and (checks.bounds or align > 1):
+        good, slot = _test_bounds(f, base, space, address, nbytes) if checks.bounds else ("true", "0")
+        aligned = f.temporary(f"icmp eq i64 {f.temporary(f'and i64 {address}, {align - 1}')}, 0")
+        good = f.temporary(f"and i1 {good}, {aligned}")
+        kind = {"shared": SHARED, "local": LOCAL}.get(space, GENERIC)
+        f.call_unless(good, "check_access", f.thread, generic, nbytes, align, kind, f.site, slot)
+    is_noticed = space in ("shared", "local") or (space == "generic" and not known)
+    if is_noticed and (checks.initialised or (checks.races and space != "local")):
+        f.call("notice_access", f.thread, generic, nbytes, writes, atomic, copies, f.site)
+    return f.temporary(f"inttoptr i64 {generic} to ptr")
+
+
+def _test_bounds(f: FunctionBuilder, base: str, space: str, address: str, nbytes: int) -> tuple[str, str]:
+    """Return whether the access is where such accesses mostly are, and the slot that remembers where they are."""
+    begin, valid, slot = str(FIRST_SHARED_ADDRESS), "0", "0"
+    if space == "shared":
+        valid = f.intrinsic("usub.sat", "i64", "%shared.bytes", str(nbytes - 1))
+    elif space == "local":
+        if f.local_variable is not None:
+            begin = f.symbol_address(f.local_variable)
+            valid = str(max(0, f.function.local_variables[f.local_variable].nbytes - nbytes + 1))
+    else:
+        number = f.program.slot(f.function, base if parse_integer(base) is None else "", nbytes)
+        slot = f.temporary(f"add i64 %caches, {number * 16}")
+        pointer = f.temporary(f"inttoptr i64 {slot} to ptr")
+        begin, valid = f.load(pointer, 0), f.load(pointer, 8)
+    offset = f.temporary(f"sub i64 {address}, {begin}")
+    return f.temporary(f"icmp ult i64 {offset}, {valid}"), slot

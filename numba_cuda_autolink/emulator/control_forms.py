@@ -33,7 +33,7 @@ def branch(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         f.program.suspends = True
         f.program.spins = True
         f.call("burn_fuel", f.thread)
-    f.emit(f'br label %"b{target}"')
+    f.leave(f'br label %"b{target}"')
 
 
 @form("brx", r"\.idx(?:\.uni)?")
@@ -52,11 +52,11 @@ def branch_by_index(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 @form("exit", r"")
 def leave(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     if m["name"] == "ret" or f.function.is_entry:
-        f.emit_return()
+        f.leave_function()
         return
     f.program.suspends = True
     f.call("exit_thread", f.thread)
-    f.emit("unreachable")
+    f.leave("unreachable")
 
 
 @form("trap", r"")
@@ -113,16 +113,10 @@ def _indirect_target(f: FunctionBuilder, name: str) -> str:
 def _call_host(f: FunctionBuilder, name: str, arguments: list[str], results: list[str]) -> None:
     types, result_type, code = HOST_FUNCTIONS[name]
     f.program.suspends = True
-    values = []
-    for pointer, type in zip(arguments, types, strict=False):
+    record = f.scratch(8 * len(types))
+    for k, (pointer, type) in enumerate(zip(arguments, types, strict=False)):
         value = f.temporary(f"load {type}, ptr {pointer}")
-        values.append(f.resize(value, int(type[1:]), 64))
-    values += ["0"] * (2 - len(values))
-    if name == "__assertfail":
-        record = f.scratch(8 * len(values))
-        for k, value in enumerate(values):
-            f.store(record, 8 * k, value)
-        values = [f.temporary(f"ptrtoint ptr {record} to i64"), "0"]
-    result = f.call("host_call", f.thread, code, values[0], values[1], f.site)
+        f.store(record, 8 * k, f.resize(value, int(type[1:]), 64))
+    result = f.call("host_call", f.thread, code, f.temporary(f"ptrtoint ptr {record} to i64"), f.site)
     if results:
         f.emit(f"store {result_type} {f.resize(result, 64, int(result_type[1:]))}, ptr {results[0]}")

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-from .float_forms import convert_rounded
-from .floats import AWAY, DOWN, NEAREST, UP, ZERO
-from .forms import Modifiers, form
-from .function_builder import FunctionBuilder
+from .floats import AWAY, DOWN, NEAREST, UP, ZERO, convert_rounded
+from .forms import Modifiers, computes, form
+from .function_builder import FunctionBuilder, Value
 from .ir_text import SUFFIXES
-from .parser import Instruction
-from .ptx_types import PTXType, ptx_type
+from .parser import TYPES, Instruction, PTXType
 
 _INT = "[us](?:8|16|32|64)"
 _FLOAT = "f16|f32|f64|bf16"
@@ -18,98 +16,94 @@ _INTEGRAL = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 
 
 @form("cvt", rf"(?P<sat>\.sat)?\.(?P<to>{_INT})\.(?P<type>{_INT})")
-def integer_to_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    to, source = ptx_type(m["to"]), ptx_type(m["type"])
-    value = f.value(i.operands[1], source)
+@computes("to", "type")
+def integer_to_integer(f: FunctionBuilder, m: Modifiers, value: Value) -> str:
+    to, source, result = TYPES[m["to"]], value.type, str(value)
     if m["sat"]:  # to the nearest number of the type, in the width of the source
         lowest, highest = (-(1 << to.bits - 1) if to.is_signed else 0), (1 << to.bits - to.is_signed) - 1
         if source.is_signed and lowest > -(1 << source.bits - 1):
-            value = f.intrinsic("smax", source.llvm, value, str(lowest))
+            result = f.intrinsic("smax", source.llvm, result, str(lowest))
         if highest < (1 << source.bits - source.is_signed) - 1:
-            value = f.intrinsic("smin" if source.is_signed else "umin", source.llvm, value, str(highest))
-    value = f.resize(value, source.bits, to.bits, signed=source.is_signed)
-    f.assign(i.operands[0], to, value)
+            result = f.intrinsic("smin" if source.is_signed else "umin", source.llvm, result, str(highest))
+    return f.resize(result, source.bits, to.bits, signed=source.is_signed)
 
 
 @form("cvt", rf"\.(?P<round>rn|rz|rm|rp)(?P<sat>\.sat)?\.(?P<to>{_FLOAT})\.(?P<type>{_INT})")
-def integer_to_float(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    to, source = ptx_type(m["to"]), ptx_type(m["type"])
-    value, sign = f.value(i.operands[1], source), "s" if source.is_signed else "u"
+@computes("to", "type")
+def integer_to_float(f: FunctionBuilder, m: Modifiers, value: Value) -> str:
+    to, source, sign = TYPES[m["to"]], value.type, "s" if value.type.is_signed else "u"
     if to.bits == 16:
         wide = f.resize(value, source.bits, 64, signed=source.is_signed)
-        result = _convert(f, m, f.call(f"{sign}64_to_odd_f64", wide), ptx_type("f64"), to)
-    else:
-        bits = max(32, source.bits)
-        value = f.resize(value, source.bits, bits, signed=source.is_signed)
-        result = convert_rounded(f, f"{sign}itofp", m["round"], f"i{bits}", to.llvm, value)
-        if m["sat"]:
-            result = f.call(f"saturate_{to.name}", result)
-    f.assign(i.operands[0], to, result)
+        return _convert(f, m, f.call(f"{sign}64_to_odd_f64", wide), TYPES["f64"], to)
+    bits = max(32, source.bits)
+    wide = f.resize(value, source.bits, bits, signed=source.is_signed)
+    result = convert_rounded(f, f"{sign}itofp", m["round"], f"i{bits}", to.llvm, wide)
+    return f.call(f"saturate_{to.name}", result) if m["sat"] else result
 
 
 def _widen(f: FunctionBuilder, source: PTXType, value: str) -> tuple[str, str]:
-    """Return half precision as a float or double; the value and its LLVM type."""
+    """Return half precision and less as a float or double; the value and its LLVM type."""
     if source.name == "bf16":
         return f.bitcast(f.join(["0", value], 16), "i32", "float"), "float"
-    return (f.call("widen_f16", value), "double") if source.bits == 16 else (value, source.llvm)
+    return (f.call(f"widen_{source.name}", value), "double") if source.bits < 32 else (value, source.llvm)
 
 
 @form("cvt", rf"\.(?P<round>rni|rzi|rmi|rpi)(?P<ftz>\.ftz)?(?P<sat>\.sat)?\.(?P<to>{_INT})\.(?P<type>{_FLOAT})")
-def float_to_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+@computes("to", "type")
+def float_to_integer(f: FunctionBuilder, m: Modifiers, value: Value) -> str:
     """Numbers out of range become the nearest limit.
 
     NaN becomes 0; of double precision or in 64 bits, the number whose first bit alone is set.
     """
-    to, source = ptx_type(m["to"]), ptx_type(m["type"])
-    value, llvm = _widen(f, source, f.value(i.operands[1], source))
+    to, source = TYPES[m["to"]], value.type
+    number, llvm = _widen(f, source, value)
     if m["ftz"]:
         if source.name != "f32":
             raise f.refuse()
-        value = f.call("flush_f32", value)
-    value = f.intrinsic(_INTEGRAL[m["round"]], llvm, value)
+        number = f.call("flush_f32", number)
+    number = f.intrinsic(_INTEGRAL[m["round"]], llvm, number)
     name = f"fpto{'s' if to.is_signed else 'u'}i.sat.{to.llvm}.{SUFFIXES[llvm]}"
-    result = f.call_intrinsic(name, to.llvm, f"{llvm} {value}")
-    if 64 in (to.bits, source.bits):
-        is_nan = f.temporary(f"fcmp uno {llvm} {value}, {value}")
-        result = f.temporary(f"select i1 {is_nan}, {to.llvm} {-(1 << to.bits - 1)}, {to.llvm} {result}")
-    f.assign(i.operands[0], to, result)
+    result = f.call_intrinsic(name, to.llvm, f"{llvm} {number}")
+    if 64 not in (to.bits, source.bits):
+        return result
+    is_nan = f.temporary(f"fcmp uno {llvm} {number}, {number}")
+    return f.temporary(f"select i1 {is_nan}, {to.llvm} {-(1 << to.bits - 1)}, {to.llvm} {result}")
 
 
 _BOTH = rf"\.(?P<to>{_FLOAT})\.(?P<type>{_FLOAT})"
 
 
 @form("cvt", rf"(?:\.(?P<round>rni?|rzi?|rmi?|rpi?))?(?P<ftz>\.ftz)?(?P<relu>\.relu)?(?P<sat>\.sat)?{_BOTH}")
-def float_to_float(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    to, source = ptx_type(m["to"]), ptx_type(m["type"])
+@computes("to", "type")
+def float_to_float(f: FunctionBuilder, m: Modifiers, value: Value) -> str:
+    to, source = TYPES[m["to"]], value.type
     if (
         (m["ftz"] and "f32" not in (to.name, source.name))
         or (m["relu"] and to.bits != 16)
         or (m["round"] in _INTEGRAL and to != source)
     ):
         raise f.refuse()
-    value = f.value(i.operands[1], source)
-    if m["ftz"] and source.name == "f32":
-        value = f.call("flush_f32", value)
+    number = f.call("flush_f32", value) if m["ftz"] and source.name == "f32" else value
     if to != source or to.name == "f32" or m["round"] or m["relu"] or m["sat"]:
-        value = _convert(f, m, value, source, to)
-    f.assign(i.operands[0], to, value)
+        return _convert(f, m, number, source, to)
+    return number
 
 
 def _convert(f: FunctionBuilder, m: Modifiers, value: str, source: PTXType, to: PTXType) -> str:
     """Return *value* rounded, flushed and clamped as the modifiers say."""
-    mode = m["round"]
+    mode = m.get("round", "")
     value, llvm = _widen(f, source, value)
     if mode in _INTEGRAL:
         value = f.intrinsic(_INTEGRAL[mode], llvm, value)
     if llvm == "float" and to.name != "f32":
         value = f.temporary(f"fpext float {value} to double")
-    if to.bits == 16:
+    if to.bits < 32:
         if m.get("sat"):
             value = f.call("saturate_f64", value)
         if m.get("relu"):
             value = f.call("relu", value)
         name = "narrow_f64_to" if source.bits == 64 else "narrow"
-        return f.call(f"{name}_{to.name}", value, str(_MODES.get(mode, NEAREST)))
+        return f.call(f"{name}_{to.name}", value, _MODES.get(mode, NEAREST))
     if llvm == "double" and to.name == "f32":
         wide, value = value, convert_rounded(f, "fptrunc", mode, "double", "float", value)
         if m["ftz"] and source.bits == 64:
@@ -123,38 +117,21 @@ def _convert(f: FunctionBuilder, m: Modifiers, value: str, source: PTXType, to: 
     return f.call(f"saturate_{to.name}", value) if m["sat"] else value
 
 
-@form("cvt", r"\.(?P<round>rn|rz)(?P<relu>\.relu)?\.(?P<to>f16x2|bf16x2)\.f32")
-def floats_to_pair(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    types = ptx_type("f32"), ptx_type(m["to"].removesuffix("x2"))
-    halves = [_convert(f, m, f.value(operand, "f32"), *types) for operand in i.operands[:0:-1]]
-    f.assign(i.operands[0], "b32", f.join(halves, 16))
-
-
-_OF_8_BITS = {"e4m3": ("3", "7", "126"), "e5m2": ("2", "15", "123")}  # the mantissa's bits, the bias, the largest
-
-
+@form("cvt", r"\.(?P<round>rn|rz)(?P<relu>\.relu)?\.(?P<to>f16|bf16)x2\.(?P<type>f32)")
 @form("cvt", r"\.rn\.satfinite(?P<relu>\.relu)?\.(?P<to>e4m3|e5m2)x2\.(?P<type>f32|f16x2)")
-def pair_to_bytes(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    """The first operand, or the upper half, becomes the upper byte."""
-    if m["type"] == "f32":
-        numbers = [f.temporary(f"fpext float {f.value(operand, 'f32')} to double") for operand in i.operands[:0:-1]]
+@form("cvt", r"\.rn(?P<relu>\.relu)?\.(?P<to>f16)x2\.(?P<type>e4m3|e5m2)x2")
+def pairs(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    """The first of two operands, or the upper half of one, becomes the upper half."""
+    to, source = TYPES[m["to"]], TYPES[m["type"].removesuffix("x2")]
+    if len(i.operands) == 3:
+        numbers: list[str] = [f.value(operand, source) for operand in i.operands[:0:-1]]
     else:
-        numbers = [f.call("widen_f16", half) for half in f.split(f.value(i.operands[1], "b32"), 16, 2)]
-    if m["relu"]:
-        numbers = [f.call("relu", number) for number in numbers]
-    parts = [f.call("narrow_to", number, *_OF_8_BITS[m["to"]], "7", "0") for number in numbers]
-    f.assign(i.operands[0], "b16", f.join([f.resize(part, 64, 8) for part in parts], 8))
-
-
-@form("cvt", r"\.rn(?P<relu>\.relu)?\.f16x2\.(?P<type>e4m3|e5m2)x2")
-def bytes_to_pair(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    numbers = [f.call(f"widen_{m['type']}", half) for half in f.split(f.value(i.operands[1], "b16"), 8, 2)]
-    if m["relu"]:
-        numbers = [f.call("relu", number) for number in numbers]
-    f.assign(i.operands[0], "b32", f.join([f.call("narrow_f16", number, "0") for number in numbers], 16))
+        numbers = f.split(f.value(i.operands[1], f"b{2 * source.bits}"), source.bits, 2)
+    results = [_convert(f, m, number, source, to) for number in numbers]
+    f.assign(i.operands[0], f"b{2 * to.bits}", f.join(results, to.bits))
 
 
 @form("cvt", r"\.(?P<round>rna|rn|rz)\.tf32\.f32")
-def float_to_tf32(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    value = f.value(i.operands[1], "f32")
-    f.assign(i.operands[0], "b32", f.call("to_tf32", value, str(_MODES[m["round"]])))
+@computes("b32", "f32")
+def float_to_tf32(f: FunctionBuilder, m: Modifiers, value: str) -> str:
+    return f.call("to_tf32", value, _MODES[m["round"]])

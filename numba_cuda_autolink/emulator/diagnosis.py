@@ -5,24 +5,58 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
 import re
 import struct
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, TypeAlias
 
+from ..given_sources import place_in_python
 from ..short_tracebacks import place_of_user
+from ..source_locations import shown_file, with_place
 from . import memory
 from .errors import AddressSpaceError, BarrierError, EmulationError, FaultError, SharedMemoryError
 from .linked_texts import LinkedTexts
-from .parser import Instruction
+from .memory import Region, nearest
+from .parser import Instruction, Location, Text
 from .program import Program
-from .source_lines import source_lines, with_lines
-from .state import FIRST_SHARED_ADDRESS, Block, Error, Frame, Launch, Thread
+from .state import ATOMIC, FIRST_SHARED_ADDRESS, SEVERAL, Block, Error, Frame, Launch, Thread
+
+
+def source_lines(text: Text, location: Location | None) -> tuple[str, ...]:
+    """Return the chain of *location* as ``file:line``, innermost first, without the lines of generated code."""
+    lines: list[str] = []
+    while location is not None and len(lines) < 32:
+        filename, line = place_in_python(text.files.get(location.file, "?"), location.line)
+        lines.append(f"{filename}:{line}")
+        location = location.inlined_at
+    return tuple(line for line in lines if not _is_generated(line)) or tuple(lines)
+
+
+def _is_generated(line: str) -> bool:
+    """Return whether the *line* is of a text that autolink gave the compiler, which is in no file, or of no place."""
+    file, _, number = line.rpartition(":")
+    name = os.path.basename(file)
+    return number == "0" or ((name == "prelude" or "(" in name) and not os.path.exists(file))
+
+
+def with_lines(message: str, lines: tuple[str, ...], word: str = "at") -> str:
+    """Return *message* with *lines* from its second line on: the source of the first that is not of an installed
+    package is shown."""
+    if not lines:
+        return message
+    packages = {"site-packages", "dist-packages"}
+    own = next((number for number, each in enumerate(lines) if packages.isdisjoint(each.split("/"))), 0)
+    file, _, line = lines[own].rpartition(":")
+    first, *others = message.split("\n")
+    within = [f"  in: {lines[0]}"] if own else []
+    message = "\n".join([first, *within, *(f"  inlined at: {each}" for each in lines[own + 1 :]), *others])
+    return with_place(message, f"{word}: {shown_file(file)}:{line}", file, int(line), is_call=False)
+
 
 _ACCESSES = {"ld": "read", "ldu": "read", "st": "write", "atom": "atomic access", "red": "atomic access"}
 _OF_ACCESSES = (Error.OUT_OF_BOUNDS, Error.MISALIGNED, Error.UNINITIALISED, Error.RACE)
 _FAULTS = (Error.OUT_OF_BOUNDS, Error.MISALIGNED, Error.RACE, Error.TRAP, Error.BAD_CALL)
-_ATOMIC, _SEVERAL = 0x8000, 0xFFFF
 _FAR, _NEAR = 1 << 20, 4096
 Size: TypeAlias = "tuple[int, int, int]"
 _MOST_DIMENSIONS = 8
@@ -34,19 +68,6 @@ _NO_LINES = (
 )
 
 
-@dataclass(frozen=True)
-class Region:
-    """The *nbytes* at *address*, of the variable *name*."""
-
-    address: int
-    nbytes: int
-    name: str = ""
-
-    def is_near(self, address: int, distance: int = 0) -> bool:
-        """Return whether *address* is in it, or within *distance* bytes of it."""
-        return -distance <= address - self.address < self.nbytes + distance
-
-
 class Failure:
     """What a worker recorded in its *block*: the *code* of an `Error`, and the place.
 
@@ -55,29 +76,25 @@ class Failure:
     """
 
     def __init__(self, block: Any, program: Program):
-        self.code, self.site, self.nbytes, self.address = (
-            block.error,
-            block.error_site,
-            block.error_bytes,
-            block.error_address,
-        )
-        self.block, shared = block, Region(block.shared, block.shared_bytes)
+        self.block, self.code = block, block.error
+        self.address, self.nbytes = block.error_address, block.error_bytes
         thread: Any = Thread.from_address(block.threads + Thread.SIZE * block.error_thread * program.suspends)
-        self.shared, self.stack = shared, Region(thread.stack, block.stack_bytes)
+        self.shared, self.stack = Region(block.shared, block.shared_bytes), Region(thread.stack, block.stack_bytes)
         self.frames: list[Region] = []
         below = thread.locals
         while below and len(self.frames) < _MOST_FRAMES:
             frame: Any = Frame.from_address(below)
             self.frames.append(Region(frame.address, frame.size))
             below = frame.below
-        self.variables = [
-            Region(shared.address + at - FIRST_SHARED_ADDRESS, nbytes, name)
-            for name, at, nbytes in program.list_shared_variables()
-        ]
-        self.variables_end = max((each.address + each.nbytes for each in self.variables), default=0)
+        begin = block.shared - FIRST_SHARED_ADDRESS
+        sized = (each for each in program.shared.values() if each.nbytes)
+        self.variables = [replace(each, address=begin + each.address) for each in sized]
+        self.variables_end = max((each.end for each in self.variables), default=0)
         self.linked = program.linked.with_lines()
-        self.instruction, self.lines = _locate(self.linked, self.site)
+        self.instruction, self.lines = _locate(self.linked, block.error_site)
         self.is_access = self.code in _OF_ACCESSES
+        waits_elsewhere = self.code == Error.STUCK and block.other_thread != block.error_thread
+        self.has_other = waits_elsewhere or self.code in (Error.RACE, Error.DIVERGED_BARRIER)
         # An address that cannot be meant to be in shared memory
         self.is_of_other_memory = (
             self.code == Error.OUT_OF_BOUNDS
@@ -113,7 +130,7 @@ def describe_failure(
         message += _describe_dynamic(failure, program)
     if failure.code != Error.HOST:
         message += f"\n  instruction: {failure.instruction.text}"
-    if failure.code in (Error.RACE, Error.DIVERGED_BARRIER):
+    if failure.has_other:
         other, there = _locate(failure.linked, record.other_site)
         message += "\n" + with_lines(f"  the other: {other.text}", there)
     if lines:
@@ -136,8 +153,8 @@ def describe_failure(
 def describe_shared_memory(program: Program, most: int) -> SharedMemoryError:
     """Return the error to raise for a kernel that has more than *most* bytes of static shared memory."""
     name, nbytes = readable_name(program.kernel.name), program.static_shared_bytes
-    largest = sorted(program.list_shared_variables(), key=lambda each: -each[2])[:_MOST_SHOWN]
-    listed = ", ".join(f"{readable_name(variable)} of {size}" for variable, _, size in largest)
+    largest = sorted((each for each in program.shared.values() if each.nbytes), key=lambda each: -each.nbytes)
+    listed = ", ".join(f"{readable_name(each.label)} of {each.nbytes}" for each in largest[:_MOST_SHOWN])
     message = f"{name} needs {nbytes} bytes of static shared memory, and has at most {most}\n  variables: {listed}"
     message = with_lines(message, ("{}:{}".format(*place_of_user()),), "launched at")
     message += "\n  what to do: use dynamic shared memory, whose size a launch gives, or fewer threads or items"
@@ -197,10 +214,11 @@ def _diagnosis(failure: Failure, block: Size) -> str:
             return f"{access} of {size} between the variables of shared memory"
         return f"{access} of {size} that {'was' if failure.nbytes == 1 else 'were'} never written"
     if code == Error.RACE:
-        who = "atomic accesses" if other == _SEVERAL else f"thread {_index(other & ~_ATOMIC, block)}"
+        who = "atomic accesses" if other == SEVERAL else f"thread {_index(other & ~ATOMIC, block)}"
         return f"A race: this {name} of {size} and {who} have no barrier between them"
-    if code == Error.DIVERGED_BARRIER:
-        return f"Threads of a block wait at different barriers: this one and thread {_index(other, block)}"
+    if failure.has_other:
+        where = "at different barriers" if code == Error.DIVERGED_BARRIER else "in different places"
+        return f"Threads of a block wait {where}: this one and thread {_index(other, block)}"
     return {
         Error.STUCK: "Threads wait for others that wait elsewhere or have returned: not all reach the barrier",
         Error.TRAP: "The kernel executed a trap",
@@ -217,19 +235,17 @@ def _diagnosis(failure: Failure, block: Size) -> str:
 def _describe_address(failure: Failure, arguments: bytes) -> str:
     address = failure.address
     if failure.stack.is_near(address):
-        frames = [frame for frame in failure.frames if frame.nbytes]
-        if not frames:
+        frame = nearest((frame for frame in failure.frames if frame.nbytes), address)
+        if frame is None:
             return "local memory"
-        frame = _nearest(frames, address)
         return f"byte {address - frame.address} of {frame.nbytes} bytes of local memory"
     if failure.shared.is_near(address, _NEAR):
         place = f"byte {address - failure.shared.address} of {failure.shared.nbytes} bytes of shared memory"
-        if failure.variables:
-            variable = _nearest(failure.variables, address)
-            place += f"; byte {address - variable.address} of {variable.nbytes} of {readable_name(variable.name)}"
+        if variable := nearest(failure.variables, address):
+            place += f"; byte {address - variable.address} of {variable.nbytes} of {readable_name(variable.label)}"
         return place
     allocation = memory.find(address) or memory.find_nearest(address)
-    if allocation is None or min(abs(address - allocation.address), abs(address - allocation.end)) > _FAR:
+    if allocation is None or not allocation.is_near(address, _FAR):
         return "not near any memory that kernels may access"
     where = f"{readable_name(allocation.label) or 'an array'} at {allocation.address:#x}, of {allocation.nbytes} bytes"
     where += _describe_index(arguments, allocation, address)
@@ -238,10 +254,6 @@ def _describe_address(failure: Failure, arguments: bytes) -> str:
     if address >= allocation.end:
         return f"{address - allocation.end} bytes after the end of {where}"
     return f"byte {address - allocation.address} of {where}"
-
-
-def _nearest(regions: list[Region], address: int) -> Region:
-    return min(regions, key=lambda r: max(r.address - address, address - r.address - r.nbytes))
 
 
 def _describe_dynamic(failure: Failure, program: Program) -> str:
@@ -259,22 +271,30 @@ def _describe_dynamic(failure: Failure, program: Program) -> str:
     )
 
 
-def _describe_index(parameters: bytes, allocation: memory.Allocation, address: int) -> str:
+def _describe_index(parameters: bytes, allocation: Region, address: int) -> str:
     """Return the index of the element at *address* of the array in *allocation* that is among the packed *parameters*.
 
-    Numba packs two unused words, the number of elements, their size, the address of the first, the shape, and the
-    strides in bytes. The address may be outside: the index of the longest stride is then.
+    numba-cuda packs two unused words, the number of elements, their size, the address of the first, the shape, and the
+    strides in bytes; numba-cuda-mlir the address twice, an offset, the shape, and the strides in elements: of an array
+    that fills its memory, their size follows. The address may be outside: the index of the longest stride is then.
     """
     words = struct.unpack(f"<{len(parameters) // 8}q", parameters[: len(parameters) // 8 * 8])
-    for k in range(4, len(words)):
-        count, itemsize, begin = words[k - 2 : k + 1]
+    for k in (k for k in range(1, len(words)) if allocation.is_near(words[k])):
+        is_of_mlir = words[k - 1 : k + 2] == (allocation.address, allocation.address, 0)
         for dimensions in range(1, _MOST_DIMENSIONS + 1):
-            shape, strides = (words[k + 1 + n * dimensions :][:dimensions] for n in range(2))
-            is_whole = len(strides) == dimensions and count > 0 and itemsize > 0
-            if not is_whole or math.prod(shape) != count or not allocation.address <= begin < allocation.end:
+            shape, strides = (words[k + 1 + is_of_mlir + n * dimensions :][:dimensions] for n in range(2))
+            count, itemsize = math.prod(shape), words[k - 1]
+            if len(strides) < dimensions or count < 1:
                 continue
-            if all(stride and stride % itemsize == 0 for stride in strides):
-                index, offset = [0] * dimensions, address - begin
+            if is_of_mlir:
+                itemsize = allocation.nbytes // count
+                strides = tuple(stride * itemsize for stride in strides)
+                last = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
+                is_whole = last + itemsize == allocation.nbytes
+            else:
+                is_whole = k > 3 and words[k - 2] == count and itemsize > 0
+            if is_whole and all(stride and stride % itemsize == 0 for stride in strides):
+                index, offset = [0] * dimensions, address - words[k]
                 for axis in sorted(range(dimensions), key=[-abs(stride) for stride in strides].__getitem__):
                     index[axis], offset = divmod(offset, strides[axis])
                 return f"; index {tuple(index)} of the shape {shape}"

@@ -7,11 +7,13 @@ A form that no pattern matches from end to end is refused, so no modifier is eve
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from .function_builder import FunctionBuilder
+from .native import native
 from .parser import Instruction
 
 Modifiers: TypeAlias = "dict[str, str]"
@@ -27,6 +29,36 @@ def form(names: str, pattern: str) -> Callable[[Handler], Handler]:
         for name in names.split():
             _FORMS.setdefault(name, []).append((pattern, handler))
         return handler
+
+    return register
+
+
+def computes(result: str, *types: str) -> Callable[[Callable[..., str]], Handler]:
+    """Make a handler of a function of values: of operands of these *types* (the last is also that of more operands;
+    default: as the *result*), whose *result* it returns. A type is one of PTX, or a modifier."""
+
+    def decorate(compute: Callable[..., str]) -> Handler:
+        def handle(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+            names = [m.get(name, name) for name in types or (result,)]
+            values = map(f.value, i.operands[1:], itertools.chain(names, itertools.repeat(names[-1])))
+            f.assign(i.operands[0], m.get(result, result), compute(f, m, *values))
+
+        return handle
+
+    return decorate
+
+
+def instruction(*types: str, opcode: str = "") -> Callable[[Any], Any]:
+    """Mark a native function for each of the *types*, which is an instruction of its own name or *opcode*."""
+
+    def register(function: Any) -> Any:
+        name, _, modifier = (opcode or function.__name__).partition(".")
+
+        @form(name, rf"{modifier and rf'.{modifier}'}\.(?P<type>{'|'.join(types)})")
+        def handle(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+            f.assign_native(f"{function.__name__}_{m['type']}")
+
+        return native(*types)(function)
 
     return register
 

@@ -10,18 +10,23 @@ import functools
 import re
 from collections.abc import Sequence
 
+from .diagnosis import source_lines, with_lines
 from .errors import UnsupportedInstruction
 from .ir_text import IRText
 from .native import LLVM, Record, compile_native
-from .parser import Function, Instruction, parse_constant, split_operands
+from .parser import TYPES, Function, Instruction, PTXType, parse_constant, split_operands
 from .program import Program
-from .ptx_types import PTXType, ptx_type
-from .source_lines import source_lines, with_lines
 from .state import Block, Frame, Launch, Thread
 
 _ADDRESS = re.compile(r"\[\s*([\w%$@.]+|-?\d+)\s*(?:\+\s*(-?(?:0[xX])?[\da-fA-F]+))?\s*\]")
 _REGISTER = re.compile(r"%[\w$]+")
 _RECORDS: dict[str, type[Record]] = {"thread": Thread, "block": Block, "launch": Launch}
+
+
+class Value(str):
+    """The name of a value, of a *type*."""
+
+    type: PTXType
 
 
 class FunctionBuilder(IRText):
@@ -66,10 +71,23 @@ class FunctionBuilder(IRText):
             used.update(_REGISTER.findall(" ".join((each.predicate, *operands))))
         return {register: site for register, site in loads.items() if register in stored - used}
 
-    def emit_return(self) -> None:
+    @functools.cached_property
+    def compared(self) -> set[str]:
+        """The registers that compare-and-swap compares, by way of others too: it fails if a value is out of date."""
+        moves: dict[str, list[str]] = {}
+        for each in self.function.code:
+            if each.opcode.startswith("mov"):
+                moves.setdefault(each.operands[0], []).append(each.operands[1])
+        found, pending = set(), [each.operands[2] for each in self.function.code if ".cas." in each.opcode]
+        while pending:
+            found.add(register := pending.pop())
+            pending += (source for source in moves.get(register, ()) if source not in found)
+        return found
+
+    def leave_function(self) -> None:
         if self.frame_variables:
             self.set_frames(self.frames_below)
-        self.emit("ret void")
+        self.leave("ret void")
 
     def call(self, name: str, *arguments: str | int) -> str:
         """Call the native function *name*; return its result."""
@@ -81,12 +99,8 @@ class FunctionBuilder(IRText):
 
     def call_unless(self, good: str, name: str, *arguments: str | int) -> None:
         """Call the native function *name* in the rare case that *good* does not hold."""
-        bad, after = self.label(), self.label()
-        self.emit(f"br i1 {good}, label %{after}, label %{bad}, !prof !0")
-        self.start_block(bad)
-        self.call(name, *arguments)
-        self.emit(f"br label %{after}")
-        self.start_block(after)
+        with self.when(good, negated=True, weights=", !prof !0"):
+            self.call(name, *arguments)
 
     def assign_native(self, name: str) -> None:
         """Assign what the native function *name* makes of the instruction's operands."""
@@ -146,7 +160,7 @@ class FunctionBuilder(IRText):
     def stop_with(self, error: int) -> None:
         """Stop the thread with an *error*, which ends the block of instructions."""
         self.call("fail", self.thread, error, self.site, 0, 0)
-        self.emit("unreachable")
+        self.leave("unreachable")
 
     def join(self, parts: Sequence[str], bits: int) -> str:
         """Return numbers of so many *bits*, the lowest first, as one number."""
@@ -168,17 +182,19 @@ class FunctionBuilder(IRText):
         type = self.function.registers.get(name)
         if type is None:
             return None
-        self.slot(f"r.{name}", ptx_type(type).integer)
-        return ptx_type(type)
+        self.slot(f"r.{name}", TYPES[type].integer)
+        return TYPES[type]
 
-    def value(self, operand: str, type: PTXType | str) -> str:
+    def value(self, operand: str, type: PTXType | str) -> Value:
         """Return *operand* as a value of *type*."""
         if isinstance(type, str):
-            type = ptx_type(type)
+            type = TYPES[type]
         bits = self.bits(operand.lstrip("! "), type)
         if operand.startswith("!"):
             bits = self.temporary(f"xor i1 {bits}, true")
-        return self.bitcast(bits, type.integer, type.llvm)
+        value = Value(self.bitcast(bits, type.integer, type.llvm))
+        value.type = type
+        return value
 
     def bitcast(self, value: str, source: str, target: str) -> str:
         return value if source == target else self.temporary(f"bitcast {source} {value} to {target}")
@@ -210,7 +226,7 @@ class FunctionBuilder(IRText):
         if operand == "_":
             return
         if isinstance(type, str):
-            type = ptx_type(type)
+            type = TYPES[type]
         register = self.register(operand)
         if register is None:
             raise self.refuse(f"{operand} is not a register")
@@ -229,7 +245,7 @@ class FunctionBuilder(IRText):
         if (pointer := self.pointer_of(name)) is not None:
             address = self.temporary(f"ptrtoint ptr {pointer} to i64")
         elif variable is not None and variable.space == "shared":
-            address = str(program.shared[text, name])
+            address = str(program.shared[text, name].address)
         elif variable is not None:
             address = self.load("%variables", 8 * program.linked.variable_numbers[text, name])
         elif callee is not None:
@@ -290,10 +306,8 @@ def special_register(f: FunctionBuilder, name: str) -> tuple[str, int] | None:
         return f.temporary(f"lshr i32 {threads}, 5"), 32
     index = f.field("thread.index")
     lane = f.temporary(f"and i32 {index}, 31")
-    bit = f.temporary(f"shl i32 1, {lane}")
-    below = f.temporary(f"sub i32 {bit}, 1")
-    upto = f.temporary(f"or i32 {below}, {bit}")
-    values = {"%warpid": f.temporary(f"lshr i32 {index}, 5"), "%laneid": lane}
-    values |= {"%lanemask_eq": bit, "%lanemask_lt": below, "%lanemask_le": upto}
-    values |= {"%lanemask_ge": f.temporary(f"xor i32 {below}, -1"), "%lanemask_gt": f.temporary(f"xor i32 {upto}, -1")}
-    return (values[name], 32) if name in values else None
+    bit, two = (f.temporary(f"shl i32 {number}, {lane}") for number in (1, 2))
+    formulas = {"%warpid": f"lshr i32 {index}, 5", "%laneid": f"add i32 {lane}, 0", "%lanemask_eq": f"add i32 {bit}, 0"}
+    formulas |= {"%lanemask_lt": f"sub i32 {bit}, 1", "%lanemask_le": f"sub i32 {two}, 1"}
+    formulas |= {"%lanemask_ge": f"sub i32 0, {bit}", "%lanemask_gt": f"sub i32 0, {two}"}
+    return (f.temporary(formulas[name]), 32) if name in formulas else None

@@ -49,24 +49,24 @@ class HostServices:
         try:
             asking = Thread.from_address(thread)
             with _lock:
-                asking.result = self._do(asking.operation, asking.a, asking.b, block)
+                asking.result = self._do(asking.operation, (ctypes.c_uint64 * 4).from_address(asking.a), block)
         except BaseException as error:
             self.error = error
         return int(self.error is not None or block in self.assertions)
 
-    def _do(self, operation: int, a: int, b: int, block: int) -> int:
+    def _do(self, operation: int, arguments: ctypes.Array[ctypes.c_uint64], block: int) -> int:
         if operation == PRINT:
-            sys.stdout.write(format_text(a, b))
+            sys.stdout.write(format_text(arguments[0], arguments[1]))
             self.has_printed = True
         elif operation == ALLOCATE:
-            a = memory.allocate(a, label="malloc in a kernel")
+            address = memory.allocate(arguments[0], label="malloc in a kernel")
             self._change_table()
-            return a
-        elif operation == FREE and a:
-            memory.free(a)
+            return address
+        elif operation == FREE and arguments[0]:
+            memory.free(arguments[0])
             self._change_table()
         elif operation == ASSERT:
-            message, file, line, function = (ctypes.c_uint64 * 4).from_address(a)
+            message, file, line, function = arguments
             text = f"Assertion `{read_text(message)}` failed\n  function: {read_text(function)}"
             self.assertions[block] = text, f"{read_text(file)}:{line & 0xFFFFFFFF}"
         return 0

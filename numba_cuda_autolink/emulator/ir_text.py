@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 SUFFIXES = {"float": "f32", "double": "f64"}  # of the types in names of intrinsics; integers have their own names
 
 
@@ -30,6 +33,26 @@ class IRText:
 
     def start_block(self, label: str) -> None:
         self.lines.append(f'"{label}":')
+
+    def go_to(self, label: str) -> None:
+        """Go on in a new block with this *label*."""
+        self.emit(f'br label %"{label}"')
+        self.start_block(label)
+
+    def leave(self, line: str) -> None:
+        """Emit an instruction after which nothing of this block is reached."""
+        self.emit(line)
+        self.start_block(self.label())
+
+    @contextlib.contextmanager
+    def when(self, condition: str, *, negated: bool = False, weights: str = "") -> Iterator[None]:
+        """Do what is emitted within only if the *condition* holds, or if it does not hold."""
+        then, after = self.label(), self.label()
+        first, second = (after, then) if negated else (then, after)
+        self.emit(f"br i1 {condition}, label %{first}, label %{second}{weights}")
+        self.start_block(then)
+        yield
+        self.go_to(after)
 
     def slot(self, name: str, type: str) -> str:
         """Return a pointer to what is on the stack under *name*; an integer is 0 at first."""

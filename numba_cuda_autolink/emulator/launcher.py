@@ -23,6 +23,7 @@ from .host_services import HostServices
 from .program import Program
 from .state import Barrier, Block, Launch, Thread
 
+_MOST_BLOCKS, _MOST_THREADS = (2**31 - 1, 65535, 65535), (1024, 1024, 64)  # of which a block has 1024 in all
 _FEW_THREADS = 2048
 _RESIDENT_BLOCKS, _RESIDENT_THREADS = 256, 32768
 _DIRECT_STACK_BYTES = 1 << 20
@@ -94,20 +95,11 @@ def _pool(process: int) -> ThreadPoolExecutor:
 
 
 def launch(
-    code: NativeCode,
-    program: Program,
-    variables: np.ndarray,
-    grid: Size,
-    block: Size,
-    arguments: bytes,
-    shared: int,
-    cooperative: bool,
+    code: NativeCode, program: Program, grid: Size, block: Size, arguments: bytes, shared: int, cooperative: bool
 ) -> None:
     """Run a kernel; raise `EmulationError` for the first error of any of its threads."""
     _check_sizes(program, grid, block, arguments)
     threads, blocks = math.prod(block), math.prod(grid)
-    if not blocks:
-        return
     shared_bytes = program.static_shared_bytes + shared
     # Blocks may wait for each other in loops: GPUs hold small grids at once, and so do workers.
     cooperative |= program.spins and blocks <= _RESIDENT_BLOCKS and blocks * threads <= _RESIDENT_THREADS
@@ -125,7 +117,7 @@ def launch(
     record.parameters, record.parameter_bytes = parameters.ctypes.data, parameters.nbytes
     record.workspace = record.parameters + parameters.nbytes - _WORKSPACE_BYTES
     record.allocations, record.allocation_count = table.ctypes.data, len(table)
-    record.variables, record.kernel = variables.ctypes.data, code.addresses["kernel"]
+    record.variables, record.kernel = program.variables.ctypes.data, code.addresses["kernel"]
     record.host_call = ctypes.cast(host_call, ctypes.c_void_p).value or 0
     record.checks = program.checks.barriers | program.checks.exited << 1
     name = "run_blocks" if program.suspends else "run_direct"
@@ -162,8 +154,11 @@ def _check_sizes(program: Program, grid: Size, block: Size, arguments: bytes) ->
     name, where = readable_name(program.kernel.name), f"; the block is {block}"
     cluster, most, exact = (limits.get(word) for word in ("reqnctapercluster", "maxntid", "reqntid"))
     why = ""
-    if min(block) < 1 or min(grid) < 0 or threads > 1024 or block[2] > 64:
-        why = f"A block of {threads} threads cannot be launched: at most 1024{where}"
+    sizes = zip((*grid, *block), (*_MOST_BLOCKS, *_MOST_THREADS), strict=True)
+    if threads > 1024 or not all(1 <= size <= most for size, most in sizes):
+        why = f"{name} cannot be launched with {grid} blocks of {block} threads"
+        why += "\n  what to do: launch at least one block of 1 to 1024 threads, and more blocks for more threads"
+        why += f"\n  limits: {_MOST_BLOCKS} blocks of {_MOST_THREADS} threads"
     elif cluster not in (None, (1, 1, 1)):
         why = f"{name} runs in clusters of {cluster} blocks; the emulator has no clusters"
     elif most is not None and threads > most[0] * most[1] * most[2]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from .parser import Function, Text, Variable, parse
+from .parser import Function, Text, Variable
 from .state import FIRST_FUNCTION_ADDRESS
 
 
@@ -16,7 +16,7 @@ class LinkedTexts:
 
     def __init__(self, texts: Sequence[str], make_lined: Callable[[], Sequence[str]] | None = None):
         self._make_lined = make_lined
-        self.texts: list[Text] = [parse(text, number) for number, text in enumerate(texts)]
+        self.texts: list[Text] = [Text(text, number) for number, text in enumerate(texts)]
         self.visible_functions: dict[str, Function] = {}
         self.visible_variables: dict[str, tuple[int, Variable]] = {}
         for text in self.texts:
@@ -76,13 +76,11 @@ class LinkedTexts:
         calls_pointers = False
         while pending:
             function = pending.pop()
-            if id(function) in found:
-                continue
-            found[id(function)] = function
-            calls = (i.operands for i in function.code if i.opcode.startswith("call"))
-            calls_pointers |= any(operand in function.registers for operands in calls for operand in operands)
-            named = (self.find_function(function.text, name) for name in function.names)
-            pending += [other for other in named if other is not None and not other.is_entry]
+            if id(function) not in found:
+                found[id(function)] = function
+                calls_pointers |= function.calls_pointers
+                named = (self.find_function(function.text, name) for name in function.names)
+                pending += [other for other in named if other is not None and not other.is_entry]
             if calls_pointers and not pending:
                 pending = [f for f in self.list_addressed() if id(f) not in found]
         return list(found.values())

@@ -8,14 +8,13 @@ kernel takes the thread alone.
 from __future__ import annotations
 
 from . import (  # noqa: F401
-    atomic_forms,
     control_forms,
     conversion_forms,
-    float_forms,
-    integer_forms,
-    matrix_forms,
+    floats,
+    integers,
+    matrices,
     memory_forms,
-    synchronisation_forms,
+    synchronisation,
 )
 from .forms import find_form
 from .function_builder import FunctionBuilder
@@ -35,7 +34,6 @@ _LOADED = (
     ("parameters", "ptr", "launch.parameters"),
     ("variables", "ptr", "launch.variables"),
 )
-_ENDS = ("bra", "ret", "exit", "trap", "brx")
 
 
 class FunctionLowering(FunctionBuilder):
@@ -44,9 +42,7 @@ class FunctionLowering(FunctionBuilder):
     def lower(self) -> str:
         """Return the text of the function."""
         code = self.function.code
-        starts = {*self.function.labels.values(), len(code)}
-        starts |= {k + 1 for k, instruction in enumerate(code) if instruction.opcode.partition(".")[0] in _ENDS}
-        falls_through = True
+        targets = {*self.function.labels.values(), len(code)}
         self.emit("%thread.address = ptrtoint ptr %thread to i64")
         for name, type, field in _LOADED:
             self.emit(f"%{name} = load {type}, ptr {self.field_pointer(field)}")
@@ -59,38 +55,24 @@ class FunctionLowering(FunctionBuilder):
             self.push_frames()
         for k, instruction in enumerate(code):
             self.instruction, self.index, self.site = instruction, k, str(instruction.number)
-            if k in starts:
-                if falls_through:
-                    self.emit(f'br label %"b{k}"')
-                self.start_block(f"b{k}")
-            falls_through = self.lower_instruction(k, instruction)
-        if falls_through:
-            self.emit(f'br label %"b{len(code)}"')
-        self.start_block(f"b{len(code)}")
-        self.emit_return()
+            if k in targets:
+                self.go_to(f"b{k}")
+            self.lower_instruction(instruction)
+        self.go_to(f"b{len(code)}")
+        self.leave_function()
+        self.emit("unreachable")
         return self.assemble()
 
-    def lower_instruction(self, index: int, instruction: Instruction) -> bool:
-        """Lower one instruction; return whether control may fall through to the next."""
+    def lower_instruction(self, instruction: Instruction) -> None:
         found = find_form(instruction.opcode)
         if found is None:
             raise self.refuse()
         handler, modifiers = found
-        ends = instruction.opcode.partition(".")[0] in _ENDS
         if not instruction.predicate:
             handler(self, instruction, modifiers)
-            return not ends
-        predicate = self.value(instruction.predicate, "pred")
-        then = self.label()
-        after = f"b{index + 1}" if ends else self.label()
-        first, second = (after, then) if instruction.negated else (then, after)
-        self.emit(f'br i1 {predicate}, label %"{first}", label %"{second}"')
-        self.start_block(then)
-        handler(self, instruction, modifiers)
-        if not ends:
-            self.emit(f'br label %"{after}"')
-            self.start_block(after)
-        return not ends
+            return
+        with self.when(self.value(instruction.predicate, "pred"), negated=instruction.negated):
+            handler(self, instruction, modifiers)
 
     def push_frames(self) -> None:
         """Make the function's local memory known to the checks."""

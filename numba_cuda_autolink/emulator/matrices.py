@@ -5,13 +5,18 @@ The operands of a lane are in memory of its own (A of its record). For a load: t
 registers that come of it. For a product: the registers of the result, of A, of B and of C, from fixed offsets on.
 """
 # ruff: noqa: F821
-# mypy: disable-error-code="name-defined, index"
+# mypy: disable-error-code="index, name-defined"
 
 from __future__ import annotations
 
+from .access import checked_pointer
 from .floats import NEAREST, widen_bf16, widen_f16
+from .forms import Modifiers, form
+from .function_builder import FunctionBuilder
 from .native import f32, f64, i32, native, u32, u64
+from .parser import TYPES, Instruction, split_operands
 from .state import Thread
+from .synchronisation import let_lanes_meet
 
 RESULT, FIRST, SECOND, ADDEND, RECORD_BYTES = 0, 64, 128, 192, 256
 KINDS = ("s8", "u8", "f16", "bf16", "f64", "tf32", "f32", "s32")
@@ -114,3 +119,43 @@ def multiply_matrices(first: Thread, lanes: u64, kind: u64):
             else:
                 rest = total - floor(total * f64(2.0**-32)) * f64(2.0**32)  # an integer that wraps around
                 store_u32(mine, RESULT + at * 4, u32(u64(rest)))
+
+
+_SHAPES: dict[str, tuple[str, ...]] = dict.fromkeys(("f16", "bf16"), ("m16n8k8", "m16n8k16"))
+_SHAPES |= dict.fromkeys(("s8", "u8"), ("m16n8k16", "m16n8k32")) | {"tf32": ("m16n8k4", "m16n8k8")}
+_SHAPES["f64"] = ("m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16")
+
+
+@form("ldmatrix", r"\.sync\.aligned\.m8n8\.x(?P<count>[124])(?P<transposed>\.trans)?(?:\.shared(?:::cta)?)?\.b16")
+def load_matrix(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    space = "shared" if ".shared" in i.opcode else "generic"
+    pointer = checked_pointer(f, i.operands[1], space, 16, writes=False, atomic=False)
+    record = f.scratch(24)
+    f.emit(f"store ptr {pointer}, ptr {record}")
+    what = int(m["count"]) | 8 * bool(m["transposed"])
+    let_lanes_meet(f, "gather_matrix", 0, "-1", f.temporary(f"ptrtoint ptr {record} to i64"), what)
+    for k, target in enumerate(split_operands(i.operands[0].strip("{}"))):
+        f.assign(target, "b32", f.load(record, 8 + 4 * k, "i32"))
+
+
+@form(
+    "mma",
+    r"\.sync\.aligned\.(?P<shape>m\d+n\d+k\d+)\.row\.col\.(?P<d>f16|f32|f64|s32)\.(?P<a>\w+)\.(?P<b>\w+)\.(?P<c>f16|f32|f64|s32)",
+)
+def multiply(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    a, b, shape, result = (m[key] for key in ("a", "b", "shape", "d"))
+    results = {"f16": ("f16", "f32"), "f64": ("f64",), "s8": ("s32",), "u8": ("s32",)}.get(a, ("f32",))
+    same = a == b or {a, b} == {"s8", "u8"}
+    if shape not in _SHAPES.get(a, ()) or not same or result not in results or m["c"] != result:
+        raise f.refuse()
+    record = f.scratch(RECORD_BYTES)
+    type = TYPES["b64" if result == "f64" else "b32"]
+    for offset, operand in zip((FIRST, SECOND, ADDEND), i.operands[1:], strict=True):
+        for k, register in enumerate(split_operands(operand.strip("{}"))):
+            f.store(record, offset + k * type.nbytes, f.bits(register, type), type.integer)
+    m_, n_, k_ = (int(part) for part in shape[1:].replace("n", "k").split("k"))
+    kinds = KINDS.index(a) << 24 | KINDS.index(b) << 32 | KINDS.index(result) << 40
+    address = f.temporary(f"ptrtoint ptr {record} to i64")
+    let_lanes_meet(f, "multiply_matrices", 0, "-1", address, m_ | n_ << 8 | k_ << 16 | kinds)
+    for k, target in enumerate(split_operands(i.operands[0].strip("{}"))):
+        f.assign(target, type, f.load(record, RESULT + k * type.nbytes, type.integer))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import bisect
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,23 +18,31 @@ _UNKNOWN = "No memory begins at {:#x}: it was never allocated, or is freed alrea
 
 
 @dataclass(frozen=True)
-class Allocation:
-    """A piece of memory that kernels may touch, or could until it was *freed*."""
+class Region:
+    """The *nbytes* at *address*. Kernels may touch an allocated one until it is *freed*."""
 
     address: int
     nbytes: int
-    label: str
+    label: str = ""
     freed: bool = False
 
     @property
     def end(self) -> int:
         return self.address + self.nbytes
 
+    def is_near(self, address: int, distance: int = 0) -> bool:
+        """Return whether *address* is in it, or within *distance* bytes of it."""
+        return self.address - distance <= address < self.end + distance
+
+
+def nearest(regions: Iterable[Region], address: int) -> Region | None:
+    return min(regions, key=lambda region: max(region.address - address, address - region.end), default=None)
+
 
 _lock = threading.RLock()
-_allocations: list[Allocation] = []  # in the order of their addresses
+_allocations: list[Region] = []  # in the order of their addresses
 _buffers: dict[int, np.ndarray] = {}
-_quarantine: list[tuple[Allocation, np.ndarray | None]] = []
+_quarantine: list[tuple[Region, np.ndarray | None]] = []
 _packed: list[np.ndarray] = []  # what pack_table returned, until the table changes
 
 
@@ -76,7 +85,7 @@ def free(address: int) -> None:
 
 def register(address: int, nbytes: int, label: str = "") -> None:
     """Let kernels touch memory that someone else owns."""
-    allocation = Allocation(int(address), int(nbytes), label)
+    allocation = Region(int(address), int(nbytes), label)
     with _lock:
         k = _place(address)
         if k < len(_allocations) and _allocations[k].address == address:
@@ -99,7 +108,7 @@ def unregister(address: int) -> None:
             held -= _quarantine.pop(0)[0].nbytes
 
 
-def find(address: int) -> Allocation | None:
+def find(address: int) -> Region | None:
     """Return the memory that holds *address*, or held it before it was freed, or None.
 
     Freed memory may have been given to another array: next to that, it is no longer the freed memory.
@@ -112,14 +121,13 @@ def find(address: int) -> Allocation | None:
         for freed, _ in reversed(_quarantine):
             if freed.address <= address < max(freed.end, freed.address + 1):
                 is_used = near is not None and near.address < freed.end and freed.address < near.end
-                is_near = near is not None and near.address - _GUARD <= address < near.end + _GUARD
+                is_near = near is not None and near.is_near(address, _GUARD)
                 return None if is_used and is_near else freed
     return None
 
 
-def find_nearest(address: int) -> Allocation | None:
+def find_nearest(address: int) -> Region | None:
     """Return the memory in use that is nearest to *address*."""
     with _lock:
         k = _place(address + 1)
-        near = [a for a in _allocations[max(0, k - 1) : k + 1] if a.nbytes]
-        return min(near, key=lambda a: max(a.address - address, address - a.end), default=None)
+        return nearest((a for a in _allocations[max(0, k - 1) : k + 1] if a.nbytes), address)

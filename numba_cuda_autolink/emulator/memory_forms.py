@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Loads, stores, conversions of addresses, asynchronous copies."""
+"""Loads, stores, copies and addresses, and atomic operations and reductions in memory.
+
+One worker runs a block, so atomic operations of shared memory could do without atomic instructions; but a generic
+address may be of either memory, so all use them.
+"""
 
 from __future__ import annotations
 
-from .forms import Modifiers, form
+from .access import checked_pointer
+from .floats import rounded
+from .forms import Modifiers, computes, form
 from .function_builder import FunctionBuilder
-from .parser import Instruction, split_operands
-from .pointers import checked_pointer
-from .ptx_types import PTXType, ptx_type
+from .parser import TYPES, Instruction, PTXType, split_operands
 
 SPACE = r"(?:\.(?P<space>global|shared(?:::cta|::cluster)?|local|const|param(?:::entry|::func)?))?"
 SCOPE = r"(?:\.(?:cta|cluster|gpu|sys))?"
@@ -28,10 +32,11 @@ def plain_space(modifiers: Modifiers) -> str:
 @form("ld", rf"\.(?P<ordered>relaxed|acquire|mmio){SCOPE}{SPACE}{_CACHE}{_VECTOR}{_TYPE}")
 @form("ldu", rf"{SPACE}{_VECTOR}{_TYPE}")
 def load(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type, space, ordered = ptx_type(m["type"]), plain_space(m), bool(m.get("ordered"))
+    type, space, ordered = TYPES[m["type"]], plain_space(m), bool(m.get("ordered"))
     targets = split_operands(i.operands[0].strip("{}"))
     copies = f.program.checks.initialised and space != "param" and any(target in f.copied for target in targets)
-    elements = _list_elements(f, i.operands[1], m, type, len(targets), writes=False, copies=copies)
+    atomic = ordered or f.compared.issuperset(targets)
+    elements = _list_elements(f, i.operands[1], m, type, len(targets), writes=False, atomic=atomic, copies=copies)
     for target, element in zip(targets, elements, strict=True) if copies else ():
         address = f.temporary(f"ptrtoint ptr {element} to i64")
         unwritten = f.call("find_unwritten", f.thread, address, type.nbytes)
@@ -51,11 +56,10 @@ def load(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 
 
 def _list_elements(
-    f: FunctionBuilder, operand: str, m: Modifiers, type: PTXType, count: int, *, writes: bool, copies: bool
+    f: FunctionBuilder, operand: str, m: Modifiers, type: PTXType, count: int, **access: bool
 ) -> list[str]:
     """Return pointers to the *count* numbers at the address *operand*, of which all is checked."""
-    atomic, nbytes = bool(m.get("ordered")), type.nbytes * count
-    pointer = checked_pointer(f, operand, plain_space(m), nbytes, writes=writes, atomic=atomic, copies=copies)
+    pointer = checked_pointer(f, operand, plain_space(m), type.nbytes * count, **access)
     return [f.temporary(f"getelementptr i8, ptr {pointer}, i64 {k * type.nbytes}") for k in range(count)]
 
 
@@ -63,14 +67,15 @@ def _list_elements(
 @form("st", rf"\.(?P<ordered>volatile){SPACE}{_CACHE}{_VECTOR}{_TYPE}")
 @form("st", rf"\.(?P<ordered>relaxed|release|mmio){SCOPE}{SPACE}{_CACHE}{_VECTOR}{_TYPE}")
 def store(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type, space, ordered = ptx_type(m["type"]), plain_space(m), bool(m.get("ordered"))
+    type, space, ordered = TYPES[m["type"]], plain_space(m), bool(m.get("ordered"))
     sources = split_operands(i.operands[1].strip("{}"))
     values = [f.bits(source, type) for source in sources]
     if m.get("ordered") == "release":
         f.emit("fence release")
         f.note_fence()
     # One that is ordered does not race, and reads nothing either.
-    elements = _list_elements(f, i.operands[0], m, type, len(sources), writes=True, copies=ordered)
+    access = {"writes": True, "atomic": ordered, "copies": ordered}
+    elements = _list_elements(f, i.operands[0], m, type, len(sources), **access)
     mode, align = "volatile " if ordered else "", type.nbytes if f.program.checks.alignment else 1
     for source, value, element in zip(sources, values, elements, strict=True):
         if f.program.checks.initialised and space != "param" and source in f.copied:
@@ -84,33 +89,30 @@ def store(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 _ADDRESSED = r"\.(?P<space>global|const|local|param(?:::entry)?|shared(?:::cta|::cluster)?)"
 
 
-@form("cvta", rf"(?P<to>\.to)?{_ADDRESSED}\.u(?P<bits>32|64)")
-def convert_address(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    type = ptx_type(f"u{m['bits']}")
-    address = f.value(i.operands[1], "u64")
+@form("cvta", rf"(?P<to>\.to)?{_ADDRESSED}\.(?P<type>u32|u64)")
+@computes("type", "u64")
+def convert_address(f: FunctionBuilder, m: Modifiers, address: str) -> str:
     if plain_space(m) == "shared":
         address = f.temporary(f"{'sub' if m['to'] else 'add'} i64 {address}, %shared")
-    f.assign(i.operands[0], type, f.resize(address, 64, type.bits))
+    return f.resize(address, 64, TYPES[m["type"]].bits)
 
 
 @form("isspacep", _ADDRESSED)
-def is_in_space(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    address = f.value(i.operands[1], "u64")
-    space = plain_space(m)
+@computes("pred", "u64")
+def is_in_space(f: FunctionBuilder, m: Modifiers, address: str) -> str:
     shared = f.call("is_in_shared", f.thread, address)
     stack = f.temporary(f"sub i64 {address}, {f.field('thread.stack')}")
-    size = f.resize(f.field("block.stack_bytes"), 32, 64)
-    local = f.temporary(f"icmp ult i64 {stack}, {size}")
-    result = {"shared": shared, "local": local}.get(space, "false")
-    if space == "global":
+    local = f.temporary(f"icmp ult i64 {stack}, {f.resize(f.field('block.stack_bytes'), 32, 64)}")
+    if plain_space(m) == "global":
         either = f.temporary(f"or i1 {shared}, {local}")
-        result = f.temporary(f"xor i1 {either}, true")
-    f.assign(i.operands[0], "pred", result)
+        return f.temporary(f"xor i1 {either}, true")
+    return {"shared": shared, "local": local}.get(plain_space(m), "false")
 
 
-@form("mapa", r"(?:\.shared::cluster)?\.u(?P<bits>32|64)")
-def map_shared_address(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    f.assign(i.operands[0], f"u{m['bits']}", f.value(i.operands[1], f"u{m['bits']}"))
+@form("mapa", r"(?:\.shared::cluster)?\.(?P<type>u32|u64)")
+@computes("type")
+def map_shared_address(f: FunctionBuilder, m: Modifiers, address: str) -> str:
+    return address
 
 
 @form("prefetch prefetchu", r"(?:\.(?:global|local))?\.(?:L1|L2)(?:::evict_(?:last|normal))?")
@@ -126,17 +128,99 @@ def copy_asynchronously(f: FunctionBuilder, i: Instruction, m: Modifiers) -> Non
     """The copy happens at once; bytes beyond the source's size are zeros."""
     nbytes = int(i.operands[2])
     target = checked_pointer(f, i.operands[0], "shared", nbytes, writes=True, atomic=False)
-    size = str(nbytes)
-    if len(i.operands) > 3:
-        f.call_intrinsic("memset.p0.i64", "void", f"ptr {target}", "i8 0", f"i64 {nbytes}", "i1 false")
-        number = f.value(i.operands[3], "u32")
-        size = f.resize(number, 32, 64)
-        copy, done = f.label(), f.label()
-        f.emit(f"br i1 {f.temporary(f'icmp ne i32 {number}, 0')}, label %{copy}, label %{done}")
-        f.start_block(copy)
-    checked = nbytes if len(i.operands) == 3 else 1
-    source = checked_pointer(f, i.operands[1], "global", checked, writes=False, atomic=False)
-    f.call_intrinsic("memcpy.p0.p0.i64", "void", f"ptr {target}", f"ptr {source}", f"i64 {size}", "i1 false")
-    if len(i.operands) > 3:
-        f.emit(f"br label %{done}")
-        f.start_block(done)
+    if len(i.operands) == 3:
+        _copy(f, target, i.operands[1], nbytes, str(nbytes))
+        return
+    f.call_intrinsic("memset.p0.i64", "void", f"ptr {target}", "i8 0", f"i64 {nbytes}", "i1 false")
+    number = f.value(i.operands[3], "u32")
+    with f.when(f.temporary(f"icmp ne i32 {number}, 0")):
+        _copy(f, target, i.operands[1], 1, f.resize(number, 32, 64))
+
+
+def _copy(f: FunctionBuilder, target: str, source: str, checked: int, nbytes: str) -> None:
+    pointer = checked_pointer(f, source, "global", checked, writes=False, atomic=False)
+    f.call_intrinsic("memcpy.p0.p0.i64", "void", f"ptr {target}", f"ptr {pointer}", f"i64 {nbytes}", "i1 false")
+
+
+_BITS, _INTEGERS = frozenset(("b16", "b32", "b64", "b128")), frozenset(("u32", "s32", "u64", "s64"))
+_FLOATS = frozenset(("f32", "f64", "f16", "bf16", "f16x2", "bf16x2"))
+_TYPES = dict.fromkeys(("and", "or", "xor", "exch", "cas"), _BITS) | dict.fromkeys(("min", "max"), _INTEGERS)
+_TYPES |= {"add": _INTEGERS | _FLOATS, "inc": frozenset(("u32",)), "dec": frozenset(("u32",))}
+_OTHER_NAMES = {"exch": "xchg", "inc": "uinc_wrap", "dec": "udec_wrap"}
+_MODIFIERS = (
+    r"(?P<order>relaxed|acquire|release|acq_rel|sc)|cta|cluster|gpu|sys|(?P<space>global|shared(?:::cta|::cluster)?)"
+    rf"|(?P<operation>{'|'.join(_TYPES)})|noftz|L2::cache_hint|v2|v4|v8|(?P<type>{'|'.join(TYPES)})"
+)
+
+
+@form("atom red", rf"(?:\.(?:{_MODIFIERS}))*")
+def atomic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    """Compilers write the modifiers in several orders. Of a vector, each element is updated by itself."""
+    operation, is_reduction = m["operation"], m["name"] == "red"
+    if m["type"] not in _TYPES.get(operation, ()) or (is_reduction and operation in ("exch", "cas")):
+        raise f.refuse()
+    type = TYPES[m["type"]]
+    target, *operands = ("_", *i.operands) if is_reduction else i.operands
+    is_fence = m["order"] not in ("", "relaxed")
+    if is_fence:
+        f.note_fence()
+    values = [[f.bits(each, type) for each in split_operands(operand.strip("{}"))] for operand in operands[1:3]]
+    nbytes = type.nbytes * len(values[0])
+    pointer = checked_pointer(f, operands[0], plain_space(m), nbytes, writes=True, atomic=True)
+    old = []
+    for k, numbers in enumerate(zip(*values, strict=False)):
+        element = f.temporary(f"getelementptr i8, ptr {pointer}, i64 {k * type.nbytes}")
+        old.append(_update(f, operation, type, element, *numbers))
+    if is_fence:
+        f.note_fence()
+    for register, bits in zip(split_operands(target.strip("{}")), old, strict=False):
+        f.assign(register, TYPES[f"b{type.bits}"], bits)
+
+
+def _update(f: FunctionBuilder, operation: str, type: PTXType, pointer: str, *values: str) -> str:
+    """Do the *operation* in memory; return the old bits."""
+    if operation == "cas":
+        return _compare_and_swap(f, type, pointer, *values)[0]
+    if type.name in _FLOATS:
+        return _add_in_loop(f, type, pointer, values[0])
+    is_unsigned = operation in ("min", "max") and not type.is_signed
+    name = f"u{operation}" if is_unsigned else _OTHER_NAMES.get(operation, operation)
+    return f.temporary(f"atomicrmw {name} ptr {pointer}, {type.integer} {values[0]} seq_cst, align {type.nbytes}")
+
+
+def _add_in_loop(f: FunctionBuilder, type: PTXType, pointer: str, value: str) -> str:
+    """Add a floating number to memory; return the old bits."""
+    llvm, loop, done = type.integer, f.label(), f.label()
+    old_slot = f.scratch(type.nbytes)
+    f.emit(f"store {llvm} {f.temporary(f'load {llvm}, ptr {pointer}, align {type.nbytes}')}, ptr {old_slot}")
+    f.go_to(loop)
+    old = f.temporary(f"load {llvm}, ptr {old_slot}")
+    seen, success = _compare_and_swap(f, type, pointer, old, _add(f, type, pointer, old, value))
+    f.emit(f"store {llvm} {seen}, ptr {old_slot}")
+    f.emit(f"br i1 {success}, label %{done}, label %{loop}")
+    f.start_block(done)
+    return old
+
+
+def _compare_and_swap(f: FunctionBuilder, type: PTXType, pointer: str, old: str, new: str) -> list[str]:
+    """Return what memory held, and whether it was *old* and is now *new*."""
+    llvm, order = type.integer, f"seq_cst seq_cst, align {type.nbytes}"
+    pair = f.temporary(f"cmpxchg ptr {pointer}, {llvm} {old}, {llvm} {new} {order}")
+    return [f.temporary(f"extractvalue {{ {llvm}, i1 }} {pair}, {k}") for k in range(2)]
+
+
+def _add(f: FunctionBuilder, type: PTXType, pointer: str, old: str, value: str) -> str:
+    """Return the sum of floating numbers as bits; of single and double precision, as memory at *pointer* adds them."""
+    if type.bits == 16:
+        return f.call(f"add_{type.name}", old, value)
+    if type.kind.endswith("x2"):
+        halves = zip(f.split(old, 16, 2), f.split(value, 16, 2), strict=True)
+        return f.join([f.call(f"add_{type.kind[:-2]}", *pair) for pair in halves], 16)
+    values = tuple(f.bitcast(bits, type.integer, type.llvm) for bits in (old, value))
+    in_shared = rounded(f, "fadd", "", type, *values[::-1])
+    if type.name == "f32":
+        in_shared = f.call("canonical_f32", in_shared)
+    in_global = f.call(f"add_in_global_{type.name}", *values)
+    choice = f.call("is_in_shared", f.thread, f.temporary(f"ptrtoint ptr {pointer} to i64"))
+    result = f.temporary(f"select i1 {choice}, {type.llvm} {in_shared}, {type.llvm} {in_global}")
+    return f.bitcast(result, type.llvm, type.integer)

@@ -14,26 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import memory
-from .checks import Checks
 from .compiler import NativeCode, compile_text, describe_machine, fetch_object, store_object
 from .diagnosis import Size, describe_shared_memory
 from .errors import PTXSyntaxError
 from .launcher import launch
 from .linked_texts import LinkedTexts
 from .lowering import lower_program
-from .parser import Function, parse_constant
-from .program import Program
-from .ptx_types import ptx_type
+from .parser import TYPES, Function, parse_constant
+from .program import Checks, Program
 
 _MOST_STATIC_SHARED = 48 << 10  # bytes, of each GPU
-
-
-@dataclass(frozen=True)
-class Variable:
-    """A variable of device code: its *address* and size."""
-
-    address: int
-    nbytes: int
 
 
 @dataclass(frozen=True)
@@ -73,10 +63,10 @@ class Module:
             for name in function.names:
                 self.allocate(function.text, name)
 
-    def find_variable(self, name: str) -> Variable | None:
-        """Return the global or constant variable *name*; one that no code uses gets its memory now."""
+    def find_variable(self, name: str) -> memory.Region | None:
+        """Return where the global or constant variable *name* is; one that no code uses gets its memory now."""
         found = [(text, v) for text, v in self.linked.variables if v.name == name]
-        return Variable(self.allocate(found[-1][0], name), found[-1][1].nbytes) if found else None
+        return memory.Region(self.allocate(found[-1][0], name), found[-1][1].nbytes, name) if found else None
 
     def allocate(self, text: int, name: str) -> int:
         """Return the address of the variable *name* of a *text*, with its initial value if new; 0 if there is none."""
@@ -88,7 +78,7 @@ class Module:
             _, variable = self.linked.variables[number]
             address = memory.allocate(variable.nbytes, label=variable.name)
             self._addresses[number] = address
-            type, content = ptx_type(variable.type), b""
+            type, content = TYPES[variable.type], b""
             for word in variable.initial:
                 value = parse_constant(word, type)
                 if value is None:
@@ -121,7 +111,7 @@ class Kernel:
 
     def __init__(self, module: Module, function: Function):
         self.name, self._module, self._function = function.name, module, function
-        self._program = Program(module.linked, function, module.checks)
+        self._program = Program(module.linked, function, module.checks, module._addresses)
         if self._program.static_shared_bytes > _MOST_STATIC_SHARED:
             raise describe_shared_memory(self._program, _MOST_STATIC_SHARED)
         self._key = (json.dumps([function.name, repr(module.checks)]), *module.texts, describe_machine())
@@ -164,4 +154,4 @@ class Kernel:
 
         *shared* are the bytes of dynamic shared memory. The blocks of a *cooperative* grid run at the same time.
         """
-        launch(self._compile(), self._program, self._module._addresses, grid, block, arguments, shared, cooperative)
+        launch(self._compile(), self._program, grid, block, arguments, shared, cooperative)

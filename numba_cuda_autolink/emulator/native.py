@@ -5,7 +5,7 @@ A function marked `native` has annotated parameters, and variables with one type
 decides. It may contain assignments, ``if``, ``while``, ``for … in range``, ``for … in bits``, ``return``,
 integer, floating and boolean expressions (integers wrap around; ``and`` and ``or`` stop early), casts (``u64(x)``), the
 operations of `_OPERATIONS`, ``load_u32(address, offset)``, ``store_u32(address, offset, value)`` and calls of other
-native functions. `native_for` makes one function for each of several types, which ``T`` stands for. Addresses are of
+native functions. There may be one function for each of several types, which ``T`` stands for. Addresses are of
 type ``u64``, or of the type of a `record` that is there, whose fields are attributes; ``address[k]`` is the k-th record
 from there on. Constants are module globals. A function without ``return`` type returns nothing.
 """
@@ -94,23 +94,18 @@ def native_type(name: str) -> str:
     return name if name[0] == "f" and bits > 16 else f"{'i' if name[0] == 's' else 'u'}{bits}"
 
 
-def native(function: Any = None, *, inline: bool = True) -> Any:
-    """Mark a function whose source becomes LLVM IR; without *inline*, it stays a call."""
+def native(*types: Any, inline: bool = True) -> Any:
+    """Mark a function whose source becomes LLVM IR; without *inline*, it stays a call. There is one for each of the PTX
+    *types*, with the type at the end of its name, if any are given."""
 
     def register(python: Any) -> Any:
-        _functions[python.__name__] = python, inline, ""
+        names = {f"{python.__name__}_{type}": type for type in types} or {python.__name__: ""}
+        _functions.update({name: (python, inline, type) for name, type in names.items()})
         return python
 
-    return register if function is None else register(function)
-
-
-def native_for(*types: str) -> Any:
-    """Mark a function of which there is one for each of the PTX *types*, with the type at the end of its name."""
-
-    def register(python: Any) -> Any:
-        _functions.update({f"{python.__name__}_{type}": (python, True, type) for type in types})
-        return python
-
+    if types and callable(types[0]):
+        (function,), types = types, ()
+        return register(function)
     return register
 
 
@@ -226,8 +221,7 @@ class NativeFunction(IRText):
 
     def _while(self, statement: ast.While) -> None:
         test, body, end = self.label(), self.label(), self.label()
-        self.emit(f"br label %{test}")
-        self.start_block(test)
+        self.go_to(test)
         self.emit(f"br i1 {self.condition(statement.test)}, label %{body}, label %{end}")
         self._block(body, statement.body, test)
         self.start_block(end)
@@ -251,12 +245,10 @@ class NativeFunction(IRText):
         self._statements(body)
 
     def _return(self, statement: ast.Return) -> None:
-        if statement.value is None:
-            self.emit("ret void")
-        else:
+        value = _Value("", "None")
+        if statement.value is not None:
             value = self.typed(self.expression(statement.value), self.returns, statement)
-            self.emit(f"ret {LLVM[value.type]} {value.text}")
-        self.start_block(self.label())
+        self.leave(f"ret {LLVM[value.type]} {value.text}")
 
     # Expressions
 

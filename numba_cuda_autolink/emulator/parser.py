@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""PTX as records: functions, variables, instructions and their source lines."""
+"""PTX as records: types, functions, variables, instructions and their source lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,43 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from .errors import PTXSyntaxError
-from .ptx_types import TYPES, PTXType, ptx_type
+
+
+@dataclass(frozen=True)
+class PTXType:
+    """A type: *kind* is ``b`` (bits), ``u``, ``s``, ``f``, ``bf`` (bfloat16), ``pred`` or a packed pair (``f16x2``)."""
+
+    name: str
+    kind: str
+    bits: int
+
+    @property
+    def nbytes(self) -> int:
+        return max(1, self.bits // 8)
+
+    @property
+    def llvm(self) -> str:
+        """The LLVM type of values: half precision and packed pairs are kept as their bits."""
+        if self.kind == "f" and self.bits >= 32:
+            return "float" if self.bits == 32 else "double"
+        return f"i{self.bits}"
+
+    @property
+    def integer(self) -> str:
+        return f"i{self.bits}"
+
+    @property
+    def is_signed(self) -> bool:
+        return self.kind == "s"
+
+
+TYPES = {"pred": PTXType("pred", "pred", 1), "bf16": PTXType("bf16", "bf", 16), "tf32": PTXType("tf32", "b", 32)}
+TYPES.update({f"{kind}{bits}": PTXType(f"{kind}{bits}", kind, bits) for kind in "bus" for bits in (8, 16, 32, 64)})
+TYPES.update({f"f{bits}": PTXType(f"f{bits}", "f", bits) for bits in (16, 32, 64)})
+TYPES.update({name: PTXType(name, name, 32) for name in ("f16x2", "bf16x2")})
+TYPES.update({name: PTXType(name, name, 8) for name in ("e4m3", "e5m2")})
+TYPES["b128"] = PTXType("b128", "b", 128)
+
 
 _COMMENT = re.compile(r'"[^"\n]*"|/\*.*?\*/|//[^\n]*', re.S)
 _TOKEN = re.compile(r'"[^"]*"|[;{}]|[^;{}"]+')
@@ -20,7 +56,7 @@ _NAME = r"[A-Za-z_$%][\w$]*"
 _INTEGER = re.compile(r"-?(?:0[xX][\da-fA-F]+|0[bB][01]+|\d+)U?")
 _LABEL = re.compile(rf"\s*({_NAME})\s*:(?!:)")
 _INSTRUCTION = re.compile(r"(?:@(!?)\s*([\w%$]+)\s+)?([a-z][\w.:]*)\s*(.*)$", re.S)
-_LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:.*\binlined_at\s+(\d+)\s+(\d+)\s+(\d+))?", re.S)
+_LOC = re.compile(r"\.loc((?:\s+\d+){3})(?:.*\binlined_at((?:\s+\d+){3}))?", re.S)
 _HEADER = re.compile(r"\.(func|entry)\s*(\([^)]*\))?\s*([\w$%]+)\s*(\([^)]*\))?(.*)$", re.S)
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _FLOATS = {16: "<e", 32: "<f", 64: "<d"}
@@ -67,12 +103,12 @@ class Variable:
 
 @dataclass(frozen=True)
 class Location:
-    """A ``.loc``: file number, line and column, and the place that it is inlined at."""
+    """A ``.loc``: file number, line and column, and the last before it of the place that it is inlined at."""
 
     file: int
     line: int
     column: int
-    inlined_at: tuple[int, int, int] | None
+    inlined_at: Location | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -114,6 +150,15 @@ class Function:
         return tuple(dict.fromkeys(name for operand in operands for name in _WORD.findall(operand)))
 
     @functools.cached_property
+    def called(self) -> tuple[str, ...]:
+        """The operands of its calls."""
+        return tuple(o for i in self.code if i.opcode.startswith("call") for o in i.operands)
+
+    @property
+    def calls_pointers(self) -> bool:
+        return any(operand in self.registers for operand in self.called)
+
+    @functools.cached_property
     def parameter_offsets(self) -> tuple[dict[str, int], int]:
         """Where each parameter of a kernel begins in the packed buffer, and the bytes of all."""
         offsets, end = {}, 0
@@ -122,18 +167,6 @@ class Function:
             offsets[parameter.name] = end
             end += parameter.nbytes
         return offsets, end
-
-
-@dataclass
-class Text:
-    """What one text of PTX says."""
-
-    number: int
-    files: dict[int, str] = field(default_factory=dict)
-    functions: dict[str, Function] = field(default_factory=dict)
-    variables: dict[str, Variable] = field(default_factory=dict)
-    aliases: dict[str, str] = field(default_factory=dict)
-    locations: list[Location] = field(default_factory=list)
 
 
 def split_operands(text: str) -> list[str]:
@@ -149,7 +182,7 @@ def parse_variable(text: str) -> Variable:
     types = [word for word in words if word in TYPES]
     if name is None or not types:
         raise PTXSyntaxError(f"A declaration of PTX was not understood: {text.strip()}")
-    count = 1
+    count = 0 if name[1].startswith("__dynamic_shmem__") else 1  # which MLIR declares without brackets
     for vector in words:
         count *= {"v2": 2, "v4": 4, "v8": 8}.get(vector, 1)
     values = tuple(split_operands(initial.replace("{", " ").replace("}", " "))) if initial else ()
@@ -157,7 +190,7 @@ def parse_variable(text: str) -> Variable:
         count *= int(extent, 0) if extent else len(values)
     align = re.search(r"\.align\s+(\d+)", declaration)
     spaces = [w for w in words if w in ("global", "const", "shared", "local", "param")]
-    nbytes = ptx_type(types[-1]).nbytes
+    nbytes = TYPES[types[-1]].nbytes
     return Variable(
         name[1],
         spaces[0] if spaces else "param",
@@ -170,19 +203,24 @@ def parse_variable(text: str) -> Variable:
     )
 
 
-class _Parser:
-    def __init__(self, number: int):
-        self.text = Text(number)
-        self.count = number << 24
+class Text:
+    """What one text of PTX says; *number* is its place among the texts of a module."""
 
-    def parse(self, ptx: str) -> Text:
+    def __init__(self, ptx: str, number: int):
+        self.number, self.count = number, number << 24
+        self.files: dict[int, str] = {}
+        self.functions: dict[str, Function] = {}
+        self.variables: dict[str, Variable] = {}
+        self.aliases: dict[str, str] = {}
+        self.locations: dict[tuple[int, ...], Location] = {}  # the last of each place
+        ptx = ptx.rstrip("\0")
         cut = re.search(r"^\s*\.section\b", ptx, re.M)
         debug_files = ptx[cut.start() :] if cut else ""
         ptx = ptx[: cut.start()] if cut else ptx
         ptx = _COMMENT.sub(lambda m: m[0] if m[0][0] == '"' else " ", ptx)
         for source in (ptx, debug_files):
             for file in re.finditer(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', source, re.M):
-                self.text.files[int(file[1])] = file[2]
+                self.files[int(file[1])] = file[2]
         ptx = re.sub(r"^\s*\.(?:file|version|target|address_size)\b.*$", "", ptx, flags=re.M)
         ptx = re.sub(r"^(\s*\.loc\s[^\n;]*)$", r"\1;", ptx, flags=re.M)
         tokens, head = iter(_TOKEN.findall(ptx)), ""
@@ -191,23 +229,35 @@ class _Parser:
                 self.body(self.header(head), tokens)
                 head = ""
             elif token == ";":
-                self.statement(head.strip())
+                self.statement(head.strip(), None, "", ChainMap({"@": ""}))
                 head = ""
             else:
                 head += token
-        return self.text
 
-    def statement(self, text: str) -> None:
+    def statement(self, text: str, function: Function | None, label: str, scope: ChainMap[str, str]) -> None:
+        """Note what the statement *text* declares, in the *scope* and after the *label* of a *function*."""
+        if text.startswith((".pragma", ".loc ", ".callprototype", ".calltargets")):
+            return
         if re.search(r"\.(func|entry)\b", text):
             self.header(text)
         elif alias := re.match(r"\.alias\s+([\w$]+)\s*,\s*([\w$]+)", text):
-            self.text.aliases[alias[1]] = alias[2]
-        elif text and not text.startswith((".pragma", ".loc ")):
-            if not re.search(r"\.(global|const|shared|local)\b", text):
-                raise PTXSyntaxError(f"A statement of PTX was not understood: {text[:100]}")
+            self.aliases[alias[1]] = alias[2]
+        elif function is not None and text.startswith(".branchtargets"):
+            function.branch_targets[label] = tuple(split_operands(text[14:]))
+        elif function is not None and (found := re.match(r"\.reg\s*\.(\w+)\s+(.*)", text)) and found[1] in TYPES:
+            for register in split_operands(found[2]):
+                many = re.match(r"([\w%$]+)<(\d+)>", register)
+                for name in (f"{many[1]}{k}" for k in range(int(many[2]))) if many else [register]:
+                    function.registers[self.declare(name, scope)] = found[1]
+        elif re.search(r"\.(global|const|shared|local|param)\b", text):
             if not re.search(r"\.(texref|samplerref|surfref)\b", text):
                 variable = parse_variable(text)
-                self.text.variables[variable.name] = variable
+                if function is not None and variable.space in ("local", "param"):
+                    function.local_variables[self.declare(variable.name, scope)] = variable
+                else:
+                    self.variables[variable.name] = variable
+        elif text:
+            raise PTXSyntaxError(f"A statement of PTX was not understood: {text[:100]}")
 
     def header(self, head: str) -> Function:
         found = _HEADER.search(head)
@@ -217,9 +267,9 @@ class _Parser:
             tuple(parse_variable(p) for p in split_operands((found[k] or "()").strip()[1:-1])) for k in (4, 2)
         )
         before = head[: found.start()]
-        function = self.text.functions.get(found[3])
+        function = self.functions.get(found[3])
         if function is None:
-            function = self.text.functions[found[3]] = Function(found[3], found[1] == "entry", self.text.number)
+            function = self.functions[found[3]] = Function(found[3], found[1] == "entry", self.number)
         function.parameters, function.results = parameters, results
         function.is_visible |= any(w in before for w in (".visible", ".weak", ".extern"))
         function.is_weak |= ".weak" in before
@@ -257,7 +307,7 @@ class _Parser:
                 if statement.startswith(".loc "):
                     location = self.location(statement)
                 elif statement.startswith("."):
-                    self.declaration(function, statement, label, scope)
+                    self.statement(statement, function, label, scope)
                 elif statement:
                     statements.append((statement, scope, location))
         else:
@@ -275,32 +325,10 @@ class _Parser:
         found = _LOC.match(statement)
         if found is None:
             raise PTXSyntaxError(f"A source line of PTX was not understood: {statement}")
-        inlined = (int(found[4]), int(found[5]), int(found[6])) if found[4] else None
-        location = Location(int(found[1]), int(found[2]), int(found[3]), inlined)
-        self.text.locations.append(location)
+        place, at = (tuple(map(int, numbers.split())) for numbers in found.groups(""))
+        inlined_at = self.locations.get(at, Location(*at)) if at else None
+        self.locations[place] = location = Location(*place, inlined_at=inlined_at)
         return location
-
-    def declaration(self, function: Function, statement: str, label: str, scope: ChainMap[str, str]) -> None:
-        if statement.startswith(".reg"):
-            found = re.match(r"\.reg\s*\.(\w+)\s+(.*)", statement)
-            if found is None or found[1] not in TYPES:
-                raise PTXSyntaxError(f"A declaration of PTX was not understood: {statement}")
-            for register in split_operands(found[2]):
-                if many := re.match(r"([\w%$]+)<(\d+)>", register):
-                    for k in range(int(many[2])):
-                        function.registers[self.declare(f"{many[1]}{k}", scope)] = found[1]
-                else:
-                    function.registers[self.declare(register, scope)] = found[1]
-        elif statement.startswith((".local", ".param")):
-            variable = parse_variable(statement)
-            function.local_variables[self.declare(variable.name, scope)] = variable
-        elif statement.startswith(".shared"):
-            variable = parse_variable(statement)
-            self.text.variables[variable.name] = variable
-        elif statement.startswith(".branchtargets"):
-            function.branch_targets[label] = tuple(split_operands(statement[14:]))
-        elif not statement.startswith((".pragma", ".callprototype", ".calltargets")):
-            raise PTXSyntaxError(f"A statement of PTX was not understood: {statement}")
 
     def instruction(self, statement: str, scope: ChainMap[str, str], location: Location | None) -> Instruction:
         found = _INSTRUCTION.match(statement)
@@ -315,8 +343,3 @@ class _Parser:
         return Instruction(
             self.count - 1, opcode, tuple(split_operands(operands)), predicate, bool(found[1]), location, statement
         )
-
-
-def parse(ptx: str, number: int = 0) -> Text:
-    """Return what the text *ptx* says; *number* is its place among the texts of a module."""
-    return _Parser(number).parse(ptx.rstrip("\0"))

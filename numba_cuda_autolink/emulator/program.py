@@ -1,28 +1,61 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One kernel: the functions that it reaches, the layout of its shared memory, and what its lowering finds."""
+"""One kernel: its checks, the functions that it reaches, the layout of its shared memory, what its lowering finds."""
 
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass, fields
 
-from .checks import Checks
+import numpy as np
+
 from .linked_texts import LinkedTexts
+from .memory import Region
 from .parser import Function, Variable
 from .state import FIRST_SHARED_ADDRESS
+
+
+@dataclass(frozen=True)
+class Checks:
+    """The checks of a module.
+
+    - *bounds*: each access is within an allocation, a shared or local variable, or the parameters, and none of it is
+      freed.
+    - *alignment*: addresses are multiples of what is accessed there.
+    - *initialised*: shared and local memory is written before it is read.
+    - *races*: two threads of a block do not access the same byte of shared memory, one of them writing, with no barrier
+      between; atomic accesses do not race with each other.
+    - *barriers*: threads that wait for each other wait in the same barrier instruction.
+    - *exited*: no thread has returned when the others wait at a barrier of the whole block. GPUs allow this.
+    - *most_back_edges*: how often a thread may go back in its loops; 0 is as often as it likes.
+    """
+
+    bounds: bool = True
+    alignment: bool = True
+    initialised: bool = False
+    races: bool = False
+    barriers: bool = True
+    exited: bool = False
+    most_back_edges: int = 0
+
+    @classmethod
+    def all(cls) -> Checks:
+        """Return every check; kernels run slower."""
+        return cls(**{field.name: True for field in fields(cls) if isinstance(field.default, bool)})
+
 
 _GAP_BYTES, _LARGEST_WITH_GAPS = 16, 32 << 10
 _SPILLED_BYTES = 32  # an instruction becomes at most four values that live across branches
 
 
 class Program:
-    """The kernel *kernel* of *linked*.
+    """The kernel *kernel* of *linked*, whose variables are at the addresses *variables*.
 
     Its lowering notes the declarations, native functions and helpers that it needs, whether threads may wait, loop and
     spin, and the number of its slots, which hold what accesses met last.
     """
 
-    def __init__(self, linked: LinkedTexts, kernel: Function, checks: Checks):
-        self.linked, self.kernel, self.checks = linked, kernel, checks
+    def __init__(self, linked: LinkedTexts, kernel: Function, checks: Checks, variables: np.ndarray):
+        self.linked, self.kernel, self.checks, self.variables = linked, kernel, checks, variables
         self.functions = linked.list_reachable(kernel)
         self.declarations: set[str] = set()
         self.natives: set[str] = set()
@@ -32,8 +65,8 @@ class Program:
         self.slots: dict[tuple[int, str, int], int] = {}
         self.shared, self.static_shared_bytes = self._lay_out_shared()
 
-    def _lay_out_shared(self) -> tuple[dict[tuple[int, str], int], int]:
-        """Return the shared addresses of variables by text and name, and the bytes of those of a known size."""
+    def _lay_out_shared(self) -> tuple[dict[tuple[int, str], Region], int]:
+        """Return where variables are, as shared addresses, by text and name; and the bytes of those of a known size."""
         used: dict[tuple[int, str], Variable] = {}
         for function in self.functions:
             for name in function.names:
@@ -41,25 +74,20 @@ class Program:
                 if variable is not None and variable.space == "shared":
                     used[text, name] = variable
         end = FIRST_SHARED_ADDRESS
-        addresses: dict[tuple[int, str], int] = {}
+        regions: dict[tuple[int, str], Region] = {}
         # Between them is memory that is never written, where accesses past the end of one are found.
         fits = sum(variable.nbytes + 2 * _GAP_BYTES for variable in used.values()) <= _LARGEST_WITH_GAPS
         gap = _GAP_BYTES if self.checks.initialised and fits else 0
         for key, variable in used.items():
             if variable.nbytes:
-                end += gap if addresses else 0
+                end += gap if regions else 0
                 end = -(-end // variable.align) * variable.align
-                addresses[key] = end
+                regions[key] = Region(end, variable.nbytes, variable.name)
                 end += variable.nbytes
         align = max([16, *(v.align for v in used.values() if not v.nbytes)])
         dynamic = -(-end // align) * align
-        unsized = {key: dynamic for key, variable in used.items() if not variable.nbytes}
-        return addresses | unsized, (dynamic if unsized else end) - FIRST_SHARED_ADDRESS
-
-    def list_shared_variables(self) -> tuple[tuple[str, int, int], ...]:
-        """Return name, shared address and size of each variable of a known size."""
-        found = ((self.linked.find_variable(*key)[1], address) for key, address in self.shared.items())
-        return tuple((v.name, address, v.nbytes) for v, address in found if v is not None and v.nbytes)
+        unsized = {key: Region(dynamic, 0, v.name) for key, v in used.items() if not v.nbytes}
+        return regions | unsized, (dynamic if unsized else end) - FIRST_SHARED_ADDRESS
 
     @property
     def local_bytes(self) -> int:
@@ -81,13 +109,10 @@ class Program:
     @functools.cached_property
     def may_recurse(self) -> bool:
         """Whether functions call others in a circle, or through pointers."""
-        callees, linked = {}, self.linked
-        for function in self.functions:
-            calls = [i.operands for i in function.code if i.opcode.startswith("call")]
-            if any(o in function.registers for operands in calls for o in operands):
-                return True
-            found = [linked.find_function(function.text, name) for operands in calls for name in operands]
-            callees[id(function)] = {id(f) for f in found if f is not None}
+        if any(function.calls_pointers for function in self.functions):
+            return True
+        find = self.linked.find_function
+        callees = {id(f): {id(find(f.text, name)) for name in f.called} for f in self.functions}
         while leaves := [f for f, called in callees.items() if not called & callees.keys()]:
             for leaf in leaves:
                 del callees[leaf]

@@ -84,11 +84,10 @@ def count_back_edge(thread: Thread, most: u64, site: u32):
 
 
 @native(inline=False)
-def host_call(thread: Thread, operation: u32, a: u64, b: u64, site: u32) -> u64:
-    """Ask the host (printing, allocation), on the scheduler's stack."""
+def host_call(thread: Thread, operation: u32, arguments: u64, site: u32) -> u64:
+    """Ask the host (printing, allocation), on the scheduler's stack; *arguments* is the address of integers."""
     thread.operation = operation
-    thread.a = a
-    thread.b = b
+    thread.a = arguments
     thread.site = site
     wait_as(thread, Status.HOST)
     return thread.result
@@ -151,8 +150,8 @@ def exit_thread(thread: Thread):
     for lane in bits(live):
         if block.threads[warp * 32 + lane].status == Status.WARP:
             complete_warp(block.threads[warp * 32 + lane])
-    for barrier in range(u32(16)):
-        complete_barrier(block, barrier)
+    for number in range(u32(16)):
+        complete_barrier(block, number)
     store_u64(block.stacks, u64(block.free_stacks) * 8, thread.stack)
     block.free_stacks += 1
     suspend(thread)
@@ -166,7 +165,7 @@ def resume(block: Block, index: u32):
         block.free_stacks -= 1
         stack = load_u64(block.stacks, u64(block.free_stacks) * 8)
         prepare_stack(thread, stack, u64(block.stack_bytes), address_of(run_thread), u64(thread))
-        thread.status = Status.READY
+    thread.status = Status.READY
     switch(address_of(block.scheduler), thread.stack_pointer)
 
 
@@ -177,19 +176,16 @@ def resume(block: Block, index: u32):
 def complete_barrier(block: Block, number: u32):
     """Release the threads that wait at the barrier *number* if all that it waits for have come."""
     barrier = block.barriers[number]
-    if barrier.arrived != 0:
-        expected = barrier.expected
-        if expected == 0:
-            expected = block.alive
-            if block.launch.checks & 2 == 2 and barrier.arrived >= expected and expected != block.count:
-                report_waiting(block, Error.EXITED_BARRIER)
-        if barrier.arrived >= expected:
-            release_barrier(block, number)
+    expected = barrier.expected if barrier.expected != 0 else block.alive
+    if barrier.arrived != 0 and barrier.arrived >= expected:
+        release_barrier(block, number)
 
 
 @native(inline=False)
 def release_barrier(block: Block, number: u32):
     barrier = block.barriers[number]
+    if barrier.expected == 0 and block.launch.checks & 2 == 2 and block.alive != block.count:
+        report_waiting(block, Error.EXITED_BARRIER)
     for index in range(block.count):
         thread = block.threads[index]
         if thread.status == Status.BARRIER and thread.barrier == number:
@@ -291,16 +287,14 @@ def release_active(block: Block, first: u32, last: u32) -> bool:
 @native(inline=False)
 def run_warp(block: Block, first: u32, last: u32) -> bool:
     """Run the lanes of a warp until all wait; return whether any ran."""
-    for index in range(first, last):
-        if block.threads[index].status == Status.YIELDED:
-            block.threads[index].status = Status.READY
     ran = False
     again = True
+    runnable = u32(Status.YIELDED)
     while again:
         again = False
         for index in range(first, last):
             thread = block.threads[index]
-            if thread.status <= Status.READY:
+            if thread.status <= runnable:
                 again = True
                 ran = True
                 resume(block, index)
@@ -310,6 +304,7 @@ def run_warp(block: Block, first: u32, last: u32) -> bool:
                         record_error(block, Error.HOST, index, thread.site, 0, 0)
                 if block.error != 0 or block.launch.failed != 0:
                     return True
+        runnable = u32(Status.READY)
         if not again:
             again = release_active(block, first, last)
     return ran
@@ -332,11 +327,17 @@ def step_block(block: Block):
 
 @native(inline=False)
 def report_waiting(block: Block, error: u32):
-    """Record *error* for the first thread that has not returned."""
+    """Record *error* for the first thread that has not returned, and for one that waits elsewhere, or itself."""
     for index in range(block.count):
-        if block.threads[index].status != Status.DONE:
-            record_error(block, error, index, block.threads[index].site, 0, 0)
-            return
+        thread = block.threads[index]
+        if thread.status != Status.DONE:
+            if block.error == 0:
+                record_error(block, error, index, thread.site, 0, 0)
+                block.other_thread = index
+            elif thread.site != block.error_site:
+                block.other_thread = index
+                block.other_site = thread.site
+                return
 
 
 @native

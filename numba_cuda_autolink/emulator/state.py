@@ -120,6 +120,7 @@ Error = IntEnum(
     " EXITED_BARRIER HOST BAD_BARRIER READ_FROM_ABSENT_LANE ENDLESS",
 )
 
+ATOMIC, SEVERAL = 0x8000, 0xFFFF  # an atomic access, by the thread of the other bits or by threads of several warps
 FIRST_SHARED_ADDRESS = 1024
 FIRST_FUNCTION_ADDRESS = 1 << 56
 FUEL = 32

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# Modules are folders here: pyright then does not report that it finds no source of theirs.
 # The argument types that hooks get are Any: the classes of Numba's types are unknown to type checkers.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor

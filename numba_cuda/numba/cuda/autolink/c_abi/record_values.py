@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import enum
+import functools
 import operator
 from typing import Any
 
@@ -120,24 +121,55 @@ def store(context: Any, builder: Any, numba_type: Any, value: Any, address: Any,
 
 
 class Enumerator(enum.IntEnum):
-    """A value of an enumeration of C++: a number, and for calls a value of any enumeration."""
+    """A value of an enumeration of C++: a number, and for calls an enumerator. Each enumeration is a class of its own,
+    with what C++ calls it and its underlying type."""
 
 
 class EnumeratorType(types.IntEnumMember):
-    """The type of such a value. A variable may have this and members of enumerations of Python."""
+    """The type of such a value. A variable may have this and members of enumerations of Python whose numbers are all
+    values of the underlying type."""
 
     def can_convert_from(self, typing_context: Any, other: Any) -> Any:
         """Allow members of an ``IntEnum`` or ``IntFlag``."""
         is_number = isinstance(other, types.EnumMember) and issubclass(other.instance_class, int)
-        return Conversion.safe if is_number else None
+        if not is_number or issubclass(other.instance_class, Enumerator):
+            return None
+        least, most = find_range(other.instance_class)
+        return Conversion.safe if self.dtype.minval <= least and most <= self.dtype.maxval else None
+
+    @property
+    def cxx_type(self) -> str:
+        """What C++ calls the enumeration, at global scope."""
+        return str(self.instance_class.cxx_type)
+
+    @property
+    def underlying(self) -> types.Type:
+        """Its underlying type. The number of an enumerator of bool is a ``uint8``."""
+        found: types.Type = self.instance_class.underlying
+        return found
 
 
 register_model(EnumeratorType)(models.EnumModel)
 
 
-def make_enumerator_type(underlying: types.Type) -> types.Type:
-    """Return the Numba type of the values of an enumeration with this *underlying* type; itself, if that is bool."""
-    return EnumeratorType(Enumerator, underlying) if isinstance(underlying, types.Integer) else underlying
+@functools.cache
+def make_enumerator_type(cxx_type: str, underlying: types.Type) -> EnumeratorType:
+    """Return the Numba type of the values of the enumeration that C++ calls *cxx_type*, with this *underlying* type."""
+
+    class Named(Enumerator):
+        pass
+
+    Named.__name__ = Named.__qualname__ = cxx_type
+    Named.cxx_type, Named.underlying = cxx_type, underlying  # type: ignore[attr-defined]
+    return EnumeratorType(Named, types.uint8 if underlying == types.boolean else underlying)
+
+
+def find_range(enumeration: type[enum.Enum]) -> tuple[int, int]:
+    """Return the least and the greatest number that members of an *enumeration* of Python have."""
+    numbers = [int(each.value) for each in enumeration]
+    if issubclass(enumeration, enum.Flag):
+        numbers.append(functools.reduce(operator.or_, numbers, 0))
+    return min(numbers), max(numbers)
 
 
 @lower_cast(types.IntEnumMember, types.Float)

@@ -15,6 +15,7 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
 
 from ..c_abi.c_types import HEADERS, CABIError, cxx_type, members, memory_layout
 from ..c_abi.conversions import mdspan
+from ..c_abi.record_values import EnumeratorType, find_range
 from ..c_abi.structs import field_names, field_types
 from ..device_functions.definition import DeviceFunction
 from .prelude import PRELUDE, VIEWS
@@ -25,6 +26,8 @@ SOURCE = "source of autolink.cxx"  # what NVRTC calls the file with the library'
 # All arguments, or the first and the others; and the function object that is called. No C++ text has these characters.
 ALL, FIRST, REST, CALLEE = "\u27e8all\u27e9", "\u27e8first\u27e9", "\u27e8rest\u27e9", "\u27e8callee\u27e9"
 _NAMED = re.compile(r"@(\w+?)@")
+# In names of types that have no name, or one in a function alone.
+_NAMELESS = re.compile(r"<unnamed|lambda|\(\)|[\[{]")
 
 
 def insert_arguments(text: str, arguments: Sequence[str]) -> str:
@@ -126,12 +129,16 @@ def make_parameter(numba_type: Any, way: str | None, records: Records, is_read_o
         return Parameter(f"{name}&", cxx_type(numba_type), value, True, headers=("cuda/std/complex",))
     found, headers, _ = _describe_element(numba_type, records)
     is_number = isinstance(numba_type, (types.Number, types.Boolean))
-    if isinstance(numba_type, types.EnumMember):
-        enumerator = f"nca::nca_enumerator<{found}>"
+    if isinstance(numba_type, EnumeratorType):
+        return Parameter(f"{found}&", cxx_type(numba_type), f"static_cast<{found}>({{p}})", True)
+    if isinstance(numba_type, types.EnumMember) and isinstance(numba_type.dtype, types.Integer):
+        least, most = (f"static_cast<{found}>({each % 2**64}u)" for each in find_range(numba_type.instance_class))
+        enumerator = f"nca::nca_enumerator<{found}, {least}, {most}>"
         return Parameter(f"const {enumerator}&", found, f"{enumerator}{{{{p}}}}")
     is_integer = isinstance(numba_type, (types.Integer, types.Boolean))
     bits = getattr(numba_type, "bitwidth", 8) if is_integer else 0
-    return Parameter(f"{found}&", found, "{p}", is_number, bits, headers=headers)
+    const = "" if is_number else "const "
+    return Parameter(f"{const}{found}&", found, "{p}", is_number, bits, headers=headers)
 
 
 def _make_text(text: str) -> Parameter:
@@ -266,6 +273,8 @@ def _describe_element(numba_type: Any, records: Records) -> _Element:
     if isinstance(numba_type, types.Record) and numba_type in records:
         struct = records[numba_type]
         return _Element(struct.alias, declarations=(struct.assertion(struct.alias),))
+    if isinstance(numba_type, EnumeratorType):
+        return _Element(_name_enumeration(numba_type))
     if not isinstance(numba_type, (types.Record, types.BaseTuple)):
         found = cxx_type(numba_type)
         return _Element(found, (HEADERS[found],) if found in HEADERS else ())
@@ -300,6 +309,17 @@ def _describe_element(numba_type: Any, records: Records) -> _Element:
     asserted = f'static_assert({condition}, "{whose} {OTHER_LAYOUT}");'
     guard = f"#ifndef {name.upper()}\n#define {name.upper()}\nstruct {name} {{ {body} }};\n{asserted}\n#endif"
     return _Element(name, headers, (*declarations, guard))
+
+
+def _name_enumeration(numba_type: EnumeratorType) -> str:
+    """Return what C++ calls an enumeration, at global scope. Raise `CABIError` if it has no name there."""
+    name = numba_type.cxx_type.replace("<unnamed>::", "")
+    if _NAMELESS.search(name):
+        raise CABIError(
+            "an enumerator of an enumeration without a name at global scope cannot go to C++ again\n"
+            "  what to do: give it a name in a namespace or a class; or pass its number, x + 0"
+        )
+    return f"::{name}"
 
 
 def _digest(text: str) -> str:

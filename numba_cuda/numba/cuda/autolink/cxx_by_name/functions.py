@@ -17,6 +17,7 @@ from numba_cuda_autolink.printable_texts import did_you_mean
 
 from ..c_abi.c_types import CABIError, numba_type_of
 from ..c_abi.extern import Extern
+from ..c_abi.record_values import EnumeratorType
 from ..compilation.context import current_target
 from ..device_callable.base_class import DeviceCallable, simulate
 from ..device_functions.definition import DeviceFunction
@@ -247,6 +248,8 @@ def _show(numba_type: types.Type, structs: Mapping[types.Type, Struct]) -> str:
     if isinstance(numba_type, types.Record):
         struct = structs.get(numba_type)
         return struct.name if struct else f"record of {', '.join(numba_type.fields)}"
+    if isinstance(numba_type, EnumeratorType):
+        return numba_type.cxx_type
     callee = getattr(numba_type, "numba_cuda_link_object", None)
     return str(numba_type) if callee is None else getattr(callee, "__name__", str(numba_type))
 

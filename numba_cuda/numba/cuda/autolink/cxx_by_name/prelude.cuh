@@ -83,6 +83,29 @@ template <int... nca_I, int nca_N>
 struct nca_counted<nca_ints<nca_I...>, nca_N> : nca_counted<nca_ints<nca_I..., sizeof...(nca_I)>, nca_N - 1> {};
 template <int... nca_I> struct nca_counted<nca_ints<nca_I...>, 0> { using nca_type = nca_ints<nca_I...>; };
 template <int nca_N> using nca_first = typename nca_counted<nca_ints<>, nca_N>::nca_type;
+// The name of a type and a bracket, in numbers of eight characters.
+template <class nca_T> constexpr __device__ const char* nca_spelled() {
+    const char* nca_c = __PRETTY_FUNCTION__;
+    while (*nca_c != '=') ++nca_c;
+    return nca_c + 1;
+}
+template <class nca_T> constexpr __device__ int nca_words() {
+    int nca_n = 0;
+    for (const char* nca_c = nca_spelled<nca_T>(); *nca_c; ++nca_c) ++nca_n;
+    return (nca_n + 7) / 8;
+}
+template <class nca_T> constexpr __device__ unsigned long long nca_word(int nca_place) {
+    unsigned long long nca_w = 0;
+    int nca_n = 0;
+    for (const char* nca_c = nca_spelled<nca_T>(); *nca_c && nca_n < 8 * nca_place + 8; ++nca_c, ++nca_n)
+        if (nca_n >= 8 * nca_place)
+            nca_w |= static_cast<unsigned long long>(static_cast<unsigned char>(*nca_c)) << 8 * (nca_n % 8);
+    return nca_w;
+}
+template <class nca_T, class nca_I> struct nca_spelling;
+template <class nca_T, int... nca_I> struct nca_spelling<nca_T, nca_ints<nca_I...>> {
+    using nca_type = nca_told<sizeof...(nca_I), nca_word<nca_T>(nca_I)...>;
+};
 template <class nca_T, int nca_N> constexpr __device__ bool nca_takes() {
     return sizeof(nca_empty<nca_N>::template nca_in<nca_T>(0)) == sizeof(nca_yes);
 }
@@ -104,6 +127,16 @@ template <class nca_T> struct nca_member<nca_T&> { using nca_type = nca_T; };
 // A bit-field is copied: no reference can be bound to it.
 struct nca_types_of { template <class... nca_A> __device__ nca_list<nca_A...> operator()(const nca_A&...) const; };
 
+// What C passes for a number or an enumerator: Python has no enumerations of bool.
+template <class nca_T> using nca_passed_under = typename nca_pick<
+    __is_enum(nca_T) && nca_same<nca_under_t<nca_T>, bool>, unsigned char, nca_under_t<nca_T>>::nca_type;
+template <class nca_T, bool nca_E> struct nca_number_code {
+    using nca_type = nca_told<nca_plain_code<nca_T>::nca_value>;
+};
+template <class nca_T> struct nca_number_code<nca_T, true> {
+    using nca_type = nca_all_t<nca_told<nca_code_enumerator, nca_plain_code<nca_under_t<nca_T>>::nca_value>,
+                               typename nca_spelling<nca_T, nca_first<nca_words<nca_T>()>>::nca_type>;
+};
 // Enumerators, since static members would be variables.
 template <class nca_T> constexpr __device__ bool nca_is_value();
 enum nca_kind { nca_as_plain, nca_as_complex, nca_as_tuple, nca_as_struct, nca_as_object, nca_as_record };
@@ -131,10 +164,8 @@ template <class nca_T, nca_kind nca_K = nca_kind_of<nca_T>()> struct nca_form { 
     static constexpr bool nca_whole = false;
 };
 template <class nca_T> struct nca_form<nca_T, nca_as_plain> {
-    using nca_passed = nca_under_t<nca_T>;
-    using nca_number = nca_told<nca_plain_code<nca_passed>::nca_value>;
-    using nca_code = typename nca_pick<__is_enum(nca_T), nca_all_t<nca_told<nca_code_enumerator>, nca_number>,
-                                       nca_number>::nca_type;
+    using nca_passed = nca_passed_under<nca_T>;
+    using nca_code = typename nca_number_code<nca_T, __is_enum(nca_T)>::nca_type;
     static constexpr bool nca_whole = true;
     template <class nca_V> static __device__ nca_passed nca_give(nca_V&& nca_v) {
         return static_cast<nca_passed>(nca_v);
@@ -378,12 +409,19 @@ template <class nca_T, int nca_N, bool nca_STRIDED> struct nca_view {
     nca_T* nca_data;
     long long nca_words[nca_N * (1 + nca_STRIDED)];
 };
-// A member of an enumeration in Python: a number, and a value of any enumeration in C++.
-template <class nca_T> struct nca_enumerator {
+// Whether numbers of the type nca_T are values of an enumeration, or of its underlying type nca_U.
+template <class nca_U, class nca_T, nca_T... nca_N>
+inline constexpr bool nca_has =
+    ((static_cast<nca_T>(static_cast<nca_U>(nca_N)) == nca_N && (static_cast<nca_U>(nca_N) > nca_U()) == (nca_N > 0)) && ...);
+template <class nca_E, bool nca_B, class nca_T, nca_T... nca_N> inline constexpr bool nca_enumerates = false;
+template <class nca_E, class nca_T, nca_T... nca_N>
+inline constexpr bool nca_enumerates<nca_E, true, nca_T, nca_N...> = nca_has<nca_under_t<nca_E>, nca_T, nca_N...>;
+// A member of an enumeration in Python: a number, and in C++ a value of any enumeration that has the numbers of all
+// members.
+template <class nca_T, nca_T nca_LEAST, nca_T nca_MOST> struct nca_enumerator {
     nca_T nca_value;
     __device__ operator nca_T() const { return nca_value; }
-    template <class nca_E, class = typename nca_pick<__is_enum(nca_E), nca_E, void>::nca_type,
-              int (*)[__is_enum(nca_E) ? 1 : -1] = nullptr>
+    template <class nca_E, int (*)[nca_enumerates<nca_E, __is_enum(nca_E), nca_T, nca_LEAST, nca_MOST> ? 1 : -1] = nullptr>
     __device__ operator nca_E() const { return static_cast<nca_E>(nca_value); }
 };
 enum { nca_by_pointer, nca_by_mdspan, nca_by_span, nca_by_element };

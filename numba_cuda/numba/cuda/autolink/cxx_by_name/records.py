@@ -19,6 +19,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_text, sho
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
 
 from ..c_abi.c_types import CABIError
+from ..c_abi.record_values import EnumeratorType
 from .call_text import write_call
 from .calls import Call, Records
 from .library_source import LibrarySource
@@ -300,8 +301,8 @@ def _make_scalar(label: str, member: types.Type) -> np.dtype[Any]:
 
     if isinstance(member, (types.RawPointer, types.CPointer)):
         return np.dtype(np.uint64)
-    if isinstance(member, types.EnumMember):
-        member = member.dtype
+    if isinstance(member, EnumeratorType):
+        member = member.underlying
     try:
         return np.dtype(numpy_support.as_dtype(member))
     except (NotImplementedError, NumbaError):

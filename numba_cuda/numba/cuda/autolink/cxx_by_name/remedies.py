@@ -19,6 +19,12 @@ _NOT_AN_ENUMERATOR = re.compile(
     r'of type "(?:bool|float|double|(?:(?:un)?signed )?(?:char|short|int|long|long long))"'
     r' is incompatible with parameter of type "(?P<type>[A-Za-z_][\w:]*)"'
 )
+_OTHER_ENUMERATION = re.compile(
+    r'of type "(?P<given>[A-Za-z_][\w:]*)" is incompatible with parameter of type "(?P<type>[A-Za-z_][\w: ]*)"'
+)
+_OUT_OF_RANGE = re.compile(
+    r'from "const nca::nca_enumerator<[\w ]+, (?P<least>-?\d+)\w*, (?P<most>-?\d+)\w*>" to "(?P<type>[A-Za-z_][\w:]*)"'
+)
 _NOT_A_NUMBER = re.compile(
     r'argument of type "(?P<given>[^"]+ \*)" is incompatible with parameter of type'
     r' "(?:bool|float|double|(?:(?:un)?signed )?(?:char|short|int|long|long long))"'
@@ -36,6 +42,10 @@ _POINTED = re.compile(
 _READ_ONLY = re.compile(r'of type "const (?P<type>[\w ]+\*)" is incompatible with parameter of type "(?P=type)"')
 _READ_ONLY_STRUCT = re.compile(
     r'qualifiers dropped in binding reference .* to initializer of type "(?P<type>const [\w:]+)"'
+)
+_STRUCT_FOR_POINTER = re.compile(
+    r'conversion function from "(?:const )?[A-Za-z_][\w:]*"(?: \(aka "[^"]*"\))?'
+    r' to "(?:const )?(?P<type>[\w:]+) \*" exists'
 )
 _OTHER_STRUCT = re.compile(
     r'"(?:const )?record(?: \*)?" (?:is incompatible with parameter of type|to) "(?:const )?(?P<type>[\w:]+)[^<"]*"'
@@ -68,6 +78,8 @@ _NUMPY_TYPES = {
     "cuda::std::complex<double>": "np.complex128",
     "__half": "np.float16",
 }
+# Types of C++ that have no numbers in Python, which are those of other types of the same size.
+_OF_NO_NUMPY_TYPE = ("char", "long", "unsigned long")
 _OTHER_POINTER = re.compile(
     r'argument of type "(?P<given>[^"]*?)(?P<is_pointer> \*)?" is .* of type "(?P<type>(?:const )?(?P<element>.*) \*)"'
 )
@@ -108,7 +120,8 @@ def explain_error(text: str) -> tuple[str, str]:
     if found := _VALUE_OF_STRUCT.search(text):
         return text, f"pass an element of an array of lib.record({found['type']!r}), to which C++ can write"
     if found := _VALUE_OF_ENUMERATION.search(text):
-        return f"C++ writes to an enumerator as {found['type']}&", "let C++ return the enumerator, or take a value"
+        diagnosis = f"C++ writes to a member of an enumeration of Python as {found['type']}&"
+        return diagnosis, f"pass a variable with an enumerator of C++: x = lib[{found['type']!r}](x)"
     if text.startswith("initial value of reference to non-const must be an lvalue"):
         diagnosis = "C++ refers to a value of Python, and what it writes would be lost"
         return diagnosis, "let C++ take a value or a const reference, and return what it changes"
@@ -125,9 +138,13 @@ def explain_error(text: str) -> tuple[str, str]:
         return diagnosis, "let C++ take any function object: template <class F> ... (F f)"
     if (found := _NOT_WRITTEN.search(text)) and found["type"] in _NUMPY_TYPES:
         name = _NUMPY_TYPES[found["type"]]
-        given = _NUMPY_TYPES.get(found["given"], found["given"]).removeprefix("np.")
-        diagnosis = f"C++ writes to an argument of type {given} as {found['type']}&"
-        return diagnosis, f"give the variable the type that C++ declares: {name}(...), such as n = {name}(0)"
+        given = _NUMPY_TYPES.get(found["given"], found["given"])
+        diagnosis = f"C++ writes to an argument of type {given.removeprefix('np.')} as {found['type']}&"
+        cast = f"let a lambda cast it: lib.expr('[](auto& x) {{ f(reinterpret_cast<{found['type']}&>(x)); }}')"
+        typed = f"give the variable the type that C++ declares: {name}(...), such as n = {name}(0)"
+        if found["type"] not in _OF_NO_NUMPY_TYPE:
+            return diagnosis, typed
+        return diagnosis, cast if given == name else f"{typed}; and {cast}"
     if found := _READ_ONLY.search(text):
         return text, f"pass an array that is not read-only; or, where C++ only reads it, take a const {found['type']}"
     if found := _READ_ONLY_STRUCT.search(text):
@@ -135,6 +152,11 @@ def explain_error(text: str) -> tuple[str, str]:
             f"pass an element of an array that is not read-only; or, where C++ only reads it, take a {found['type']}&"
         )
         return text, remedy
+    if found := _STRUCT_FOR_POINTER.search(text):
+        name = found["type"]
+        diagnosis = f"a struct cannot be passed as {name} *, but memory that it is in"
+        slice_of = f"pass a slice of an array of lib.record({name!r}), x[i : i + 1]"
+        return diagnosis, f"{slice_of}, where a struct that C++ returned can be put first, x[i] = ..."
     if found := _OTHER_STRUCT.search(text):
         return text, f"make the records with the dtype that lib.record({found['type']!r}) returns"
     if found := _OTHER_POINTER.search(text):
@@ -149,6 +171,13 @@ def explain_error(text: str) -> tuple[str, str]:
         return text, f"let a lambda make it: lib.expr('[]({parameter}) {{ return f(T{{x, ...}}); }}'), of that type T"
     if found := _NOT_AN_ENUMERATOR.search(text):
         return text, f"make a number an enumerator in the kernel: lib[{found['type']!r}](...)"
+    if found := _OTHER_ENUMERATION.search(text):
+        is_number = found["type"] in _NUMPY_TYPES
+        return text, "pass its number, x + 0" if is_number else f"make it one in the kernel: lib[{found['type']!r}](x)"
+    if found := _OUT_OF_RANGE.search(text):
+        numbers = f"the numbers {found['least']} to {found['most']}"
+        diagnosis = f"an enumeration of Python with {numbers} cannot be passed as {found['type']}, which has not all"
+        return diagnosis, f"give {found['type']} an underlying type that has them; or correct the numbers in Python"
     if found := _NO_CLASS.search(text):
         is_struct = found["type"].endswith("*") and found["type"].rstrip(" *") not in _NUMPY_TYPES
         return text, "write -> for the dot" if is_struct else "pass an object that has the member"
@@ -174,6 +203,8 @@ def explain_candidates(lines: Sequence[str]) -> str:
     if found and all(_CLASS.fullmatch(each) and each not in _NUMPY_TYPES for each in found):
         records = " or ".join(f"lib.record({each!r})" for each in dict.fromkeys(found))
         return f"pass an element of an array of {records}; where that is an enumeration, lib[{found[0]!r}](...)"
+    if "nca::nca_enumerator<" in text:
+        return "make the member of an enumeration an enumerator of C++, lib['...'](x); or pass its number, x + 0"
     if not found and _OTHER_NUMBER.search(text):
         return "pass as many arguments as one of these functions has parameters"
     return "convert arguments in the kernel to the types of one of these functions, such as types.float64(x)"
@@ -195,8 +226,13 @@ def _find_other_pointer(found: re.Match[str]) -> str:
         return "pass an array, or one element of it as a slice, x[i : i + 1]"
     if found["given"] == "const char":
         return "let C++ take a const char*"
-    if element := _NUMPY_TYPES.get(found["element"]):
+    element = _NUMPY_TYPES.get(found["element"])
+    if element and found["element"] not in _OF_NO_NUMPY_TYPE:
         return f"pass an array of {element}"
-    if "<" not in found["element"]:
-        return f"pass an array of lib.record({found['element']!r})"
-    return f"let a lambda cast it: lib.expr('[](auto* p) {{ return f(reinterpret_cast<{found['type']}>(p)); }}')"
+    cast = f"let a lambda cast it: lib.expr('[](auto* p) {{ return f(reinterpret_cast<{found['type']}>(p)); }}')"
+    if element and element != _NUMPY_TYPES.get(found["given"].removeprefix("const ")):
+        return f"pass an array of {element}, and {cast}"
+    if element or not _CLASS.fullmatch(found["element"]):
+        return cast
+    record = f"pass an array of lib.record({found['element']!r})"
+    return f"{record}; where that is an enumeration, {cast}" if found["given"] in _NUMPY_TYPES else record

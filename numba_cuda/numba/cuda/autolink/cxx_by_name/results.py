@@ -66,7 +66,8 @@ def read_type(code: Iterator[int], records: Sequence[Any]) -> Any:
     if first == COMPLEX:
         return COMPLEX_OF[_PLAIN[next(code)]]
     if first == ENUMERATOR:
-        return make_enumerator_type(_PLAIN[next(code)])
+        underlying = _PLAIN[next(code)]
+        return make_enumerator_type(_read_name(code), underlying)
     if first == OBJECT:
         return CxxObject(next(code), next(code))
     if first == RECORD:
@@ -80,6 +81,13 @@ def read_type(code: Iterator[int], records: Sequence[Any]) -> Any:
         elements = [read_type(code, records) for _ in range(next(code))]
         return types.BaseTuple.from_types(elements)
     return _PLAIN[first]
+
+
+def _read_name(code: Iterator[int]) -> str:
+    """Return what C++ calls a type, in numbers of eight characters."""
+    words = [next(code) for _ in range(next(code))]
+    text = b"".join(word.to_bytes(8, "little") for word in words).rstrip(b"\0").decode()
+    return text.removesuffix("]").strip()
 
 
 class WrittenArgumentError(CxxError):

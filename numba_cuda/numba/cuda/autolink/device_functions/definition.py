@@ -36,7 +36,7 @@ from ..compilation.context import (
 )
 from ..device_callable.base_class import DeviceCallable
 from ..frontend_api.front_end import NUMBA_CUDA, core_type, vocabulary_of_kernel
-from ..frontend_api.placed_messages import placed
+from ..frontend_api.placed_messages import placed, placed_error
 from ..function_code.canonical_ir import NAMELESS, NamedModules
 from ..protocol.answers import CallingCode
 from ..protocol.value_digest import UnknownValueError, value_digest
@@ -307,7 +307,7 @@ def _compile(name: str, dispatcher: Any, question: tuple[Any, Any, Target], made
         why = (
             placed(str(error), dispatcher.py_func)
             if isinstance(error, NumbaError)
-            else f"{type(error).__name__}: {error}"
+            else placed_error(error) or f"{type(error).__name__}: {error}"
         )
         raise TypeError(f"device_function() cannot compile {called}: {why}") from error
     try:

@@ -169,9 +169,6 @@ _REMEDIES = {
         rf"{_UNTYPED}'(?:dict|list|set|str|bytes)'>": (
             "give it as a tuple of numbers, an array, or arguments of the kernel"
         ),
-        rf"{_UNTYPED}'[\w.]*device_variables\.Variable'>": (
-            "declare it extern in C++, and call a function that reads or writes it"
-        ),
         r"No implementation of array\((?:shape[:=] ?)?(?:u?int\d+|(?:Uni)?Tuple\(u?int)": (
             "give the array a shape of constants; dynamic shared memory is cuda.shared.array(0, dtype)"
         ),
@@ -212,8 +209,10 @@ def with_remedy(message: str) -> str:
         return message
     if count := _COUNT.match(message):  # where a front end takes the arguments of a call apart
         return f"a call takes {count[1]} arguments here{f', got {count[2]}' if count[2] else ', got more'}"
-    if (name := _UNKNOWN_NAME.match(message)) and hasattr(math, name[1]):
-        return f"{message}\n  what to do: import math, and call math.{name[1]}"
+    if name := _UNKNOWN_NAME.match(message):
+        todo = "define it before the kernel is compiled, or pass it as an argument"
+        todo = f"import math, and call math.{name[1]}" if hasattr(math, name[1]) else todo
+        return f"{message}\n  what to do: {todo}"
     if _LINEAR_ALGEBRA.match(message):
         return (
             "kernels have no linear algebra of NumPy\n  what to do: write it with loops, call a C++ library,"

@@ -126,15 +126,14 @@ class Variable(VariableSource):
         return f'extern "C" __{self.space}__ {element_ctype(numba_type).cxx} {self.memory.name}{sizes};'
 
     def set(self, value: ArrayLike, *, device: int | None = None) -> None:
+        """Set it in all kernels, loaded now and later, as `numba_cuda_autolink.Variable.set` does."""
         self.memory.set(value, device=device)
 
-    set.__doc__ = variables.Variable.set.__doc__
-
     def get(self, kernel: Any = None, *, device: int | None = None) -> np.ndarray[Any, Any]:
+        """Return the value as a NumPy array: as it is in memory, where kernels may have changed it, as
+        `numba_cuda_autolink.Variable.get` does."""
         owners = None if kernel is None else list(_modules_of(kernel))
         return self.memory.get_from(owners, device)
-
-    get.__doc__ = variables.Variable.get.__doc__
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a kernel that is compiled with it depends on, which its value is not."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv import external_code
-from numba.cuda.cudadrv.external_code.diagnostics.messages import bounded, with_short_first_line
+from numba.cuda.cudadrv.external_code.diagnostics.messages import bounded, safe_text, with_short_first_line
 
 from numba_cuda_autolink.errors import PrintableError
 from numba_cuda_autolink.printable_texts import did_you_mean
@@ -57,7 +57,7 @@ def fix_call_or_hook(name: str, hook: str, raised: BaseException | None) -> str:
     """Return what to do where the *hook* of the object *name* has *raised* an exception."""
     if near := _near_name(raised):
         return f"what to do: {near}"
-    if isinstance(raised, (NameError, ImportError)):
+    if isinstance(raised, (NameError, ImportError)) or "did you mean " in (safe_text(raised) if raised else ""):
         return f"what to do: change its {hook} where it raised"
     return f"what to do: pass arguments that {name} takes, or change its {hook} where it raised"
 

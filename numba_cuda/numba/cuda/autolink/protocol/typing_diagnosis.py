@@ -21,6 +21,7 @@ from numba.cuda.core import ir
 from numba.cuda.core.errors import TypingError
 from numba.cuda.core.ir_utils import get_definition, guard
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
+from numba.cuda.cudadrv.external_code.inputs.link_input import VariableSource
 
 from ..compilation.context import compilation
 from ..frontend_api.placed_messages import placed
@@ -32,6 +33,7 @@ _UNTYPED = re.compile(r"Cannot determine Numba type|Unknown attribute")
 _OPERATORS = ("binop", "inplace_binop", "unary")
 _NO_OVERLOAD = "No implementation of function"
 _NONE_GIVEN = re.compile(r"^ *>>> .*[(, ]none[,)]", re.MULTILINE)
+_OTHER_STRUCT = re.compile(r">>> setitem\((?:unaligned )?array\(Record\(.*, (?:UniTuple|Tuple|Struct|value of)\b")
 _ARRAYS = (cuda.local.array, cuda.shared.array)
 _MOST_ELEMENTS = 1000  # of a container that are looked at
 
@@ -128,16 +130,25 @@ def _misused_operands(func_ir: ir.FunctionIR, text: str) -> Iterator[_Misuse]:
     nothing: dict[str, ir.Loc] = {}
     for loc, operand in _operands(func_ir, text):
         definition = guard(get_definition, func_ir, operand)
-        if isinstance(definition, (ir.Global, ir.FreeVar)):
-            if find_callee(definition.value) is not None and safe_repr(definition.value) in text:
+        if find_callee(value := constant_of(func_ir, operand)) is not None:
+            if safe_repr(value) in text:
+                shown = (name := _name(definition)).strip("'")
                 yield _Misuse(
                     loc,
-                    f"kernels can call the object {definition.name!r}, and cannot store it or calculate with it",
-                    f"call it: {definition.name}(...)",
+                    f"kernels can call the object {name}, and cannot store it or calculate with it",
+                    f"call it: {shown}(...)",
                 )
             continue
         called = definition.func if isinstance(definition, ir.Expr) and definition.op == "call" else None
-        if called is not None and _NONE_GIVEN.search(text) and find_callee(constant_of(func_ir, called)) is not None:
+        if called is None or find_callee(constant_of(func_ir, called)) is None:
+            continue
+        if _OTHER_STRUCT.search(text):
+            yield _Misuse(
+                loc,
+                "a struct cannot be assigned to an element of an array of records of another type",
+                "assign its members, x[i]['name'] = r.name; or make the array with the dtype of that struct",
+            )
+        if _NONE_GIVEN.search(text):
             function = guard(get_definition, func_ir, called)
             nothing[_name(function)] = loc
     if nothing:
@@ -178,6 +189,12 @@ def _misused_constant(name: str, value: Any, loc: ir.Loc, text: str) -> Iterator
             )
     elif f"'{name}'" not in text:
         return
+    elif isinstance(value, VariableSource):
+        yield _Misuse(
+            loc,
+            f"kernels cannot use the autolink.Variable {name!r} by its name: it is a variable of C++",
+            "declare it extern in C++, and call a function that reads or writes it",
+        )
     elif inspect.isclass(value):
         if any(hasattr(value, name) for name in (HOOK, "__numba_cuda_call__")) and find_callee(value) is None:
             yield _Misuse(

@@ -8,14 +8,17 @@ driver again, and does not warn of grids that leave parts of a GPU idle.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from cuda.core import ObjectCode
 from numba_cuda_mlir.numba_cuda.core import config
+from numba_cuda_mlir.numba_cuda.core.errors import NumbaDebugInfoWarning
 from numba_cuda_mlir.numba_cuda.cudadrv import driver
 
 from numba_cuda_autolink.emulated_driver import activation
 from numba_cuda_autolink.emulated_driver.c_functions import raise_failures
+from numba_cuda_autolink.emulated_driver.device import settings
 from numba_cuda_autolink.errors import LaunchError, at_call
 
 from ...compilation.context import current_state
@@ -39,12 +42,23 @@ def _complete(original: Any, linker: Any) -> Any:
             f"the emulator runs PTX, and link= names code of other kinds: {', '.join(sorted(kinds - {'ptx', 'ltoir'}))}"
             "\n  what to do: provide CUDA C++, or PTX with lto=False"
         )
-    linker._object_codes[:] = codes
+    given, linker._object_codes[:] = linker._object_codes[:], codes
     texts = [linker.get_linked_ptx()] if kinds == {"ltoir"} else [each.code for each in codes]
     found = [bytes(text).decode().rstrip("\0") for text in texts]
     if not can_link(found):
+        linker._object_codes[:] = given
         original(linker)  # the error says why not
     return ObjectCode.from_ptx("\n".join(found).encode())
+
+
+@_in_place_of("numba_cuda_mlir.mlir_compiler:mlir_compiler_entry")
+def _compile(original: Any, *args: Any, targetoptions: dict[str, Any], **named: Any) -> Any:
+    """Compile what is launched with the lines of its source, which errors show."""
+    if not is_emulated() or targetoptions.get("debug"):
+        return original(*args, targetoptions=targetoptions, **named)
+    with warnings.catch_warnings():  # nobody asked for the lines of what has no source
+        warnings.simplefilter("ignore", NumbaDebugInfoWarning)
+        return original(*args, targetoptions={**targetoptions, "lineinfo": True}, **named)
 
 
 @_in_place_of("numba_cuda_mlir.descriptor:_ArgMarshaller._launch")
@@ -72,7 +86,7 @@ def activate() -> None:
     if _seams.active:
         return
     _seams.replace(("numba_cuda_mlir.linker:Linker._materialize_pending_cu",))
-    for name in ("CUDA_LOW_OCCUPANCY_WARNINGS", "CUDA_WARN_ON_IMPLICIT_COPY"):
+    for name in settings.zeros_of_config():
         _seams.set(config, name, 0)
     if driver.driver.initialization_error is not None:
         driver.driver.is_initialized, driver.driver.initialization_error = False, None

@@ -81,7 +81,7 @@ def lower_enumerator(builder: Any, target: Any, value: Any) -> bool:
 
 
 def _is_of_cxx(numba_type: Any) -> bool:
-    return getattr(numba_type, "instance_class", None) is Enumerator
+    return isinstance(numba_type, types.IntEnumMember) and issubclass(numba_type.instance_class, Enumerator)
 
 
 def number_of(builder: Any, value: Any) -> Any:

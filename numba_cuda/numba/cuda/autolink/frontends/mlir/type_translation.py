@@ -21,7 +21,7 @@ from numba_cuda_mlir.numba_cuda import types as mlir_types
 from numba_cuda_mlir.numba_cuda.core import ir, ir_utils, sigutils, typed_passes
 from numba_cuda_mlir.numba_cuda.typing import typeof as mlir_typeof
 
-from ...c_abi.record_values import RecordValue
+from ...c_abi.record_values import RecordValue, make_enumerator_type
 from ...device_callable.object_type import DeviceCallableType
 from ...frontend_api.front_end import Vocabulary
 
@@ -119,6 +119,8 @@ def to_core(numba_type: Any) -> Any:
         return DeviceCallableType.of(core.numba_cuda_link_object)
     if (record := getattr(getattr(numba_type, "instance_class", None), "_of_record", None)) is not None:
         return RecordValue(record)
+    if (underlying := getattr(getattr(numba_type, "instance_class", None), "underlying", None)) is not None:
+        return make_enumerator_type(numba_type.instance_class.cxx_type, underlying)
     if isinstance(numba_type, (MLIRDispatcherType, mlir_types.Dispatcher)):
         return typeof(_counterpart(numba_type.dispatcher))
     if type(numba_type) is mlir_types.Function:

@@ -22,6 +22,7 @@ from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 
 from numba_cuda_autolink.emulated_driver import activation
 from numba_cuda_autolink.emulated_driver.c_functions import raise_failures
+from numba_cuda_autolink.emulated_driver.device import settings
 
 from ...compilation.context import current_state
 from ...frontend_api.seams import Seams
@@ -122,18 +123,10 @@ def activate() -> None:
     _seams.replace(_ALSO_NEEDED)
     state = vars(driver.driver)
     _before.update(state)
-    _change_settings()
+    for name in settings.zeros_of_config():
+        _seams.set(config, name, 0)
     state.update(is_initialized=False, initialization_error=None, devices=type(state["devices"])())
     type(devices.gpus).lst.fget.cache_clear()
-
-
-def _change_settings() -> None:
-    """Warn of no small grids and copies, and where all is checked free memory at once, so that accesses are found."""
-    from numba_cuda_autolink.emulated_driver.device import settings
-
-    names = ["CUDA_LOW_OCCUPANCY_WARNINGS", "CUDA_WARN_ON_IMPLICIT_COPY"]
-    for name in [*names, *(["CUDA_DEALLOCS_COUNT"] if settings.checks.initialised else [])]:
-        _seams.set(config, name, 0)
 
 
 def deactivate() -> None:

@@ -129,7 +129,7 @@ class Trial:
         self.names = {
             **self.arrays, "np": np, "squared": self.library.squared, "doubled": self.library["Doubled{}"],
             **{f"N{n}": namedtuple(f"N{n}", [f"p{i}" for i in range(n)]) for n in range(1, 4)},
-            **{each.cxx: enum.IntEnum(each.cxx, {"V0": 0, "V7": 7}) for each in enums},
+            **{each.cxx: enum.IntEnum(each.cxx, {"V0": 0, "V1": 1}) for each in enums},
             **{f"keep_{each.cxx}": self.library[f"keep_{each.cxx}"] for each in enums},
             **{f"give_{each.cxx}": self.library[f"give_{each.cxx}"] for each in self.batch.types},
             **{each.name: self.make_function(each) for each in self.batch.draws},
@@ -188,7 +188,7 @@ class Trial:
 
     def find_type(self, argument: Argument) -> types.Type:
         if argument.form == "returned":
-            return results.make_enumerator_type(from_dtype(np.dtype(argument.type.dtype)))
+            return results.make_enumerator_type(argument.type.cxx, from_dtype(np.dtype(argument.type.dtype)))
         if argument.form == "given":
             function = name_results(self.library[argument.python.removesuffix("()")])
             return result_type(function.signature(cc=CC).return_type)

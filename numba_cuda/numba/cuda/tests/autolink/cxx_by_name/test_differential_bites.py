@@ -54,7 +54,7 @@ def strings_are_not_passed(patch):
 
 def enumerators_are_numbers(patch):
     """What C++ returned is not an enumerator when it goes in again."""
-    patch.setattr(results, "make_enumerator_type", lambda underlying: underlying)
+    patch.setattr(results, "make_enumerator_type", lambda name, underlying: underlying)
 
 
 def named_tuples_have_members_of_their_names(patch):

@@ -247,6 +247,8 @@ class TestFunctionsWhoseTypesCxxDecides:
         ("name", "function", "expected"),
         [
             ("apply", lambda v: v.real.no_such, "lambda>(float32): Unknown attribute 'no_such' of type float32\n"),
+            ("apply", lambda v: np.lnalg(v), "has no attribute 'lnalg'; did you mean linalg?"),
+            ("apply", lambda v: np.lnalg(v), f"\n  in the function: {__file__}:"),
             ("apply", lambda v: v.real.no_such, f"\n  in the function: {__file__}:"),
             ("apply", lambda v: (v, v), 'conversion function from "what lambda returns" to "float" exists'),
             ("apply", lambda v, w: v, "expected: those of the function's parameters, (v, w)"),

@@ -13,6 +13,7 @@ import pytest
 from autolink_support import build
 from numba.cuda import autolink, types
 from numba.cuda.core.errors import TypingError
+from numba.cuda.typing.typeof import Purpose, typeof
 
 lib = autolink.cxx("""
 #include <cuda/std/tuple>
@@ -101,6 +102,53 @@ class TestEnumerators:
         states, r = np.zeros(2, np.uint8), np.zeros(4, np.float32)
         linked.emulate[1, 1](states, r)
         assert [*states, *r] == [7, 1, 7, 8, 1, 7]
+
+    def test_are_of_their_type_to_overloads_templates_and_references(self, cuda):
+        lib = autolink.cxx("""
+            #include <cuda/std/tuple>
+            #include <cuda/std/type_traits>
+            namespace a { inline namespace b { enum class Color : unsigned char { Red = 1, Green = 200 }; } }
+            enum Plain { One = 1, Nine = 9 };
+            enum class Flag : bool { No, Yes };
+            namespace { enum class Hidden : short { Low = -3 }; }
+            template <class T> struct Box {
+                enum class Kind : T { Seven = 7 };
+                static Kind get() { return Kind::Seven; }
+            };
+            template <class T> int is_color(T) { return cuda::std::is_same<T, a::Color>::value; }
+            template <class T> int is_plain(T) { return cuda::std::is_same<T, Plain>::value; }
+            a::Color green() { return a::Color::Green; }
+            Plain nine() { return Nine; }
+            Flag yes() { return Flag::Yes; }
+            Hidden low() { return Hidden::Low; }
+            int kind(a::Color) { return 1; }
+            int kind(int) { return 2; }
+            int kind(unsigned char) { return 3; }
+            int number(Plain p) { return p; }
+            int number_of(Hidden h) { return int(h); }
+            int number_in(Box<short>::Kind k) { return int(k); }
+            int plus(int x) { return x + 1; }
+            int is_yes(Flag f) { return f == Flag::Yes ? 10 : 20; }
+            void paint(a::Color& c) { c = a::Color::Red; }
+            cuda::std::tuple<a::Color, int> both() { return {a::Color::Green, 3}; }
+            int first(cuda::std::tuple<a::Color, int> t) { return int(cuda::std::get<0>(t)); }
+        """)
+        flag, get = lib["Flag"], lib["Box<short>::get"]
+
+        @cuda.jit
+        def kernel(r):
+            r[0], r[1], r[2] = lib.is_color(lib.green()), lib.is_plain(lib.nine()), lib.is_plain(lib.green())
+            r[3], r[4], r[5] = lib.kind(lib.green()), lib.number(lib.nine()), lib.plus(lib.nine())
+            r[6], r[7], r[8] = lib.is_yes(lib.yes()), lib.is_yes(flag(0)), lib.yes()
+            r[9], r[10] = lib.number_of(lib.low()), lib.number_in(get())
+            color = lib.green()
+            lib.paint(color)
+            r[11], r[12] = color, lib.kind(color)
+            r[13], r[14] = lib.first(lib.both()), lib.kind(lib.both()[0])
+
+        r = np.zeros(15, np.int32)
+        build(kernel, "void(int32[::1])").emulate[1, 1](r)
+        assert r.tolist() == [1, 1, 0, 1, 9, 10, 10, 20, 1, -3, 7, 1, 1, 200, 1]
 
     def test_are_numbers_in_operators_and_in_variables_that_have_numbers_too(self, cuda):
         lib = autolink.cxx("""
@@ -305,6 +353,13 @@ class TestRemedies:
         namespace machine { enum class State : unsigned char { Idle, Run }; }
         __device__ int use(machine::State s) { return int(s); }
         __device__ void reset(machine::State& s) { s = machine::State::Idle; }
+        enum class Other : unsigned char { One };
+        __device__ int stop(Other o) { return int(o); }
+        __device__ int is_idle(int s) { return s == 0; }
+        template <class T> __device__ int any_of(T x) { return int(x); }
+        __device__ int kind(machine::State) { return 1; }
+        __device__ int kind(unsigned char) { return 2; }
+        __device__ int first_of(const Other* o) { return int(o[0]); }
         template <class F> __device__ int apply(F f) { return f(1, 2); }
         __device__ int taken(int&& x) { return x; }
         __device__ int rows(int** x) { return **x; }
@@ -406,11 +461,58 @@ class TestRemedies:
         build(kernel, "void(float32[::1])").emulate[1, 1](x)
         assert x[0] == 3
 
-    def test_an_enumerator_to_which_cxx_writes(self):
-        idle, reset = self.lib.expr("[] { return machine::State::Idle; }"), self.lib.reset
-        first, last = self.refusal_in_a_kernel(lambda x, y: reset(idle()))
-        assert "C++ writes to an enumerator as machine::State&" in first
-        assert last.endswith("let C++ return the enumerator, or take a value")
+    def test_a_member_of_an_enumeration_of_python_to_which_cxx_writes(self):
+        reset = self.lib.reset
+        first, last = self.refusal_in_a_kernel(lambda x, y: reset(State.Run))
+        assert "C++ writes to a member of an enumeration of Python as machine::State&" in first
+        assert last.endswith("pass a variable with an enumerator of C++: x = lib['machine::State'](x)")
+
+    def test_an_enumerator_of_one_type_for_another_or_for_a_number(self):
+        run, stop, is_idle = self.lib.expr("[] { return machine::State::Run; }"), self.lib.stop, self.lib.is_idle
+        first, last = self.refusal_in_a_kernel(lambda x, y: stop(run()))
+        assert 'argument of type "machine::State" is incompatible with parameter of type "Other"' in first
+        assert last.endswith("make it one in the kernel: lib['Other'](x)")
+        first, last = self.refusal_in_a_kernel(lambda x, y: is_idle(run()))
+        assert 'argument of type "machine::State" is incompatible with parameter of type "int"' in first
+        assert last.endswith("pass its number, x + 0")
+
+    def test_a_member_of_an_enumeration_of_python_for_overloads(self):
+        kind = self.lib.kind
+        _, last = self.refusal_in_a_kernel(lambda x, y: kind(State.Run))
+        assert last.endswith(
+            "make the member of an enumeration an enumerator of C++, lib['...'](x); or pass its number, x + 0"
+        )
+
+    def test_an_enumeration_of_python_that_has_numbers_which_that_of_cxx_has_not(self):
+        stop, wide = self.lib.stop, enum.IntEnum("Wide", {"A": -1, "B": 300})
+        first, last = self.refusal_in_a_kernel(lambda x, y: stop(wide.A))
+        assert "an enumeration of Python with the numbers -1 to 300 cannot be passed as Other" in first
+        assert last.endswith("give Other an underlying type that has them; or correct the numbers in Python")
+
+    def test_an_enumeration_of_real_numbers(self):
+        stop, real = self.lib.stop, enum.Enum("Real", {"A": 1.5})
+        first, last = self.refusal_in_a_kernel(lambda x, y: stop(real.A))
+        assert 'argument of type "double" is incompatible with parameter of type "Other"' in first
+        assert last.endswith("make a number an enumerator in the kernel: lib['Other'](...)")
+
+    def test_an_enumerator_of_an_enumeration_without_a_name(self):
+        nameless, any_of = self.lib.expr("[] { enum { one } r = one; return r; }"), self.lib.any_of
+        first, last = self.refusal_in_a_kernel(lambda x, y: any_of(nameless()))
+        assert "an enumerator of an enumeration without a name at global scope cannot go to C++ again" in first
+        assert last.endswith("give it a name in a namespace or a class; or pass its number, x + 0")
+
+    def test_an_array_of_numbers_for_a_pointer_to_an_enumeration(self):
+        first_of, cast = self.lib.first_of, "[](auto* p) { return f(reinterpret_cast<const Other *>(p)); }"
+        _, last = self.refusal_in_a_kernel(lambda x, y: first_of(x))
+        assert last.endswith(f"where that is an enumeration, let a lambda cast it: lib.expr('{cast}')")
+        cast_first = self.lib.expr(cast.replace("f(", "first_of("))
+
+        def kernel(x, r):
+            r[0] = cast_first(x)
+
+        r = np.zeros(1, np.int32)
+        build(kernel, "void(uint8[::1], int32[::1])").emulate[1, 1](np.array([7], np.uint8), r)
+        assert r[0] == 7
 
     def test_a_builtin_of_python(self):
         apply = self.lib.apply
@@ -503,3 +605,140 @@ def test_packed_structs_to_which_cxx_refers_are_read_where_they_are():
     r = np.zeros(7)
     autolink.build(kernel, "void(uint8[::1], uint8[::1], float64[::1])", cc=(9, 0)).emulate[1, 1](of_outer, of_bytes, r)
     np.testing.assert_array_equal(r, [1.5, 77, ord("b"), 3, 5.5, 6, 7])
+
+
+class TestRemediesThatRun:
+    lib = autolink.cxx("""
+        #include <cuda/std/tuple>
+        struct V { float x, y; };
+        struct W { float x, y; };
+        struct Counter { int n; explicit Counter(int start) : n(start) {} };
+        void to_long(long& x) { x = -7; }
+        long from_long(const long* x) { return x[0]; }
+        int from_char(char* x) { return x[0]; }
+        V make(float x) { return {x, x + 1}; }
+        W other() { return {8, 9}; }
+        void double_at(V* v) { v->x *= 2; }
+        float sum(V v) { return v.x + v.y; }
+        template <class F> float by_pointer(F f, V* v) { return f(v); }
+        template <class F> float by_value(F f, V* v) { return f(*v); }
+    """)
+    record = lib.record("V", cc=(9, 0))
+
+    def refusal(self, cuda, kernel, *arrays):
+        signature = tuple(typeof(each, Purpose.argument) for each in arrays)
+        with pytest.raises(Exception) as caught:
+            autolink.build(cuda.jit(kernel), signature, cc=(9, 0))
+        first, *_, last = str(caught.value).splitlines()
+        assert "nca_" not in str(caught.value)
+        return first, last
+
+    def run(self, cuda, kernel, *arrays):
+        signature = tuple(typeof(each, Purpose.argument) for each in arrays)
+        autolink.build(cuda.jit(kernel), signature, cc=(9, 0)).emulate[1, 1](*arrays)
+
+    def test_of_a_type_of_the_same_size(self, cuda):
+        to_long, from_long, from_char = self.lib.to_long, self.lib.from_long, self.lib.from_char
+        r, longs, chars = np.zeros(3, np.int64), np.array([5]), np.array([65], np.int8)
+        first, last = self.refusal(cuda, lambda r: to_long(r[0]), r)
+        assert first == "to_long(int64): C++ writes to an argument of type int64 as long&"
+        assert last.endswith("let a lambda cast it: lib.expr('[](auto& x) { f(reinterpret_cast<long&>(x)); }')")
+        _, last = self.refusal(cuda, lambda r: from_long(r), longs)
+        cast = "[](auto* p) { return f(reinterpret_cast<%s *>(p)); }"
+        assert last.endswith(f"let a lambda cast it: lib.expr('{cast % 'const long'}')")
+        _, last = self.refusal(cuda, lambda r: from_char(r), chars)
+        assert last.endswith(f"let a lambda cast it: lib.expr('{cast % 'char'}')")
+        _, last = self.refusal(cuda, lambda r: from_char(r), chars.view(np.uint8))
+        assert last.endswith(f"pass an array of np.int8, and let a lambda cast it: lib.expr('{cast % 'char'}')")
+        to_long = self.lib.expr("[](auto& x) { to_long(reinterpret_cast<long&>(x)); }")
+        from_long = self.lib.expr((cast % "const long").replace(" f(", " from_long("))
+        from_char = self.lib.expr((cast % "char").replace(" f(", " from_char("))
+
+        def kernel(r, longs, chars):
+            n = np.int64(0)
+            to_long(n)
+            r[0], r[1], r[2] = n, from_long(longs), from_char(chars)
+
+        self.run(cuda, kernel, r, longs, chars)
+        assert r.tolist() == [-7, 5, 65]
+
+    def test_of_a_struct_for_a_pointer(self, cuda):
+        make, double_at, r, array = self.lib.make, self.lib.double_at, np.zeros(1, np.float32), np.zeros(1, self.record)
+        for refused in (lambda r, v: double_at(make(1.0)), lambda r, v: double_at(v[0])):
+            first, last = self.refusal(cuda, refused, r, array)
+            assert first.endswith("a struct cannot be passed as V *, but memory that it is in")
+            assert "pass a slice of an array of lib.record('V'), x[i : i + 1], where a struct" in last
+
+        def kernel(r, v):
+            v[0] = make(3.0)
+            double_at(v[0:1])
+            r[0] = v[0].x
+
+        self.run(cuda, kernel, r, array)
+        assert r[0] == 6
+
+    def test_of_a_struct_for_an_element_of_an_array_of_another_one(self, cuda):
+        other, r, array = self.lib.other, np.zeros(1, np.float32), np.zeros(1, self.record)
+
+        def refused(r, v):
+            v[0] = other()
+
+        first, last = self.refusal(cuda, refused, r, array)
+        assert first == "a struct cannot be assigned to an element of an array of records of another type"
+        assert "assign its members, x[i]['name'] = r.name" in last
+
+        def kernel(r, v):
+            made = other()
+            v[0]["x"] = made.x
+            r[0] = v[0].x
+
+        self.run(cuda, kernel, r, array)
+        assert r[0] == 8
+
+    def test_of_a_python_function_that_gets_a_pointer_to_a_struct(self, cuda):
+        by_pointer, by_value = self.lib.by_pointer, self.lib.by_value
+        r, array = np.zeros(1, np.float32), np.ones(1, self.record)
+
+        def refused(r, v):
+            r[0] = by_pointer(lambda p: p.x, v)
+
+        first, last = self.refusal(cuda, refused, r, array)
+        assert first.endswith("with a pointer to a struct, V *, which Python has no type for")
+        assert last.endswith("let C++ pass the struct itself, or a reference to it: f(*p)")
+
+        def kernel(r, v):
+            r[0] = by_value(lambda p: p.x + 4, v)
+
+        self.run(cuda, kernel, r, array)
+        assert r[0] == 5
+
+    def test_of_a_constructor_without_its_memory(self, cuda):
+        Counter, r = self.lib.type("Counter", cc=(9, 0)), np.zeros(1, np.float32)
+        first, last = self.refusal(cuda, lambda r: Counter(5), r)
+        assert first == "the first argument of a constructor is the memory for the object of Counter"
+        assert last.endswith("pass an element of an array of its .dtype before the arguments, such as T(x[0], ...)")
+
+    def test_results_are_records_though_there_is_memory_for_objects_of_the_struct_too(self, cuda):
+        lib = autolink.cxx("struct V { float x, y; float sum() const { return x + y; } }; V make() { return {1, 2}; }")
+        record, memory = lib.record("V", cc=(9, 0)), lib.type("V", cc=(9, 0))
+        total, make, r, array = memory.method("sum"), lib.make, np.zeros(3, np.float32), np.zeros(1, record)
+        assert memory is lib.type("V", cc=(9, 0))  # which tells the library of it again
+
+        def kernel(r, v):
+            v[0] = make()
+            r[0], r[1], r[2] = total(v[0]), make().y, total(make())
+
+        self.run(cuda, kernel, r, array)
+        assert r.tolist() == [3, 2, 3]
+
+    def test_a_call_that_is_refused_again_has_its_own_types(self):
+        """C++ cannot tell the two calls apart."""
+        total = self.lib.sum
+
+        def make(pair):
+            return lambda r: total(pair(r[0], r[1]))
+
+        for name in ("One", "Two"):
+            with pytest.raises(TypingError) as caught:
+                build(make(namedtuple(name, "x y")), "void(float32[::1])")
+            assert str(caught.value).startswith(f"sum({name}(float32 x 2)): a tuple cannot be passed as V\n")

@@ -93,15 +93,27 @@ class TestBounds:
         assert "[grid, block, stream, nbytes](...)" in str(raised.value)
         run(body, 1, words(), before=before, shared=nbytes)
 
+    def test_dynamic_shared_memory_of_mlir_has_no_bytes_of_its_own(self):
+        body, before = (
+            "mov.u64 %rd10, __dynamic_shmem__0; ld.shared.u8 %r1, [%rd10];",
+            ".shared .b8 __dynamic_shmem__0;",
+        )
+        run(body, 1, words(), before=before, shared=1)
+        with pytest.raises(EmulationError, match="dynamic shared memory: the launch gives 0 bytes"):
+            run(body, 1, words(), before=before)
+
     def test_static_shared_memory_ends_at_its_last_byte(self):
         body = "mov.u64 %rd10, b; st.shared.u8 [%rd10+4], 1;"
         with pytest.raises(EmulationError, match="A write of 1 byte out of bounds") as raised:
             run(body, 1, words(), before=".shared .align 4 .b8 b[4];")
         assert "launch gives" not in str(raised.value)
 
-    def test_the_index_in_an_array_of_numba(self):
+    @pytest.mark.parametrize("is_of_mlir", [False, True])
+    def test_the_index_in_an_array_of_numba(self, is_of_mlir):
         x = np.zeros((4, 8), np.float64)
         words = [0, 0, x.size, 8, x.ctypes.data, *x.shape, *x.strides]
+        if is_of_mlir:
+            words = [7, 8, 9, x.ctypes.data, x.ctypes.data, 0, *x.shape, 8, 1]
         text = kernel_text("ld.param.u64 %rd0, [p4]; st.global.u64 [%rd0+272], %rd0;", *["u64"] * len(words))
         with registered(x), pytest.raises(EmulationError, match=r"index \(4, 2\) of the shape \(4, 8\)"):
             kernel_of(text).launch((1, 1, 1), (1, 1, 1), np.array(words, np.uint64).tobytes())
@@ -353,6 +365,22 @@ class TestRaces:
         with pytest.raises(EmulationError, match="A race"):
             run(f"{poll}.u32 %r2, [s]; st.shared.u32 [s], 1;", 64, words(), before=SHARED, checks=self.checks)
 
+    @pytest.mark.parametrize("move", ["mov.b32 %r3, %r2;", "mov.b32 %f1, %r2; mov.b32 %r3, %f1;"])
+    def test_a_read_does_not_race_if_compare_and_swap_finds_out_that_it_is_out_of_date(self, move):
+        body = f"""ld.shared.u32 %r2, [s]; L: {move} add.u32 %r4, %r3, 1; atom.shared.cas.b32 %r2, [s], %r3, %r4;
+            setp.ne.u32 %p1, %r2, %r3; @%p1 bra L;"""
+        run(body, 64, words(), before=SHARED, checks=self.checks)
+        with pytest.raises(EmulationError, match="this read of 4 bytes and thread"):
+            run(
+                body.replace("cas.b32 %r2, [s], %r3,", "add.u32 %r3, [s],"),
+                64,
+                words(),
+                before=SHARED,
+                checks=self.checks,
+            )
+        with pytest.raises(EmulationError, match="this read of 4 bytes and thread"):
+            run(body + "st.shared.u32 [s], 1;", 64, words(), before=SHARED, checks=self.checks)
+
     # A thread of the first warp writes s[1] and then sets the flag s; one of the second waits for the flag, and reads.
     fences = "membar.cta;", "st.volatile.shared.u32 [s], 1;", "ld.volatile.shared.u32 %r1, [s];", "membar.cta;"
     orders = "", "st.release.cta.shared.u32 [s], 1;", "ld.acquire.cta.shared.u32 %r1, [s];", ""
@@ -401,6 +429,25 @@ class TestLaunches:
         with pytest.raises(EmulationError, match="needs 49153 bytes of static shared memory, and has at most 49152"):
             kernel_of(text.replace("s[48]", "s[49153]"))
 
+    @pytest.mark.parametrize(
+        ("grid", "block"),
+        [
+            ((1, 0, 1), (1, 1, 1)),
+            ((1, 65536, 1), (1, 1, 1)),
+            ((1, 1, 65536), (1, 1, 1)),
+            ((1, 1, 1), (0, 1, 1)),
+            ((1, 1, 1), (1, 1, 65)),
+            ((1, 1, 1), (1024, 2, 1)),
+        ],
+    )
+    def test_sizes_that_gpus_do_not_have(self, grid, block):
+        kernel = kernel_of(kernel_text(""))
+        kernel.launch((1, 1, 65535), (1, 16, 64), b"")
+        with pytest.raises(EmulationError) as raised:
+            kernel.launch(grid, block, b"")
+        head = f"k cannot be launched with {grid} blocks of {block} threads\n  what to do: "
+        assert str(raised.value).startswith(head)
+
     def test_parameters_of_another_size(self):
         with pytest.raises(EmulationError, match="takes 12 bytes of parameters; 16 were passed"):
             kernel_of(kernel_text("", "u64", "u32")).launch((1, 1, 1), (1, 1, 1), bytes(16))
@@ -423,6 +470,20 @@ class TestPlaces:
             launch(kernel_of(text), 1, 1, words())
         assert raised.value.lines == ("/b/code.cuh:7", "/a/kernel.py:10")
         assert str(raised.value).splitlines()[1:3] == ["  at: /b/code.cuh:7", "  inlined at: /a/kernel.py:10"]
+
+    def test_lines_of_a_function_that_is_inlined_twice(self):
+        calls = "".join(
+            f"""
+            .loc 1 {line} 3
+            .loc 2 9 2, function_name $L__info_string0, inlined_at 1 {line} 3
+            .loc 2 7 5, function_name $L__info_string1, inlined_at 2 9 2
+            st.global.u32 [%rd0+{offset}], 1;"""
+            for line, offset in ((10, 0), (11, 400))
+        )
+        text = kernel_text("ld.param.u64 %rd0, [p0];" + calls, "u64") + '\n.file 1 "/a/k.py"\n.file 2 "/b/c.cuh"\n'
+        with pytest.raises(EmulationError) as raised:
+            launch(kernel_of(text), 1, 1, words())
+        assert raised.value.lines == ("/b/c.cuh:7", "/b/c.cuh:9", "/a/k.py:11")
 
     def test_the_line_of_the_user_first(self):
         body = """.loc 1 10 3

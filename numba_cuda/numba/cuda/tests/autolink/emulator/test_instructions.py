@@ -10,6 +10,8 @@ import pytest
 from emulator_support import run
 from instruction_cases import FORMS, case_of, digest_of, emulate, random_operands
 
+from numba_cuda_autolink.emulator import EmulationError
+
 CASES = [case for case in map(case_of, FORMS) if case is not None]
 THREADS = 256
 
@@ -65,3 +67,15 @@ class TestFloatsOfEightBits:
             halves[finite] == (signs * np.resize(np.append(self.values(*format), [0] * 4)[:128], 256))[finite]
         ).all()
         assert (back[finite] == codes[finite]).all()
+
+
+@pytest.mark.parametrize("form", ["atom.global.add.v4.f32 {%f1, %f2, %f3, %f4},", "red.relaxed.gpu.global.add.v4.f32"])
+def test_an_atomic_operation_on_each_element_of_a_vector(form):
+    x, old = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+    body = f"""mov.f32 %f1, 0f3F800000; mov.f32 %f2, 0f40000000; {form} [%rd0], {{%f2, %f1, %f1, %f2}};
+        st.global.v4.f32 [%rd1], {{%f1, %f2, %f3, %f4}};"""
+    run(body, 1, x, old)
+    assert x.tolist() == [2, 2, 3, 5]
+    assert old.tolist()[:2] == ([0, 1] if form.startswith("atom") else [1, 2])
+    with pytest.raises(EmulationError, match="An atomic access of 16 bytes out of bounds"):
+        run(body, 1, x[:3], old)

@@ -111,15 +111,22 @@ class TestControl:
         )
         assert x.tolist() == [10, 11, 12, 0]
 
-    def test_calls_through_a_table_of_pointers(self):
+    @pytest.mark.parametrize("call", ["", "{ .param .b32 a; st.param.b32 [a], 2; call down, (a); }"])
+    def test_calls_through_a_table_of_pointers(self, call):
+        """Also next to a function that calls itself."""
         functions = "".join(
             f".func (.param .b32 r) f{k}(.param .b32 a) {{ .reg .b32 %x; ld.param.b32 %x, [a]; {op}.s32 %x, %x, 100;"
             " st.param.b32 [r], %x; ret; }"
             for k, op in enumerate(("add", "sub", "max"))
         )
+        functions += (
+            ".func down(.param .b32 a) { .reg .b32 %x; .reg .pred %p; ld.param.b32 %x, [a]; setp.eq.u32 %p, %x, 0;"
+            " @%p ret; sub.u32 %x, %x, 1; { .param .b32 b; st.param.b32 [b], %x; call down, (b); } ret; }"
+        )
         x = np.arange(3, dtype=np.int32)
         run(
-            """mov.u32 %r0, %tid.x; mul.wide.u32 %rd1, %r0, 4; add.u64 %rd2, %rd0, %rd1; ld.global.u32 %r1, [%rd2];
+            call
+            + """mov.u32 %r0, %tid.x; mul.wide.u32 %rd1, %r0, 4; add.u64 %rd2, %rd0, %rd1; ld.global.u32 %r1, [%rd2];
             mul.wide.u32 %rd3, %r0, 8; mov.u64 %rd4, table; add.u64 %rd4, %rd4, %rd3; ld.global.u64 %rd5, [%rd4];
             { .param .b32 a; .param .b32 r; st.param.b32 [a], %r1;
             proto: .callprototype (.param .b32 _) _ (.param .b32 _);

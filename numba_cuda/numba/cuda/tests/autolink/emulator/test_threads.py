@@ -13,7 +13,7 @@ from emulator_support import kernel_of, kernel_text, launch, registered, run
 from numba import cuda, int32
 from numba.cuda import autolink
 
-from numba_cuda_autolink.emulator import EmulationError, Module
+from numba_cuda_autolink.emulator import BarrierError, EmulationError, Module
 
 # %r0: the thread's index; %rd9: the address of its element of the first array, of 4 bytes
 ELEMENT = """
@@ -62,8 +62,20 @@ class TestBarriers:
         assert (x == np.count_nonzero(values() > 500)).all()
 
     def test_threads_at_different_barriers_are_stuck(self):
-        with pytest.raises(EmulationError, match="not all reach the barrier"):
+        with pytest.raises(BarrierError, match=r"wait in different places: this one and thread \(41, 0, 0\)") as raised:
             run(ELEMENT + "setp.gt.u32 %p1, %r0, 40; @%p1 bra L; bar.sync 1; ret; L: bar.sync 2, 64;", 64, values())
+        assert "instruction: bar.sync 1\n  the other: bar.sync 2, 64" in str(raised.value)
+
+    def test_lanes_that_wait_for_others_that_wait_at_a_barrier(self):
+        body = "setp.lt.u32 %p1, %r0, 16; @%p1 bra L; match.any.sync.b32 %r2, %r0, -1; L: bar.sync 0;"
+        with pytest.raises(BarrierError, match=r"this one and thread \(16, 0, 0\)") as raised:
+            run(ELEMENT + body, 32, values())
+        assert "the other: match.any.sync.b32" in str(raised.value)
+
+    def test_threads_that_wait_for_one_that_returned(self):
+        with pytest.raises(BarrierError, match="have returned: not all reach the barrier") as raised:
+            run(ELEMENT + "setp.gt.u32 %p1, %r0, 40; @%p1 ret; bar.sync 1, 64;", 64, values())
+        assert "the other" not in str(raised.value)
 
     def test_threads_of_a_block_at_different_instructions_of_one_barrier(self):
         with pytest.raises(EmulationError, match=r"this one and thread \(40, 0, 0\)") as raised:

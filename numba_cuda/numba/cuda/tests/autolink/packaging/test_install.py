@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib.metadata
+import inspect
 import pkgutil
 import re
 import shutil
@@ -19,6 +20,7 @@ from pathlib import Path
 
 import pytest
 from environments import FOLDER, Environment, bare, copy_numba_cuda, with_numba_cuda
+from numba.cuda import autolink
 from repository import PROJECT
 
 from numba_cuda_autolink import import_hook
@@ -165,10 +167,12 @@ def test_no_file_of_the_wheel_has_the_path_of_one_of_numba_cuda(names):
     assert theirs.isdisjoint(names)
 
 
-def test_the_wheel_holds_these_packages_and_nothing_else(names):
+def test_the_wheel_holds_these_packages_and_nothing_else(names, wheel):
     ours = ("numba_cuda_autolink/", f"{FOLDER}/autolink/", f"{FOLDER}/cudadrv/external_code/")
     stubs = [name for name in names if name.startswith("numba-stubs/")]
     assert "numba-stubs/py.typed" in stubs and all(name.endswith((".pyi", "/py.typed")) for name in stubs)
+    stub = zipfile.ZipFile(wheel).read("numba-stubs/cuda/autolink/__init__.pyi").decode()
+    assert (inspect.getdoc(autolink.current_target) or "").splitlines()[0] in stub
     others = [name for name in names if not name.startswith(ours) and ".dist-info/" not in name]
     assert sorted(set(others) - set(stubs)) == ["numba_cuda_autolink.pth", "numba_cuda_autolink.start"]
     assert {f"{package}__init__.py" for package in ours} <= set(names)

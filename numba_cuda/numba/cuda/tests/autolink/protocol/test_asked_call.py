@@ -72,6 +72,7 @@ class Misspelling(autolink.DeviceCallable):
     [
         (lambda: autolink.CUDASourc(""), "did you mean CUDASource?"),
         (lambda: autolnk.CUDASource(""), "did you mean autolink?"),  # noqa: F821
+        (lambda: autolink.CUDASource("", nme="f"), "change its HOOK where it raised"),
         (lambda: qqqqqq, "change its HOOK where it raised"),  # noqa: F821
         (lambda: autolink.qqqqqq, "pass arguments that Misspelling takes, or change its HOOK where it raised"),
     ],
@@ -82,7 +83,7 @@ def test_a_misspelt_name_in_a_hook_is_told_from_those_that_exist(wrong, todo, ho
     def kernel(r):
         r[r.size] = 1 + obj(r[0])
 
-    with pytest.raises(TypingError, match=rf"Misspelling\.{hook} raised (?:Attribute|Name)Error: ") as error:
+    with pytest.raises(TypingError, match=rf"Misspelling\.{hook} raised (?:Attribute|Name|Type)Error: ") as error:
         build(kernel, "void(float32[::1])")
     _, at, source, caret, *others = str(error.value).splitlines()
     assert f"at: {__file__}:" in at and source[caret.index("^") : caret.rindex("^") + 1] == "obj(r[0])"

@@ -44,6 +44,7 @@ double, triple, nothing, only = Scale(2), Scale(3), Nothing(), OnlyHook()
 in_list, in_dict, in_tuple = [double], {"a": double}, (double, triple)
 of_python = lambda x: double(x)  # noqa: E731
 library = autolink.cxx("__device__ void f(float x) {}")
+variable = autolink.Variable("variable", "float32", 4)
 partial = functools.partial(double)
 module = pytypes.ModuleType("module")
 module.in_list, module.Scale, module.only, module.of_python = in_list, Scale, only, of_python
@@ -66,6 +67,11 @@ MISUSES = {
         "kernels can call the object 'double', and cannot store it or calculate with it",
         "call it: double(...)",
     ),
+    "library.f + x[0]": (
+        "kernels can call the object 'f', and cannot store it or calculate with it",
+        "call it: f(...)",
+    ),
+    "variable[0]": ("kernels cannot use the autolink.Variable 'variable' by its name", "declare it extern in C++"),
     "double + 1": ("kernels can call the object 'double'", "call it: double(...)"),
     "nothing(x[0])": ("'nothing' returns nothing, and its result is used", "as a statement of its own"),
     "library.f(x[0])": ("'f' returns nothing, and its result is used", "as a statement of its own"),

@@ -156,8 +156,9 @@ class Type:
     def declare(self) -> str:
         """Return C++ that declares a struct or an enumeration."""
         if self.kind == "enum":
-            declared = f"{self.before} {self.cxx} : {self.elements[0].cxx} {{ {self.cxx}_0, {self.cxx}_7 = 7 }};"
-            return f"{declared} inline {self.cxx} keep_{self.cxx}({self.cxx} v) {{ return v; }}"
+            declared = f"{self.before} {self.cxx} : {self.elements[0].cxx} {{ {self.cxx}_0, {self.cxx}_1 }};"
+            code = f"template <> struct code<{self.cxx}> {{ enum {{ is = 10{self.cxx[1:]} }}; }};"
+            return f"{declared} {code} inline {self.cxx} keep_{self.cxx}({self.cxx} v) {{ return v; }}"
         if self.kind != "struct":
             return ""
         declared = " ".join(f"{each.declare()}{f' : {each.bits}' if each.bits else ''};" for each in self.members)
@@ -204,8 +205,12 @@ def _alike(one: Type, other: Type) -> bool:
     """Return whether C cannot tell two types of numbers apart."""
     if "void" in (one.kind, other.kind):
         return one == other
-    floating = [each.dtype[0] == "f" for each in (one, other)]
-    return floating[0] == floating[1] and one.dtype[1:] == other.dtype[1:]
+    return (_kind_of(one), one.dtype[1:]) == (_kind_of(other), other.dtype[1:])
+
+
+def _kind_of(number: Type) -> str:
+    """Return what C can tell apart besides sizes: floating-point numbers, integers and bools."""
+    return "i" if number.dtype[0] in "iu" else number.dtype[0]
 
 
 def _as_tuple(one: Type) -> Type:
@@ -221,21 +226,21 @@ def _as_tuple(one: Type) -> Type:
     return Type("tuple", "tuple", elements=tuple(elements))
 
 
-def list_parts(one: Type) -> list[tuple[int, bool, int]]:
-    """Return the offset of each number in a tuple, whether it is a floating-point number, and its size; last those of
-    the tuple: its size and its alignment."""
-    parts: list[tuple[int, bool, int]] = []
+def list_parts(one: Type) -> list[tuple[int, str, int]]:
+    """Return the offset of each number in a tuple, its kind and its size; last those of the tuple: its size and its
+    alignment."""
+    parts: list[tuple[int, str, int]] = []
     end, most = 0, 1
     for each in one.elements or [one]:
         if each.kind == "tuple":
             *inner, (size, _, align) = list_parts(each)
         else:
             size = align = np.dtype(each.dtype).itemsize
-            inner = [(0, each.dtype[0] == "f", size)]
+            inner = [(0, _kind_of(each), size)]
         end += -end % align
         parts += [(end + at, *rest) for at, *rest in inner]
         end, most = end + size, max(most, align)
-    return [*parts, (end + -end % most, False, most)]
+    return [*parts, (end + -end % most, "", most)]
 
 
 @dataclass(frozen=True)
@@ -295,7 +300,7 @@ class Batch:
 
     def draw_types(self, records: int, others: int) -> None:
         for number in range(3):
-            underlying = scalar(self.rng.choice(_INTEGERS[:8]))
+            underlying = scalar(self.rng.choice([*_INTEGERS[:8], "bool"]))
             before = self.rng.choice(["enum", "enum class"])
             self.types.append(Type(f"E{number}", "enum", underlying.dtype, elements=(underlying,), before=before))
         for number in range(records):
@@ -376,7 +381,7 @@ class Batch:
             return Argument(name, cxx, None, form)
         if form in ("enum", "returned"):
             enum = rng.choice([each for each in self.types if each.kind == "enum"])
-            value = rng.choice([0, 7])
+            value = rng.choice([0, 1])
             keep = f"keep_{enum.cxx}({{}})" if form == "returned" else "{}"
             python, cxx = f"{enum.cxx}.V{value}", f"{enum.cxx}::{enum.cxx}_{value}"
             return Argument(keep.format(python), keep.format(cxx), enum, form)
@@ -469,8 +474,14 @@ class Batch:
             return rng.choice(["A", "const A&"]), "{ int r = a(21); mix(h, r); }", False
         if form == "given":
             return rng.choice(["T", "const T&", "const T"]).replace("T", own.cxx), mix, False
-        if form in ("enum", "returned"):
+        if form == "enum":
             return rng.choice(["T", "const T&", "const T"]).replace("T", own.cxx), mix, False
+        if form == "returned":
+            enums = [each.cxx for each in self.types if each.kind == "enum"]
+            choice = rng.choice(["T", "const T&", "const T", "A", "A", "const A&", "T&", "U", "const U&", *enums])
+            cxx = choice.replace("T", own.cxx).replace("U", rng.choice(list(SCALARS)))
+            writes = choice == "T&"
+            return cxx, f"{mix}{' typed(h, a);' * ('A' in choice)}{' fill(h, a);' * writes}", writes
         cxx = own.cxx
         if form == "tuple":
             choice = rng.choice(["T", "const T&", "A", "const A&", "U"])
@@ -537,7 +548,7 @@ class Batch:
                 .replace("a[1]", f"a{n}[1]")
                 .replace("char*)a)", f"char*)a{n})")
             )
-            if writes and argument.form == "constant":
+            if writes and argument.form in ("constant", "returned"):
                 excuses.append("which is neither a variable nor an element of an array")
             if argument.form == "strided":
                 excuses.append("strided")
@@ -605,7 +616,7 @@ class Batch:
         elif choice < 0.5:
             at = self.rng.randrange(len(elements))
             if elements[at].kind == "scalar":
-                others = [each for each in SCALARS if SCALARS[each][1:] == elements[at].dtype[1:] and each != "bool"]
+                others = [each for each in SCALARS if SCALARS[each][1:] == elements[at].dtype[1:]]
                 elements[at] = scalar(self.rng.choice([*others, "float"]))
         return Type("tuple", "tuple", elements=tuple(elements))
 
@@ -625,7 +636,7 @@ class Batch:
             if is_plain and argument.form not in ("text", "callable", "enum", "returned", "given", "tuple"):
                 break
         own, form = argument.type, argument.form
-        others = [each for each in SCALARS if each != "bool"]  # other values of a bool mean nothing
+        others = list(SCALARS)
         other = rng.choice([own, own, own, scalar(rng.choice(others))]) if own else scalar("int")
         if own and own.kind == "struct" and other != own:
             other = scalar("unsigned char")  # which is aligned anywhere

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import ast
+import functools
+import importlib
 import inspect
 import json
 import os
@@ -11,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -18,7 +21,7 @@ from docs_runner import blocks_of
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.dispatcher import _Kernel
-from repository import DOCS, PROJECT
+from repository import DOCS, PROJECT, module
 
 FOLDER = Path(__file__).parent
 STUBS = PROJECT / "numba-stubs" / "cuda" / "autolink"
@@ -81,6 +84,60 @@ def test_pyright_finds_the_wrong_lines_and_no_others(project):
     assert reported == marked_lines(), json.dumps(found, indent=1)
 
 
+# All that it uses has types, and all modules that it imports are found.
+STRICT = """
+import numpy as np
+import numpy.typing as npt
+from numba import cuda, float64, int32, void
+from numba.cuda import autolink, jit, types
+from numba.cuda.autolink import LinkedKernel, cache
+from numba.cuda.autolink.cache import info
+from numba.cuda.autolink.reports.records import BuildReport
+from numba.cuda.autolink.testing import check_linkable
+
+std = autolink.cxx("#include <cuda/std/cmath>", namespace="cuda::std")
+
+
+@cuda.jit
+def first(x: npt.NDArray[np.float64], n: int) -> None:
+    x[0] = std.fabs(x[n])
+
+
+@jit(void(float64[::1], int32), lineinfo=True)
+def second(x: npt.NDArray[np.float64], n: int) -> None:
+    x[0] = n
+
+
+@cuda.jit([types.void(types.float64[::1], types.int32)])
+def third(x: npt.NDArray[np.float64], n: int) -> None:
+    x[0] = n
+
+
+def arches(kernel: LinkedKernel) -> list[str]:
+    builds: tuple[BuildReport, ...] = kernel.report.builds
+    return [build.arch for build in builds]
+
+
+x = np.zeros(3)
+first[1, 32](x, 3)
+built = autolink.build(second, types.void(types.float64[::1], types.int32), cc=["9.0", (8, 0)])
+built[0].emulate[1, 32](x, 3)
+checked = check_linkable(std.fabs, types.float64)
+print(arches(built[0]), third, info().entries, cache.clear(), checked.code[0].size)
+"""
+
+
+def test_strict_checkers_find_nothing_unknown(tmp_path):
+    pytest.importorskip("mypy")
+    pytest.importorskip("basedpyright")
+    (tmp_path / "strict.py").write_text(STRICT)
+    done = run("mypy", "--config-file=", "--strict", "strict.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "strict", "include": ["strict.py"]}))
+    done = run("basedpyright", "--pythonpath", sys.executable, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+
+
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
@@ -103,12 +160,14 @@ def test_jedi_shows_parameters(tmp_path):
     assert [parameter.name for parameter in signature.params] == ["symbol", "returns", "args", "cooperative"]
 
 
-@pytest.mark.parametrize("name", ["__init__", "cache", "testing"])
+@pytest.mark.parametrize("name", ["", "cache", "testing"])
 def test_the_stubs_have_the_public_names(name):
-    module = autolink if name == "__init__" else getattr(autolink, name)
-    assignments = [node for node in ast.parse((STUBS / f"{name}.pyi").read_text()).body if isinstance(node, ast.Assign)]
+    code = getattr(autolink, name) if name else autolink
+    assignments = [
+        node for node in ast.parse((STUBS / name / "__init__.pyi").read_text()).body if isinstance(node, ast.Assign)
+    ]
     (names,) = [ast.literal_eval(node.value) for node in assignments if ast.unparse(node.targets[0]) == "__all__"]
-    assert names == list(module.__all__)
+    assert names == list(code.__all__)
 
 
 def test_the_stub_of_jit_has_the_options_of_numba_cuda():
@@ -124,6 +183,50 @@ def test_the_stub_of_jit_has_the_options_of_numba_cuda():
     ]
     taken = {*inspect.signature(cuda.jit).parameters, *inspect.signature(_Kernel).parameters}
     assert sorted(options) == sorted(taken - {"func_or_sig", "device", "kws", "py_func", "argtypes"})
+
+
+@pytest.fixture(scope="module")
+def with_stubs_of_the_wheel(tmp_path_factory) -> Path:
+    """A user's folder with the stubs as the wheel has them."""
+    folder = tmp_path_factory.mktemp("user")
+    module(PROJECT, "build_stubs").write_stubs(folder / "numba-stubs")
+    return folder
+
+
+METHODS = (types.FunctionType, classmethod, property, functools.cached_property)
+
+
+@pytest.mark.parametrize("name", ["", ".cache", ".reports.records", ".testing"])
+def test_the_stubs_of_the_wheel_have_the_docstrings_of_the_code(name, with_stubs_of_the_wheel):
+    code = importlib.import_module(f"numba.cuda.autolink{name}")
+    path = with_stubs_of_the_wheel / "numba-stubs" / "cuda" / "autolink" / name[1:].replace(".", "/")
+    tree = ast.parse((path / "__init__.pyi").read_text())
+    compared = [(tree, code)]
+    for node in tree.body:
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and not node.name.startswith("_"):
+            value = getattr(code, node.name)
+            compared.append((node, value))
+            if isinstance(value, type):
+                methods = [each for each in node.body if isinstance(each, ast.FunctionDef)]
+                found = [(each, vars(value).get(each.name)) for each in methods if not each.name.startswith("__")]
+                compared += [(each, method) for each, method in found if isinstance(method, METHODS)]
+    assert len(compared) > 8
+    for node, value in compared:
+        written = vars(value).get("__doc__") if isinstance(value, type) else value.__doc__
+        assert ast.get_docstring(node) == (written and inspect.cleandoc(written)), getattr(node, "name", name)
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        ("from numba.cuda import autolink\nautolink.cxx", "Use C++ by name: without declarations"),
+        ("from numba.cuda import autolink\nautolink.Report.to_trace", "Return the timeline of the build"),
+    ],
+)
+def test_jedi_shows_docstrings(code, shown, with_stubs_of_the_wheel):
+    jedi = pytest.importorskip("jedi")
+    (name,) = jedi.Script(code, path=with_stubs_of_the_wheel / "user.py").help()
+    assert shown in name.docstring()
 
 
 # Pages of errors, of Numba's own extensions, which checkers do not know, and of numba-cuda-mlir's stubs.

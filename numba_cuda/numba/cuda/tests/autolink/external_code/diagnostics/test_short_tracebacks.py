@@ -205,7 +205,7 @@ def test_plain_numba_errors_begin_with_the_diagnosis_and_the_place(tmp_path, run
         ("cuda.atomic.add(x, 0)", "ValueError: a call takes 3 arguments here, got 2", ""),
         ("x[0] = abs", "Error: ", ""),
         ("x[0] = x.sise", "of type array(float32, 1d, C); did you mean size?", ""),
-        ("x[0] = nowhere(x)", "TypingError: NameError: name 'nowhere' is not defined", ""),
+        ("x[0] = nowhere(x)", "TypingError: NameError: name 'nowhere' is not defined", "define it before the kernel"),
         ("return x[0]", "TypingError: No conversion from float32 to none\n", "write the result to an array"),
         (
             "x[x[0]] = 1",

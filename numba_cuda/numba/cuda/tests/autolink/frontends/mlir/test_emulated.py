@@ -32,6 +32,17 @@ def reversed_sum(x, factor):
 x = cuda.to_device(np.arange(32, dtype=np.float32))
 reversed_sum[1, 32](x, 2)
 facts["no external code"] = float(x.copy_to_host()[0])
+
+@cuda.jit
+def reverse(x, y):
+    i = cuda.grid(1)
+    y[i] = x[i]
+    cuda.cg.this_grid().sync()
+    x[i] = y[y.size - 1 - i]
+
+x = cuda.to_device(np.arange(64))
+reverse[4, 16](x, cuda.device_array_like(x))
+facts["grid"] = x.copy_to_host().tolist()
 from numba.cuda import autolink
 
 hypot = autolink.cxx("#include <cuda/std/cmath>", namespace="cuda::std").hypot
@@ -102,6 +113,7 @@ def facts() -> dict:
 
 def test_kernels_run_with_and_without_external_code(facts):
     assert facts["no external code"] == 2 * sum(range(32))
+    assert facts["grid"] == list(range(63, -1, -1))
     for way in ("C++ by name", "without LTO", "bind", "build"):
         assert facts[way] == [5, 13, 17], way
 
@@ -141,6 +153,30 @@ def test_a_launch_is_refused_where_the_front_end_was_there_before_the_emulator(t
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=environment)
     assert done.returncode == 1, done.returncode
     assert re.search("LaunchError: (?:numba-cuda-mlir was imported before|.* has loaded NVIDIA's driver)", done.stderr)
+
+
+FREED = """
+import types
+import numpy as np
+from numba_cuda_mlir import cuda
+
+@cuda.jit
+def kernel(x):
+    x[0] += 1
+
+array = cuda.to_device(np.zeros(4))
+freed = types.SimpleNamespace(__cuda_array_interface__=array.__cuda_array_interface__)
+del array
+kernel[1, 1](cuda.as_cuda_array(freed))
+"""
+
+
+def test_an_error_names_its_line_and_dropped_arrays_are_freed_at_once_where_all_is_checked(tmp_path):
+    front_end_named("numba-cuda-mlir")
+    (script := tmp_path / "freed.py").write_text(FREED)
+    environment = {**os.environ, "NUMBA_CUDA_AUTOLINK_EMULATE": "checks"}
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=environment)
+    assert f"FaultError: A read of 8 bytes after the memory was freed\n  at: {script}:8\n" in done.stderr
 
 
 LONG = ("cub_block_sum", "cub_by_name", "cub_unique", "curand_by_name", "curand_monte_carlo", "fft", "nufft_window")

@@ -2,7 +2,7 @@
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from . import Variable, _ComputeCapabilityLike, _KernelSignature
+from .. import Variable, _ComputeCapabilityLike, _KernelSignature
 
 __all__ = [
     "Check",

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Builds the stubs of the wheel: those in numba-stubs, with the docstrings of the code, which editors show.
+
+An editable install has the stubs as they are.
+"""
+
+import ast
+import functools
+import inspect
+import shutil
+import tempfile
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+ROOT = Path(__file__).parent
+STUBS = ROOT / "numba-stubs"
+CODE = ROOT / "numba_cuda" / "numba" / "cuda"
+Declaration = ast.ClassDef | ast.FunctionDef | ast.AnnAssign
+
+
+class Stubs(BuildHookInterface[Any]):
+    """Adds the stubs to the wheel."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        self.folder = tempfile.TemporaryDirectory(prefix="numba-stubs-")
+        if version != "editable":
+            write_stubs(Path(self.folder.name))
+            build_data["force_include"][self.folder.name] = "numba-stubs"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        self.folder.cleanup()
+
+
+def write_stubs(folder: Path) -> None:
+    """Write all stubs to *folder*, with docstrings."""
+    shutil.copytree(STUBS, folder, dirs_exist_ok=True)
+    for stub in (folder / "cuda" / "autolink").rglob("*.pyi"):
+        module = stub.relative_to(folder / "cuda").with_suffix("").parts
+        stub.write_text(with_docstrings(stub.read_text(), module[:-1] if module[-1] == "__init__" else module))
+
+
+def with_docstrings(stub: str, module: tuple[str, ...]) -> str:
+    """Return the text of a *stub* with the docstrings of the *module* below numba.cuda that it describes."""
+    lines, tree = stub.splitlines(), ast.parse(stub)
+    for name, node in reversed([*declarations(tree.body)]):  # so that the lines of those before stay what they are
+        has_one = not isinstance(node, ast.AnnAssign) and ast.get_docstring(node) is not None
+        if not has_one and (text := docstring(module, name)) is not None:
+            insert(lines, node, text)
+    if tree.body and (text := ast.get_docstring(parsed(module))) is not None:
+        at = first_line(tree.body[0]) - 1
+        lines[at:at] = quoted(text, 0)
+    return "\n".join(lines) + "\n"
+
+
+def declarations(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, Declaration]]:
+    """Yield what a *body* declares, in order, with qualified names: a class before what is in it."""
+    for node in body:
+        if isinstance(node, ast.AnnAssign):
+            yield prefix + ast.unparse(node.target), node
+        elif isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            yield prefix + node.name, node
+            if isinstance(node, ast.ClassDef):
+                yield from declarations(node.body, f"{prefix}{node.name}.")
+
+
+def insert(lines: list[str], node: Declaration, text: str) -> None:
+    """Insert *text* into the *lines* of a stub as the docstring of *node*, in place of a body of three dots."""
+    if isinstance(node, ast.AnnAssign):
+        at, indent = node.end_lineno or node.lineno, node.col_offset
+    else:
+        body, indent = node.body[0], node.col_offset + 4
+        at = first_line(body) - 1
+        if ast.unparse(body) == "...":
+            lines[at] = (lines[at][: body.col_offset] + lines[at][body.col_offset + 3 :]).rstrip()
+            at += 1
+    lines[at:at] = quoted(text, indent)
+
+
+def quoted(text: str, indent: int) -> list[str]:
+    escaped = text.replace("\\", "\\\\").replace('"""', r"\"\"\"")
+    end = "\n" if "\n" in text or text.endswith('"') else ""
+    return textwrap.indent(f'"""{escaped}{end}"""', " " * indent).splitlines()
+
+
+def first_line(node: ast.stmt) -> int:
+    return min(each.lineno for each in [node, *getattr(node, "decorator_list", [])])
+
+
+def docstring(module: tuple[str, ...], name: str) -> str | None:
+    """Return the docstring of what is called *name* in a module, which may import it from another one of ours."""
+    if name in (own := docstrings(module)):
+        return own[name]
+    for node in ast.walk(parsed(module)):
+        if isinstance(node, ast.ImportFrom) and name.split(".")[0] in (each.name for each in node.names):
+            below = module if is_package(module) else module[:-1]
+            below = below[: len(below) - node.level + 1] if node.level else ()
+            return docstring((*below, *(node.module or "").removeprefix("numba.cuda.").split(".")), name)
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_NAMES":
+            for path, names in ast.literal_eval(node.value).items():
+                if name.split(".")[0] in names:
+                    return docstring(tuple(path.split(".")), name)
+    return None
+
+
+@functools.cache
+def docstrings(module: tuple[str, ...]) -> dict[str, str]:
+    """Return the docstrings in a module by qualified name; of a variable, the text after it."""
+    found: dict[str, str] = {}
+
+    def collect(body: list[ast.stmt], prefix: str) -> None:
+        for node, following in zip(body, [*body[1:], ast.Pass()], strict=True):
+            if isinstance(node, ast.If):
+                collect(node.body, prefix)
+            elif isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+                if (text := ast.get_docstring(node)) is not None:
+                    found[prefix + node.name] = text
+                if isinstance(node, ast.ClassDef):
+                    collect(node.body, f"{prefix}{node.name}.")
+            elif isinstance(node, ast.Assign):
+                match following:
+                    case ast.Expr(value=ast.Constant(value=str(text))):
+                        found[prefix + ast.unparse(node.targets[0])] = inspect.cleandoc(text)
+
+    collect(parsed(module).body, "")
+    return found
+
+
+def is_package(module: tuple[str, ...]) -> bool:
+    return (CODE.joinpath(*module) / "__init__.py").is_file()
+
+
+@functools.cache
+def parsed(module: tuple[str, ...]) -> ast.Module:
+    path = CODE.joinpath(*module)
+    return ast.parse((path / "__init__.py" if is_package(module) else path.with_suffix(".py")).read_text())
