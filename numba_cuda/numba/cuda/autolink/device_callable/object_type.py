@@ -285,9 +285,9 @@ class DeviceCallableType(types.Callable, types.Opaque):
 
     def _error(self, diagnosis: str, *details: str, cause: Exception | None = None) -> TypingError:
         """Return an error with details after the first line of the diagnosis, and the rest of it, what to do, last."""
-        first, *advice = with_short_first_line(diagnosis).splitlines()
+        first, *advice = diagnosis.splitlines()
         shown = (f"  {line}" for line in (f"object: {self.name}", *details))
-        return typing_error("\n".join([first, *shown, *advice]), cause=cause)
+        return typing_error(with_short_first_line("\n".join([first, *shown, *advice])), cause=cause)
 
 
 def _type_of(obj: Any) -> DeviceCallableType:

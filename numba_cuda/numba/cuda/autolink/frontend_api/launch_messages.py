@@ -38,7 +38,7 @@ _ARRAY = "pass an array, as np.array({name})"
 _VALUES = "pass numbers, and arrays, tuples and records of numbers"
 USE_AS_CONSTANT = "use it as a global variable, or as a variable of the function that defines the kernel"
 _REFUSED: dict[Any, str] = {list: _ARRAY, set: _VALUES, dict: _VALUES, str: _VALUES, bytes: _VALUES}
-_CONTAINERS: dict[str, type] = {"List": list, "Set": set, "DictType": dict, "UnicodeType": str, "Bytes": bytes}
+_CONTAINERS: dict[str, type] = {"List": list, "Set": set, "DictType": dict}
 _OPTIONS = re.compile(r"\s*Printing the options because: (.*?)\.?\n(.*)", re.DOTALL)
 FIX_OPTION = "\n  what to do: correct its name or value, or leave it out"
 

@@ -52,10 +52,10 @@ class HookError(PrintableError):
             said = with_fix(said, self.callee.name, "hook", self.__cause__)
         elif f"{self}".startswith("raised TypeError: "):
             said += "\n  what to do: let the hook take one parameter for each argument type"
-        first, *others = with_short_first_line(said).split("\n")
+        first, *others = said.split("\n")
         details = [f"  object: {self.callee}", f"  argument types: ({signature})"]
         details += [f"  raised at: {self.raised_at}"] if self.raised_at else []
-        text = "\n".join([first, *details, *others])
+        text = with_short_first_line("\n".join([first, *details, *others]))
         return with_place(text, f"called at: {call_site.place}", call_site.filename, call_site.line)
 
 

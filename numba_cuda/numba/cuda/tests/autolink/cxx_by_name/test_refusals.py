@@ -103,7 +103,7 @@ class TestRemedies:
             lib.record("Q")
         assert str(caught.value).startswith('Q: identifier "Q" is undefined\n  at: ' + __file__)
         assert "what to do: declare it in the source" in str(caught.value)
-        assert "the source has the types Circle, Opaque, Counter" in str(caught.value)
+        assert "the source has Circle, Counter, Opaque, " in str(caught.value)
 
 
 def refusal_of(lib, call, argtypes):
