@@ -16,6 +16,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 NUMBERS = {"bool", "signed char", "short", "int", "long long", "float", "double", "float2", "double2", "__half", "void"}
 NUMBERS |= {"unsigned char", "unsigned short", "unsigned int", "unsigned long long"}
 NOT_THE_TYPE = {"__device__", "__noinline__", "const", "__restrict__"}
+TYPE_WORDS = {"bool", "char", "short", "int", "long", "signed", "unsigned", "float", "double", "void"} | NOT_THE_TYPE
 OF_CUDA = {"vprintf", "malloc", "free", "__assertfail"}  # and the device runtime, cuda...
 OTHER_NAMES = {
     **{"int8_t": "signed char", "int16_t": "short", "int32_t": "int", "int64_t": "long long"},
@@ -148,13 +149,16 @@ def declared(code, symbols):
                 '...) { without macros, and not in a block extern "C" { }'
             )
         returns, listed = declarations.pop(symbol)
-        parameters = {}
+        parameters: dict[str, str] = {}
         for parameter in [] if listed.strip() in ("", "void") else listed.split(","):
             what = f"{symbol}: the parameter {parameter.strip()!r}"
             if "=" in parameter:
                 raise RuntimeError(f"{what} has a default, but kernels pass all arguments: leave the default out")
             as_pointer = re.sub(r"(\w+)\s*\[[^][]*\]$", r"* \1", parameter.strip())  # an array is one in C++, too
-            cxx, name = re.findall(r"^(.*?)(\w*)$", as_pointer, re.DOTALL)[0]
+            cxx, name = type_and_name(as_pointer)
+            name = name or f"arg{len(parameters) + 1}"
+            while keyword.iskeyword(name) or name in parameters:
+                name += "_"
             parameters[name] = plain(cxx, what, pointers=True)
         functions[symbol] = {"returns": plain(returns, f"{symbol}: its result"), "parameters": parameters}
     for symbol, (returns, _) in declarations.items():
@@ -167,13 +171,35 @@ def declared(code, symbols):
     return functions
 
 
+def type_and_name(parameter):
+    """Return the C++ type and the name of a *parameter*; an empty name for ``const float*`` or ``unsigned int``."""
+    before, name = re.findall(r"^(.*?)(\w*)$", parameter, re.DOTALL)[0]
+    return (before, name) if name not in TYPE_WORDS and {*words_of(before)} - {"*"} else (parameter, "")
+
+
+def words_of(cxx):
+    """Return the words and signs of a C++ type, without qualifiers."""
+    words = re.findall(r"\w+|\S", re.sub(r"\b(cuda::)?std::", "", cxx))
+    return [word for word in words if word not in NOT_THE_TYPE]
+
+
 def stub_of(functions):
-    """Return the text of the package's stub, in which editors find the functions and their declarations."""
-    lines = ["from .functions import Function", f"__all__ = {sorted(functions)}"]
+    """Return the text of the package's stub, in which editors and type checkers find the functions."""
+    lines = ["from typing import Any as _Any", f"__all__ = {sorted(functions)}"]
     for name, function in functions.items():
-        parameters = ", ".join(f"{cxx} {parameter}" for parameter, cxx in function["parameters"].items())
-        lines += [f"{name}: Function", f'"""``{function["returns"]} {name}({parameters})``"""']
+        types = function["parameters"].items()
+        typed = "".join(f"{parameter}: {python_type(cxx)}, " for parameter, cxx in types) + ("/" if types else "")
+        declaration = f"{function['returns']} {name}({', '.join(f'{cxx} {parameter}' for parameter, cxx in types)})"
+        lines += [f"def {name}({typed}) -> {python_type(function['returns'])}:", f'    """``{declaration}``"""']
     return "\n".join(lines) + "\n"
+
+
+def python_type(cxx):
+    """Return the type that Python has for a plain C++ type. What a pointer points to is left open."""
+    if cxx.endswith("*"):
+        return "_Any"
+    others = {"bool": "bool", "void": "None", "float2": "complex", "double2": "complex"}
+    return others.get(cxx, "float" if cxx in {"float", "double", "__half"} else "int")
 
 
 def cxx_name(symbol):
@@ -188,8 +214,7 @@ def cxx_name(symbol):
 
 def plain(cxx, what, pointers=False):
     """Return the plain name of a C++ type: ``int`` for ``const std::int32_t``, ``float*`` for ``float const*``."""
-    words = re.findall(r"\w+|\S", re.sub(r"\b(cuda::)?std::", "", cxx))
-    words = [word for word in words if word not in NOT_THE_TYPE]
+    words = words_of(cxx)
     name = " ".join(word for word in words if word != "*")
     name, stars = OTHER_NAMES.get(name, name), words.count("*")
     if not ((stars == 0 and name in NUMBERS) or (stars == 1 and pointers)):

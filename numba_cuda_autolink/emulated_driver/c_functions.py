@@ -209,15 +209,18 @@ def raise_failures(function: Callable[..., Any], *args: Any, **named: Any) -> An
             return function(*args, **named)
         except Exception as error:
             failure = take_failure()
-            if isinstance(failure, LaunchSizeError):  # programs may expect the error of a GPU
-                said = str(error).replace(f" ({failure})", "")
-                error.args = (_placed(f"{failure}\n  for the driver: {said}"),)
-                print_short(error)
-            elif failure is not None:
-                raise failure from None
-            elif _RAISED_IN_KERNEL.match(str(error)):
-                print_short(error)
-            raise
+            try:
+                if isinstance(failure, LaunchSizeError):  # programs may expect the error of a GPU
+                    said = str(error).replace(f" ({failure})", "")
+                    error.args = (_placed(f"{failure}\n  for the driver: {said}"),)
+                    print_short(error)
+                elif failure is not None:
+                    raise failure from None
+                elif _RAISED_IN_KERNEL.match(str(error)):
+                    print_short(error)
+                raise
+            finally:
+                del failure  # with which its frames would remain, and the arrays of the launch
 
 
 def _placed(text: str) -> str:

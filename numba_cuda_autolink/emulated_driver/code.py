@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -75,6 +76,8 @@ def _load(code: bytes) -> int:
             "\n  what to do: build or save it as PTX, with output='ptx'"
         )
     texts = [text for text in _TEXTS.split(code.decode()) if ".version" in text]
+    if settings.checks.initialised:
+        gc.collect()  # errors that the compiler caught, whose frames hold the arrays of the launch
     return _libraries.add(_Library(Module(texts, checks=settings.checks)))
 
 

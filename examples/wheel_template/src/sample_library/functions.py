@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Make the C functions of the device code callable in kernels."""
 
+import inspect
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,20 +37,31 @@ class Function(autolink.DeviceCallable):
     def __init__(self, symbol: str, returns: str, parameters: dict[str, str]) -> None:
         self.symbol, self.returns, self.parameters = symbol, returns, parameters
 
-    def __numba_cuda_call__(self, *args: Any) -> autolink.Extern:
-        if len(args) != len(self.parameters):
-            raise TypeError(f"got {len(args)} arguments, expected {len(self.parameters)}: {', '.join(self.parameters)}")
-        converted: dict[str, Any] = {}
-        for number, (name, cxx) in enumerate(self.parameters.items()):
-            given = args[number]
-            if not cxx.endswith("*"):
-                converted[f"args_{number}"] = TYPES[cxx]
-                continue
-            converted[f"args_{number}"] = None  # without conversion
-            known = cxx != "void*" and cxx[:-1] in TYPES and given is not types.none
-            if known and autolink.cxx_type(given).removeprefix("const ") != cxx:
-                raise TypeError(f"{name}: got {given}, expected an array for {cxx}")
-        return autolink.Extern(self.symbol, returns=TYPES[self.returns], args=converted or None)
+    @property
+    def __name__(self) -> str:
+        return self.symbol  # in messages
+
+    @property
+    def __numba_cuda_call__(self) -> Callable[..., autolink.Extern]:  # pyright: ignore
+        """A function with the parameters of the C function, by which calls are checked."""
+
+        def call(*args: Any) -> autolink.Extern:
+            passed = {name: self.passed(name, given) for name, given in zip(self.parameters, args, strict=True)}
+            return autolink.Extern(self.symbol, returns=TYPES[self.returns], args=passed)
+
+        parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in self.parameters]
+        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return call
+
+    def passed(self, name: str, given: Any) -> Any:
+        """Return the type that the argument *name* is converted to; None for an array, which is passed as it is."""
+        cxx = self.parameters[name]
+        if not cxx.endswith("*"):
+            return TYPES[cxx]
+        known = cxx != "void*" and cxx[:-1] in TYPES and given is not types.none
+        if known and autolink.cxx_type(given).removeprefix("const ") != cxx:
+            raise autolink.CABIError(f"{self.symbol}: {name}: got {given}, expected an array for {cxx}")
+        return None
 
     def __numba_cuda_link__(self, *args: Any) -> autolink.LinkItem:
         return code.code()

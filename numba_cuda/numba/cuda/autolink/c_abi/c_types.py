@@ -234,13 +234,18 @@ def c_fields(fields: Iterable[tuple[str, int, Any]]) -> tuple[CField, ...]:
 
 def _field_ctype(numba_type: Any) -> CType:
     if isinstance(numba_type, types.NestedArray):
-        return _field_ctype(numba_type.dtype)
+        return as_element(_field_ctype(numba_type.dtype))
     if isinstance(numba_type, types.Record):
         layout = memory_layout(numba_type)
         return CType("struct", "struct", layout.size, layout.align, fields=fields_of_record(numba_type))
     if isinstance(numba_type, (types.CharSeq, types.BaseTuple)):
         return CType("char[]", "unknown", 0, 1)
     return element_ctype(numba_type)
+
+
+def as_element(c_type: CType) -> CType:
+    """Return how C sees an element of an array in a record: Numba has none of bool there, but of ``uint8``."""
+    return replace(c_type, kind="byte") if c_type.cxx == "unsigned char" else c_type
 
 
 def layout_of_fields(fields: Iterable[Layout]) -> Layout:

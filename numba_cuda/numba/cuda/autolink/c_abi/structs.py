@@ -10,7 +10,7 @@ from typing import Any
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CType
 
-from .c_types import CABIError, c_fields, element_ctype, memory_layout
+from .c_types import CABIError, as_element, c_fields, element_ctype, memory_layout
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def _member(numba_type: Any) -> CType:
     if is_struct(numba_type):
         return struct_ctype(numba_type)
     if isinstance(numba_type, types.NestedArray):
-        found = _member(numba_type.dtype)
+        found = as_element(_member(numba_type.dtype))
         for count in reversed(numba_type.shape):
             found = CArray(found.cxx, "array", found.size * count, found.align, None, found, count)
         return found

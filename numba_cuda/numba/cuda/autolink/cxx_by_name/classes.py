@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numba.cuda import types
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
-from .calls import FIRST, REST, CallPattern
+from ..c_abi.c_types import CABIError
+from .calls import FIRST, REST, Call, CallPattern
 from .functions import CxxFunction, get_function
 from .library_source import LibrarySource
 from .questions import Question, ask
@@ -59,6 +62,15 @@ class CxxType(CxxFunction):
         # A field name of its own, so that no two classes have one dtype.
         field = f"object_{hashlib.sha256(f'{name} {align}'.encode()).hexdigest()[:12]}"
         self.dtype = np.dtype([(field, unit, (size // unit.itemsize,))], align=True)
+
+    def call(self, argtypes: Sequence[types.Type]) -> Call:
+        """Return the construction of an object. Raise `CABIError` if the first argument is not memory for it."""
+        if not argtypes or not isinstance(argtypes[0], (types.Record, types.Array)):
+            raise CABIError(
+                f"the first argument of a constructor is the memory for the object of {self.__name__}\n"
+                "  what to do: pass an element of an array of its .dtype before the arguments, such as T(x[0], ...)"
+            )
+        return super().call(argtypes)
 
     def register(self) -> None:
         """Let the library take records of this dtype as objects of the class."""

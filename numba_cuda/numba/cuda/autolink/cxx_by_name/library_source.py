@@ -60,9 +60,12 @@ class LibrarySource:
     def register(self, numba_type: types.Type, struct: Struct) -> None:
         """Note that records of *numba_type* are *struct*."""
         before = self.head.records
-        if select_newest(self.records).get(struct.name) != numba_type:
+        newest = select_newest(self.records).get(struct.name)
+        if newest != numba_type:
             self.records.pop(numba_type, None)  # to be the last one
         self.records[numba_type] = struct
+        if newest in self.records and self.records[newest].has_members and not struct.has_members:
+            self.records[newest] = self.records.pop(newest)  # results are records, not memory for objects
         if self.head.records != before:  # of which the symbols of calls are made
             for each in [*self._objects.values()]:
                 forget_answers(each)

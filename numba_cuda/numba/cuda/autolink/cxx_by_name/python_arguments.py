@@ -188,6 +188,12 @@ class PythonArguments:
         for numba_type, struct in self.records.items():
             if text in (struct.name, struct.alias, f"{self.namespace}::{struct.name}"):
                 return _require_layout(name, numba_type, struct.name)
+        pointee = text.removeprefix("const ").removesuffix("*").rstrip()
+        if text.endswith("*") and any(pointee == struct.name for struct in self.records.values()):
+            raise CABIError(
+                f"C++ calls the Python function {name} with a pointer to a struct, {text}, which Python has no type for"
+                "\n  what to do: let C++ pass the struct itself, or a reference to it: f(*p)"
+            )
         raise CABIError(
             f"C++ calls the Python function {name} with an argument that Python does not know: {text}\n"
             f"  what to do: pass numbers or pointers; a struct of numbers is known after lib.record({text!r})"

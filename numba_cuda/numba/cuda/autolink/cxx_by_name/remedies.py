@@ -43,6 +43,10 @@ _READ_ONLY = re.compile(r'of type "const (?P<type>[\w ]+\*)" is incompatible wit
 _READ_ONLY_STRUCT = re.compile(
     r'qualifiers dropped in binding reference .* to initializer of type "(?P<type>const [\w:]+)"'
 )
+_STRUCT_FOR_POINTER = re.compile(
+    r'conversion function from "(?:const )?[A-Za-z_][\w:]*"(?: \(aka "[^"]*"\))?'
+    r' to "(?:const )?(?P<type>[\w:]+) \*" exists'
+)
 _OTHER_STRUCT = re.compile(
     r'"(?:const )?record(?: \*)?" (?:is incompatible with parameter of type|to) "(?:const )?(?P<type>[\w:]+)[^<"]*"'
 )
@@ -74,6 +78,8 @@ _NUMPY_TYPES = {
     "cuda::std::complex<double>": "np.complex128",
     "__half": "np.float16",
 }
+# Types of C++ that have no numbers in Python, which are those of other types of the same size.
+_OF_NO_NUMPY_TYPE = ("char", "long", "unsigned long")
 _OTHER_POINTER = re.compile(
     r'argument of type "(?P<given>[^"]*?)(?P<is_pointer> \*)?" is .* of type "(?P<type>(?:const )?(?P<element>.*) \*)"'
 )
@@ -129,9 +135,13 @@ def explain_error(text: str) -> tuple[str, str]:
         return diagnosis, "let C++ take any function object: template <class F> ... (F f)"
     if (found := _NOT_WRITTEN.search(text)) and found["type"] in _NUMPY_TYPES:
         name = _NUMPY_TYPES[found["type"]]
-        given = _NUMPY_TYPES.get(found["given"], found["given"]).removeprefix("np.")
-        diagnosis = f"C++ writes to an argument of type {given} as {found['type']}&"
-        return diagnosis, f"give the variable the type that C++ declares: {name}(...), such as n = {name}(0)"
+        given = _NUMPY_TYPES.get(found["given"], found["given"])
+        diagnosis = f"C++ writes to an argument of type {given.removeprefix('np.')} as {found['type']}&"
+        cast = f"let a lambda cast it: lib.expr('[](auto& x) {{ f(reinterpret_cast<{found['type']}&>(x)); }}')"
+        typed = f"give the variable the type that C++ declares: {name}(...), such as n = {name}(0)"
+        if found["type"] not in _OF_NO_NUMPY_TYPE:
+            return diagnosis, typed
+        return diagnosis, cast if given == name else f"{typed}; and {cast}"
     if found := _READ_ONLY.search(text):
         return text, f"pass an array that is not read-only; or, where C++ only reads it, take a const {found['type']}"
     if found := _READ_ONLY_STRUCT.search(text):
@@ -139,6 +149,11 @@ def explain_error(text: str) -> tuple[str, str]:
             f"pass an element of an array that is not read-only; or, where C++ only reads it, take a {found['type']}&"
         )
         return text, remedy
+    if found := _STRUCT_FOR_POINTER.search(text):
+        name = found["type"]
+        diagnosis = f"a struct cannot be passed as {name} *, but memory that it is in"
+        slice_of = f"pass a slice of an array of lib.record({name!r}), x[i : i + 1]"
+        return diagnosis, f"{slice_of}, where a struct that C++ returned can be put first, x[i] = ..."
     if found := _OTHER_STRUCT.search(text):
         return text, f"make the records with the dtype that lib.record({found['type']!r}) returns"
     if found := _OTHER_POINTER.search(text):
@@ -208,10 +223,13 @@ def _find_other_pointer(found: re.Match[str]) -> str:
         return "pass an array, or one element of it as a slice, x[i : i + 1]"
     if found["given"] == "const char":
         return "let C++ take a const char*"
-    if element := _NUMPY_TYPES.get(found["element"]):
+    element = _NUMPY_TYPES.get(found["element"])
+    if element and found["element"] not in _OF_NO_NUMPY_TYPE:
         return f"pass an array of {element}"
     cast = f"let a lambda cast it: lib.expr('[](auto* p) {{ return f(reinterpret_cast<{found['type']}>(p)); }}')"
-    if not _CLASS.fullmatch(found["element"]):
+    if element and element != _NUMPY_TYPES.get(found["given"].removeprefix("const ")):
+        return f"pass an array of {element}, and {cast}"
+    if element or not _CLASS.fullmatch(found["element"]):
         return cast
     record = f"pass an array of lib.record({found['element']!r})"
     return f"{record}; where that is an enumeration, {cast}" if found["given"] in _NUMPY_TYPES else record

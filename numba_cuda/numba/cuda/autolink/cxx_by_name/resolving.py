@@ -172,7 +172,8 @@ class Resolver:
         """Note the C functions of the calls of *unit*, or why C++ refuses those that are *certain*."""
         try:
             found = self._compiled(unit, target, notes)
-        except CompileError as error:
+        except CompileError as refused:
+            error = self._with_labels(refused, unit)
             likely = self._without_unlikely(unit, error, target, notes, certain)
             if likely == unit:
                 self._resolve_apart(unit, error, target, notes, certain)
@@ -184,6 +185,14 @@ class Resolver:
             self._resolved[call.symbol, target] = unit
             if isinstance(extern, (Extern, WrittenArgumentError)):
                 self._results.note(call, extern.returns)
+
+    def _with_labels(self, error: CompileError, unit: Unit) -> CompileError:
+        """Return an *error* with what messages call the calls of *unit*: the text of a call may be that of one with
+        arguments of other types, which C++ cannot tell apart."""
+        log = error.log
+        for call in itertools.chain(*unit):
+            log = log.replace(self._source_of(call).name, call.label)
+        return error if log == error.log else CompileError(next(itertools.chain(*unit)).label, log)
 
     def _without_unlikely(
         self, unit: Unit, error: CompileError, target: Target, notes: _Notes, certain: Set[Call]

@@ -57,9 +57,10 @@ class CallArguments:
         try:
             bound = signature.bind(*args, **kws)
         except TypeError as error:
+            is_inferred = getattr(function, "__signature__", None) is None
+            change = "; or give __numba_cuda_call__ more parameters, after self" if is_inferred else ""
             raise ArgumentError(
-                f"{error}; its parameters are {_show(signature)}\n"
-                "  what to do: pass one argument for each; or give __numba_cuda_call__ more parameters, after self"
+                f"{error}; its parameters are {_show(signature)}\n  what to do: pass one argument for each{change}"
             ) from None
         named: dict[str, Any] = {}
         as_given: dict[str, Any] = {}

@@ -33,6 +33,7 @@ _UNTYPED = re.compile(r"Cannot determine Numba type|Unknown attribute")
 _OPERATORS = ("binop", "inplace_binop", "unary")
 _NO_OVERLOAD = "No implementation of function"
 _NONE_GIVEN = re.compile(r"^ *>>> .*[(, ]none[,)]", re.MULTILINE)
+_OTHER_STRUCT = re.compile(r">>> setitem\((?:unaligned )?array\(Record\(.*, (?:UniTuple|Tuple|Struct|value of)\b")
 _ARRAYS = (cuda.local.array, cuda.shared.array)
 _OURS = ("numba.cuda.autolink", "numba.cuda.cudadrv.external_code", "numba_cuda_autolink")
 _AS_CONSTANT = "before the kernel is defined, as a global variable or one of the enclosing function"
@@ -156,7 +157,15 @@ def _misused_operands(func_ir: ir.FunctionIR, text: str) -> Iterator[_Misuse]:
                 )
             continue
         called = definition.func if isinstance(definition, ir.Expr) and definition.op == "call" else None
-        if called is not None and _NONE_GIVEN.search(text) and find_callee(constant_of(func_ir, called)) is not None:
+        if called is None or find_callee(constant_of(func_ir, called)) is None:
+            continue
+        if _OTHER_STRUCT.search(text):
+            yield _Misuse(
+                loc,
+                "a struct cannot be assigned to an element of an array of records of another type",
+                "assign its members, x[i]['name'] = r.name; or make the array with the dtype of that struct",
+            )
+        if _NONE_GIVEN.search(text):
             function = guard(get_definition, func_ir, called)
             nothing[_name(function)] = loc
     if nothing:

@@ -42,10 +42,11 @@ def _complete(original: Any, linker: Any) -> Any:
             f"the emulator runs PTX, and link= names code of other kinds: {', '.join(sorted(kinds - {'ptx', 'ltoir'}))}"
             "\n  what to do: provide CUDA C++, or PTX with lto=False"
         )
-    linker._object_codes[:] = codes
+    given, linker._object_codes[:] = linker._object_codes[:], codes
     texts = [linker.get_linked_ptx()] if kinds == {"ltoir"} else [each.code for each in codes]
     found = [bytes(text).decode().rstrip("\0") for text in texts]
     if not can_link(found):
+        linker._object_codes[:] = given
         original(linker)  # the error says why not
     return ObjectCode.from_ptx("\n".join(found).encode())
 

@@ -4,16 +4,17 @@
 // "$" stands for "nca_": no macro of the user's is called that. Constants are enumerators, since static members of
 // templates would be variables in the code. The module prototype_assertions reads the messages of the assertions.
 namespace numba_cuda_autolink_prototypes {
-enum { $class, $integer, $floating, $pointer, $void, $function, $other };
-template <class $t> struct $kind {
-    enum { $is = __is_enum($t) ? $integer : __is_class($t) || __is_union($t) ? $class : $other };
-};
+// A byte is an integer or a bool, and the last two are those of 16 bits in a struct.
+enum { $class, $integer, $floating, $pointer, $void, $function, $other, $boolean, $byte, $half, $bfloat };
 template <int $k> struct $constant { enum { $is = $k }; };
+template <class $t, bool = __is_enum($t)> struct $kind_of : $constant<__is_class($t) || __is_union($t) ? $class : $other> {};
+template <class $t> struct $kind : $kind_of<$t> {};
+template <class $t> struct $kind_of<$t, true> : $kind<__underlying_type($t)> {};
 template <> struct $kind<void> : $constant<$void> {};
 template <> struct $kind<float> : $constant<$floating> {};
 template <> struct $kind<double> : $constant<$floating> {};
 template <> struct $kind<long double> : $constant<$floating> {};
-template <> struct $kind<bool> : $constant<$integer> {};
+template <> struct $kind<bool> : $constant<$boolean> {};
 template <> struct $kind<char> : $constant<$integer> {};
 template <> struct $kind<signed char> : $constant<$integer> {};
 template <> struct $kind<unsigned char> : $constant<$integer> {};
@@ -88,6 +89,16 @@ template <int $s> struct $integer_of {
         enum { $is = int($has<$t, $integer, $s>::$is) || ($s == 8 && int($kind<$t>::$is) == $pointer) };
     };
 };
+struct $boolean_of {
+    template <class $t> struct $fits : $has<$t, $boolean, 1> {};
+    template <class $t> struct $holds : $fits<$t> {};
+};
+struct $byte_of {
+    template <class $t> struct $fits {
+        enum { $is = int($has<$t, $boolean, 1>::$is) || int($has<$t, $integer, 1>::$is) };
+    };
+    template <class $t> struct $holds : $fits<$t> {};
+};
 template <int $s> struct $floating_of {
     template <class $t> struct $fits : $has<$t, $floating, $s> {};
     template <class $t> struct $holds : $fits<$t> {};
@@ -100,13 +111,63 @@ template <int $s, int $a> struct $struct_of {
         enum { $is = int($has<$t, $s == 2 ? $integer : $floating, $s == 2 ? 2 : $s / 2>::$is) };
     };
 };
-template <class $e> struct $pointer_to {
-    template <class $t> struct $to {
+template <class $t, class $u> struct $same_class : $constant<0> {};
+template <class $t> struct $same_class<$t, $t> : $constant<1> {};
+template <class $t> __device__ $t&& $made() noexcept;
+struct $two { char $c[2]; };
+// An aggregate of other numbers than two of type $n, or of a signed number of 16 bits. "float2{1, 2}" is what they are.
+template <class $t, class $n, class = decltype($t{$made<$n>(), $made<$n>()})> __device__ char $takes_two(int);
+template <class $t, class $n> __device__ $two $takes_two(long);
+template <class $t, class $n, bool = __is_class($t) && __is_aggregate($t)> struct $not_two : $constant<0> {};
+template <class $t, class $n> struct $not_two<$t, $n, true> : $constant<sizeof($takes_two<$t, $n>(0)) != 1> {};
+// Converts to a short alone.
+struct $a_short {
+    template <class $t, int (*)[$same_class<$t, short>::$is ? 1 : -1] = nullptr> __device__ operator $t() const;
+};
+template <class $t, class = decltype($t{$made<$a_short>()})> __device__ char $takes_short(int);
+template <class $t> __device__ $two $takes_short(long);
+template <class $t, bool = __is_class($t) && __is_aggregate($t)> struct $of_short : $constant<0> {};
+template <class $t> struct $of_short<$t, true> : $constant<sizeof($takes_short<$t>(0)) == 1> {};
+struct $no_number;
+#ifdef __CUDA_FP16_H__
+typedef __half $half_type;
+#else
+typedef $no_number $half_type;
+#endif
+#ifdef __CUDA_BF16_H__
+typedef __nv_bfloat16 $bfloat_type;
+#else
+typedef $no_number $bfloat_type;
+#endif
+// Whether a class is a number of another kind than a $w: a complex number of this type, or one of 16 bits.
+template <class $w, class $t> struct $excludes : $not_two<$t, $w> {};
+struct $is_half;
+struct $is_bfloat;
+template <class $t> struct $excludes<$is_half, $t> {
+    enum { $is = int($of_short<$t>::$is) || int($same_class<$t, $bfloat_type>::$is) };
+};
+template <class $t> struct $excludes<$is_bfloat, $t> {
+    enum { $is = int($of_short<$t>::$is) || int($same_class<$t, $half_type>::$is) };
+};
+template <int $s, int $a, class $w> struct $number_of {
+    template <class $t> struct $fits {
         enum {
-            $k = $kind<$t>::$is,
-            $is = $k == $void || $k == $class || $k == $other || int($e::template $holds<$t>::$is)
+            $is = int($struct_of<$s, $a>::template $fits<$t>::$is)
+                  && !int($excludes<$w, typename $bare<$t>::$type>::$is)
         };
     };
+    template <class $t> struct $holds : $struct_of<$s, $a>::template $holds<$t> {};
+};
+template <class $t, class = decltype(sizeof($t))> __device__ char $is_known(int);
+template <class $t> __device__ $two $is_known(long);
+template <class $e, class $t, bool = sizeof($is_known<$t>(0)) == 1> struct $points_elsewhere : $constant<0> {};
+template <int $s, int $a, class $w, class $t>
+struct $points_elsewhere<$number_of<$s, $a, $w>, $t, true> : $excludes<$w, $t> {};
+template <class $e> struct $pointer_to {
+    template <class $t, int $k = int($kind<$t>::$is)> struct $to {
+        enum { $is = $k == $void || $k == $other || int($e::template $holds<$t>::$is) };
+    };
+    template <class $t> struct $to<$t, $class> : $constant<!$points_elsewhere<$e, $t>::$is> {};
     template <class $t> struct $fits : $constant<0> {};
     template <class $t> struct $fits<$t*> : $to<typename $bare<$t>::$type> {};
     template <class $t> struct $fits<$t&> : $to<typename $bare<$t>::$type> {};
@@ -186,6 +247,9 @@ template <class $t> struct $target<$t&&> : $bare<$t> {};
 // Types differ if both are numbers. Anything else may have the bytes of anything.
 template <class $p, class $e, int $k = int($kind<$e>::$is)> struct $same_type : $constant<1> {};
 template <class $p, class $e> struct $same_type<$p, $e, $integer> {
+    enum { $is = $p::template $holds<$e>::$is };
+};
+template <class $p, class $e> struct $same_type<$p, $e, $boolean> {
     enum { $is = $p::template $holds<$e>::$is };
 };
 template <class $p, class $e> struct $same_type<$p, $e, $floating> {

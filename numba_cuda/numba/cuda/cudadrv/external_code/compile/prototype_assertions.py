@@ -200,7 +200,7 @@ def raise_understood(error: CompileError, name: str, called: Sequence[CalledFunc
     """
     wrong: dict[CalledFunction, WrongFunction] = {}
     kept, others, own = [], 0, 0
-    for block in re.split(r"\n\s*\n", error.log):
+    for block in re.split(r"\n\s*\n", error.log.replace("__nv_bool", "bool")):
         first = block.strip("\n").partition("\n")[0]
         if _FILE not in block:  # not even as what instantiated a template
             kept.append(block)

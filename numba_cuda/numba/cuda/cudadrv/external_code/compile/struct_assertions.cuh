@@ -54,6 +54,14 @@ template <class $t> struct $parts {
     }
 };
 template <class $t> struct $parts<const $t> : $parts<$t> {};
+template <> struct $parts<$half_type> {
+    static constexpr __device__ void $list($leaves& $l, int $o) { $l.$add($o, 2, $half); }
+};
+#ifdef __CUDA_BF16_H__
+template <> struct $parts<$bfloat_type> {
+    static constexpr __device__ void $list($leaves& $l, int $o) { $l.$add($o, 2, $bfloat); }
+};
+#endif
 // A number of 8 bytes may be a pointer, and one of 16 bits what a half has in it.
 enum { $missing, $present, $hidden };
 constexpr __device__ int $find_leaf(const $leaves& $l, int $at, int $size, int $is) {
@@ -63,7 +71,9 @@ constexpr __device__ int $find_leaf(const $leaves& $l, int $at, int $size, int $
             if ($o >= 0 && $o + $size <= $l.$size[$i]) return $size == 2 && $l.$size[$i] == 2 ? $present : $hidden;
         } else if ($o == 0 && $size == $l.$size[$i]) {
             bool $fits = $k == $is || ($size == 8 && $k != $floating && $is != $floating);
-            return $fits || ($size == 2 && $is == $class) ? $present : $missing;
+            bool $is_byte = $is == $byte && ($k == $integer || $k == $boolean);
+            bool $is_bits = ($is == $half || $is == $bfloat) && $k == $integer;
+            return $fits || $is_byte || $is_bits ? $present : $missing;
         }
     }
     return $missing;

@@ -127,7 +127,7 @@ def messages_outside_toolkit(log: str) -> str:
 
 
 # Goes up when the assertions of `prototype_assertions` change.
-_CHECK = "7"
+_CHECK = "8"
 
 
 class UnitKeys:

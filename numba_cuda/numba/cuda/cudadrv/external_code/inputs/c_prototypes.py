@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 class CType:
     """How C sees a value.
 
-    ``cxx`` is the type in CUDA C++; ``kind`` is ``"int"``, ``"uint"``, ``"float"``, ``"bool"``, ``"struct"`` (a complex
+    ``cxx`` is the type in CUDA C++; ``kind`` is ``"int"``, ``"uint"``, ``"float"``, ``"bool"``, ``"byte"`` (an
+    integer of one byte or a bool), ``"struct"`` (a complex
     or 16-bit number, which C++ defines as a struct), ``"pointer"``, ``"word"`` (an integer of 8 bytes or a pointer),
     ``"void"`` or ``"unknown"``; ``size`` and ``align`` are in bytes; ``pointee`` is that of a pointer to a number or a
     pointer.
@@ -99,8 +100,8 @@ _LLVM = {
     "void": CType("void", "void", 0, 1),
     "float": CType("float", "float", 4, 4),
     "double": CType("double", "float", 8, 8),
-    "i1": CType("bool", "bool", 1, 1),
-    "i8": CType("signed char", "int", 1, 1),
+    "i1": CType("bool", "byte", 1, 1),
+    "i8": CType("signed char", "byte", 1, 1),
     "i16": CType("short", "int", 2, 2),
     "i32": CType("int", "int", 4, 4),
     "i64": CType("long long", "word", 8, 8),
@@ -116,6 +117,8 @@ def _of_llvm(llvm_type: str) -> CType:
 
 
 MOST_LEAVES = 256  # of a struct whose parts are compared
+# What the templates call the numbers that C++ defines as structs.
+_NUMBERS = {"float2": "float", "double2": "double", "__half": "nca_is_half", "__nv_bfloat16": "nca_is_bfloat"}
 _VIEW = re.compile(r"(?:const )?(cuda::std::(?:md)?span)<([^,>]+)(.*)>&?")
 
 
@@ -141,8 +144,12 @@ def _pattern(c_type: CType) -> str:
         return "nca_nothing"
     if kind == "float":
         return f"nca_floating_of<{size}>"
+    if kind == "struct" and c_type.cxx in _NUMBERS:
+        return f"nca_number_of<{size}, {c_type.align}, {_NUMBERS[c_type.cxx]}>"
     if kind == "struct":
         return f"nca_struct_of<{size}, {c_type.align}>"
+    if kind in ("bool", "byte"):
+        return "nca_boolean_of" if kind == "bool" else "nca_byte_of"
     if kind == "pointer":
         pointer = "nca_address" if c_type.pointee is None else f"nca_pointer_to<{_pattern(c_type.pointee)}>"
         return f"nca_read_only<{pointer}>" if c_type.cxx.startswith("const ") else pointer
@@ -150,7 +157,10 @@ def _pattern(c_type: CType) -> str:
 
 
 def _kind(leaf: CType) -> str:
-    return {"float": "nca_floating", "pointer": "nca_pointer", "struct": "nca_class"}.get(leaf.kind, "nca_integer")
+    if leaf.kind == "struct":
+        return {"__half": "nca_half", "__nv_bfloat16": "nca_bfloat"}.get(leaf.cxx, "nca_class")
+    named = {"float": "nca_floating", "pointer": "nca_pointer", "bool": "nca_boolean", "byte": "nca_byte"}
+    return named.get(leaf.kind, "nca_integer")
 
 
 def split_types(parameters: str) -> list[str]:

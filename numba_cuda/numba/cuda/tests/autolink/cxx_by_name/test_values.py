@@ -13,6 +13,7 @@ import pytest
 from autolink_support import build
 from numba.cuda import autolink, types
 from numba.cuda.core.errors import TypingError
+from numba.cuda.typing.typeof import Purpose, typeof
 
 lib = autolink.cxx("""
 #include <cuda/std/tuple>
@@ -604,3 +605,140 @@ def test_packed_structs_to_which_cxx_refers_are_read_where_they_are():
     r = np.zeros(7)
     autolink.build(kernel, "void(uint8[::1], uint8[::1], float64[::1])", cc=(9, 0)).emulate[1, 1](of_outer, of_bytes, r)
     np.testing.assert_array_equal(r, [1.5, 77, ord("b"), 3, 5.5, 6, 7])
+
+
+class TestRemediesThatRun:
+    lib = autolink.cxx("""
+        #include <cuda/std/tuple>
+        struct V { float x, y; };
+        struct W { float x, y; };
+        struct Counter { int n; explicit Counter(int start) : n(start) {} };
+        void to_long(long& x) { x = -7; }
+        long from_long(const long* x) { return x[0]; }
+        int from_char(char* x) { return x[0]; }
+        V make(float x) { return {x, x + 1}; }
+        W other() { return {8, 9}; }
+        void double_at(V* v) { v->x *= 2; }
+        float sum(V v) { return v.x + v.y; }
+        template <class F> float by_pointer(F f, V* v) { return f(v); }
+        template <class F> float by_value(F f, V* v) { return f(*v); }
+    """)
+    record = lib.record("V", cc=(9, 0))
+
+    def refusal(self, cuda, kernel, *arrays):
+        signature = tuple(typeof(each, Purpose.argument) for each in arrays)
+        with pytest.raises(Exception) as caught:
+            autolink.build(cuda.jit(kernel), signature, cc=(9, 0))
+        first, *_, last = str(caught.value).splitlines()
+        assert "nca_" not in str(caught.value)
+        return first, last
+
+    def run(self, cuda, kernel, *arrays):
+        signature = tuple(typeof(each, Purpose.argument) for each in arrays)
+        autolink.build(cuda.jit(kernel), signature, cc=(9, 0)).emulate[1, 1](*arrays)
+
+    def test_of_a_type_of_the_same_size(self, cuda):
+        to_long, from_long, from_char = self.lib.to_long, self.lib.from_long, self.lib.from_char
+        r, longs, chars = np.zeros(3, np.int64), np.array([5]), np.array([65], np.int8)
+        first, last = self.refusal(cuda, lambda r: to_long(r[0]), r)
+        assert first == "to_long(int64): C++ writes to an argument of type int64 as long&"
+        assert last.endswith("let a lambda cast it: lib.expr('[](auto& x) { f(reinterpret_cast<long&>(x)); }')")
+        _, last = self.refusal(cuda, lambda r: from_long(r), longs)
+        cast = "[](auto* p) { return f(reinterpret_cast<%s *>(p)); }"
+        assert last.endswith(f"let a lambda cast it: lib.expr('{cast % 'const long'}')")
+        _, last = self.refusal(cuda, lambda r: from_char(r), chars)
+        assert last.endswith(f"let a lambda cast it: lib.expr('{cast % 'char'}')")
+        _, last = self.refusal(cuda, lambda r: from_char(r), chars.view(np.uint8))
+        assert last.endswith(f"pass an array of np.int8, and let a lambda cast it: lib.expr('{cast % 'char'}')")
+        to_long = self.lib.expr("[](auto& x) { to_long(reinterpret_cast<long&>(x)); }")
+        from_long = self.lib.expr((cast % "const long").replace(" f(", " from_long("))
+        from_char = self.lib.expr((cast % "char").replace(" f(", " from_char("))
+
+        def kernel(r, longs, chars):
+            n = np.int64(0)
+            to_long(n)
+            r[0], r[1], r[2] = n, from_long(longs), from_char(chars)
+
+        self.run(cuda, kernel, r, longs, chars)
+        assert r.tolist() == [-7, 5, 65]
+
+    def test_of_a_struct_for_a_pointer(self, cuda):
+        make, double_at, r, array = self.lib.make, self.lib.double_at, np.zeros(1, np.float32), np.zeros(1, self.record)
+        for refused in (lambda r, v: double_at(make(1.0)), lambda r, v: double_at(v[0])):
+            first, last = self.refusal(cuda, refused, r, array)
+            assert first.endswith("a struct cannot be passed as V *, but memory that it is in")
+            assert "pass a slice of an array of lib.record('V'), x[i : i + 1], where a struct" in last
+
+        def kernel(r, v):
+            v[0] = make(3.0)
+            double_at(v[0:1])
+            r[0] = v[0].x
+
+        self.run(cuda, kernel, r, array)
+        assert r[0] == 6
+
+    def test_of_a_struct_for_an_element_of_an_array_of_another_one(self, cuda):
+        other, r, array = self.lib.other, np.zeros(1, np.float32), np.zeros(1, self.record)
+
+        def refused(r, v):
+            v[0] = other()
+
+        first, last = self.refusal(cuda, refused, r, array)
+        assert first == "a struct cannot be assigned to an element of an array of records of another type"
+        assert "assign its members, x[i]['name'] = r.name" in last
+
+        def kernel(r, v):
+            made = other()
+            v[0]["x"] = made.x
+            r[0] = v[0].x
+
+        self.run(cuda, kernel, r, array)
+        assert r[0] == 8
+
+    def test_of_a_python_function_that_gets_a_pointer_to_a_struct(self, cuda):
+        by_pointer, by_value = self.lib.by_pointer, self.lib.by_value
+        r, array = np.zeros(1, np.float32), np.ones(1, self.record)
+
+        def refused(r, v):
+            r[0] = by_pointer(lambda p: p.x, v)
+
+        first, last = self.refusal(cuda, refused, r, array)
+        assert first.endswith("with a pointer to a struct, V *, which Python has no type for")
+        assert last.endswith("let C++ pass the struct itself, or a reference to it: f(*p)")
+
+        def kernel(r, v):
+            r[0] = by_value(lambda p: p.x + 4, v)
+
+        self.run(cuda, kernel, r, array)
+        assert r[0] == 5
+
+    def test_of_a_constructor_without_its_memory(self, cuda):
+        Counter, r = self.lib.type("Counter", cc=(9, 0)), np.zeros(1, np.float32)
+        first, last = self.refusal(cuda, lambda r: Counter(5), r)
+        assert first == "the first argument of a constructor is the memory for the object of Counter"
+        assert last.endswith("pass an element of an array of its .dtype before the arguments, such as T(x[0], ...)")
+
+    def test_results_are_records_though_there_is_memory_for_objects_of_the_struct_too(self, cuda):
+        lib = autolink.cxx("struct V { float x, y; float sum() const { return x + y; } }; V make() { return {1, 2}; }")
+        record, memory = lib.record("V", cc=(9, 0)), lib.type("V", cc=(9, 0))
+        total, make, r, array = memory.method("sum"), lib.make, np.zeros(3, np.float32), np.zeros(1, record)
+        assert memory is lib.type("V", cc=(9, 0))  # which tells the library of it again
+
+        def kernel(r, v):
+            v[0] = make()
+            r[0], r[1], r[2] = total(v[0]), make().y, total(make())
+
+        self.run(cuda, kernel, r, array)
+        assert r.tolist() == [3, 2, 3]
+
+    def test_a_call_that_is_refused_again_has_its_own_types(self):
+        """C++ cannot tell the two calls apart."""
+        total = self.lib.sum
+
+        def make(pair):
+            return lambda r: total(pair(r[0], r[1]))
+
+        for name in ("One", "Two"):
+            with pytest.raises(TypingError) as caught:
+                build(make(namedtuple(name, "x y")), "void(float32[::1])")
+            assert str(caught.value).startswith(f"sum({name}(float32 x 2)): a tuple cannot be passed as V\n")

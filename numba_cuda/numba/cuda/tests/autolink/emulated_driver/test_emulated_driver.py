@@ -2,12 +2,14 @@
 """Programs without a GPU: numba-cuda, cuda.core and cuda.bindings on the emulated driver."""
 
 import ctypes
+import gc
 import os
 import subprocess
 import sys
 import textwrap
 import traceback
 import types
+import weakref
 
 import numpy as np
 import pytest
@@ -372,6 +374,30 @@ def test_freed_arrays_are_freed_at_once_where_all_is_checked():
         del array
         with pytest.raises(EmulationError, match="A read of 8 bytes after the memory was freed"):
             cuda.jit(plus_one)[1, 1](cuda.as_cuda_array(freed))
+
+
+@pytest.mark.parametrize("is_fault", [False, True])
+def test_no_frame_of_a_launch_keeps_its_arrays_where_all_is_checked(is_fault):
+    """Compilers catch errors whose frames hold these errors; so do launches that fail."""
+    absolute = autolink.cxx("__device__ float absolute(float x) { return x < 0 ? -x : x; }").absolute
+
+    @cuda.jit
+    def kernel(x, i):
+        x[i] = absolute(x[i])
+
+    with autolink.emulated(checks=True):
+        array = weakref.ref(kept := cuda.to_device(np.zeros(1, np.float32)))
+        gc.disable()
+        try:
+            try:
+                kernel[1, 1](kept, int(is_fault))
+                assert not is_fault
+            except EmulationError:
+                assert is_fault
+            del kept
+            assert array() is None
+        finally:
+            gc.enable()
 
 
 def test_a_kernel_whose_code_was_unloaded_is_named(device):

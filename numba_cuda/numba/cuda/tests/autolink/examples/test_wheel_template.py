@@ -38,6 +38,20 @@ extern "C" __device__ float2 halved(float2 z) { return {z.x / 2, z.y / 2}; }
 """
 
 
+USER = """
+import numpy as np
+import numpy.typing as npt
+import sample_library as s
+from numba import cuda
+@cuda.jit
+def kernel(x: npt.NDArray[np.float32], c: npt.NDArray[np.float64], n: int) -> None:
+    x[0] = s.smooth_step(0, 1, x[n]) + s.polynomial(c, c.size, 1.5) + s.smooth_step(n, cuda.grid(1), float(n))
+    x[1] = s.smooth_step(0, 1)
+    x[2] = s.smooth_step(lower=0, upper=1, x=2)
+    x[3] = s.smoothstep(0, 1, 2)
+"""
+
+
 def pip(*arguments, of=()):
     """Let pip, which installs the build's requirements, make or install a package."""
     command = [sys.executable, "-m", "pip", *of, arguments[0], "--quiet", "--no-deps", *arguments[1:]]
@@ -133,19 +147,38 @@ def test_the_template(environment, tmp_path):
     assert emulated.stdout == "0.5\n", emulated.stderr
     wrong = environment.run("""
         from numba.cuda import autolink
-        from sample_library import polynomial
+        from sample_library import polynomial, smooth_step
 
         def kernel(x):
             x[0] = polynomial(x, x.size, 1.0)
 
-        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+        def short(x):
+            x[0] = smooth_step(0, 1)
+
+        def other(x):
+            x[0] = smooth_step(0, 1, x)
+
+        for each in kernel, short, other:
+            try:
+                autolink.build(each, "void(float32[::1])", cc=(9, 0))
+            except Exception as error:
+                print(str(error).partition("\\n")[0], end="; ")
+                print(str(error).partition("what to do: ")[2])
     """)
-    assert "coefficients: got array(float32, 1d, C), expected an array for double*" in wrong.stderr
-    (tmp_path / "user.py").write_text("import sample_library as s\nreveal_type(s.smooth_step)\ns.smoothstep\n")
+    assert wrong.stdout.splitlines() == [
+        "polynomial: coefficients: got array(float32, 1d, C), expected an array for double*; ",
+        "smooth_step: missing a required argument: 'x'; its parameters are (lower, upper, x, /); "
+        "pass one argument for each",
+        "argument 'x': array(float32, 1d, C) cannot be converted to float32 of Extern's args; ",
+    ]
+    (tmp_path / "user.py").write_text(USER)
     checked = [environment.python, "-m", "mypy", "--strict", "user.py"]
     done = subprocess.run(checked, cwd=tmp_path, capture_output=True, text=True)
-    assert 'user.py:2: note: Revealed type is "sample_library.functions.Function"' in done.stdout, done.stdout
-    assert re.findall(r"(\S+): error: (.*);", done.stdout) == [("user.py:3", 'Module has no attribute "smoothstep"')]
+    assert dict(re.findall(r"user.py:(\d+): error: ([^;\[]*)", done.stdout)) == {
+        "9": 'Too few arguments for "smooth_step"  ',
+        "10": 'Unexpected keyword argument "x" for "smooth_step"  ',
+        "11": 'Module has no attribute "smoothstep"',
+    }, done.stdout
     own = [environment.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, copy / "tests"]
     done = subprocess.run(own, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
@@ -217,7 +250,8 @@ def test_a_copy_with_another_name_and_other_functions(environment, tmp_path):
             "first: the parameter 'float& x' has the type 'float &', expected a number or a pointer and a name",
         ),
         ("int first(float** x) {", "the parameter 'float** x' has the type 'float * *'"),
-        ("int first(int) {", "the parameter 'int' has the type '', expected a number or a pointer"),
+        ("int first(Struct) {", "the parameter 'Struct' has the type 'Struct', expected a number or a pointer"),
+        ("int first(unsigned long) {", "the parameter 'unsigned long' has the type 'unsigned long'"),
         ("int first(long x) {", "the parameter 'long x' has the type 'long'"),
         ("float3 first(float x) {", "first: its result has the type 'float3', expected a number"),
         ("float* first(float* x) {", "first: its result has the type 'float *', expected a number"),
@@ -297,14 +331,18 @@ def test_helpers_of_the_code_are_not_functions_of_the_package(kind, build):
 
 
 def test_editors_find_the_functions_and_their_declarations(build, tmp_path):
-    build('extern "C" __device__ void scale(float* x, unsigned n) {} extern "C" __device__ float one() { return 1; }')
+    build("""
+        extern "C" __device__ void scale(float* x, unsigned n) {} extern "C" __device__ float one() { return 1; }
+        extern "C" __device__ bool truth(float2) { return true; }""")
     assert (tmp_path / "src" / "sample_library" / "__init__.pyi").read_text().splitlines() == [
-        "from .functions import Function",
-        "__all__ = ['one', 'scale']",
-        "scale: Function",
-        '"""``void scale(float* x, unsigned int n)``"""',
-        "one: Function",
-        '"""``float one()``"""',
+        "from typing import Any as _Any",
+        "__all__ = ['one', 'scale', 'truth']",
+        "def scale(x: _Any, n: int, /) -> None:",
+        '    """``void scale(float* x, unsigned int n)``"""',
+        "def one() -> float:",
+        '    """``float one()``"""',
+        "def truth(arg1: complex, /) -> bool:",
+        '    """``bool truth(float2 arg1)``"""',
     ]
 
 
@@ -364,3 +402,19 @@ def test_declarations_are_read_as_cxx_has_them(hook):
         "first": {"returns": "unsigned int", "parameters": {}},
         "second": {"returns": "void", "parameters": parameters},
     }
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ("float x, unsigned int, unsigned short", {"x": "float", "arg2": "unsigned int", "arg3": "unsigned short"}),
+        ("const float*, float* const, float x", {"arg1": "float*", "arg2": "float*", "x": "float"}),
+        ("unsigned, const double, float2", {"arg1": "unsigned int", "arg2": "double", "arg3": "float2"}),
+        ("cuda::std::int32_t, const half, half half", {"arg1": "int", "arg2": "__half", "half": "__half"}),
+        ("float[3], Struct*, Struct s[]", {"arg1": "float*", "arg2": "Struct*", "s": "Struct*"}),
+        ("const float* in, float arg3, int", {"in_": "float*", "arg3": "float", "arg3_": "int"}),
+    ],
+)
+def test_parameters_without_a_name_have_that_of_their_position(parameters, expected, hook):
+    code = f'extern "C" __device__ void first({parameters}) {{ }}'
+    assert list(hook.declared(code, ["first"])["first"]["parameters"].items()) == list(expected.items())

@@ -204,8 +204,12 @@ def _alike(one: Type, other: Type) -> bool:
     """Return whether C cannot tell two types of numbers apart."""
     if "void" in (one.kind, other.kind):
         return one == other
-    floating = [each.dtype[0] == "f" for each in (one, other)]
-    return floating[0] == floating[1] and one.dtype[1:] == other.dtype[1:]
+    return (_kind_of(one), one.dtype[1:]) == (_kind_of(other), other.dtype[1:])
+
+
+def _kind_of(number: Type) -> str:
+    """Return what C can tell apart besides sizes: floating-point numbers, integers and bools."""
+    return "i" if number.dtype[0] in "iu" else number.dtype[0]
 
 
 def _as_tuple(one: Type) -> Type:
@@ -221,21 +225,21 @@ def _as_tuple(one: Type) -> Type:
     return Type("tuple", "tuple", elements=tuple(elements))
 
 
-def list_parts(one: Type) -> list[tuple[int, bool, int]]:
-    """Return the offset of each number in a tuple, whether it is a floating-point number, and its size; last those of
-    the tuple: its size and its alignment."""
-    parts: list[tuple[int, bool, int]] = []
+def list_parts(one: Type) -> list[tuple[int, str, int]]:
+    """Return the offset of each number in a tuple, its kind and its size; last those of the tuple: its size and its
+    alignment."""
+    parts: list[tuple[int, str, int]] = []
     end, most = 0, 1
     for each in one.elements or [one]:
         if each.kind == "tuple":
             *inner, (size, _, align) = list_parts(each)
         else:
             size = align = np.dtype(each.dtype).itemsize
-            inner = [(0, each.dtype[0] == "f", size)]
+            inner = [(0, _kind_of(each), size)]
         end += -end % align
         parts += [(end + at, *rest) for at, *rest in inner]
         end, most = end + size, max(most, align)
-    return [*parts, (end + -end % most, False, most)]
+    return [*parts, (end + -end % most, "", most)]
 
 
 @dataclass(frozen=True)
@@ -603,7 +607,7 @@ class Batch:
         elif choice < 0.5:
             at = self.rng.randrange(len(elements))
             if elements[at].kind == "scalar":
-                others = [each for each in SCALARS if SCALARS[each][1:] == elements[at].dtype[1:] and each != "bool"]
+                others = [each for each in SCALARS if SCALARS[each][1:] == elements[at].dtype[1:]]
                 elements[at] = scalar(self.rng.choice([*others, "float"]))
         return Type("tuple", "tuple", elements=tuple(elements))
 
@@ -623,7 +627,7 @@ class Batch:
             if is_plain and argument.form not in ("text", "callable", "enum", "returned", "given", "tuple"):
                 break
         own, form = argument.type, argument.form
-        others = [each for each in SCALARS if each != "bool"]  # other values of a bool mean nothing
+        others = list(SCALARS)
         other = rng.choice([own, own, own, scalar(rng.choice(others))]) if own else scalar("int")
         if own and own.kind == "struct" and other != own:
             other = scalar("unsigned char")  # which is aligned anywhere

@@ -105,7 +105,7 @@ RIGHT = {
     ),
     "enumerations, signs, pointers": (
         "enum E : short { ONE }; struct S { unsigned n; E e; bool b; void* p; long long q; };",
-        record(("n", "i4"), ("e", "i2"), ("b", "i1"), ("p", "u8"), ("q", "u8")),
+        record(("n", "i4"), ("e", "i2"), ("b", "?"), ("p", "u8"), ("q", "u8")),
     ),
     "numbers that are classes": (
         "#include <cuda_fp16.h>\nstruct C { float re, im; };"

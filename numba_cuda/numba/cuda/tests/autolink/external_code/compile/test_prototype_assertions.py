@@ -29,6 +29,11 @@ from numba.cuda.np.numpy_support import from_dtype
 
 TYPES = """
 #include <cuda_fp16.h>
+#include <cuda_bf16.h>
+enum class Flag : bool { YES };
+struct Bits { unsigned short bits; };
+struct Short { short number; };
+struct Holder { __half number; };
 enum Color { RED };
 enum class Small : short { ONE };
 struct Pair { float a, b; };
@@ -93,7 +98,11 @@ FIT = [
     ("Color f(Color, Small)", I4, I4, I2),
     ("char16_t f(char32_t, wchar_t)", I2, I4, I4),
     ("bool f(bool)", B, B),
-    ("unsigned char f(char)", B, B),
+    ("Flag f(Flag*)", B, array(B)),
+    ("__nv_bfloat16 f(__nv_bfloat16*)", types.bfloat16, types.CPointer(types.bfloat16)),
+    ("Bits f(Holder, __half_raw, const Bits*)", HALF, HALF, HALF, array(HALF)),
+    ("void f(Opaque*, Opaque*)", VOID, array(HALF), array(C8)),
+    ("Pair* f(float (*)[2])", types.CPointer(C8), array(C8)),
     ("float f(long double)", F4, F8),
     ("float2 f(float2)", C8, C8),
     ("double2 f(double2)", C16, C16),
@@ -139,6 +148,21 @@ DO_NOT_FIT = [
     ("Pair f(float)", F4, F4),
     ("int f(Small)", I4, I4),
     ("int f(int)", B, B),
+    ("unsigned char f(bool)", B, B),
+    ("bool f(char)", B, B),
+    ("bool f(bool)", B, I1),
+    ("bool f(bool)", types.uint8, B),
+    ("void f(bool*)", VOID, array(I1)),
+    ("void f(signed char*)", VOID, array(B)),
+    ("void f(Flag)", VOID, I1),
+    ("void f(Short)", VOID, HALF),
+    ("void f(Short*)", VOID, array(HALF)),
+    ("void f(__nv_bfloat16)", VOID, HALF),
+    ("void f(__nv_bfloat16*)", VOID, array(HALF)),
+    ("__half f()", types.bfloat16),
+    ("void f(int2)", VOID, C8),
+    ("void f(int2*)", VOID, array(C8)),
+    ("longlong2 f()", C16),
     ("double2 f(float2)", C16, C16),
     ("Pair f(Pair)", C8, C8),
     ("double f(double)", C8, C8),
@@ -303,11 +327,16 @@ SAME_PARTS = [
     ("struct alignas(8) S { float x; int n; short s[1][3]; float a, b; };", NESTED),
     ("struct S { int* p; const float* q; };", types.Tuple((ADDRESS, types.uint64))),
     ("struct S { __half h; unsigned short n; };", types.UniTuple(HALF, 2)),
+    ("struct S { bool b; Flag f; __nv_bfloat16 n; };", types.Tuple((B, B, types.bfloat16))),
+    ("struct S { bool b[2]; short n; };", from_dtype(np.dtype([("b", "u1", (2,)), ("n", "i2")]))),
     ("struct S { char a; alignas(4) short b; int n; };", types.Tuple((I1, types.Tuple((I2, I4))))),
     ("struct I { const char a; float* const p; }; struct S { I i; int n; };", POINTING),
 ]
 OTHER_PARTS = [
     ("struct S { int n; float x; };", PAIR),
+    ("struct S { bool b; int n; };", types.Tuple((types.uint8, I4))),
+    ("struct S { char c; int n; };", types.Tuple((B, I4))),
+    ("struct S { __nv_bfloat16 h; int n; };", types.Tuple((HALF, I4))),
     ("struct S { float x[2]; };", PAIR),
     ("struct S { float x; short s; };", PAIR),
     ("struct alignas(4) S { float x; char c[4]; };", PAIR),

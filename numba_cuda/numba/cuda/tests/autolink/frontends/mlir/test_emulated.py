@@ -32,6 +32,17 @@ def reversed_sum(x, factor):
 x = cuda.to_device(np.arange(32, dtype=np.float32))
 reversed_sum[1, 32](x, 2)
 facts["no external code"] = float(x.copy_to_host()[0])
+
+@cuda.jit
+def reverse(x, y):
+    i = cuda.grid(1)
+    y[i] = x[i]
+    cuda.cg.this_grid().sync()
+    x[i] = y[y.size - 1 - i]
+
+x = cuda.to_device(np.arange(64))
+reverse[4, 16](x, cuda.device_array_like(x))
+facts["grid"] = x.copy_to_host().tolist()
 from numba.cuda import autolink
 
 hypot = autolink.cxx("#include <cuda/std/cmath>", namespace="cuda::std").hypot
@@ -102,6 +113,7 @@ def facts() -> dict:
 
 def test_kernels_run_with_and_without_external_code(facts):
     assert facts["no external code"] == 2 * sum(range(32))
+    assert facts["grid"] == list(range(63, -1, -1))
     for way in ("C++ by name", "without LTO", "bind", "build"):
         assert facts[way] == [5, 13, 17], way
 
