@@ -130,7 +130,7 @@ def make_parameter(numba_type: Any, way: str | None, records: Records, is_read_o
     found, headers, _ = _describe_element(numba_type, records)
     is_number = isinstance(numba_type, (types.Number, types.Boolean))
     if isinstance(numba_type, EnumeratorType):
-        return Parameter(f"{found}&", cxx_type(numba_type), f"static_cast<{found}>({{p}})", True)
+        return Parameter(f"{found}&&", cxx_type(numba_type), f"static_cast<{found}>({{p}})")
     if isinstance(numba_type, types.EnumMember) and isinstance(numba_type.dtype, types.Integer):
         least, most = (f"static_cast<{found}>({each % 2**64}u)" for each in find_range(numba_type.instance_class))
         enumerator = f"nca::nca_enumerator<{found}, {least}, {most}>"
