@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
 
 from .calls import CALLEE, Call, Parameter, insert_arguments, name_mode
-from .guesses import may_refer
 from .prelude import VIEWS
 from .structs import Struct
 
@@ -144,22 +143,19 @@ def _written(call: Call) -> str:
 
 
 def _referred(call: Call) -> str:
-    """Return a constant: the numbers to which C++ may write, if they are variables, as bits."""
+    """Return a constant: the integers to which C++ may write, if they are variables, as bits."""
     fields = {
         n: f"nca::nca_bit_field<nca::nca_plain<{each.cxx}>, {each.bits}>&"
         for n, each in enumerate(call.parameters)
         if each.bits
     }
-    # There are no bit-fields of other numbers: for them the text of the library decides.
-    numbers = [n for n, each in enumerate(call.parameters) if each.is_number and not each.bits]
-    return _refused(call, "referred", fields, numbers if numbers and may_refer(call) else [])
+    return _refused(call, "referred", fields)
 
 
-def _refused(call: Call, name: str, others: Mapping[int, str], known: Iterable[int] = ()) -> str:
-    """Return a constant: the arguments in whose places C++ does not take *others*, of these types, and those that are
-    *known*, as bits."""
+def _refused(call: Call, name: str, others: Mapping[int, str]) -> str:
+    """Return a constant: the arguments in whose places C++ does not take *others*, of these types, as bits."""
     variables = [_fill(each.cxx, each, call) for each in call.parameters]
-    bits = [f"{1 << number}ull" for number in known]
+    bits = []
     for number, other in others.items():
         trial = _trial(call, [*variables[:number], other, *variables[number + 1 :]])
         bits.append(f"(sizeof(decltype({trial})) == sizeof(nca::nca_yes) ? 0ull : {1 << number}ull)")

@@ -6,6 +6,7 @@ Headers are read one by one, without `#if` and with those macros alone that open
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -30,6 +31,9 @@ _DECLARATION = re.compile(
 _NOT_A_NAME = re.compile(
     r"[A-Z][A-Z0-9_]{2,}|new|delete|sizeof|static_assert|alignas|decltype|noexcept|struct|union|enum|char"
 )
+
+UNQUALIFIED = re.compile(r"(\w+)(?:<.*>)?\Z")
+_CONST_REFERENCE = re.compile(r"\bconst\b[^,;&]*&(?!&)|[\w:<>]+\s+const\s*&(?!&)")
 
 
 class _Macro(NamedTuple):
@@ -82,6 +86,39 @@ def find_template(texts: Iterable[str], name: str) -> str:
     declared = re.compile(rf"\btemplate\s*(<[^{{}};]*?>)\s*[^<>{{}};()]*\b{re.escape(name)}\b")
     found = (declared.search(_HIDDEN.sub(" ", text)) for text in texts if name in text)
     return next((" ".join(each[1].split()) for each in found if each), "")
+
+
+def may_refer(texts: Iterable[str], name: str) -> bool:
+    """Return whether a function *name* that *texts* seem to declare may take a ``T&`` that is not const. All their
+    functions may be meant if none has that name, as that is no name or is made by a macro."""
+    found = UNQUALIFIED.search(name)
+    places = [(text, place) for text in texts for place in (places_of_names(text).get(found[1], ()) if found else ())]
+    if places:
+        return any(_has_reference(_parameters(*each)) for each in places)
+    return any(map(_has_reference, texts))
+
+
+def _has_reference(text: str) -> bool:
+    return "&" in _CONST_REFERENCE.sub("", text)
+
+
+def _parameters(text: str, start: int) -> str:
+    """Return the text in the first parentheses from *start* on."""
+    depth = 0
+    for found in re.compile(r"[()]").finditer(text, start):
+        depth += 1 if found[0] == "(" else -1
+        if depth == 0:
+            return text[start : found.end()]
+    return text[start:]
+
+
+@functools.lru_cache(16)
+def places_of_names(text: str) -> dict[str, list[int]]:
+    """Return where each name of *text* begins that a parenthesis follows."""
+    places: dict[str, list[int]] = {}
+    for found in re.finditer(r"(\w+)\s*\(", text):
+        places.setdefault(found[1], []).append(found.start())
+    return places
 
 
 def _macros(texts: Iterable[str]) -> dict[str, _Macro]:

@@ -5,7 +5,6 @@ run of the compiler, and never a type."""
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from numba.cuda import types
 
 from ..frontend_api.typing_rounds import Use
 from .calls import ELEMENT, Call, CallPattern, Records
+from .declared_names import UNQUALIFIED, places_of_names
 from .results import NUMBA_TYPES
 
 # A word, or the elements of a tuple or a pair, before a name.
@@ -22,10 +22,6 @@ _TYPE_BEFORE = re.compile(r"(\w+|(?<=tuple)<[\w ,]+>|(?<=pair)<[\w ,]+>)\s+\Z")
 _LONGEST_TYPE = 100
 # A type after an arrow, or in a cast of what is returned.
 _TYPE_IN_LAMBDA = re.compile(r"(?:->\s*|\breturn\s+(?:static_cast\s*<|\()?\s*)(\w[\w ]*?)\s*[{(>)]")
-_CONST_REFERENCE = re.compile(r"\bconst\b[^,;&]*&(?!&)|[\w:<>]+\s+const\s*&(?!&)")
-_INCLUDED = re.compile(r"^\s*#\s*include\s*([<\"][^>\"]*)", re.MULTILINE)
-_OF_CUDA = re.compile(r"<(?:cuda|cub|thrust|nv|curand|cooperative_groups|math|c?std|mma|vector)")
-_UNQUALIFIED = re.compile(r"(\w+)(?:<.*>)?\Z")
 
 
 class KnownResults:
@@ -75,50 +71,16 @@ def _guesses(call: Call, use: Use, records: Records, known: Mapping[tuple[Any, .
 def _read_declared(call: Call) -> Iterator[Any]:
     """Yield the types before the name of the function in the library's own text, or those in a lambda, of those that
     are plain, or tuples of plain ones."""
-    if (name := _UNQUALIFIED.search(call.pattern.name)) is None:
+    if (name := UNQUALIFIED.search(call.pattern.name)) is None:
         yield from filter(None, (NUMBA_TYPES.get(word) for word in _TYPE_IN_LAMBDA.findall(call.pattern.name)))
         return
     source = call.head.source
-    places = _places_of_names(source).get(name[1], ())
+    places = places_of_names(source).get(name[1], ())
     words = (_TYPE_BEFORE.search(source, max(0, place - _LONGEST_TYPE), place) for place in places)
     for declared in (found[1] for found in words if found):
         found = [NUMBA_TYPES.get(each.strip()) for each in declared.strip("<>").split(",")]
         if None not in found:
             yield types.BaseTuple.from_types(found) if declared.startswith("<") else found[0]
-
-
-def may_refer(call: Call) -> bool:
-    """Return whether C++ may take a number as ``T&``, where it also takes temporary values: if a function of this name
-    has such a parameter, or may have one elsewhere. The headers of CUDA take such numbers by value or as ``const``."""
-    source, pattern = call.head.source, call.pattern
-    name = _UNQUALIFIED.search(pattern.name.partition("(")[0])
-    if pattern.callee or name is None or not (places := _places_of_names(source).get(name[1])):
-        texts = [source, pattern.text, pattern.callee]
-        return any(map(_has_reference, texts)) or any(not _OF_CUDA.match(each) for each in _INCLUDED.findall(source))
-    return any(map(_has_reference, [pattern.text, *(_read_parameters(source, place) for place in places)]))
-
-
-def _has_reference(text: str) -> bool:
-    return "&" in _CONST_REFERENCE.sub("", text)
-
-
-def _read_parameters(source: str, start: int) -> str:
-    """Return the text in the first parentheses from *start* on."""
-    depth = 0
-    for found in re.finditer(r"[()]", source[start:]):
-        depth += 1 if found[0] == "(" else -1
-        if depth == 0:
-            return source[start : start + found.end()]
-    return source[start:]
-
-
-@functools.lru_cache(16)
-def _places_of_names(source: str) -> dict[str, list[int]]:
-    """Return where each name begins that a parenthesis follows."""
-    places: dict[str, list[int]] = {}
-    for found in re.finditer(r"(\w+)\s*\(", source):
-        places.setdefault(found[1], []).append(found.start())
-    return places
 
 
 def _common_number(argtypes: Sequence[Any]) -> Any:

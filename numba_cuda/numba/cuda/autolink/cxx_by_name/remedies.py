@@ -121,7 +121,7 @@ def explain_error(text: str) -> tuple[str, str]:
         return text, f"pass an element of an array of lib.record({found['type']!r}), to which C++ can write"
     if found := _VALUE_OF_ENUMERATION.search(text):
         diagnosis = f"C++ writes to a member of an enumeration of Python as {found['type']}&"
-        return diagnosis, f"pass a variable with an enumerator of C++: x = lib[{found['type']!r}](x)"
+        return diagnosis, "let C++ take a value or a const reference, and return what it changes"
     if text.startswith("initial value of reference to non-const must be an lvalue"):
         diagnosis = "C++ refers to a value of Python, and what it writes would be lost"
         return diagnosis, "let C++ take a value or a const reference, and return what it changes"

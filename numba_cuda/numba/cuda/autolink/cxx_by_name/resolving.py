@@ -25,6 +25,7 @@ from ..frontend_api.typing_rounds import DeferredCallError, Use, note_guessed, p
 from ..linkables.compiled_source import CompiledSource, compiled_with
 from .call_text import write_call
 from .calls import Call, Records
+from .declared_names import may_refer
 from .guesses import KnownResults
 from .refusals import CxxError, explain_refusal, find_called_kernel, is_named_in
 from .results import WrittenArgumentError, make_extern
@@ -239,9 +240,18 @@ class Resolver:
         if refused := find_called_kernel(call.label, unit.log):
             return refused
         try:
-            return make_extern(call, unit.names[call.question], self._records())
+            return make_extern(call, unit.names[call.question], self._records(), lambda: self._may_refer(call, unit))
         except CxxError as error:
             return error
+
+    def _may_refer(self, call: Call, unit: CompiledSource) -> bool:
+        """Return whether C++ may take a number as ``T&``, where it also takes temporary values: if the text of the call
+        or the library's own may declare it so. CUDA's headers take such numbers by value or as ``const``."""
+        from numba.cuda.cudadrv.external_code.compile import programs
+
+        _, *headers = programs.header_texts(unit.unit, unit.target, with_toolkit=False)
+        name = "" if call.pattern.callee else call.pattern.name.partition("(")[0]
+        return may_refer([call.head.source, *headers, call.pattern.text, call.pattern.callee], name)
 
     def _compiled(self, unit: Unit, target: Target, notes: _Notes) -> CompiledSource:
         """Return a unit with the lowered names of what it is asked, which is looked up once for each compilation."""

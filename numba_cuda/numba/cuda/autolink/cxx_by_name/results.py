@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,14 +140,16 @@ def _name_struct(argument: Any, records: Records) -> str:
     ].name
 
 
-def make_extern(call: Call, answer: str, records: Records) -> Extern:
+def make_extern(call: Call, answer: str, records: Records, may_refer: Callable[[], bool]) -> Extern:
     """Return the C function of *call*, whose question has the lowered name *answer*. Raise `CxxError` if Python cannot
-    call it."""
+    call it. *may_refer* tells whether C++ may write to a float, of which no question can be asked."""
     mode, written_bits, referred_bits, copied_bits, is_cut, *code = read_numbers(answer)
     written, referred, copied = (
         tuple(number for number in range(len(call.parameters)) if bits >> number & 1)
         for bits in (written_bits, written_bits | referred_bits, copied_bits)
     )
+    if (floats := [n for n, each in enumerate(call.parameters) if each.is_number and not each.bits]) and may_refer():
+        referred = tuple(sorted({*referred, *floats}))
     for number in copied:
         name = _name_struct(call.argtypes[number], records)
         diagnosis = f"{name} has packed members, which CUDA's compiler passes wrongly by value"

@@ -129,7 +129,7 @@ class TestEnumerators:
             int number_in(Box<short>::Kind k) { return int(k); }
             int plus(int x) { return x + 1; }
             int is_yes(Flag f) { return f == Flag::Yes ? 10 : 20; }
-            void paint(a::Color& c) { c = a::Color::Red; }
+            a::Color paint(const a::Color& c) { return c == a::Color::Green ? a::Color::Red : c; }
             cuda::std::tuple<a::Color, int> both() { return {a::Color::Green, 3}; }
             int first(cuda::std::tuple<a::Color, int> t) { return int(cuda::std::get<0>(t)); }
         """)
@@ -142,7 +142,7 @@ class TestEnumerators:
             r[6], r[7], r[8] = lib.is_yes(lib.yes()), lib.is_yes(flag(0)), lib.yes()
             r[9], r[10] = lib.number_of(lib.low()), lib.number_in(get())
             color = lib.green()
-            lib.paint(color)
+            color = lib.paint(color)
             r[11], r[12] = color, lib.kind(color)
             r[13], r[14] = lib.first(lib.both()), lib.kind(lib.both()[0])
 
@@ -465,7 +465,7 @@ class TestRemedies:
         reset = self.lib.reset
         first, last = self.refusal_in_a_kernel(lambda x, y: reset(State.Run))
         assert "C++ writes to a member of an enumeration of Python as machine::State&" in first
-        assert last.endswith("pass a variable with an enumerator of C++: x = lib['machine::State'](x)")
+        assert last.endswith("let C++ take a value or a const reference, and return what it changes")
 
     def test_an_enumerator_of_one_type_for_another_or_for_a_number(self):
         run, stop, is_idle = self.lib.expr("[] { return machine::State::Run; }"), self.lib.stop, self.lib.is_idle
