@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         def __getitem__(self, name: str) -> EmulatedKernel: ...
         def __getattr__(self, name: str) -> EmulatedKernel: ...
 
+
 # Public names by the module that defines them. Modules are imported when a name is first used.
 _NAMES = {
     "errors": ("ArgumentError", "FinishedKernelError", "KernelFileError", "LaunchError"),
