@@ -1337,12 +1337,12 @@ CASES = (
     Case(
         _LAUNCHED,
         "An access out of bounds",
-        "The emulator checks each access to memory. With `lineinfo=True` it knows the line in the kernel.",
+        "The emulator checks each access to memory.",
         """
         import numpy as np
 
 
-        @cuda.jit(lineinfo=True)
+        @cuda.jit
         def shift(data):
             i = cuda.grid(1)
             data[i] = data[i + 1]

@@ -5,6 +5,7 @@
 - `KernelLibrary`, `Kernel`, `Variable`: what `load` returns, and the kernels in it and their variables.
 - `EmulatedKernel`: a kernel that runs on the CPU, which ``load(path, emulate=True)`` and ``linked.emulate`` give.
 - `FinishedKernelError`, `KernelFileError`, `ArgumentError`, `LaunchError`: every error to catch.
+- `EmulationError` and its classes, such as `FaultError` and `BarrierError`: what the emulator finds.
 
 The rest of the project is the package ``numba.cuda.autolink``.
 """
@@ -15,6 +16,16 @@ if TYPE_CHECKING:
     import os
     from typing import Any, Literal, overload
 
+    from .emulator.errors import (
+        AddressSpaceError,
+        BarrierError,
+        EmulationError,
+        FaultError,
+        LaunchSizeError,
+        PTXSyntaxError,
+        SharedMemoryError,
+        UnsupportedInstruction,
+    )
     from .errors import ArgumentError, FinishedKernelError, KernelFileError, LaunchError
     from .finished.library import KernelLibrary
     from .finished.variables import Variable
@@ -31,6 +42,16 @@ if TYPE_CHECKING:
 # Public names by the module that defines them. Modules are imported when a name is first used.
 _NAMES = {
     "errors": ("ArgumentError", "FinishedKernelError", "KernelFileError", "LaunchError"),
+    "emulator.errors": (
+        "AddressSpaceError",
+        "BarrierError",
+        "EmulationError",
+        "FaultError",
+        "LaunchSizeError",
+        "PTXSyntaxError",
+        "SharedMemoryError",
+        "UnsupportedInstruction",
+    ),
     "launch.emulated_kernel": ("EmulatedKernel",),
     "launch.kernel": ("Kernel",),
     "finished.library": ("KernelLibrary",),
@@ -38,13 +59,21 @@ _NAMES = {
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = [
+    "AddressSpaceError",
     "ArgumentError",
+    "BarrierError",
     "EmulatedKernel",
+    "EmulationError",
+    "FaultError",
     "FinishedKernelError",
     "Kernel",
     "KernelFileError",
     "KernelLibrary",
     "LaunchError",
+    "LaunchSizeError",
+    "PTXSyntaxError",
+    "SharedMemoryError",
+    "UnsupportedInstruction",
     "Variable",
     "load",
 ]

@@ -33,9 +33,13 @@ class FormatError(PrintableError, ValueError):
 class FinishedKernelError(UserError):
     """A finished kernel cannot be saved, loaded or launched. The base class of the errors below."""
 
+    __module__ = "numba_cuda_autolink"  # as tracebacks show it
+
 
 class KernelFileError(FinishedKernelError, ValueError):
     """A file is not a file of finished kernels, or is damaged."""
+
+    __module__ = "numba_cuda_autolink"  # as tracebacks show it
 
 
 class ArgumentError(FinishedKernelError, TypeError):
@@ -50,12 +54,16 @@ class ArgumentError(FinishedKernelError, TypeError):
         What the parameter takes, what the argument is, and what to do, as text; the last may be empty.
     """
 
+    __module__ = "numba_cuda_autolink"  # as tracebacks show it
+
     position = 0
     parameter = expected = got = remedy = ""
 
 
 class LaunchError(FinishedKernelError, RuntimeError):
     """A launch is not possible as it is configured, or the driver refused it."""
+
+    __module__ = "numba_cuda_autolink"  # as tracebacks show it
 
 
 def flag(what: str, value: object) -> bool:

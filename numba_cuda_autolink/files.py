@@ -41,12 +41,23 @@ def replace_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
 
 
+def missing_file(what: str, path: str) -> FileNotFoundError:
+    """Return the error for a *path* at which there is no file, which is given to *what* (``"load()"``)."""
+    whole = os.path.abspath(path)
+    return FileNotFoundError(
+        f"{what} finds no file {path!r}\n"
+        f"  looked for: {whole}{', which is a directory' if os.path.isdir(whole) else ''}\n"
+        f"  what to do: {BESIDE}"
+    )
+
+
 def _umask() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
 
 
+BESIDE = "relative paths begin at the working directory: write Path(__file__).parent / ... for files beside your own"
 LARGEST_FILE = 2 << 30  # bytes
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _KINDS = {

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import KernelFileError
-from ..files import open_regular, replace_whole
+from ..files import missing_file, open_regular, replace_whole
 from ..launch.arrays import shown
 from ..plain_types import Parameter, VariableType, from_json, to_json, variable_from_json, variable_to_json
 
@@ -140,7 +140,10 @@ class KernelFile:
             raise TypeError(f"load() takes the path of a file of finished kernels, got {shown(path)}")
         self.path = os.fsdecode(path)
         self._lock = threading.Lock()
-        self._file = open(self.path, "rb", opener=open_regular)  # noqa: SIM115
+        try:
+            self._file = open(self.path, "rb", opener=open_regular)  # noqa: SIM115
+        except FileNotFoundError:
+            raise missing_file("load()", self.path) from None
         try:
             self._size = os.fstat(self._file.fileno()).st_size
             self._read_index()

@@ -173,6 +173,7 @@ def prototype(extern: Extern, parameters: Mapping[str, Any], typing_context: Any
         if name not in parameters:
             raise CABIError(
                 f"Extern's args name {name!r}, but the parameters of the call are {', '.join(names) or 'none'}"
+                "\n  what to do: name these parameters of __numba_cuda_call__ in args=, or leave it out to pass all"
             )
         passed = _passed(name, parameters[name], target, typing_context, chosen=extern.args is not None)
         if passed is not None:

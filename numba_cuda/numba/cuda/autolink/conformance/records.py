@@ -87,6 +87,8 @@ class NotLinkableError(AssertionError):
     """An object is not linkable in the call that was checked: ``wrong`` are the checks that failed, ``checks`` those
     that passed or were skipped."""
 
+    __module__ = "numba.cuda.autolink"  # as tracebacks show it
+
     def __init__(self, call: str, wrong: tuple[FailedCheck, ...], checks: tuple[Check, ...]):
         self.wrong = wrong
         self.checks = checks

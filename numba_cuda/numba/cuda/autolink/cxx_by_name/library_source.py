@@ -15,6 +15,7 @@ from numba.cuda import types
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, CUDASource, is_path
 from numba.cuda.cudadrv.external_code.platform.child_process import fork_lock
 
+from numba_cuda_autolink.files import missing_file
 from numba_cuda_autolink.given_sources import find_source, note_source
 from numba_cuda_autolink.short_tracebacks import place_of_user
 from numba_cuda_autolink.source_locations import shown_file
@@ -139,12 +140,7 @@ def _read_source(source: str | os.PathLike[str], arguments: Mapping[str, Any]) -
         return source, dict(arguments)
     path = os.path.abspath(os.fsdecode(source))
     if not os.path.isfile(path):
-        raise FileNotFoundError(
-            f"cxx() finds no file {os.fsdecode(source)!r}\n"
-            f"  looked for: {path}{', which is a directory' if os.path.isdir(path) else ''}\n"
-            "  what to do: relative paths begin at the working directory: write Path(__file__).parent / ... for files"
-            " beside your own"
-        )
+        raise missing_file("cxx()", os.fsdecode(source))
     folder, name = os.path.split(path)
     return f"#include <{name}>", {**arguments, "include_paths": [folder, *arguments["include_paths"]]}
 

@@ -19,12 +19,13 @@ from numba.cuda.cudadrv.external_code.platform.target import Target
 
 from ..c_abi.c_types import CABIError
 from ..linkables.compiled_source import unit_of_sources
-from .declared_names import find_members, find_namespaces, find_template
+from .declared_names import find_members, find_names, find_namespaces, find_template
 from .remedies import explain_candidates, explain_error
 from .structs import find_changed
 
 _MOST_LINES = 6
 _MOST_DECLARATIONS = 3
+_MOST_NAMES = 8
 _WRONG_NUMBER = {
     "too few arguments in function call": "pass the arguments that C++ declares: those with = may be left out",
     "too many arguments in function call": "pass no more arguments than C++ declares",
@@ -36,7 +37,6 @@ _WITH_CALL = re.compile(r"nca_call|nca_T=|cxx_\w+_[0-9a-f]{16}|\bnca::|<error-ty
 NAMESPACE = "namespace of autolink.cxx"  # what NVRTC calls the text that uses it
 _USING = re.compile(r"using namespace (?P<whole>[\w: ]+);")
 _NAMES_OF_NAMESPACES = re.compile(r"\b(\w+)(?=::)|\bnamespace\s+(\w+)")
-_TYPE = re.compile(r"\b(?:struct|class|union|enum(?:\s+class)?)\s+([A-Za-z_]\w*)\s*(?:final\s*)?[:{]")
 _NOT_CONSTRUCTED = 'expected a ")"'  # of the call's arguments: the name is that of a type
 _LAMBDA = re.compile(r" *inline __device__ auto cxx_\w+_made\(\) \{ return (?P<text>.*); \}$")
 _BY_CALL = "detected during"
@@ -334,8 +334,13 @@ def _explain_name(error: Diagnostic, label: str, source: CUDASource, target: Tar
         return known
     if re.search(rf"<.*\b{name}\b", called):
         return f"write the value of a variable of Python into the name: lib[f{called.replace(name, f'{{{name}}}')!r}]"
-    own = [*dict.fromkeys(_TYPE.findall(options.prologue.partition(NAMESPACE)[0]))]
-    listed = f"; the source has the types {', '.join(own[:_MOST_DECLARATIONS])}" if own else ""
+    own, _, used = options.prologue.partition(NAMESPACE)
+    namespaces = {"", *_USING.findall(used)}
+    declared = sorted({each for namespace in namespaces for each in find_names([own], namespace)})
+    if near := difflib.get_close_matches(name, declared, n=1):
+        return f"did you mean {near[0]}?"
+    more = ", ..." if len(declared) > _MOST_NAMES else ""
+    listed = f"; the source has {', '.join(declared[:_MOST_NAMES])}{more}" if declared else ""
     return f"declare it in the source, include the header that does, or write its namespace{listed}"
 
 

@@ -27,8 +27,8 @@ from ..c_abi.record_values import result_type
 from ..compilation.context import compilation, current_target
 from ..frontend_api.launch_messages import USE_AS_CONSTANT
 from ..frontend_api.typing_rounds import DeferredCallError, is_guessing, use_of
-from ..protocol.callee import Identity, identity
-from ..protocol.errors import fix_call_or_hook, raised_by_hook, raised_by_user_code, typing_error
+from ..protocol.callee import HOOK, Identity, find_callee, identity, misspelt_hook
+from ..protocol.errors import raised_by_hook, raised_by_user_code, typing_error, with_fix
 from .arguments import ArgumentError, CallArguments
 from .base_class import BoundDeviceMethod, DeviceCallable, is_defined, type_name
 
@@ -229,7 +229,9 @@ class DeviceCallableType(types.Callable, types.Opaque):
     def _ask(self, context: Any, arguments: CallArguments) -> tuple[Signature, Prototype | PythonBody]:
         if not is_defined(self.numba_cuda_link_object):
             kind = type_name(self.numba_cuda_link_object)
-            advice = "  what to do: define it: it names the C function of a call"
+            near = misspelt_hook(self.numba_cuda_link_object, "__numba_cuda_call__")
+            todo = f"did you mean it by {near}?" if near else "define it: it names the C function of a call"
+            advice = f"  what to do: {todo}"
             raise self._error(f"kernels cannot call {kind}: it does not define __numba_cuda_call__\n{advice}")
         name = f"{type_name(self.numba_cuda_link_object)}.__numba_cuda_call__"
         argtypes = f"argument types: ({', '.join(map(str, arguments.types))})"
@@ -254,8 +256,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
                 said += (
                     "\n  what to do: write a constant in the call: a variable has no value while a kernel is compiled"
                 )
-            elif "what to do: " not in said:
-                said += f"\n  {fix_call_or_hook(type_name(self.numba_cuda_link_object), '__numba_cuda_call__', error)}"
+            said = with_fix(said, type_name(self.numba_cuda_link_object), "__numba_cuda_call__", error)
             raise self._error(said, argtypes, raised_at, cause=error) from error
         if body is not None:
             try:
@@ -265,12 +266,17 @@ class DeviceCallableType(types.Callable, types.Opaque):
             return Signature(returns, arguments.types, recvr=self, pysig=arguments.pysig), body
         if not isinstance(extern, Extern):
             got = f"got: {shown(extern)}"
-            diagnosis = f"{name} returned neither an autolink.Extern nor a function"
+            remedy = "return an autolink.Extern, or a Python function that does the same"
             if isinstance(extern, str):
-                diagnosis += (
-                    f"\n  what to do: return autolink.Extern({extern!r}, returns=...), with the type of the result"
-                )
+                remedy = f"return autolink.Extern({extern!r}, returns=...), with the type of the result"
+            elif extern is None:
+                remedy = "return what it makes: it ends without a return statement that has a value"
+            diagnosis = f"{name} returned neither an autolink.Extern nor a function\n  what to do: {remedy}"
             raise self._error(diagnosis, argtypes, got)
+        obj = self.numba_cuda_link_object
+        if find_callee(obj) is None and (near := misspelt_hook(obj, HOOK)):
+            diagnosis = f"{type_name(obj)} has no {HOOK}, but {near}\n  what to do: did you mean {HOOK}?"
+            raise self._error(diagnosis, argtypes)
         try:
             c_function = prototype(extern, arguments.named, context)
         except TypeError as error:
@@ -279,9 +285,9 @@ class DeviceCallableType(types.Callable, types.Opaque):
 
     def _error(self, diagnosis: str, *details: str, cause: Exception | None = None) -> TypingError:
         """Return an error with details after the first line of the diagnosis, and the rest of it, what to do, last."""
-        first, *advice = with_short_first_line(diagnosis).splitlines()
+        first, *advice = diagnosis.splitlines()
         shown = (f"  {line}" for line in (f"object: {self.name}", *details))
-        return typing_error("\n".join([first, *shown, *advice]), cause=cause)
+        return typing_error(with_short_first_line("\n".join([first, *shown, *advice])), cause=cause)
 
 
 def _type_of(obj: Any) -> DeviceCallableType:

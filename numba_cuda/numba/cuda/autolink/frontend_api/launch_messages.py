@@ -38,6 +38,7 @@ _ARRAY = "pass an array, as np.array({name})"
 _VALUES = "pass numbers, and arrays, tuples and records of numbers"
 USE_AS_CONSTANT = "use it as a global variable, or as a variable of the function that defines the kernel"
 _REFUSED: dict[Any, str] = {list: _ARRAY, set: _VALUES, dict: _VALUES, str: _VALUES, bytes: _VALUES}
+_CONTAINERS: dict[str, type] = {"List": list, "Set": set, "DictType": dict}
 _OPTIONS = re.compile(r"\s*Printing the options because: (.*?)\.?\n(.*)", re.DOTALL)
 FIX_OPTION = "\n  what to do: correct its name or value, or leave it out"
 
@@ -74,6 +75,19 @@ def check_count(kernel: Any, count: int) -> None:
     """Raise `TypeError` if the Python function *kernel* does not take *count* arguments."""
     if (wrong := wrong_count(kernel, count)) is not None:
         raise TypeError(wrong)
+
+
+def refused_argument(kernel: Any, argtypes: Sequence[Any]) -> TypeError | None:
+    """Return the error for an argument of a kind that kernels do not take, where the Python function *kernel* does not
+    compile for *argtypes*, which are of the front end; ``None`` if there is none."""
+    for name, numba_type in zip(inspect.signature(kernel).parameters, argtypes, strict=False):
+        if (kind := _CONTAINERS.get(type(numba_type).__name__)) is not None:
+            return TypeError(_refusal(kernel, name, kind) + f"\n  what to do: {_REFUSED[kind].format(name=name)}")
+    return None
+
+
+def _refusal(kernel: Any, name: str, kind: type) -> str:
+    return f"argument {name!r} of {kernel.__name__} is of type {kind.__name__}, which kernels do not take"
 
 
 def launch_message(error: Exception) -> str | None:
@@ -119,10 +133,9 @@ def _about_arguments(launch: _Launch, args: Sequence[Any], said: str) -> str | N
         kind = type(value)
         is_constant = hasattr(kind, "__numba_cuda_call__")
         if kind in _REFUSED or is_constant or (other is not None and kind.__name__ == other[1]):
-            given = f"argument {name!r} of {function.__name__} is of type {kind.__name__}"
             known = USE_AS_CONSTANT if is_constant or hasattr(kind, "__numba_cuda_link__") else _VALUES
             remedy = _REFUSED.get(kind, known).format(name=name)
-            return launch.message(f"{given}, which kernels do not take", remedy)
+            return launch.message(_refusal(function, name, kind), remedy)
         if "is read-only" in said and isinstance(value, np.ndarray) and not value.flags.writeable:
             return launch.message(
                 f"{function.__name__} ran, but argument {name!r} is a read-only array: {said}",

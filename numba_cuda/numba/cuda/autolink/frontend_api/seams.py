@@ -15,6 +15,8 @@ from numba_cuda_autolink.short_tracebacks import shorten_traceback
 class MissingSeamError(ImportError):
     """The installed front end lacks an attribute that this project replaces or uses."""
 
+    __module__ = "numba.cuda.autolink"  # as tracebacks show it
+
 
 class Seams:
     """The seams with one front end: what is called in place of an attribute ``module:Class.attribute``, with the

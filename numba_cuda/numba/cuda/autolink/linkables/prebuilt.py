@@ -28,6 +28,8 @@ _KINDS = ("cubin", "LTO-IR", "PTX", "source")
 class PrebuiltError(PrintableError, ValueError):
     """No code of a package fits the target, or its manifest cannot be read."""
 
+    __module__ = "numba.cuda.autolink"  # as tracebacks show it
+
 
 @dataclass(frozen=True)
 class PrebuiltFile:

@@ -89,6 +89,8 @@ class BuildManyError(RuntimeError):
         The exceptions, by the number of the job.
     """
 
+    __module__ = "numba.cuda.autolink"  # as tracebacks show it
+
     def __init__(self, jobs: Sequence[str], results: Iterable[LinkedKernel | BaseException]):
         self.jobs = tuple(jobs)
         self.results = tuple(results)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
 import os
@@ -120,6 +121,12 @@ def takes_core_types(obj: Any) -> bool:
     if found is None and (owner := attribute_of(obj, "__self__")) is not None:
         found = attribute_of(owner, TYPES)
     return bool(found == "numba-cuda")
+
+
+def misspelt_hook(obj: Any, hook: str) -> str:
+    """Return the attribute of *obj* whose name looks like that of a *hook* and is none; empty if there is none."""
+    names = {name for name in dir(type(obj)) if name.startswith("__")} - {HOOK, KEY_HOOK, TYPES, "__numba_cuda_call__"}
+    return next(iter(difflib.get_close_matches(hook, sorted(names), 1, 0.8)), "")
 
 
 def _own_attribute(obj: Any, name: str) -> Callable[..., Any] | None:

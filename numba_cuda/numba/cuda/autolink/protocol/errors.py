@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import traceback
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv import external_code
-from numba.cuda.cudadrv.external_code.diagnostics.messages import bounded, safe_text, with_short_first_line
+from numba.cuda.cudadrv.external_code.diagnostics.messages import bounded, with_short_first_line
 
 from numba_cuda_autolink.errors import PrintableError
 from numba_cuda_autolink.printable_texts import did_you_mean
@@ -24,12 +25,17 @@ if TYPE_CHECKING:
     from .callee import Callee
 
 
+_MEANT = re.compile(r"; (did you mean .*\?)$")
+
+
 class HookError(PrintableError):
     """A ``__numba_cuda_link__`` gave no usable answer. It becomes a `CallError` where the call site is known.
 
     ``callee`` is the object, ``argtypes`` are the Numba types that it was asked with, and ``raised_at`` is the file,
     line and function in which its hook raised an exception, or None.
     """
+
+    __module__ = "numba.cuda.autolink"  # as tracebacks show it
 
     def __init__(self, callee: Callee, argtypes: tuple[Any, ...], message: str, raised_at: str | None = None):
         self.callee = callee
@@ -41,25 +47,31 @@ class HookError(PrintableError):
         """Return the whole message for users: the diagnosis, where it is called, the object, where its hook raised."""
         signature = ", ".join(map(str, self.argtypes))
         hook = "" if f"{self}".startswith("__numba_cuda_link_key__ ") else "__numba_cuda_link__ "
-        text = with_short_first_line(bounded(f"{self.callee.name}.{hook}{self}"))
-        text += f"\n  object: {self.callee}"
-        text += f"\n  argument types: ({signature})"
+        said = bounded(f"{self.callee.name}.{hook}{self}")
         if self.raised_at:
-            text += f"\n  raised at: {self.raised_at}"
-            cause = self.__cause__
-            text += "" if "what to do: " in text else f"\n  {fix_call_or_hook(self.callee.name, 'hook', cause)}"
+            said = with_fix(said, self.callee.name, "hook", self.__cause__)
         elif f"{self}".startswith("raised TypeError: "):
-            text += "\n  what to do: let the hook take one parameter for each argument type"
+            said += "\n  what to do: let the hook take one parameter for each argument type"
+        first, *others = said.split("\n")
+        details = [f"  object: {self.callee}", f"  argument types: ({signature})"]
+        details += [f"  raised at: {self.raised_at}"] if self.raised_at else []
+        text = with_short_first_line("\n".join([first, *details, *others]))
         return with_place(text, f"called at: {call_site.place}", call_site.filename, call_site.line)
 
 
-def fix_call_or_hook(name: str, hook: str, raised: BaseException | None) -> str:
-    """Return what to do where the *hook* of the object *name* has *raised* an exception."""
-    if near := _near_name(raised):
-        return f"what to do: {near}"
-    if isinstance(raised, (NameError, ImportError)) or "did you mean " in (safe_text(raised) if raised else ""):
-        return f"what to do: change its {hook} where it raised"
-    return f"what to do: pass arguments that {name} takes, or change its {hook} where it raised"
+def with_fix(said: str, name: str, hook: str, raised: BaseException | None) -> str:
+    """Return what the *hook* of the object *name* has *said*, where it *raised* an exception, with what to do as its
+    last line: what the exception suggests, if it suggests something."""
+    if "what to do: " in said:
+        return said
+    first, *others = said.split("\n")
+    if meant := _MEANT.search(first):
+        first, remedy = first[: meant.start()], meant[1]
+    elif not (remedy := _near_name(raised)):
+        remedy = f"change its {hook} where it raised"
+        if not isinstance(raised, (NameError, ImportError)):
+            remedy = f"pass arguments that {name} takes, or {remedy}"
+    return "\n".join([first, *others, f"  what to do: {remedy}"])
 
 
 def _near_name(error: BaseException | None) -> str:

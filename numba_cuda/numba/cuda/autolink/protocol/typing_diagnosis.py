@@ -19,7 +19,7 @@ from numba import cuda
 from numba.cuda.compiler import run_frontend
 from numba.cuda.core import ir
 from numba.cuda.core.errors import TypingError
-from numba.cuda.core.ir_utils import get_definition, guard
+from numba.cuda.core.ir_utils import find_const, get_definition, guard
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.inputs.link_input import VariableSource
 
@@ -35,6 +35,10 @@ _NO_OVERLOAD = "No implementation of function"
 _NONE_GIVEN = re.compile(r"^ *>>> .*[(, ]none[,)]", re.MULTILINE)
 _OTHER_STRUCT = re.compile(r">>> setitem\((?:unaligned )?array\(Record\(.*, (?:UniTuple|Tuple|Struct|value of)\b")
 _ARRAYS = (cuda.local.array, cuda.shared.array)
+_OURS = ("numba.cuda.autolink", "numba.cuda.cudadrv.external_code", "numba_cuda_autolink")
+_AS_CONSTANT = "before the kernel is defined, as a global variable or one of the enclosing function"
+_MAKE_BEFORE = f"make the object {_AS_CONSTANT}"
+_CALL_BEFORE = "call it before the kernel is defined, and use what it returns in the kernel"
 _MOST_ELEMENTS = 1000  # of a container that are looked at
 
 
@@ -98,6 +102,8 @@ def _misused_expression(func_ir: ir.FunctionIR, expr: ir.Expr, loc: ir.Loc, text
             yield from _misused_constant(expr.attr, getattr(owner, expr.attr, None), loc, text)
     elif expr.op in ("getitem", "getiter") and expr.op in text:
         elements = _elements(func_ir, expr.value)
+        if find_callee(elements) is not None and safe_repr(elements) in text:
+            yield from _indexed(func_ir, expr, elements, loc)
         if isinstance(elements, tuple) and _has_called_objects(elements):
             if expr.op == "getitem":
                 diagnosis = "the index of a tuple of called objects must be a constant"
@@ -117,6 +123,17 @@ def _misused_expression(func_ir: ir.FunctionIR, expr: ir.Expr, loc: ir.Loc, text
                     "the dtype of an array is an object to call, not a type",
                     f"give a Numba type; a type of C++ by name is lib.type({callee.name!r}), made before the kernel",
                 )
+
+
+def _indexed(func_ir: ir.FunctionIR, expr: ir.Expr, value: Any, loc: ir.Loc) -> Iterator[_Misuse]:
+    name = _name(guard(get_definition, func_ir, expr.value)).strip("'")
+    if hasattr(type(value), "cxx_text"):
+        index = guard(find_const, func_ir, expr.index) if expr.op == "getitem" else None
+        arguments = index if type(index) is int else "..."
+        remedy = f'template arguments are a part of its name: lib["{value.__name__}<{arguments}>"]'
+        yield _Misuse(loc, f"{name} is a C++ function, which has no index", remedy)
+    else:
+        yield _Misuse(loc, f"{name} is an object to call, which has no index and no elements", f"call it: {name}(...)")
 
 
 def _elements(func_ir: ir.FunctionIR, var: ir.Var) -> Any:
@@ -195,13 +212,12 @@ def _misused_constant(name: str, value: Any, loc: ir.Loc, text: str) -> Iterator
             f"kernels cannot use the autolink.Variable {name!r} by its name: it is a variable of C++",
             "declare it extern in C++, and call a function that reads or writes it",
         )
+    elif inspect.isroutine(value) and str(value.__module__).startswith(_OURS):
+        yield _Misuse(loc, f"kernels cannot call {value.__qualname__}() of numba-cuda-autolink", _CALL_BEFORE)
     elif inspect.isclass(value):
-        if any(hasattr(value, name) for name in (HOOK, "__numba_cuda_call__")) and find_callee(value) is None:
-            yield _Misuse(
-                loc,
-                f"kernels cannot make objects: {value.__qualname__} is called in one",
-                "make the object before the kernel is defined, as a global variable or one of the enclosing function",
-            )
+        has_hook = any(hasattr(value, name) for name in (HOOK, "__numba_cuda_call__")) and find_callee(value) is None
+        if has_hook or value.__module__.startswith(_OURS):
+            yield _Misuse(loc, f"kernels cannot make objects: {value.__qualname__} is called in one", _MAKE_BEFORE)
     elif isinstance(value, pytypes.FunctionType):
         if _calls_objects(value):
             yield _Misuse(

@@ -183,3 +183,18 @@ def test_completion_has_the_names_for_users():
     linked = autolink.build(kernel, "void(float32[::1])", cc="9.0")
     assert not {"facts", "with_link"} & {*named(linked)} and {"code", "report", "save"} <= {*named(linked)}
     assert all(hasattr(each, name) for each in (lib.f, lib.type("Pair"), linked) for name in named(each))
+
+
+@pytest.mark.parametrize("module", [autolink, numba_cuda_autolink], ids=lambda module: module.__name__)
+def test_exceptions_are_printed_with_the_package_that_has_them(module):
+    public = [getattr(module, name) for name in module.__all__]
+    errors = [each for each in public if isinstance(each, type) and issubclass(each, Exception)]
+    assert len(errors) > 7 and {each.__module__ for each in errors} == {module.__name__}
+
+
+def test_the_errors_of_the_emulator_are_public_and_imported_late():
+    code = (
+        "import sys, numba_cuda_autolink as n; assert 'numba_cuda_autolink.emulator' not in sys.modules;"
+        " assert issubclass(n.FaultError, n.EmulationError)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

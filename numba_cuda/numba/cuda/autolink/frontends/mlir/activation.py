@@ -26,7 +26,7 @@ from numba_cuda_autolink.source_locations import shown_file
 
 from ...compilation.context import KernelEvent, announce, compilation, compiling, current_state, isolate
 from ...frontend_api.front_end import register
-from ...frontend_api.launch_messages import USE_AS_CONSTANT, check_count
+from ...frontend_api.launch_messages import USE_AS_CONSTANT, check_count, refused_argument
 from ...frontend_api.placed_messages import placed_error
 from ...frontend_api.seams import Seams
 from ...frontend_api.typing_rounds import infer_types, propagated, template_of
@@ -61,8 +61,11 @@ def _compile(original: Any, pyfunc: Any, return_type: Any, args: Any, targetopti
     with compiling(target), progress.step(f"compiling {name} for {target.arch}"), front_end:
         try:
             return original(pyfunc, return_type, args, targetoptions)
-        except NumbaError as error:
-            if (better := diagnose(error, pyfunc, TypingError)) is None:
+        except (NumbaError, LookupError) as error:
+            better: Exception | None = None if targetoptions.get("device") else refused_argument(pyfunc, args)
+            if better is None and isinstance(error, NumbaError):
+                better = diagnose(error, pyfunc, TypingError)
+            if better is None:
                 raise
             raise better from None
 

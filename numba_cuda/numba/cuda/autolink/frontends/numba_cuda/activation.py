@@ -16,7 +16,7 @@ import functools
 import inspect
 import os
 import types as pytypes
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -195,7 +195,8 @@ def _compile_for_device(original: Any, *args: Any, **options: Any) -> Any:
     function = getattr(args[0], "__name__", "a function")
     target, front_end = _target(options, for_device=True), timeline.span("front end", function)
     shown = progress.step(f"compiling {function} for {target.arch}")
-    with compiling(target), shown, front_end, _diagnose(args[0]):
+    argtypes = () if args[1] is None else args[2]  # of a device function, whose caller is compiled too
+    with compiling(target), shown, front_end, _diagnose(args[0], argtypes):
         compiled = original(*args, **options)
     if isinstance(compiled.library, LinkingCodeLibrary):
         compiled.library.is_searched = True
@@ -203,15 +204,19 @@ def _compile_for_device(original: Any, *args: Any, **options: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _diagnose(function: Any) -> Iterator[None]:
-    """Where compiling *function* fails over a called object, say what is wrong instead of what Numba cannot type."""
+def _diagnose(function: Any, argtypes: Sequence[Any] = ()) -> Iterator[None]:
+    """Where compiling *function* fails over a called object, or over the *argtypes* of a launch, say what is wrong
+    instead of what Numba cannot type."""
     try:
         yield
     except NumbaError as error:
+        from ...frontend_api.launch_messages import refused_argument
         from ...frontend_api.typing_rounds import is_put_off
         from ...protocol.typing_diagnosis import diagnose
 
-        if is_put_off(error) or (better := diagnose(error, function)) is None:
+        if is_put_off(error):
+            raise
+        if (better := refused_argument(function, argtypes) or diagnose(error, function)) is None:
             raise
         raise better from None
 

@@ -39,6 +39,8 @@ logger = logging.getLogger("numba_cuda_autolink.cache")
 class CacheWarning(RuntimeWarning):
     """The cache cannot be used. Results are right nevertheless, and take longer."""
 
+    __module__ = "numba.cuda.autolink"  # as tracebacks show it
+
 
 class RemoteSettingsError(ValueError):
     """The settings of the shared cache contradict each other, or leave open which entries to trust."""

@@ -59,6 +59,8 @@ class CacheMismatchError(RuntimeError):
         The paths of the files that hold the two.
     """
 
+    __module__ = "numba.cuda.autolink"  # as tracebacks show it
+
     def __init__(self, key: CacheKey, origin: str, cached: str, rebuilt: str):
         self.key = key
         self.cached = cached

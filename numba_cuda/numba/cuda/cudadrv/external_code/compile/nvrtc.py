@@ -16,6 +16,8 @@ from . import nvrtc_child
 class CompileError(RuntimeError):
     """NVRTC rejected a CUDA C++ source; ``log`` is all that NVRTC printed, and the message shows the first part."""
 
+    __module__ = "numba.cuda.autolink"  # as tracebacks show it
+
     def __init__(self, name: str, log: str):
         from ..diagnostics.messages import shown_log
 

@@ -81,7 +81,11 @@ def explain_unknown(name: str, texts: Iterable[str], include_paths: Sequence[str
         return f"include <{header}>"
     if header := _find_in_table(name):
         return f"include <{header}>"
-    known = {*_BUILT_IN, *macros, *_list_names(iter(texts))} - {last}
+    if misspelt := difflib.get_close_matches(last, macros := list(macros), n=1, cutoff=_ALIKE):
+        return (
+            f"did you mean {last} by the macro {misspelt[0]} in defines=? Or {misspelt[0]} where the source has {last}?"
+        )
+    known = {*_BUILT_IN, *_list_names(iter(texts))} - {last}
     if near := difflib.get_close_matches(last, sorted(known), n=3, cutoff=_ALIKE):
         return f"did you mean {' or '.join(near)}?"
     return f"include the header of CCCL that has {name}" if found else ""

@@ -44,11 +44,16 @@ def shown_log(log: str) -> str:
 
 
 def with_short_first_line(message: str) -> str:
-    """Return *message*; a first line that would be too long is shown without folders, or cut, and it follows."""
+    """Return *message*; a first line that would be too long is shown without folders, and follows with them, or goes on
+    in the next line."""
     first, *others = message.split("\n")
     if len(first) <= _LONGEST_LINE:
         return message
     shown = _FOLDERS.sub(".../", first)
+    if shown == first:
+        end = first.rfind(" ", 0, _LONGEST_LINE - 3)
+        end = end if end > 0 else _LONGEST_LINE - 4
+        return "\n".join([f"{first[:end]} ...", f"  ... {first[end:].lstrip()}", *others])
     shown = shown if len(shown) <= _LONGEST_LINE else f"{shown[: _LONGEST_LINE - 3]}..."
     return "\n".join([shown, f"  {first}", *others])
 

@@ -35,6 +35,8 @@ _OTHER_LINKABLES = "numba_cuda_mlir.numba_cuda.cudadrv.linkable_code"
 class LinkInputError(PrintableError, ValueError):
     """A link input is missing, of an unknown kind, or not what it claims to be."""
 
+    __module__ = "numba.cuda.autolink"  # as tracebacks show it
+
     @classmethod
     def unknown_item(cls, item: Any) -> LinkInputError:
         hint = ""

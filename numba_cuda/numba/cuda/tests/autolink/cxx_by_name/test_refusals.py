@@ -103,7 +103,7 @@ class TestRemedies:
             lib.record("Q")
         assert str(caught.value).startswith('Q: identifier "Q" is undefined\n  at: ' + __file__)
         assert "what to do: declare it in the source" in str(caught.value)
-        assert "the source has the types Circle, Opaque, Counter" in str(caught.value)
+        assert "the source has Circle, Counter, Opaque, " in str(caught.value)
 
 
 def refusal_of(lib, call, argtypes):
@@ -198,6 +198,11 @@ def test_a_near_name_of_a_header_is_named(tmp_path):
 def test_a_near_name_is_named():
     assert "what to do: did you mean overlap" in message(lib, "overlep", ("float32", "float32"))
     assert "did you mean corner" in message(lib, "shapes::corners", ("float32",))
+    short = autolink.cxx("__device__ float f(float x) { return x; } struct Point { float x; };")
+    assert message(short, "ff", ("float32",)).endswith("what to do: did you mean f?")
+    assert message(short, "other", ("float32",)).endswith("; the source has Point, f")
+    macro = autolink.cxx("__device__ float f(float x) { return x * FACTOR; }", defines={"FACTR": 3})
+    assert "did you mean FACTOR by the macro FACTR in defines=?" in message(macro, "f", ("float32",))
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,12 @@ def test_writing_replaces_the_file_as_a_whole(path, monkeypatch):
     assert os.listdir(path.parent) == [path.name]
 
 
+def test_a_missing_file_says_where_it_was_looked_for(path):
+    with pytest.raises(FileNotFoundError, match=r"^load\(\) finds no file 'absent\.kernels'\n") as caught:
+        KernelFile("absent.kernels")
+    assert f"\n  looked for: {os.path.abspath('absent.kernels')}\n  what to do: relative paths" in str(caught.value)
+
+
 @pytest.mark.parametrize("kind", [str, os.fsencode, os.fspath])
 def test_errors_name_the_path_that_was_given(path, kind):
     for wrong, error in ((path / "missing" / "a.kernels", FileNotFoundError), (path.parent, KernelFileError)):

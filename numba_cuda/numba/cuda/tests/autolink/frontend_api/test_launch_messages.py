@@ -72,7 +72,10 @@ MISTAKES = {
     "kernel[1, 1]()": ("TypeError: kernel(x) takes 1 argument, got 0\n", COUNT),
     "kernel[1, 1](x, 3)": ("TypeError: kernel(x) takes 1 argument, got 2\n", COUNT),
     "plain[1, 1](x, x)": ("TypeError: plain(x) takes 1 argument, got 2\n", COUNT),
-    "kernel[1, 1]([1.0, 2.0])": ("argument 'x' of kernel is of type list, which kernels do not take\n", ARRAY),
+    "kernel[1, 1]([1.0, 2.0])": (
+        "TypeError: argument 'x' of kernel is of type list, which kernels do not take\n",
+        ARRAY,
+    ),
     "plain[1, 1]([1.0, 2.0])": ("argument 'x' of plain is of type list, which kernels do not take\n", ARRAY),
     "kernel[1, 1]('abc')": ("argument 'x' of kernel is of type str, which kernels do not take\n", VALUES),
     "kernel[1, 1](dict(a=1))": ("argument 'x' of kernel is of type dict, which kernels do not take\n", VALUES),

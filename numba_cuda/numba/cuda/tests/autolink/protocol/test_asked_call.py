@@ -72,7 +72,7 @@ class Misspelling(autolink.DeviceCallable):
     [
         (lambda: autolink.CUDASourc(""), "did you mean CUDASource?"),
         (lambda: autolnk.CUDASource(""), "did you mean autolink?"),  # noqa: F821
-        (lambda: autolink.CUDASource("", nme="f"), "change its HOOK where it raised"),
+        (lambda: autolink.CUDASource("", nme="f"), "did you mean name?"),
         (lambda: qqqqqq, "change its HOOK where it raised"),  # noqa: F821
         (lambda: autolink.qqqqqq, "pass arguments that Misspelling takes, or change its HOOK where it raised"),
     ],

@@ -35,12 +35,29 @@ class Nothing(autolink.DeviceCallable):
         return autolink.CUDASource('extern "C" __device__ void nothing(float x) {}')
 
 
+class Misspelt(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("f", returns=x)
+
+    def __numba_cuda_lnk__(self, x):
+        return ""
+
+
+class OtherArgs(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("f", returns=x, args={"y": "float32"})
+
+    def __numba_cuda_link__(self, x):
+        return None
+
+
 class OnlyHook:
     def __numba_cuda_link__(self, x):
         return None
 
 
 double, triple, nothing, only = Scale(2), Scale(3), Nothing(), OnlyHook()
+misspelt, other_args = Misspelt(), OtherArgs()
 in_list, in_dict, in_tuple = [double], {"a": double}, (double, triple)
 of_python = lambda x: double(x)  # noqa: E731
 library = autolink.cxx("__device__ void f(float x) {}")
@@ -85,6 +102,16 @@ MISUSES = {
         "literal_unroll",
     ),
     "nothing(x[0]) + 1": ("'nothing' returns nothing, and its result is used", "as a statement of its own"),
+    "library.f[3](x[0])": ("f is a C++ function, which has no index", 'part of its name: lib["f<3>"]'),
+    "library.f[x[0]](x[0])": ("f is a C++ function, which has no index", 'part of its name: lib["f<...>"]'),
+    "double[1](x[0])": ("double is an object to call, which has no index and no elements", "call it: double(...)"),
+    "autolink.cxx('').f(x[0])": ("kernels cannot call cxx() of numba-cuda-autolink", "call it before the kernel"),
+    "autolink.Extern('f')(x[0])": ("kernels cannot make objects: Extern is called in one", "make the object before"),
+    "misspelt(x[0])": (
+        "Misspelt has no __numba_cuda_link__, but __numba_cuda_lnk__",
+        "did you mean __numba_cuda_link__",
+    ),
+    "other_args(x[0])": ("Extern's args name 'y', but the parameters of the call are x", "name these parameters"),
     "double(x[0], y=2)": ("Scale: there is no parameter 'y'; its parameters are (x)", ""),
     "double.halve(x[0])": ("Scale has no attribute 'halve'", "attributes: factor"),
 }

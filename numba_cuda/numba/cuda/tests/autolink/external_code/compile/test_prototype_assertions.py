@@ -328,7 +328,7 @@ SAME_PARTS = [
     ("struct S { int* p; const float* q; };", types.Tuple((ADDRESS, types.uint64))),
     ("struct S { __half h; unsigned short n; };", types.UniTuple(HALF, 2)),
     ("struct S { bool b; Flag f; __nv_bfloat16 n; };", types.Tuple((B, B, types.bfloat16))),
-    ("struct S { bool b[2]; };", from_dtype(np.dtype([("b", "u1", (2,))]))),
+    ("struct S { bool b[2]; short n; };", from_dtype(np.dtype([("b", "u1", (2,)), ("n", "i2")]))),
     ("struct S { char a; alignas(4) short b; int n; };", types.Tuple((I1, types.Tuple((I2, I4))))),
     ("struct I { const char a; float* const p; }; struct S { I i; int n; };", POINTING),
 ]
