@@ -50,8 +50,8 @@ def with_docstrings(stub: str, module: tuple[str, ...]) -> str:
         has_one = not isinstance(node, ast.AnnAssign) and ast.get_docstring(node) is not None
         if not has_one and (text := docstring(module, name)) is not None:
             insert(lines, node, text)
-    if tree.body and (text := ast.get_docstring(parsed(module))) is not None:
-        at = first_line(tree.body[0]) - 1
+    if (text := ast.get_docstring(parsed(module))) is not None:
+        at = first_line(tree.body[0]) - 1 if tree.body else len(lines)
         lines[at:at] = quoted(text, 0)
     return "\n".join(lines) + "\n"
 
@@ -120,10 +120,11 @@ def docstrings(module: tuple[str, ...]) -> dict[str, str]:
                     found[prefix + node.name] = text
                 if isinstance(node, ast.ClassDef):
                     collect(node.body, f"{prefix}{node.name}.")
-            elif isinstance(node, ast.Assign):
+            elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+                target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
                 match following:
                     case ast.Expr(value=ast.Constant(value=str(text))):
-                        found[prefix + ast.unparse(node.targets[0])] = inspect.cleandoc(text)
+                        found[prefix + ast.unparse(target)] = inspect.cleandoc(text)
 
     collect(parsed(module).body, "")
     return found

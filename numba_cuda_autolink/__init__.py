@@ -14,7 +14,7 @@ The rest of the project is the package ``numba.cuda.autolink``.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
-    from typing import Any
+    from typing import Any, Literal, overload
 
     from .emulator.errors import (
         AddressSpaceError,
@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from .launch.kernel import Kernel
 
     __version__: str
+
+    class _EmulatedLibrary(KernelLibrary):
+        def __getitem__(self, name: str) -> EmulatedKernel: ...
+        def __getattr__(self, name: str) -> EmulatedKernel: ...
+
 
 # Public names by the module that defines them. Modules are imported when a name is first used.
 _NAMES = {
@@ -72,6 +77,14 @@ __all__ = [
     "Variable",
     "load",
 ]
+
+
+if TYPE_CHECKING:
+
+    @overload
+    def load(path: str | bytes | os.PathLike[Any], *, emulate: Literal[True]) -> _EmulatedLibrary: ...
+    @overload
+    def load(path: str | bytes | os.PathLike[Any], *, emulate: bool = False) -> KernelLibrary: ...
 
 
 def load(path: "str | bytes | os.PathLike[Any]", *, emulate: bool = False) -> "KernelLibrary":

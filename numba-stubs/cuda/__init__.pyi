@@ -11,13 +11,15 @@ from typing import overload as _overload
 from numba.types import _Signature
 from typing_extensions import Unpack as _Unpack
 
+from numba_cuda_autolink.launch.launch_config import ConfigurationLike as _ConfigurationLike
+
 _P = _ParamSpec("_P")
 _R = _TypeVar("_R")
 
 # A kernel or a device function, with the parameters of its Python function.
 class _Dispatcher(_Generic[_P, _R]):
     py_func: _Callable[_P, _R]
-    def __getitem__(self, configuration: tuple[_Any, ...]) -> _Callable[_P, None]: ...
+    def __getitem__(self, configuration: _ConfigurationLike) -> _Callable[_P, None]: ...
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
     def __getattr__(self, name: str) -> _Any: ...
 

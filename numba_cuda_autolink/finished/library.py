@@ -24,6 +24,8 @@ from .kernel_file import Block, Image, KernelFile, Signature, best
 from .variables import Variable
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from ..launch.emulated_kernel import EmulatedCode
 
 
@@ -80,7 +82,7 @@ class KernelLibrary:
     def __reduce__(self) -> Any:
         raise TypeError(f"the library of {self._file.path} cannot be pickled or copied; load the file in each process")
 
-    def __enter__(self) -> KernelLibrary:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: Any) -> None:

@@ -6,11 +6,11 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from ..errors import ArgumentError, at_call, flag
 from .driver import DriverError, current_context, device_count, device_of
-from .launch_config import Configuration, Size, refused_launch
+from .launch_config import Configuration, ConfigurationLike, Size, refused_launch
 from .loaded_kernel import Code, ReadyCode, relaxed_capture
 from .overload_resolution import argument_key, choose, differ_in_memory
 
@@ -186,16 +186,18 @@ class Kernel:
         for overload in self._overloads_or_none or ():
             overload.close()
 
-    def __getitem__(self, how: Any) -> Callable[..., None]:
+    def __getitem__(self, how: ConfigurationLike) -> Callable[..., None]:
         try:
             return self._launches[how]
         except (KeyError, TypeError):
             pass
         if not isinstance(how, tuple) or not 2 <= len(how) <= 4:
             raise refused_launch(self.name, f"[{how!r:.60}]", "[grid, block], [grid, block, stream] or [..., shared]")
-        launch = self.configure(*how[:2], stream=how[2] if how[2:] else 0, shared=how[3] if how[3:] else 0)
+        given: Sequence[Any] = how
+        grid, block, stream, shared, *_ = (*given, 0, 0)
+        launch = self.configure(grid, block, stream=stream, shared=shared)
         # Objects are not kept, so that streams are not kept alive.
-        if not how[2:] or how[2] is None or isinstance(how[2], int):
+        if stream is None or isinstance(stream, int):
             if len(self._launches) >= _MOST_KEPT:
                 self._launches.clear()
             with contextlib.suppress(TypeError):  # sizes may be lists
@@ -217,7 +219,7 @@ class Kernel:
         block: Size,
         *,
         stream: Any = 0,
-        shared: int = 0,
+        shared: SupportsIndex = 0,
         cooperative: bool = False,
         cluster: Size | None = None,
         programmatic: bool = False,

@@ -13,7 +13,9 @@ from .driver import bindings
 from .loaded_kernel import ReadyCode
 
 # Of a grid, a block or a cluster.
-Size: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...] | list[SupportsIndex]
+Size: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...] | list[Any]
+# Grid and block, and then a stream and the bytes of dynamic shared memory.
+ConfigurationLike: TypeAlias = tuple[Size, Size] | tuple[Size, Size, Any] | tuple[Size, Size, Any, SupportsIndex]
 
 _MOST_BLOCKS = (2**31 - 1, 65535, 65535)
 _MOST_THREADS = (1024, 1024, 64)

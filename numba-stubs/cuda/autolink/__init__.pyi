@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from typing_extensions import ParamSpec, Self, TypeVar, Unpack
 
 from numba_cuda_autolink import EmulatedKernel, Kernel
+from numba_cuda_autolink.launch.launch_config import ConfigurationLike
 
 from . import cache as cache
 from . import testing as testing
@@ -440,7 +441,7 @@ class _Signature(Protocol):
 _KernelSignature: TypeAlias = str | tuple[Any, ...] | _Signature
 
 class _EmulatedKernel(EmulatedKernel, Generic[_Launch]):
-    def __getitem__(self, how: Any) -> _Launch: ...  # type: ignore[override]
+    def __getitem__(self, how: ConfigurationLike) -> _Launch: ...  # type: ignore[override]
     def with_checks(self) -> Self: ...
     def with_limit(self, most_back_edges: int) -> Self: ...
 
@@ -511,21 +512,21 @@ def build(
     kernel: Callable[_KernelP, object],
     signature: _KernelSignature,
     *,
-    cc: _ListOf[_ComputeCapabilityLike],
-    output: Literal["cubin", "ptx", "ltoir"] = "cubin",
-    entry_name: str | None = None,
-    **jit_options: Unpack[_JitOptions],
-) -> list[LinkedKernel[Callable[_KernelP, None]]]: ...
-@overload
-def build(
-    kernel: Callable[_KernelP, object],
-    signature: _KernelSignature,
-    *,
     cc: _ComputeCapabilityLike | None = None,
     output: Literal["cubin", "ptx", "ltoir"] = "cubin",
     entry_name: str | None = None,
     **jit_options: Unpack[_JitOptions],
 ) -> LinkedKernel[Callable[_KernelP, None]]: ...
+@overload
+def build(
+    kernel: Callable[_KernelP, object],
+    signature: _KernelSignature,
+    *,
+    cc: _ListOf[_ComputeCapabilityLike],
+    output: Literal["cubin", "ptx", "ltoir"] = "cubin",
+    entry_name: str | None = None,
+    **jit_options: Unpack[_JitOptions],
+) -> list[LinkedKernel[Callable[_KernelP, None]]]: ...
 
 @dataclass(frozen=True)
 class Job:

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from ..c_abi.extern import Extern
     from ..device_functions.definition import DeviceFunction
 
-# One piece of code to link. A Union of forward references: the simulator can import this module too.
+# A Union of forward references: the simulator can import this module too.
 LinkItem: TypeAlias = Union["LinkableCode", "ObjectCode", "DeviceFunction", str, "os.PathLike[str]"]
+"""One piece of code to link, as a ``__numba_cuda_link__`` returns it."""
+
 # What a __numba_cuda_link__ may return.
 LinkItems: TypeAlias = LinkItem | Iterable[LinkItem] | None
 

@@ -170,3 +170,14 @@ rounded: int = hypot(3, 4).__trunc__()
 raised: float = scale.up(3.0)
 finished.configure((np.int64(4), 1), 32)
 print(autolink.__version__)
+emulated = numba_cuda_autolink.load("all.kernels", emulate=True)
+emulated.kernel.with_checks()[1, 32](np.zeros(3))
+with numba_cuda_autolink.load("all.kernels", emulate=True) as opened:
+    opened["kernel"].with_limit(100)[(1, 2), [32], 0, np.int64(64)](np.zeros(3))
+is_emulated = bool(input())
+either: numba_cuda_autolink.Kernel = numba_cuda_autolink.load("all.kernels", emulate=is_emulated).kernel
+blocks: tuple[int, ...] = (1, 2)
+typed[blocks, (np.int32(32), 1), cuda.stream(), 128](np.zeros(1, np.float32), 3)
+for launched in (blocks, 32), (blocks, 32, 0):
+    typed[launched](np.zeros(1, np.float32), 3)
+built.emulate[blocks, 32, None, 16](np.zeros(3))

@@ -221,6 +221,7 @@ def test_the_stubs_of_the_wheel_have_the_docstrings_of_the_code(name, with_stubs
     [
         ("from numba.cuda import autolink\nautolink.cxx", "Use C++ by name: without declarations"),
         ("from numba.cuda import autolink\nautolink.Report.to_trace", "Return the timeline of the build"),
+        ("from numba.cuda import autolink\nautolink.reports", "Reports of what a kernel links."),
     ],
 )
 def test_jedi_shows_docstrings(code, shown, with_stubs_of_the_wheel):
@@ -240,10 +241,9 @@ ACCEPTED = {
 }
 
 
-# .ci/run runs it too, in its step of the documentation.
-@pytest.mark.thorough
-def test_the_code_of_the_pages_type_checks(tmp_path, tmp_path_factory):
-    pytest.importorskip("mypy")
+@pytest.fixture
+def pages(tmp_path) -> Path:
+    """The code of the pages, in a folder for each."""
     for page in [PROJECT / "README.md", *DOCS.glob("*.md")]:
         if page.name in UNTYPED_PAGES:
             continue
@@ -258,14 +258,45 @@ def test_the_code_of_the_pages_type_checks(tmp_path, tmp_path_factory):
         for number, part in enumerate(parts):
             folder.mkdir(exist_ok=True)
             (folder / f"page_{number}.py").write_text(part)
+    return tmp_path
+
+
+# .ci/run runs it too, in its step of the documentation.
+@pytest.mark.thorough
+def test_mypy_accepts_the_code_of_the_pages(pages, tmp_path_factory):
+    pytest.importorskip("mypy")
     options = ["--config-file=", "--check-untyped-defs", "--allow-redefinition", "--cache-dir"]
     options += [tmp_path_factory.mktemp("cache"), *(f"--disable-error-code={code}" for code in ACCEPTED)]
     found = ""
-    for folder in sorted(tmp_path.iterdir()):
+    for folder in sorted(pages.iterdir()):
         files = [path.relative_to(folder) for path in folder.rglob("*.py")]
         done = run("mypy", *options, *files, cwd=folder)
         found += "" if done.returncode == 0 else f"{folder.name}: {done.stdout}{done.stderr}"
     assert not found
+
+
+ACCEPTED_BY_PYRIGHT = {
+    "reportRedeclaration": "blocks of a page define kernels of the same name",
+    "reportGeneralTypeIssues": "such a kernel, in a loop",
+    "reportUndefinedVariable": "a file that only shows what differs from the one before it",
+    "reportMissingImports": "a package that is not installed here",
+    "reportFunctionMemberAccess": "operators of PyTorch",
+    "reportPossiblyUnboundVariable": "the variable of a loop, after it",
+}
+
+
+# .ci/run runs it too, in its step of the documentation.
+@pytest.mark.thorough
+def test_pyright_accepts_the_code_of_the_pages(pages):
+    pytest.importorskip("basedpyright")
+    settings = {"typeCheckingMode": "standard", **dict.fromkeys(ACCEPTED_BY_PYRIGHT, "none")}
+    (pages / "pyrightconfig.json").write_text(json.dumps(settings))
+    done = run("basedpyright", "--outputjson", "--pythonpath", sys.executable, cwd=pages)
+    report = json.loads(done.stdout)
+    assert report["summary"]["filesAnalyzed"] > 20
+    # cuda.core and cuda.bindings have no types.
+    wrong = [each for each in report["generalDiagnostics"] if "is unknown import symbol" not in each["message"]]
+    assert not wrong, json.dumps(wrong, indent=1)
 
 
 # .ci/run runs it too, in its step of the documentation.

@@ -104,3 +104,13 @@ class Method(autolink.DeviceCallable):
 
 
 print(Method().up(1, 2))  # wrong: one argument
+kernel["a", 32](np.zeros(1, np.float32), 3)  # wrong: text
+kernel[1, 32, 0, "4"](np.zeros(1, np.float32), 3)  # wrong: text
+kernel[1, 32, 0, 0, 7](np.zeros(1, np.float32), 3)  # wrong: five of four
+kernel[10 / 2, 32](np.zeros(1, np.float32), 3)  # wrong: a float
+built.emulate["a", 32](np.zeros(1, np.float32), 3)  # wrong: text
+built.emulate[1](np.zeros(1, np.float32), 3)  # wrong: a grid and a block
+built.emulate.with_checks()[(1, 2.0), 32](np.zeros(1, np.float32), 3)  # wrong: a float
+numba_cuda_autolink.load("all.kernels").kernel["a", 1](np.zeros(1))  # wrong: text
+numba_cuda_autolink.load("all.kernels").kernel.with_checks()  # wrong: not emulated
+numba_cuda_autolink.load("all.kernels", emulate=True).kernel[1](np.zeros(1))  # wrong: a grid and a block
