@@ -137,8 +137,8 @@ def make_parameter(numba_type: Any, way: str | None, records: Records, is_read_o
         return Parameter(f"const {enumerator}&", found, f"{enumerator}{{{{p}}}}")
     is_integer = isinstance(numba_type, (types.Integer, types.Boolean))
     bits = getattr(numba_type, "bitwidth", 8) if is_integer else 0
-    const = "" if is_number else "const "
-    return Parameter(f"{const}{found}&", found, "{p}", is_number, bits, headers=headers)
+    const = "" if is_number else " const"
+    return Parameter(f"{found}{const}&", found, "{p}", is_number, bits, headers=headers)
 
 
 def _make_text(text: str) -> Parameter:

@@ -124,7 +124,10 @@ def explain_error(text: str) -> tuple[str, str]:
         return diagnosis, "let C++ take a value or a const reference, and return what it changes"
     if text.startswith("initial value of reference to non-const must be an lvalue"):
         diagnosis = "C++ refers to a value of Python, and what it writes would be lost"
-        return diagnosis, "let C++ take a value or a const reference, and return what it changes"
+        return diagnosis, (
+            "let C++ take a value or a const reference, and return what it changes; or let a lambda refer to what a"
+            " pointer points to: lib.expr('[](auto* p) { return f(reinterpret_cast<T&>(*p)); }')"
+        )
     if text.startswith("an rvalue reference cannot be bound to an lvalue"):
         return text, "let C++ take a value or a const reference: the arguments are variables"
     if found := _POINTED.search(text):

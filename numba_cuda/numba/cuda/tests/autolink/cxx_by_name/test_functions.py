@@ -264,6 +264,20 @@ class TestArrays:
         with pytest.raises(ValueError, match=r"passing\(\) takes 'value', .*, got 'reference'"):
             autolink.cxx(self.source).total.passing("reference")
 
+    def test_a_pointer_that_cxx_returned_goes_to_cxx_again(self):
+        moves = autolink.cxx("""
+            __device__ int* from(int* p, int n) { return p + n; }
+            __device__ const int* from(const int* p, int n) { return p + n; }
+            __device__ void set(int* p, int n) { *p = n; }
+        """)
+
+        def kernel(x):
+            moves.set(moves["from"](x, 1), 5)
+
+        x = np.zeros(2, np.int32)
+        build(kernel, "void(int32[::1])").emulate[1, 1](x)
+        assert x.tolist() == [0, 5]
+
     def test_a_strided_array_is_not_passed_as_a_pointer(self):
         with pytest.raises(autolink.CxxError, match="no suitable user-defined conversion"):
             autolink.cxx("struct S {}; __device__ int f(S);").f.signature(f32[:])
