@@ -86,6 +86,7 @@ class TestAProgram:
             import os, signal, threading
             import numpy as np
             from numba import cuda
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by what a shell runs in the background
             @cuda.jit
             def wait(x):
                 while x[0] == 0:

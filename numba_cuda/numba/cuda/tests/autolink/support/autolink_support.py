@@ -126,3 +126,8 @@ def symbols(cubin: bytes) -> set[str]:
         for symbol in elf(cubin).get_section_by_name(".symtab").iter_symbols()
         if symbol.name and symbol["st_info"]["type"] != "STT_SECTION" and not symbol.name.startswith((".", "__"))
     }
+
+
+def read_diagnosis(error: BaseException) -> str:
+    """Return the diagnosis of an *error* in one line: a long one goes on after the place of the call."""
+    return re.sub(r" \.\.\.\n  at: .*?\n  \.\.\. ", " ", str(error), count=1, flags=re.DOTALL).splitlines()[0]
