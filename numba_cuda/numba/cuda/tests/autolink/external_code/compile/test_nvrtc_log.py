@@ -96,8 +96,9 @@ def test_each_failure_has_its_remedy(code, remedy):
 
 
 def test_a_macro_that_is_defined_under_another_name():
-    assert "what to do: did you mean TILES?\n" in message_of(
-        "__device__ int f() { return TILE; }", defines={"TILES": 2}
+    assert (
+        "what to do: did you mean TILE by the macro TILES in defines=? Or TILES where the source has TILE?\n"
+        in message_of("__device__ int f() { return TILE; }", defines={"TILES": 2})
     )
 
 
