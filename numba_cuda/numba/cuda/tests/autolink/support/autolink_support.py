@@ -129,5 +129,5 @@ def symbols(cubin: bytes) -> set[str]:
 
 
 def read_diagnosis(error: BaseException) -> str:
-    """Return the diagnosis of an *error* in one line: a long one goes on after the place of the call."""
-    return re.sub(r" \.\.\.\n  at: .*?\n  \.\.\. ", " ", str(error), count=1, flags=re.DOTALL).splitlines()[0]
+    """Return the text of an *error* with its diagnosis in one line: a long one goes on after the place of the call."""
+    return re.sub(r" \.\.\.\n.*?\n  \.\.\. ", " ", str(error), count=1, flags=re.DOTALL)

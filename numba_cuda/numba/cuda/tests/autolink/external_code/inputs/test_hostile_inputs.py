@@ -3,10 +3,11 @@
 
 import itertools
 import os
+import re
 import stat
 
 import pytest
-from autolink_support import Linked, adder, build
+from autolink_support import Linked, adder, build, read_diagnosis
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.core.errors import TypingError
@@ -119,8 +120,9 @@ def test_text_that_no_compiler_takes_is_refused_at_the_call(answer, message):
     def kernel(x):
         x[0] = function(x[1])
 
-    with pytest.raises(TypingError, match=message) as caught:
+    with pytest.raises(TypingError) as caught:
         build(kernel)
+    assert re.search(message, read_diagnosis(caught.value))
     assert f"called at: {__file__}" in str(caught.value)
     str(caught.value).encode()  # it can be printed
 
