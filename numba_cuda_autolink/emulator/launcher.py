@@ -75,7 +75,8 @@ class _Worker:
         for k in range(resident):
             begins = (base + ends[-1] * k + offset for offset in (0, *ends))
             at = {field: begin if nbytes else 0 for (field, nbytes), begin in zip(areas.items(), begins, strict=False)}
-            ctypes.memset(at["shared_accesses"], 0, areas["shared_accesses"])
+            for area in ("threads", "shared_accesses"):  # which may be those of an earlier launch
+                ctypes.memset(at[area], 0, areas[area])
             first_stack, at["stacks"] = at["stacks"], at["stacks"] + stacks * stack_bytes
             free = np.ctypeslib.as_array((ctypes.c_uint64 * stacks).from_address(at["stacks"]))
             free[:] = np.arange(stacks - 1, -1, -1, dtype=np.uint64) * np.uint64(stack_bytes) + np.uint64(first_stack)

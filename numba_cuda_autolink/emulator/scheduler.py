@@ -130,7 +130,6 @@ def prepare_thread(block: Block, thread: Thread, index: u32):
     thread.back_edges = 0
     thread.fuel = FUEL
     thread.warp_epoch = 0
-    thread.last_fence = 0
 
 
 @native(inline=False)

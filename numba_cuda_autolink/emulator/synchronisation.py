@@ -36,7 +36,6 @@ def warp_operation(thread: Thread, function: u64, kind: u32, mask: u32, a: u64, 
     thread.a = a
     thread.b = b
     thread.c = c
-    thread.result_2 = 0
     thread.site = site
     thread.status = Status.WARP
     complete_warp(thread)

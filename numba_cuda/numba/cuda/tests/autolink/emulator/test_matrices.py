@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from emulator_support import run
 
+from numba_cuda_autolink.emulator import launcher
+
 LANES = np.arange(32)
 GROUP, MEMBER = LANES // 4, LANES % 4
 
@@ -110,3 +112,8 @@ def test_loads_of_tiles(transposed):
         for k in range(4):
             tile = tiles[k].T if transposed else tiles[k]
             assert out[lane, k].tolist() == tile[lane // 4, lane % 4 * 2 : lane % 4 * 2 + 2].tolist()
+
+
+def test_a_product_in_memory_of_an_earlier_launch(monkeypatch):
+    monkeypatch.setattr(launcher, "_take_arena", lambda nbytes: np.full(nbytes, 0xFF, np.uint8))
+    test_products("m16n8k16.row.col.f32.f16.f16.f32", (16, 8, 16), np.float16, np.float32)
