@@ -42,7 +42,7 @@ def replace_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def missing_file(what: str, path: str) -> FileNotFoundError:
-    """Return the error for a *path* at which there is no file, which is given to *what* (``"load()"``)."""
+    """Return the error of *what*, such as ``"load()"``, for a *path* with no file."""
     whole = os.path.abspath(path)
     return FileNotFoundError(
         f"{what} finds no file {path!r}\n"

@@ -89,8 +89,8 @@ def find_template(texts: Iterable[str], name: str) -> str:
 
 
 def may_refer(texts: Iterable[str], name: str) -> bool:
-    """Return whether a function *name* that *texts* seem to declare may take a ``T&`` that is not const. All their
-    functions may be meant if none has that name, as that is no name or is made by a macro."""
+    """Return whether a function *name* that *texts* seem to declare may take a ``T&`` that is not const. If none has
+    that name, because a macro makes it or *name* is an expression, whether *texts* have such a reference anywhere."""
     found = UNQUALIFIED.search(name)
     places = [(text, place) for text in texts for place in (places_of_names(text).get(found[1], ()) if found else ())]
     if places:

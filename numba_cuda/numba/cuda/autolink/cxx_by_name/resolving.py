@@ -240,18 +240,9 @@ class Resolver:
         if refused := find_called_kernel(call.label, unit.log):
             return refused
         try:
-            return make_extern(call, unit.names[call.question], self._records(), lambda: self._may_refer(call, unit))
+            return make_extern(call, unit.names[call.question], self._records(), lambda: _may_refer(call, unit))
         except CxxError as error:
             return error
-
-    def _may_refer(self, call: Call, unit: CompiledSource) -> bool:
-        """Return whether C++ may take a number as ``T&``, where it also takes temporary values: if the text of the call
-        or the library's own may declare it so. CUDA's headers take such numbers by value or as ``const``."""
-        from numba.cuda.cudadrv.external_code.compile import programs
-
-        _, *headers = programs.header_texts(unit.unit, unit.target, with_toolkit=False)
-        name = "" if call.pattern.callee else call.pattern.name.partition("(")[0]
-        return may_refer([call.head.source, *headers, call.pattern.text, call.pattern.callee], name)
 
     def _compiled(self, unit: Unit, target: Target, notes: _Notes) -> CompiledSource:
         """Return a unit with the lowered names of what it is asked, which is looked up once for each compilation."""
@@ -278,6 +269,13 @@ class Resolver:
                 named = {f"args_{number}": each for number, each in enumerate(call.argtypes)}
                 called.append(CalledFunction(call.symbol, prototype(extern, named, None).c_prototype))
         programs.note_checked(found.unit, target, called)
+
+
+def _may_refer(call: Call, unit: CompiledSource) -> bool:
+    """Return whether C++ may take a number as ``T&``, where it also takes temporary values: if the text of the call or
+    the library's own may declare it so. CUDA's headers take such numbers by value or as ``const``."""
+    name = "" if call.pattern.callee else call.pattern.name.partition("(")[0]
+    return may_refer([call.head.source, unit.own_headers, call.pattern.text, call.pattern.callee], name)
 
 
 def _unlikely(call: Call, target: Target) -> CacheKey:

@@ -47,6 +47,14 @@ class CompiledSource:
         made = LTOIR if program.kind is kinds.LTO_IR else Cubin
         return made(program.code, name=self.unit.name)
 
+    @functools.cached_property
+    def own_headers(self) -> str:
+        """The texts of the headers that it reads, without those of CUDA's toolkit."""
+        from numba.cuda.cudadrv.external_code.compile import programs
+
+        _, *texts = programs.header_texts(self.unit, self.target, with_toolkit=False)
+        return "\n".join(texts)
+
 
 def compiled(source: CUDASource | Iterable[CUDASource], names: Iterable[str] = ()) -> CompiledSource:
     """Compile CUDA C++ for `current_target`, and lower the C++ names in it, in one run of NVRTC.
