@@ -144,13 +144,8 @@ __device__ void count(int& x) { atomicAdd(&x, 1); }
 
 def run(front_end, text: str):
     """Launch a kernel with a body of this *text*, with the functions of `loose`."""
-    names = {
-        "lib": loose,
-        "np": np,
-        "forward": loose.forward,
-        "lambdas": loose.expr("[](auto&& x) { x = 5; return 1; }"),
-    }
-    names["functor"] = loose["Functor{}"]
+    of_lambda = loose.expr("[](auto&& x) { x = 5; return 1; }")
+    names = {"lib": loose, "np": np, "functor": loose["Functor{}"], "of_lambda": of_lambda}
     exec("def kernel(a, f, r):\n    " + text.replace("\n", "\n    "), names)
     a, f, r = np.arange(1, 5, dtype=np.int32), np.arange(1, 5, dtype=np.float32), np.zeros(4)
     front_end.cuda.jit(names["kernel"])[1, 4 if "count" in text else 1](a, f, r)
