@@ -13,15 +13,16 @@ import hashlib
 import itertools
 import os
 import shutil
-import stat
 import tempfile
 import time
 import warnings
 from collections.abc import Iterator, Sequence
 
+from numba_cuda_autolink.cache_folder import DIRECTORY, make_private, why_not_trusted
+
 from .build_locks import FileLock
 from .entry import CacheKey, DamagedEntryError, StoredEntry, data_of, describe, open_entry, pack, unpack
-from .settings import DIRECTORY, CacheSettings, CacheWarning
+from .settings import CacheSettings, CacheWarning
 from .statistics import FILE_NAME as STATISTICS
 
 # The size cap is enforced, on average, each time that one part in so many of it was written: to look at 10,000 entries
@@ -169,7 +170,7 @@ class DiskEntries:
         with contextlib.suppress(OSError):
             if self._open():
                 folder = os.path.join(self._root, name)
-                _make_private(folder)
+                make_private(folder)
                 return folder
         return None
 
@@ -197,7 +198,7 @@ class DiskEntries:
             place = os.path.dirname(place)
         folders = filter(os.path.exists, (self._root, os.path.join(self._root, _ENTRIES)))
         with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=place):
-            return not any(map(_why_not_trusted, folders))
+            return not any(map(why_not_trusted, folders))
         return False
 
     def _open(self) -> bool:
@@ -257,13 +258,13 @@ class DiskEntries:
         with contextlib.suppress(FileNotFoundError):
             return self._all_trusted(*folders)
         for folder in folders:
-            _make_private(folder)
+            make_private(folder)
         return self._all_trusted(*folders)
 
     def _all_trusted(self, *paths: str) -> bool:
         """Return whether only this user and root can have written to *paths*. Warn of the first that others could."""
         for path in paths:
-            if why := _why_not_trusted(path):
+            if why := why_not_trusted(path):
                 self._warn(
                     "trust",
                     f"does not use {path} of its cache: it {why}, who could put code there that runs in your kernels. "
@@ -324,34 +325,3 @@ def write_file(path: str, data: bytes, folder: str) -> str:
 
 def _time_of(file: os.DirEntry[str]) -> float:
     return file.stat(follow_symlinks=False).st_mtime
-
-
-def _make_private(folder: str) -> None:
-    try:
-        os.mkdir(folder, 0o700)
-    except FileNotFoundError:
-        parent = os.path.dirname(folder)
-        if os.path.isdir(parent):
-            raise  # a folder in which nothing can be created, as in /proc
-        _make_private(parent)
-        _make_private(folder)
-    except OSError:
-        if not os.path.isdir(folder):
-            raise
-
-
-def _why_not_trusted(path: str) -> str:
-    status = os.stat(path)
-    # Root can change anything anyway, and container images bring caches that belong to root.
-    if status.st_uid not in (os.geteuid(), 0):
-        import pwd
-
-        try:
-            return f"belongs to user {pwd.getpwuid(status.st_uid).pw_name}"
-        except KeyError:
-            return f"belongs to user {status.st_uid}"
-    if status.st_mode & stat.S_IWOTH:
-        return "can be written to by any user"
-    if status.st_mode & stat.S_IWGRP:
-        return "can be written to by users of its group"
-    return ""

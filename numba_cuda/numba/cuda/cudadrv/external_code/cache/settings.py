@@ -14,10 +14,10 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-FOLDER_NAME = "numba-cuda-autolink"
+from numba_cuda_autolink.cache_folder import DIRECTORY, cache_folder
+
 DEFAULT_MAX_BYTES = 1 << 30
 
-DIRECTORY = "NUMBA_CUDA_AUTOLINK_CACHE_DIR"
 MODE = "NUMBA_CUDA_AUTOLINK_CACHE"
 MAX_BYTES = "NUMBA_CUDA_AUTOLINK_CACHE_SIZE"
 READ_ONLY = "NUMBA_CUDA_AUTOLINK_CACHE_READONLY"
@@ -184,19 +184,14 @@ def _remote(environ: Mapping[str, str]) -> RemoteSettings | None:
 
 
 def _directory(environ: Mapping[str, str]) -> str:
-    if named := environ.get(DIRECTORY):
-        return os.path.abspath(os.path.expanduser(named))
-    base = environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(base):  # the XDG specification says to ignore relative paths
-        base = os.path.join(os.path.expanduser("~"), ".cache")
-    if not os.path.isabs(base):
+    folder = cache_folder(environ)
+    if not folder:
         warnings.warn(
             f"numba-cuda-autolink caches nothing on disk: this user has no home directory. Set {DIRECTORY}.",
             CacheWarning,
             stacklevel=2,
         )
-        return ""
-    return os.path.join(base, FOLDER_NAME)
+    return folder
 
 
 def parse_size(text: str) -> int | None:

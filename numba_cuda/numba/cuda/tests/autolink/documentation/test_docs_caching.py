@@ -40,7 +40,9 @@ def test_the_table_of_kinds_is_complete(page):
 
 
 def test_the_defaults_are_those_of_the_code(page):
-    from numba.cuda.cudadrv.external_code.cache.settings import DEFAULT_MAX_BYTES, FOLDER_NAME, parse_size
+    from numba.cuda.cudadrv.external_code.cache.settings import DEFAULT_MAX_BYTES, parse_size
+
+    from numba_cuda_autolink.cache_folder import FOLDER_NAME
 
     (size,) = re.findall(r"`NUMBA_CUDA_AUTOLINK_CACHE_SIZE` \|.*\| `(\w+)` \|", page)
     assert parse_size(size) == DEFAULT_MAX_BYTES

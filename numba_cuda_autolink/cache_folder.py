@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The folder of the cache: where it is, and who could have written what is in it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+
+DIRECTORY = "NUMBA_CUDA_AUTOLINK_CACHE_DIR"
+FOLDER_NAME = "numba-cuda-autolink"
+
+
+def cache_folder(environ: Mapping[str, str] = os.environ) -> str:
+    """Return the path of the folder, which may be missing; an empty text if the user has none."""
+    if named := environ.get(DIRECTORY):
+        return os.path.abspath(os.path.expanduser(named))
+    base = environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(base):  # the XDG specification says to ignore relative paths
+        base = os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(base, FOLDER_NAME) if os.path.isabs(base) else ""
+
+
+def make_private(folder: str) -> None:
+    """Create *folder*, and those above it, if they are missing, for this user alone."""
+    try:
+        os.mkdir(folder, 0o700)
+    except FileNotFoundError:
+        parent = os.path.dirname(folder)
+        if os.path.isdir(parent):
+            raise  # a folder in which nothing can be created, as in /proc
+        make_private(parent)
+        make_private(folder)
+    except OSError:
+        if not os.path.isdir(folder):
+            raise
+
+
+def why_not_trusted(path: str) -> str:
+    """Return why others than this user and root can have written to *path*; an empty text if they cannot."""
+    status = os.stat(path)
+    # Root can change anything anyway, and container images bring caches that belong to root.
+    if status.st_uid not in (os.geteuid(), 0):
+        import pwd
+
+        try:
+            return f"belongs to user {pwd.getpwuid(status.st_uid).pw_name}"
+        except KeyError:
+            return f"belongs to user {status.st_uid}"
+    if status.st_mode & stat.S_IWOTH:
+        return "can be written to by any user"
+    if status.st_mode & stat.S_IWGRP:
+        return "can be written to by users of its group"
+    return ""
