@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from ..emulator import LaunchSizeError
+from ..emulator.errors import LaunchSizeError
 from ..short_tracebacks import (
     place_of_user,
     print_short,

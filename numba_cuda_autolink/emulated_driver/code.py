@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..emulator import Kernel, LaunchSizeError, Module
+from ..emulator import Kernel, Module
 from ..emulator.diagnosis import readable_name
+from ..emulator.errors import LaunchSizeError
 from ..errors import LaunchError
 from .c_functions import (
     COOPERATIVE_LAUNCH_TOO_LARGE,
@@ -33,7 +34,7 @@ from .device import MOST_SHARED, MULTIPROCESSORS, THREADS_OF_MULTIPROCESSOR, set
 from .streams import in_order
 
 _WITHOUT_ASKING = 48 << 10  # bytes of dynamic and static shared memory
-_MAX_THREADS, _SHARED_SIZE, _CONSTANT_SIZE, _LOCAL_SIZE, _REGISTERS = range(5)  # function attributes
+_MAX_THREADS, _SHARED_SIZE, _CONSTANT_SIZE, _LOCAL_SIZE = range(4)  # function attributes; others are 0
 _PTX_VERSION, _BINARY_VERSION, _MAX_DYNAMIC_SHARED, _CARVEOUT = 5, 6, 8, 9
 _COOPERATIVE, _CLUSTER = 2, 4  # launch attributes
 _END, _BUFFER, _BUFFER_SIZE = 0, 1, 2  # CU_LAUNCH_PARAM_*
@@ -174,13 +175,12 @@ def cuKernelGetParamInfo(kernel: int, number: int, offset: int, size: int) -> No
 @c_function("pip", "cuFuncGetAttribute", "cuKernelGetAttribute")
 def cuFuncGetAttribute(value: int, attribute: int, function: int) -> None:
     found = _functions[function]
-    known, (major, minor) = found.kernel.attributes, settings.compute_capability
+    known, (major, minor) = found.kernel, settings.compute_capability
     values = {
         _MAX_THREADS: known.max_threads,
         _SHARED_SIZE: known.shared_bytes,
         _CONSTANT_SIZE: known.constant_bytes,
         _LOCAL_SIZE: known.local_bytes,
-        _REGISTERS: known.registers,
         _PTX_VERSION: 10 * major + minor,
         _BINARY_VERSION: 10 * major + minor,
         _MAX_DYNAMIC_SHARED: _WITHOUT_ASKING - known.shared_bytes,
@@ -192,7 +192,7 @@ def cuFuncGetAttribute(value: int, attribute: int, function: int) -> None:
 @c_function("pii")
 def cuFuncSetAttribute(function: int, attribute: int, value: int) -> None:
     found = _functions[function]
-    if attribute == _MAX_DYNAMIC_SHARED and value + found.kernel.attributes.shared_bytes > MOST_SHARED:
+    if attribute == _MAX_DYNAMIC_SHARED and value + found.kernel.shared_bytes > MOST_SHARED:
         raise Refused(INVALID_VALUE)
     found.attributes[attribute] = value
 
@@ -208,7 +208,7 @@ def cuFuncLoad(function: int) -> None:
 
 
 def _blocks_of_multiprocessor(function: _Function, threads: int, shared: int) -> int:
-    used = function.kernel.attributes.shared_bytes + shared
+    used = function.kernel.shared_bytes + shared
     by_memory = (MOST_SHARED + (1 << 10)) // (used + (1 << 10))
     return min(THREADS_OF_MULTIPROCESSOR // max(threads, 1), by_memory, 32)
 
@@ -224,14 +224,14 @@ def cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks: int, function: int, thre
 def cuOccupancyMaxPotentialBlockSize(
     grid: int, threads: int, function: int, shared_of: int, shared: int, limit: int
 ) -> None:
-    most = _functions[function].kernel.attributes.max_threads
+    most = _functions[function].kernel.max_threads
     put_int(threads, min(most, limit or most))
     put_int(grid, MULTIPROCESSORS)
 
 
 @c_function("ppii")
 def cuOccupancyAvailableDynamicSMemPerBlock(size: int, function: int, blocks: int, threads: int) -> None:
-    put_handle(size, MOST_SHARED // max(blocks, 1) - _functions[function].kernel.attributes.shared_bytes)
+    put_handle(size, MOST_SHARED // max(blocks, 1) - _functions[function].kernel.shared_bytes)
 
 
 # Launches
@@ -251,7 +251,7 @@ def _launch(
     found = _functions[function]
     kernel, threads = found.kernel, block[0] * block[1] * block[2]
     name = readable_name(kernel.name)
-    allowed = found.attributes.get(_MAX_DYNAMIC_SHARED, _WITHOUT_ASKING - kernel.attributes.shared_bytes)
+    allowed = found.attributes.get(_MAX_DYNAMIC_SHARED, _WITHOUT_ASKING - kernel.shared_bytes)
     if shared > max(allowed, 0):
         text = f"{name} cannot be launched with {shared} bytes of dynamic shared memory: it may use {allowed}"
         raise LaunchSizeError(f"{text}\n  what to do: launch it with fewer bytes", kernel=kernel.name)

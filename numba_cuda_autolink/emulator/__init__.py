@@ -9,28 +9,7 @@ coroutines would need a frame on the heap for each call, and every caller, also 
 its callees; with stacks, recursion and calls need nothing special, and a switch takes some nanoseconds.
 """
 
-from .errors import (
-    AddressSpaceError,
-    BarrierError,
-    EmulationError,
-    FaultError,
-    LaunchSizeError,
-    PTXSyntaxError,
-    UnsupportedInstruction,
-)
-from .module import Kernel, KernelAttributes, Module
+from .module import Kernel, Module
 from .program import Checks
 
-__all__ = [
-    "AddressSpaceError",
-    "BarrierError",
-    "Checks",
-    "EmulationError",
-    "FaultError",
-    "Kernel",
-    "KernelAttributes",
-    "LaunchSizeError",
-    "Module",
-    "PTXSyntaxError",
-    "UnsupportedInstruction",
-]
+__all__ = ["Checks", "Kernel", "Module"]

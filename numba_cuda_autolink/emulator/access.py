@@ -12,7 +12,7 @@ from __future__ import annotations
 from .function_builder import FunctionBuilder
 from .native import Record, native, record, u8, u16, u32, u64
 from .parser import parse_integer
-from .scheduler import describe_error, fail
+from .scheduler import fail, yield_thread
 from .state import ATOMIC, FIRST_SHARED_ADDRESS, SEVERAL, Error, Frame, Launch, Thread
 
 
@@ -151,14 +151,11 @@ def check_race(thread: Thread, accesses: Access, address: u64, nbytes: u32, writ
 
 @native(inline=False)
 def fail_unwritten(thread: Thread, address: u64, nbytes: u32, site: u32):
-    """Fail for a read of unwritten memory: at once, or in shared memory where races are found, if no thread writes it
-    until the next barrier."""
-    block = thread.block
-    if block.shared_accesses == 0 or not is_in_shared(thread, address):
-        fail(thread, Error.UNINITIALISED, site, address, nbytes)
-    if block.error_pending == 0:
-        describe_error(block, thread.index, site, address, nbytes)
-        block.error_pending = Error.UNINITIALISED
+    """Fail for a read of unwritten memory: in shared memory where races are found, after the other threads have gone
+    on, for one that writes it now is a race."""
+    if thread.block.shared_accesses != 0 and is_in_shared(thread, address):
+        yield_thread(thread)
+    fail(thread, Error.UNINITIALISED, site, address, nbytes)
 
 
 @native(inline=False)

@@ -12,15 +12,16 @@ import functools
 import hashlib
 import json
 import os
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
 
-from ..files import replace_whole
+from ..cache_folder import cache_folder, make_private, why_not_trusted
+from ..files import read_regular_file, replace_whole
 from .native import list_texts
+from .state import Facts
 from .switching import SWITCH_IR
 
 if llvm.llvm_version_info[0] < 20:
@@ -41,13 +42,6 @@ def create_machine(level: int = 0) -> Any:
     target = llvm.Target.from_default_triple()
     features = llvm.get_host_cpu_features().flatten()
     return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=level, jit=True)
-
-
-@functools.cache
-def describe_machine() -> str:
-    """Return what native code depends on besides the text that it is made of."""
-    features = llvm.get_host_cpu_features().flatten()
-    return f"{create_machine().triple} {llvm.get_host_cpu_name()} {features} llvm {llvm.llvm_version_info}"
 
 
 def compile_text(text: str, level: int = 0) -> bytes:
@@ -74,12 +68,11 @@ def runtime_object() -> bytes:
     """Return the object file of the scheduler and all else that kernels share."""
     with _runtime_lock:
         if not _runtime:
-            machine = describe_machine()
-            code = fetch_object("runtime", machine)
+            code = fetch_object("runtime")
             if code is None:
                 texts, declarations = list_texts()
                 code = compile_text("\n".join([*sorted(declarations), SWITCH_IR, *texts]), level=2)
-                store_object("runtime", code, machine)
+                store_object("runtime", code)
             _runtime.append(code)
         return _runtime[0]
 
@@ -101,39 +94,41 @@ class NativeCode:
             for object_file in (runtime, code):
                 self._engine.add_object_file(llvm.ObjectFileRef.from_data(object_file))
             self._engine.finalize_object()
-            names = ("kernel", "native.run_blocks", "native.run_direct")
-            self.addresses = {name.removeprefix("native."): self._engine.get_function_address(name) for name in names}
+            self.kernel = self._engine.get_function_address("kernel")
+            self.run_blocks = self._engine.get_function_address("native.run_blocks")
+            self.facts = Facts.from_address(self._engine.get_global_value_address("facts"))
 
 
 # Code on disk
 
 
 @functools.cache
-def _engine_digest() -> str:
-    """Return the digest of the emulator's own source: what it makes of PTX depends on all of it."""
-    digest = hashlib.sha256()
+def _digest_of_maker() -> str:
+    """Return the digest of what code depends on besides its text: the machine, LLVM, and the emulator's own source."""
+    features = llvm.get_host_cpu_features().flatten()
+    names = (create_machine().triple, llvm.get_host_cpu_name(), features, str(llvm.llvm_version_info))
+    digest = hashlib.sha256(json.dumps(names).encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
-def _path(kind: str, parts: tuple[str, ...]) -> Path:
-    """Return where the entry is; raise `PermissionError` for a folder that is not to be trusted."""
-    root = os.environ.get("NUMBA_CUDA_AUTOLINK_CACHE_DIR")
-    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = Path(root or caches / "numba-cuda-autolink") / "emulator"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    status = folder.stat()
-    if sys.platform != "win32" and (status.st_uid != os.getuid() or status.st_mode & 0o022):
+def _path(kind: str, parts: tuple[str, ...]) -> str:
+    """Return where the entry is. Raise `OSError` if there is no folder that is to be trusted."""
+    folder = os.path.join(cache_folder(), "emulator")
+    if not os.path.isabs(folder):
+        raise FileNotFoundError(folder)
+    make_private(folder)
+    if why_not_trusted(folder):
         raise PermissionError(folder)
-    key = json.dumps([kind, _engine_digest(), *parts])
-    return folder / f"{hashlib.sha256(key.encode()).hexdigest()}.{kind}"
+    key = json.dumps([kind, _digest_of_maker(), *parts])
+    return os.path.join(folder, f"{hashlib.sha256(key.encode()).hexdigest()}.{kind}")
 
 
 def fetch_object(kind: str, *parts: str) -> bytes | None:
     """Return what was stored for *parts*, or None."""
-    with contextlib.suppress(OSError, RuntimeError):
-        data = _path(kind, parts).read_bytes()
+    with contextlib.suppress(OSError):
+        data = read_regular_file(_path(kind, parts))
         if len(data) > 32 and hashlib.sha256(data[32:]).digest() == data[:32]:
             return data[32:]
     return None
@@ -141,5 +136,5 @@ def fetch_object(kind: str, *parts: str) -> bytes | None:
 
 def store_object(kind: str, content: bytes, *parts: str) -> None:
     """Keep *content* for *parts*; a disk that refuses costs nothing but the next compilation."""
-    with contextlib.suppress(OSError, RuntimeError), replace_whole(_path(kind, parts)) as file:
+    with contextlib.suppress(OSError), replace_whole(_path(kind, parts)) as file:
         file.write(hashlib.sha256(content).digest() + content)

@@ -78,7 +78,7 @@ class Failure:
     def __init__(self, block: Any, program: Program):
         self.block, self.code = block, block.error
         self.address, self.nbytes = block.error_address, block.error_bytes
-        thread: Any = Thread.from_address(block.threads + Thread.SIZE * block.error_thread * program.suspends)
+        thread: Any = Thread.from_address(block.threads + Thread.SIZE * (block.error_thread % block.count))
         self.shared, self.stack = Region(block.shared, block.shared_bytes), Region(thread.stack, block.stack_bytes)
         self.frames: list[Region] = []
         below = thread.locals
@@ -104,8 +104,6 @@ class Failure:
 
     def list_calls(self) -> list[tuple[str, ...]]:
         """Return the source lines of the calls that the thread is in, the newest first; of a deep recursion, few."""
-        if self.code == Error.UNINITIALISED and self.shared.is_near(self.address):
-            return []  # the thread has gone on
         calls = [frame.address for frame in self.frames if not frame.nbytes]
         return [_locate(self.linked, site)[1] for site in (*calls[:_MOST_CALLS], *calls[_MOST_CALLS:][-1:])]
 

@@ -28,29 +28,25 @@ class EmulationError(UserError, RuntimeError):
         super().__init__(message)
         self.kernel, self.block, self.thread, self.address, self.lines = kernel, block, thread, address, lines
 
+    def __init_subclass__(cls) -> None:
+        if cls.__module__ == __name__:
+            cls.__module__ = EmulationError.__module__
+
 
 class FaultError(EmulationError):
     """A thread did what no launch allows: an access out of bounds or misaligned, a race, a trap, a call of no code."""
-
-    __module__ = "numba_cuda_autolink"  # as tracebacks show it
 
 
 class AddressSpaceError(FaultError):
     """An access to shared memory with an address of other memory."""
 
-    __module__ = "numba_cuda_autolink"  # as tracebacks show it
-
 
 class BarrierError(FaultError):
     """A barrier, or a synchronisation of a warp, that not all threads reach."""
 
-    __module__ = "numba_cuda_autolink"  # as tracebacks show it
-
 
 class LaunchSizeError(EmulationError):
     """A launch with a block, a grid or parameters of a size that the kernel does not have."""
-
-    __module__ = "numba_cuda_autolink"  # as tracebacks show it
 
     driver_code = 1  # CUDA_ERROR_INVALID_VALUE, as on a GPU
 
@@ -58,18 +54,12 @@ class LaunchSizeError(EmulationError):
 class SharedMemoryError(EmulationError):
     """A kernel has more static shared memory than GPUs give it."""
 
-    __module__ = "numba_cuda_autolink"  # as tracebacks show it
-
     driver_code = 218  # CUDA_ERROR_INVALID_PTX, of a driver that compiles it
 
 
 class UnsupportedInstruction(EmulationError):
     """PTX that the emulator refuses; the message names the instruction with its modifiers and the source line."""
 
-    __module__ = "numba_cuda_autolink"  # as tracebacks show it
-
 
 class PTXSyntaxError(EmulationError):
     """A text that is not the PTX that compilers write."""
-
-    __module__ = "numba_cuda_autolink"  # as tracebacks show it

@@ -302,8 +302,9 @@ def special_register(f: FunctionBuilder, name: str) -> tuple[str, int] | None:
         value = f.call_intrinsic("readcyclecounter", "i64")
         return f.temporary(f"lshr i64 {value}, {32 if name.endswith('_hi') else 0}"), 64
     if name == "%nwarpid":
-        threads = f.temporary(f"add i32 {f.field('block.count')}, 31")
-        return f.temporary(f"lshr i32 {threads}, 5"), 32
+        x, y, z = (f.temporary(f"load i32, ptr {f.field_pointer('block.ntid', k)}") for k in range(3))
+        threads = f.temporary(f"mul i32 {x}, {f.temporary(f'mul i32 {y}, {z}')}")
+        return f.temporary(f"lshr i32 {f.temporary(f'add i32 {threads}, 31')}, 5"), 32
     index = f.field("thread.index")
     lane = f.temporary(f"and i32 {index}, 31")
     bit, two = (f.temporary(f"shl i32 {number}, {lane}") for number in (1, 2))

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import ctypes
 import functools
 import itertools
 import math
 import os
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -21,43 +22,38 @@ from .diagnosis import Size, describe_failure, readable_name
 from .errors import LaunchSizeError
 from .host_services import HostServices
 from .program import Program
-from .state import Barrier, Block, Launch, Thread
+from .state import Barrier, Block, Facts, Launch, Thread
 
 _MOST_BLOCKS, _MOST_THREADS = (2**31 - 1, 65535, 65535), (1024, 1024, 64)  # of which a block has 1024 in all
 _FEW_THREADS = 2048
 _RESIDENT_BLOCKS, _RESIDENT_THREADS = 256, 32768
-_DIRECT_STACK_BYTES = 1 << 20
 _WORKSPACE_BYTES = 32  # behind the parameters
 _GUARD_BYTES = 256  # before them: no array that a kernel exceeds ends at them
 _grid_ids = itertools.count(1)
 _HOST_CALL = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)
 
 
-_arenas: list[np.ndarray] = []  # memory of workers that have ended, for the next: its pages are there already
-_arenas_lock = threading.Lock()
-_MOST_ARENAS, _LARGEST_ARENA = 8, 128 << 20
+# Memory of workers that have ended, for the next: its pages are there already
+_arenas: collections.deque[np.ndarray] = collections.deque(maxlen=8)
+_LARGEST_ARENA = 128 << 20
 
 
 def _take_arena(nbytes: int) -> np.ndarray:
-    with _arenas_lock:
-        fitting = (k for k, arena in enumerate(_arenas) if nbytes <= arena.nbytes <= 2 * nbytes)
-        k = next(fitting, None)
-        return np.empty(nbytes, np.uint8) if k is None else _arenas.pop(k)
-
-
-def _give_back(arena: np.ndarray) -> None:
-    if arena.nbytes <= _LARGEST_ARENA:
-        with _arenas_lock:
-            _arenas[:] = [*_arenas[1 - _MOST_ARENAS :], arena]
+    with contextlib.suppress(IndexError):
+        arena = _arenas.pop()
+        if arena.nbytes >= nbytes:
+            return arena
+    return np.empty(nbytes, np.uint8)
 
 
 class _Worker:
     """The memory with which one core runs blocks of a *launch*, *resident* blocks at a time."""
 
-    def __init__(self, launch: int, grid: Size, block: Size, shared: int, program: Program, resident: int):
+    def __init__(
+        self, launch: int, grid: Size, block: Size, shared: int, program: Program, facts: Facts, resident: int
+    ):
         threads = math.prod(block)
-        stack_bytes = program.stack_bytes if program.suspends else max(_DIRECT_STACK_BYTES, program.stack_bytes)
-        stacks = threads if program.suspends else 1
+        stacks, stack_bytes = threads if facts.suspends else 1, program.stack_bytes
         areas = {
             "threads": threads * Thread.SIZE,
             "barriers": 16 * Barrier.SIZE,
@@ -69,7 +65,7 @@ class _Worker:
         }
         ends = list(itertools.accumulate(-(-nbytes // 1024) * 1024 for nbytes in areas.values()))
         self.blocks = (Block * resident)()
-        self.caches = np.zeros(2 * program.slot_count + 2, np.uint64)
+        self.caches = np.zeros(2 * facts.slot_count + 2, np.uint64)
         self.arena = _take_arena(ends[-1] * resident + 1024)
         base = -(-self.arena.ctypes.data // 1024) * 1024
         for k in range(resident):
@@ -81,7 +77,7 @@ class _Worker:
             free = np.ctypeslib.as_array((ctypes.c_uint64 * stacks).from_address(at["stacks"]))
             free[:] = np.arange(stacks - 1, -1, -1, dtype=np.uint64) * np.uint64(stack_bytes) + np.uint64(first_stack)
             at |= {"launch": launch, "shared_bytes": shared, "caches": self.caches.ctypes.data}
-            numbers = {"free_stacks": stacks, "stack_bytes": stack_bytes, "count": threads, "done": 1}
+            numbers = {"free_stacks": stacks, "stack_bytes": stack_bytes, "count": stacks, "done": 1}
             self.blocks[k] = Block(**at, **numbers, ntid=tuple(block), nctaid=tuple(grid))
 
 
@@ -103,13 +99,13 @@ def launch(
     threads, blocks = math.prod(block), math.prod(grid)
     shared_bytes = program.static_shared_bytes + shared
     # Blocks may wait for each other in loops: GPUs hold small grids at once, and so do workers.
-    cooperative |= program.spins and blocks <= _RESIDENT_BLOCKS and blocks * threads <= _RESIDENT_THREADS
+    cooperative |= bool(code.facts.spins) and blocks <= _RESIDENT_BLOCKS and blocks * threads <= _RESIDENT_THREADS
     few = blocks * threads < _FEW_THREADS and not cooperative
     count = 1 if few else min(_core_count(), blocks)
     resident = [-(-(blocks - k) // count) for k in range(count)] if cooperative else [1] * count
     record = Launch(blocks=blocks, dynamic_shared=shared, grid_id=next(_grid_ids) & 0xFFFFFFFF)
     at = ctypes.addressof(record)
-    workers = [_Worker(at, grid, block, shared_bytes, program, number) for number in resident]
+    workers = [_Worker(at, grid, block, shared_bytes, program, code.facts, number) for number in resident]
     parameters = np.zeros(_GUARD_BYTES - (-len(arguments) // 16) * 16 + _WORKSPACE_BYTES, np.uint8)[_GUARD_BYTES:]
     parameters[: len(arguments)] = np.frombuffer(arguments, np.uint8)
     table = memory.pack_table()
@@ -118,15 +114,15 @@ def launch(
     record.parameters, record.parameter_bytes = parameters.ctypes.data, parameters.nbytes
     record.workspace = record.parameters + parameters.nbytes - _WORKSPACE_BYTES
     record.allocations, record.allocation_count = table.ctypes.data, len(table)
-    record.variables, record.kernel = program.variables.ctypes.data, code.addresses["kernel"]
+    record.variables, record.kernel = program.variables.ctypes.data, code.kernel
     record.host_call = ctypes.cast(host_call, ctypes.c_void_p).value or 0
     record.checks = program.checks.barriers | program.checks.exited << 1
-    name = "run_blocks" if program.suspends else "run_direct"
-    function = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint32)(code.addresses[name])
+    function = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint32)(code.run_blocks)
     jobs = [functools.partial(function, ctypes.addressof(w.blocks), len(w.blocks)) for w in workers]
-    _run(jobs, record, interruptible=program.loops)
+    _run(jobs, record, interruptible=bool(code.facts.loops))
     for worker in workers:
-        _give_back(worker.arena)
+        if worker.arena.nbytes <= _LARGEST_ARENA:
+            _arenas.append(worker.arena)
     sys.stdout.flush() if services.has_printed else None
     if services.error is not None:
         raise services.error

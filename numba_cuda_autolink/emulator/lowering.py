@@ -104,7 +104,12 @@ def lower_program(program: Program) -> str:
     )
     texts, declarations = list_texts(sorted(program.natives))
     count = len(program.linked.functions)
-    head = [f"@functions = internal constant [{count} x ptr] [{table}]", *sorted(declarations | program.declarations)]
+    facts = map(int, (program.suspends, program.loops, program.spins, program.slot_count))
+    head = [
+        f"@functions = internal constant [{count} x ptr] [{table}]",
+        f"@facts = constant [4 x i32] [{', '.join(f'i32 {fact}' for fact in facts)}]",
+        *sorted(declarations | program.declarations),
+    ]
     return "\n".join(
         [*head, *texts, *program.helpers.values(), *functions, '!0 = !{!"branch_weights", i32 1000, i32 1}', ""]
     )

@@ -4,17 +4,15 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import re
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from . import memory
-from .compiler import NativeCode, compile_text, describe_machine, fetch_object, store_object
+from .compiler import NativeCode, compile_text, fetch_object, store_object
 from .diagnosis import Size, describe_shared_memory
 from .errors import PTXSyntaxError
 from .launcher import launch
@@ -24,17 +22,6 @@ from .parser import TYPES, Function, parse_constant
 from .program import Checks, Program
 
 _MOST_STATIC_SHARED = 48 << 10  # bytes, of each GPU
-
-
-@dataclass(frozen=True)
-class KernelAttributes:
-    """What a driver tells about a kernel; *registers* is 0, for native code has no such number."""
-
-    shared_bytes: int
-    local_bytes: int
-    max_threads: int
-    constant_bytes: int = 0
-    registers: int = 0
 
 
 class Module:
@@ -107,27 +94,22 @@ def _free_all(addresses: np.ndarray) -> None:
 
 
 class Kernel:
-    """A kernel of a `Module`."""
+    """A kernel of a `Module`, and what a driver tells about it."""
 
     def __init__(self, module: Module, function: Function):
         self.name, self._module, self._function = function.name, module, function
         self._program = Program(module.linked, function, module.checks, module._addresses)
-        if self._program.static_shared_bytes > _MOST_STATIC_SHARED:
+        self.shared_bytes, self.local_bytes = self._program.static_shared_bytes, self._program.local_bytes
+        if self.shared_bytes > _MOST_STATIC_SHARED:
             raise describe_shared_memory(self._program, _MOST_STATIC_SHARED)
-        self._key = (json.dumps([function.name, repr(module.checks)]), *module.texts, describe_machine())
-        self._text = ""
+        threads = function.directives.get("reqntid") or function.directives.get("maxntid") or (1024, 1, 1)
+        self.max_threads = min(1024, threads[0] * threads[1] * threads[2])
+        self.constant_bytes = sum(each.nbytes for _, each in module.linked.variables if each.space == "const")
+        self._key = (function.name, repr(module.checks), *module.texts)
+        self._stored = fetch_object("kernel", *self._key)
+        self._text = "" if self._stored else lower_program(self._program)
         self._code: NativeCode | None = None
         self._lock = threading.Lock()
-        self._stored = fetch_object("kernel", *self._key)
-        if self._stored is None:
-            self._text = lower_program(self._program)
-        threads = function.directives.get("reqntid") or function.directives.get("maxntid") or (1024, 1, 1)
-        self.attributes = KernelAttributes(
-            self._program.static_shared_bytes,
-            self._program.local_bytes,
-            min(1024, threads[0] * threads[1] * threads[2]),
-            sum(variable.nbytes for _, variable in module.linked.variables if variable.space == "const"),
-        )
 
     @property
     def parameters(self) -> tuple[tuple[int, int], ...]:
@@ -138,14 +120,10 @@ class Kernel:
     def _compile(self) -> NativeCode:
         with self._lock:
             if self._code is None:
-                program, stored = self._program, self._stored
-                if stored is None:
-                    facts = json.dumps((program.suspends, program.loops, program.spins, program.slot_count))
-                    stored = facts.encode() + b"\n" + compile_text(self._text)
-                    store_object("kernel", stored, *self._key)
-                head, _, code = stored.partition(b"\n")
-                program.suspends, program.loops, program.spins, program.slot_count = json.loads(head)
-                self._code = NativeCode(code)
+                if self._stored is None:
+                    self._stored = compile_text(self._text)
+                    store_object("kernel", self._stored, *self._key)
+                self._code = NativeCode(self._stored)
                 self._stored, self._text = None, ""
             return self._code
 

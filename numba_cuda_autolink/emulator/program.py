@@ -60,10 +60,11 @@ class Program:
         self.declarations: set[str] = set()
         self.natives: set[str] = set()
         self.helpers: dict[str, str] = {}
-        self.suspends = self.loops = self.spins = False
+        self.loops = self.spins = False
         self.slot_count = 0
         self.slots: dict[tuple[int, str, int], int] = {}
         self.shared, self.static_shared_bytes = self._lay_out_shared()
+        self.suspends = checks.initialised and checks.races and bool(self.shared)  # see `access.fail_unwritten`
 
     def _lay_out_shared(self) -> tuple[dict[tuple[int, str], Region], int]:
         """Return where variables are, as shared addresses, by text and name; and the bytes of those of a known size."""

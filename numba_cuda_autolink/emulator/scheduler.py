@@ -3,7 +3,7 @@
 
 A worker runs one block after another (all of its share at once in a cooperative grid). A thread runs on a stack of its
 own until it waits at a barrier or for other lanes, yields, calls the host, or returns; then the scheduler resumes the
-next thread that is ready. A stack is given back when its thread returns, so kernels that never wait use one.
+next thread that is ready. A stack is given back when its thread returns. Where threads never wait, one runs them all.
 """
 # ruff: noqa: F821, SIM102
 # mypy: disable-error-code="name-defined, index"
@@ -24,8 +24,6 @@ def suspend(thread: Thread):
 @native(inline=False)
 def fail(thread: Thread, error: u32, site: u32, address: u64, nbytes: u32):
     """Record the first error of the block; this does not return."""
-    if error != Error.RACE:
-        report_unwritten(thread.block)
     record_error(thread.block, error, thread.index, site, address, nbytes)
     suspend(thread)
 
@@ -33,23 +31,11 @@ def fail(thread: Thread, error: u32, site: u32, address: u64, nbytes: u32):
 @native
 def record_error(block: Block, error: u32, thread: u32, site: u32, address: u64, nbytes: u32):
     if block.error == 0:
-        describe_error(block, thread, site, address, nbytes)
         block.error = error
-
-
-@native
-def describe_error(block: Block, thread: u32, site: u32, address: u64, nbytes: u32):
-    block.error_thread = thread
-    block.error_site = site
-    block.error_address = address
-    block.error_bytes = nbytes
-
-
-@native
-def report_unwritten(block: Block):
-    """Make the read of unwritten shared memory an error, if there is one."""
-    if block.error == 0:
-        block.error = block.error_pending
+        block.error_thread = thread
+        block.error_site = site
+        block.error_address = address
+        block.error_bytes = nbytes
 
 
 @native
@@ -96,18 +82,6 @@ def host_call(thread: Thread, operation: u32, arguments: u64, site: u32) -> u64:
 # Threads
 
 
-@native(inline=False)
-def prepare_stack(thread: Thread, stack: u64, nbytes: u64, function: u64, argument: u64):
-    """Give *thread* a new stack on which it begins in *function*. Tops differ, or all would meet in few cache sets."""
-    top = (stack + nbytes - (u64(thread.index) & 15) * 192) & ~u64(15)
-    pointer = top - 64 - FRAME_BYTES
-    store_u64(pointer, RETURN_SLOT, start_address())
-    store_u64(pointer, FUNCTION_SLOT, function)
-    store_u64(pointer, ARGUMENT_SLOT, argument)
-    thread.stack_pointer = pointer
-    thread.stack = stack
-
-
 @native
 def set_indices(target: u64, number: u32, sizes: u64):
     """Store the three indices of *number* in a block or grid of the *sizes*."""
@@ -121,6 +95,7 @@ def set_indices(target: u64, number: u32, sizes: u64):
 
 @native
 def prepare_thread(block: Block, thread: Thread, index: u32):
+    """Let *thread* begin in `run_thread`, on a new stack. Tops differ, or all would meet in few cache sets."""
     thread.index = index
     set_indices(address_of(thread.tid), index, address_of(block.ntid))
     thread.block = block
@@ -130,11 +105,39 @@ def prepare_thread(block: Block, thread: Thread, index: u32):
     thread.back_edges = 0
     thread.fuel = FUEL
     thread.warp_epoch = 0
+    block.free_stacks -= 1
+    stack = load_u64(block.stacks, u64(block.free_stacks) * 8)
+    top = (stack + u64(block.stack_bytes) - (u64(index) & 15) * 192) & ~u64(15)
+    pointer = top - 64 - FRAME_BYTES
+    store_u64(pointer, RETURN_SLOT, start_address())
+    store_u64(pointer, FUNCTION_SLOT, address_of(run_thread))
+    store_u64(pointer, ARGUMENT_SLOT, u64(thread))
+    thread.stack_pointer = pointer
+    thread.stack = stack
 
 
 @native(inline=False)
 def run_thread(thread: Thread):
-    call_address(thread.block.launch.kernel, thread)
+    """Run the kernel: where threads never wait, on the only stack of a block, for all of them, one after another."""
+    block = thread.block
+    kernel = block.launch.kernel
+    if block.count != 1:
+        call_address(kernel, thread)
+        exit_thread(thread)
+    tid = address_of(thread.tid)
+    ntid = address_of(block.ntid)
+    number = u32(0)
+    for z in range(load_u32(ntid, 8)):
+        store_u32(tid, 8, z)
+        for y in range(load_u32(ntid, 4)):
+            store_u32(tid, 4, y)
+            for x in range(load_u32(ntid, 0)):
+                store_u32(tid, 0, x)
+                thread.index = number
+                thread.back_edges = 0
+                number += 1
+                call_address(kernel, thread)
+    thread.index = 0
     exit_thread(thread)
 
 
@@ -162,9 +165,6 @@ def resume(block: Block, index: u32):
     thread = block.threads[index]
     if thread.status == Status.NEW:
         prepare_thread(block, thread, index)
-        block.free_stacks -= 1
-        stack = load_u64(block.stacks, u64(block.free_stacks) * 8)
-        prepare_stack(thread, stack, u64(block.stack_bytes), address_of(run_thread), u64(thread))
     thread.status = Status.READY
     switch(address_of(block.scheduler), thread.stack_pointer)
 
@@ -194,7 +194,6 @@ def release_barrier(block: Block, number: u32):
             thread.status = Status.READY
     barrier.arrived = 0
     barrier.ones = 0
-    report_unwritten(block)
     block.epoch += 1
 
 
@@ -253,7 +252,6 @@ def start_block(block: Block, index: u32):
     set_indices(address_of(block.ctaid), index, address_of(block.nctaid))
     block.alive = block.count
     block.epoch += 1
-    block.error_pending = 0
     block.done = 0
     for thread in range(block.count):
         block.threads[thread].status = Status.NEW
@@ -319,7 +317,6 @@ def step_block(block: Block):
         if block.error != 0 or block.launch.failed != 0:
             return
     if block.alive == 0:
-        report_unwritten(block)
         block.done = 1
     elif not ran:
         report_waiting(block, Error.STUCK)
@@ -350,7 +347,7 @@ def next_block(launch: Launch) -> u32:
 
 @native(inline=False)
 def run_blocks(block: Block, count: u32):
-    """The work of one worker whose threads may wait: *count* blocks, one after another in memory, take turns."""
+    """The work of one worker: *count* blocks, one after another in memory, take turns."""
     launch = block.launch
     running = True
     while running:
@@ -370,46 +367,3 @@ def run_blocks(block: Block, count: u32):
                     return
                 if one.done != 0:
                     atomic_add(launch.blocks_done, 1)
-
-
-@native(inline=False)
-def run_direct_blocks(block: Block):
-    """The work of one worker whose threads never wait: they run one after another on one stack."""
-    thread = block.threads
-    launch = block.launch
-    kernel = launch.kernel
-    tid = address_of(thread.tid)
-    ntid = address_of(block.ntid)
-    index = next_block(launch)
-    while index < launch.blocks:
-        start_block(block, index)
-        prepare_thread(block, thread, 0)
-        number = u32(0)
-        for z in range(load_u32(ntid, 8)):
-            store_u32(tid, 8, z)
-            for y in range(load_u32(ntid, 4)):
-                store_u32(tid, 4, y)
-                for x in range(load_u32(ntid, 0)):
-                    store_u32(tid, 0, x)
-                    thread.index = number
-                    thread.back_edges = 0
-                    number += 1
-                    call_address(kernel, thread)
-        report_unwritten(block)
-        if block.error != 0:
-            suspend(thread)
-        index = next_block(launch)
-    suspend(thread)
-
-
-@native(inline=False)
-def run_direct(block: Block, count: u32):
-    """Run `run_direct_blocks` on a stack of its own, so that an error can leave it at any depth."""
-    thread = block.threads
-    thread.block = block
-    thread.index = 0
-    stack = load_u64(block.stacks, 0)
-    prepare_stack(thread, stack, u64(block.stack_bytes), address_of(run_direct_blocks), u64(block))
-    switch(address_of(block.scheduler), thread.stack_pointer)
-    if block.error != 0:
-        block.launch.failed = 1

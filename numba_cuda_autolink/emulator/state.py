@@ -44,6 +44,16 @@ class Launch(Record):
 
 
 @record
+class Facts(Record):
+    """What the lowering of a kernel finds: whether threads may wait, loop and spin, and the number of its slots."""
+
+    suspends: u32
+    loops: u32
+    spins: u32
+    slot_count: u32
+
+
+@record
 class Barrier(Record):
     arrived: u32
     expected: u32
@@ -61,8 +71,8 @@ class Block(Record):
     caches: u64
     scheduler: u64  # the stack pointer of the scheduler
     barriers: Barrier
-    alive: u32  # threads that have not returned
-    count: u32  # threads
+    count: u32  # threads that have a stack: one if they never wait
+    alive: u32  # those of them that have not returned
     ntid: u32x3
     ctaid: u32x3
     nctaid: u32x3
@@ -77,7 +87,6 @@ class Block(Record):
     shared_accesses: u64  # for races: three accesses per byte of shared memory
     done: u32
     error: u32  # a code of `Error`, which these describe
-    error_pending: u32  # a code of `Error` that the next barrier makes one
     error_thread: u32
     error_site: u32
     error_bytes: u32

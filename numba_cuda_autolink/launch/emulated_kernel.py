@@ -128,7 +128,7 @@ class EmulatedKernel(Kernel):
                 module = self._modules[number] = code.load(self.name, self._checks)
                 self._unload.append(weakref.finalize(self, code.unload, module))
         kernel = module.kernels[code.entry]
-        room = _MOST_SHARED - kernel.attributes.shared_bytes
+        room = _MOST_SHARED - kernel.shared_bytes
         if how.shared > room:
             raise refused_launch(self.name, f"{how.shared} bytes of dynamic shared memory", f"at most {room}")
         device = _device(code.compute_capability)

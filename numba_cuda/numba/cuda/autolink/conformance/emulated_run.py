@@ -16,7 +16,7 @@ from numba.cuda import types
 from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba.cuda.np.numpy_support import as_dtype
 
-from numba_cuda_autolink.emulator import AddressSpaceError, BarrierError, EmulationError, FaultError
+from numba_cuda_autolink.emulator.errors import AddressSpaceError, BarrierError, EmulationError, FaultError
 from numba_cuda_autolink.errors import FinishedKernelError
 
 from ..compilation.context import compute_capability, without_device

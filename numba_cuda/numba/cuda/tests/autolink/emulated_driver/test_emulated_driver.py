@@ -21,9 +21,8 @@ from numba.cuda.autolink.frontends.numba_cuda import emulated_driver
 from numba.cuda.cudadrv.driver import CudaAPIError
 
 import numba_cuda_autolink
-from numba_cuda_autolink import LaunchError
+from numba_cuda_autolink import EmulationError, LaunchError
 from numba_cuda_autolink.emulated_driver import activation, shared_library
-from numba_cuda_autolink.emulator import EmulationError
 
 pytestmark = pytest.mark.skipif(
     shared_library.why_impossible() is not None, reason="this system cannot have an emulated driver"

@@ -7,14 +7,8 @@ import numpy as np
 import pytest
 from emulator_support import HEAD, kernel_of, kernel_text, launch, registered, run
 
-from numba_cuda_autolink.emulator import (
-    AddressSpaceError,
-    Checks,
-    EmulationError,
-    Module,
-    UnsupportedInstruction,
-    memory,
-)
+from numba_cuda_autolink import AddressSpaceError, EmulationError, UnsupportedInstruction
+from numba_cuda_autolink.emulator import Checks, Module, memory
 from numba_cuda_autolink.emulator.diagnosis import readable_name
 
 # %r0: the thread's index; %rd9: the address of its element of the first array, of 4 bytes
@@ -270,7 +264,7 @@ class TestInitialised:
             run(read, 40, words(), before=SHARED, checks=Checks.all())
         assert "byte 128 of 256 bytes" in str(raised.value)
         with pytest.raises(EmulationError, match="A race"):
-            body = ELEMENT + SHARED_ADDRESS + "ld.shared.u32 %r1, [s+128]; st.shared.u32 [%rd11], 1;" + wait
+            body = ELEMENT + SHARED_ADDRESS + "st.shared.u32 [%rd11], 1; ld.shared.u32 %r1, [s+128];" + wait
             run(body, 40, words(), before=SHARED, checks=Checks.all())
 
 
@@ -412,7 +406,7 @@ class TestRaces:
 class TestLaunches:
     def test_more_threads_than_the_kernel_is_compiled_for(self):
         kernel = kernel_of(kernel_text("", directives=".maxntid 64, 1, 1"))
-        assert kernel.attributes.max_threads == 64
+        assert kernel.max_threads == 64
         kernel.launch((1, 1, 1), (64, 1, 1), b"")
         with pytest.raises(EmulationError, match=r"compiled for blocks of at most \(64, 1, 1\) threads"):
             kernel.launch((1, 1, 1), (65, 1, 1), b"")

@@ -10,7 +10,7 @@ import pytest
 from emulator_support import run
 from instruction_cases import FORMS, case_of, digest_of, emulate, random_operands
 
-from numba_cuda_autolink.emulator import EmulationError
+from numba_cuda_autolink import EmulationError
 
 CASES = [case for case in map(case_of, FORMS) if case is not None]
 THREADS = 256

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from emulator_support import HEAD, kernel_of, kernel_text, launch, registered, run
 
-from numba_cuda_autolink.emulator import EmulationError, Module, PTXSyntaxError, UnsupportedInstruction, memory
+from numba_cuda_autolink import EmulationError, PTXSyntaxError, UnsupportedInstruction
+from numba_cuda_autolink.emulator import Module, memory
 
 PRINT = ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n"
 ALLOCATE = ".extern .func (.param .b64 r) malloc(.param .b64 a);\n.extern .func free(.param .b64 a);\n"

@@ -13,7 +13,8 @@ from emulator_support import kernel_of, kernel_text, launch, registered, run
 from numba import cuda, int32
 from numba.cuda import autolink
 
-from numba_cuda_autolink.emulator import BarrierError, EmulationError, Module
+from numba_cuda_autolink import BarrierError, EmulationError
+from numba_cuda_autolink.emulator import Module
 
 # %r0: the thread's index; %rd9: the address of its element of the first array, of 4 bytes
 ELEMENT = """

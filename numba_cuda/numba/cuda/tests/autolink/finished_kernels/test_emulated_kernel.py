@@ -12,8 +12,7 @@ from numba.cuda import autolink, cg, types
 from numba.cuda.np.numpy_support import from_dtype
 
 import numba_cuda_autolink
-from numba_cuda_autolink import ArgumentError, EmulatedKernel, FinishedKernelError, LaunchError
-from numba_cuda_autolink.emulator import EmulationError
+from numba_cuda_autolink import ArgumentError, EmulatedKernel, EmulationError, FinishedKernelError, LaunchError
 
 RECORD = np.dtype([("a", "u1"), ("b", "f8")], align=True)
 
