@@ -5,6 +5,7 @@ they belong. The rules themselves are tried on small trees, where each of them c
 from __future__ import annotations
 
 import ast
+import collections
 import textwrap
 
 import pytest
@@ -90,6 +91,11 @@ class TestOurs:
         for package in AUTOLINK, START:
             inside = {name.removeprefix(f"{package}.") for name in OURS.modules}
             assert inside & {*functions, "load"} == set()
+
+    def test_no_two_files_of_tests_have_the_same_name(self):
+        """They are in no packages, so that pytest imports each under its own name alone."""
+        names = collections.Counter(path.name for path in (CUDA / "tests" / "autolink").rglob("test_*.py"))
+        assert [name for name, count in names.items() if count > 1] == []
 
 
 @pytest.fixture
