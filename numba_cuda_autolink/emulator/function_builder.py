@@ -10,7 +10,8 @@ import functools
 import re
 from collections.abc import Sequence
 
-from .diagnosis import source_lines, with_lines
+from ..source_locations import with_lines
+from .diagnosis import source_lines
 from .errors import UnsupportedInstruction
 from .ir_text import IRText
 from .native import LLVM, Record, compile_native

@@ -15,10 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from ..mangled_names import short_name
 from . import memory
 from .access import ACCESS_BYTES
 from .compiler import NativeCode
-from .diagnosis import Size, describe_failure, readable_name
+from .diagnosis import Size, describe_failure
 from .errors import LaunchSizeError
 from .host_services import HostServices
 from .program import Program
@@ -148,7 +149,7 @@ def _run(jobs: list, record: Launch, *, interruptible: bool) -> None:
 def _check_sizes(program: Program, grid: Size, block: Size, arguments: bytes) -> None:
     threads = math.prod(block)
     limits, nbytes = program.kernel.directives, program.kernel.parameter_offsets[1]
-    name, where = readable_name(program.kernel.name), f"; the block is {block}"
+    name, where = short_name(program.kernel.name), f"; the block is {block}"
     cluster, most, exact = (limits.get(word) for word in ("reqnctapercluster", "maxntid", "reqntid"))
     why = ""
     sizes = zip((*grid, *block), (*_MOST_BLOCKS, *_MOST_THREADS), strict=True)
