@@ -11,6 +11,7 @@ from .host_services import HOST_FUNCTIONS
 from .parser import Instruction, split_operands
 from .state import FIRST_FUNCTION_ADDRESS, Error
 
+_BACK_EDGES_BETWEEN = 31  # those after which a thread yields
 _WAITING = ("atom", "red", "nanosleep", "mbarrier")
 _ORDERED = re.compile(r"\.(volatile|acquire|relaxed|cv|mmio)")
 
@@ -26,13 +27,13 @@ def branch(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         f.program.loops = True
         failed = f.temporary(f"load volatile i32, ptr {f.field_pointer('launch.failed')}")
         f.call_unless(f.temporary(f"icmp eq i32 {failed}, 0"), "suspend", f.thread)
-        if f.program.checks.most_back_edges:
-            f.call("count_back_edge", f.thread, f.program.checks.most_back_edges, f.site)
-    opcodes = [each.opcode for each in f.function.code[target : f.index]]
-    if any(each.startswith(_WAITING) or (each.startswith("ld") and _ORDERED.search(each)) for each in opcodes):
-        f.program.suspends = True
-        f.program.spins = True
-        f.call("burn_fuel", f.thread)
+        loop = [each.opcode for each in f.function.code[target : f.index]]
+        yields = any(each.startswith(_WAITING) or (each.startswith("ld") and _ORDERED.search(each)) for each in loop)
+        f.program.suspends |= yields
+        f.program.spins |= yields
+        if yields or f.program.checks.most_back_edges:
+            between = _BACK_EDGES_BETWEEN if yields else -1
+            f.call("count_back_edge", f.thread, f.program.checks.most_back_edges or -1, between, f.site)
     f.leave(f'br label %"b{target}"')
 
 

@@ -154,34 +154,24 @@ def narrow_to(x: f64, mantissa_bits: u32, bias: i32, highest: u64, sign: u64, mo
     negative = bits >> 63 == 1
     if x != x:
         return (u64(1) << sign) - 1
-    if x == 0.0 or x - x != 0.0:
-        return u64(negative) << sign | (u64(0) if x == 0.0 else highest)
-    exponent = i32(bits >> 52 & 2047)
-    mantissa = bits & 0xFFFFFFFFFFFFF
-    if exponent == 0:
-        exponent = 1
-    else:
-        mantissa |= u64(1) << 52
-    target = exponent - 1023 + bias
-    drop = i32(52) - i32(mantissa_bits)
-    if target <= 0:
-        drop = drop + 1 - target
-        target = i32(0)
-    if drop > 62:
-        drop = i32(62)
-    result = mantissa >> u64(drop)
-    rest = mantissa & ((u64(1) << u64(drop)) - 1)
-    half = u64(1) << (u64(drop) - 1)
+    if x - x != 0.0:
+        return u64(negative) << sign | highest
+    exponent = i32(bits >> 52 & 2047) - 1023 + bias
+    if exponent < 1:
+        exponent = i32(1)
+    # In units of the last place: a normal number has 2**mantissa_bits of them, or more
+    units = fabs(x) * bits_f64(u64(1023 + bias + i32(mantissa_bits) - exponent) << 52)
+    result = u64(units)
+    rest = units - f64(result)
     if mode == NEAREST:
-        result += u64(rest > half or (rest == half and result & 1 == 1))
+        result += u64(rest > 0.5 or (rest == 0.5 and result & 1 == 1))
     elif mode == AWAY:
-        result += u64(rest >= half)
+        result += u64(rest >= 0.5)
     elif mode == UP:
-        result += u64(rest != 0 and not negative)
+        result += u64(rest != 0.0 and not negative)
     elif mode == DOWN:
-        result += u64(rest != 0 and negative)
-    if target > 0:
-        result += u64(target - 1) << u64(mantissa_bits)
+        result += u64(rest != 0.0 and negative)
+    result += u64(exponent - 1) << u64(mantissa_bits)
     if result >= highest:
         result = highest
         if mode == ZERO or (mode == UP and negative) or (mode == DOWN and not negative):

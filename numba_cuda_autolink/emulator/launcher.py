@@ -59,7 +59,7 @@ class _Worker:
             "threads": threads * Thread.SIZE,
             "barriers": 16 * Barrier.SIZE,
             "live_lanes": 4 * (threads // 32 + 1),
-            "stacks": stacks * (stack_bytes + 8),
+            "stacks": stacks * stack_bytes,
             "shared": shared + 64,
             "shared_written": shared * program.checks.initialised,
             "shared_accesses": shared * ACCESS_BYTES * program.checks.races,
@@ -74,11 +74,8 @@ class _Worker:
             at = {field: begin if nbytes else 0 for (field, nbytes), begin in zip(areas.items(), begins, strict=False)}
             for area in ("threads", "shared_accesses"):  # which may be those of an earlier launch
                 ctypes.memset(at[area], 0, areas[area])
-            first_stack, at["stacks"] = at["stacks"], at["stacks"] + stacks * stack_bytes
-            free = np.ctypeslib.as_array((ctypes.c_uint64 * stacks).from_address(at["stacks"]))
-            free[:] = np.arange(stacks - 1, -1, -1, dtype=np.uint64) * np.uint64(stack_bytes) + np.uint64(first_stack)
-            at |= {"launch": launch, "shared_bytes": shared, "caches": self.caches.ctypes.data}
-            numbers = {"free_stacks": stacks, "stack_bytes": stack_bytes, "count": stacks, "done": 1}
+            at |= {"launch": launch, "caches": self.caches.ctypes.data}
+            numbers = {"shared_bytes": shared, "stack_bytes": stack_bytes, "count": stacks}
             self.blocks[k] = Block(**at, **numbers, ntid=tuple(block), nctaid=tuple(grid))
 
 

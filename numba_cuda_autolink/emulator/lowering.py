@@ -104,7 +104,7 @@ def lower_program(program: Program) -> str:
     )
     texts, declarations = list_texts(sorted(program.natives))
     count = len(program.linked.functions)
-    facts = map(int, (program.suspends, program.loops, program.spins, program.slot_count))
+    facts = map(int, (program.suspends, program.loops, program.spins, len(program.slots)))
     head = [
         f"@functions = internal constant [{count} x ptr] [{table}]",
         f"@facts = constant [4 x i32] [{', '.join(f'i32 {fact}' for fact in facts)}]",

@@ -126,20 +126,14 @@ def no_effect(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 @form("cp", rf"\.async\.(?:ca|cg)\.shared(?:::cta)?\.global{_CACHE}")
 def copy_asynchronously(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """The copy happens at once; bytes beyond the source's size are zeros."""
-    nbytes = int(i.operands[2])
+    nbytes, is_whole = int(i.operands[2]), len(i.operands) == 3
     target = checked_pointer(f, i.operands[0], "shared", nbytes, writes=True, atomic=False)
-    if len(i.operands) == 3:
-        _copy(f, target, i.operands[1], nbytes, str(nbytes))
-        return
     f.call_intrinsic("memset.p0.i64", "void", f"ptr {target}", "i8 0", f"i64 {nbytes}", "i1 false")
-    number = f.value(i.operands[3], "u32")
-    with f.when(f.temporary(f"icmp ne i32 {number}, 0")):
-        _copy(f, target, i.operands[1], 1, f.resize(number, 32, 64))
-
-
-def _copy(f: FunctionBuilder, target: str, source: str, checked: int, nbytes: str) -> None:
-    pointer = checked_pointer(f, source, "global", checked, writes=False, atomic=False)
-    f.call_intrinsic("memcpy.p0.p0.i64", "void", f"ptr {target}", f"ptr {pointer}", f"i64 {nbytes}", "i1 false")
+    count = f.value(i.operands[2 if is_whole else 3], "u32")
+    with f.when(f.temporary(f"icmp ne i32 {count}, 0")):
+        source = checked_pointer(f, i.operands[1], "global", nbytes if is_whole else 1, writes=False, atomic=False)
+        size = f.resize(count, 32, 64)
+        f.call_intrinsic("memcpy.p0.p0.i64", "void", f"ptr {target}", f"ptr {source}", f"i64 {size}", "i1 false")
 
 
 _BITS, _INTEGERS = frozenset(("b16", "b32", "b64", "b128")), frozenset(("u32", "s32", "u64", "s64"))

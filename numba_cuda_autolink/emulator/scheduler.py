@@ -3,7 +3,7 @@
 
 A worker runs one block after another (all of its share at once in a cooperative grid). A thread runs on a stack of its
 own until it waits at a barrier or for other lanes, yields, calls the host, or returns; then the scheduler resumes the
-next thread that is ready. A stack is given back when its thread returns. Where threads never wait, one runs them all.
+next thread that is ready. Where threads never wait, the first one runs them all.
 """
 # ruff: noqa: F821, SIM102
 # mypy: disable-error-code="name-defined, index"
@@ -11,7 +11,7 @@ next thread that is ready. A stack is given back when its thread returns. Where 
 from __future__ import annotations
 
 from .native import native, u32, u64
-from .state import FIRST_SHARED_ADDRESS, FUEL, Block, Error, Frame, Launch, Status, Thread
+from .state import FIRST_SHARED_ADDRESS, Block, Error, Frame, Launch, Status, Thread
 from .switching import ARGUMENT_SLOT, FRAME_BYTES, FUNCTION_SLOT, RETURN_SLOT
 
 
@@ -52,21 +52,14 @@ def yield_thread(thread: Thread):
 
 
 @native
-def burn_fuel(thread: Thread):
-    """Yield once in a while; called where a loop may wait for another thread."""
-    fuel = thread.fuel - 1
-    if fuel == 0:
-        fuel = u32(FUEL)
-        yield_thread(thread)
-    thread.fuel = fuel
-
-
-@native
-def count_back_edge(thread: Thread, most: u64, site: u32):
-    """Fail where a thread went back in its loops more than *most* times."""
+def count_back_edge(thread: Thread, most: u64, between: u64, site: u32):
+    """Fail where a thread went back in its loops more than *most* times; yield where no bit of *between* is in their
+    number."""
     thread.back_edges += 1
     if thread.back_edges > most:
         fail(thread, Error.ENDLESS, site, most, 0)
+    if thread.back_edges & between == 0:
+        yield_thread(thread)
 
 
 @native(inline=False)
@@ -95,7 +88,7 @@ def set_indices(target: u64, number: u32, sizes: u64):
 
 @native
 def prepare_thread(block: Block, thread: Thread, index: u32):
-    """Let *thread* begin in `run_thread`, on a new stack. Tops differ, or all would meet in few cache sets."""
+    """Let *thread* begin in `run_thread`, on its stack. Tops differ, or all would meet in few cache sets."""
     thread.index = index
     set_indices(address_of(thread.tid), index, address_of(block.ntid))
     thread.block = block
@@ -103,17 +96,14 @@ def prepare_thread(block: Block, thread: Thread, index: u32):
     thread.shared = block.shared - FIRST_SHARED_ADDRESS
     thread.locals = Frame(0)
     thread.back_edges = 0
-    thread.fuel = FUEL
     thread.warp_epoch = 0
-    block.free_stacks -= 1
-    stack = load_u64(block.stacks, u64(block.free_stacks) * 8)
-    top = (stack + u64(block.stack_bytes) - (u64(index) & 15) * 192) & ~u64(15)
+    thread.stack = block.stacks + u64(index) * u64(block.stack_bytes)
+    top = (thread.stack + u64(block.stack_bytes) - (u64(index) & 15) * 192) & ~u64(15)
     pointer = top - 64 - FRAME_BYTES
     store_u64(pointer, RETURN_SLOT, start_address())
     store_u64(pointer, FUNCTION_SLOT, address_of(run_thread))
     store_u64(pointer, ARGUMENT_SLOT, u64(thread))
     thread.stack_pointer = pointer
-    thread.stack = stack
 
 
 @native(inline=False)
@@ -155,8 +145,6 @@ def exit_thread(thread: Thread):
             complete_warp(block.threads[warp * 32 + lane])
     for number in range(u32(16)):
         complete_barrier(block, number)
-    store_u64(block.stacks, u64(block.free_stacks) * 8, thread.stack)
-    block.free_stacks += 1
     suspend(thread)
 
 
@@ -252,7 +240,6 @@ def start_block(block: Block, index: u32):
     set_indices(address_of(block.ctaid), index, address_of(block.nctaid))
     block.alive = block.count
     block.epoch += 1
-    block.done = 0
     for thread in range(block.count):
         block.threads[thread].status = Status.NEW
     for warp in range((block.count + 31) // 32):
@@ -310,15 +297,13 @@ def run_warp(block: Block, first: u32, last: u32) -> bool:
 
 @native(inline=False)
 def step_block(block: Block):
-    """Let each thread of *block* run as far as it can, once; set DONE when all have returned."""
+    """Let each thread of *block* run as far as it can, once."""
     ran = False
     for warp in range((block.count + 31) // 32):
         ran = run_warp(block, warp * 32, umin(warp * 32 + 32, block.count)) or ran
         if block.error != 0 or block.launch.failed != 0:
             return
-    if block.alive == 0:
-        block.done = 1
-    elif not ran:
+    if block.alive != 0 and not ran:
         report_waiting(block, Error.STUCK)
 
 
@@ -354,16 +339,16 @@ def run_blocks(block: Block, count: u32):
         running = False
         for k in range(count):
             one = block[k]
-            if one.done != 0:
+            if one.alive == 0:
                 index = next_block(launch)
                 if index < launch.blocks:
                     start_block(one, index)
-            if one.done == 0:
+            if one.alive != 0:
                 running = True
                 step_block(one)
                 if one.error != 0:
                     launch.failed = 1
                 if launch.failed != 0:
                     return
-                if one.done != 0:
+                if one.alive == 0:
                     atomic_add(launch.blocks_done, 1)
