@@ -25,8 +25,8 @@ MODULES = ROOT / "stubs" / "numba_cuda_modules.txt"
 # mypy, which does not look into numba-cuda's code, takes any name.
 HANDED_ON = """from typing import Any as _Any
 
-from numba_cuda.numba.cuda.{module} import *
-
+from {origin} import *
+{submodules}
 def __getattr__(name: str) -> _Any: ...
 """
 CODE = ROOT / "numba_cuda" / "numba" / "cuda"
@@ -48,13 +48,25 @@ class Stubs(BuildHookInterface[Any]):
 def write_stubs(folder: Path) -> None:
     """Write all stubs to *folder*, that of Numba, with docstrings."""
     shutil.copytree(STUBS, folder, dirs_exist_ok=True)
-    for name in MODULES.read_text().split():
+    origins = handed_on()
+    for name, origin in origins.items():
         stub = folder.joinpath("cuda", *name.split("."), "__init__.pyi")  # a folder, as in stubs/numba/cuda/autolink
         stub.parent.mkdir(parents=True, exist_ok=True)
-        stub.write_text(HANDED_ON.format(module=name))
+        below = [each.rpartition(".")[2] for each in origins if each.rpartition(".")[0] == name]
+        submodules = "".join(f"from . import {each} as {each}\n" for each in below)
+        stub.write_text(HANDED_ON.format(origin=origin, submodules=submodules))
     for stub in (folder / "cuda" / "autolink").rglob("*.pyi"):
         module = stub.relative_to(folder / "cuda").with_suffix("").parts
         stub.write_text(with_docstrings(stub.read_text(), module[:-1] if module[-1] == "__init__" else module))
+
+
+def handed_on() -> dict[str, str]:
+    """Return the modules below numba.cuda that have no stub in stubs, with those that what is in them comes from.
+
+    numba-cuda puts some of Numba's modules in place of its own, where Numba is installed.
+    """
+    lines = [line.split() for line in MODULES.read_text().splitlines()]
+    return {name: origin[0] if origin else f"numba_cuda.numba.cuda.{name}" for name, *origin in lines}
 
 
 def with_docstrings(stub: str, module: tuple[str, ...]) -> str:

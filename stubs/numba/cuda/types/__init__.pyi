@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The classes of numba-cuda that stand for these are named alike, but have no types of their own.
+# A hook annotates a parameter that is a constant with Literal, and its default is a number: no module has this name, so
+# that it is of any type. mypy takes the first import of a name, pyright the last.
+from numba_cuda import Literal as Literal  # isort: skip
 from numba.core.types import *  # noqa: F403
 from numba.core.types import (
     Any as Any,
@@ -97,3 +100,5 @@ from numba_cuda.numba.cuda.types import (
     dim3 as dim3,
     grid_group as grid_group,
 )
+
+from numba_cuda import Literal as Literal  # noqa: F811 # isort: skip
