@@ -245,7 +245,7 @@ def test_editors_show_parameters_of_numba_cuda(call, parameters, server):
         ("function.symbol", "The name of the C function"),
         ("function.functor", "called like the function"),
         ("autolink.cache", "The cache"),
-        ("autolink.save", "finished kernels"),
+        ("autolink.save", "If *kernels* are not what"),
     ],
 )
 def test_editors_show_docstrings_of_this_package(name, shown, server):
