@@ -85,7 +85,12 @@ class Failure:
 
 
 def describe_failure(
-    record: Block, program: Program, grid: Size, block: Size, arguments: bytes, assertions: dict[int, tuple[str, str]]
+    record: Block,
+    program: Program,
+    grid: Size,
+    block: Size,
+    arguments: bytes,
+    assertions: dict[int, tuple[str, str, int]],
 ) -> EmulationError:
     """Return the error to raise for what the *record* of a block says, after a launch with the packed *arguments*;
     *assertions* are the words and the places of those that failed, by the address of the block."""
@@ -93,7 +98,8 @@ def describe_failure(
     kernel, lines, called = program.kernel.name, failure.lines, failure.list_calls()
     block_index, thread_index = _index(record.index, grid), _index(record.error_thread, block)
     if failure.code == Error.HOST:
-        message, where = assertions[ctypes.addressof(record)]
+        message, *place = assertions[ctypes.addressof(record)]
+        where = "{}:{}".format(*place_in_python(*place))
         lines = lines if where in lines else (where, *lines)
     else:
         message = _diagnosis(failure, block)
