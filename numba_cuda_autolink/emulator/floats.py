@@ -50,17 +50,17 @@ def saturate(x: T) -> T:
     return x if x > 0.0 else T(0.0)
 
 
-@native
+@native()
 def relu(x: f64) -> f64:
     return f64(0.0) if x <= 0.0 else x
 
 
-@native
+@native()
 def canonical_f32(x: f32) -> f32:
     return x if x == x else bits_f32(u32(NAN_32))
 
 
-@native
+@native()
 def canonical_f64(x: f64) -> f64:
     """In double precision, NaN keeps its bits but becomes quiet."""
     return x if x == x else bits_f64(bits_u64(x) | 0x8000000000000)
@@ -81,25 +81,25 @@ def extreme(a: T, b: T, largest: bool, keeps_nan: bool, has_sign_of_product: boo
     return canonical_T(copysign(result, bits_T(product)) if has_sign_of_product else result)
 
 
-@native
+@native()
 def canonical_of_f64(result: f64, operand: f64) -> f64:
     """Return *result*, or the *operand* if it is NaN."""
     return result if operand == operand else canonical_f64(operand)
 
 
-@native
+@native()
 def flush_tiny_f32(x: f32, scaled: f32) -> f32:
     """Flush a result that would be subnormal if it were rounded with any exponent, as *scaled*, 2**32 times it, is."""
     return copysign(f32(0.0), x) if fabs(scaled) < f32(5.048709793414476e-29) else x
 
 
-@native
+@native()
 def add_in_global_f32(a: f32, b: f32) -> f32:
     """Where atomic operations of global memory add, subnormal numbers are zero."""
     return canonical_f32(flush_f32(flush_f32(a) + flush_f32(b)))
 
 
-@native
+@native()
 def add_in_global_f64(a: f64, b: f64) -> f64:
     """Where atomic operations of global memory add, signalling NaN remains as it is."""
     if b != b:
@@ -107,7 +107,7 @@ def add_in_global_f64(a: f64, b: f64) -> f64:
     return a + b if a == a else a
 
 
-@native
+@native()
 def upper_half(x: f64) -> f64:
     """Round to the upper 32 bits; GPUs leave the lower ones zero in some approximations."""
     bits = bits_u64(x)
@@ -119,12 +119,12 @@ def upper_half(x: f64) -> f64:
 # 16 bits and less
 
 
-@native
+@native()
 def widen_bf16(x: u16) -> f64:
     return f64(bits_f32(u32(x) << 16))
 
 
-@native
+@native()
 def widen_f16(x: u16) -> f64:
     bits = u64(x & 0x7FFF) << 42
     magnitude = bits_f64(bits) * FROM_f16
@@ -133,18 +133,18 @@ def widen_f16(x: u16) -> f64:
     return copysign(magnitude, bits_f64(u64(x) << 48))
 
 
-@native
+@native()
 def widen_e5m2(x: u8) -> f64:
     return widen_f16(u16(x) << 8)
 
 
-@native
+@native()
 def widen_e4m3(x: u8) -> f64:
     magnitude = bits_f64(u64(x & 0x7F) << 49) * FROM_e4m3
     return copysign(magnitude, bits_f64(u64(x) << 56)) if x & 0x7F != 0x7F else bits_f64(~u64(0))
 
 
-@native
+@native()
 def narrow_to(x: f64, mantissa_bits: u32, bias: i32, highest: u64, sign: u64, mode: u32) -> u64:
     """Return *x* in a format with *mantissa_bits* and the *sign* at this bit, whose exponents have the bias *bias*.
 
@@ -200,14 +200,14 @@ def narrow_f64_to(x: f64, mode: u32) -> T:
     )
 
 
-@native
+@native()
 def to_tf32(x: f32, mode: u32) -> u32:
     if x != x and mode == AWAY:
         return bits_u32(x) & ~u32(0x1FFF)
     return u32(narrow_to(f64(x), 10, 127, 0x3FC00, 18, mode)) << 13
 
 
-@native
+@native()
 def add_to_odd(a: f64, b: f64) -> f64:
     """Return the sum rounded to odd: if it is inexact, its last bit is 1, so that it can be rounded again."""
     total = a + b
@@ -225,13 +225,13 @@ def add(a: T, b: T) -> T:
     return narrow_T(add_to_odd(widen_T(a), widen_T(b)), NEAREST)
 
 
-@native
+@native()
 def u64_to_odd_f64(x: u64) -> f64:
     """Return *x* with at most 53 bits; the last is 1 if any was cut off, so that it can be rounded again."""
     return f64((x & ~u64(0x7FF)) | u64(x & 0x7FF != 0) << 11) if x >> 53 != 0 else f64(x)
 
 
-@native
+@native()
 def s64_to_odd_f64(x: i64) -> f64:
     return -u64_to_odd_f64(u64(-x)) if x < 0 else u64_to_odd_f64(u64(x))
 

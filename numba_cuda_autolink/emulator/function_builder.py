@@ -100,7 +100,7 @@ class FunctionBuilder(IRText):
 
     def call_unless(self, good: str, name: str, *arguments: str | int) -> None:
         """Call the native function *name* in the rare case that *good* does not hold."""
-        with self.when(good, negated=True, weights=", !prof !0"):
+        with self.when(good, fails=True):
             self.call(name, *arguments)
 
     def assign_native(self, name: str) -> None:
