@@ -293,11 +293,11 @@ def arithmetic(f: FunctionBuilder, m: Modifiers, type: PTXType, *operands: str) 
     operation, mode = _OPERATIONS[m["name"]], m.get("round", "")
     if m["name"] == "rcp":
         operands = ("1.0", *operands)
-    result = rounded(f, operation, mode, type, *operands)
+    result = rounded(f, operation, mode, type.llvm, type.llvm, *operands)
     if m.get("ftz") and operation in ("fmul", "fdiv", "fma"):  # other results that are subnormal are exact
         scaled = [f.temporary(f"fmul float {each}, 0x41F0000000000000") for each in operands[::2]]
         factors = [scaled[0], operands[1], *scaled[1:]]
-        result = f.call("flush_tiny_f32", result, rounded(f, operation, mode, type, *factors))
+        result = f.call("flush_tiny_f32", result, rounded(f, operation, mode, type.llvm, type.llvm, *factors))
     return result
 
 
@@ -369,41 +369,36 @@ def test_property(f: FunctionBuilder, m: Modifiers, value: Value) -> str:
 _MODES = {"rz": 0, "rp": 2, "rm": 3}  # of LLVM's set.rounding; 1 is to nearest
 
 
-def rounded(f: FunctionBuilder, operation: str, mode: str, type: PTXType, *operands: str) -> str:
-    """Return the result of *operation* on *operands*, rounded as *mode* (``rn``, ``rz``, ``rm``, ``rp``) says."""
-    llvm = type.llvm
+def rounded(f: FunctionBuilder, operation: str, mode: str, target: str, source: str, *operands: str) -> str:
+    """Return the result of *operation* in the LLVM type *target*, of *operands* in the type *source*, rounded as *mode*
+    (``rn``, ``rz``, ``rm``, ``rp``) says."""
     if mode not in ("", "rn"):
-        result = _call_rounded(f, mode, f"{operation}.f{type.bits}", llvm, *(f"{llvm} {each}" for each in operands))
+        result = _call_rounded(f, operation, mode, target, source, operands)
     elif operation in ("fma", "sqrt"):
-        result = f.intrinsic(operation, llvm, *operands)
+        result = f.intrinsic(operation, target, *operands)
     else:
-        result = f.temporary(f"{operation} {llvm} {operands[0]}, {operands[1]}")
-    if type.bits == 64 and operation in ("fadd", "fsub", "fmul", "fma"):
+        converted = "" if source == target else f" to {target}"
+        result = f.temporary(f"{operation} {source} {', '.join(operands)}{converted}")
+    if source == "double" and operation in ("fadd", "fsub", "fmul", "fma"):
         for operand in operands[:0:-1]:  # of several NaN, the second, then the third
             result = f.call("canonical_of_f64", result, operand)
     return result
 
 
-def convert_rounded(f: FunctionBuilder, operation: str, mode: str, source: str, target: str, value: str) -> str:
-    """Convert *value* from the LLVM type *source* to *target* with ``sitofp``, ``uitofp`` or ``fptrunc`` in *mode*."""
-    if mode in ("", "rn"):
-        return f.temporary(f"{operation} {source} {value} to {target}")
-    intrinsic = f"{operation}.{SUFFIXES[target]}.{SUFFIXES.get(source, source)}"
-    return _call_rounded(f, mode, intrinsic, target, f"{source} {value}")
-
-
-def _call_rounded(f: FunctionBuilder, mode: str, intrinsic: str, result: str, *operands: str) -> str:
-    """Call a function that sets the rounding mode for the constrained *intrinsic*; *operands* are after their types."""
+def _call_rounded(
+    f: FunctionBuilder, operation: str, mode: str, target: str, source: str, operands: tuple[str, ...]
+) -> str:
+    """Call a function that sets the rounding mode for a constrained intrinsic."""
+    intrinsic = ".".join([operation, *(SUFFIXES.get(each, each) for each in dict.fromkeys((target, source)))])
     name, constrained = f"@rounded.{intrinsic}.{mode}", f"@llvm.experimental.constrained.{intrinsic}"
-    types = [operand.partition(" ")[0] for operand in operands]
-    f.declarations.add(f"declare {result} {constrained}({', '.join(types)}, metadata, metadata)")
+    f.declarations.add(f"declare {target} {constrained}({f'{source}, ' * len(operands)}metadata, metadata)")
     f.declarations.add("declare void @llvm.set.rounding(i32)")
-    parameters = ", ".join(f"{type} %{k}" for k, type in enumerate(types))
-    f.program.helpers[name] = f"""define internal {result} {name}({parameters}) noinline nounwind strictfp {{
+    parameters = ", ".join(f"{source} %{k}" for k in range(len(operands)))
+    f.program.helpers[name] = f"""define internal {target} {name}({parameters}) noinline nounwind strictfp {{
  call void @llvm.set.rounding(i32 {_MODES[mode]}) strictfp
- %r = call {result} {constrained}({parameters}, metadata !"round.dynamic", metadata !"fpexcept.strict") strictfp
+ %r = call {target} {constrained}({parameters}, metadata !"round.dynamic", metadata !"fpexcept.strict") strictfp
  call void @llvm.set.rounding(i32 1) strictfp
- ret {result} %r
+ ret {target} %r
 }}
 """
-    return f.call_symbol(result, name, *operands)
+    return f.call_symbol(target, name, *(f"{source} {each}" for each in operands))

@@ -103,13 +103,6 @@ class FunctionBuilder(IRText):
         with self.when(good, fails=True):
             self.call(name, *arguments)
 
-    def assign_native(self, name: str) -> None:
-        """Assign what the native function *name* makes of the instruction's operands."""
-        compiled = compile_native(name)
-        target, *operands = self.instruction.operands
-        values = [self.value(o, t.replace("i", "s")) for o, t in zip(operands, compiled.parameters, strict=True)]
-        self.assign(target, compiled.returns.replace("i", "s"), self.call(name, *values))
-
     def refuse(self, why: str = "the emulator does not have this form") -> UnsupportedInstruction:
         instruction, text = self.instruction, self.program.linked.texts[self.function.text]
         lines = source_lines(text, instruction.location)

@@ -209,7 +209,7 @@ def _add(f: FunctionBuilder, type: PTXType, pointer: str, old: str, value: str) 
         halves = zip(f.split(old, 16, 2), f.split(value, 16, 2), strict=True)
         return f.join([f.call(f"add_{type.kind[:-2]}", *pair) for pair in halves], 16)
     values = tuple(f.bitcast(bits, type.integer, type.llvm) for bits in (old, value))
-    in_shared = rounded(f, "fadd", "", type, *values[::-1])
+    in_shared = rounded(f, "fadd", "", type.llvm, type.llvm, *values[::-1])
     if type.name == "f32":
         in_shared = f.call("canonical_f32", in_shared)
     in_global = f.call(f"add_in_global_{type.name}", *values)
