@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,6 @@ if llvm.llvm_version_info[0] < 20:
     raise ImportError("The emulator needs llvmlite 0.45 or newer: pip install -U llvmlite")
 
 _lock = threading.Lock()  # LLVM's global tables
-_runtime_lock = threading.Lock()
-_runtime: list[bytes] = []  # what runtime_object returned
 _PASSES = ["always_inliner", "global_dead_code_eliminate", "sroa"]
 _PASSES += ["simplify_cfg", "instruction_combine", "simplify_cfg"]
 
@@ -64,23 +63,20 @@ def compile_text(text: str, level: int = 0) -> bytes:
         return bytes(machine.emit_object(module))
 
 
-def runtime_object() -> bytes:
-    """Return the object file of the scheduler and all else that kernels share."""
-    with _runtime_lock:
-        if not _runtime:
-            code = fetch_object("runtime")
-            if code is None:
-                texts, declarations = list_texts()
-                code = compile_text("\n".join([*sorted(declarations), SWITCH_IR, *texts]), level=2)
-                store_object("runtime", code)
-            _runtime.append(code)
-        return _runtime[0]
-
-
 @functools.cache
-def prepare_runtime() -> None:
-    """Have `runtime_object` ready soon: it takes as long as several kernels, once on a machine."""
-    threading.Thread(target=runtime_object).start()
+def prepare_runtime() -> Future[bytes]:
+    """Make the object file of the scheduler and all else that kernels share: it takes as long as several kernels, once
+    on a machine."""
+
+    def make() -> bytes:
+        code = fetch_object("runtime")
+        if code is None:
+            texts, declarations = list_texts()
+            code = compile_text("\n".join([*sorted(declarations), SWITCH_IR, *texts]), level=2)
+            store_object("runtime", code)
+        return code
+
+    return ThreadPoolExecutor(1).submit(make)
 
 
 class NativeCode:
@@ -89,7 +85,7 @@ class NativeCode:
     def __init__(self, code: bytes):
         with _lock:
             self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), create_machine())
-        runtime = runtime_object()
+        runtime = prepare_runtime().result()
         with _lock:
             for object_file in (runtime, code):
                 self._engine.add_object_file(llvm.ObjectFileRef.from_data(object_file))

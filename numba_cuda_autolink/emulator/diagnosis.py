@@ -7,10 +7,10 @@ import ctypes
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from ..errors import at_call
 from ..given_sources import place_in_python
 from ..mangled_names import short_name
 from ..plain_types import find_element
-from ..short_tracebacks import place_of_user
 from ..source_locations import with_lines, without_generated
 from . import memory
 from .errors import AddressSpaceError, BarrierError, EmulationError, FaultError, SharedMemoryError
@@ -33,7 +33,8 @@ def source_lines(text: Text, location: Location | None) -> tuple[str, ...]:
 
 _ACCESSES = {"ld": "read", "ldu": "read", "st": "write", "atom": "atomic access", "red": "atomic access"}
 _OF_ACCESSES = (Error.OUT_OF_BOUNDS, Error.MISALIGNED, Error.UNINITIALISED, Error.RACE)
-_FAULTS = (Error.OUT_OF_BOUNDS, Error.MISALIGNED, Error.RACE, Error.TRAP, Error.BAD_CALL)
+_RAISED = dict.fromkeys((Error.OUT_OF_BOUNDS, Error.MISALIGNED, Error.RACE, Error.TRAP, Error.BAD_CALL), FaultError)
+_RAISED |= dict.fromkeys((Error.STUCK, Error.DIVERGED_BARRIER), BarrierError)
 _FAR, _NEAR = 1 << 20, 4096
 Size: TypeAlias = "tuple[int, int, int]"
 _MOST_SHOWN = 4  # variables
@@ -65,18 +66,16 @@ class Failure:
         begin = block.shared - FIRST_SHARED_ADDRESS
         sized = (each for each in program.shared.values() if each.nbytes)
         self.variables = [replace(each, address=begin + each.address) for each in sized]
-        self.variables_end = max((each.end for each in self.variables), default=0)
         self.linked = program.linked.with_lines()
         self.instruction, self.lines = _locate(self.linked, block.error_site)
         self.is_access = self.code in _OF_ACCESSES
         waits_elsewhere = self.code == Error.STUCK and block.other_thread != block.error_thread
         self.has_other = waits_elsewhere or self.code in (Error.RACE, Error.DIVERGED_BARRIER)
-        # An address that cannot be meant to be in shared memory
-        self.is_of_other_memory = (
-            self.code == Error.OUT_OF_BOUNDS
-            and ".shared" in self.instruction.opcode
-            and not self.shared.is_near(self.address, _FAR)
-        )
+
+        self.raised: type[EmulationError] = _RAISED.get(self.code, EmulationError)
+        is_far = self.code == Error.OUT_OF_BOUNDS and not self.shared.is_near(self.address, _FAR)
+        if is_far and ".shared" in self.instruction.opcode:  # it cannot be meant to be there
+            self.raised = AddressSpaceError
 
     def list_calls(self) -> list[tuple[str, ...]]:
         """Return the source lines of the calls that the thread is in, the newest first; of a deep recursion, few."""
@@ -113,14 +112,8 @@ def describe_failure(
     if failure.has_other:
         other, there = _locate(failure.linked, record.other_site)
         message += "\n" + with_lines(f"  the other: {other.text}", there)
-    if lines:
-        message = with_lines(message, lines)
-    else:
-        message = with_lines(message, ("{}:{}".format(*place_of_user()),), "launched at") + _NO_LINES
-    raised = FaultError if failure.code in _FAULTS else EmulationError
-    if failure.code in (Error.STUCK, Error.DIVERGED_BARRIER):
-        raised = BarrierError
-    return (AddressSpaceError if failure.is_of_other_memory else raised)(
+    message = with_lines(message, lines) if lines else at_call(message, "launched at") + _NO_LINES
+    return failure.raised(
         message,
         kernel=kernel,
         block=block_index,
@@ -136,7 +129,7 @@ def describe_shared_memory(program: Program, most: int) -> SharedMemoryError:
     largest = sorted((each for each in program.shared.values() if each.nbytes), key=lambda each: -each.nbytes)
     listed = ", ".join(f"{short_name(each.label)} of {each.nbytes}" for each in largest[:_MOST_SHOWN])
     message = f"{name} needs {nbytes} bytes of static shared memory, and has at most {most}\n  variables: {listed}"
-    message = with_lines(message, ("{}:{}".format(*place_of_user()),), "launched at")
+    message = at_call(message, "launched at")
     message += "\n  what to do: use dynamic shared memory, whose size a launch gives, or fewer threads or items"
     return SharedMemoryError(message, kernel=program.kernel.name)
 
@@ -165,14 +158,15 @@ def _diagnosis(failure: Failure, block: Size) -> str:
     if code == Error.OUT_OF_BOUNDS:
         allocation = memory.find(failure.address)
         where = "after the memory was freed" if allocation is not None and allocation.freed else "out of bounds"
-        if failure.is_of_other_memory:
+        if failure.raised is AddressSpaceError:
             where = "of shared memory at an address of other memory"
         return f"{access} of {size} {where}"
     if code == Error.MISALIGNED:
         return f"A misaligned {name} of {size}"
     if code == Error.UNINITIALISED:
         is_in_variable = any(variable.is_near(failure.address) for variable in failure.variables)
-        if failure.shared.is_near(failure.address) and failure.address < failure.variables_end and not is_in_variable:
+        is_before_one = any(failure.address < variable.address for variable in failure.variables)
+        if failure.shared.is_near(failure.address) and is_before_one and not is_in_variable:
             return f"{access} of {size} between the variables of shared memory"
         return f"{access} of {size} that {'was' if failure.nbytes == 1 else 'were'} never written"
     if code == Error.RACE:

@@ -100,15 +100,8 @@ class FunctionBuilder(IRText):
 
     def call_unless(self, good: str, name: str, *arguments: str | int) -> None:
         """Call the native function *name* in the rare case that *good* does not hold."""
-        with self.when(good, negated=True, weights=", !prof !0"):
+        with self.when(good, fails=True):
             self.call(name, *arguments)
-
-    def assign_native(self, name: str) -> None:
-        """Assign what the native function *name* makes of the instruction's operands."""
-        compiled = compile_native(name)
-        target, *operands = self.instruction.operands
-        values = [self.value(o, t.replace("i", "s")) for o, t in zip(operands, compiled.parameters, strict=True)]
-        self.assign(target, compiled.returns.replace("i", "s"), self.call(name, *values))
 
     def refuse(self, why: str = "the emulator does not have this form") -> UnsupportedInstruction:
         instruction, text = self.instruction, self.program.linked.texts[self.function.text]

@@ -16,16 +16,8 @@ import numpy as np
 from . import memory
 from .state import Launch, Thread
 
-PRINT, ALLOCATE, FREE, ASSERT = range(4)
-
-
-# The functions that device code may call: the types of their arguments and of their result, and the code
-HOST_FUNCTIONS = {
-    "vprintf": (("i64", "i64"), "i32", PRINT),
-    "malloc": (("i64",), "i64", ALLOCATE),
-    "free": (("i64",), "i32", FREE),
-    "__assertfail": (("i64", "i64", "i32", "i64"), "i32", ASSERT),
-}
+HOST_FUNCTIONS = ("vprintf", "malloc", "free", "__assertfail")
+PRINT, ALLOCATE, FREE, ASSERT = range(len(HOST_FUNCTIONS))
 
 _FORMAT = re.compile(r"%([-+ #0]*\d*(?:\.\d+)?)(hh|h|ll|l|z|j|t)?([diouxXfFeEgGaAcsp%])")
 _lock = threading.Lock()  # of printing, and of memory that kernels allocate

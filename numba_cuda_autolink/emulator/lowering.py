@@ -71,7 +71,7 @@ class FunctionLowering(FunctionBuilder):
         if not instruction.predicate:
             handler(self, instruction, modifiers)
             return
-        with self.when(self.value(instruction.predicate, "pred"), negated=instruction.negated):
+        with self.when(self.value(instruction.predicate, "pred")):
             handler(self, instruction, modifiers)
 
     def push_frames(self) -> None:

@@ -19,7 +19,7 @@ import inspect
 import re
 import struct
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NamedTuple
 
 from .ir_text import IRText
@@ -29,7 +29,6 @@ u16 = int
 u32 = int
 u64 = int
 i8 = int
-i16 = int
 i32 = int
 i64 = int
 f32 = float
@@ -94,7 +93,7 @@ def native_type(name: str) -> str:
     return name if name[0] == "f" and bits > 16 else f"{'i' if name[0] == 's' else 'u'}{bits}"
 
 
-def native(*types: Any, inline: bool = True) -> Any:
+def native(*types: str, inline: bool = True) -> Callable[[Any], Any]:
     """Mark a function whose source becomes LLVM IR; without *inline*, it stays a call. There is one for each of the PTX
     *types*, with the type at the end of its name, if any are given."""
 
@@ -103,9 +102,6 @@ def native(*types: Any, inline: bool = True) -> Any:
         _functions.update({name: (python, inline, type) for name, type in names.items()})
         return python
 
-    if types and callable(types[0]):
-        (function,), types = types, ()
-        return register(function)
     return register
 
 

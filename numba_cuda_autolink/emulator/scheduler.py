@@ -28,7 +28,7 @@ def fail(thread: Thread, error: u32, site: u32, address: u64, nbytes: u32):
     suspend(thread)
 
 
-@native
+@native()
 def record_error(block: Block, error: u32, thread: u32, site: u32, address: u64, nbytes: u32):
     if block.error == 0:
         block.error = error
@@ -38,7 +38,7 @@ def record_error(block: Block, error: u32, thread: u32, site: u32, address: u64,
         block.error_bytes = nbytes
 
 
-@native
+@native()
 def wait_as(thread: Thread, status: u32):
     """Let other threads run until the scheduler does what *status* asks for."""
     thread.status = status
@@ -51,7 +51,7 @@ def yield_thread(thread: Thread):
     wait_as(thread, Status.YIELDED)
 
 
-@native
+@native()
 def count_back_edge(thread: Thread, most: u64, between: u64, site: u32):
     """Fail where a thread went back in its loops more than *most* times; yield where no bit of *between* is in their
     number."""
@@ -75,7 +75,7 @@ def host_call(thread: Thread, operation: u32, arguments: u64, site: u32) -> u64:
 # Threads
 
 
-@native
+@native()
 def set_indices(target: u64, number: u32, sizes: u64):
     """Store the three indices of *number* in a block or grid of the *sizes*."""
     nx = load_u32(sizes, 0)
@@ -86,7 +86,7 @@ def set_indices(target: u64, number: u32, sizes: u64):
     store_u32(target, 8, rest // ny)
 
 
-@native
+@native()
 def prepare_thread(block: Block, thread: Thread, index: u32):
     """Let *thread* begin in `run_thread`, on its stack. Tops differ, or all would meet in few cache sets."""
     thread.index = index
@@ -160,7 +160,7 @@ def resume(block: Block, index: u32):
 # Barriers
 
 
-@native
+@native()
 def complete_barrier(block: Block, number: u32):
     """Release the threads that wait at the barrier *number* if all that it waits for have come."""
     barrier = block.barriers[number]
@@ -322,7 +322,7 @@ def report_waiting(block: Block, error: u32):
                 return
 
 
-@native
+@native()
 def next_block(launch: Launch) -> u32:
     """Return the next block that nobody has taken, or the number of blocks."""
     if launch.failed != 0 or launch.next_block >= launch.blocks:

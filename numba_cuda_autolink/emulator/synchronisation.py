@@ -79,7 +79,7 @@ def complete_warp(thread: Thread):
 # What lanes do: functions that are called with the record of the first lane of the warp
 
 
-@native
+@native()
 def give_all(first: Thread, lanes: u64, result: u64, second: u64):
     for lane in bits(lanes):
         first[lane].result = result
@@ -173,7 +173,7 @@ def redux(first: Thread, lanes: u64, kind: u64):
 # 19 hold how many arrivals complete a phase, bits 20 to 39 how many are missing, and bit 63 the phase.
 
 
-@native
+@native()
 def mbarrier_init(address: u64, count: u32):
     store_u64(address, 0, u64(count) | u64(count) << 20)
 
@@ -297,7 +297,7 @@ _WAIT_ORDER = r"(?:\.(?:release|acquire|relaxed))?(?:\.(?:cta|cluster))?"
 
 def _address(f: FunctionBuilder, operand: str, m: Modifiers, *, atomic: bool = True) -> str:
     space = "shared" if m["space"] else "generic"
-    pointer = checked_pointer(f, operand, space, 8, writes=True, atomic=atomic)
+    pointer = checked_pointer(f, operand, space, 8, reads=atomic, writes=True, atomic=atomic)
     return f.temporary(f"ptrtoint ptr {pointer} to i64")
 
 
