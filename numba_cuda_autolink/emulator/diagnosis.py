@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -97,9 +98,10 @@ def describe_failure(
     kernel, lines, called = program.kernel.name, failure.lines, failure.list_calls()
     block_index, thread_index = _index(record.index, grid), _index(record.error_thread, block)
     if failure.code == Error.HOST:
-        message, *place = assertions[ctypes.addressof(record)]
-        where = "{}:{}".format(*place_in_python(*place))
-        lines = lines if where in lines else (where, *lines)
+        message, file, line = assertions[ctypes.addressof(record)]
+        where = "{}:{}".format(*place_in_python(file, line))
+        is_known = where in lines or (lines and not os.path.isfile(file))  # a text that autolink gave the compiler
+        lines = lines if is_known else (where, *lines)
     else:
         message = _diagnosis(failure, block)
     message += "".join(f"\n  called at: {line}" for call in called for line in call)

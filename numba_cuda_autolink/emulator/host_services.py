@@ -26,8 +26,8 @@ _lock = threading.Lock()  # of printing, and of memory that kernels allocate
 class HostServices:
     """Serves the threads of the *launch*, whose workers remember accesses in *caches*.
 
-    Afterwards *error* is what was raised, and *assertions* holds what failed and where, a file and a line, by the record
-    of the block.
+    Afterwards *error* is what was raised, and *assertions* holds what failed, a file and a line, by the record of
+    the block.
     """
 
     def __init__(self, launch: Launch, caches: Sequence[np.ndarray]):
