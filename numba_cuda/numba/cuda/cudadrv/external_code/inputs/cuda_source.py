@@ -129,7 +129,7 @@ class CUDASource(CUSource):
         if self.path is not None:
             self._name = name or os.fsdecode(code)
         elif not is_frame_of_compiler(caller := sys._getframe(2)):  # the frame between checks the names of arguments
-            note_source(code, (caller.f_code.co_filename, caller.f_lineno))
+            note_source(str(code), (caller.f_code.co_filename, caller.f_lineno))
         own = () if self.path is None else (os.path.dirname(self.path),)
         folders = folders_given("CUDASource's include_paths", include_paths)
         paths = folders if self.path is None else [os.fspath(code), *folders]
