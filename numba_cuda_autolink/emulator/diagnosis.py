@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -84,7 +85,12 @@ class Failure:
 
 
 def describe_failure(
-    record: Block, program: Program, grid: Size, block: Size, arguments: bytes, assertions: dict[int, tuple[str, str]]
+    record: Block,
+    program: Program,
+    grid: Size,
+    block: Size,
+    arguments: bytes,
+    assertions: dict[int, tuple[str, str, int]],
 ) -> EmulationError:
     """Return the error to raise for what the *record* of a block says, after a launch with the packed *arguments*;
     *assertions* are the words and the places of those that failed, by the address of the block."""
@@ -92,8 +98,10 @@ def describe_failure(
     kernel, lines, called = program.kernel.name, failure.lines, failure.list_calls()
     block_index, thread_index = _index(record.index, grid), _index(record.error_thread, block)
     if failure.code == Error.HOST:
-        message, where = assertions[ctypes.addressof(record)]
-        lines = lines if where in lines else (where, *lines)
+        message, file, line = assertions[ctypes.addressof(record)]
+        where = "{}:{}".format(*place_in_python(file, line))
+        is_known = where in lines or (lines and not os.path.isfile(file))  # a text that autolink gave the compiler
+        lines = lines if is_known else (where, *lines)
     else:
         message = _diagnosis(failure, block)
     message += "".join(f"\n  called at: {line}" for call in called for line in call)

@@ -26,12 +26,13 @@ _lock = threading.Lock()  # of printing, and of memory that kernels allocate
 class HostServices:
     """Serves the threads of the *launch*, whose workers remember accesses in *caches*.
 
-    Afterwards *error* is what was raised, and *assertions* holds what failed and where, by the record of the block.
+    Afterwards *error* is what was raised, and *assertions* holds what failed, a file and a line, by the record of
+    the block.
     """
 
     def __init__(self, launch: Launch, caches: Sequence[np.ndarray]):
         self.error: BaseException | None = None
-        self.assertions: dict[int, tuple[str, str]] = {}
+        self.assertions: dict[int, tuple[str, str, int]] = {}
         self.has_printed = False
         self._launch, self._caches = launch, caches
         self._tables: list[np.ndarray] = []
@@ -60,7 +61,7 @@ class HostServices:
         elif operation == ASSERT:
             message, file, line, function = arguments
             text = f"Assertion `{read_text(message)}` failed\n  function: {read_text(function)}"
-            self.assertions[block] = text, f"{read_text(file)}:{line & 0xFFFFFFFF}"
+            self.assertions[block] = text, read_text(file), line & 0xFFFFFFFF
         return 0
 
     def _change_table(self) -> None:
