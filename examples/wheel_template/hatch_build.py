@@ -253,7 +253,7 @@ def declared(code, symbols, prefix):
 def described(functions, code):
     """Return the structs that parameters of the *functions* point to, and those in them, by their names: what C++ calls
     each, and its members. They are read in the *code*, which has no comments."""
-    structs = {}
+    structs: dict[str, tuple[str, list[tuple[str, str, int]]]] = {}
 
     def describe(name, cxx):
         members = []
@@ -303,7 +303,9 @@ def members_of(struct, code):
         kind = ""
         for declarator in line.split(","):
             match = re.fullmatch(r"(.*?)(\w+)((?:\s*\[[^][]*\])*)\s*", declarator.strip(), re.DOTALL)
-            words = words_of(f"{kind} {match[1]}") if match else []
+            if match is None:
+                raise cannot
+            words = words_of(f"{kind} {match[1]}")
             kind = kind or " ".join(words).replace("*", "")
             name = "unsigned long long" if "*" in words else joined(words)
             if not re.fullmatch(r"[\w:]+( \w+)*", name):

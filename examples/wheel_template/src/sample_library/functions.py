@@ -94,5 +94,5 @@ _manifest = json.loads((code.folder / "manifest.json").read_text())
 functions = {name: Function(name, **declared) for name, declared in _manifest["functions"].items()}
 structs: dict[str, np.dtype[Any]] = {}
 for _name, _fields in _manifest["structs"].items():  # a struct in another one comes first
-    _formats = [(structs.get(element, element), tuple(shape)) for element, shape in _fields["formats"]]
-    structs[_name] = np.dtype({**_fields, "formats": _formats})
+    _fields["formats"] = [(structs.get(element, element), tuple(shape)) for element, shape in _fields["formats"]]
+    structs[_name] = np.dtype(_fields)
