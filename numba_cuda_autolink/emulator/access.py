@@ -257,7 +257,8 @@ def _test_bounds(f: FunctionBuilder, base: str, space: str, address: str, nbytes
             begin = f.symbol_address(f.local_variable)
             valid = str(max(0, f.function.local_variables[f.local_variable].nbytes - nbytes + 1))
     else:
-        number = f.program.slot(f.function, base if parse_integer(base) is None else "", nbytes)
+        place = id(f.function), base if parse_integer(base) is None else "", nbytes
+        number = f.program.slots.setdefault(place, len(f.program.slots))
         slot = f.temporary(f"add i64 %caches, {number * 16}")
         pointer = f.temporary(f"inttoptr i64 {slot} to ptr")
         begin, valid = f.load(pointer, 0), f.load(pointer, 8)

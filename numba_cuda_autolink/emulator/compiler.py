@@ -1,17 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""LLVM IR to native code, which is kept on disk. A damaged entry, like any failure of the disk, is a miss.
-
-An entry is the SHA-256 of its content, and the content. Entries are replaced atomically, and are read only from a
-folder that belongs to this user and that nobody else can write.
-"""
+"""LLVM IR to native code, which is kept on disk."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import json
-import os
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -19,8 +13,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from ..cache_folder import cache_folder, make_private, why_not_trusted
-from ..files import read_regular_file, replace_whole
+from ..cache_folder import read_entry, write_entry
 from .native import list_texts
 from .state import Facts
 from .switching import SWITCH_IR
@@ -109,28 +102,16 @@ def _digest_of_maker() -> str:
     return digest.hexdigest()
 
 
-def _path(kind: str, parts: tuple[str, ...]) -> str:
-    """Return where the entry is. Raise `OSError` if there is no folder that is to be trusted."""
-    folder = os.path.join(cache_folder(), "emulator")
-    if not os.path.isabs(folder):
-        raise FileNotFoundError(folder)
-    make_private(folder)
-    if why_not_trusted(folder):
-        raise PermissionError(folder)
+def _entry(kind: str, parts: tuple[str, ...]) -> str:
     key = json.dumps([kind, _digest_of_maker(), *parts])
-    return os.path.join(folder, f"{hashlib.sha256(key.encode()).hexdigest()}.{kind}")
+    return f"{hashlib.sha256(key.encode()).hexdigest()}.{kind}"
 
 
 def fetch_object(kind: str, *parts: str) -> bytes | None:
     """Return what was stored for *parts*, or None."""
-    with contextlib.suppress(OSError):
-        data = read_regular_file(_path(kind, parts))
-        if len(data) > 32 and hashlib.sha256(data[32:]).digest() == data[:32]:
-            return data[32:]
-    return None
+    return read_entry("emulator", _entry(kind, parts))
 
 
 def store_object(kind: str, content: bytes, *parts: str) -> None:
-    """Keep *content* for *parts*; a disk that refuses costs nothing but the next compilation."""
-    with contextlib.suppress(OSError), replace_whole(_path(kind, parts)) as file:
-        file.write(hashlib.sha256(content).digest() + content)
+    """Keep *content* for *parts*."""
+    write_entry("emulator", _entry(kind, parts), content)

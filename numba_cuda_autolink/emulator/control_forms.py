@@ -46,7 +46,8 @@ def branch_by_index(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     cases = " ".join(f'i32 {k}, label %"b{f.function.labels[name]}"' for k, name in enumerate(targets))
     f.emit(f"switch i32 {f.value(i.operands[0], 'u32')}, label %{wrong} [ {cases} ]")
     f.start_block(wrong)
-    f.stop_with(Error.BAD_CALL)
+    f.call("fail", f.thread, Error.BAD_CALL, f.site, 0, 0)
+    f.leave("unreachable")
 
 
 @form("ret", r"(?:\.uni)?")
@@ -62,7 +63,8 @@ def leave(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 
 @form("trap", r"")
 def trap(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    f.stop_with(Error.TRAP)
+    f.call("fail", f.thread, Error.TRAP, f.site, 0, 0)
+    f.leave("unreachable")
 
 
 @form("call", r"(?:\.uni)?")
@@ -96,14 +98,11 @@ def call(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 def _indirect_target(f: FunctionBuilder, name: str) -> str:
     """Look the function up whose address is in the register *name*."""
     address = f.value(name, "u64")
-    failure = ("fail", f.thread, Error.BAD_CALL, f.site, address, 0)
     offset = f.temporary(f"sub i64 {address}, {FIRST_FUNCTION_ADDRESS}")
-    index = f.temporary(f"lshr i64 {offset}, 4")
-    good = f.temporary(f"icmp ult i64 {index}, {len(f.program.linked.functions)}")
-    f.call_unless(good, *failure)
-    slot = f.temporary(f"getelementptr ptr, ptr @functions, i64 {index}")
-    target = f.temporary(f"load ptr, ptr {slot}")
-    f.call_unless(f.temporary(f"icmp ne ptr {target}, null"), *failure)
+    index = f.intrinsic("umin", "i64", f.temporary(f"lshr i64 {offset}, 4"), str(len(f.program.linked.functions)))
+    target = f.temporary(f"load ptr, ptr {f.temporary(f'getelementptr ptr, ptr @functions, i64 {index}')}")
+    good = f.temporary(f"icmp ne ptr {target}, null")
+    f.call_unless(good, "fail", f.thread, Error.BAD_CALL, f.site, address, 0)
     return target
 
 

@@ -278,7 +278,6 @@ def elementwise(compute: Callable[..., str]) -> Handler:
 
 
 _OPERATIONS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "rcp": "fdiv", "mad": "fma"}
-_OPERATIONS |= {"fma": "fma", "sqrt": "sqrt"}
 
 
 @form("add sub mul mad", rf"{_ROUND}{_FTZ}{_SAT}\.(?P<type>f32)")
@@ -290,7 +289,7 @@ _OPERATIONS |= {"fma": "fma", "sqrt": "sqrt"}
 @form("div rcp sqrt", rf"\.approx{_FTZ}\.(?P<type>f32)")
 @elementwise
 def arithmetic(f: FunctionBuilder, m: Modifiers, type: PTXType, *operands: str) -> str:
-    operation, mode = _OPERATIONS[m["name"]], m.get("round", "")
+    operation, mode = _OPERATIONS.get(m["name"], m["name"]), m.get("round", "")
     if m["name"] == "rcp":
         operands = ("1.0", *operands)
     result = rounded(f, operation, mode, type.llvm, type.llvm, *operands)

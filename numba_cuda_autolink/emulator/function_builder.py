@@ -151,11 +151,6 @@ class FunctionBuilder(IRText):
     def set_frames(self, newest: str) -> None:
         self.emit(f"store i64 {newest}, ptr {self.field_pointer('thread.locals')}")
 
-    def stop_with(self, error: int) -> None:
-        """Stop the thread with an *error*, which ends the block of instructions."""
-        self.call("fail", self.thread, error, self.site, 0, 0)
-        self.leave("unreachable")
-
     def join(self, parts: Sequence[str], bits: int) -> str:
         """Return numbers of so many *bits*, the lowest first, as one number."""
         width, result = bits * len(parts), "0"

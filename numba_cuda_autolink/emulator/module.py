@@ -43,7 +43,8 @@ class Module:
         self.linked = LinkedTexts(self.texts, make_lined)
         variables = self.linked.variables
         addresses = [memory.allocate(variable.nbytes, label=variable.name) for _, variable in variables]
-        weakref.finalize(self, _free_all, addresses)
+        for address in addresses:
+            weakref.finalize(self, memory.free, address)
         self.addresses = np.array(addresses, np.uint64)
         self.kernels = {f.name: Kernel(self, f) for f in self.linked.functions if f.is_entry}
         for address, (text, variable) in zip(addresses, variables, strict=True):
@@ -72,11 +73,6 @@ class Module:
             address = self.linked.function_address(function) if function else int(self.addresses[number])
             value = address + offset & (1 << type.bits) - 1
         return value.to_bytes(type.nbytes, "little")
-
-
-def _free_all(addresses: list[int]) -> None:
-    for address in addresses:
-        memory.free(address)
 
 
 class Kernel:

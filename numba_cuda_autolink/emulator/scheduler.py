@@ -11,7 +11,7 @@ next thread that is ready. Where threads never wait, the first one runs them all
 from __future__ import annotations
 
 from .native import native, u32, u64
-from .state import FIRST_SHARED_ADDRESS, Block, Error, Frame, Launch, Status, Thread
+from .state import Block, Error, Frame, Status, Thread
 from .switching import ARGUMENT_SLOT, FRAME_BYTES, FUNCTION_SLOT, RETURN_SLOT
 
 
@@ -38,17 +38,11 @@ def record_error(block: Block, error: u32, thread: u32, site: u32, address: u64,
         block.error_bytes = nbytes
 
 
-@native()
-def wait_as(thread: Thread, status: u32):
-    """Let other threads run until the scheduler does what *status* asks for."""
-    thread.status = status
-    suspend(thread)
-
-
 @native(inline=False)
 def yield_thread(thread: Thread):
     """Let other threads run, also those of other workers."""
-    wait_as(thread, Status.YIELDED)
+    thread.status = Status.YIELDED
+    suspend(thread)
 
 
 @native()
@@ -68,7 +62,8 @@ def host_call(thread: Thread, operation: u32, arguments: u64, site: u32) -> u64:
     thread.operation = operation
     thread.a = arguments
     thread.site = site
-    wait_as(thread, Status.HOST)
+    thread.status = Status.HOST
+    suspend(thread)
     return thread.result
 
 
@@ -92,8 +87,6 @@ def prepare_thread(block: Block, thread: Thread, index: u32):
     thread.index = index
     set_indices(address_of(thread.tid), index, address_of(block.ntid))
     thread.block = block
-    thread.caches = block.caches
-    thread.shared = block.shared - FIRST_SHARED_ADDRESS
     thread.locals = Frame(0)
     thread.back_edges = 0
     thread.warp_epoch = 0
@@ -322,14 +315,6 @@ def report_waiting(block: Block, error: u32):
                 return
 
 
-@native()
-def next_block(launch: Launch) -> u32:
-    """Return the next block that nobody has taken, or the number of blocks."""
-    if launch.failed != 0 or launch.next_block >= launch.blocks:
-        return launch.blocks
-    return atomic_add(launch.next_block, 1)
-
-
 @native(inline=False)
 def run_blocks(block: Block, count: u32):
     """The work of one worker: *count* blocks, one after another in memory, take turns."""
@@ -339,8 +324,8 @@ def run_blocks(block: Block, count: u32):
         running = False
         for k in range(count):
             one = block[k]
-            if one.alive == 0:
-                index = next_block(launch)
+            if one.alive == 0 and launch.failed == 0 and launch.next_block < launch.blocks:
+                index = atomic_add(launch.next_block, 1)
                 if index < launch.blocks:
                     start_block(one, index)
             if one.alive != 0:
