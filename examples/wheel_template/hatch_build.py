@@ -259,7 +259,7 @@ def described(functions, code):
         members = []
         for member, element, dimensions in members_of(name, code):
             if element not in NUMBERS:
-                inner = f"typename layout_element<decltype({cxx}::{member})>::type"
+                inner = f"layout_element<decltype({cxx}::{member})>::type"
                 element = describe(element.rpartition(":")[2], inner)
             else:
                 element = "u1" if element == "bool" and dimensions else NUMBERS[element]  # Numba has no arrays of bool
