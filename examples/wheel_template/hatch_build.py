@@ -61,7 +61,7 @@ class DeviceCode(BuildHookInterface):
                 f"there is no .cu file in src/{package}, the folder of the project {self.metadata.core.name}"
             )
         self.include_paths = [Path(self.root, "src", package), *build_requirement("include")]
-        for library in build_requirement("lib/libnvrtc.so.12", "bin/nvrtc64_120_0.dll"):
+        for library in build_requirement("lib/libnvrtc.so.12"):
             ctypes.CDLL(str(library))  # an enclosing environment may have another NVRTC, which would be found first
         first, *_ = architectures = checked_architectures(self.config.get("architectures"))
         in_place = version == "editable"  # Python then imports the package from where it is
