@@ -21,6 +21,7 @@ ElementType = Union[str, "RecordType"]
 
 _CODES = {"i1": "b", "i2": "h", "i4": "i", "i8": "q", "u1": "B", "u2": "H", "u4": "I", "u8": "Q", "f2": "e", "f4": "f"}
 _CODES |= {"f8": "d", "b1": "B", "m8": "q", "M8": "q"}
+_MOST_DIMENSIONS = 8  # of an array that `find_element` finds
 _SHORT = {"i": "int", "u": "uint", "f": "float", "c": "complex", "m": "timedelta", "M": "datetime"}
 
 
@@ -149,6 +150,35 @@ def place_leaves(parameters: Iterable[Parameter], layout: Sequence[tuple[int, in
             return None
         found += (Leaf(code, offset) for code, (offset, _) in zip(value, own, strict=True))
     return tuple(found) if at == len(layout) else None
+
+
+def find_element(
+    packed: bytes, begin: int, nbytes: int, address: int
+) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Return the index of the element at *address* of the array that fills the *nbytes* of memory from *begin* on and
+    is among the *packed* values of parameters, whose types are not known; and its shape. The address may be outside:
+    the index of the longest stride is then."""
+    words = struct.unpack(f"<{len(packed) // 8}q", packed[: len(packed) // 8 * 8])
+    for k in (k for k in range(1, len(words)) if begin <= words[k] < begin + nbytes):
+        is_memref = words[k - 1 : k + 2] == (begin, begin, 0)
+        for dimensions in range(1, _MOST_DIMENSIONS + 1):
+            shape, strides = (words[k + 1 + is_memref + n * dimensions :][:dimensions] for n in range(2))
+            count, itemsize = math.prod(shape), words[k - 1]
+            if len(strides) < dimensions or count < 1:
+                continue
+            if is_memref:
+                itemsize = nbytes // count
+                strides = tuple(stride * itemsize for stride in strides)
+                last = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
+                is_whole = last + itemsize == nbytes
+            else:
+                is_whole = k > 3 and words[k - 2] == count and itemsize > 0
+            if is_whole and all(stride and stride % itemsize == 0 for stride in strides):
+                index, offset = [0] * dimensions, address - words[k]
+                for axis in sorted(range(dimensions), key=[-abs(stride) for stride in strides].__getitem__):
+                    index[axis], offset = divmod(offset, strides[axis])
+                return tuple(index), shape
+    return None
 
 
 # Element types

@@ -202,6 +202,8 @@ def _hide(frame: FrameType) -> bool:
 
 
 def is_frame_of_compiler(frame: FrameType) -> bool:
+    if frame.f_code.co_filename == "<string>" and frame.f_code.co_name == "<module>" and frame.f_back is not None:
+        return is_frame_of_compiler(frame.f_back)  # it evaluates a text
     return _is_name_of_compiler(str(frame.f_globals.get("__name__", "")))
 
 
@@ -261,9 +263,10 @@ def _is_printed_short(error: BaseException) -> bool:
         return True
     if is_full() or not isinstance(error, Exception):
         return False
-    names = [str(frame.f_globals.get("__name__", "")) for frame, _ in _frames(error.__traceback__)]
-    entered = next((i for i in range(len(names), 0, -1) if not _is_name_of_compiler(names[i - 1])), 0)
-    if entered == len(names) or not f"{names[entered]}.".startswith(tuple(f"{name}." for name in _ENTERED)):
+    frames = [frame for frame, _ in _frames(error.__traceback__)]
+    entered = next((i for i in range(len(frames), 0, -1) if not is_frame_of_compiler(frames[i - 1])), 0)
+    module = "" if entered == len(frames) else str(frames[entered].f_globals.get("__name__", ""))
+    if not f"{module}.".startswith(tuple(f"{name}." for name in _ENTERED)):
         return False
     try:
         message = _message(error)

@@ -6,8 +6,9 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import CodeType
 
 from .short_tracebacks import running_shell
@@ -44,6 +45,32 @@ def with_place(
     indent = len(text) - len(text.lstrip())
     columns = (is_call and _called(filename, line, message, last_column)) or (indent, len(text))
     return "\n".join([first, f"  {place}", *(f"      {each}" for each in _underline(text, indent, *columns)), *others])
+
+
+def without_generated(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return *lines*, each a ``file:line``, without those of texts that autolink gave the compiler, which are in no
+    file, or of no place; all of them, if there are no others."""
+    return tuple(each for each in lines if not _is_generated(each)) or tuple(lines)
+
+
+def _is_generated(place: str) -> bool:
+    file, _, number = place.rpartition(":")
+    name = os.path.basename(file)
+    return number == "0" or ((name == "prelude" or "(" in name) and not os.path.exists(file))
+
+
+def with_lines(message: str, lines: tuple[str, ...], word: str = "at") -> str:
+    """Return *message* with *lines*, each a ``file:line`` that the one before it is inlined at, from its second line
+    on: the source of the first that is not of an installed package is shown."""
+    if not lines:
+        return message
+    packages = {"site-packages", "dist-packages"}
+    own = next((number for number, each in enumerate(lines) if packages.isdisjoint(each.split("/"))), 0)
+    file, _, line = lines[own].rpartition(":")
+    first, *others = message.split("\n")
+    within = [f"  in: {lines[0]}"] if own else []
+    message = "\n".join([first, *within, *(f"  inlined at: {each}" for each in lines[own + 1 :]), *others])
+    return with_place(message, f"{word}: {shown_file(file)}:{line}", file, int(line), is_call=False)
 
 
 def _underline(text: str, indent: int, begin: int, end: int) -> tuple[str, str]:

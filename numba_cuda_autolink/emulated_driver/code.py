@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..emulator import Kernel, Module
-from ..emulator.diagnosis import readable_name
 from ..emulator.errors import LaunchSizeError
 from ..errors import LaunchError
+from ..mangled_names import short_name
 from .c_functions import (
     COOPERATIVE_LAUNCH_TOO_LARGE,
     FILE_NOT_FOUND,
@@ -244,13 +244,13 @@ def _launch(
 ) -> None:
     if function in _unloaded:
         raise _UnloadedCodeError(
-            f"{readable_name(_unloaded[function])} is launched after its code was unloaded"
+            f"{short_name(_unloaded[function])} is launched after its code was unloaded"
             "\n  what to do: unload code, as numba-cuda's Context.reset() does, only when its kernels are done"
             "\n  what to do: define the kernel again after that"
         )
     found = _functions[function]
     kernel, threads = found.kernel, block[0] * block[1] * block[2]
-    name = readable_name(kernel.name)
+    name = short_name(kernel.name)
     allowed = found.attributes.get(_MAX_DYNAMIC_SHARED, _WITHOUT_ASKING - kernel.shared_bytes)
     if shared > max(allowed, 0):
         text = f"{name} cannot be launched with {shared} bytes of dynamic shared memory: it may use {allowed}"

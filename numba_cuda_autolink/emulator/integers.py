@@ -108,13 +108,13 @@ def fns(mask: u32, base: u32, offset: i32) -> u32:
     return ~u32(0)
 
 
-@native
+@native()
 def shf(a: u32, b: u32, count: u32, to_left: bool) -> u32:
     wide = u64(b) << 32 | u64(a)
     return u32(wide << u64(count) >> 32) if to_left else u32(wide >> u64(count))
 
 
-@native
+@native()
 def prmt(a: u32, b: u32, c: u32) -> u32:
     wide = u64(b) << 32 | u64(a)
     result = u32(0)
@@ -124,22 +124,6 @@ def prmt(a: u32, b: u32, c: u32) -> u32:
         if selector & 8 != 0:
             byte = (byte >> 7) * 255
         result |= byte << (k * 8)
-    return result
-
-
-@native
-def part(a: u32, k: u32, bits: u32, signed: bool) -> i32:
-    """Return the k-th of the numbers of so many *bits* that *a* holds."""
-    top = a << (32 - bits - k * bits)
-    return i32(top) >> i32(32 - bits) if signed else i32(top >> (32 - bits))
-
-
-@native
-def dot(a: u32, b: u32, c: u32, a_signed: bool, b_signed: bool, count: u32, first: u32) -> u32:
-    """Return the sum of *c* and *count* products: of numbers of *a*, and of bytes of *b* from the *first* on."""
-    result = c
-    for k in range(count):
-        result += u32(part(a, k, 32 // count, a_signed) * part(b, k + first, 8, b_signed))
     return result
 
 
@@ -282,8 +266,13 @@ def logic_of_three(f: FunctionBuilder, m: Modifiers, a: str, b: str, c: str, tab
 @form("dp2a", r"\.(?P<part>lo|hi)\.(?P<a>[us]32)\.(?P<b>[us]32)")
 @computes("u32")
 def dot_product(f: FunctionBuilder, m: Modifiers, a: str, b: str, c: str) -> str:
+    """Return the sum of *c* and the products of four bytes, or of two halves and the lower or upper two bytes."""
     count, first = 4 if m["name"] == "dp4a" else 2, 2 if m.get("part") == "hi" else 0
-    return f.call("dot", a, b, c, m["a"] == "s32", m["b"] == "s32", count, first)
+    for x, y in zip(f.split(a, 32 // count, count), f.split(b, 8, 4)[first:], strict=False):
+        x = f.resize(x, 32 // count, 32, signed=m["a"] == "s32")
+        y = f.resize(y, 8, 32, signed=m["b"] == "s32")
+        c = f.temporary(f"add i32 {c}, {f.temporary(f'mul i32 {x}, {y}')}")
+    return c
 
 
 _INTRINSICS = {"popc": "ctpop", "clz": "ctlz", "brev": "bitreverse", "abs": "abs"}

@@ -15,10 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from ..mangled_names import short_name
 from . import memory
 from .access import ACCESS_BYTES
 from .compiler import NativeCode
-from .diagnosis import Size, describe_failure, readable_name
+from .diagnosis import Size, describe_failure
 from .errors import LaunchSizeError
 from .host_services import HostServices
 from .program import Program
@@ -58,7 +59,7 @@ class _Worker:
             "threads": threads * Thread.SIZE,
             "barriers": 16 * Barrier.SIZE,
             "live_lanes": 4 * (threads // 32 + 1),
-            "stacks": stacks * (stack_bytes + 8),
+            "stacks": stacks * stack_bytes,
             "shared": shared + 64,
             "shared_written": shared * program.checks.initialised,
             "shared_accesses": shared * ACCESS_BYTES * program.checks.races,
@@ -73,11 +74,8 @@ class _Worker:
             at = {field: begin if nbytes else 0 for (field, nbytes), begin in zip(areas.items(), begins, strict=False)}
             for area in ("threads", "shared_accesses"):  # which may be those of an earlier launch
                 ctypes.memset(at[area], 0, areas[area])
-            first_stack, at["stacks"] = at["stacks"], at["stacks"] + stacks * stack_bytes
-            free = np.ctypeslib.as_array((ctypes.c_uint64 * stacks).from_address(at["stacks"]))
-            free[:] = np.arange(stacks - 1, -1, -1, dtype=np.uint64) * np.uint64(stack_bytes) + np.uint64(first_stack)
-            at |= {"launch": launch, "shared_bytes": shared, "caches": self.caches.ctypes.data}
-            numbers = {"free_stacks": stacks, "stack_bytes": stack_bytes, "count": stacks, "done": 1}
+            at |= {"launch": launch, "caches": self.caches.ctypes.data}
+            numbers = {"shared_bytes": shared, "stack_bytes": stack_bytes, "count": stacks}
             self.blocks[k] = Block(**at, **numbers, ntid=tuple(block), nctaid=tuple(grid))
 
 
@@ -148,7 +146,7 @@ def _run(jobs: list, record: Launch, *, interruptible: bool) -> None:
 def _check_sizes(program: Program, grid: Size, block: Size, arguments: bytes) -> None:
     threads = math.prod(block)
     limits, nbytes = program.kernel.directives, program.kernel.parameter_offsets[1]
-    name, where = readable_name(program.kernel.name), f"; the block is {block}"
+    name, where = short_name(program.kernel.name), f"; the block is {block}"
     cluster, most, exact = (limits.get(word) for word in ("reqnctapercluster", "maxntid", "reqntid"))
     why = ""
     sizes = zip((*grid, *block), (*_MOST_BLOCKS, *_MOST_THREADS), strict=True)

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from .parser import Function, Text, Variable
 from .state import FIRST_FUNCTION_ADDRESS
@@ -73,22 +74,18 @@ class LinkedTexts:
         """Return *kernel* and all functions that it may call, in order of discovery."""
         found: dict[int, Function] = {}
         pending = [kernel]
-        calls_pointers = False
         while pending:
             function = pending.pop()
             if id(function) not in found:
                 found[id(function)] = function
-                calls_pointers |= function.calls_pointers
                 named = (self.find_function(function.text, name) for name in function.names)
                 pending += [other for other in named if other is not None and not other.is_entry]
-            if calls_pointers and not pending:
-                pending = [f for f in self.list_addressed() if id(f) not in found]
+                pending += self.addressed if function.calls_pointers else ()
         return list(found.values())
 
-    def list_addressed(self) -> Iterator[Function]:
-        """Yield the functions whose addresses variables hold."""
-        for text, variable in self.variables:
-            for name in re.findall(r"[A-Za-z_$][\w$]*", " ".join(variable.initial)):
-                function = self.find_function(text, name)
-                if function is not None:
-                    yield function
+    @functools.cached_property
+    def addressed(self) -> list[Function]:
+        """The functions whose addresses variables hold."""
+        words = ((text, word) for text, variable in self.variables for word in variable.initial)
+        names = ((text, name) for text, word in words for name in re.findall(r"[A-Za-z_$][\w$]*", word))
+        return [function for each in names if (function := self.find_function(*each)) is not None]

@@ -61,7 +61,6 @@ class Program:
         self.natives: set[str] = set()
         self.helpers: dict[str, str] = {}
         self.loops = self.spins = False
-        self.slot_count = 0
         self.slots: dict[tuple[int, str, int], int] = {}
         self.shared, self.static_shared_bytes = self._lay_out_shared()
         self.suspends = checks.initialised and checks.races and bool(self.shared)  # see `access.fail_unwritten`
@@ -129,8 +128,3 @@ class Program:
 
     def function_symbol(self, function: Function) -> str:
         return "@kernel" if function.is_entry else f"@f{self.linked.function_numbers[id(function)]}"
-
-    def slot(self, function: Function, base: str, nbytes: int) -> int:
-        number = self.slots.setdefault((id(function), base, nbytes), len(self.slots))
-        self.slot_count = len(self.slots)
-        return number

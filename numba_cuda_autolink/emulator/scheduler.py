@@ -3,7 +3,7 @@
 
 A worker runs one block after another (all of its share at once in a cooperative grid). A thread runs on a stack of its
 own until it waits at a barrier or for other lanes, yields, calls the host, or returns; then the scheduler resumes the
-next thread that is ready. A stack is given back when its thread returns. Where threads never wait, one runs them all.
+next thread that is ready. Where threads never wait, the first one runs them all.
 """
 # ruff: noqa: F821, SIM102
 # mypy: disable-error-code="name-defined, index"
@@ -11,7 +11,7 @@ next thread that is ready. A stack is given back when its thread returns. Where 
 from __future__ import annotations
 
 from .native import native, u32, u64
-from .state import FIRST_SHARED_ADDRESS, FUEL, Block, Error, Frame, Launch, Status, Thread
+from .state import Block, Error, Frame, Status, Thread
 from .switching import ARGUMENT_SLOT, FRAME_BYTES, FUNCTION_SLOT, RETURN_SLOT
 
 
@@ -28,7 +28,7 @@ def fail(thread: Thread, error: u32, site: u32, address: u64, nbytes: u32):
     suspend(thread)
 
 
-@native
+@native()
 def record_error(block: Block, error: u32, thread: u32, site: u32, address: u64, nbytes: u32):
     if block.error == 0:
         block.error = error
@@ -38,35 +38,22 @@ def record_error(block: Block, error: u32, thread: u32, site: u32, address: u64,
         block.error_bytes = nbytes
 
 
-@native
-def wait_as(thread: Thread, status: u32):
-    """Let other threads run until the scheduler does what *status* asks for."""
-    thread.status = status
-    suspend(thread)
-
-
 @native(inline=False)
 def yield_thread(thread: Thread):
     """Let other threads run, also those of other workers."""
-    wait_as(thread, Status.YIELDED)
+    thread.status = Status.YIELDED
+    suspend(thread)
 
 
-@native
-def burn_fuel(thread: Thread):
-    """Yield once in a while; called where a loop may wait for another thread."""
-    fuel = thread.fuel - 1
-    if fuel == 0:
-        fuel = u32(FUEL)
-        yield_thread(thread)
-    thread.fuel = fuel
-
-
-@native
-def count_back_edge(thread: Thread, most: u64, site: u32):
-    """Fail where a thread went back in its loops more than *most* times."""
+@native()
+def count_back_edge(thread: Thread, most: u64, between: u64, site: u32):
+    """Fail where a thread went back in its loops more than *most* times; yield where no bit of *between* is in their
+    number."""
     thread.back_edges += 1
     if thread.back_edges > most:
         fail(thread, Error.ENDLESS, site, most, 0)
+    if thread.back_edges & between == 0:
+        yield_thread(thread)
 
 
 @native(inline=False)
@@ -75,14 +62,15 @@ def host_call(thread: Thread, operation: u32, arguments: u64, site: u32) -> u64:
     thread.operation = operation
     thread.a = arguments
     thread.site = site
-    wait_as(thread, Status.HOST)
+    thread.status = Status.HOST
+    suspend(thread)
     return thread.result
 
 
 # Threads
 
 
-@native
+@native()
 def set_indices(target: u64, number: u32, sizes: u64):
     """Store the three indices of *number* in a block or grid of the *sizes*."""
     nx = load_u32(sizes, 0)
@@ -93,27 +81,22 @@ def set_indices(target: u64, number: u32, sizes: u64):
     store_u32(target, 8, rest // ny)
 
 
-@native
+@native()
 def prepare_thread(block: Block, thread: Thread, index: u32):
-    """Let *thread* begin in `run_thread`, on a new stack. Tops differ, or all would meet in few cache sets."""
+    """Let *thread* begin in `run_thread`, on its stack. Tops differ, or all would meet in few cache sets."""
     thread.index = index
     set_indices(address_of(thread.tid), index, address_of(block.ntid))
     thread.block = block
-    thread.caches = block.caches
-    thread.shared = block.shared - FIRST_SHARED_ADDRESS
     thread.locals = Frame(0)
     thread.back_edges = 0
-    thread.fuel = FUEL
     thread.warp_epoch = 0
-    block.free_stacks -= 1
-    stack = load_u64(block.stacks, u64(block.free_stacks) * 8)
-    top = (stack + u64(block.stack_bytes) - (u64(index) & 15) * 192) & ~u64(15)
+    thread.stack = block.stacks + u64(index) * u64(block.stack_bytes)
+    top = (thread.stack + u64(block.stack_bytes) - (u64(index) & 15) * 192) & ~u64(15)
     pointer = top - 64 - FRAME_BYTES
     store_u64(pointer, RETURN_SLOT, start_address())
     store_u64(pointer, FUNCTION_SLOT, address_of(run_thread))
     store_u64(pointer, ARGUMENT_SLOT, u64(thread))
     thread.stack_pointer = pointer
-    thread.stack = stack
 
 
 @native(inline=False)
@@ -155,8 +138,6 @@ def exit_thread(thread: Thread):
             complete_warp(block.threads[warp * 32 + lane])
     for number in range(u32(16)):
         complete_barrier(block, number)
-    store_u64(block.stacks, u64(block.free_stacks) * 8, thread.stack)
-    block.free_stacks += 1
     suspend(thread)
 
 
@@ -172,7 +153,7 @@ def resume(block: Block, index: u32):
 # Barriers
 
 
-@native
+@native()
 def complete_barrier(block: Block, number: u32):
     """Release the threads that wait at the barrier *number* if all that it waits for have come."""
     barrier = block.barriers[number]
@@ -252,7 +233,6 @@ def start_block(block: Block, index: u32):
     set_indices(address_of(block.ctaid), index, address_of(block.nctaid))
     block.alive = block.count
     block.epoch += 1
-    block.done = 0
     for thread in range(block.count):
         block.threads[thread].status = Status.NEW
     for warp in range((block.count + 31) // 32):
@@ -310,15 +290,13 @@ def run_warp(block: Block, first: u32, last: u32) -> bool:
 
 @native(inline=False)
 def step_block(block: Block):
-    """Let each thread of *block* run as far as it can, once; set DONE when all have returned."""
+    """Let each thread of *block* run as far as it can, once."""
     ran = False
     for warp in range((block.count + 31) // 32):
         ran = run_warp(block, warp * 32, umin(warp * 32 + 32, block.count)) or ran
         if block.error != 0 or block.launch.failed != 0:
             return
-    if block.alive == 0:
-        block.done = 1
-    elif not ran:
+    if block.alive != 0 and not ran:
         report_waiting(block, Error.STUCK)
 
 
@@ -337,14 +315,6 @@ def report_waiting(block: Block, error: u32):
                 return
 
 
-@native
-def next_block(launch: Launch) -> u32:
-    """Return the next block that nobody has taken, or the number of blocks."""
-    if launch.failed != 0 or launch.next_block >= launch.blocks:
-        return launch.blocks
-    return atomic_add(launch.next_block, 1)
-
-
 @native(inline=False)
 def run_blocks(block: Block, count: u32):
     """The work of one worker: *count* blocks, one after another in memory, take turns."""
@@ -354,16 +324,16 @@ def run_blocks(block: Block, count: u32):
         running = False
         for k in range(count):
             one = block[k]
-            if one.done != 0:
-                index = next_block(launch)
+            if one.alive == 0 and launch.failed == 0 and launch.next_block < launch.blocks:
+                index = atomic_add(launch.next_block, 1)
                 if index < launch.blocks:
                     start_block(one, index)
-            if one.done == 0:
+            if one.alive != 0:
                 running = True
                 step_block(one)
                 if one.error != 0:
                     launch.failed = 1
                 if launch.failed != 0:
                     return
-                if one.done != 0:
+                if one.alive == 0:
                     atomic_add(launch.blocks_done, 1)

@@ -64,7 +64,7 @@ class Barrier(Record):
 
 @record
 class Block(Record):
-    shared: u64  # the generic address of shared address 0
+    shared: u64  # the generic address of its first byte
     shared_bytes: u64
     launch: Launch
     threads: Thread
@@ -77,15 +77,13 @@ class Block(Record):
     ctaid: u32x3
     nctaid: u32x3
     index: u32
-    stacks: u64  # the addresses of the stacks that are free
-    free_stacks: u32  # how many
+    stacks: u64  # one after another
     stack_bytes: u32
     live_lanes: u64  # u32 per warp
     epoch: u32  # barriers passed and blocks begun
     fences: u32  # of all threads
     shared_written: u64  # a byte per byte of shared memory: whether it was written
     shared_accesses: u64  # for races: three accesses per byte of shared memory
-    done: u32
     error: u32  # a code of `Error`, which these describe
     error_thread: u32
     error_site: u32
@@ -99,8 +97,6 @@ class Block(Record):
 class Thread(Record):
     stack_pointer: u64
     block: Block
-    caches: u64
-    shared: u64  # the generic address of shared address 0
     status: u32  # a code of `Status`
     index: u32  # its place in the block
     tid: u32x3
@@ -116,7 +112,6 @@ class Thread(Record):
     locals: Frame  # the newest of its frames: local memory of functions, and calls
     stack: u64  # the lower end of its stack
     back_edges: u64
-    fuel: u32  # back edges until it yields
     barrier: u32
     warp_epoch: u32
     last_fence: u32  # how many fences the block had passed with it
@@ -132,4 +127,3 @@ Error = IntEnum(
 ATOMIC, SEVERAL = 0x8000, 0xFFFF  # an atomic access, by the thread of the other bits or by threads of several warps
 FIRST_SHARED_ADDRESS = 1024
 FIRST_FUNCTION_ADDRESS = 1 << 56
-FUEL = 32

@@ -95,6 +95,10 @@ def launch_message(error: Exception) -> str | None:
     if (launch := _find_launch(error)) is None:
         return None
     name = launch.kernel.py_func.__name__
+    if launch.kernel.targetoptions.get("device"):
+        return launch.message(
+            f"{name} is a device function, which only kernels can call", f"call it in a kernel, or {name}.py_func(...)"
+        )
     if word := next((each for each in _WORDS if str(error).startswith(each)), None):
         return _about_configuration(launch, str(error).replace(word, _WORDS[word], 1))
     if launch.args is not None:

@@ -19,6 +19,7 @@ from numba_cuda_autolink.short_tracebacks import message_of, place_of_user, rais
 from numba_cuda_autolink.source_locations import find_call, shown_file, with_place
 
 from .launch_messages import launch_message, option_message, placed_launch
+from .signature_messages import signature_message
 
 _STEPS = re.compile(
     r"(?:Failed in \w+ mode pipeline \(step: [^\n]*\)\n|- Resolution failure for (?:non-)?literal arguments:\n)+"
@@ -130,7 +131,7 @@ def placed_error(error: Exception) -> str | None:
         return with_place(text, f"at: {shown_file(filename)}:{line}", filename, line)
     if (known := message_of(error)) is not None:
         return known
-    if (message := launch_message(error) or option_message(error)) is not None:
+    if (message := launch_message(error) or option_message(error) or signature_message(error)) is not None:
         return message
     is_of_front_end = _is_of_class(error, "NumbaError")
     text = placed(str(error)) if is_of_front_end else with_remedy(str(error))

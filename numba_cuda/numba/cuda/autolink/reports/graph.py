@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
-
+from numba_cuda_autolink.mangled_names import readable
 from numba_cuda_autolink.printable_texts import number_of
 from numba_cuda_autolink.source_locations import shown_file
 

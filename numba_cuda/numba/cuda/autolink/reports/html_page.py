@@ -11,8 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
-
+from numba_cuda_autolink.mangled_names import readable
 from numba_cuda_autolink.printable_texts import number_of
 from numba_cuda_autolink.source_locations import cell_name, shown_file
 

@@ -18,10 +18,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from cuda import pathfinder
-from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import PROBE_SYMBOLS, ptx_of_ltoir
+
+from numba_cuda_autolink.mangled_names import readable
 
 from ..function_code.build_record import BuildFacts
 from .records import CallReport, CodeReport, FunctionReport, LineReport, ListingReport

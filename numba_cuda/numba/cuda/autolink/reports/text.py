@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
-
+from numba_cuda_autolink.mangled_names import readable
 from numba_cuda_autolink.printable_texts import number_of
 from numba_cuda_autolink.source_locations import shown_file
 

@@ -132,6 +132,8 @@ def _compile_launched(original: Any, dispatcher: Any, args: Any, *others: Any) -
     """Refuse a wrong number of arguments, which that front end reads or drops, once for arguments of these types."""
     given = getattr(descriptor._compile_arg_types, "types", None)
     with short_traceback(placed_error):
+        if dispatcher.targetoptions.get("device"):
+            raise RuntimeError("Cannot compile a device function as a kernel")
         check_count(dispatcher.py_func, len(args if given is None else given))
     return _compile_kernel(original, dispatcher, args, *others)
 

@@ -15,7 +15,6 @@ from typing import Any
 from cuda.core import ObjectCode
 from numba.cuda.cudadrv.external_code.diagnostics import progress
 from numba.cuda.cudadrv.external_code.explain.undefined_symbol import symbol_in_log
-from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.plan.link_plan import BESIDE, with_definition
@@ -23,6 +22,7 @@ from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba_cuda_mlir._mlir import ir
 from numba_cuda_mlir.linker import resolve_link_plan
 
+from numba_cuda_autolink.mangled_names import readable
 from numba_cuda_autolink.source_locations import find_call, shown_file, with_place
 
 from ...frontend_api.placed_messages import placed_error

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from numba_cuda_autolink.files import read_regular_file
+from numba_cuda_autolink.given_sources import replaced_escape
 
 from ..cache.disk import FAILED_SOURCES
 from ..cache.store import current_store
@@ -216,6 +217,10 @@ def _fix(error: Diagnostic) -> str:
         if error.marked.startswith("{"):
             return "close what is open before: a function cannot be defined within another"
         return "write a ';' after what comes before the marked place, which may be in the line above"
+    if len(error.lines) > 1 and (escape := replaced_escape(error.lines[1])):
+        return f'write r"""...""" for the text of the source: Python has replaced {escape}'
+    if error.text == _NOT_CLOSED and not os.path.isfile(error.place):
+        return 'close it; if Python has the source as a text, write r"""...""", which leaves \\n as it is'
     return "fix the source at that line"
 
 

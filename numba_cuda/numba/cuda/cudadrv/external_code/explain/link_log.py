@@ -8,10 +8,10 @@ import re
 from collections.abc import Sequence
 
 from numba_cuda_autolink.errors import FormatError
+from numba_cuda_autolink.mangled_names import readable
 from numba_cuda_autolink.source_locations import find_call
 
 from ..formats.containers import read_lto_ir
-from ..formats.mangled_names import readable
 from ..inputs import kinds
 from ..link.duplicate_symbols import duplicate_error, duplicate_of
 from ..link.linker_input import LinkJob, Part, list_origins

@@ -9,11 +9,12 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 
+from numba_cuda_autolink import mangled_names
 from numba_cuda_autolink.source_locations import shown_file
 
 from ..compile import bitcode, programs
 from ..compile.nvrtc import CompileError
-from ..formats import mangled_names, symbols
+from ..formats import symbols
 from ..formats.containers import has_compressed_piece
 from ..inputs import kinds
 from ..link.linker_input import LinkJob, Part

@@ -8,6 +8,7 @@ import numbers
 import os
 import pathlib
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,8 @@ from cuda.core import ProgramOptions
 from numba.cuda.cudadrv.linkable_code import CUSource
 
 from numba_cuda_autolink.files import read_regular_file
+from numba_cuda_autolink.given_sources import note_source
+from numba_cuda_autolink.short_tracebacks import is_frame_of_compiler
 
 from ..diagnostics import messages
 
@@ -125,6 +128,8 @@ class CUDASource(CUSource):
         self.path = None if isinstance(code, str) else os.path.abspath(os.fsdecode(code))
         if self.path is not None:
             self._name = name or os.fsdecode(code)
+        elif not is_frame_of_compiler(caller := sys._getframe(2)):  # the frame between checks the names of arguments
+            note_source(str(code), (caller.f_code.co_filename, caller.f_lineno))
         own = () if self.path is None else (os.path.dirname(self.path),)
         folders = folders_given("CUDASource's include_paths", include_paths)
         paths = folders if self.path is None else [os.fspath(code), *folders]

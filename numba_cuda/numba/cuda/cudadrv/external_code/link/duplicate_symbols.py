@@ -13,7 +13,9 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from ..formats import mangled_names, symbols
+from numba_cuda_autolink import mangled_names
+
+from ..formats import symbols
 from ..formats.containers import has_compressed_piece
 from ..inputs import kinds
 from ..plan.link_plan import LinkError, PlannedInput, link_error

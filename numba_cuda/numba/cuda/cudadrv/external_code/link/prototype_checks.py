@@ -17,12 +17,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from numba_cuda_autolink import mangled_names
 from numba_cuda_autolink.errors import FormatError
 from numba_cuda_autolink.ptx import Parameter, Prototype, ptx_symbols
 
 from ..cache.entry import CacheKey
 from ..cache.store import current_store
-from ..formats import mangled_names
 from ..formats.containers import has_compressed_piece, has_ltoir, readable_pieces
 from ..formats.cubin import cubin_prototypes
 from ..inputs import kinds

@@ -9,7 +9,7 @@ from emulator_support import HEAD, kernel_of, kernel_text, launch, registered, r
 
 from numba_cuda_autolink import AddressSpaceError, EmulationError, UnsupportedInstruction
 from numba_cuda_autolink.emulator import Checks, Module, memory
-from numba_cuda_autolink.emulator.diagnosis import readable_name
+from numba_cuda_autolink.mangled_names import short_name
 
 # %r0: the thread's index; %rd9: the address of its element of the first array, of 4 bytes
 ELEMENT = "mov.u32 %r0, %tid.x; mul.wide.u32 %rd8, %r0, 4; add.s64 %rd9, %rd0, %rd8;\n"
@@ -509,11 +509,11 @@ class TestPlaces:
         assert raised.value.lines == ("/b/code.cuh:8", "/a/kernel.py:10")
 
     def test_a_readable_name(self):
-        assert readable_name("_ZN8__main__6oob_2d12_3clocals_3e1kB2v1B4cw51E5ArrayIfE") == "__main__.oob_2d.<locals>.k"
-        assert [readable_name(name) for name in ("_Z3addPfi", "kernel", "_Z")] == ["add", "kernel", "_Z"]
-        assert readable_name("_ZZN2ns10block_scanEiE7storage") == "storage of ns.block_scan"
+        assert short_name("_ZN8__main__6oob_2d12_3clocals_3e1kB2v1B4cw51E5ArrayIfE") == "__main__.oob_2d.<locals>.k"
+        assert [short_name(name) for name in ("_Z3addPfi", "kernel", "_Z")] == ["add", "kernel", "_Z"]
+        assert short_name("_ZZN2ns10block_scanEiE7storage") == "storage of ns.block_scan"
         symbol = "_ZZZ36cxx_expression_d99401a8bb8a17cb_madevENKUlT_E_clIfEEDaS_E7storage"
-        assert readable_name(symbol) == "storage of a lambda"
+        assert short_name(symbol) == "storage of a lambda"
 
     def test_a_modifier_that_the_emulator_does_not_have(self):
         text = kernel_text(".loc 1 3 0\nadd.sat.u32 %r1, %r2, %r3;") + '.file 1 "/a/kernel.py"'

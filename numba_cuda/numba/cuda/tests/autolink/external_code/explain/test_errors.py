@@ -20,7 +20,6 @@ from numba.cuda import autolink, types
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log as compile_failure
 from numba.cuda.cudadrv.external_code.explain import undefined_symbol
-from numba.cuda.cudadrv.external_code.formats import mangled_names
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import prototype_of_llvm
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions
 from numba.cuda.cudadrv.external_code.link import prototype_checks
@@ -28,6 +27,8 @@ from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 from parameters import in_turn
 from repository import DOCS, module
+
+from numba_cuda_autolink import mangled_names
 
 needs_nvcc = pytest.mark.skipif(not have_nvcc(), reason="nvcc makes fatbins, objects and archives, and is not here")
 CONTAINERS = {"fatbin": cuda.Fatbin, "object": cuda.Object, "archive": cuda.Archive}

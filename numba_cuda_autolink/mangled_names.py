@@ -17,6 +17,7 @@ _LENGTH = re.compile(r"\d+")
 # Numba's names: escaped characters, and tags with the version and the options of the compilation.
 _TAG = re.compile(r"\[abi:\w+\]")
 _ESCAPED = re.compile(r"_([0-9a-f]{2})")
+_ESCAPED_BRACKET = re.compile(r"_(3[ce])")  # as in <locals>
 
 
 @functools.lru_cache(maxsize=4096)
@@ -32,7 +33,7 @@ def readable(symbol: str) -> str:
         without_tags = _TAG.sub("", text)
         if without_tags == text:  # C++'s
             return text
-        return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), without_tags)
+        return _ESCAPED.sub(_unescaped, without_tags)
     if (parsed := _parse(symbol)) is None:
         return symbol
     names, rest = parsed
@@ -42,6 +43,10 @@ def readable(symbol: str) -> str:
 def mangled_lines(symbol: str) -> list[str]:
     """Return lines for a message that shows what `readable` makes of *symbol*: the symbol itself if it is mangled."""
     return [f"symbol: {symbol}"] if readable(symbol) != symbol else []
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return chr(int(found[1], 16))
 
 
 @functools.cache
@@ -65,6 +70,17 @@ def _demangler() -> Callable[[str], str | None] | None:
         return text
 
     return demangle_name
+
+
+def short_name(symbol: str) -> str:
+    """Return the name of a function or variable without types: ``m.f`` for ``_ZN1m1f…``, ``t of f`` for the variable
+    ``_ZZ1fiE1t``; or *symbol* itself."""
+    if local := re.fullmatch(r"_Z(Z.+)E\d+([A-Za-z_]\w*)", symbol):
+        return f"{local[2]} of {short_name('_' + local[1])}"
+    if re.fullmatch(r"_ZZ.+ENKUl.+E_cl\w+", symbol):
+        return "a lambda"
+    parsed = _parse(symbol)
+    return symbol if parsed is None else _ESCAPED_BRACKET.sub(_unescaped, ".".join(parsed[0]))
 
 
 def base_name(symbol: str) -> str:
