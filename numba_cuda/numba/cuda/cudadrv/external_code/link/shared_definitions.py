@@ -16,11 +16,11 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from numba_cuda_autolink import mangled_names
 from numba_cuda_autolink.ptx import ptx_bodies, ptx_symbols
 
 from ..cache.entry import CacheKey
 from ..cache.store import current_store
-from ..formats import mangled_names
 from ..formats.containers import has_ltoir
 from ..inputs import kinds
 from ..plan.link_plan import PlannedInput, link_error
