@@ -157,7 +157,7 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         text = f"the template arguments {written[1]} do not fit" if written[1] else text
         remedy = _explain_template_arguments(label, source, target)
     elif not remedy and _OVERLOADS.match(first.text):
-        remedy = explain_candidates(first.lines)
+        remedy = explain_candidates([first.text, *first.lines])
     if first.text == _NOT_CONSTRUCTED:
         remedy = "for a struct without constructors: lib.expr('[](auto... members) { return T{members...}; }')"
         text = "not a function, nor a class with a constructor of these arguments"

@@ -200,7 +200,8 @@ def explain_error(text: str) -> tuple[str, str]:
 
 
 def explain_candidates(lines: Sequence[str]) -> str:
-    """Return what to do where none of the candidates in the *lines* of an error, or several, take the arguments."""
+    """Return what to do where none of the candidates in the *lines* of an error, or several, take the arguments. The
+    first line says which."""
     text = "\n".join(lines)
     found = [_parameter(each["parameters"], int(each["number"])) for each in _WRONG_ARGUMENT.finditer(text)]
     if found and all(_CLASS.fullmatch(each) and each not in _NUMPY_TYPES for each in found):
@@ -208,7 +209,8 @@ def explain_candidates(lines: Sequence[str]) -> str:
         return f"pass an element of an array of {records}; where that is an enumeration, lib[{found[0]!r}](...)"
     if "nca::nca_enumerator<" in text:
         return "make the member of an enumeration an enumerator of C++, lib['...'](x); or pass its number, x + 0"
-    if not found and _OTHER_NUMBER.search(text):
+    is_ambiguous = text.startswith("more than one instance")
+    if not found and not is_ambiguous and _OTHER_NUMBER.search(text):
         return "pass as many arguments as one of these functions has parameters"
     return "convert arguments in the kernel to the types of one of these functions, such as types.float64(x)"
 
