@@ -13,8 +13,9 @@ import hashlib
 import itertools
 import json
 import re
+import zlib
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from numba_cuda_autolink import mangled_names
 from numba_cuda_autolink.ptx import ptx_bodies, ptx_symbols
@@ -108,8 +109,11 @@ def _remember(job: LinkJob, part: Part, names: Collection[str]) -> _Definitions 
             ("code", part.code),
         ),
     )
-    fetched: Any = current_store().fetch(key, lambda: json.dumps(_find(job, part, names)).encode())
-    found = json.loads(fetched.data)
+
+    def build() -> bytes:
+        return zlib.compress(json.dumps(_find(job, part, names)).encode())
+
+    found = json.loads(zlib.decompress(current_store().fetch(key, build).data))
     return None if found is None else _Definitions(*found)
 
 
@@ -145,4 +149,4 @@ def _digests(definitions: dict[str, str]) -> dict[str, str]:
 
 
 def _digest(*texts: str) -> str:
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+    return hashlib.blake2b("\n".join(texts).encode(), digest_size=16).hexdigest()
