@@ -12,7 +12,7 @@ from ..errors import at_call
 from ..given_sources import place_in_python
 from ..mangled_names import short_name
 from ..plain_types import find_element
-from ..source_locations import with_lines, without_generated
+from ..source_locations import name_of_file, shown_place, with_lines, without_generated
 from . import memory
 from .errors import AddressSpaceError, BarrierError, EmulationError, FaultError, SharedMemoryError
 from .linked_texts import LinkedTexts
@@ -26,7 +26,7 @@ def source_lines(text: Text, location: Location | None) -> tuple[str, ...]:
     """Return the chain of *location* as ``file:line``, innermost first, without the lines of generated code."""
     lines: list[str] = []
     while location is not None and len(lines) < 32:
-        filename, line = place_in_python(text.files.get(location.file, "?"), location.line)
+        filename, line = place_in_python(name_of_file(text.files.get(location.file, "?")), location.line)
         lines.append(f"{filename}:{line}")
         location = location.inlined_at
     return without_generated(lines)
@@ -104,7 +104,7 @@ def describe_failure(
         lines = lines if is_known else (where, *lines)
     else:
         message = _diagnosis(failure, block)
-    message += "".join(f"\n  called at: {line}" for call in called for line in call)
+    message += "".join(f"\n  called at: {shown_place(line)}" for call in called for line in call)
     message += f"\n  thread: {thread_index} of block {block_index} of kernel {short_name(kernel)}"
     if failure.is_access:
         message += f"\n  address: {failure.address:#x}, {_describe_address(failure, arguments)}"
