@@ -61,7 +61,7 @@ class DeviceCode(BuildHookInterface):
                 f"there is no .cu file in src/{package}, the folder of the project {self.metadata.core.name}"
             )
         self.include_paths = [Path(self.root, "src", package), *build_requirement("include")]
-        for library in build_requirement("lib/libnvrtc.so.12", "bin/nvrtc64_120_0.dll"):
+        for library in build_requirement("lib/libnvrtc.so.12"):
             ctypes.CDLL(str(library))  # an enclosing environment may have another NVRTC, which would be found first
         first, *_ = architectures = checked_architectures(self.config.get("architectures"))
         in_place = version == "editable"  # Python then imports the package from where it is
@@ -259,7 +259,7 @@ def described(functions, code):
         members = []
         for member, element, dimensions in members_of(name, code):
             if element not in NUMBERS:
-                inner = f"typename layout_element<decltype({cxx}::{member})>::type"
+                inner = f"layout_element<decltype({cxx}::{member})>::type"
                 element = describe(element.rpartition(":")[2], inner)
             else:
                 element = "u1" if element == "bool" and dimensions else NUMBERS[element]  # Numba has no arrays of bool

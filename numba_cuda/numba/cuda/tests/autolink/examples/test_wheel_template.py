@@ -472,7 +472,9 @@ def test_parameters_without_a_name_have_that_of_their_position(parameters, expec
 STRUCTS = """
 struct Box { float lo, hi = 2; int hits{1}; __device__ float mid() const { return (lo + hi) / 2; } };
 namespace deep {
-struct __align__(16) Pair { Box a; Box b[2]; float4 at; double m[2][3]; const float* p; bool ok, oks[3]; };
+struct Tag { short id; int more; };
+struct Tags { Tag of[2]; };
+struct __align__(16) Pair { Box a; Box b[2]; Tags tags; float4 at; double m[2][3]; const float* p; bool ok, oks[3]; };
 }
 extern "C" __device__ void hit(Box* box) { box->hits += 1; }
 extern "C" __device__ bool inside(const Box* box, float x) { return box->lo <= x && x <= box->hi; }
@@ -484,12 +486,13 @@ extern "C" __device__ float raw(const void* p) { return *(const float*)p; }
 def test_structs_are_dtypes_with_the_layout_of_the_compiler(package):
     library = package(STRUCTS)
     box = np.dtype([("lo", "f4"), ("hi", "f4"), ("hits", "i4")])
-    members = {"a": 0, "b": 12, "at": 48, "m": 64, "p": 112, "ok": 120, "oks": 121}
+    tags = np.dtype([("of", np.dtype([("id", "i2"), ("more", "i4")], align=True), (2,))])
+    members = {"a": 0, "b": 12, "tags": 36, "at": 64, "m": 80, "p": 128, "ok": 136, "oks": 137}
     four = np.dtype([(name, "f4") for name in "xyzw"])
-    formats = [box, (box, (2,)), four, ("f8", (2, 3)), "u8", "?", ("u1", (3,))]
+    formats = [box, (box, (2,)), tags, four, ("f8", (2, 3)), "u8", "?", ("u1", (3,))]
     assert library.Box == box
     assert library.Pair == np.dtype(
-        {"names": [*members], "formats": formats, "offsets": [*members.values()], "itemsize": 128}
+        {"names": [*members], "formats": formats, "offsets": [*members.values()], "itemsize": 144}
     )
     boxes, pairs, result = np.zeros(2, library.Box), np.zeros(1, library.Pair), np.zeros(3, np.float32)
     pairs["b"]["hi"], boxes["lo"], boxes["hi"] = 7, 1, 3
