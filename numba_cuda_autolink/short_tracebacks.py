@@ -12,6 +12,7 @@ import contextlib
 import contextvars
 import functools
 import os
+import re
 import sys
 import threading
 import warnings
@@ -32,6 +33,9 @@ _COMPILERS |= {"contextlib", "functools"}  # which stand between frames of compi
 _OURS = ("numba_cuda_autolink", "numba.cuda.autolink", "numba.cuda.cudadrv.external_code")
 _TESTS = "numba.cuda.tests."
 _MOST_LINES = 13  # of a message
+_NAMED_ARGUMENT = re.compile(
+    r"_(?:LaunchConfiguration|ArgMarshaller)\.__call__\(\) got an unexpected keyword argument '(\w+)'"
+)
 _is_reading = contextvars.ContextVar("is_reading", default=False)
 _explain: Callable[[Any], str | None] | None = None  # returns the messages of errors that nothing here has met
 
@@ -266,16 +270,24 @@ def _is_printed_short(error: BaseException) -> bool:
     frames = [frame for frame, _ in _frames(error.__traceback__)]
     entered = next((i for i in range(len(frames), 0, -1) if not is_frame_of_compiler(frames[i - 1])), 0)
     module = "" if entered == len(frames) else str(frames[entered].f_globals.get("__name__", ""))
-    if not f"{module}.".startswith(tuple(f"{name}." for name in _ENTERED)):
+    is_of_front_end = f"{module}.".startswith(tuple(f"{name}." for name in _ENTERED))
+    if not is_of_front_end and find_named_argument(error) is None:
         return False
     try:
         message = _message(error)
     except Exception:  # a fault of what explains it: the error is printed as it is
         return False
-    if message is None and not _is_of_user(error):
+    if message is None and not (is_of_front_end and _is_of_user(error)):
         return False
     vars(error)[_MESSAGE] = message
     return True
+
+
+def find_named_argument(error: BaseException) -> str | None:
+    """Return the name of the argument for which Python refuses the launch of a front end's kernel, which enters no
+    function of it; ``None`` for every other *error*."""
+    found = _NAMED_ARGUMENT.match(str(error)) if isinstance(error, TypeError) else None
+    return found[1] if found else None
 
 
 @contextlib.contextmanager

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -12,7 +11,7 @@ from ..errors import at_call
 from ..given_sources import place_in_python
 from ..mangled_names import short_name
 from ..plain_types import find_element
-from ..source_locations import with_lines, without_generated
+from ..source_locations import name_of_file, shown_place, with_lines, without_generated
 from . import memory
 from .errors import AddressSpaceError, BarrierError, EmulationError, FaultError, SharedMemoryError
 from .linked_texts import LinkedTexts
@@ -26,7 +25,7 @@ def source_lines(text: Text, location: Location | None) -> tuple[str, ...]:
     """Return the chain of *location* as ``file:line``, innermost first, without the lines of generated code."""
     lines: list[str] = []
     while location is not None and len(lines) < 32:
-        filename, line = place_in_python(text.files.get(location.file, "?"), location.line)
+        filename, line = place_in_python(name_of_file(text.files.get(location.file, "?")), location.line)
         lines.append(f"{filename}:{line}")
         location = location.inlined_at
     return without_generated(lines)
@@ -100,11 +99,10 @@ def describe_failure(
     if failure.code == Error.HOST:
         message, file, line = assertions[ctypes.addressof(record)]
         where = "{}:{}".format(*place_in_python(file, line))
-        is_known = where in lines or (lines and not os.path.isfile(file))  # a text that autolink gave the compiler
-        lines = lines if is_known else (where, *lines)
+        lines = lines if where in lines else without_generated((where, *lines))
     else:
         message = _diagnosis(failure, block)
-    message += "".join(f"\n  called at: {line}" for call in called for line in call)
+    message += "".join(f"\n  called at: {shown_place(line)}" for call in called for line in call)
     message += f"\n  thread: {thread_index} of block {block_index} of kernel {short_name(kernel)}"
     if failure.is_access:
         message += f"\n  address: {failure.address:#x}, {_describe_address(failure, arguments)}"

@@ -142,7 +142,7 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         details = [*at, *_details(first.lines, label)]
         title = _write_first_line(_CALL_TITLE, label, _readable(first.text))
         return _error(title, details, f"close what {opening} opens", error.log)
-    text, remedy = explain_error(_readable(first.text))
+    text, remedy = explain_error(_readable(first.text).rstrip(":"))
     remedy = remedy or _explain_name(first, label, source, target)
     if not remedy and "void*" in label.partition("(")[2]:
         remedy = "a pointer to what is not a number is a void*: cast it, lib.expr('[](auto* p) { return f((T*)p); }')"
@@ -157,7 +157,7 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         text = f"the template arguments {written[1]} do not fit" if written[1] else text
         remedy = _explain_template_arguments(label, source, target)
     elif not remedy and _OVERLOADS.match(first.text):
-        remedy = explain_candidates(first.lines)
+        remedy = explain_candidates([first.text, *first.lines])
     if first.text == _NOT_CONSTRUCTED:
         remedy = "for a struct without constructors: lib.expr('[](auto... members) { return T{members...}; }')"
         text = "not a function, nor a class with a constructor of these arguments"

@@ -133,6 +133,8 @@ def placed_error(error: Exception) -> str | None:
         return known
     if (message := launch_message(error) or option_message(error) or signature_message(error)) is not None:
         return message
+    if _is_of_class(error, "UserFacingInternalCompilerError") and isinstance(error.__context__, Exception):
+        return _not_compiled(error.__context__)
     is_of_front_end = _is_of_class(error, "NumbaError")
     text = placed(str(error)) if is_of_front_end else with_remedy(str(error))
     if isinstance(error, AttributeError):
@@ -142,6 +144,17 @@ def placed_error(error: Exception) -> str | None:
         filename, line = place.filename, place.line
         text = with_place(text, f"at: {shown_file(filename)}:{line}", filename, line, last_column=place.col)
     return text if is_of_front_end or (place is not None and raised_by_front_end(error)) else placed_launch(error)
+
+
+def _not_compiled(error: Exception) -> str | None:
+    """Return the message for a statement that a front end does not compile, as *error* says, where it calls that a bug
+    of its own in the function."""
+    said = str(error).partition("\n")[0]
+    text = f"numba-cuda-mlir cannot compile a statement: {said}\n  what to do: write that statement in another way"
+    place = next(_statements(error), None)
+    if place is None:
+        return None
+    return with_place(text, f"at: {shown_file(place.filename)}:{place.line}", place.filename, place.line)
 
 
 def _is_of_class(error: Exception, name: str) -> bool:

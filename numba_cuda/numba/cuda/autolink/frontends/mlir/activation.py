@@ -17,6 +17,7 @@ from numba.cuda.cudadrv.external_code.plan.link_plan import SymbolSite
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 from numba_cuda_mlir import descriptor
+from numba_cuda_mlir.errors import UserFacingInternalCompilerError
 from numba_cuda_mlir.numba_cuda import typing
 from numba_cuda_mlir.numba_cuda.core.errors import LoweringError, NumbaError, TypingError
 
@@ -61,9 +62,9 @@ def _compile(original: Any, pyfunc: Any, return_type: Any, args: Any, targetopti
     with compiling(target), progress.step(f"compiling {name} for {target.arch}"), front_end:
         try:
             return original(pyfunc, return_type, args, targetoptions)
-        except (NumbaError, LookupError) as error:
+        except (NumbaError, LookupError, UserFacingInternalCompilerError) as error:
             better: Exception | None = None if targetoptions.get("device") else refused_argument(pyfunc, args)
-            if better is None and isinstance(error, NumbaError):
+            if better is None and not isinstance(error, LookupError):
                 better = diagnose(error, pyfunc, TypingError)
             if better is None:
                 raise

@@ -460,6 +460,29 @@ def test_a_struct_that_no_conversion_makes_is_passed_as_a_record():
         assert str(caught.value).splitlines()[-1] == f"  what to do: {remedy}"
 
 
+@pytest.mark.parametrize("more", ["", "__device__ float area(float r);"])
+def test_arguments_of_an_ambiguous_call_are_converted_whatever_other_overloads_take(more):
+    overloads = "__device__ float area(float w, float h);\n__device__ double area(double w, double h);\n"
+    text = message(autolink.cxx(overloads + more), "area", ("int64", "int64"))
+    assert 'more than one instance of overloaded function "area" matches' in text
+    assert text.endswith(
+        "what to do: convert arguments in the kernel to the types of one of these functions, such as types.float64(x)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("overloads", "argtypes", "conversion"),
+    [
+        ("float area(float, int); __device__ float area(float, float);", ("float32", "float64"), "types.float32(x)"),
+        ("int area(long); __device__ int area(unsigned);", ("int32",), "types.int64(x)"),
+    ],
+)
+def test_the_conversion_for_an_ambiguous_call_is_one_that_it_lacks(overloads, argtypes, conversion):
+    text = message(autolink.cxx(f"__device__ {overloads}"), "area", argtypes)
+    assert text.splitlines()[0].endswith('"area" matches the argument list')
+    assert text.endswith(f"to the types of one of these functions, such as {conversion}")
+
+
 def test_a_misspelt_member_function_is_told_from_those_of_its_class():
     source = "struct Other { __device__ int nest(); };\nstruct R {\n  int n = 0; // nxt()\n"
     source += "  __device__ explicit R(int) {}\n  __device__ int next() { int nixet(int); return n++; }\n};"

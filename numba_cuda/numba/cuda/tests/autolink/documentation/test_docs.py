@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from docs_runner import MARKS, blocks_of, run_page
@@ -34,7 +35,10 @@ FIRST = {
     "static_assert": "errors",
     "link=": "porting",
     "random numbers": "how_to_random",
-    "wheel": "how_to_wheel",
+    "wheel": "wheels",
+    "conda": "wheels",
+    "name clash": "wheels",
+    "ambiguous": "cxx_by_name",
     "slow": "how_to_slow",
     "race condition": "emulator",
     "thread-safe": "faq",
@@ -75,6 +79,19 @@ def test_every_block_says_what_it_is(page):
         assert bool(block.argument) == (block.mark in ("needs", "raises", "file", "replace")), where
         assert block.language in ("python", "text", "sh") or block.mark in ("file", "replace"), f"{where}: not run"
         assert (block.language == "python") or block.mark not in ("gpu", "needs", "raises", "fresh"), where
+
+
+def test_the_wheel_of_the_page_has_all_its_files(tmp_path):
+    blocks = [block for block in blocks_of((DOCS / "wheels.md").read_text()) if block.mark == "file"]
+    (project,) = (block.code for block in blocks if block.argument == "pyproject.toml")
+    files = {Path(block.argument) for block in blocks if block.argument.startswith("mypackage/")}
+    for file in files:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).touch()
+    listed = ast.literal_eval(re.findall(r"^mypackage = (.*)$", project, re.MULTILINE)[0])
+    packed = {each.relative_to(tmp_path) for glob in ["*.py", *listed] for each in (tmp_path / "mypackage").glob(glob)}
+    assert {file for file in files if file not in packed} == set()
+    assert any(file.suffix == ".cuh" for file in files)
 
 
 def test_a_python_operator_for_a_template_takes_at_most_twelve_lines():
@@ -194,7 +211,7 @@ def test_sphinx_builds_it_without_a_warning(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "tutorial_library_authors.html").read_text()
-    assert re.search(r"code-block-caption.*std_for_device/cmath", page), "files have their names as captions"
+    assert re.search(r"code-block-caption.*tiny/ease.hpp", page), "files have their names as captions"
     page = (tmp_path / "api.html").read_text()
     names = [f"numba.cuda.autolink.{name}" for name in autolink.__all__]
     names += [f"numba_cuda_autolink.{name}" for name in numba_cuda_autolink.__all__]

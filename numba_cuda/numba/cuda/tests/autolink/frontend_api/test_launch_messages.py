@@ -64,6 +64,8 @@ ARRAY = "pass an array, as np.array(x)"
 VALUES = "pass numbers, and arrays, tuples and records of numbers"
 CONSTANT = "use it as a global variable, or as a variable of the function that defines the kernel"
 DEVICE = "call it in a kernel, or device.py_func(...)"
+ORDER = "pass them in the order of the parameters"
+STREAM = f"{ORDER}; the stream is in the brackets, kernel[blocks, threads, stream]"
 COUNT = "pass one argument for each parameter"
 OPTION = "correct its name or value, or leave it out"
 MISTAKES = {
@@ -97,6 +99,8 @@ MISTAKES = {
     "kernel[1, 1, 0, 'a'](x)": ("TypeError: kernel[...] cannot be launched: shared_bytes ", SHARED),
     "kernel[1, 1, 0, 1 << 20](x)": ("kernel", ""),
     "cuda.jit(fastmaths=True)(kernel.py_func)[1, 1](x)": ("fastmaths", OPTION),
+    "kernel[1, 1](x, stream=0)": ("TypeError: a launch takes its arguments by position, got stream=\n", STREAM),
+    "kernel[1, 1](x=x)": ("TypeError: a launch takes its arguments by position, got x=\n", ORDER),
     "device(3)": ("ValueError: device is a device function, which only kernels can call\n", DEVICE),
     "device[1, 1](x)": ("RuntimeError: device is a device function, which only kernels can call\n", DEVICE),
     "lib.f(1.0)": ("NotImplementedError: the C++ function f is device code", "call it in kernels"),
