@@ -100,8 +100,8 @@ def describe_failure(
     if failure.code == Error.HOST:
         message, file, line = assertions[ctypes.addressof(record)]
         where = "{}:{}".format(*place_in_python(file, line))
-        is_known = where in lines or (lines and not os.path.isfile(file))  # a text that autolink gave the compiler
-        lines = lines if is_known else (where, *lines)
+        is_text = not (os.path.isfile(file) or file.endswith(".py"))  # that autolink gave the compiler
+        lines = lines if where in lines or (lines and is_text) else (where, *lines)
     else:
         message = _diagnosis(failure, block)
     message += "".join(f"\n  called at: {shown_place(line)}" for call in called for line in call)

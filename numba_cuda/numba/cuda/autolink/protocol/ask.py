@@ -19,7 +19,7 @@ from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, file_of, from_item
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
-from numba_cuda_autolink.files import BESIDE
+from numba_cuda_autolink.files import find_elsewhere
 
 from ..compilation.context import answering, asking, compilation, current_state, noting_device_functions
 from .answers import Answer, AnswerMemory, CallingCode, Item, items_of
@@ -169,7 +169,7 @@ def _hook_errors(callee: Callee, argtypes: tuple[Any, ...], which: str = "") -> 
     except HookError:
         raise
     except LinkInputError as error:
-        advice = f"\n  what to do: {BESIDE}" if isinstance(error.__context__, FileNotFoundError) else ""
+        advice = f"\n  what to do: {find_elsewhere(error.missing)}" if error.missing else ""
         raise HookError(callee, argtypes, f"{which}returned what cannot be linked: {error}{advice}") from error
     except Exception as error:
         if raised_by_signal_handler(error):

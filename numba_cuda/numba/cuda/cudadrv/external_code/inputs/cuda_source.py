@@ -125,7 +125,8 @@ class CUDASource(CUSource):
         others = {"setup_callback": setup_callback, "teardown_callback": teardown_callback, "nrt": nrt}
         # The simulator's base class takes no other arguments.
         super().__init__(code, name, **{key: value for key, value in others.items() if value})
-        self.path = None if isinstance(code, str) else os.path.abspath(os.fsdecode(code))
+        self.given = None if isinstance(code, str) else os.fsdecode(code)
+        self.path = None if self.given is None else os.path.abspath(self.given)
         if self.path is not None:
             self._name = name or os.fsdecode(code)
         elif not is_frame_of_compiler(caller := sys._getframe(2)):  # the frame between checks the names of arguments

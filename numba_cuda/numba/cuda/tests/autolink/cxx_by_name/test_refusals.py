@@ -470,6 +470,19 @@ def test_arguments_of_an_ambiguous_call_are_converted_whatever_other_overloads_t
     )
 
 
+@pytest.mark.parametrize(
+    ("overloads", "argtypes", "conversion"),
+    [
+        ("float area(float, int); __device__ float area(float, float);", ("float32", "float64"), "types.float32(x)"),
+        ("int area(long); __device__ int area(unsigned);", ("int32",), "types.int64(x)"),
+    ],
+)
+def test_the_conversion_for_an_ambiguous_call_is_one_that_it_lacks(overloads, argtypes, conversion):
+    text = message(autolink.cxx(f"__device__ {overloads}"), "area", argtypes)
+    assert text.splitlines()[0].endswith('"area" matches the argument list')
+    assert text.endswith(f"to the types of one of these functions, such as {conversion}")
+
+
 def test_a_misspelt_member_function_is_told_from_those_of_its_class():
     source = "struct Other { __device__ int nest(); };\nstruct R {\n  int n = 0; // nxt()\n"
     source += "  __device__ explicit R(int) {}\n  __device__ int next() { int nixet(int); return n++; }\n};"

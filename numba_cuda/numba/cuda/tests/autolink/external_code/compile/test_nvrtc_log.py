@@ -131,6 +131,11 @@ def test_a_quote_that_is_not_closed_in_a_file(tmp_path):
     assert "what to do: fix the source at that line\n" in message_of(tmp_path / "say.cu")
 
 
+def test_a_function_that_is_not_marked_is_named():
+    first = message_of("\nint f(int x) { return x; }").splitlines()[0]
+    assert first.endswith("'Scale.cu' does not compile: line 2: the function f is not marked __device__")
+
+
 def test_a_macro_that_is_defined_under_another_name():
     assert (
         "what to do: did you mean TILE by the macro TILES in defines=? Or TILES where the source has TILE?\n"
