@@ -62,27 +62,28 @@ def why_not_trusted(path: str) -> str:
     return ""
 
 
-def read_entry(folder: str, name: str) -> bytes | None:
-    """Return the content of the entry *name* in the *folder* of the cache's; ``None`` if there is none."""
+def read_entry(name: str) -> bytes | None:
+    """Return the content of the entry *name*, which is in a folder of the cache's: ``folder/name``; or ``None``."""
     with contextlib.suppress(OSError):
-        data = read_regular_file(_path(folder, name))
+        data = read_regular_file(_path(name))
         if len(data) > 32 and hashlib.sha256(data[32:]).digest() == data[:32]:
             return data[32:]
     return None
 
 
-def write_entry(folder: str, name: str, content: bytes) -> None:
+def write_entry(name: str, content: bytes) -> None:
     """Keep *content* as the entry *name*, if the disk allows it."""
-    with contextlib.suppress(OSError), replace_whole(_path(folder, name)) as file:
+    with contextlib.suppress(OSError), replace_whole(_path(name)) as file:
         file.write(hashlib.sha256(content).digest() + content)
 
 
-def _path(folder: str, name: str) -> str:
+def _path(name: str) -> str:
     """Return the path of an entry. Raise `OSError` if its folder cannot be made, or is not to be trusted."""
-    path = os.path.join(cache_folder(), folder)
-    if not os.path.isabs(path):
-        raise FileNotFoundError(path)
-    make_private(path)
-    if why_not_trusted(path):
-        raise PermissionError(path)
-    return os.path.join(path, name)
+    path = os.path.join(cache_folder(), name)
+    folder = os.path.dirname(path)
+    if not os.path.isabs(folder):
+        raise FileNotFoundError(folder)
+    make_private(folder)
+    if why_not_trusted(folder):
+        raise PermissionError(folder)
+    return path

@@ -62,11 +62,12 @@ def prepare_runtime() -> Future[bytes]:
     on a machine."""
 
     def make() -> bytes:
-        code = fetch_object("runtime")
+        name = entry_name("runtime")
+        code = read_entry(name)
         if code is None:
             texts, declarations = list_texts()
             code = compile_text("\n".join([*sorted(declarations), SWITCH_IR, *texts]), level=2)
-            store_object("runtime", code)
+            write_entry(name, code)
         return code
 
     return ThreadPoolExecutor(1).submit(make)
@@ -102,16 +103,7 @@ def _digest_of_maker() -> str:
     return digest.hexdigest()
 
 
-def _entry(kind: str, parts: tuple[str, ...]) -> str:
+def entry_name(kind: str, *parts: str) -> str:
+    """Return the name of the entry of the cache with the code that is made of *parts*."""
     key = json.dumps([kind, _digest_of_maker(), *parts])
-    return f"{hashlib.sha256(key.encode()).hexdigest()}.{kind}"
-
-
-def fetch_object(kind: str, *parts: str) -> bytes | None:
-    """Return what was stored for *parts*, or None."""
-    return read_entry("emulator", _entry(kind, parts))
-
-
-def store_object(kind: str, content: bytes, *parts: str) -> None:
-    """Keep *content* for *parts*."""
-    write_entry("emulator", _entry(kind, parts), content)
+    return f"emulator/{hashlib.sha256(key.encode()).hexdigest()}.{kind}"

@@ -44,6 +44,7 @@ _NO_LINES = (
     "\n  what to do: to see the lines of Python and C++, write @cuda.jit(lineinfo=True), and with numba-cuda-mlir"
     "\n    @cuda.jit(lineinfo=True, lto=False); autolink.build takes these options too"
 )
+_DYNAMIC = "\n  what to do: launch with its size in bytes: kernel[grid, block, stream, nbytes](...)"
 
 
 class Failure:
@@ -73,9 +74,10 @@ class Failure:
         waits_elsewhere = self.code == Error.STUCK and block.other_thread != block.error_thread
         self.has_other = waits_elsewhere or self.code in (Error.RACE, Error.DIVERGED_BARRIER)
 
+        is_in_shared = ".shared" in self.instruction.opcode
+        self.is_of_shared = self.shared.is_near(self.address, _FAR if is_in_shared else _NEAR)
         self.raised: type[EmulationError] = _RAISED.get(self.code, EmulationError)
-        is_far = self.code == Error.OUT_OF_BOUNDS and not self.shared.is_near(self.address, _FAR)
-        if is_far and ".shared" in self.instruction.opcode:  # it cannot be meant to be there
+        if self.code == Error.OUT_OF_BOUNDS and is_in_shared and not self.is_of_shared:
             self.raised = AddressSpaceError
 
     def list_calls(self) -> list[tuple[str, ...]]:
@@ -100,15 +102,14 @@ def describe_failure(
     if failure.code == Error.HOST:
         message, file, line = assertions[ctypes.addressof(record)]
         where = "{}:{}".format(*place_in_python(file, line))
-        is_known = where in lines or (lines and not os.path.isfile(file))  # a text that autolink gave the compiler
-        lines = lines if is_known else (where, *lines)
+        is_text = not (os.path.isfile(file) or file.endswith(".py"))  # that autolink gave the compiler
+        lines = lines if where in lines or (lines and is_text) else (where, *lines)
     else:
         message = _diagnosis(failure, block)
     message += "".join(f"\n  called at: {shown_place(line)}" for call in called for line in call)
     message += f"\n  thread: {thread_index} of block {block_index} of kernel {short_name(kernel)}"
     if failure.is_access:
-        message += f"\n  address: {failure.address:#x}, {_describe_address(failure, arguments)}"
-        message += _describe_dynamic(failure, program)
+        message += f"\n  address: {failure.address:#x}, {_describe_address(failure, program, arguments)}"
     if failure.code != Error.HOST:
         message += f"\n  instruction: {failure.instruction.text}"
     if failure.has_other:
@@ -190,17 +191,21 @@ def _diagnosis(failure: Failure, block: Size) -> str:
     }[code]
 
 
-def _describe_address(failure: Failure, arguments: bytes) -> str:
+def _describe_address(failure: Failure, program: Program, arguments: bytes) -> str:
     address = failure.address
     if failure.stack.is_near(address):
         frame = nearest((frame for frame in failure.frames if frame.nbytes), address)
         if frame is None:
             return "local memory"
         return f"byte {address - frame.address} of {frame.nbytes} bytes of local memory"
-    if failure.shared.is_near(address, _NEAR):
+    if failure.is_of_shared:
         place = f"byte {address - failure.shared.address} of {failure.shared.nbytes} bytes of shared memory"
         if variable := nearest(failure.variables, address):
             place += f"; byte {address - variable.address} of {variable.nbytes} of {short_name(variable.label)}"
+        is_beyond = address >= failure.shared.address + program.static_shared_bytes
+        if failure.code == Error.OUT_OF_BOUNDS and is_beyond and len(failure.variables) < len(program.shared):
+            given = Launch.from_address(failure.block.launch).dynamic_shared
+            place += f"\n  dynamic shared memory: the launch gives {given} bytes" + _DYNAMIC
         return place
     allocation = memory.find(address) or memory.find_nearest(address)
     if allocation is None or not allocation.is_near(address, _FAR):
@@ -213,18 +218,3 @@ def _describe_address(failure: Failure, arguments: bytes) -> str:
     if address >= allocation.end:
         return f"{address - allocation.end} bytes after the end of {where}"
     return f"byte {address - allocation.address} of {where}"
-
-
-def _describe_dynamic(failure: Failure, program: Program) -> str:
-    """Return the lines for an access past the dynamic shared memory that the launch gave."""
-    offset = failure.address - failure.shared.address
-    if failure.code != Error.OUT_OF_BOUNDS or not (
-        len(failure.variables) < len(program.shared)
-        and program.static_shared_bytes <= offset < failure.shared.nbytes + _FAR
-    ):
-        return ""
-    given = Launch.from_address(failure.block.launch).dynamic_shared
-    return (
-        f"\n  dynamic shared memory: the launch gives {given} bytes"
-        "\n  what to do: launch with its size in bytes: kernel[grid, block, stream, nbytes](...)"
-    )

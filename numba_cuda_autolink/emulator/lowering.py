@@ -7,6 +7,8 @@ kernel takes the thread alone.
 
 from __future__ import annotations
 
+import contextlib
+
 from . import (  # noqa: F401
     control_forms,
     conversion_forms,
@@ -69,10 +71,8 @@ class FunctionLowering(FunctionBuilder):
         if found is None:
             raise self.refuse()
         handler, modifiers = found
-        if not instruction.predicate:
-            handler(self, instruction, modifiers)
-            return
-        with self.when(self.value(instruction.predicate, "pred")):
+        predicate = instruction.predicate
+        with self.when(self.value(predicate, "pred")) if predicate else contextlib.nullcontext():
             handler(self, instruction, modifiers)
 
     def push_frames(self) -> None:

@@ -31,11 +31,9 @@ def gather_matrix(first: Thread, lanes: u64, kind: u64):
         for matrix in range(count):
             word = u32(0)
             for half in range(u32(2)):
-                row = lane >> 2
-                column = (lane & 3) * 2 + half
-                if transposed:
-                    row = (lane & 3) * 2 + half
-                    column = lane >> 2
+                pair = (lane & 3) * 2 + half
+                row = pair if transposed else lane >> 2
+                column = lane >> 2 if transposed else pair
                 holder = first[matrix * 8 + row].a
                 word |= u32(load_u16(load_u64(holder, 0), u64(column) * 2)) << (half * 16)
             store_u32(mine, u64(8 + matrix * 4), word)

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ..cache_folder import read_entry, write_entry
 from . import memory
-from .compiler import NativeCode, compile_text, fetch_object, store_object
+from .compiler import NativeCode, compile_text, entry_name
 from .diagnosis import Size, describe_shared_memory
 from .errors import PTXSyntaxError
 from .launcher import launch
@@ -87,8 +88,8 @@ class Kernel:
         threads = function.directives.get("reqntid") or function.directives.get("maxntid") or (1024, 1, 1)
         self.max_threads = min(1024, threads[0] * threads[1] * threads[2])
         self.constant_bytes = sum(each.nbytes for _, each in module.linked.variables if each.space == "const")
-        self._key = (function.name, repr(module.checks), *module.texts)
-        self._stored = fetch_object("kernel", *self._key)
+        self._entry = entry_name("kernel", function.name, repr(module.checks), *module.texts)
+        self._stored = read_entry(self._entry)
         self._text = "" if self._stored else lower_program(self._program)
         self._code: NativeCode | None = None
         self._lock = threading.Lock()
@@ -104,7 +105,7 @@ class Kernel:
             if self._code is None:
                 if self._stored is None:
                     self._stored = compile_text(self._text)
-                    store_object("kernel", self._stored, *self._key)
+                    write_entry(self._entry, self._stored)
                 self._code = NativeCode(self._stored)
                 self._stored, self._text = None, ""
             return self._code
