@@ -34,8 +34,8 @@ class Functions:
     """The functions of the template, with code of one kind."""
 
     def __init__(self, code: autolink.Prebuilt):
-        self.smooth_step = Function(code, "smooth_step", types.float32, [types.float32] * 3)
-        self.polynomial = Function(code, "polynomial", types.float64, [None, types.int32, types.float64])
+        self.smooth_step = Function(code, "sample_library_smooth_step", types.float32, [types.float32] * 3)
+        self.polynomial = Function(code, "sample_library_polynomial", types.float64, [None, types.int32, types.float64])
 
 
 class Function(autolink.DeviceCallable):
@@ -118,7 +118,7 @@ def device_code_in_wheel(folder: Path, wheel: Path | None) -> Path:
 
 def of_kind(code: Path, kind: str) -> autolink.Prebuilt:
     """Return a `Prebuilt` with the files of one kind only."""
-    prebuilt = autolink.Prebuilt(code)
+    prebuilt = autolink.Prebuilt(code, include_paths=[code.parent])
     prebuilt.files = tuple(file for file in prebuilt.files if file.kind == kind)
     return prebuilt
 

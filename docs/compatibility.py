@@ -291,8 +291,16 @@ def page(results: list[Result]) -> str:
     for numba_cuda, cuda in dict.fromkeys((c.numba_cuda, c.cuda) for c in COMBINATIONS):
         cells = [_cell(Combination(numba_cuda, cuda, python), by_combination) for python in PYTHON]
         rows.append([numba_cuda, cuda, *cells])
+    tested = [python for python in PYTHON if any(result.combination.python == python for result in results)]
+    untested = [python for python in PYTHON if python not in tested]
+    introduction = _INTRODUCTION.format(
+        tested=_listed(tested),
+        untested=f"Python {_listed(untested)} was not among these runs.\n" * bool(untested),
+        dates=_listed(sorted({result.date for result in results})),
+        nvmath_cuda=NVMATH_CUDA,
+    )
     parts = [
-        _INTRODUCTION.format(dates=_listed(sorted({result.date for result in results})), nvmath_cuda=NVMATH_CUDA),
+        introduction,
         _table(["numba-cuda", "CUDA", *(f"Python {python}" for python in PYTHON)], rows),
         _gpus(results),
         _second_front_end(second),
@@ -306,9 +314,10 @@ def page(results: list[Result]) -> str:
 _INTRODUCTION = """\
 # Compatibility
 
-All tests with the oldest and the newest numba-cuda, the newest libraries of CUDA 12 and 13, and every supported Python;
-with one Python also the versions of numba-cuda in between and older CUDA libraries. The oldest numba-cuda runs with the
-oldest supported cuda-core. `nox` in a checkout runs them all and writes this page, here from runs on {dates}, on Linux.
+All tests with the oldest and the newest numba-cuda, the newest libraries of CUDA 12 and 13, and Python {tested};
+with one Python also the versions of numba-cuda in between and older CUDA libraries.
+{untested}The oldest numba-cuda runs with the oldest supported cuda-core. `nox` in a checkout runs the tests with
+each Python that is installed, and writes this page, here from runs on {dates}, on Linux.
 
 Each change is tested in four corners of the table, in which any two ends of different axes meet, and with CUDA
 {nvmath_cuda}, for which the examples that use nvmath-python are built: with the oldest numba-cuda what a front end can

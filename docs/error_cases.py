@@ -938,6 +938,27 @@ CASES = (
     ),
     Case(
         _SYMBOLS,
+        "Two libraries that define a template differently",
+        "C++ lets each source have its own copy of a template, an inline function, a member of a class or an inline"
+        " variable, if all are the same. The linker takes the first for all.",
+        """
+        text = "template <class T> __device__ T power(T x) { T p = 1; for (int i = 0; i < N; ++i) p *= x; return p; }"
+        square = autolink.cxx(text, defines={"N": 2})
+        cube = autolink.cxx(text, defines={"N": 3})
+
+
+        def kernel(data):
+            data[0] = square.power(data[1]) + cube.power(data[2])
+
+
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+        """,
+        "Put the functions of each library into a namespace of its own, or make them `static`. Here, `N` may be a"
+        " parameter of the template. Where one library is only compiled with other options, such as `use_fast_math`,"
+        " compile both with the same.",
+    ),
+    Case(
+        _SYMBOLS,
         "A variable that no object returns",
         "C++ declares a variable, and nothing that is linked defines it.",
         _WINDOW.replace("DECLARATION", "extern __constant__ float window_table[256];").replace(

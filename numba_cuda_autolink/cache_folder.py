@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The folder of the cache: where it is, and who could have written what is in it."""
+"""The folder of the cache: where it is, who could have written what is in it, and entries that have only a name.
+
+Such an entry is the SHA-256 of its content, and the content. It is replaced atomically, and read only from a folder
+that nobody but this user and root can write. A damaged entry, like any failure of the disk, is a miss.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
 import stat
 from collections.abc import Mapping
+
+from .files import read_regular_file, replace_whole
 
 DIRECTORY = "NUMBA_CUDA_AUTOLINK_CACHE_DIR"
 FOLDER_NAME = "numba-cuda-autolink"
@@ -52,3 +60,30 @@ def why_not_trusted(path: str) -> str:
     if status.st_mode & stat.S_IWGRP:
         return "can be written to by users of its group"
     return ""
+
+
+def read_entry(name: str) -> bytes | None:
+    """Return the content of the entry *name*, which is in a folder of the cache's: ``folder/name``; or ``None``."""
+    with contextlib.suppress(OSError):
+        data = read_regular_file(_path(name))
+        if len(data) > 32 and hashlib.sha256(data[32:]).digest() == data[:32]:
+            return data[32:]
+    return None
+
+
+def write_entry(name: str, content: bytes) -> None:
+    """Keep *content* as the entry *name*, if the disk allows it."""
+    with contextlib.suppress(OSError), replace_whole(_path(name)) as file:
+        file.write(hashlib.sha256(content).digest() + content)
+
+
+def _path(name: str) -> str:
+    """Return the path of an entry. Raise `OSError` if its folder cannot be made, or is not to be trusted."""
+    path = os.path.join(cache_folder(), name)
+    folder = os.path.dirname(path)
+    if not os.path.isabs(folder):
+        raise FileNotFoundError(folder)
+    make_private(folder)
+    if why_not_trusted(folder):
+        raise PermissionError(folder)
+    return path

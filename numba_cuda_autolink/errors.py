@@ -73,9 +73,10 @@ def flag(what: str, value: object) -> bool:
     return bool(value)
 
 
-def at_call(message: str) -> str:
-    """Return *message* with the user's line that called this package as its second line, and the call underlined."""
+def at_call(message: str, word: str = "called at") -> str:
+    """Return *message* with the user's line that called this package as its second line, after a *word*, and the call
+    underlined."""
     from .source_locations import shown_file, with_place
 
     filename, line = place_of_user()
-    return with_place(message, f"called at: {shown_file(filename)}:{line}", filename, line)
+    return with_place(message, f"{word}: {shown_file(filename)}:{line}", filename, line)

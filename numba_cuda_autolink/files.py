@@ -5,6 +5,7 @@ nothing waits for a pipe or a device."""
 from __future__ import annotations
 
 import contextlib
+import difflib
 import errno
 import os
 import stat
@@ -47,8 +48,28 @@ def missing_file(what: str, path: str) -> FileNotFoundError:
     return FileNotFoundError(
         f"{what} finds no file {path!r}\n"
         f"  looked for: {whole}{', which is a directory' if os.path.isdir(whole) else ''}\n"
-        f"  what to do: {BESIDE}"
+        f"  what to do: {find_elsewhere(path)}"
     )
+
+
+def check_folder(what: str, path: str) -> None:
+    """Raise `FileNotFoundError` if there is no folder for the file *path* that *what*, such as ``"save()"``, writes."""
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(
+            f"{what} cannot write {path}: there is no folder {folder}\n  what to do: mkdir -p {folder}"
+        )
+
+
+def find_elsewhere(path: str) -> str:
+    """Return what to do about a *path* with no file: the file that is meant, if its folder has one with such a name."""
+    folder, name = os.path.split(os.path.abspath(path))
+    names = os.listdir(folder) if os.path.isdir(folder) and os.access(folder, os.R_OK) else []
+    if near := difflib.get_close_matches(name, [each for each in names if each != name], 1, _ALIKE):
+        return f"did you mean {near[0]}?"
+    if not os.path.isabs(path):
+        return BESIDE
+    return f"correct the path: {'no such file is in' if os.path.isdir(folder) else 'there is no folder'} {folder}"
 
 
 def _umask() -> int:
@@ -58,6 +79,7 @@ def _umask() -> int:
 
 
 BESIDE = "relative paths begin at the working directory: write Path(__file__).parent / ... for files beside your own"
+_ALIKE = 0.8  # of names, which share their suffixes
 LARGEST_FILE = 2 << 30  # bytes
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _KINDS = {

@@ -12,34 +12,31 @@ import linecache
 import re
 import tokenize
 import warnings
-import weakref
 from collections.abc import Iterator, Sequence
-from typing import Protocol
 
-
-class GivenSource(Protocol):
-    """A source that a Python file has as text: *place* is the line that gave it."""
-
-    text: str
-    place: tuple[str, int]
-
-
-_given: weakref.WeakSet[GivenSource] = weakref.WeakSet()
+_given: dict[str, tuple[str, int]] = {}  # the line of Python that gave a source, by its text
+_MOST_GIVEN = 256
 _BETWEEN, _JOINING = (tokenize.NL, tokenize.COMMENT), ("+", "(", ")")  # literals
 _BEFORE_BODY = re.compile(r"([A-Za-z]*)('''|\"\"\"|'|\")")
 _ESCAPES = "\n\\'\"abfnrtv01234567xNuU"  # what follows a backslash: before others, it stands for itself
+_ESCAPE = re.compile(r"\\.")
 _PART = re.compile(r"\\(?:N\{[^}]*\}|[0-7]{1,3}|x..|u.{4}|U.{8}|.)|.", re.DOTALL)  # of a literal: an escape, or not
 
 
-def note_source(source: GivenSource) -> None:
-    """Let `place_in_python` find the lines of *source*."""
-    _given.add(source)
+def note_source(text: str, place: tuple[str, int]) -> None:
+    """Let `place_in_python` find the lines of the source *text*, which the line of Python at *place* gave. Of many
+    sources, those that were noted last are known."""
+    _given.pop(text, None)
+    _given[text] = place
+    if len(_given) > _MOST_GIVEN:
+        _given.pop(next(iter(_given)), None)
 
 
-def find_source(source: GivenSource) -> tuple[str, Sequence[int]] | None:
-    """Return the Python file of *source*, and the line there of each of its lines; None if it is not there."""
-    filename, line = source.place
-    wanted = source.text.split("\n")
+def find_source(text: str, place: tuple[str, int]) -> tuple[str, Sequence[int]] | None:
+    """Return the Python file of the source *text*, which the line at *place* gave, and the line there of each of its
+    lines; None if it is not there."""
+    filename, line = place
+    wanted = text.split("\n")
     found = (
         numbers[place : place + len(wanted)]
         for text, numbers in _literals("".join(linecache.getlines(filename)))
@@ -53,19 +50,40 @@ def place_in_python(filename: str, line: int) -> tuple[str, int]:
     """Return the place in a Python file of the *line* of a file that begins with a source that was noted; of any other
     file, the same place."""
     text = "" if filename.endswith(".py") else "".join(linecache.getlines(filename))
-    for source in [each for each in _given if each.text.strip() and text.startswith(each.text)]:
-        if line <= len(source.text.rstrip("\n").split("\n")) and (found := find_source(source)) is not None:
+    return place_in_text(text, line) or (filename, line)
+
+
+def place_in_text(text: str, line: int) -> tuple[str, int] | None:
+    """Return the place in a Python file of the *line* of a *text* that begins with a source that was noted."""
+    for source, place in [*_given.items()]:
+        is_there = source.strip() and text.startswith(source) and line <= len(source.rstrip("\n").split("\n"))
+        if is_there and (found := find_source(source, place)) is not None:
             return found[0], found[1][line - 1]
-    return filename, line
+    return None
 
 
 def find_in_given(text: str, pattern: re.Pattern[str]) -> tuple[str, int] | None:
     """Return the place in a Python file of the first line with *pattern* of a noted source that *text* contains."""
-    for source in [each for each in _given if each.text.strip() and each.text in text]:
-        number = next((number for number, line in enumerate(source.text.split("\n")) if pattern.search(line)), None)
-        if number is not None and (found := find_source(source)) is not None:
+    for source, place in [*_given.items()]:
+        if not source.strip() or source not in text:
+            continue
+        number = next((number for number, line in enumerate(source.split("\n")) if pattern.search(line)), None)
+        if number is not None and (found := find_source(source, place)) is not None:
             return found[0], found[1][number]
     return None
+
+
+def replaced_escape(line: str) -> str:
+    """Return the first escape that Python has replaced in this *line* of a noted source, as the Python file has it;
+    empty if there is none."""
+    pattern = re.compile(rf"^\s*{re.escape(line.strip())}\s*$")
+    place = next(filter(None, (find_in_given(source, pattern) for source in [*_given])), None)
+    written = linecache.getline(*place) if place is not None else ""
+    for found in _ESCAPE.finditer(written):
+        before = _ESCAPE.split(written[: found.start()])[-1].lstrip()[-8:]
+        if before and before in line and found[0] not in (r"\\", *_ESCAPE.findall(line)):
+            return found[0]
+    return ""
 
 
 def _find_text(wanted: Sequence[str], lines: Sequence[str]) -> Iterator[int]:

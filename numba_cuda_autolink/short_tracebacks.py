@@ -12,6 +12,7 @@ import contextlib
 import contextvars
 import functools
 import os
+import re
 import sys
 import threading
 import warnings
@@ -28,10 +29,13 @@ _IS_PRINTED = "_numba_cuda_autolink_is_printed"  # by this hook, around a hook o
 _MESSAGE = "_numba_cuda_autolink_message"  # of the errors whose frames are hidden: what returns their text
 _ENTERED = ("numba.cuda", "numba_cuda", "numba_cuda_mlir", "numba_cuda_autolink")  # what users call of compilers
 _COMPILERS = {"numba", "numba_cuda", "numba_cuda_mlir", "numba_cuda_autolink", "cuda", "llvmlite"}
-_COMPILERS |= {"contextlib", "functools"}  # which stand between frames of compilers
+_COMPILERS |= {"contextlib", "functools", "importlib"}  # which stand between frames of compilers
 _OURS = ("numba_cuda_autolink", "numba.cuda.autolink", "numba.cuda.cudadrv.external_code")
 _TESTS = "numba.cuda.tests."
 _MOST_LINES = 13  # of a message
+_NAMED_ARGUMENT = re.compile(
+    r"_(?:LaunchConfiguration|ArgMarshaller)\.__call__\(\) got an unexpected keyword argument '(\w+)'"
+)
 _is_reading = contextvars.ContextVar("is_reading", default=False)
 _explain: Callable[[Any], str | None] | None = None  # returns the messages of errors that nothing here has met
 
@@ -202,6 +206,8 @@ def _hide(frame: FrameType) -> bool:
 
 
 def is_frame_of_compiler(frame: FrameType) -> bool:
+    if frame.f_code.co_filename == "<string>" and frame.f_code.co_name == "<module>" and frame.f_back is not None:
+        return is_frame_of_compiler(frame.f_back)  # it evaluates a text
     return _is_name_of_compiler(str(frame.f_globals.get("__name__", "")))
 
 
@@ -261,18 +267,27 @@ def _is_printed_short(error: BaseException) -> bool:
         return True
     if is_full() or not isinstance(error, Exception):
         return False
-    names = [str(frame.f_globals.get("__name__", "")) for frame, _ in _frames(error.__traceback__)]
-    entered = next((i for i in range(len(names), 0, -1) if not _is_name_of_compiler(names[i - 1])), 0)
-    if entered == len(names) or not f"{names[entered]}.".startswith(tuple(f"{name}." for name in _ENTERED)):
+    frames = [frame for frame, _ in _frames(error.__traceback__)]
+    entered = next((i for i in range(len(frames), 0, -1) if not is_frame_of_compiler(frames[i - 1])), 0)
+    module = "" if entered == len(frames) else str(frames[entered].f_globals.get("__name__", ""))
+    is_of_front_end = f"{module}.".startswith(tuple(f"{name}." for name in _ENTERED))
+    if not is_of_front_end and find_named_argument(error) is None:
         return False
     try:
         message = _message(error)
     except Exception:  # a fault of what explains it: the error is printed as it is
         return False
-    if message is None and not _is_of_user(error):
+    if message is None and not (is_of_front_end and _is_of_user(error)):
         return False
     vars(error)[_MESSAGE] = message
     return True
+
+
+def find_named_argument(error: BaseException) -> str | None:
+    """Return the name of the argument for which Python refuses the launch of a front end's kernel, which enters no
+    function of it; ``None`` for every other *error*."""
+    found = _NAMED_ARGUMENT.match(str(error)) if isinstance(error, TypeError) else None
+    return found[1] if found else None
 
 
 @contextlib.contextmanager

@@ -31,6 +31,18 @@ def shown_file(filename: str) -> str:
     return cell_name(filename) or filename
 
 
+def shown_place(place: str) -> str:
+    """Return a ``file:line`` with the name of a cell in place of its file."""
+    file, _, line = place.rpartition(":")
+    return f"{shown_file(file)}:{line}"
+
+
+def name_of_file(path: str) -> str:
+    """Return the name that Python has for a *path* in debug information, where a folder is before a cell's too."""
+    name = os.path.basename(path)
+    return name if name.startswith("<") and name.endswith(">") else path
+
+
 def with_place(
     message: str, place: str, filename: str, line: int, *, is_call: bool = True, last_column: int | None = None
 ) -> str:
@@ -68,9 +80,9 @@ def with_lines(message: str, lines: tuple[str, ...], word: str = "at") -> str:
     own = next((number for number, each in enumerate(lines) if packages.isdisjoint(each.split("/"))), 0)
     file, _, line = lines[own].rpartition(":")
     first, *others = message.split("\n")
-    within = [f"  in: {lines[0]}"] if own else []
-    message = "\n".join([first, *within, *(f"  inlined at: {each}" for each in lines[own + 1 :]), *others])
-    return with_place(message, f"{word}: {shown_file(file)}:{line}", file, int(line), is_call=False)
+    within = [f"  in: {shown_place(lines[0])}"] if own else []
+    message = "\n".join([first, *within, *(f"  inlined at: {shown_place(each)}" for each in lines[own + 1 :]), *others])
+    return with_place(message, f"{word}: {shown_place(lines[own])}", file, int(line), is_call=False)
 
 
 def _underline(text: str, indent: int, begin: int, end: int) -> tuple[str, str]:

@@ -16,12 +16,12 @@ from .scheduler import fail, yield_thread
 from .state import ATOMIC, FIRST_SHARED_ADDRESS, SEVERAL, Error, Frame, Launch, Thread
 
 
-@native
+@native()
 def is_in_shared(thread: Thread, address: u64) -> bool:
     return address - thread.block.shared < thread.block.shared_bytes
 
 
-@native
+@native()
 def find_allocation(launch: Launch, address: u64) -> u64:
     """Return the address of the entry that may hold *address*: the last that begins at it or before; or 0."""
     low = u64(0)
@@ -35,7 +35,7 @@ def find_allocation(launch: Launch, address: u64) -> u64:
     return launch.allocations + (low - 1) * 16 if low != 0 else u64(0)
 
 
-@native
+@native()
 def find_frame(thread: Thread, address: u64, nbytes: u32) -> Frame:
     """Return the frame whose local memory holds the access, or 0."""
     frame = thread.locals
@@ -103,7 +103,7 @@ def note_fence(thread: Thread):
     thread.block.threads[thread.index].last_fence = thread.block.fences
 
 
-@native
+@native()
 def conflicts(thread: Thread, access: Access, atomic: bool) -> bool:
     """Return whether nothing orders the *access* of another thread before this one, and not both are *atomic*."""
     number = u32(access.who & ~u16(ATOMIC))
@@ -117,7 +117,7 @@ def conflicts(thread: Thread, access: Access, atomic: bool) -> bool:
     return fenced <= access.fences or thread.block.threads[thread.index].last_fence <= fenced
 
 
-@native
+@native()
 def note_access(thread: Thread, access: Access, who: u16, site: u32):
     access.who = who
     access.warp_epoch = u16(thread.warp_epoch)
@@ -159,9 +159,9 @@ def fail_unwritten(thread: Thread, address: u64, nbytes: u32, site: u32):
 
 
 @native(inline=False)
-def notice_access(thread: Thread, address: u64, nbytes: u32, writes: bool, atomic: bool, copies: bool, site: u32):
-    """Check an access of shared or local memory, if the generic *address* is there: races, and reads of unwritten bytes
-    unless it *copies* them."""
+def notice_access(thread: Thread, address: u64, nbytes: u32, reads: bool, writes: bool, atomic: bool, site: u32):
+    """Check an access of shared or local memory, if the generic *address* is there: races, and unwritten bytes if it
+    *reads* them."""
     block = thread.block
     if block.shared_accesses != 0 and is_in_shared(thread, address):
         for byte in range(u64(nbytes)):
@@ -170,7 +170,7 @@ def notice_access(thread: Thread, address: u64, nbytes: u32, writes: bool, atomi
     shadow = find_shadow(thread, address, nbytes)
     if shadow != 0:
         for byte in range(u64(nbytes)):
-            if not copies and (not writes or atomic) and load_u8(shadow, byte) == 0:
+            if reads and load_u8(shadow, byte) == 0:
                 fail_unwritten(thread, address + byte, nbytes, site)
             if writes:
                 store_u8(shadow, byte, 1)
@@ -179,7 +179,7 @@ def notice_access(thread: Thread, address: u64, nbytes: u32, writes: bool, atomi
 # Copies: what is loaded and only stored, as the padding of structs, may be unwritten, and remains so
 
 
-@native
+@native()
 def find_shadow(thread: Thread, address: u64, nbytes: u32) -> u64:
     """Return where it is noted which bytes of shared or local memory are written, or 0 for other memory."""
     shadow = u64(0)
@@ -219,10 +219,10 @@ def store_unwritten(thread: Thread, target: u64, unwritten: u64, address: u64, n
 
 
 def checked_pointer(
-    f: FunctionBuilder, operand: str, space: str, nbytes: int, *, writes: bool, atomic: bool, copies: bool = False
+    f: FunctionBuilder, operand: str, space: str, nbytes: int, reads: bool, writes: bool, atomic: bool = False
 ) -> str:
-    """Return a pointer to the *nbytes* at the address *operand* in *space*, after the module's checks: an access that
-    *copies* may read what is not written."""
+    """Return a pointer to the *nbytes* at the address *operand* in *space*, after the module's checks: what an access
+    *reads* must be written."""
     base, offset = f.address(operand)
     if space == "param":
         pointer = f.pointer_of(base) or f.temporary(f"inttoptr i64 {f.value(base, 'b64')} to ptr")
@@ -243,7 +243,7 @@ def checked_pointer(
         f.call_unless(good, "check_access", f.thread, generic, nbytes, align, kind, f.site, slot)
     is_noticed = space in ("shared", "local") or (space == "generic" and not known)
     if is_noticed and (checks.initialised or (checks.races and space != "local")):
-        f.call("notice_access", f.thread, generic, nbytes, writes, atomic, copies, f.site)
+        f.call("notice_access", f.thread, generic, nbytes, reads, writes, atomic, f.site)
     return f.temporary(f"inttoptr i64 {generic} to ptr")
 
 
@@ -257,7 +257,8 @@ def _test_bounds(f: FunctionBuilder, base: str, space: str, address: str, nbytes
             begin = f.symbol_address(f.local_variable)
             valid = str(max(0, f.function.local_variables[f.local_variable].nbytes - nbytes + 1))
     else:
-        number = f.program.slot(f.function, base if parse_integer(base) is None else "", nbytes)
+        place = id(f.function), base if parse_integer(base) is None else "", nbytes
+        number = f.program.slots.setdefault(place, len(f.program.slots))
         slot = f.temporary(f"add i64 %caches, {number * 16}")
         pointer = f.temporary(f"inttoptr i64 {slot} to ptr")
         begin, valid = f.load(pointer, 0), f.load(pointer, 8)

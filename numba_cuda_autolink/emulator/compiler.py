@@ -1,25 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""LLVM IR to native code, which is kept on disk. A damaged entry, like any failure of the disk, is a miss.
-
-An entry is the SHA-256 of its content, and the content. Entries are replaced atomically, and are read only from a
-folder that belongs to this user and that nobody else can write.
-"""
+"""LLVM IR to native code, which is kept on disk."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import json
-import os
 import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
 
-from ..cache_folder import cache_folder, make_private, why_not_trusted
-from ..files import read_regular_file, replace_whole
+from ..cache_folder import read_entry, write_entry
 from .native import list_texts
 from .state import Facts
 from .switching import SWITCH_IR
@@ -28,8 +22,6 @@ if llvm.llvm_version_info[0] < 20:
     raise ImportError("The emulator needs llvmlite 0.45 or newer: pip install -U llvmlite")
 
 _lock = threading.Lock()  # LLVM's global tables
-_runtime_lock = threading.Lock()
-_runtime: list[bytes] = []  # what runtime_object returned
 _PASSES = ["always_inliner", "global_dead_code_eliminate", "sroa"]
 _PASSES += ["simplify_cfg", "instruction_combine", "simplify_cfg"]
 
@@ -64,23 +56,21 @@ def compile_text(text: str, level: int = 0) -> bytes:
         return bytes(machine.emit_object(module))
 
 
-def runtime_object() -> bytes:
-    """Return the object file of the scheduler and all else that kernels share."""
-    with _runtime_lock:
-        if not _runtime:
-            code = fetch_object("runtime")
-            if code is None:
-                texts, declarations = list_texts()
-                code = compile_text("\n".join([*sorted(declarations), SWITCH_IR, *texts]), level=2)
-                store_object("runtime", code)
-            _runtime.append(code)
-        return _runtime[0]
-
-
 @functools.cache
-def prepare_runtime() -> None:
-    """Have `runtime_object` ready soon: it takes as long as several kernels, once on a machine."""
-    threading.Thread(target=runtime_object).start()
+def prepare_runtime() -> Future[bytes]:
+    """Make the object file of the scheduler and all else that kernels share: it takes as long as several kernels, once
+    on a machine."""
+
+    def make() -> bytes:
+        name = entry_name("runtime")
+        code = read_entry(name)
+        if code is None:
+            texts, declarations = list_texts()
+            code = compile_text("\n".join([*sorted(declarations), SWITCH_IR, *texts]), level=2)
+            write_entry(name, code)
+        return code
+
+    return ThreadPoolExecutor(1).submit(make)
 
 
 class NativeCode:
@@ -89,7 +79,7 @@ class NativeCode:
     def __init__(self, code: bytes):
         with _lock:
             self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), create_machine())
-        runtime = runtime_object()
+        runtime = prepare_runtime().result()
         with _lock:
             for object_file in (runtime, code):
                 self._engine.add_object_file(llvm.ObjectFileRef.from_data(object_file))
@@ -113,28 +103,7 @@ def _digest_of_maker() -> str:
     return digest.hexdigest()
 
 
-def _path(kind: str, parts: tuple[str, ...]) -> str:
-    """Return where the entry is. Raise `OSError` if there is no folder that is to be trusted."""
-    folder = os.path.join(cache_folder(), "emulator")
-    if not os.path.isabs(folder):
-        raise FileNotFoundError(folder)
-    make_private(folder)
-    if why_not_trusted(folder):
-        raise PermissionError(folder)
+def entry_name(kind: str, *parts: str) -> str:
+    """Return the name of the entry of the cache with the code that is made of *parts*."""
     key = json.dumps([kind, _digest_of_maker(), *parts])
-    return os.path.join(folder, f"{hashlib.sha256(key.encode()).hexdigest()}.{kind}")
-
-
-def fetch_object(kind: str, *parts: str) -> bytes | None:
-    """Return what was stored for *parts*, or None."""
-    with contextlib.suppress(OSError):
-        data = read_regular_file(_path(kind, parts))
-        if len(data) > 32 and hashlib.sha256(data[32:]).digest() == data[:32]:
-            return data[32:]
-    return None
-
-
-def store_object(kind: str, content: bytes, *parts: str) -> None:
-    """Keep *content* for *parts*; a disk that refuses costs nothing but the next compilation."""
-    with contextlib.suppress(OSError), replace_whole(_path(kind, parts)) as file:
-        file.write(hashlib.sha256(content).digest() + content)
+    return f"emulator/{hashlib.sha256(key.encode()).hexdigest()}.{kind}"

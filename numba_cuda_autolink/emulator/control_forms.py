@@ -46,7 +46,8 @@ def branch_by_index(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     cases = " ".join(f'i32 {k}, label %"b{f.function.labels[name]}"' for k, name in enumerate(targets))
     f.emit(f"switch i32 {f.value(i.operands[0], 'u32')}, label %{wrong} [ {cases} ]")
     f.start_block(wrong)
-    f.stop_with(Error.BAD_CALL)
+    f.call("fail", f.thread, Error.BAD_CALL, f.site, 0, 0)
+    f.leave("unreachable")
 
 
 @form("ret", r"(?:\.uni)?")
@@ -62,7 +63,8 @@ def leave(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 
 @form("trap", r"")
 def trap(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    f.stop_with(Error.TRAP)
+    f.call("fail", f.thread, Error.TRAP, f.site, 0, 0)
+    f.leave("unreachable")
 
 
 @form("call", r"(?:\.uni)?")
@@ -71,28 +73,24 @@ def call(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     results = split_operands(operands.pop(0)[1:-1]) if operands[0].startswith("(") else []
     name = operands.pop(0)
     arguments = split_operands(operands.pop(0)[1:-1]) if operands and operands[0].startswith("(") else []
-    pointers = []
-    for operand in [*arguments, *results]:
-        pointer = f.pointer_of(operand)
-        if pointer is None:
-            raise f.refuse(f"the argument {operand} is not a parameter")
-        pointers.append(pointer)
-    outputs = pointers[len(arguments) :]
+    if not f.function.local_variables.keys() >= {*arguments, *results}:
+        raise f.refuse("an argument is not a parameter that the function declares")
+    pointers = {operand: f.pointer_of(operand) for operand in (*arguments, *results)}
     function = f.program.linked.find_function(f.function.text, name)
     if f.register(name) is not None or function is not None:
         target = _indirect_target(f, name) if function is None else f.program.function_symbol(function)
         below = f.field("thread.locals")
         f.push_frame(below, f.site, 0, "0")  # for messages
-        f.call_symbol("void", target, "ptr %thread", *(f"ptr {pointer}" for pointer in pointers))
+        f.call_symbol("void", target, "ptr %thread", *(f"ptr {pointers[each]}" for each in (*arguments, *results)))
         f.set_frames(below)
     elif name == "cudaCGSynchronize":
         f.program.suspends = True
         f.call("grid_sync", f.thread, f.site)
-        f.emit(f"store i32 0, ptr {outputs[0]}")
+        f.emit(f"store i32 0, ptr {pointers[results[0]]}")
     elif name == "cudaCGGetIntrinsicHandle":
-        f.emit(f"store i64 1, ptr {outputs[0]}")
+        f.emit(f"store i64 1, ptr {pointers[results[0]]}")
     elif name in HOST_FUNCTIONS:
-        _call_host(f, name, pointers[: len(arguments)], outputs)
+        _call_host(f, name, arguments, results)
     else:
         raise f.refuse(f"nothing that is linked defines the function {name}")
 
@@ -100,24 +98,23 @@ def call(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 def _indirect_target(f: FunctionBuilder, name: str) -> str:
     """Look the function up whose address is in the register *name*."""
     address = f.value(name, "u64")
-    failure = ("fail", f.thread, Error.BAD_CALL, f.site, address, 0)
     offset = f.temporary(f"sub i64 {address}, {FIRST_FUNCTION_ADDRESS}")
-    index = f.temporary(f"lshr i64 {offset}, 4")
-    good = f.temporary(f"icmp ult i64 {index}, {len(f.program.linked.functions)}")
-    f.call_unless(good, *failure)
-    slot = f.temporary(f"getelementptr ptr, ptr @functions, i64 {index}")
-    target = f.temporary(f"load ptr, ptr {slot}")
-    f.call_unless(f.temporary(f"icmp ne ptr {target}, null"), *failure)
+    index = f.intrinsic("umin", "i64", f.temporary(f"lshr i64 {offset}, 4"), str(len(f.program.linked.functions)))
+    target = f.temporary(f"load ptr, ptr {f.temporary(f'getelementptr ptr, ptr @functions, i64 {index}')}")
+    good = f.temporary(f"icmp ne ptr {target}, null")
+    f.call_unless(good, "fail", f.thread, Error.BAD_CALL, f.site, address, 0)
     return target
 
 
 def _call_host(f: FunctionBuilder, name: str, arguments: list[str], results: list[str]) -> None:
-    types, result_type, code = HOST_FUNCTIONS[name]
     f.program.suspends = True
-    record = f.scratch(8 * len(types))
-    for k, (pointer, type) in enumerate(zip(arguments, types, strict=False)):
-        value = f.temporary(f"load {type}, ptr {pointer}")
-        f.store(record, 8 * k, f.resize(value, int(type[1:]), 64))
-    result = f.call("host_call", f.thread, code, f.temporary(f"ptrtoint ptr {record} to i64"), f.site)
-    if results:
-        f.emit(f"store {result_type} {f.resize(result, 64, int(result_type[1:]))}, ptr {results[0]}")
+    record = f.scratch(8 * len(arguments))
+    for k, argument in enumerate(arguments):
+        bits = 8 * f.function.local_variables[argument].nbytes
+        value = f.temporary(f"load i{bits}, ptr {f.pointer_of(argument)}")
+        f.store(record, 8 * k, f.resize(value, bits, 64))
+    code = HOST_FUNCTIONS.index(name)
+    value = f.call("host_call", f.thread, code, f.temporary(f"ptrtoint ptr {record} to i64"), f.site)
+    for result in results:
+        bits = 8 * f.function.local_variables[result].nbytes
+        f.emit(f"store i{bits} {f.resize(value, 64, bits)}, ptr {f.pointer_of(result)}")

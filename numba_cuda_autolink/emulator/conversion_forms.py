@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from .floats import AWAY, DOWN, NEAREST, UP, ZERO, convert_rounded
+from .floats import AWAY, DOWN, NEAREST, UP, ZERO, rounded
 from .forms import Modifiers, computes, form
 from .function_builder import FunctionBuilder, Value
 from .ir_text import SUFFIXES
@@ -37,7 +37,7 @@ def integer_to_float(f: FunctionBuilder, m: Modifiers, value: Value) -> str:
         return _convert(f, m, f.call(f"{sign}64_to_odd_f64", wide), TYPES["f64"], to)
     bits = max(32, source.bits)
     wide = f.resize(value, source.bits, bits, signed=source.is_signed)
-    result = convert_rounded(f, f"{sign}itofp", m["round"], f"i{bits}", to.llvm, wide)
+    result = rounded(f, f"{sign}itofp", m["round"], to.llvm, f"i{bits}", wide)
     return f.call(f"saturate_{to.name}", result) if m["sat"] else result
 
 
@@ -105,10 +105,10 @@ def _convert(f: FunctionBuilder, m: Modifiers, value: str, source: PTXType, to: 
         name = "narrow_f64_to" if source.bits == 64 else "narrow"
         return f.call(f"{name}_{to.name}", value, _MODES.get(mode, NEAREST))
     if llvm == "double" and to.name == "f32":
-        wide, value = value, convert_rounded(f, "fptrunc", mode, "double", "float", value)
+        wide, value = value, rounded(f, "fptrunc", mode, "float", "double", value)
         if m["ftz"] and source.bits == 64:
             scaled = f.temporary(f"fmul double {wide}, 0x41F0000000000000")
-            scaled = convert_rounded(f, "fptrunc", mode, "double", "float", scaled)
+            scaled = rounded(f, "fptrunc", mode, "float", "double", scaled)
             value = f.call("flush_tiny_f32", value, scaled)
     if to.name == "f32" and source.name in ("f16", "f32"):
         value = f.call("canonical_f32", value)

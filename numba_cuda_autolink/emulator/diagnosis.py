@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from ..errors import at_call
 from ..given_sources import place_in_python
 from ..mangled_names import short_name
 from ..plain_types import find_element
-from ..short_tracebacks import place_of_user
-from ..source_locations import with_lines, without_generated
+from ..source_locations import name_of_file, shown_place, with_lines, without_generated
 from . import memory
 from .errors import AddressSpaceError, BarrierError, EmulationError, FaultError, SharedMemoryError
 from .linked_texts import LinkedTexts
@@ -25,7 +26,7 @@ def source_lines(text: Text, location: Location | None) -> tuple[str, ...]:
     """Return the chain of *location* as ``file:line``, innermost first, without the lines of generated code."""
     lines: list[str] = []
     while location is not None and len(lines) < 32:
-        filename, line = place_in_python(text.files.get(location.file, "?"), location.line)
+        filename, line = place_in_python(name_of_file(text.files.get(location.file, "?")), location.line)
         lines.append(f"{filename}:{line}")
         location = location.inlined_at
     return without_generated(lines)
@@ -33,7 +34,8 @@ def source_lines(text: Text, location: Location | None) -> tuple[str, ...]:
 
 _ACCESSES = {"ld": "read", "ldu": "read", "st": "write", "atom": "atomic access", "red": "atomic access"}
 _OF_ACCESSES = (Error.OUT_OF_BOUNDS, Error.MISALIGNED, Error.UNINITIALISED, Error.RACE)
-_FAULTS = (Error.OUT_OF_BOUNDS, Error.MISALIGNED, Error.RACE, Error.TRAP, Error.BAD_CALL)
+_RAISED = dict.fromkeys((Error.OUT_OF_BOUNDS, Error.MISALIGNED, Error.RACE, Error.TRAP, Error.BAD_CALL), FaultError)
+_RAISED |= dict.fromkeys((Error.STUCK, Error.DIVERGED_BARRIER), BarrierError)
 _FAR, _NEAR = 1 << 20, 4096
 Size: TypeAlias = "tuple[int, int, int]"
 _MOST_SHOWN = 4  # variables
@@ -42,6 +44,7 @@ _NO_LINES = (
     "\n  what to do: to see the lines of Python and C++, write @cuda.jit(lineinfo=True), and with numba-cuda-mlir"
     "\n    @cuda.jit(lineinfo=True, lto=False); autolink.build takes these options too"
 )
+_DYNAMIC = "\n  what to do: launch with its size in bytes: kernel[grid, block, stream, nbytes](...)"
 
 
 class Failure:
@@ -65,18 +68,17 @@ class Failure:
         begin = block.shared - FIRST_SHARED_ADDRESS
         sized = (each for each in program.shared.values() if each.nbytes)
         self.variables = [replace(each, address=begin + each.address) for each in sized]
-        self.variables_end = max((each.end for each in self.variables), default=0)
         self.linked = program.linked.with_lines()
         self.instruction, self.lines = _locate(self.linked, block.error_site)
         self.is_access = self.code in _OF_ACCESSES
         waits_elsewhere = self.code == Error.STUCK and block.other_thread != block.error_thread
         self.has_other = waits_elsewhere or self.code in (Error.RACE, Error.DIVERGED_BARRIER)
-        # An address that cannot be meant to be in shared memory
-        self.is_of_other_memory = (
-            self.code == Error.OUT_OF_BOUNDS
-            and ".shared" in self.instruction.opcode
-            and not self.shared.is_near(self.address, _FAR)
-        )
+
+        is_in_shared = ".shared" in self.instruction.opcode
+        self.is_of_shared = self.shared.is_near(self.address, _FAR if is_in_shared else _NEAR)
+        self.raised: type[EmulationError] = _RAISED.get(self.code, EmulationError)
+        if self.code == Error.OUT_OF_BOUNDS and is_in_shared and not self.is_of_shared:
+            self.raised = AddressSpaceError
 
     def list_calls(self) -> list[tuple[str, ...]]:
         """Return the source lines of the calls that the thread is in, the newest first; of a deep recursion, few."""
@@ -85,7 +87,12 @@ class Failure:
 
 
 def describe_failure(
-    record: Block, program: Program, grid: Size, block: Size, arguments: bytes, assertions: dict[int, tuple[str, str]]
+    record: Block,
+    program: Program,
+    grid: Size,
+    block: Size,
+    arguments: bytes,
+    assertions: dict[int, tuple[str, str, int]],
 ) -> EmulationError:
     """Return the error to raise for what the *record* of a block says, after a launch with the packed *arguments*;
     *assertions* are the words and the places of those that failed, by the address of the block."""
@@ -93,28 +100,23 @@ def describe_failure(
     kernel, lines, called = program.kernel.name, failure.lines, failure.list_calls()
     block_index, thread_index = _index(record.index, grid), _index(record.error_thread, block)
     if failure.code == Error.HOST:
-        message, where = assertions[ctypes.addressof(record)]
-        lines = lines if where in lines else (where, *lines)
+        message, file, line = assertions[ctypes.addressof(record)]
+        where = "{}:{}".format(*place_in_python(file, line))
+        is_text = not (os.path.isfile(file) or file.endswith(".py"))  # that autolink gave the compiler
+        lines = lines if where in lines or (lines and is_text) else (where, *lines)
     else:
         message = _diagnosis(failure, block)
-    message += "".join(f"\n  called at: {line}" for call in called for line in call)
+    message += "".join(f"\n  called at: {shown_place(line)}" for call in called for line in call)
     message += f"\n  thread: {thread_index} of block {block_index} of kernel {short_name(kernel)}"
     if failure.is_access:
-        message += f"\n  address: {failure.address:#x}, {_describe_address(failure, arguments)}"
-        message += _describe_dynamic(failure, program)
+        message += f"\n  address: {failure.address:#x}, {_describe_address(failure, program, arguments)}"
     if failure.code != Error.HOST:
         message += f"\n  instruction: {failure.instruction.text}"
     if failure.has_other:
         other, there = _locate(failure.linked, record.other_site)
         message += "\n" + with_lines(f"  the other: {other.text}", there)
-    if lines:
-        message = with_lines(message, lines)
-    else:
-        message = with_lines(message, ("{}:{}".format(*place_of_user()),), "launched at") + _NO_LINES
-    raised = FaultError if failure.code in _FAULTS else EmulationError
-    if failure.code in (Error.STUCK, Error.DIVERGED_BARRIER):
-        raised = BarrierError
-    return (AddressSpaceError if failure.is_of_other_memory else raised)(
+    message = with_lines(message, lines) if lines else at_call(message, "launched at") + _NO_LINES
+    return failure.raised(
         message,
         kernel=kernel,
         block=block_index,
@@ -130,7 +132,7 @@ def describe_shared_memory(program: Program, most: int) -> SharedMemoryError:
     largest = sorted((each for each in program.shared.values() if each.nbytes), key=lambda each: -each.nbytes)
     listed = ", ".join(f"{short_name(each.label)} of {each.nbytes}" for each in largest[:_MOST_SHOWN])
     message = f"{name} needs {nbytes} bytes of static shared memory, and has at most {most}\n  variables: {listed}"
-    message = with_lines(message, ("{}:{}".format(*place_of_user()),), "launched at")
+    message = at_call(message, "launched at")
     message += "\n  what to do: use dynamic shared memory, whose size a launch gives, or fewer threads or items"
     return SharedMemoryError(message, kernel=program.kernel.name)
 
@@ -159,14 +161,15 @@ def _diagnosis(failure: Failure, block: Size) -> str:
     if code == Error.OUT_OF_BOUNDS:
         allocation = memory.find(failure.address)
         where = "after the memory was freed" if allocation is not None and allocation.freed else "out of bounds"
-        if failure.is_of_other_memory:
+        if failure.raised is AddressSpaceError:
             where = "of shared memory at an address of other memory"
         return f"{access} of {size} {where}"
     if code == Error.MISALIGNED:
         return f"A misaligned {name} of {size}"
     if code == Error.UNINITIALISED:
         is_in_variable = any(variable.is_near(failure.address) for variable in failure.variables)
-        if failure.shared.is_near(failure.address) and failure.address < failure.variables_end and not is_in_variable:
+        is_before_one = any(failure.address < variable.address for variable in failure.variables)
+        if failure.shared.is_near(failure.address) and is_before_one and not is_in_variable:
             return f"{access} of {size} between the variables of shared memory"
         return f"{access} of {size} that {'was' if failure.nbytes == 1 else 'were'} never written"
     if code == Error.RACE:
@@ -188,17 +191,21 @@ def _diagnosis(failure: Failure, block: Size) -> str:
     }[code]
 
 
-def _describe_address(failure: Failure, arguments: bytes) -> str:
+def _describe_address(failure: Failure, program: Program, arguments: bytes) -> str:
     address = failure.address
     if failure.stack.is_near(address):
         frame = nearest((frame for frame in failure.frames if frame.nbytes), address)
         if frame is None:
             return "local memory"
         return f"byte {address - frame.address} of {frame.nbytes} bytes of local memory"
-    if failure.shared.is_near(address, _NEAR):
+    if failure.is_of_shared:
         place = f"byte {address - failure.shared.address} of {failure.shared.nbytes} bytes of shared memory"
         if variable := nearest(failure.variables, address):
             place += f"; byte {address - variable.address} of {variable.nbytes} of {short_name(variable.label)}"
+        is_beyond = address >= failure.shared.address + program.static_shared_bytes
+        if failure.code == Error.OUT_OF_BOUNDS and is_beyond and len(failure.variables) < len(program.shared):
+            given = Launch.from_address(failure.block.launch).dynamic_shared
+            place += f"\n  dynamic shared memory: the launch gives {given} bytes" + _DYNAMIC
         return place
     allocation = memory.find(address) or memory.find_nearest(address)
     if allocation is None or not allocation.is_near(address, _FAR):
@@ -211,18 +218,3 @@ def _describe_address(failure: Failure, arguments: bytes) -> str:
     if address >= allocation.end:
         return f"{address - allocation.end} bytes after the end of {where}"
     return f"byte {address - allocation.address} of {where}"
-
-
-def _describe_dynamic(failure: Failure, program: Program) -> str:
-    """Return the lines for an access past the dynamic shared memory that the launch gave."""
-    offset = failure.address - failure.shared.address
-    if failure.code != Error.OUT_OF_BOUNDS or not (
-        len(failure.variables) < len(program.shared)
-        and program.static_shared_bytes <= offset < failure.shared.nbytes + _FAR
-    ):
-        return ""
-    given = Launch.from_address(failure.block.launch).dynamic_shared
-    return (
-        f"\n  dynamic shared memory: the launch gives {given} bytes"
-        "\n  what to do: launch with its size in bytes: kernel[grid, block, stream, nbytes](...)"
-    )

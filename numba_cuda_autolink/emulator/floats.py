@@ -50,17 +50,17 @@ def saturate(x: T) -> T:
     return x if x > 0.0 else T(0.0)
 
 
-@native
+@native()
 def relu(x: f64) -> f64:
     return f64(0.0) if x <= 0.0 else x
 
 
-@native
+@native()
 def canonical_f32(x: f32) -> f32:
     return x if x == x else bits_f32(u32(NAN_32))
 
 
-@native
+@native()
 def canonical_f64(x: f64) -> f64:
     """In double precision, NaN keeps its bits but becomes quiet."""
     return x if x == x else bits_f64(bits_u64(x) | 0x8000000000000)
@@ -81,25 +81,25 @@ def extreme(a: T, b: T, largest: bool, keeps_nan: bool, has_sign_of_product: boo
     return canonical_T(copysign(result, bits_T(product)) if has_sign_of_product else result)
 
 
-@native
+@native()
 def canonical_of_f64(result: f64, operand: f64) -> f64:
     """Return *result*, or the *operand* if it is NaN."""
     return result if operand == operand else canonical_f64(operand)
 
 
-@native
+@native()
 def flush_tiny_f32(x: f32, scaled: f32) -> f32:
     """Flush a result that would be subnormal if it were rounded with any exponent, as *scaled*, 2**32 times it, is."""
     return copysign(f32(0.0), x) if fabs(scaled) < f32(5.048709793414476e-29) else x
 
 
-@native
+@native()
 def add_in_global_f32(a: f32, b: f32) -> f32:
     """Where atomic operations of global memory add, subnormal numbers are zero."""
     return canonical_f32(flush_f32(flush_f32(a) + flush_f32(b)))
 
 
-@native
+@native()
 def add_in_global_f64(a: f64, b: f64) -> f64:
     """Where atomic operations of global memory add, signalling NaN remains as it is."""
     if b != b:
@@ -107,7 +107,7 @@ def add_in_global_f64(a: f64, b: f64) -> f64:
     return a + b if a == a else a
 
 
-@native
+@native()
 def upper_half(x: f64) -> f64:
     """Round to the upper 32 bits; GPUs leave the lower ones zero in some approximations."""
     bits = bits_u64(x)
@@ -119,12 +119,12 @@ def upper_half(x: f64) -> f64:
 # 16 bits and less
 
 
-@native
+@native()
 def widen_bf16(x: u16) -> f64:
     return f64(bits_f32(u32(x) << 16))
 
 
-@native
+@native()
 def widen_f16(x: u16) -> f64:
     bits = u64(x & 0x7FFF) << 42
     magnitude = bits_f64(bits) * FROM_f16
@@ -133,18 +133,18 @@ def widen_f16(x: u16) -> f64:
     return copysign(magnitude, bits_f64(u64(x) << 48))
 
 
-@native
+@native()
 def widen_e5m2(x: u8) -> f64:
     return widen_f16(u16(x) << 8)
 
 
-@native
+@native()
 def widen_e4m3(x: u8) -> f64:
     magnitude = bits_f64(u64(x & 0x7F) << 49) * FROM_e4m3
     return copysign(magnitude, bits_f64(u64(x) << 56)) if x & 0x7F != 0x7F else bits_f64(~u64(0))
 
 
-@native
+@native()
 def narrow_to(x: f64, mantissa_bits: u32, bias: i32, highest: u64, sign: u64, mode: u32) -> u64:
     """Return *x* in a format with *mantissa_bits* and the *sign* at this bit, whose exponents have the bias *bias*.
 
@@ -200,14 +200,14 @@ def narrow_f64_to(x: f64, mode: u32) -> T:
     )
 
 
-@native
+@native()
 def to_tf32(x: f32, mode: u32) -> u32:
     if x != x and mode == AWAY:
         return bits_u32(x) & ~u32(0x1FFF)
     return u32(narrow_to(f64(x), 10, 127, 0x3FC00, 18, mode)) << 13
 
 
-@native
+@native()
 def add_to_odd(a: f64, b: f64) -> f64:
     """Return the sum rounded to odd: if it is inexact, its last bit is 1, so that it can be rounded again."""
     total = a + b
@@ -225,13 +225,13 @@ def add(a: T, b: T) -> T:
     return narrow_T(add_to_odd(widen_T(a), widen_T(b)), NEAREST)
 
 
-@native
+@native()
 def u64_to_odd_f64(x: u64) -> f64:
     """Return *x* with at most 53 bits; the last is 1 if any was cut off, so that it can be rounded again."""
     return f64((x & ~u64(0x7FF)) | u64(x & 0x7FF != 0) << 11) if x >> 53 != 0 else f64(x)
 
 
-@native
+@native()
 def s64_to_odd_f64(x: i64) -> f64:
     return -u64_to_odd_f64(u64(-x)) if x < 0 else u64_to_odd_f64(u64(x))
 
@@ -278,7 +278,6 @@ def elementwise(compute: Callable[..., str]) -> Handler:
 
 
 _OPERATIONS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "rcp": "fdiv", "mad": "fma"}
-_OPERATIONS |= {"fma": "fma", "sqrt": "sqrt"}
 
 
 @form("add sub mul mad", rf"{_ROUND}{_FTZ}{_SAT}\.(?P<type>f32)")
@@ -290,14 +289,14 @@ _OPERATIONS |= {"fma": "fma", "sqrt": "sqrt"}
 @form("div rcp sqrt", rf"\.approx{_FTZ}\.(?P<type>f32)")
 @elementwise
 def arithmetic(f: FunctionBuilder, m: Modifiers, type: PTXType, *operands: str) -> str:
-    operation, mode = _OPERATIONS[m["name"]], m.get("round", "")
+    operation, mode = _OPERATIONS.get(m["name"], m["name"]), m.get("round", "")
     if m["name"] == "rcp":
         operands = ("1.0", *operands)
-    result = rounded(f, operation, mode, type, *operands)
+    result = rounded(f, operation, mode, type.llvm, type.llvm, *operands)
     if m.get("ftz") and operation in ("fmul", "fdiv", "fma"):  # other results that are subnormal are exact
         scaled = [f.temporary(f"fmul float {each}, 0x41F0000000000000") for each in operands[::2]]
         factors = [scaled[0], operands[1], *scaled[1:]]
-        result = f.call("flush_tiny_f32", result, rounded(f, operation, mode, type, *factors))
+        result = f.call("flush_tiny_f32", result, rounded(f, operation, mode, type.llvm, type.llvm, *factors))
     return result
 
 
@@ -369,41 +368,36 @@ def test_property(f: FunctionBuilder, m: Modifiers, value: Value) -> str:
 _MODES = {"rz": 0, "rp": 2, "rm": 3}  # of LLVM's set.rounding; 1 is to nearest
 
 
-def rounded(f: FunctionBuilder, operation: str, mode: str, type: PTXType, *operands: str) -> str:
-    """Return the result of *operation* on *operands*, rounded as *mode* (``rn``, ``rz``, ``rm``, ``rp``) says."""
-    llvm = type.llvm
+def rounded(f: FunctionBuilder, operation: str, mode: str, target: str, source: str, *operands: str) -> str:
+    """Return the result of *operation* in the LLVM type *target*, of *operands* in the type *source*, rounded as *mode*
+    (``rn``, ``rz``, ``rm``, ``rp``) says."""
     if mode not in ("", "rn"):
-        result = _call_rounded(f, mode, f"{operation}.f{type.bits}", llvm, *(f"{llvm} {each}" for each in operands))
+        result = _call_rounded(f, operation, mode, target, source, operands)
     elif operation in ("fma", "sqrt"):
-        result = f.intrinsic(operation, llvm, *operands)
+        result = f.intrinsic(operation, target, *operands)
     else:
-        result = f.temporary(f"{operation} {llvm} {operands[0]}, {operands[1]}")
-    if type.bits == 64 and operation in ("fadd", "fsub", "fmul", "fma"):
+        converted = "" if source == target else f" to {target}"
+        result = f.temporary(f"{operation} {source} {', '.join(operands)}{converted}")
+    if source == "double" and operation in ("fadd", "fsub", "fmul", "fma"):
         for operand in operands[:0:-1]:  # of several NaN, the second, then the third
             result = f.call("canonical_of_f64", result, operand)
     return result
 
 
-def convert_rounded(f: FunctionBuilder, operation: str, mode: str, source: str, target: str, value: str) -> str:
-    """Convert *value* from the LLVM type *source* to *target* with ``sitofp``, ``uitofp`` or ``fptrunc`` in *mode*."""
-    if mode in ("", "rn"):
-        return f.temporary(f"{operation} {source} {value} to {target}")
-    intrinsic = f"{operation}.{SUFFIXES[target]}.{SUFFIXES.get(source, source)}"
-    return _call_rounded(f, mode, intrinsic, target, f"{source} {value}")
-
-
-def _call_rounded(f: FunctionBuilder, mode: str, intrinsic: str, result: str, *operands: str) -> str:
-    """Call a function that sets the rounding mode for the constrained *intrinsic*; *operands* are after their types."""
+def _call_rounded(
+    f: FunctionBuilder, operation: str, mode: str, target: str, source: str, operands: tuple[str, ...]
+) -> str:
+    """Call a function that sets the rounding mode for a constrained intrinsic."""
+    intrinsic = ".".join([operation, *(SUFFIXES.get(each, each) for each in dict.fromkeys((target, source)))])
     name, constrained = f"@rounded.{intrinsic}.{mode}", f"@llvm.experimental.constrained.{intrinsic}"
-    types = [operand.partition(" ")[0] for operand in operands]
-    f.declarations.add(f"declare {result} {constrained}({', '.join(types)}, metadata, metadata)")
+    f.declarations.add(f"declare {target} {constrained}({f'{source}, ' * len(operands)}metadata, metadata)")
     f.declarations.add("declare void @llvm.set.rounding(i32)")
-    parameters = ", ".join(f"{type} %{k}" for k, type in enumerate(types))
-    f.program.helpers[name] = f"""define internal {result} {name}({parameters}) noinline nounwind strictfp {{
+    parameters = ", ".join(f"{source} %{k}" for k in range(len(operands)))
+    f.program.helpers[name] = f"""define internal {target} {name}({parameters}) noinline nounwind strictfp {{
  call void @llvm.set.rounding(i32 {_MODES[mode]}) strictfp
- %r = call {result} {constrained}({parameters}, metadata !"round.dynamic", metadata !"fpexcept.strict") strictfp
+ %r = call {target} {constrained}({parameters}, metadata !"round.dynamic", metadata !"fpexcept.strict") strictfp
  call void @llvm.set.rounding(i32 1) strictfp
- ret {result} %r
+ ret {target} %r
 }}
 """
-    return f.call_symbol(result, name, *operands)
+    return f.call_symbol(target, name, *(f"{source} {each}" for each in operands))

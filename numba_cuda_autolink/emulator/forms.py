@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from .function_builder import FunctionBuilder
-from .native import native
+from .native import compile_native, native
 from .parser import Instruction
 
 Modifiers: TypeAlias = "dict[str, str]"
@@ -56,7 +56,11 @@ def instruction(*types: str, opcode: str = "") -> Callable[[Any], Any]:
 
         @form(name, rf"{modifier and rf'.{modifier}'}\.(?P<type>{'|'.join(types)})")
         def handle(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-            f.assign_native(f"{function.__name__}_{m['type']}")
+            compiled = compile_native(f"{function.__name__}_{m['type']}")
+            types = [type.replace("i", "s") for type in (compiled.returns, *compiled.parameters)]
+            target, *operands = i.operands
+            values = map(f.value, operands, types[1:])
+            f.assign(target, types[0], f.call(compiled.name, *values))
 
         return native(*types)(function)
 

@@ -100,15 +100,8 @@ class FunctionBuilder(IRText):
 
     def call_unless(self, good: str, name: str, *arguments: str | int) -> None:
         """Call the native function *name* in the rare case that *good* does not hold."""
-        with self.when(good, negated=True, weights=", !prof !0"):
+        with self.when(good, fails=True):
             self.call(name, *arguments)
-
-    def assign_native(self, name: str) -> None:
-        """Assign what the native function *name* makes of the instruction's operands."""
-        compiled = compile_native(name)
-        target, *operands = self.instruction.operands
-        values = [self.value(o, t.replace("i", "s")) for o, t in zip(operands, compiled.parameters, strict=True)]
-        self.assign(target, compiled.returns.replace("i", "s"), self.call(name, *values))
 
     def refuse(self, why: str = "the emulator does not have this form") -> UnsupportedInstruction:
         instruction, text = self.instruction, self.program.linked.texts[self.function.text]
@@ -157,11 +150,6 @@ class FunctionBuilder(IRText):
 
     def set_frames(self, newest: str) -> None:
         self.emit(f"store i64 {newest}, ptr {self.field_pointer('thread.locals')}")
-
-    def stop_with(self, error: int) -> None:
-        """Stop the thread with an *error*, which ends the block of instructions."""
-        self.call("fail", self.thread, error, self.site, 0, 0)
-        self.leave("unreachable")
 
     def join(self, parts: Sequence[str], bits: int) -> str:
         """Return numbers of so many *bits*, the lowest first, as one number."""

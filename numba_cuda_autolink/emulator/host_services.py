@@ -16,16 +16,8 @@ import numpy as np
 from . import memory
 from .state import Launch, Thread
 
-PRINT, ALLOCATE, FREE, ASSERT = range(4)
-
-
-# The functions that device code may call: the types of their arguments and of their result, and the code
-HOST_FUNCTIONS = {
-    "vprintf": (("i64", "i64"), "i32", PRINT),
-    "malloc": (("i64",), "i64", ALLOCATE),
-    "free": (("i64",), "i32", FREE),
-    "__assertfail": (("i64", "i64", "i32", "i64"), "i32", ASSERT),
-}
+HOST_FUNCTIONS = ("vprintf", "malloc", "free", "__assertfail")
+PRINT, ALLOCATE, FREE, ASSERT = range(len(HOST_FUNCTIONS))
 
 _FORMAT = re.compile(r"%([-+ #0]*\d*(?:\.\d+)?)(hh|h|ll|l|z|j|t)?([diouxXfFeEgGaAcsp%])")
 _lock = threading.Lock()  # of printing, and of memory that kernels allocate
@@ -34,12 +26,13 @@ _lock = threading.Lock()  # of printing, and of memory that kernels allocate
 class HostServices:
     """Serves the threads of the *launch*, whose workers remember accesses in *caches*.
 
-    Afterwards *error* is what was raised, and *assertions* holds what failed and where, by the record of the block.
+    Afterwards *error* is what was raised, and *assertions* holds what failed, a file and a line, by the record of
+    the block.
     """
 
     def __init__(self, launch: Launch, caches: Sequence[np.ndarray]):
         self.error: BaseException | None = None
-        self.assertions: dict[int, tuple[str, str]] = {}
+        self.assertions: dict[int, tuple[str, str, int]] = {}
         self.has_printed = False
         self._launch, self._caches = launch, caches
         self._tables: list[np.ndarray] = []
@@ -68,7 +61,7 @@ class HostServices:
         elif operation == ASSERT:
             message, file, line, function = arguments
             text = f"Assertion `{read_text(message)}` failed\n  function: {read_text(function)}"
-            self.assertions[block] = text, f"{read_text(file)}:{line & 0xFFFFFFFF}"
+            self.assertions[block] = text, read_text(file), line & 0xFFFFFFFF
         return 0
 
     def _change_table(self) -> None:

@@ -108,13 +108,13 @@ def fns(mask: u32, base: u32, offset: i32) -> u32:
     return ~u32(0)
 
 
-@native
+@native()
 def shf(a: u32, b: u32, count: u32, to_left: bool) -> u32:
     wide = u64(b) << 32 | u64(a)
     return u32(wide << u64(count) >> 32) if to_left else u32(wide >> u64(count))
 
 
-@native
+@native()
 def prmt(a: u32, b: u32, c: u32) -> u32:
     wide = u64(b) << 32 | u64(a)
     result = u32(0)

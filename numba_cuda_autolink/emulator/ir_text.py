@@ -45,11 +45,11 @@ class IRText:
         self.start_block(self.label())
 
     @contextlib.contextmanager
-    def when(self, condition: str, *, negated: bool = False, weights: str = "") -> Iterator[None]:
-        """Do what is emitted within only if the *condition* holds, or if it does not hold."""
+    def when(self, condition: str, *, fails: bool = False) -> Iterator[None]:
+        """Do what is emitted within only if the *condition* holds; or if it *fails*, which is rare."""
         then, after = self.label(), self.label()
-        first, second = (after, then) if negated else (then, after)
-        self.emit(f"br i1 {condition}, label %{first}, label %{second}{weights}")
+        targets = f"label %{after}, label %{then}, !prof !0" if fails else f"label %{then}, label %{after}"
+        self.emit(f"br i1 {condition}, {targets}")
         self.start_block(then)
         yield
         self.go_to(after)

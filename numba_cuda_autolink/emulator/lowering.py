@@ -7,6 +7,8 @@ kernel takes the thread alone.
 
 from __future__ import annotations
 
+import contextlib
+
 from . import (  # noqa: F401
     control_forms,
     conversion_forms,
@@ -21,14 +23,14 @@ from .function_builder import FunctionBuilder
 from .native import list_texts
 from .parser import Instruction
 from .program import Program
-from .state import Error
+from .state import FIRST_SHARED_ADDRESS, Error
 
 _STACK_RESERVE = 16384  # for what a function calls besides itself
 # What each function loads first
 _LOADED = (
-    ("shared", "i64", "thread.shared"),
-    ("caches", "i64", "thread.caches"),
     ("block", "ptr", "thread.block"),
+    ("shared.first", "i64", "block.shared"),
+    ("caches", "i64", "block.caches"),
     ("launch", "ptr", "block.launch"),
     ("shared.bytes", "i64", "block.shared_bytes"),
     ("parameters", "ptr", "launch.parameters"),
@@ -46,6 +48,7 @@ class FunctionLowering(FunctionBuilder):
         self.emit("%thread.address = ptrtoint ptr %thread to i64")
         for name, type, field in _LOADED:
             self.emit(f"%{name} = load {type}, ptr {self.field_pointer(field)}")
+        self.emit(f"%shared = sub i64 %shared.first, {FIRST_SHARED_ADDRESS}")
         if self.program.may_recurse and not self.function.is_entry:
             here = self.temporary(f"ptrtoint ptr {self.call_intrinsic('frameaddress.p0', 'ptr', 'i32 0')} to i64")
             left = self.temporary(f"sub i64 {here}, {self.field('thread.stack')}")
@@ -68,10 +71,8 @@ class FunctionLowering(FunctionBuilder):
         if found is None:
             raise self.refuse()
         handler, modifiers = found
-        if not instruction.predicate:
-            handler(self, instruction, modifiers)
-            return
-        with self.when(self.value(instruction.predicate, "pred"), negated=instruction.negated):
+        predicate = instruction.predicate
+        with self.when(self.value(predicate, "pred")) if predicate else contextlib.nullcontext():
             handler(self, instruction, modifiers)
 
     def push_frames(self) -> None:
@@ -98,15 +99,15 @@ class FunctionLowering(FunctionBuilder):
 def lower_program(program: Program) -> str:
     """Return the text of the kernel of *program* as a module of LLVM."""
     functions = [FunctionLowering(program, function).lower() for function in program.functions]
-    table = ", ".join(
+    table = [
         f"ptr {program.function_symbol(f)}" if f in program.functions and not f.is_entry else "ptr null"
         for f in program.linked.functions
-    )
+    ]
+    table.append("ptr null")  # for what is no address of a function
     texts, declarations = list_texts(sorted(program.natives))
-    count = len(program.linked.functions)
     facts = map(int, (program.suspends, program.loops, program.spins, len(program.slots)))
     head = [
-        f"@functions = internal constant [{count} x ptr] [{table}]",
+        f"@functions = internal constant [{len(table)} x ptr] [{', '.join(table)}]",
         f"@facts = constant [4 x i32] [{', '.join(f'i32 {fact}' for fact in facts)}]",
         *sorted(declarations | program.declarations),
     ]

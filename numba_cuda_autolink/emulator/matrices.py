@@ -21,7 +21,7 @@ from .synchronisation import let_lanes_meet
 FIRST, SECOND, ADDEND, RECORD_BYTES = 0, 128, 192, 224
 
 
-@native
+@native()
 def gather_matrix(first: Thread, lanes: u64, kind: u64):
     """Lane 8 k + r holds the address of row r of matrix k; lane l gets 2 elements of row l / 4 from 2 (l mod 4) on."""
     count = u32(first.b) & 7
@@ -31,17 +31,15 @@ def gather_matrix(first: Thread, lanes: u64, kind: u64):
         for matrix in range(count):
             word = u32(0)
             for half in range(u32(2)):
-                row = lane >> 2
-                column = (lane & 3) * 2 + half
-                if transposed:
-                    row = (lane & 3) * 2 + half
-                    column = lane >> 2
+                pair = (lane & 3) * 2 + half
+                row = pair if transposed else lane >> 2
+                column = lane >> 2 if transposed else pair
                 holder = first[matrix * 8 + row].a
                 word |= u32(load_u16(load_u64(holder, 0), u64(column) * 2)) << (half * 16)
             store_u32(mine, u64(8 + matrix * 4), word)
 
 
-@native
+@native()
 def element(first: Thread, row: u32, column: u32, group: u32, tall: bool) -> u64:
     """Return where an element of a matrix is: the address of its lane's first, and 8 bytes for each element before it.
 
@@ -54,7 +52,7 @@ def element(first: Thread, row: u32, column: u32, group: u32, tall: bool) -> u64
     return first[lane].a + u64(block * group + column % group) * 8
 
 
-@native
+@native()
 def multiply_matrices(first: Thread, lanes: u64, kind: u64):
     """Compute A B + C for A of m x k, B of k x n; m, n, k and the group of A and B are in B of the first lane's
     record."""
@@ -79,7 +77,7 @@ _SHAPES["f64"] = ("m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16")
 @form("ldmatrix", r"\.sync\.aligned\.m8n8\.x(?P<count>[124])(?P<transposed>\.trans)?(?:\.shared(?:::cta)?)?\.b16")
 def load_matrix(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     space = "shared" if ".shared" in i.opcode else "generic"
-    pointer = checked_pointer(f, i.operands[1], space, 16, writes=False, atomic=False)
+    pointer = checked_pointer(f, i.operands[1], space, 16, reads=True, writes=False)
     record = f.scratch(24)
     f.emit(f"store ptr {pointer}, ptr {record}")
     what = int(m["count"]) | 8 * bool(m["transposed"])

@@ -36,7 +36,7 @@ def load(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     targets = split_operands(i.operands[0].strip("{}"))
     copies = f.program.checks.initialised and space != "param" and any(target in f.copied for target in targets)
     atomic = ordered or f.compared.issuperset(targets)
-    elements = _list_elements(f, i.operands[1], m, type, len(targets), writes=False, atomic=atomic, copies=copies)
+    elements = _list_elements(f, i.operands[1], m, type, len(targets), reads=not copies, writes=False, atomic=atomic)
     for target, element in zip(targets, elements, strict=True) if copies else ():
         address = f.temporary(f"ptrtoint ptr {element} to i64")
         unwritten = f.call("find_unwritten", f.thread, address, type.nbytes)
@@ -73,9 +73,7 @@ def store(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     if m.get("ordered") == "release":
         f.emit("fence release")
         f.note_fence()
-    # One that is ordered does not race, and reads nothing either.
-    access = {"writes": True, "atomic": ordered, "copies": ordered}
-    elements = _list_elements(f, i.operands[0], m, type, len(sources), **access)
+    elements = _list_elements(f, i.operands[0], m, type, len(sources), reads=False, writes=True, atomic=ordered)
     mode, align = "volatile " if ordered else "", type.nbytes if f.program.checks.alignment else 1
     for source, value, element in zip(sources, values, elements, strict=True):
         if f.program.checks.initialised and space != "param" and source in f.copied:
@@ -127,11 +125,11 @@ def no_effect(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 def copy_asynchronously(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     """The copy happens at once; bytes beyond the source's size are zeros."""
     nbytes, is_whole = int(i.operands[2]), len(i.operands) == 3
-    target = checked_pointer(f, i.operands[0], "shared", nbytes, writes=True, atomic=False)
+    target = checked_pointer(f, i.operands[0], "shared", nbytes, reads=False, writes=True)
     f.call_intrinsic("memset.p0.i64", "void", f"ptr {target}", "i8 0", f"i64 {nbytes}", "i1 false")
     count = f.value(i.operands[2 if is_whole else 3], "u32")
     with f.when(f.temporary(f"icmp ne i32 {count}, 0")):
-        source = checked_pointer(f, i.operands[1], "global", nbytes if is_whole else 1, writes=False, atomic=False)
+        source = checked_pointer(f, i.operands[1], "global", nbytes if is_whole else 1, reads=True, writes=False)
         size = f.resize(count, 32, 64)
         f.call_intrinsic("memcpy.p0.p0.i64", "void", f"ptr {target}", f"ptr {source}", f"i64 {size}", "i1 false")
 
@@ -160,7 +158,7 @@ def atomic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         f.note_fence()
     values = [[f.bits(each, type) for each in split_operands(operand.strip("{}"))] for operand in operands[1:3]]
     nbytes = type.nbytes * len(values[0])
-    pointer = checked_pointer(f, operands[0], plain_space(m), nbytes, writes=True, atomic=True)
+    pointer = checked_pointer(f, operands[0], plain_space(m), nbytes, reads=True, writes=True, atomic=True)
     old = []
     for k, numbers in enumerate(zip(*values, strict=False)):
         element = f.temporary(f"getelementptr i8, ptr {pointer}, i64 {k * type.nbytes}")
@@ -211,7 +209,7 @@ def _add(f: FunctionBuilder, type: PTXType, pointer: str, old: str, value: str) 
         halves = zip(f.split(old, 16, 2), f.split(value, 16, 2), strict=True)
         return f.join([f.call(f"add_{type.kind[:-2]}", *pair) for pair in halves], 16)
     values = tuple(f.bitcast(bits, type.integer, type.llvm) for bits in (old, value))
-    in_shared = rounded(f, "fadd", "", type, *values[::-1])
+    in_shared = rounded(f, "fadd", "", type.llvm, type.llvm, *values[::-1])
     if type.name == "f32":
         in_shared = f.call("canonical_f32", in_shared)
     in_global = f.call(f"add_in_global_{type.name}", *values)

@@ -11,14 +11,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ..cache_folder import read_entry, write_entry
 from . import memory
-from .compiler import NativeCode, compile_text, fetch_object, store_object
+from .compiler import NativeCode, compile_text, entry_name
 from .diagnosis import Size, describe_shared_memory
 from .errors import PTXSyntaxError
 from .launcher import launch
 from .linked_texts import LinkedTexts
 from .lowering import lower_program
-from .parser import TYPES, Function, parse_constant
+from .parser import TYPES, Function, Variable, parse_constant
 from .program import Checks, Program
 
 _MOST_STATIC_SHARED = 48 << 10  # bytes, of each GPU
@@ -27,70 +28,52 @@ _MOST_STATIC_SHARED = 48 << 10  # bytes, of each GPU
 class Module:
     """The texts *ptx*, joined, ready to run. Raises `UnsupportedInstruction` for what the emulator does not have.
 
-    *name* is for messages. *checks* says what is checked while its kernels run. *make_lined* returns the same texts
-    with the lines of their sources, for messages too.
+    *checks* says what is checked while its kernels run. *make_lined* returns the same texts with the lines of their
+    sources, for messages.
     """
 
     def __init__(
         self,
         ptx: Sequence[str],
         *,
-        name: str = "",
         checks: Checks | None = None,
         make_lined: Callable[[], Sequence[str]] | None = None,
     ):
-        self.name, self.checks = name, checks or Checks()
+        self.checks = checks or Checks()
         self.texts = [text.decode() if isinstance(text, bytes) else text for text in ptx]
         self.linked = LinkedTexts(self.texts, make_lined)
-        self._addresses = np.zeros(max(1, len(self.linked.variables)), np.uint64)
-        entries = [f for f in self.linked.functions if f.is_entry]
-        self.kernels = {f.name: Kernel(self, f) for f in entries}
-        weakref.finalize(self, _free_all, self._addresses)
-        for function in self.linked.functions:
-            for name in function.names:
-                self.allocate(function.text, name)
+        variables = self.linked.variables
+        addresses = [memory.allocate(variable.nbytes, label=variable.name) for _, variable in variables]
+        for address in addresses:
+            weakref.finalize(self, memory.free, address)
+        self.addresses = np.array(addresses, np.uint64)
+        self.kernels = {f.name: Kernel(self, f) for f in self.linked.functions if f.is_entry}
+        for address, (text, variable) in zip(addresses, variables, strict=True):
+            content = b"".join(self._bytes_of(word, variable, text) for word in variable.initial)
+            ctypes.memmove(address, content.ljust(variable.nbytes, b"\0"), variable.nbytes)
 
     def find_variable(self, name: str) -> memory.Region | None:
-        """Return where the global or constant variable *name* is; one that no code uses gets its memory now."""
-        found = [(text, v) for text, v in self.linked.variables if v.name == name]
-        return memory.Region(self.allocate(found[-1][0], name), found[-1][1].nbytes, name) if found else None
+        """Return where the global or constant variable *name* is."""
+        found = zip(self.addresses.tolist(), self.linked.variables, strict=True)
+        regions = [memory.Region(address, each.nbytes, name) for address, (_, each) in found if each.name == name]
+        return regions[-1] if regions else None
 
-    def allocate(self, text: int, name: str) -> int:
-        """Return the address of the variable *name* of a *text*, with its initial value if new; 0 if there is none."""
-        text, _ = self.linked.find_variable(text, name)
-        number = self.linked.variable_numbers.get((text, name))
-        if number is None:
-            return 0
-        if not self._addresses[number]:
-            _, variable = self.linked.variables[number]
-            address = memory.allocate(variable.nbytes, label=variable.name)
-            self._addresses[number] = address
-            type, content = TYPES[variable.type], b""
-            for word in variable.initial:
-                value = parse_constant(word, type)
-                if value is None:
-                    value = self._symbol_value(text, word) & (1 << type.bits) - 1
-                content += value.to_bytes(type.nbytes, "little")
-            ctypes.memmove(address, content.ljust(variable.nbytes, b"\0"), variable.nbytes)
-        return int(self._addresses[number])
-
-    def _symbol_value(self, text: int, word: str) -> int:
-        found = re.fullmatch(r"(?:generic\s*\(\s*([\w$]+)\s*\)|([\w$]+))\s*(?:([+-])\s*(\d+))?", word)
-        if found is None:
-            raise PTXSyntaxError(f"The initial value {word} of a variable was not understood")
-        name, offset = found[1] or found[2], int(found[4] or 0) * (-1 if found[3] == "-" else 1)
-        if address := self.allocate(text, name):
-            return address + offset
-        function = self.linked.find_function(text, name)
-        if function is None:
-            raise PTXSyntaxError(f"The initial value of a variable names {name}, which is not defined")
-        return self.linked.function_address(function)
-
-
-def _free_all(addresses: np.ndarray) -> None:
-    for address in addresses:
-        if address:
-            memory.free(int(address))
+    def _bytes_of(self, word: str, variable: Variable, text: int) -> bytes:
+        """Return the bytes of a *word* of the initial value of a *variable* of a *text*."""
+        type = TYPES[variable.type]
+        value = parse_constant(word, type)
+        if value is None:
+            found = re.fullmatch(r"(?:generic\s*\(\s*([\w$]+)\s*\)|([\w$]+))\s*(?:([+-])\s*(\d+))?", word)
+            if found is None:
+                raise PTXSyntaxError(f"The initial value {word} of a variable was not understood")
+            name, offset = found[1] or found[2], int(found[4] or 0) * (-1 if found[3] == "-" else 1)
+            number = self.linked.variable_numbers.get((self.linked.find_variable(text, name)[0], name))
+            function = self.linked.find_function(text, name)
+            if number is None and function is None:
+                raise PTXSyntaxError(f"The initial value of a variable names {name}, which is not defined")
+            address = self.linked.function_address(function) if function else int(self.addresses[number])
+            value = address + offset & (1 << type.bits) - 1
+        return value.to_bytes(type.nbytes, "little")
 
 
 class Kernel:
@@ -98,15 +81,15 @@ class Kernel:
 
     def __init__(self, module: Module, function: Function):
         self.name, self._module, self._function = function.name, module, function
-        self._program = Program(module.linked, function, module.checks, module._addresses)
+        self._program = Program(module.linked, function, module.checks, module.addresses)
         self.shared_bytes, self.local_bytes = self._program.static_shared_bytes, self._program.local_bytes
         if self.shared_bytes > _MOST_STATIC_SHARED:
             raise describe_shared_memory(self._program, _MOST_STATIC_SHARED)
         threads = function.directives.get("reqntid") or function.directives.get("maxntid") or (1024, 1, 1)
         self.max_threads = min(1024, threads[0] * threads[1] * threads[2])
         self.constant_bytes = sum(each.nbytes for _, each in module.linked.variables if each.space == "const")
-        self._key = (function.name, repr(module.checks), *module.texts)
-        self._stored = fetch_object("kernel", *self._key)
+        self._entry = entry_name("kernel", function.name, repr(module.checks), *module.texts)
+        self._stored = read_entry(self._entry)
         self._text = "" if self._stored else lower_program(self._program)
         self._code: NativeCode | None = None
         self._lock = threading.Lock()
@@ -122,7 +105,7 @@ class Kernel:
             if self._code is None:
                 if self._stored is None:
                     self._stored = compile_text(self._text)
-                    store_object("kernel", self._stored, *self._key)
+                    write_entry(self._entry, self._stored)
                 self._code = NativeCode(self._stored)
                 self._stored, self._text = None, ""
             return self._code

@@ -19,7 +19,7 @@ import inspect
 import re
 import struct
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NamedTuple
 
 from .ir_text import IRText
@@ -29,7 +29,6 @@ u16 = int
 u32 = int
 u64 = int
 i8 = int
-i16 = int
 i32 = int
 i64 = int
 f32 = float
@@ -94,7 +93,7 @@ def native_type(name: str) -> str:
     return name if name[0] == "f" and bits > 16 else f"{'i' if name[0] == 's' else 'u'}{bits}"
 
 
-def native(*types: Any, inline: bool = True) -> Any:
+def native(*types: str, inline: bool = True) -> Callable[[Any], Any]:
     """Mark a function whose source becomes LLVM IR; without *inline*, it stays a call. There is one for each of the PTX
     *types*, with the type at the end of its name, if any are given."""
 
@@ -103,9 +102,6 @@ def native(*types: Any, inline: bool = True) -> Any:
         _functions.update({name: (python, inline, type) for name, type in names.items()})
         return python
 
-    if types and callable(types[0]):
-        (function,), types = types, ()
-        return register(function)
     return register
 
 
@@ -134,14 +130,10 @@ def list_texts(names: Iterable[str] | None = None) -> tuple[list[str], set[str]]
 
 
 class _Value(NamedTuple):
-    text: str
+    """The name of a value of a *type*; or a number of Python, without one, whose type the other operand decides."""
+
+    text: Any
     type: str
-
-
-class _Literal(NamedTuple):
-    """A constant of Python whose type the other operand decides."""
-
-    number: int | float
 
 
 class NativeFunction(IRText):
@@ -199,11 +191,9 @@ class NativeFunction(IRText):
         value = ast.BinOp(statement.target, statement.op, statement.value)
         self._assign(ast.Assign([statement.target], value))
 
-    def _store(self, name: str, value: _Value | _Literal, node: ast.AST) -> None:
+    def _store(self, name: str, value: _Value, node: ast.AST) -> None:
         if name not in self.variables:
-            if isinstance(value, _Literal):
-                value = self.typed(value, "bool" if isinstance(value.number, bool) else "i64", node)
-            self.variables[name] = value.type
+            self.variables[name] = value.type or ("bool" if isinstance(value.text, bool) else "i64")
         value = self.typed(value, self.variables[name], node)
         self.emit(f"store {LLVM[value.type]} {value.text}, ptr {self.slot(f'v.{name}', LLVM[value.type])}")
 
@@ -252,9 +242,9 @@ class NativeFunction(IRText):
 
     # Expressions
 
-    def typed(self, value: _Value | _Literal, type: str, node: ast.AST) -> _Value:
-        if isinstance(value, _Literal):
-            return _Value(constant(value.number, type), type)
+    def typed(self, value: _Value, type: str, node: ast.AST) -> _Value:
+        if not value.type:
+            return _Value(constant(value.text, type), type)
         if value.type != type:
             raise self.fail(node, f"{value.type} where {type} is expected")
         return value
@@ -266,7 +256,7 @@ class NativeFunction(IRText):
         """Return the value of *node*; what has neither variables nor calls is a literal."""
         parts = list(ast.walk(node))
         if not any(isinstance(p, ast.Call) or (isinstance(p, ast.Name) and p.id in self.variables) for p in parts):
-            return _Literal(eval(ast.unparse(node), self.globals))
+            return _Value(eval(ast.unparse(node), self.globals), "")
         return getattr(self, f"_{type(node).__name__.lower()}_value")(node)
 
     def _name_value(self, node: ast.Name) -> _Value:
@@ -278,7 +268,7 @@ class NativeFunction(IRText):
         address = self.expression(node.value)
         record = _records[address.type]
         offset = getattr(record, node.attr).offset
-        return self._address(address, _Literal(offset), node), record.__annotations__[node.attr]
+        return self._address(address, _Value(offset, ""), node), record.__annotations__[node.attr]
 
     def _pointer(self, node: ast.expr) -> str:
         """Return a pointer to a field or a native function."""
@@ -311,9 +301,9 @@ class NativeFunction(IRText):
 
     def _pair(self, left: ast.expr, right: ast.expr, node: ast.AST) -> tuple[_Value, _Value]:
         a, b = self.expression(left), self.expression(right)
-        if isinstance(a, _Literal) and isinstance(b, _Literal):
+        type = a.type or b.type
+        if not type:
             raise self.fail(node, "cast one of the constants")
-        type = b.type if isinstance(a, _Literal) else a.type
         return self.typed(a, type, node), self.typed(b, type, node)
 
     def _binop_value(self, node: ast.BinOp) -> _Value:
@@ -362,7 +352,7 @@ class NativeFunction(IRText):
         if name.startswith("bits_"):
             return self._value(f"bitcast {LLVM[values[0].type]} {values[0].text} to {LLVM[name[5:]]}", name[5:])
         if name in _OPERATIONS:
-            type = next(v.type for v in values if isinstance(v, _Value))
+            type = next(v.type for v in values if v.type)
             arguments = (self.typed(v, type, node).text for v in values)
             return _Value(self.intrinsic(name, LLVM[type], *arguments), type)
         if name == "atomic_add" and isinstance(node.args[0], ast.Attribute):  # to a field
@@ -380,13 +370,11 @@ class NativeFunction(IRText):
         return self._call(f'@"native.{name}"', compiled.returns, compiled.parameters, values, node)
 
     def _call(self, symbol: str, returns: str, types: tuple[str, ...], values: list[Any], node: ast.AST) -> _Value:
-        if len(types) != len(values):
-            raise self.fail(node, f"{len(values)} arguments where {len(types)} are expected")
         arguments = (f"{LLVM[t]} {self.typed(v, t, node).text}" for v, t in zip(values, types, strict=True))
         return _Value(self.call_symbol(LLVM[returns], symbol, *arguments), returns)
 
     def _cast(self, value: Any, to: str, node: ast.AST) -> _Value:
-        if isinstance(value, _Literal):
+        if not value.type:
             return self.typed(value, to, node)
         source, target = LLVM[value.type], LLVM[to]
         if source == target:
@@ -398,7 +386,7 @@ class NativeFunction(IRText):
 
     def _address(self, base: Any, offset: Any, node: ast.AST) -> str:
         pointer = self.temporary(f"inttoptr i64 {base.text} to ptr")
-        offset = self.typed(offset, "i64" if isinstance(offset, _Literal) else offset.type, node)
+        offset = self.typed(offset, offset.type or "i64", node)
         return self.temporary(f"getelementptr i8, ptr {pointer}, {LLVM[offset.type]} {offset.text}")
 
     def _access(self, name: str, values: list[Any], node: ast.AST) -> _Value:

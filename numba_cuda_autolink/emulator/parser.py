@@ -55,9 +55,10 @@ _OPERAND = re.compile(r"(?:[^,\[{(]|\[[^\]]*\]|\{[^}]*\}|\([^)]*\))+")
 _NAME = r"[A-Za-z_$%][\w$]*"
 _INTEGER = re.compile(r"-?(?:0[xX][\da-fA-F]+|0[bB][01]+|\d+)U?")
 _LABEL = re.compile(rf"\s*({_NAME})\s*:(?!:)")
-_INSTRUCTION = re.compile(r"(?:@(!?)\s*([\w%$]+)\s+)?([a-z][\w.:]*)\s*(.*)$", re.S)
+_INSTRUCTION = re.compile(r"(?:@(!?\s*[\w%$]+)\s+)?([a-z][\w.:]*)\s*(.*)$", re.S)
 _LOC = re.compile(r"\.loc((?:\s+\d+){3})(?:.*\binlined_at((?:\s+\d+){3}))?", re.S)
 _HEADER = re.compile(r"\.(func|entry)\s*(\([^)]*\))?\s*([\w$%]+)\s*(\([^)]*\))?(.*)$", re.S)
+_REGISTER = re.compile(r"(?<![\w%$.])[A-Za-z_%$][\w$]*")
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _FLOATS = {16: "<e", 32: "<f", 64: "<d"}
 
@@ -113,14 +114,13 @@ class Location:
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction. *number* counts those of the text, whose own number is in its upper bits; *negated* belongs to
-    *predicate*."""
+    """One instruction. *number* counts those of the text, whose own number is in its upper bits; *predicate* begins
+    with ``!`` where it must not hold."""
 
     number: int
     opcode: str
     operands: tuple[str, ...]
     predicate: str
-    negated: bool
     location: Location | None
     text: str
 
@@ -334,12 +334,9 @@ class Text:
         found = _INSTRUCTION.match(statement)
         if found is None:
             raise PTXSyntaxError(f"An instruction of PTX was not understood: {statement}")
-        operands, predicate = found[4], found[2] or ""
+        predicate, opcode, operands = found.groups("")
         if scope["@"]:
-            operands = re.sub(r"(?<![\w%$.])[A-Za-z_%$][\w$]*", lambda m: scope.get(m[0], m[0]), operands)
-            predicate = scope.get(predicate, predicate)
-        self.count += 1
-        opcode = found[3].rstrip(".")
-        return Instruction(
-            self.count - 1, opcode, tuple(split_operands(operands)), predicate, bool(found[1]), location, statement
-        )
+            rename = functools.partial(_REGISTER.sub, lambda found: scope.get(found[0], found[0]))
+            predicate, operands = rename(predicate), rename(operands)
+        number, self.count = self.count, self.count + 1
+        return Instruction(number, opcode.rstrip("."), tuple(split_operands(operands)), predicate, location, statement)

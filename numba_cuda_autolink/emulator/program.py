@@ -128,6 +128,3 @@ class Program:
 
     def function_symbol(self, function: Function) -> str:
         return "@kernel" if function.is_entry else f"@f{self.linked.function_numbers[id(function)]}"
-
-    def slot(self, function: Function, base: str, nbytes: int) -> int:
-        return self.slots.setdefault((id(function), base, nbytes), len(self.slots))

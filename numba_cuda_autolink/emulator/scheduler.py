@@ -11,7 +11,7 @@ next thread that is ready. Where threads never wait, the first one runs them all
 from __future__ import annotations
 
 from .native import native, u32, u64
-from .state import FIRST_SHARED_ADDRESS, Block, Error, Frame, Launch, Status, Thread
+from .state import Block, Error, Frame, Status, Thread
 from .switching import ARGUMENT_SLOT, FRAME_BYTES, FUNCTION_SLOT, RETURN_SLOT
 
 
@@ -28,7 +28,7 @@ def fail(thread: Thread, error: u32, site: u32, address: u64, nbytes: u32):
     suspend(thread)
 
 
-@native
+@native()
 def record_error(block: Block, error: u32, thread: u32, site: u32, address: u64, nbytes: u32):
     if block.error == 0:
         block.error = error
@@ -38,20 +38,14 @@ def record_error(block: Block, error: u32, thread: u32, site: u32, address: u64,
         block.error_bytes = nbytes
 
 
-@native
-def wait_as(thread: Thread, status: u32):
-    """Let other threads run until the scheduler does what *status* asks for."""
-    thread.status = status
-    suspend(thread)
-
-
 @native(inline=False)
 def yield_thread(thread: Thread):
     """Let other threads run, also those of other workers."""
-    wait_as(thread, Status.YIELDED)
+    thread.status = Status.YIELDED
+    suspend(thread)
 
 
-@native
+@native()
 def count_back_edge(thread: Thread, most: u64, between: u64, site: u32):
     """Fail where a thread went back in its loops more than *most* times; yield where no bit of *between* is in their
     number."""
@@ -68,14 +62,15 @@ def host_call(thread: Thread, operation: u32, arguments: u64, site: u32) -> u64:
     thread.operation = operation
     thread.a = arguments
     thread.site = site
-    wait_as(thread, Status.HOST)
+    thread.status = Status.HOST
+    suspend(thread)
     return thread.result
 
 
 # Threads
 
 
-@native
+@native()
 def set_indices(target: u64, number: u32, sizes: u64):
     """Store the three indices of *number* in a block or grid of the *sizes*."""
     nx = load_u32(sizes, 0)
@@ -86,14 +81,12 @@ def set_indices(target: u64, number: u32, sizes: u64):
     store_u32(target, 8, rest // ny)
 
 
-@native
+@native()
 def prepare_thread(block: Block, thread: Thread, index: u32):
     """Let *thread* begin in `run_thread`, on its stack. Tops differ, or all would meet in few cache sets."""
     thread.index = index
     set_indices(address_of(thread.tid), index, address_of(block.ntid))
     thread.block = block
-    thread.caches = block.caches
-    thread.shared = block.shared - FIRST_SHARED_ADDRESS
     thread.locals = Frame(0)
     thread.back_edges = 0
     thread.warp_epoch = 0
@@ -160,7 +153,7 @@ def resume(block: Block, index: u32):
 # Barriers
 
 
-@native
+@native()
 def complete_barrier(block: Block, number: u32):
     """Release the threads that wait at the barrier *number* if all that it waits for have come."""
     barrier = block.barriers[number]
@@ -322,14 +315,6 @@ def report_waiting(block: Block, error: u32):
                 return
 
 
-@native
-def next_block(launch: Launch) -> u32:
-    """Return the next block that nobody has taken, or the number of blocks."""
-    if launch.failed != 0 or launch.next_block >= launch.blocks:
-        return launch.blocks
-    return atomic_add(launch.next_block, 1)
-
-
 @native(inline=False)
 def run_blocks(block: Block, count: u32):
     """The work of one worker: *count* blocks, one after another in memory, take turns."""
@@ -339,8 +324,8 @@ def run_blocks(block: Block, count: u32):
         running = False
         for k in range(count):
             one = block[k]
-            if one.alive == 0:
-                index = next_block(launch)
+            if one.alive == 0 and launch.failed == 0 and launch.next_block < launch.blocks:
+                index = atomic_add(launch.next_block, 1)
                 if index < launch.blocks:
                     start_block(one, index)
             if one.alive != 0:

@@ -64,7 +64,7 @@ class Barrier(Record):
 
 @record
 class Block(Record):
-    shared: u64  # the generic address of shared address 0
+    shared: u64  # the generic address of its first byte
     shared_bytes: u64
     launch: Launch
     threads: Thread
@@ -97,8 +97,6 @@ class Block(Record):
 class Thread(Record):
     stack_pointer: u64
     block: Block
-    caches: u64
-    shared: u64  # the generic address of shared address 0
     status: u32  # a code of `Status`
     index: u32  # its place in the block
     tid: u32x3

@@ -13,7 +13,7 @@ from .forms import Modifiers, computes, form
 from .function_builder import FunctionBuilder
 from .native import i32, native, u32, u64
 from .parser import TYPES, Instruction
-from .scheduler import fail, suspend, wait_as, yield_thread
+from .scheduler import fail, suspend, yield_thread
 from .state import Error, Status, Thread
 
 KINDS = {"shfl": ("up", "down", "bfly", "idx"), "vote": ("all", "any", "uni", "ballot"), "match": ("any", "all")}
@@ -49,7 +49,8 @@ def warp_operation(thread: Thread, function: u64, kind: u32, mask: u32, a: u64, 
 def active_mask(thread: Thread, site: u32) -> u32:
     """Wait until no lane of the warp can run; return the lanes that wait in the same instruction."""
     thread.site = site
-    wait_as(thread, Status.ACTIVE)
+    thread.status = Status.ACTIVE
+    suspend(thread)
     return u32(thread.result)
 
 
@@ -79,7 +80,7 @@ def complete_warp(thread: Thread):
 # What lanes do: functions that are called with the record of the first lane of the warp
 
 
-@native
+@native()
 def give_all(first: Thread, lanes: u64, result: u64, second: u64):
     for lane in bits(lanes):
         first[lane].result = result
@@ -88,7 +89,6 @@ def give_all(first: Thread, lanes: u64, result: u64, second: u64):
 
 @native(inline=False)
 def sync(first: Thread, lanes: u64, kind: u64):
-    give_all(first, lanes, 0, 0)
     for lane in bits(lanes):
         first[lane].warp_epoch += 1
 
@@ -173,11 +173,6 @@ def redux(first: Thread, lanes: u64, kind: u64):
 # 19 hold how many arrivals complete a phase, bits 20 to 39 how many are missing, and bit 63 the phase.
 
 
-@native
-def mbarrier_init(address: u64, count: u32):
-    store_u64(address, 0, u64(count) | u64(count) << 20)
-
-
 @native(inline=False)
 def mbarrier_arrive(thread: Thread, address: u64, count: u32, drop: bool) -> u64:
     """Count *count* arrivals, and one fewer from then on for a *drop*; return the word as it was."""
@@ -198,9 +193,7 @@ def mbarrier_arrive(thread: Thread, address: u64, count: u32, drop: bool) -> u64
 @native(inline=False)
 def mbarrier_wait(thread: Thread, address: u64, phase: u64, yields: bool) -> bool:
     """Return whether the *phase* (0 or 1) is over; if not, let others run first where the wait *yields*."""
-    if load_u64(address, 0) >> 63 != phase:
-        return True
-    if yields:
+    if yields and load_u64(address, 0) >> 63 == phase:
         yield_thread(thread)
     return load_u64(address, 0) >> 63 != phase
 
@@ -295,16 +288,17 @@ _SHARED = r"(?P<space>\.shared(?:::cta)?)?"
 _WAIT_ORDER = r"(?:\.(?:release|acquire|relaxed))?(?:\.(?:cta|cluster))?"
 
 
-def _address(f: FunctionBuilder, operand: str, m: Modifiers, *, atomic: bool = True) -> str:
+def _address(f: FunctionBuilder, operand: str, m: Modifiers) -> str:
     space = "shared" if m["space"] else "generic"
-    pointer = checked_pointer(f, operand, space, 8, writes=True, atomic=atomic)
+    pointer = checked_pointer(f, operand, space, 8, reads=True, writes=True, atomic=True)
     return f.temporary(f"ptrtoint ptr {pointer} to i64")
 
 
 @form("mbarrier", rf"\.(?P<kind>init|inval){_SHARED}\.b64")
 def initialise(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     count = f.value(i.operands[1], "u32") if m["kind"] == "init" else "0"
-    f.call("mbarrier_init", _address(f, i.operands[0], m, atomic=False), count)
+    pointer = checked_pointer(f, i.operands[0], "shared" if m["space"] else "generic", 8, reads=False, writes=True)
+    f.emit(f"store i64 {f.temporary(f'mul i64 {f.resize(count, 32, 64)}, {1 << 20 | 1}')}, ptr {pointer}")
 
 
 @form("mbarrier", rf"\.(?P<kind>arrive|arrive_drop)(?:\.noComplete)?{_WAIT_ORDER}{_SHARED}\.b64")

@@ -45,9 +45,9 @@ class EmulatedCode:
     variables: Sequence[Any] = ()
     make_lined: Callable[[], Sequence[str]] | None = None
 
-    def load(self, kernel: str, checks: Checks) -> Module:
+    def load(self, checks: Checks) -> Module:
         """Return the code as a module, with its variables set and after its setup callbacks."""
-        module = Module(self.texts(), name=kernel, checks=checks, make_lined=self.make_lined)
+        module = Module(self.texts(), checks=checks, make_lined=self.make_lined)
         for variable in self.variables:
             variable.emulate(module)
         self._call_back(self.setup, module)
@@ -125,7 +125,7 @@ class EmulatedKernel(Kernel):
         with self._lock:
             module = self._modules.get(number)
             if module is None:
-                module = self._modules[number] = code.load(self.name, self._checks)
+                module = self._modules[number] = code.load(self._checks)
                 self._unload.append(weakref.finalize(self, code.unload, module))
         kernel = module.kernels[code.entry]
         room = _MOST_SHARED - kernel.shared_bytes

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Device functions for Numba-CUDA kernels: every ``extern "C" __device__`` function of the package's .cu files.
+"""Device functions for Numba-CUDA kernels: every ``extern "C" __device__`` function of the package's .cu files, and the
+dtypes of the structs that they take.
 
 Call them by name in a kernel. Their code was built ahead of time, and is linked because they are called.
 """
 
-from .functions import functions
+from .functions import functions, structs
 
-globals().update(functions)
-__all__ = sorted(functions)
+globals().update(structs, **functions)
+__all__ = sorted([*structs, *functions])

@@ -191,8 +191,16 @@ def cxx(
     ----------
     source : str or path-like
         C++ text, often an ``#include``; or the path of a file or header, which finds headers in its own folder.
-    include_paths, defines, options, host_headers
-        As for `CUDASource`. The language is C++17 or later.
+    include_paths : iterable of path-like, optional
+        Directories to search for headers, before the CUDA toolkit's.
+    defines : mapping or iterable, optional
+        Macros: ``{"TILE": 16, "DEBUG": None}``, or an iterable of names and ``(name, value)`` pairs.
+    options : mapping, optional
+        Compile options by name, fields of `cuda.core.ProgramOptions`: ``{"std": "c++20", "use_fast_math": True}``. The
+        language is C++17 or later.
+    host_headers : bool, optional
+        Whether ``<cmath>``, ``<limits>`` and other headers of the host are found, with the names of ``cuda::std`` in
+        ``std``.
     namespace : str, optional
         Names resolve as inside this namespace. Qualified names work in any case.
 

@@ -55,7 +55,7 @@ class LibrarySource:
         # What is known of its calls.
         self.resolver = Resolver(self.write_source, self._select_records, self.place_error)
         self.place = place_of_user()
-        note_source(self)
+        note_source(self.text, self.place)
 
     def register(self, numba_type: types.Type, struct: Struct) -> None:
         """Note that records of *numba_type* are *struct*."""
@@ -98,7 +98,7 @@ class LibrarySource:
         """Return an *error* with lines of the Python file that made the library, if that file has its text."""
         given = f"{shown_file(self.place[0])}:{self.place[1]}"
         error = CxxError(str(error).replace(f"in Python: {NAMESPACE}", f"given at: {given}"), error.log)
-        if (found := find_source(self)) is None:
+        if (found := find_source(self.text, self.place)) is None:
             return error
         file, lines = found
 

@@ -86,6 +86,8 @@ _OTHER_POINTER = re.compile(
 _WRONG_ARGUMENT = re.compile(
     r'function "[^"(]*\((?P<parameters>[^"]*)\)[^"]*" does not match because argument #(?P<number>\d+) does not match'
 )
+_CANDIDATE = re.compile(r'\bfunction "[\w:]+\((?P<parameters>[^"]*)\)[^"]*"')
+_GIVEN = re.compile(r"argument types are: \((?P<types>.*)\)")
 _OTHER_NUMBER = re.compile(r"number of parameters of function .* does not match the call")
 _CLASS = re.compile(r"[A-Za-z_][\w:]*")
 _OF_LIBRARY = re.compile(
@@ -190,6 +192,8 @@ def explain_error(text: str) -> tuple[str, str]:
         return text, f"pass an element of an array of lib.record({found['type']!r}) or lib.type({found['type']!r})"
     if text.endswith(" is inaccessible"):
         return text, "make it public in its class, or name a public member that uses it"
+    if text == "return value type does not match the function type" or text.startswith('a value of type "void" '):
+        return text, "return a value of that type from what is called there: a Python function without one gives None"
     if text == "expression must have a constant value":
         return text, "declare what it calls and reads constexpr; or let a kernel compute it"
     if instead := nvrtc_log.instead_of_host_type(text):
@@ -200,7 +204,8 @@ def explain_error(text: str) -> tuple[str, str]:
 
 
 def explain_candidates(lines: Sequence[str]) -> str:
-    """Return what to do where none of the candidates in the *lines* of an error, or several, take the arguments."""
+    """Return what to do where none of the candidates in the *lines* of an error, or several, take the arguments. The
+    first line says which."""
     text = "\n".join(lines)
     found = [_parameter(each["parameters"], int(each["number"])) for each in _WRONG_ARGUMENT.finditer(text)]
     if found and all(_CLASS.fullmatch(each) and each not in _NUMPY_TYPES for each in found):
@@ -208,15 +213,39 @@ def explain_candidates(lines: Sequence[str]) -> str:
         return f"pass an element of an array of {records}; where that is an enumeration, lib[{found[0]!r}](...)"
     if "nca::nca_enumerator<" in text:
         return "make the member of an enumeration an enumerator of C++, lib['...'](x); or pass its number, x + 0"
-    if not found and _OTHER_NUMBER.search(text):
+    is_ambiguous = text.startswith("more than one instance")
+    if not found and not is_ambiguous and _OTHER_NUMBER.search(text):
         return "pass as many arguments as one of these functions has parameters"
-    return "convert arguments in the kernel to the types of one of these functions, such as types.float64(x)"
+    convert = "convert arguments in the kernel to the types of one of these functions"
+    return f"{convert}, such as {_find_conversion(text)}(x)"
+
+
+def _find_conversion(text: str) -> str:
+    """Return the type of a conversion with which a call takes one of the candidates in the *text* of an error: of the
+    one that needs the fewest, for an argument of another type."""
+    given = _GIVEN.search(text)
+    passed = _split(given["types"]) if given else []
+    conversions = []
+    for each in _CANDIDATE.finditer(text):
+        parameters = [re.sub(r"\bconst\b|&", "", name).strip() for name in _split(each["parameters"])]
+        pairs = zip(parameters, passed, strict=True) if len(parameters) == len(passed) else ()
+        conversions.append([_NUMPY_TYPES[to] for to, was in pairs if to != was and to in _NUMPY_TYPES])
+    found = min(filter(None, conversions), key=lambda each: (len(each), *map(_rank, each)), default=["np.float64"])
+    return found[0].replace("np.", "types.").rstrip("_")
+
+
+def _rank(numpy_type: str) -> int:
+    return ("np.float64", "np.float32", numpy_type).index(numpy_type)
 
 
 def _parameter(parameters: str, number: int) -> str:
     """Return the type of the parameter with this *number*, without const and references; empty if it has none."""
-    types = re.split(r", ?(?![^<(]*[>)])", parameters)[number - 1 : number]
+    types = _split(parameters)[number - 1 : number]
     return re.sub(r"\bconst\b|&", "", "".join(types)).strip()
+
+
+def _split(parameters: str) -> list[str]:
+    return re.split(r", ?(?![^<(]*[>)])", parameters)
 
 
 def _find_other_pointer(found: re.Match[str]) -> str:

@@ -17,7 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numba_cuda_autolink.printable_texts import did_you_mean
-from numba_cuda_autolink.short_tracebacks import is_frame_of_compiler, raised_by_front_end
+from numba_cuda_autolink.short_tracebacks import (
+    find_named_argument,
+    is_frame_of_compiler,
+    place_of_user,
+    raised_by_front_end,
+)
 from numba_cuda_autolink.source_locations import shown_file, with_place
 
 _LAUNCHES = ("call", "_call_impl")  # the methods of front ends that have the arguments of a launch, as ``args``
@@ -92,9 +97,21 @@ def _refusal(kernel: Any, name: str, kind: type) -> str:
 
 def launch_message(error: Exception) -> str | None:
     """Return the message of an *error* that a mistake in a launch caused, ``None`` for every other."""
+    if (named := find_named_argument(error)) is not None:
+        where = "; the stream is in the brackets, kernel[blocks, threads, stream]" if named == "stream" else ""
+        text = (
+            f"a launch takes its arguments by position, got {named}="
+            f"\n  what to do: pass them in the order of the parameters{where}"
+        )
+        filename, line = place_of_user(error)
+        return with_place(text, f"launched at: {shown_file(filename)}:{line}", filename, line)
     if (launch := _find_launch(error)) is None:
         return None
     name = launch.kernel.py_func.__name__
+    if launch.kernel.targetoptions.get("device"):
+        return launch.message(
+            f"{name} is a device function, which only kernels can call", f"call it in a kernel, or {name}.py_func(...)"
+        )
     if word := next((each for each in _WORDS if str(error).startswith(each)), None):
         return _about_configuration(launch, str(error).replace(word, _WORDS[word], 1))
     if launch.args is not None:
@@ -182,4 +199,5 @@ def _find_launch(error: Exception) -> _Launch | None:
 def _kernel_of(frame: FrameType) -> Any:
     owner: Any = frame.f_locals.get("self")
     dispatcher = getattr(owner, "_dispatcher", owner)
-    return dispatcher if hasattr(dispatcher, "py_func") else None
+    has_options = isinstance(getattr(dispatcher, "targetoptions", None), dict)  # others may answer to any name
+    return dispatcher if has_options and hasattr(dispatcher, "py_func") else None

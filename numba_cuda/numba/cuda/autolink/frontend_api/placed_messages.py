@@ -19,6 +19,7 @@ from numba_cuda_autolink.short_tracebacks import message_of, place_of_user, rais
 from numba_cuda_autolink.source_locations import find_call, shown_file, with_place
 
 from .launch_messages import launch_message, option_message, placed_launch
+from .signature_messages import signature_message
 
 _STEPS = re.compile(
     r"(?:Failed in \w+ mode pipeline \(step: [^\n]*\)\n|- Resolution failure for (?:non-)?literal arguments:\n)+"
@@ -130,8 +131,10 @@ def placed_error(error: Exception) -> str | None:
         return with_place(text, f"at: {shown_file(filename)}:{line}", filename, line)
     if (known := message_of(error)) is not None:
         return known
-    if (message := launch_message(error) or option_message(error)) is not None:
+    if (message := launch_message(error) or option_message(error) or signature_message(error)) is not None:
         return message
+    if _is_of_class(error, "UserFacingInternalCompilerError") and isinstance(error.__context__, Exception):
+        return _not_compiled(error.__context__)
     is_of_front_end = _is_of_class(error, "NumbaError")
     text = placed(str(error)) if is_of_front_end else with_remedy(str(error))
     if isinstance(error, AttributeError):
@@ -141,6 +144,17 @@ def placed_error(error: Exception) -> str | None:
         filename, line = place.filename, place.line
         text = with_place(text, f"at: {shown_file(filename)}:{line}", filename, line, last_column=place.col)
     return text if is_of_front_end or (place is not None and raised_by_front_end(error)) else placed_launch(error)
+
+
+def _not_compiled(error: Exception) -> str | None:
+    """Return the message for a statement that a front end does not compile, as *error* says, where it calls that a bug
+    of its own in the function."""
+    said = str(error).partition("\n")[0]
+    text = f"numba-cuda-mlir cannot compile a statement: {said}\n  what to do: write that statement in another way"
+    place = next(_statements(error), None)
+    if place is None:
+        return None
+    return with_place(text, f"at: {shown_file(place.filename)}:{place.line}", place.filename, place.line)
 
 
 def _is_of_class(error: Exception, name: str) -> bool:

@@ -14,7 +14,6 @@ from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item, line_marker
 from numba.cuda.cudadrv.external_code.plan.link_plan import (
-    BESIDE,
     NAMED_EXPLICITLY,
     KernelCode,
     LinkError,
@@ -25,6 +24,8 @@ from numba.cuda.cudadrv.external_code.plan.link_plan import (
 )
 from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba.cuda.cudadrv.linkable_code import LinkableCode
+
+from numba_cuda_autolink.files import find_elsewhere
 
 from ..protocol.answers import CallingCode
 from ..protocol.ask import AskedCall, with_answer
@@ -158,8 +159,9 @@ class FunctionCode:
         from numba.cuda.cudadrv.external_code.plan.declared_functions import find_bringing, with_declaration
 
         details = str(error)
-        if "what to do: " not in details:
-            details += f"\n  where relative paths begin: {os.getcwd()}{BESIDE}"
+        if error.missing:
+            begin = "" if os.path.isabs(error.missing) else f"\n  where relative paths begin: {os.getcwd()}"
+            details += f"{begin}\n  what to do: {find_elsewhere(error.missing)}"
         if declared := find_bringing(self.symbols, is_wrong):
             return LinkError(with_declaration(f"link= of declare_device({declared!r}): {details}", declared))
         return LinkError(with_definition(f"link= of {kernel}: {details}", self.calls.defined_at))

@@ -84,12 +84,13 @@ class Prebuilt:
             self.files = tuple(_file(entry) for entry in manifest["files"])
         except FileNotFoundError:
             raise PrebuiltError(
-                f"{MANIFEST} not found: the device code was not built\n  folder: {self.folder}\n  what to do: install"
-                " the package from its wheel, or build it from its source (pip install .)"
+                f"{MANIFEST} not found: the device code was not built\n  folder: {self.folder}"
+                "\n  what to do: install the package again, from its wheel or its source"
             ) from None
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise PrebuiltError(
                 f"{MANIFEST} cannot be read: {type(error).__name__}: {error}\n  file: {path}"
+                "\n  what to do: install the package again, from its wheel or its source"
             ) from error
 
     def __repr__(self) -> str:
@@ -111,12 +112,17 @@ class Prebuilt:
         try:
             code = read_regular_file(path)
         except (OSError, ValueError) as error:
-            raise PrebuiltError(f"{chosen.name} cannot be read: {error}\n  folder: {self.folder}") from error
+            why = getattr(error, "strerror", None) or error
+            raise PrebuiltError(
+                f"{chosen.name}: {why}\n  folder: {self.folder}"
+                "\n  what to do: install the package again, from its wheel or its source"
+            ) from error
         if chosen.kind == "source":
             return CUDASource(code.decode(), name=str(path), include_paths=self.include_paths)
+        name = "/".join(path.parts[-3:])  # with the package, wherever it is installed
         if chosen.kind == "PTX":
-            return PTXSource(code.decode(), name=chosen.name)
-        return {"cubin": Cubin, "LTO-IR": LTOIR}[chosen.kind](code, name=chosen.name)
+            return PTXSource(code.decode(), name=name)
+        return {"cubin": Cubin, "LTO-IR": LTOIR}[chosen.kind](code, name=name)
 
     def choose(self, target: Target) -> PrebuiltFile:
         """Return the file that `code` chooses for *target*. Raise `PrebuiltError` if none fits."""

@@ -7,15 +7,13 @@ import inspect
 from typing import Any
 
 from numba.cuda import types
-from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_text, shown
 
-from numba_cuda_autolink.printable_texts import did_you_mean, number_of
+from numba_cuda_autolink.printable_texts import number_of
 
 from ..frontend_api.front_end import NUMBA_CUDA, Vocabulary, core_type, vocabulary_of
 from ..frontend_api.launch_messages import wrong_count
+from ..frontend_api.signature_messages import describe_refused
 from .callee import find_callee
-
-_EXAMPLE = "void(float32[::1], int32)"
 
 
 def normalize(signature: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> tuple[tuple[Any, ...], Any]:
@@ -33,15 +31,8 @@ def normalize(signature: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> tuple[tupl
     try:
         argtypes, return_type = vocabulary.sigutils.normalize_signature(_translate(signature, vocabulary))
     except Exception as error:
-        if not isinstance(signature, str):  # text is evaluated as Python, and may raise anything
-            raise TypeError(
-                f"a signature is text or a tuple of Numba types, got {shown(signature)}\n  reason: {safe_text(error)}\n"
-                f"  expected: such as {_EXAMPLE!r} or (types.float32[::1], types.int32)"
-            ) from None
-        why = error.msg if isinstance(error, SyntaxError) else str(error).partition("\n")[0] or "Numba has no such type"
-        near = did_you_mean(error.name, vars(vocabulary.types)) if isinstance(error, NameError) else ""
-        advice = f"write the types, such as {_EXAMPLE!r}"
-        raise ValueError(f"{signature!r} is not a signature: {why}{near}\n  what to do: {advice}") from None
+        kind = ValueError if isinstance(signature, str) else TypeError
+        raise kind(describe_refused(signature, error, vars(vocabulary.types))) from None
     return tuple(argtypes), return_type
 
 

@@ -39,6 +39,13 @@ _OURS = ("numba.cuda.autolink", "numba.cuda.cudadrv.external_code", "numba_cuda_
 _AS_CONSTANT = "before the kernel is defined, as a global variable or one of the enclosing function"
 _MAKE_BEFORE = f"make the object {_AS_CONSTANT}"
 _CALL_BEFORE = "call it before the kernel is defined, and use what it returns in the kernel"
+_MADE = {"build_list": "list", "build_set": "set", "build_map": "dict"}  # by the operation that makes it in a kernel
+_BUG = "triggered a compiler bug"  # as numba-cuda-mlir calls what it does not compile
+_IN_TUPLE = (
+    "make it a tuple, and call its elements by constant index or in a loop over literal_unroll (from"
+    " numba.cuda import literal_unroll)"
+)
+_NAMED = "give each object a name of its own: a global variable, or an attribute of a module"
 _MOST_ELEMENTS = 1000  # of a container that are looked at
 
 
@@ -96,7 +103,13 @@ def _misuses(func_ir: ir.FunctionIR, text: str) -> Iterator[_Misuse]:
 
 
 def _misused_expression(func_ir: ir.FunctionIR, expr: ir.Expr, loc: ir.Loc, text: str) -> Iterator[_Misuse]:
-    if expr.op == "getattr":
+    if (kind := _MADE.get(expr.op)) is not None:
+        items = [value for item in expr.items for value in (item if isinstance(item, tuple) else [item])]
+        if _has_called_objects(constant_of(func_ir, each) for each in items):
+            yield _Misuse(loc, f"kernels cannot call objects in a {kind}", _NAMED if kind == "dict" else _IN_TUPLE)
+        elif _BUG in text:
+            yield _Misuse(loc, f"kernels have no {kind}s", "make an array, with cuda.local.array or before the kernel")
+    elif expr.op == "getattr":
         owner = constant_of(func_ir, expr.value)
         if owner is not None and find_callee(owner) is None:
             yield from _misused_constant(expr.attr, getattr(owner, expr.attr, None), loc, text)
@@ -199,10 +212,7 @@ def _misused_constant(name: str, value: Any, loc: ir.Loc, text: str) -> Iterator
             yield _Misuse(
                 loc,
                 f"kernels cannot call objects in a {type(value).__name__}: {name!r}",
-                "make it a tuple, and call its elements by constant index or in a loop over literal_unroll (from"
-                " numba.cuda import literal_unroll)"
-                if not isinstance(value, dict)
-                else "give each object a name of its own: a global variable, or an attribute of a module",
+                _NAMED if isinstance(value, dict) else _IN_TUPLE,
             )
     elif f"'{name}'" not in text:
         return

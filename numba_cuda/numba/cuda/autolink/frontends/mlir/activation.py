@@ -17,6 +17,7 @@ from numba.cuda.cudadrv.external_code.plan.link_plan import SymbolSite
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 from numba_cuda_mlir import descriptor
+from numba_cuda_mlir.errors import UserFacingInternalCompilerError
 from numba_cuda_mlir.numba_cuda import typing
 from numba_cuda_mlir.numba_cuda.core.errors import LoweringError, NumbaError, TypingError
 
@@ -61,9 +62,9 @@ def _compile(original: Any, pyfunc: Any, return_type: Any, args: Any, targetopti
     with compiling(target), progress.step(f"compiling {name} for {target.arch}"), front_end:
         try:
             return original(pyfunc, return_type, args, targetoptions)
-        except (NumbaError, LookupError) as error:
+        except (NumbaError, LookupError, UserFacingInternalCompilerError) as error:
             better: Exception | None = None if targetoptions.get("device") else refused_argument(pyfunc, args)
-            if better is None and isinstance(error, NumbaError):
+            if better is None and not isinstance(error, LookupError):
                 better = diagnose(error, pyfunc, TypingError)
             if better is None:
                 raise
@@ -132,6 +133,8 @@ def _compile_launched(original: Any, dispatcher: Any, args: Any, *others: Any) -
     """Refuse a wrong number of arguments, which that front end reads or drops, once for arguments of these types."""
     given = getattr(descriptor._compile_arg_types, "types", None)
     with short_traceback(placed_error):
+        if dispatcher.targetoptions.get("device"):
+            raise RuntimeError("Cannot compile a device function as a kernel")
         check_count(dispatcher.py_func, len(args if given is None else given))
     return _compile_kernel(original, dispatcher, args, *others)
 

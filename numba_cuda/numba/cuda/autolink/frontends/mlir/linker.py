@@ -17,11 +17,12 @@ from numba.cuda.cudadrv.external_code.diagnostics import progress
 from numba.cuda.cudadrv.external_code.explain.undefined_symbol import symbol_in_log
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
-from numba.cuda.cudadrv.external_code.plan.link_plan import BESIDE, with_definition
+from numba.cuda.cudadrv.external_code.plan.link_plan import with_definition
 from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba_cuda_mlir._mlir import ir
 from numba_cuda_mlir.linker import resolve_link_plan
 
+from numba_cuda_autolink.files import find_elsewhere
 from numba_cuda_autolink.mangled_names import readable
 from numba_cuda_autolink.source_locations import find_call, shown_file, with_place
 
@@ -239,9 +240,10 @@ def explain(error: Exception, dispatcher: Any) -> str | None:
     links of what its ``link=`` names, of what a function of ``declare_device`` that it calls brings, or that nothing
     defines."""
     kernel, missing = dispatcher.py_func, error.filename if isinstance(error, FileNotFoundError) else None
+    advice = f"\n  what to do: {find_elsewhere(missing)}" if missing is not None else ""
     if missing is not None and missing in dispatcher.targetoptions.get("link", ()):
         defined_at = kernel.__code__.co_filename, kernel.__code__.co_firstlineno
-        return with_definition(f"link= of kernel {kernel.__name__!r}: {missing} not found{BESIDE}", defined_at)
+        return with_definition(f"link= of kernel {kernel.__name__!r}: {missing} not found{advice}", defined_at)
     symbol = symbol_in_log(str(error)) if type(error).__name__ == "nvJitLinkError" else None
     variables = inspect.getclosurevars(kernel)
     for name, value in {**variables.globals, **variables.nonlocals}.items():
@@ -254,7 +256,7 @@ def explain(error: Exception, dispatcher: Any) -> str | None:
                 name,
             )
         if missing is not None and isinstance(link, (tuple, list)) and missing in link:
-            return _placed(f"link= of declare_device({value.name!r}): {missing} not found{BESIDE}", kernel, name)
+            return _placed(f"link= of declare_device({value.name!r}): {missing} not found{advice}", kernel, name)
     return placed_error(error)
 
 

@@ -8,9 +8,10 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from numba_cuda_autolink.files import read_regular_file
+from numba_cuda_autolink.given_sources import replaced_escape
 
 from ..cache.disk import FAILED_SOURCES
 from ..cache.store import current_store
@@ -25,6 +26,7 @@ _ERROR = re.compile(
 ASSEMBLY = "correct that instruction of PTX in asm(...)"
 _PTXAS = re.compile(r"ptxas .*line \d+; error\s*: (?P<text>.*)")
 _TO_MATCH, _NOT_CLOSED = " to match this", "missing closing quote"
+_NOT_MARKED = "is not marked __device__"
 _OPENED = re.compile(rf'(?P<place>.*)\((?P<line>\d+)\): note(?: #[\w-]+)?:{_TO_MATCH} (?P<opening>"[({{\[]")')
 _DIRECTIVE = re.compile(r'#error directive: "?(?P<text>[^"\n]+)')
 _SUMMARY = re.compile(r"\d+ (?:catastrophic )?errors? detected|Compilation terminated")
@@ -106,7 +108,11 @@ def _read_error(lines: Sequence[str]) -> Diagnostic | None:
         text = f"{found['text']}{_TO_MATCH} {opened['opening']}"
         head = f"{opened['place']}({opened['line']}): error: {text}"
         return Diagnostic(text, opened["place"], opened["line"], (head, *lines[2:]))
-    return Diagnostic(found["text"], found["place"] or found["options"] or "", found["line"] or "", tuple(lines))
+    error = Diagnostic(found["text"], found["place"] or found["options"] or "", found["line"] or "", tuple(lines))
+    if error.text.startswith("A function without execution space annotations"):
+        name = re.match(r"[\w:~]*", error.marked)
+        return replace(error, text=f"the function {name[0] if name else ''} {_NOT_MARKED}")
+    return error
 
 
 def errors_in(log: str) -> str:
@@ -189,7 +195,7 @@ def remedy(error: Diagnostic, options: CompileOptions, texts: Iterable[str] = ()
         return "allow it: options={'device_int128': True}"
     if "explicitly marked as a __host__ function" in text:
         return "mark it __host__ __device__, or put the host's functions between #ifndef __CUDACC_RTC__ and #endif"
-    if "host functions are not allowed in JIT mode" in text:
+    if text.endswith(_NOT_MARKED):
         return (
             "mark the function __device__, or make all functions device functions:"
             " options={'device_as_default_execution_space': True}"
@@ -216,6 +222,10 @@ def _fix(error: Diagnostic) -> str:
         if error.marked.startswith("{"):
             return "close what is open before: a function cannot be defined within another"
         return "write a ';' after what comes before the marked place, which may be in the line above"
+    if len(error.lines) > 1 and (escape := replaced_escape(error.lines[1])):
+        return f'write r"""...""" for the text of the source: Python has replaced {escape}'
+    if error.text == _NOT_CLOSED and not os.path.isfile(error.place):
+        return 'close it; if Python has the source as a text, write r"""...""", which leaves \\n as it is'
     return "fix the source at that line"
 
 

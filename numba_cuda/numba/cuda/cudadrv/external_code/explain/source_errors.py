@@ -13,12 +13,12 @@ import dataclasses
 import itertools
 import os
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cuda.core._utils.cuda_utils import NVRTCError
 
-from numba_cuda_autolink.given_sources import find_in_given
+from numba_cuda_autolink.given_sources import find_in_given, place_in_text
 from numba_cuda_autolink.source_locations import shown_file
 
 from ..compile import nvrtc_log, programs
@@ -114,7 +114,7 @@ def does_not_compile(
         f"{planned.input.name!r} does not compile: {nvrtc_log.first_error(error.log, planned.input.name)}",
         f"at fault: {planned}" + (f" of declare_device({declared!r})" if declared else ""),
         f"source: {path or 'could not be saved'}",
-        *(f"in C++: {place}" for place in assembly.values()),
+        *(f"in C++: {place}" for place in [*_places_in_python(planned.input, causes[:1]), *assembly.values()]),
         *describe_chain(error.log, planned.input.text, planned.input.name, options.include_paths),
         *([f"what to do: {todo}"] if todo else []),
         *(f"does not compile either: {each}" for each, _ in others),
@@ -124,6 +124,14 @@ def does_not_compile(
         at=place_of(declared) if declared else None,
         kind=_ExplicitSourceError if explicit else LinkError,
     )
+
+
+def _places_in_python(source: LinkInput, errors: Sequence[nvrtc_log.Diagnostic]) -> Iterator[str]:
+    """Yield the places of *errors* in the Python file that has the text of *source*."""
+    for error in errors:
+        is_in_source = error.line and os.path.basename(error.place) == os.path.basename(source.name)
+        if is_in_source and (found := place_in_text(source.code.decode(), int(error.line))) is not None:
+            yield f"{shown_file(found[0])}:{found[1]}"
 
 
 def find_line(source: LinkInput, target: Target, pattern: re.Pattern[str]) -> str:

@@ -37,6 +37,7 @@ _REMEDY_FOR_CXX = "define {} in that source, or in another one that is linked"
 _REMEDY_WITHOUT_CODE = (
     "return the code that defines it from the object's __numba_cuda_link__; if it does, check that method's spelling"
 )
+_REMEDY_FOR_NOTHING = "return the code that defines it from that __numba_cuda_link__: without return, it gives None"
 _REMEDY_FOR_VARIABLES = (
     "return the autolink.Variable that is called so from __numba_cuda_link__, with the source; or, if the host does not"
     " set it, define it in C++"
@@ -75,6 +76,11 @@ def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
     if any(f"AUTOLINK_{symbol}\n".encode() in each.input.code for each in job.plan.inputs):
         remedy = "return the device_function itself from __numba_cuda_link__, with the source that has its declaration"
     details = declared or [f"referenced by: {job.kernel_code.referenced_by(symbol)}"]
+    asked = [each for site in job.kernel_code.sites.get(symbol, ()) for each in site.asked]
+    given = {origin for each in job.plan.inputs for origin in each.origins}
+    if asked and given.isdisjoint(asked):
+        details.append(f"got: nothing from __numba_cuda_link__ of {asked[0]}")
+        remedy = remedy or _REMEDY_FOR_NOTHING
     if place := place_of(symbol):
         details.append(f"declared at: {shown_file(place[0])}:{place[1]}")
         known = sorted({repr(mangled_names.readable(name)) for each in defined.values() for name in each})

@@ -8,6 +8,7 @@ import numbers
 import os
 import pathlib
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,8 @@ from cuda.core import ProgramOptions
 from numba.cuda.cudadrv.linkable_code import CUSource
 
 from numba_cuda_autolink.files import read_regular_file
+from numba_cuda_autolink.given_sources import note_source
+from numba_cuda_autolink.short_tracebacks import is_frame_of_compiler
 
 from ..diagnostics import messages
 
@@ -122,11 +125,14 @@ class CUDASource(CUSource):
         others = {"setup_callback": setup_callback, "teardown_callback": teardown_callback, "nrt": nrt}
         # The simulator's base class takes no other arguments.
         super().__init__(code, name, **{key: value for key, value in others.items() if value})
-        self.path = None if isinstance(code, str) else os.path.abspath(os.fsdecode(code))
+        self.given = None if isinstance(code, str) else os.fsdecode(code)
+        self.path = None if self.given is None else os.path.abspath(self.given)
         if self.path is not None:
             self._name = name or os.fsdecode(code)
+        elif not is_frame_of_compiler(caller := sys._getframe(2)):  # the frame between checks the names of arguments
+            note_source(str(code), (caller.f_code.co_filename, caller.f_lineno))
         own = () if self.path is None else (os.path.dirname(self.path),)
-        folders = folders_given("CUDASource's include_paths", include_paths)
+        folders = folders_given("include_paths=", include_paths)
         paths = folders if self.path is None else [os.fspath(code), *folders]
         self.compile_options = CompileOptions(
             tuple(map(os.path.abspath, (*own, *folders, *([HOST_HEADERS] if host_headers else [])))),
@@ -177,7 +183,7 @@ def folders_given(what: str, paths: Any) -> list[str]:
 def _macros(defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]]) -> tuple[tuple[str, str], ...]:
     if isinstance(defines, str):
         defines = (defines,)
-    what, expected = "CUDASource's defines", "such as {'TILE': 16, 'DEBUG': None}, or ['DEBUG', ('TILE', 16)]"
+    what, expected = "defines=", "such as {'TILE': 16, 'DEBUG': None}, or ['DEBUG', ('TILE', 16)]"
     items = list(defines.items()) if isinstance(defines, Mapping) else messages.items(what, defines, expected, _MOST)
     pairs = [(item, True) if isinstance(item, str) else item for item in items]
     for pair in pairs:
@@ -196,16 +202,14 @@ def _macro_text(value: Any) -> str:
 
 def _check_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     if not isinstance(options, Mapping):
-        raise TypeError(
-            f"CUDASource's options must be a mapping, such as {{'use_fast_math': True}}, not {type(options).__name__}"
-        )
+        raise TypeError(f"options= must be a mapping, such as {{'use_fast_math': True}}, not {type(options).__name__}")
     known = [field.name for field in dataclasses.fields(ProgramOptions)]
     for option in options:
         if not isinstance(option, str):
-            raise TypeError(f"CUDASource's options are called by names, got {messages.shown(option)}")
+            raise TypeError(f"options= are called by names, got {messages.shown(option)}")
         if hint := _RESERVED_OPTIONS.get(option):
-            raise ValueError(f"CUDASource option {option!r} cannot be set by a source: {hint}")
+            raise ValueError(f"compile option {option!r} cannot be set by a source: {hint}")
         if option not in known:
             near = messages.did_you_mean(option, known)
-            raise ValueError(f"CUDASource option {option!r} is not a field of cuda.core.ProgramOptions{near}")
+            raise ValueError(f"compile option {option!r} is not a field of cuda.core.ProgramOptions{near}")
     return tuple(sorted((name, tuple(v) if isinstance(v, list) else v) for name, v in options.items()))

@@ -37,6 +37,14 @@ class LinkInputError(PrintableError, ValueError):
 
     __module__ = "numba.cuda.autolink"  # as tracebacks show it
 
+    missing = ""  # the path that was given, of a file that is not there
+
+    @classmethod
+    def missing_file(cls, path: str, given: str) -> LinkInputError:
+        error = cls(f"{path} not found")
+        error.missing = given
+        return error
+
     @classmethod
     def unknown_item(cls, item: Any) -> LinkInputError:
         hint = ""
@@ -176,7 +184,10 @@ def _from_linkable(item: LinkableCode) -> LinkInput:
         raise LinkInputError(f"{type(item).__name__} is a LinkableCode of an unknown kind")
     options = item.compile_options if isinstance(item, CUDASource) else CompileOptions()
     path = item.path if isinstance(item, CUDASource) else None
-    code, nrt = _bytes(item.data, item.name) if path is None else _read(path), getattr(item, "nrt", False)
+    code, nrt = (
+        _bytes(item.data, item.name) if path is None else _read(path, getattr(item, "given", None)),
+        getattr(item, "nrt", False),
+    )
     variable = item if isinstance(item, VariableSource) else None
     return LinkInput(kind, code, options, item.name, item.setup_callback, item.teardown_callback, nrt, variable)
 
@@ -201,18 +212,18 @@ def _from_path(path: str) -> LinkInput:
             )
         known = ", ".join(suffix for kind in KINDS for suffix in kind.suffixes)
         what = f"file with extension {suffix}" if suffix else "file with no extension"
-        advice = "\n  what to do: pass a list of paths, link=['...'], not one str" if len(path) == 1 else ""
-        raise LinkInputError(f"cannot link a {what}: {path!r}\n  known: {known}{advice}")
+        todo = "pass a list of paths, link=['...'], not one str" if len(path) == 1 else "name a file of a known kind"
+        raise LinkInputError(f"cannot link a {what}: {path!r}\n  known: {known}\n  what to do: {todo}")
     # A source file finds headers in its own folder, as it would with a compiler on the command line.
     include_paths = (os.path.dirname(os.path.abspath(path)),) if kind is CUDA else ()
     return LinkInput(kind, _read(path), CompileOptions(include_paths), name=path)
 
 
-def _read(path: str) -> bytes:
+def _read(path: str, given: str | None = None) -> bytes:
     try:
         return read_regular_file(path)
     except FileNotFoundError:
-        raise LinkInputError(f"{path} not found") from None
+        raise LinkInputError.missing_file(path, given or path) from None
     except OSError as error:
         raise LinkInputError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:

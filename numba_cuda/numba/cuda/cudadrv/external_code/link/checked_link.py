@@ -27,6 +27,7 @@ from .duplicate_symbols import check_readable_duplicates, duplicate_error, find_
 from .linker_input import LinkJob, Part, list_origins
 from .nvjitlink import TrialError, link_here, link_in_helper, run_trials
 from .prototype_checks import Interface, all_interfaces, check_no_kernel_is_called, check_signatures
+from .shared_definitions import check_shared_definitions
 
 _NEEDS_DEVICE_RUNTIME = re.compile(r"(?:Unresolved extern function|Undefined reference to) '(?:__cudaCDP2|cuda)\w*'")
 # A link may unroll and inline, but no input allows more than this many bytes for each of its own, and these besides.
@@ -99,6 +100,7 @@ def link_checked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[b
             log=log,
         )
     remember(job, doubts)
+    unread = check_shared_definitions(job)
     if undefined_variable(log) and any(each.origins != (NAMED_EXPLICITLY,) for each in job.plan.inputs):
         warnings = "\n".join(line for line in log.splitlines() if undefined_variable(line))
         raise LinkFailedError(warnings, log)
@@ -110,6 +112,8 @@ def link_checked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[b
     # equal code may be called otherwise where the link is found in the cache.
     numbers = (job.parts.index(each.part) + 1 for each in interfaces if not each.is_whole)
     notes = [f"not checked: the parameters of functions in input {number}, which cannot be read" for number in numbers]
+    numbers = (job.parts.index(part) + 1 for part in unread)
+    notes += [f"not checked: whether input {number} defines what others do, and differently" for number in numbers]
     hidden = dict.fromkeys(each.symbol for part in job.parts for each in part.hidden)
     notes += [f"not checked: the members of structs by value of {f}, which C++ does not take apart" for f in hidden]
     return outcome.code, "\n".join((_TIMES.sub("", log).strip(), *notes)).strip()

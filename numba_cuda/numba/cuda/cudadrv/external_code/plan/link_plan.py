@@ -267,9 +267,6 @@ def link_error(
     return kind(message, log, **source)
 
 
-BESIDE = "\n  what to do: for a file beside your own, write os.path.join(os.path.dirname(__file__), ...)"
-
-
 def with_definition(message: str, defined_at: tuple[str, int] | None) -> str:
     """Return *message* with the place where its kernel is defined, if that is known."""
     if defined_at is None:

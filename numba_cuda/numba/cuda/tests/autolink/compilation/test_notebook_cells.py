@@ -8,13 +8,17 @@ import pytest
 from autolink_support import Linked, build
 from numba.cuda import autolink
 
-CELL = "/tmp/ipykernel_4711/3251308860.py"
+from numba_cuda_autolink.emulator.diagnosis import source_lines
+from numba_cuda_autolink.emulator.parser import Location, Text
+from numba_cuda_autolink.source_locations import with_lines
+
+CELL, SHELL = "/tmp/ipykernel_4711/3251308860.py", "<ipython-input-5-ab>"
 
 
 @pytest.fixture
 def notebook(monkeypatch):
     """IPython, as reports and errors see it in the process of a notebook."""
-    numbers = {CELL: 3}
+    numbers = {CELL: 3, SHELL: 5}
     named = types.SimpleNamespace(
         format_code_name=lambda name: ("Cell", f"In[{numbers[name]}]") if name in numbers else None
     )
@@ -47,6 +51,14 @@ def test_an_error_names_the_cell(notebook):
     kernel = run_in_cell("def kernel(x):\n    x[0] = f(x[0])\n", f=Missing())
     with pytest.raises(autolink.LinkError, match=r"at Cell In\[3\]:2 in kernel"):
         build(kernel)
+
+
+@pytest.mark.parametrize("prefix", ["", "/folder/"])
+def test_a_fault_and_what_it_is_inlined_at_name_the_cell(notebook, prefix):
+    text = Text("", 0)
+    text.files[1] = f"{prefix}{SHELL}"
+    (line,) = source_lines(text, Location(1, 2, 3))
+    assert with_lines("A fault", (line, f"{CELL}:7")) == "A fault\n  at: Cell In[5]:2\n  inlined at: Cell In[3]:7"
 
 
 def test_a_cell_of_another_process_is_still_known_as_one():

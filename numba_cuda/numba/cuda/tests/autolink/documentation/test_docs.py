@@ -10,6 +10,8 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from docs_runner import MARKS, blocks_of, run_page
@@ -34,7 +36,10 @@ FIRST = {
     "static_assert": "errors",
     "link=": "porting",
     "random numbers": "how_to_random",
-    "wheel": "how_to_wheel",
+    "wheel": "wheels",
+    "conda": "wheels",
+    "name clash": "wheels",
+    "ambiguous": "cxx_by_name",
     "slow": "how_to_slow",
     "race condition": "emulator",
     "thread-safe": "faq",
@@ -75,6 +80,19 @@ def test_every_block_says_what_it_is(page):
         assert bool(block.argument) == (block.mark in ("needs", "raises", "file", "replace")), where
         assert block.language in ("python", "text", "sh") or block.mark in ("file", "replace"), f"{where}: not run"
         assert (block.language == "python") or block.mark not in ("gpu", "needs", "raises", "fresh"), where
+
+
+def test_the_wheel_of_the_page_has_all_its_files(tmp_path):
+    blocks = [block for block in blocks_of((DOCS / "wheels.md").read_text()) if block.mark == "file"]
+    (project,) = (block.code for block in blocks if block.argument == "pyproject.toml")
+    files = {Path(block.argument) for block in blocks if block.argument.startswith("mypackage/")}
+    for file in files:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).touch()
+    listed = ast.literal_eval(re.findall(r"^mypackage = (.*)$", project, re.MULTILINE)[0])
+    packed = {each.relative_to(tmp_path) for glob in ["*.py", *listed] for each in (tmp_path / "mypackage").glob(glob)}
+    assert {file for file in files if file not in packed} == set()
+    assert any(file.suffix == ".cuh" for file in files)
 
 
 def test_a_python_operator_for_a_template_takes_at_most_twelve_lines():
@@ -185,6 +203,17 @@ def has_anchor(page, name):
     return any(f'id="{anchor}"' in page for anchor in (name, f"module-{name}", label))
 
 
+def dead_links(site):
+    """Return the links of a built site to files and anchors that it does not have."""
+    pages = {page: page.read_text() for page in site.rglob("*.html")}
+    anchors = {page: set(re.findall(r'\bid="([^"]+)"', text)) for page, text in pages.items()}
+    for page, text in pages.items():
+        for path, anchor in re.findall(r'<a\b[^>]*\bhref="([^"#:?]*)(?:#([^"]*))?"', text):
+            target = (page.parent / unquote(path)).resolve() if path else page
+            if not target.exists() or (anchor and target in anchors and unquote(anchor) not in anchors[target]):
+                yield f"{page.relative_to(site)}: {path}#{anchor}"
+
+
 @pytest.mark.thorough
 def test_sphinx_builds_it_without_a_warning(tmp_path):
     for needed in "sphinx", "myst_nb", "furo", "sphinx_copybutton":
@@ -194,7 +223,7 @@ def test_sphinx_builds_it_without_a_warning(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "tutorial_library_authors.html").read_text()
-    assert re.search(r"code-block-caption.*std_for_device/cmath", page), "files have their names as captions"
+    assert re.search(r"code-block-caption.*tiny/ease.hpp", page), "files have their names as captions"
     page = (tmp_path / "api.html").read_text()
     names = [f"numba.cuda.autolink.{name}" for name in autolink.__all__]
     names += [f"numba_cuda_autolink.{name}" for name in numba_cuda_autolink.__all__]
@@ -204,6 +233,7 @@ def test_sphinx_builds_it_without_a_warning(tmp_path):
     names += [hook.strip("_") for hook in hooks.values()]
     assert len(names) > 60
     assert [name for name in names if not has_anchor(page, name)] == []
+    assert list(dead_links(tmp_path.resolve())) == []
     searched = (tmp_path / "searchindex.js").read_text()
     index = json.loads(searched[searched.index("{") : searched.rindex("}") + 1])
     for word, first in FIRST.items():

@@ -88,7 +88,7 @@ class TestNative:
         assert all(declaration.startswith("declare") for declaration in declarations)
 
     def test_a_type_error_names_the_function(self):
-        @native.native
+        @native.native()
         def wrong_sum(a: u32, b: u64) -> u64:
             return a + b
 

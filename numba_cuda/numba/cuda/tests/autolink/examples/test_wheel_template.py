@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """examples/wheel_template: built, installed and linked with as its README says, as it is and under another name."""
 
+import importlib
 import json
 import os
 import re
@@ -11,11 +12,15 @@ import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from autolink_support import compiled
 from environments import with_numba_cuda
+from numba import typeof
+from numba.cuda import autolink, types
 from numba.cuda.cudadrv.external_code.compile.translation_unit import toolkit_include_paths
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
+from numba.cuda.np import numpy_support
 from repository import BENCHMARKS, EXAMPLES, PROJECT, module
 
 TEMPLATE = EXAMPLES / "wheel_template"
@@ -35,6 +40,8 @@ extern "C" __device__ void negate(float *__restrict__ values, // in place
     for (size_t i = 0; i < count; ++i) values[i] = -values[i];
 }
 extern "C" __device__ float2 halved(float2 z) { return {z.x / 2, z.y / 2}; }
+struct Entry { short number; double values[2]; };
+extern "C" __device__ double first(const Entry* entry) { return entry->values[0]; }
 """
 
 
@@ -166,7 +173,7 @@ def test_the_template(environment, tmp_path):
                 print(str(error).partition("what to do: ")[2])
     """)
     assert wrong.stdout.splitlines() == [
-        "polynomial: coefficients: got array(float32, 1d, C), expected an array for double*; ",
+        "polynomial: the argument 'coefficients' does not fit const double*; ",
         "smooth_step: missing a required argument: 'x'; its parameters are (lower, upper, x, /); "
         "pass one argument for each",
         "argument 'x': array(float32, 1d, C) cannot be converted to float32 of Extern's args; ",
@@ -191,6 +198,12 @@ def test_the_template(environment, tmp_path):
         assert re.search(rf"^{kind} +(-|\d+ ms) +\d+ ms +\d+ ms +\d+\.\d KB +\d+$", done.stdout, re.MULTILINE), (
             done.stdout
         )
+
+
+def test_its_workflow_runs_the_commands_of_its_readme():
+    workflow = (TEMPLATE / ".github" / "workflows" / "wheel.yml").read_text()
+    commands = (TEMPLATE / "README.md").read_text().split("```")[1].splitlines()[2:]
+    assert re.findall(r"^ +- run: (.*)$", workflow, re.MULTILINE) == commands
 
 
 @pytest.mark.thorough
@@ -222,6 +235,8 @@ def test_a_copy_with_another_name_and_other_functions(environment, tmp_path):
     assert complex_numbers == if_linkable("LTO-IR")
     without_lto = linked_for(environment, "from my_fine_code import negate, plus", call, (8, 9), lto=False)
     assert without_lto == if_linkable("cubin")
+    record = "import my_fine_code; facts = [my_fine_code.Entry.itemsize, my_fine_code.Entry.fields['values'][1]]"
+    assert environment.facts(record) == [24, 8]
     with_lines = linked_for(environment, "from my_fine_code import negate, plus", call, (9, 0), lineinfo=True)
     assert with_lines == ["CUDA C++ source"]
 
@@ -234,7 +249,10 @@ def test_a_copy_with_another_name_and_other_functions(environment, tmp_path):
             'the declaration of first cannot be read: write extern "C" __device__ TYPE first(TYPE NAME, ...) { without '
             'macros, and not in a block extern "C" { }',
         ),
-        ("int first(float x = 1.0f) {", "first: the parameter 'float x = 1.0f' has a default, but kernels pass all"),
+        (
+            "int first(float x = 1.0f) {",
+            "a.cu:2: first: the parameter 'float x = 1.0f' has a default, but kernels pass all",
+        ),
         ("int first(float x = sqrtf(2)) {", "the declaration of first cannot be read"),
         (
             "int first(REAL x) {",
@@ -242,7 +260,7 @@ def test_a_copy_with_another_name_and_other_functions(environment, tmp_path):
         ),
         (
             "REAL first(float x) {",
-            "first: its result has the type 'REAL', expected a number or void: a number is float,",
+            "a.cu:2: first: its result has the type 'REAL', expected a number or void: a number is float,",
         ),
         ("int first(float x[3][4]) {", "the parameter 'float x[3][4]' has the type 'float x [ 3 ] [ 4 ]'"),
         (
@@ -259,12 +277,12 @@ def test_a_copy_with_another_name_and_other_functions(environment, tmp_path):
 )
 def test_a_build_names_what_cannot_be_called(code, message, hook):
     with pytest.raises(RuntimeError, match=re.escape(message)):
-        hook.declared(f'extern "C" __device__ {code} }}', ["first"])
+        hook.declared(f'#line 1 "a.cu"\n\n extern "C" __device__ {code} }}', ["my_first"], "my_")
 
 
 def test_a_build_refuses_inline_functions(hook):
     with pytest.raises(RuntimeError, match="second is inline, so the compiler leaves it out"):
-        hook.declared('extern "C" __device__ __forceinline__ int second(int x) { }', [])
+        hook.declared('extern "C" __device__ __forceinline__ int second(int x) { }', [], "my_")
 
 
 @pytest.fixture
@@ -280,9 +298,27 @@ def build(hook, tmp_path, monkeypatch):
         (package / "device_code.cu").write_text(code)
         build = hook.DeviceCode(tmp_path, config or {"architectures": [90]}, None, metadata, tmp_path / "dist", "wheel")
         build.initialize("editable", {})
-        return json.loads((package / "device_code" / "manifest.json").read_text())["functions"]
+        return json.loads((package / "device_code" / "manifest.json").read_text())
 
     return build
+
+
+@pytest.fixture
+def package(build, tmp_path, monkeypatch):
+    """Return the package that is built of *code*."""
+
+    def package(code):
+        shutil.copytree(TEMPLATE / "src", tmp_path / "src", dirs_exist_ok=True)
+        build(code)
+        monkeypatch.syspath_prepend(tmp_path / "src")
+        for name in "sample_library", "sample_library.functions":
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        found = importlib.import_module("sample_library")
+        monkeypatch.delitem(sys.modules, "sample_library")
+        monkeypatch.delitem(sys.modules, "sample_library.functions")
+        return found
+
+    return package
 
 
 USE = 'extern "C" __device__ float use(float x) { return help(x); }'
@@ -310,7 +346,15 @@ USE = 'extern "C" __device__ float use(float x) { return help(x); }'
         ),
         (
             'extern "C" __device__ float lambda(float x) { return x; }',
-            "lambda is a word of Python, so kernels cannot call it by its name: rename it",
+            "device_code.cu:1: lambda is a word of Python, so kernels cannot call it by its name: rename it",
+        ),
+        (
+            'extern "C" __device__ int use(int x) { return x; }' + USE.replace("help", ""),
+            "what to do: give each overload a name of its own: a kernel calls a function by its C name",
+        ),
+        (
+            "struct Box { float lo; }; struct Box { int hits; };",
+            "what to do: define it once, in a header that several .cu files include: they are compiled as one",
         ),
         (
             'extern "C" { __device__ float first(float x) { return x; } }',
@@ -327,22 +371,25 @@ def test_a_build_says_what_is_wrong_with_the_code(code, message, build):
 
 @pytest.mark.parametrize("kind", ["inline __device__", "static __device__", "template <class T = int> __device__"])
 def test_helpers_of_the_code_are_not_functions_of_the_package(kind, build):
-    assert list(build(f"{kind} float help(float x) {{ return x; }} {USE}")) == ["use"]
+    assert list(build(f"{kind} float help(float x) {{ return x; }} {USE}")["functions"]) == ["use"]
 
 
 def test_editors_find_the_functions_and_their_declarations(build, tmp_path):
     build("""
+        struct Box { float lo, hi; };
         extern "C" __device__ void scale(float* x, unsigned n) {} extern "C" __device__ float one() { return 1; }
-        extern "C" __device__ bool truth(float2) { return true; }""")
+        extern "C" __device__ bool truth(float2, const Box* in) { return true; }""")
     assert (tmp_path / "src" / "sample_library" / "__init__.pyi").read_text().splitlines() == [
         "from typing import Any as _Any",
-        "__all__ = ['one', 'scale', 'truth']",
+        "__all__ = ['Box', 'one', 'scale', 'truth']",
+        "from numpy import dtype as _dtype",
+        "Box: _dtype[_Any]",
         "def scale(x: _Any, n: int, /) -> None:",
         '    """``void scale(float* x, unsigned int n)``"""',
         "def one() -> float:",
         '    """``float one()``"""',
-        "def truth(arg1: complex, /) -> bool:",
-        '    """``bool truth(float2 arg1)``"""',
+        "def truth(arg1: complex, in_: _Any, /) -> bool:",
+        '    """``bool truth(float2 arg1, const Box* in_)``"""',
     ]
 
 
@@ -391,16 +438,17 @@ def test_declarations_are_read_as_cxx_has_them(hook):
         // extern "C" __device__ int first(int x) { no, a comment }
         extern "C" __device__ unsigned
             first ( void ) {}
-        extern "C" __noinline__ __device__ void second(float2 z, float const *const w, __half y, // the y
-            const std::uint8_t* __restrict__ u, /* another, */ Struct* s, int a[3]) {}
+        extern "C" __noinline__ __host__ __device__ void second(float2 z, float const *const w, __half y, // the y
+            const std::uint8_t* __restrict__ u, /* another, */ struct ours::Struct* s, int a[3]) {}
         #if 0
         extern "C" __device__ long third(int) {}
         #endif
         """
-    parameters = {"z": "float2", "w": "float*", "y": "__half", "u": "unsigned char*", "s": "Struct*", "a": "int*"}
-    assert hook.declared(code, ["first", "second"]) == {
-        "first": {"returns": "unsigned int", "parameters": {}},
-        "second": {"returns": "void", "parameters": parameters},
+    parameters = {"z": "float2", "w": "const float*", "y": "__half", "u": "const unsigned char*"}
+    parameters |= {"s": "ours::Struct*", "a": "int*"}
+    assert hook.declared(hook.without_comments(code), ["my_first", "my_second"], "my_") == {
+        "first": {"symbol": "my_first", "returns": "unsigned int", "parameters": {}},
+        "second": {"symbol": "my_second", "returns": "void", "parameters": parameters},
     }
 
 
@@ -408,13 +456,96 @@ def test_declarations_are_read_as_cxx_has_them(hook):
     ("parameters", "expected"),
     [
         ("float x, unsigned int, unsigned short", {"x": "float", "arg2": "unsigned int", "arg3": "unsigned short"}),
-        ("const float*, float* const, float x", {"arg1": "float*", "arg2": "float*", "x": "float"}),
+        ("const float*, float* const, float x", {"arg1": "const float*", "arg2": "float*", "x": "float"}),
         ("unsigned, const double, float2", {"arg1": "unsigned int", "arg2": "double", "arg3": "float2"}),
         ("cuda::std::int32_t, const half, half half", {"arg1": "int", "arg2": "__half", "half": "__half"}),
         ("float[3], Struct*, Struct s[]", {"arg1": "float*", "arg2": "Struct*", "s": "Struct*"}),
-        ("const float* in, float arg3, int", {"in_": "float*", "arg3": "float", "arg3_": "int"}),
+        ("const float* in, float arg3, int", {"in_": "const float*", "arg3": "float", "arg3_": "int"}),
     ],
 )
 def test_parameters_without_a_name_have_that_of_their_position(parameters, expected, hook):
     code = f'extern "C" __device__ void first({parameters}) {{ }}'
-    assert list(hook.declared(code, ["first"])["first"]["parameters"].items()) == list(expected.items())
+    declared = hook.declared(code, ["my_first"], "my_")
+    assert list(declared["first"]["parameters"].items()) == list(expected.items())
+
+
+STRUCTS = """
+struct Box { float lo, hi = 2; int hits{1}; __device__ float mid() const { return (lo + hi) / 2; } };
+namespace deep {
+struct Tag { short id; int more; };
+struct Tags { Tag of[2]; };
+struct __align__(16) Pair { Box a; Box b[2]; Tags tags; float4 at; double m[2][3]; const float* p; bool ok, oks[3]; };
+}
+extern "C" __device__ void hit(Box* box) { box->hits += 1; }
+extern "C" __device__ bool inside(const Box* box, float x) { return box->lo <= x && x <= box->hi; }
+extern "C" __device__ float second(const deep::Pair* pair) { return pair->b[1].hi; }
+extern "C" __device__ float raw(const void* p) { return *(const float*)p; }
+"""
+
+
+def test_structs_are_dtypes_with_the_layout_of_the_compiler(package):
+    library = package(STRUCTS)
+    box = np.dtype([("lo", "f4"), ("hi", "f4"), ("hits", "i4")])
+    tags = np.dtype([("of", np.dtype([("id", "i2"), ("more", "i4")], align=True), (2,))])
+    members = {"a": 0, "b": 12, "tags": 36, "at": 64, "m": 80, "p": 128, "ok": 136, "oks": 137}
+    four = np.dtype([(name, "f4") for name in "xyzw"])
+    formats = [box, (box, (2,)), tags, four, ("f8", (2, 3)), "u8", "?", ("u1", (3,))]
+    assert library.Box == box
+    assert library.Pair == np.dtype(
+        {"names": [*members], "formats": formats, "offsets": [*members.values()], "itemsize": 144}
+    )
+    boxes, pairs, result = np.zeros(2, library.Box), np.zeros(1, library.Pair), np.zeros(3, np.float32)
+    pairs["b"]["hi"], boxes["lo"], boxes["hi"] = 7, 1, 3
+
+    def kernel(boxes, pairs, result):
+        library.hit(boxes)
+        library.hit(boxes[1])
+        result[0], result[1], result[2] = library.inside(boxes, 2), library.second(pairs), library.raw(boxes)
+
+    types = tuple(map(typeof, (boxes, pairs, result)))
+    autolink.build(kernel, types, cc="9.0").emulate[1, 1](boxes, pairs, result)
+    assert (result.tolist(), boxes["hits"].tolist()) == ([1, 7, 1], [1, 1])
+
+
+OTHER_BOX = np.dtype([("hits", "i4"), ("lo", "f8"), ("hi", "f8")], align=True)
+
+
+def test_a_pointer_takes_what_it_points_to_alone(package):
+    library = package(STRUCTS)
+    box, other = map(numpy_support.from_dtype, (library.Box, OTHER_BOX))
+    not_a_box = [types.float64, types.int64, types.float32[::1], types.UniTuple(types.float32, 3), other, other[::1]]
+    for given in [*not_a_box, box[:], types.Array(box, 1, "C", readonly=True)]:
+        with pytest.raises(
+            autolink.CABIError, match=r"^hit: the argument 'box' does not fit Box\*\n  got: .*\n  expected"
+        ):
+            library.hit.passed("box", given)
+    for given in types.float64, types.int64, types.boolean:
+        with pytest.raises(autolink.CABIError, match=r"^raw: the argument 'p' does not fit const void\*"):
+            library.raw.passed("p", given)
+
+
+@pytest.mark.parametrize(
+    "struct",
+    [
+        "struct Box;",
+        "struct Base { int a; }; struct Box : Base { int b; };",
+        "struct Box { int a : 3; };",
+        "struct Box { cuda::std::array<float, 3> a; };",
+        "struct Box { union { int i; float f; } value; };",
+        "template <class T> struct Of { T value; }; using Box = Of<float>;",
+        "namespace other { struct Box { int a; }; } struct Box { int b; };",
+    ],
+)
+def test_a_struct_that_cannot_be_read_is_an_error(struct, hook):
+    functions = {"hit": {"parameters": {"box": "Box*"}}}
+    with pytest.raises(
+        RuntimeError, match=r"members of the struct \w+ cannot be read: .* or let functions take void\*"
+    ):
+        hook.described(functions, struct)
+
+
+def test_packages_may_have_functions_of_the_same_name(build, tmp_path):
+    build('extern "C" __device__ float _help(float x) { return x; } ' + USE.replace("help", "_help"))
+    code = (tmp_path / "src" / "sample_library" / "device_code" / "code.sm_90.ptx").read_text()
+    functions = re.findall(r"^\.visible \.func.*\s(\w+)\($", code, re.MULTILINE)
+    assert functions == ["sample_library__help", "sample_library_use"]

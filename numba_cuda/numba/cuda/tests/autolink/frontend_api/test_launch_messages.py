@@ -37,6 +37,9 @@ def returning(x):
 @cuda.jit
 def writing(x):
     x[cuda.grid(1)] = 1
+@cuda.jit(device=True)
+def device(x):
+    return x
 x = np.ones(4, np.float32)
 for statement in {statements!r}:
     print("===", statement, file=sys.stderr)
@@ -60,6 +63,9 @@ SHARED = "kernel[blocks, threads, stream, shared_bytes](...), with 0 or a stream
 ARRAY = "pass an array, as np.array(x)"
 VALUES = "pass numbers, and arrays, tuples and records of numbers"
 CONSTANT = "use it as a global variable, or as a variable of the function that defines the kernel"
+DEVICE = "call it in a kernel, or device.py_func(...)"
+ORDER = "pass them in the order of the parameters"
+STREAM = f"{ORDER}; the stream is in the brackets, kernel[blocks, threads, stream]"
 COUNT = "pass one argument for each parameter"
 OPTION = "correct its name or value, or leave it out"
 MISTAKES = {
@@ -93,6 +99,10 @@ MISTAKES = {
     "kernel[1, 1, 0, 'a'](x)": ("TypeError: kernel[...] cannot be launched: shared_bytes ", SHARED),
     "kernel[1, 1, 0, 1 << 20](x)": ("kernel", ""),
     "cuda.jit(fastmaths=True)(kernel.py_func)[1, 1](x)": ("fastmaths", OPTION),
+    "kernel[1, 1](x, stream=0)": ("TypeError: a launch takes its arguments by position, got stream=\n", STREAM),
+    "kernel[1, 1](x=x)": ("TypeError: a launch takes its arguments by position, got x=\n", ORDER),
+    "device(3)": ("ValueError: device is a device function, which only kernels can call\n", DEVICE),
+    "device[1, 1](x)": ("RuntimeError: device is a device function, which only kernels can call\n", DEVICE),
     "lib.f(1.0)": ("NotImplementedError: the C++ function f is device code", "call it in kernels"),
     "autolink.cxxx": ("AttributeError: module 'numba.cuda.autolink' has no attribute 'cxxx'", ""),
     "x.flags.writeable = False; kernel[1, 1](x)": ("", "pass an array that can be written to"),

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from autolink_support import build
+from front_ends import front_end_named
 from numba import cuda
 
 
@@ -36,3 +37,28 @@ def test_linear_algebra_of_numpy(capsys):
     text = printed(failing(kernel), capsys)
     assert "Error: kernels have no linear algebra of NumPy\n  at: " in text
     assert "what to do: write it with loops" in text
+
+
+@pytest.mark.parametrize(
+    ("statement", "first", "todo"),
+    [
+        ("y = [1.0, 2.0]", "kernels have no lists", "make an array, with cuda.local.array or before the kernel"),
+        (
+            "y = (1, 2) == (1, x[0, 0])",
+            "numba-cuda-mlir cannot compile a statement: ",
+            "write that statement in another way",
+        ),
+    ],
+)
+def test_what_numba_cuda_mlir_calls_a_bug_is_at_its_statement(tmp_path, capsys, statement, first, todo):
+    mlir = front_end_named("numba-cuda-mlir").cuda
+    script = tmp_path / "kernel.py"
+    script.write_text(f"def kernel(x):\n    {statement}\n    x[0, 0] = 1 if y else 2\n")
+    names = {}
+    exec(compile(script.read_text(), str(script), "exec"), names)
+    with pytest.raises(Exception) as caught:
+        build(mlir.jit(names["kernel"]), "void(float32[:, ::1])")
+    text = printed(caught.value, capsys)
+    assert first in text
+    assert f"\n  at: {script}:2" in text and f"\n      {statement}\n      ^^^" in text
+    assert f"\n  what to do: {todo}\n" in text

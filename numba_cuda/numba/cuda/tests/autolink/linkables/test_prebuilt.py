@@ -83,8 +83,16 @@ class TestTheManifest:
     )
     def test_cannot_be_read(self, text, tmp_path):
         (tmp_path / "manifest.json").write_text(text)
-        with pytest.raises(PrebuiltError, match=r"manifest\.json cannot be read: "):
+        with pytest.raises(
+            PrebuiltError, match=r"manifest\.json cannot be read: (.|\n)*what to do: install the package"
+        ):
             autolink.Prebuilt(tmp_path)
+
+    def test_names_a_file_that_is_missing(self, tmp_path):
+        with pytest.raises(
+            PrebuiltError, match=r"code\.sm_90\.cubin: No such file(.|\n)*what to do: install the package"
+        ):
+            prebuilt(tmp_path, [{"name": "code.sm_90.cubin", "kind": "cubin", "architecture": 90}]).code(target((9, 0)))
 
     def test_an_unknown_preference(self, tmp_path):
         with pytest.raises(ValueError, match="prefer: got 'ptx', expected 'cubin' or 'LTO-IR'"):
@@ -114,7 +122,7 @@ def test_the_chosen_file_links(files, tmp_path):
 
     (planned,) = build(calling(function)).inputs
     assert planned.input.kind.name == {"source": "CUDA C++ source"}.get(entry["kind"], entry["kind"])
-    assert planned.input.name.endswith(entry["name"])
+    assert planned.input.name.endswith(f"/{tmp_path.name}/{entry['name']}"), "the name says which package it is of"
 
 
 def test_outside_a_hook_the_target_must_be_given(tmp_path):

@@ -75,6 +75,7 @@ def device(x):
 MISUSES = {
     "module.in_list[0](x[0])": ("kernels cannot call objects in a list: 'in_list'", "make it a tuple"),
     "in_dict['a'](x[0])": ("kernels cannot call objects in a dict: 'in_dict'", "give each object a name of its own"),
+    "{1: double}[1](x[0])": ("kernels cannot call objects in a dict", "give each object a name of its own"),
     "module.Scale(2)(x[0])": ("kernels cannot make objects: Scale is called in one", "make the object before"),
     "module.of_python(x[0])": ("kernels cannot call the Python function 'of_python'", "@cuda.jit(device=True)"),
     "partial(x[0])": ("kernels cannot call functools.partial: 'partial'", "write a device function"),
@@ -144,6 +145,8 @@ def test_the_first_line_is_the_diagnosis(call, tmp_path):
 @pytest.mark.parametrize(
     ("body", "diagnosis"),
     [
+        ("fs = [double, double]\n    x[0] = fs[0](x[0])", "kernels cannot call objects in a list"),
+        ("fs = [double, triple]\n    x[0] = fs[int(x[1])](x[0])", "kernels cannot call objects in a list"),
         ("for f in in_tuple:\n        x[0] = f(x[0])", "a loop over a tuple of called objects must be unrolled"),
         (
             "if x[1]:\n        f = double\n    else:\n        f = triple\n    x[0] = f(x[0])",

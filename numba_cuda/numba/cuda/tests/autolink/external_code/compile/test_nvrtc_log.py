@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The remedies in errors about CUDA C++ that does not compile."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -93,6 +94,46 @@ def test_each_failure_has_its_remedy(code, remedy):
     message = message_of(code)
     assert remedy in message
     assert len(message.splitlines()[0]) < 120
+
+
+@pytest.mark.parametrize(
+    ("code", "escape"),
+    [
+        ("""
+            __device__ void f(int i) {
+                printf("hello %d\n", i);
+            }""", r"\n"),
+        ("""
+            __device__ void f(int i) {
+                printf("hello \"you\" %d", i);
+            }""", r"\""),
+    ],
+)  # fmt: skip
+def test_an_escape_that_python_has_replaced_is_the_remedy_at_the_line_of_python(code, escape):
+    message = message_of(code)
+    lines = Path(__file__).read_text().split("\n")
+    number = next(number for number, line in enumerate(lines, 1) if "hello" in line and escape in line)
+    assert f"\n  in C++: {__file__}:{number}\n" in message
+    assert f'what to do: write r"""...""" for the text of the source: Python has replaced {escape}\n' in message
+
+
+def test_a_quote_that_is_not_closed_in_a_text_without_a_place():
+    what = "hello"
+    message = message_of(f"""
+        __device__ void f() {{
+            printf("{what}\n");
+        }}""")
+    assert 'what to do: close it; if Python has the source as a text, write r"""...""", which' in message
+
+
+def test_a_quote_that_is_not_closed_in_a_file(tmp_path):
+    (tmp_path / "say.cu").write_text('__device__ void f() { printf("hello); }\n')
+    assert "what to do: fix the source at that line\n" in message_of(tmp_path / "say.cu")
+
+
+def test_a_function_that_is_not_marked_is_named():
+    first = message_of("\nint f(int x) { return x; }").splitlines()[0]
+    assert first.endswith("'Scale.cu' does not compile: line 2: the function f is not marked __device__")
 
 
 def test_a_macro_that_is_defined_under_another_name():

@@ -115,3 +115,20 @@ def test_a_result_is_no_larger_than_its_inputs_allow(monkeypatch):
     monkeypatch.setattr(checked_link, "_MOST_GROWTH", 0)
     with pytest.raises(autolink.LinkError, match="bytes, more than its inputs allow"):
         build(kernel_of(adder("f") + "// larger than it allows"), lto=False)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: autolink.Extern("f", "float32"),
+            "Extern() takes 1 argument by position, got 2\n"
+            "  what to do: give the others by name: returns=... or args=... or cooperative=...",
+        ),
+        (lambda: autolink.CUDASource("int f();", "f.cu"), "CUDASource() takes 1 argument by position, got 2\n"),
+    ],
+)
+def test_arguments_by_position_that_are_given_by_name(call, message):
+    with pytest.raises(TypeError) as raised:
+        call()
+    assert str(raised.value).startswith(message)

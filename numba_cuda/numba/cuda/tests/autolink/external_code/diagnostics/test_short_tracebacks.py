@@ -332,6 +332,30 @@ def test_an_emulated_launch_shows_the_lines_of_c_plus_plus_in_the_python_file(tm
     assert f"  inlined at: {script}:12\n" in text
 
 
+def test_an_assertion_of_a_text_in_python_is_at_its_line(tmp_path, run):
+    script = tmp_path / "launch.py"
+    source = 'lib = autolink.cxx("""\n__device__ void put(float *x) {\n    assert(*x > 3);\n}""")\n@cuda.jit'
+    script.write_text(EMULATED.replace("@cuda.jit", source, 1).replace("x[cuda.grid(1)] = 1", "lib.put(x)"))
+    text = run(script)
+    assert f"EmulationError: Assertion `*x > 3` failed\n  at: {script}:8\n      assert(*x > 3);\n" in text
+
+
+def test_a_fault_in_the_source_of_a_hook_is_at_the_line_of_the_python_file(tmp_path, run):
+    script = tmp_path / "launch.py"
+    made = """class Put(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x, i):
+        return autolink.Extern("put")
+    def __numba_cuda_link__(self, x, i):
+        return autolink.CUDASource('''
+            extern "C" __device__ void put(float *x, long long i) {
+                x[i] = 1;
+            }''')
+put = Put()
+@cuda.jit"""
+    script.write_text(EMULATED.replace("@cuda.jit", made, 1).replace("x[cuda.grid(1)] = 1", "put(x, cuda.grid(1))"))
+    assert f"  at: {script}:12\n      x[i] = 1;\n" in run(script)
+
+
 @pytest.mark.skipif(cuda.is_available(), reason="there is a GPU")
 def test_a_launch_without_a_gpu_says_what_runs_without_one(tmp_path, run):
     script = tmp_path / "launch.py"

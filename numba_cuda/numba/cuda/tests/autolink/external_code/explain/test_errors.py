@@ -12,7 +12,7 @@ import traceback
 from pathlib import Path
 
 import pytest
-from autolink_support import Linked, adder, build, compiled, from_nvcc, have_nvcc
+from autolink_support import Linked, adder, build, calling, compiled, from_nvcc, have_nvcc
 from code_samples import fatbin
 from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda
@@ -29,6 +29,7 @@ from parameters import in_turn
 from repository import DOCS, module
 
 from numba_cuda_autolink import mangled_names
+from numba_cuda_autolink.files import BESIDE
 
 needs_nvcc = pytest.mark.skipif(not have_nvcc(), reason="nvcc makes fatbins, objects and archives, and is not here")
 CONTAINERS = {"fatbin": cuda.Fatbin, "object": cuda.Object, "archive": cuda.Archive}
@@ -55,18 +56,18 @@ def failure_of(*spies, error=LinkError, **options):
     return caught.value
 
 
-# The catalogue
+CATALOGUE = [DOCS / "errors.md", *sorted((DOCS / "errors").glob("*.md"))]
 
 
 @pytest.mark.thorough
 def test_the_catalogue_is_what_the_failures_say():
     errors = module(DOCS, "errors")
-    said, written = (errors.comparable(text) for text in (errors.page(), errors.PAGE.read_text()))
-    assert said == written, "run python docs/errors.py"
+    said = {path: errors.comparable(text) for path, text in errors.pages().items()}
+    assert said == errors.written(), "run python docs/errors.py"
 
 
 def test_every_message_begins_with_a_short_diagnosis():
-    messages = re.findall(r"^```text\n(\w+: .*?)\n", (DOCS / "errors.md").read_text(), re.MULTILINE)
+    messages = re.findall(r"^```text\n(\w+: .*?)\n", "".join(map(Path.read_text, CATALOGUE)), re.MULTILINE)
     assert len(messages) > 40
     for first in messages:
         _, diagnosis = first.split(": ", 1)
@@ -75,7 +76,7 @@ def test_every_message_begins_with_a_short_diagnosis():
 
 
 def test_the_catalogue_names_no_path_of_a_machine():
-    text = (DOCS / "errors.md").read_text()
+    text = "".join(map(Path.read_text, CATALOGUE))
     for path in (os.path.expanduser("~") + "/", "/tmp/", sys.prefix):
         assert path not in text
 
@@ -520,8 +521,60 @@ def test_a_file_that_link_names_and_that_does_not_exist(tmp_path, monkeypatch):
         '      @cuda.jit(link=["nosuch.cu"])',
         "      " + "^" * len('@cuda.jit(link=["nosuch.cu"])'),
         f"  where relative paths begin: {tmp_path}",
-        "  what to do: for a file beside your own, write os.path.join(os.path.dirname(__file__), ...)",
+        f"  what to do: {BESIDE}",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "todo"),
+    [
+        ("scales.cu", "did you mean scale.cu?"),
+        ("{folder}/scales.cu", "did you mean scale.cu?"),
+        ("{folder}/other.cu", "correct the path: no such file is in {folder}"),
+        ("{folder}/nowhere/other.cu", "correct the path: there is no folder {folder}/nowhere"),
+        ("nowhere/other.cu", BESIDE),
+        ("scale.txt", "name a file of a known kind"),
+    ],
+)
+def test_what_to_do_about_a_missing_file_is_true(tmp_path, monkeypatch, name, todo):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scale.cu").write_text("")
+    path, todo = name.format(folder=tmp_path), f"\n  what to do: {todo.format(folder=tmp_path)}"
+
+    class Scale(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("scale", returns=x)
+
+        def __numba_cuda_link__(self, x):
+            return autolink.CUDASource.from_file(path) if path.endswith(".cu") else path
+
+    scale = Scale()
+    with pytest.raises(autolink.CallError) as failure:
+        build(cuda.jit(calling(scale)), "void(float32[::1])")
+    assert todo in str(failure.value)
+    with pytest.raises(LinkError) as failure:
+        autolink.build(lambda x: None, "void(float32[::1])", cc=(9, 0), link=[path])
+    assert str(failure.value).endswith(todo)
+    with pytest.raises(FileNotFoundError) as missing:
+        autolink.cxx(path)
+    assert path.endswith(".txt") or str(missing.value).endswith(todo)
+
+
+@pytest.mark.parametrize("returned", [None, []])
+def test_a_hook_that_returns_nothing_is_named_where_its_symbol_is_undefined(returned):
+    class Scale(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("scale", returns=x)
+
+        def __numba_cuda_link__(self, x):
+            return returned
+
+    scale = Scale()
+    with pytest.raises(LinkError) as failure:
+        build(cuda.jit(calling(scale)), "void(float32[::1])")
+    text = str(failure.value)
+    assert re.search(r"\n  got: nothing from __numba_cuda_link__ of \S*Scale\(\)\(float32\) called at ", text)
+    assert "\n  what to do: return the code that defines it from that __numba_cuda_link__: " in text
 
 
 def link_error_of(function):
@@ -542,7 +595,7 @@ class TestDeclaredFunctions:
         text = str(link_error_of(function))
         assert text.startswith("link= of declare_device('f'): nosuch.cu not found\n")
         assert f"\n  declared at: {__file__}:{line}\n" in text
-        assert "what to do: for a file beside your own" in text
+        assert f"what to do: {BESIDE}" in text
 
     def test_a_source_that_does_not_compile(self):
         function = cuda.declare_device("f", "float32(float32)", link=cuda.CUSource("int f() { retrn 0; }"))

@@ -46,4 +46,4 @@ def test_a_file_of_a_kernel_that_is_not_there(capsys):
     text = capsys.readouterr().err
     assert "Error: link= of kernel 'kernel': nosuch.cu not found\n" in text
     assert f'\n  defined at: {__file__}:{line}\n      @cuda.jit(link=["nosuch.cu"])\n' in text
-    assert "\n  what to do: for a file beside your own" in text
+    assert "\n  what to do: relative paths begin at the working directory" in text

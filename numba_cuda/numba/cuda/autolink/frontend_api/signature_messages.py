@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is wrong with what is given as a signature: an unknown type in its text, or something that is not a type."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_text, shown
+
+from numba_cuda_autolink.printable_texts import did_you_mean
+from numba_cuda_autolink.short_tracebacks import is_frame_of_compiler, place_of_user
+from numba_cuda_autolink.source_locations import shown_file, with_place
+
+_EXAMPLE = "void(float32[::1], int32)"
+_NAME = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*")
+
+
+def describe_refused(signature: Any, error: Exception, names: Mapping[str, Any]) -> str:
+    """Return what is wrong with a *signature* over which a front end raised *error*; *names* are those of its types."""
+    if not isinstance(signature, str):
+        return (
+            f"a signature is text or a tuple of Numba types, got {shown(signature)}\n  reason: {safe_text(error)}\n"
+            f"  expected: such as {_EXAMPLE!r} or (types.float32[::1], types.int32)"
+        )
+    # Text is evaluated as Python, and may raise anything.
+    why = error.msg if isinstance(error, SyntaxError) else str(error).partition("\n")[0] or "Numba has no such type"
+    unknown = [each for each in _NAME.findall(signature) if each not in names]
+    near = did_you_mean(unknown[0], names) if unknown else ""
+    advice = f"write the types, such as {_EXAMPLE!r}"
+    return f"{signature!r} is not a signature: {why}{near}\n  what to do: {advice}"
+
+
+def signature_message(error: Exception) -> str | None:
+    """Return the message of an *error* that a front end raised over a signature that the user gave; ``None`` for every
+    other."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_name == "normalize_signature" and is_frame_of_compiler(frame):
+            message = describe_refused(frame.f_locals["sig"], error, vars(frame.f_globals["types"]))
+            filename, line = place_of_user(error)
+            return with_place(message, f"at: {shown_file(filename)}:{line}", filename, line)
+    return None

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What several parts define, each for the others too: inline functions, templates, members of classes and inline
+variables of C++. The linker takes the first of them for all, so they have to be alike.
+
+LTO-IR cannot be read. A link of each part alone makes PTX of it, without optimisation, in which the same source is the
+same text, but for numbers that count in the whole module and for names.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import itertools
+import json
+import re
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from numba_cuda_autolink import mangled_names
+from numba_cuda_autolink.ptx import ptx_bodies, ptx_symbols
+
+from ..cache.entry import CacheKey
+from ..cache.store import current_store
+from ..formats.containers import has_ltoir
+from ..inputs import kinds
+from ..plan.link_plan import PlannedInput, link_error
+from ..platform import cuda_libraries
+from .linker_input import LinkJob, Part
+from .ltoir_symbols import PROBE_SYMBOLS, ptx_of_ltoir
+
+_FORMAT = "1"
+_COUNTED = re.compile(r"(\$L__BB|\b__local_depot|\bprototype_)\d+")
+_LINE = re.compile(r"^\s*(?:\.loc\b|\$L__(?:tmp|func)\w*:)[^\n]*", re.MULTILINE)  # of sources
+_NAME = re.compile(r"([\w$%]+)")
+_DEPTH = 64  # of references; what is deeper than that in both has names of its own
+
+
+class _Definitions(NamedTuple):
+    """By name, digests of what a part *defined*: maybe for itself alone, but for variables that are *shared*; and what
+    it refers to, *undefined*."""
+
+    defined: dict[str, str]
+    shared: list[str]
+    undefined: list[str]
+
+
+def check_shared_definitions(job: LinkJob) -> list[Part]:
+    """Raise `LinkError` if two parts with LTO-IR define a function or variable for each other, and not alike. Return
+    the parts that could not be read."""
+    parts = [p for p in job.provided if p.planned is not None and has_ltoir(p.kind.name, p.code)]
+    names, referenced = frozenset[str](), frozenset(job.kernel_code.sites)
+    found: list[_Definitions | None] = []
+    while len(parts) > 1 and not referenced <= names:
+        names |= referenced
+        found = [_remember(job, part, names) for part in parts]
+        referenced = frozenset(name for each in found if each is not None for name in each.undefined)
+    read = [(part, each) for part, each in zip(parts, found, strict=False) if each is not None]
+    for pair in itertools.combinations(read, 2):
+        (one, first), (other, again) = pair
+        # Callers come before what they call.
+        for name in reversed([name for name in first.defined if name in again.defined]):
+            if first.defined[name] == again.defined[name]:
+                continue
+            if all(name in each.shared or _defines_for_others(job, part, name) for part, each in pair):
+                raise link_error(
+                    job.plan,
+                    f"{mangled_names.readable(name)!r} is defined in two different ways",
+                    *mangled_names.mangled_lines(name),
+                    f"first by: {one.origin}",
+                    f"again by: {other.origin}",
+                    *_remedy([part.planned for part in (one, other) if part.planned is not None]),
+                )
+    return [part for part, each in zip(parts, found, strict=False) if each is None]
+
+
+def _remedy(planned: Sequence[PlannedInput]) -> Iterator[str]:
+    """Yield how the sources of two parts are compiled differently, and what to do."""
+    inputs = [(each.members or (each,))[0].input for each in planned]
+    if all(each.kind is kinds.CUDA for each in inputs):
+        for field in dataclasses.fields(inputs[0].options):
+            values = [getattr(each.options, field.name) for each in inputs]
+            if field.name in ("defines", "options"):
+                values = list(map(dict, values))
+            if values[0] != values[1] and field.name != "unit":
+                yield f"{field.name}: {values[0]!r} and {values[1]!r}"
+    yield (
+        "what to do: the linker would take one for both: give each a namespace or a name of its own, or make it static;"
+        " or compile both with the same text, macros and options"
+    )
+
+
+def _defines_for_others(job: LinkJob, part: Part, name: str) -> bool:
+    """Return whether code of another module that refers to *name* gets the definition of *part*."""
+    ptx = ptx_of_ltoir([part], (name,), job.plan.target.arch, optimize=False)
+    return ptx is not None and any(each.name == name and each.is_defined for each in ptx_symbols(ptx))
+
+
+def _remember(job: LinkJob, part: Part, names: Collection[str]) -> _Definitions | None:
+    key = CacheKey(
+        "definitions",
+        f"functions of {part.name}",
+        (
+            ("format", _FORMAT),
+            ("nvJitLink", cuda_libraries.nvjitlink_build()),
+            ("architecture", job.plan.target.arch),
+            ("kind", part.kind.name),
+            ("names", json.dumps(sorted(names))),
+            ("code", part.code),
+        ),
+    )
+
+    def build() -> bytes:
+        return zlib.compress(json.dumps(_find(job, part, names)).encode())
+
+    found = json.loads(zlib.decompress(current_store().fetch(key, build).data))
+    return None if found is None else _Definitions(*found)
+
+
+def _find(job: LinkJob, part: Part, names: Collection[str]) -> _Definitions | None:
+    ptx = ptx_of_ltoir([part], tuple(sorted(names)), job.plan.target.arch, optimize=False)
+    if ptx is None:
+        return None
+    symbols = list(ptx_symbols(ptx))
+    variables = {each.name: bool(each.linkage) for each in symbols if each.space not in ("func", "entry")}
+    digests = _digests({name: text for name, text in ptx_bodies(ptx).items() if name not in PROBE_SYMBOLS})
+    undefined = {each.name for each in symbols if not each.is_defined} - digests.keys() - set(names)
+    defined = {name: each for name, each in digests.items() if variables.get(name, True)}
+    return _Definitions(defined, [name for name in defined if name in variables], sorted(undefined))
+
+
+def _digests(definitions: dict[str, str]) -> dict[str, str]:
+    """Return by name a digest of each of the *definitions* and of all that it refers to, whatever that is called here:
+    other names stand for the same code in modules of other language standards, and of what each module has of its own.
+    """
+    texts: dict[str, str] = {}
+    references: dict[str, list[str]] = {}
+    for name, text in definitions.items():
+        words = _NAME.split(_LINE.sub("", _COUNTED.sub(r"\1", text)))
+        references[name] = [word for word in words if word in definitions and word != name]
+        own = f"{name}_param_"
+        spelt = ("" if word in definitions else word[len(name) :] if word.startswith(own) else word for word in words)
+        texts[name] = " ".join("".join(spelt).split())
+    digests = {name: _digest(text) for name, text in texts.items()}
+    calling = [name for name in definitions if references[name]]
+    for _ in range(_DEPTH):
+        digests |= {name: _digest(texts[name], *map(digests.__getitem__, references[name])) for name in calling}
+    return digests
+
+
+def _digest(*texts: str) -> str:
+    return hashlib.blake2b("\n".join(texts).encode(), digest_size=16).hexdigest()

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a front end's error over a signature prints: the nearest type, and the line with the signature."""
+
+import pytest
+from front_ends import MODULES, front_end_named
+from numba.cuda.autolink.frontend_api.placed_messages import placed_error
+
+
+@pytest.mark.parametrize("front_end", list(MODULES))
+@pytest.mark.parametrize(
+    ("signature", "kind", "why"),
+    [
+        ("void(flot32[::1])", NameError, "is not a signature: name 'flot32' is not defined; did you mean float32?"),
+        ("void(float[::1])", TypeError, "is not a signature: type 'float' is not subscriptable; did you mean float64?"),
+        ("void(float32[::1)", SyntaxError, "is not a signature: "),
+        ((float,), TypeError, "a signature is text or a tuple of Numba types, got tuple (<class 'float'>,)"),
+    ],
+)
+def test_the_message_of_a_wrong_signature_has_its_line_and_the_nearest_type(front_end, signature, kind, why):
+    cuda = front_end_named(front_end).cuda
+    with pytest.raises(kind) as failure:
+        cuda.jit(signature)(lambda x: None)
+    message = placed_error(failure.value)
+    first, place, line, *_, todo = message.split("\n")
+    assert why in first
+    assert place.startswith(f"  at: {__file__}:")
+    assert line.strip() == "cuda.jit(signature)(lambda x: None)"
+    assert todo.startswith(("  what to do: write the types, such as 'void(float32[::1], ", "  expected: such as "))
+
+
+def test_an_error_of_another_function_is_not_one_of_a_signature():
+    def normalize_signature(sig):
+        raise NameError("x")
+
+    with pytest.raises(NameError) as failure:
+        normalize_signature("void(float32)")
+    assert placed_error(failure.value) is None
