@@ -22,6 +22,7 @@ from typing import Any
 import numba
 import pytest
 from docs_runner import blocks_of
+from environments import link
 from language_server import LanguageServer
 from numba import cuda
 from numba.cuda import autolink
@@ -42,13 +43,9 @@ def make_environment(folder: Path, with_stubs: bool) -> Path:
     (folder / "bin").mkdir()
     (folder / "bin" / "python").symlink_to(Path(sys.executable).resolve())
     (folder / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).resolve().parent}\n")
-    (site / "numba" / "cuda").mkdir(parents=True)
+    site.mkdir(parents=True)
     for package in Path(sysconfig.get_path("purelib")).iterdir():
-        if package.name != "numba":
-            (site / package.name).symlink_to(package)
-    for path in [*NUMBA.iterdir(), *(NUMBA / "cuda").glob("*.py")]:
-        if path.name != "cuda":
-            (site / "numba" / path.relative_to(NUMBA)).symlink_to(path)
+        link(package, site)
     if with_stubs:
         module(PROJECT, "build_stubs").write_stubs(site / "numba")
     return folder / "bin" / "python"
