@@ -215,9 +215,10 @@ def declared(code, symbols, prefix):
     for symbol in symbols:
         if symbol.startswith("_Z"):
             name = cxx_name(symbol)
+            where = found(code, name.rpartition(":")[2])
             raise RuntimeError(
-                f'{found(code, name.rpartition(":")[2])}{name} is not extern "C", so kernels cannot call it: declare it '
-                'extern "C"; or inline, if only the package\'s own code calls it'
+                f'{where}{name} is not extern "C", so kernels cannot call it: declare it extern "C"; or '
+                "inline, if only the package's own code calls it"
             )
         name = symbol.removeprefix(prefix)
         if name.startswith("_"):
