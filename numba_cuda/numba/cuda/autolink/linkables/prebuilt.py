@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.json"
 _KINDS = ("cubin", "LTO-IR", "PTX", "source")
-_REMEDY = "what to do: install the package again: from its wheel, or from its source (pip install .)"
 
 
 class PrebuiltError(PrintableError, ValueError):
@@ -85,11 +84,13 @@ class Prebuilt:
             self.files = tuple(_file(entry) for entry in manifest["files"])
         except FileNotFoundError:
             raise PrebuiltError(
-                f"{MANIFEST} not found: the device code was not built\n  folder: {self.folder}\n  {_REMEDY}"
+                f"{MANIFEST} not found: the device code was not built\n  folder: {self.folder}"
+                "\n  what to do: install the package again, from its wheel or its source"
             ) from None
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise PrebuiltError(
-                f"{MANIFEST} cannot be read: {type(error).__name__}: {error}\n  file: {path}\n  {_REMEDY}"
+                f"{MANIFEST} cannot be read: {type(error).__name__}: {error}\n  file: {path}"
+                "\n  what to do: install the package again, from its wheel or its source"
             ) from error
 
     def __repr__(self) -> str:
@@ -112,7 +113,10 @@ class Prebuilt:
             code = read_regular_file(path)
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
-            raise PrebuiltError(f"{chosen.name}: {why}\n  folder: {self.folder}\n  {_REMEDY}") from error
+            raise PrebuiltError(
+                f"{chosen.name}: {why}\n  folder: {self.folder}"
+                "\n  what to do: install the package again, from its wheel or its source"
+            ) from error
         if chosen.kind == "source":
             return CUDASource(code.decode(), name=str(path), include_paths=self.include_paths)
         name = "/".join(path.parts[-3:])  # with the package, wherever it is installed

@@ -22,7 +22,7 @@ from numba_cuda_autolink.ptx import ptx_bodies, ptx_symbols
 
 from ..cache.entry import CacheKey
 from ..cache.store import current_store
-from ..formats.containers import has_ltoir
+from ..formats.containers import has_compressed_piece, has_ltoir, read_lto_ir, readable_pieces
 from ..inputs import kinds
 from ..plan.link_plan import PlannedInput, link_error
 from ..platform import cuda_libraries
@@ -45,9 +45,9 @@ class _Definitions(NamedTuple):
     undefined: list[str]
 
 
-def check_shared_definitions(job: LinkJob) -> list[Part]:
+def check_shared_definitions(job: LinkJob) -> list[str]:
     """Raise `LinkError` if two parts with LTO-IR define a function or variable for each other, and not alike. Return
-    the parts that could not be read."""
+    notes of what could not be compared."""
     parts = [p for p in job.provided if p.planned is not None and has_ltoir(p.kind.name, p.code)]
     names, referenced = frozenset[str](), frozenset(job.kernel_code.sites)
     found: list[_Definitions | None] = []
@@ -56,22 +56,53 @@ def check_shared_definitions(job: LinkJob) -> list[Part]:
         found = [_remember(job, part, names) for part in parts]
         referenced = frozenset(name for each in found if each is not None for name in each.undefined)
     read = [(part, each) for part, each in zip(parts, found, strict=False) if each is not None]
+    notes = [
+        f"not checked: whether input {job.parts.index(part) + 1} defines what others do, and differently"
+        for part, each in zip(parts, found, strict=False)
+        if each is None
+    ]
     for pair in itertools.combinations(read, 2):
-        (one, first), (other, again) = pair
-        # Callers come before what they call.
-        for name in reversed([name for name in first.defined if name in again.defined]):
-            if first.defined[name] == again.defined[name]:
-                continue
-            if all(name in each.shared or _defines_for_others(job, part, name) for part, each in pair):
-                raise link_error(
-                    job.plan,
-                    f"{mangled_names.readable(name)!r} is defined in two different ways",
-                    *mangled_names.mangled_lines(name),
-                    f"first by: {one.origin}",
-                    f"again by: {other.origin}",
-                    *_remedy([part.planned for part in (one, other) if part.planned is not None]),
+        if name := _differing(job, pair):
+            (one, _), (other, _) = pair
+            if not _are_of_one_compiler(one, other):
+                numbers = " and ".join(f"{job.parts.index(part) + 1}" for part in (one, other))
+                notes.append(
+                    f"not checked: whether inputs {numbers}, made by other compilers or for other architectures, define"
+                    f" {mangled_names.readable(name)} differently"
                 )
-    return [part for part, each in zip(parts, found, strict=False) if each is None]
+                continue
+            raise link_error(
+                job.plan,
+                f"{mangled_names.readable(name)!r} is defined in two different ways",
+                *mangled_names.mangled_lines(name),
+                f"first by: {one.origin}",
+                f"again by: {other.origin}",
+                *_remedy([part.planned for part in (one, other) if part.planned is not None]),
+            )
+    return notes
+
+
+def _differing(job: LinkJob, pair: Sequence[tuple[Part, _Definitions]]) -> str | None:
+    """Return what the two parts define for each other and have other code for, if anything: of functions that call each
+    other, one that is called."""
+    first, again = (each.defined for _, each in pair)
+    for name in reversed(first):  # callers come before what they call
+        if first[name] != again.get(name, first[name]) and all(
+            name in each.shared or _defines_for_others(job, part, name) for part, each in pair
+        ):
+            return name
+    return None
+
+
+def _are_of_one_compiler(*parts: Part) -> bool:
+    """Return whether the same source would have been the same LTO-IR in the two *parts*, as far as they tell."""
+    made = {
+        read_lto_ir(code)
+        for part in parts
+        for kind, code in readable_pieces(part.kind.name, part.code)
+        if kind == "LTO-IR"
+    }
+    return len(made) == 1 and not any(has_compressed_piece(part.kind.name, part.code) for part in parts)
 
 
 def _remedy(planned: Sequence[PlannedInput]) -> Iterator[str]:

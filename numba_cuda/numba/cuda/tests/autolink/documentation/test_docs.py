@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from docs_runner import MARKS, blocks_of, run_page
@@ -202,6 +203,17 @@ def has_anchor(page, name):
     return any(f'id="{anchor}"' in page for anchor in (name, f"module-{name}", label))
 
 
+def dead_links(site):
+    """Return the links of a built site to files and anchors that it does not have."""
+    pages = {page: page.read_text() for page in site.rglob("*.html")}
+    anchors = {page: set(re.findall(r'\bid="([^"]+)"', text)) for page, text in pages.items()}
+    for page, text in pages.items():
+        for path, anchor in re.findall(r'<a\b[^>]*\bhref="([^"#:?]*)(?:#([^"]*))?"', text):
+            target = (page.parent / unquote(path)).resolve() if path else page
+            if not target.exists() or (anchor and target in anchors and unquote(anchor) not in anchors[target]):
+                yield f"{page.relative_to(site)}: {path}#{anchor}"
+
+
 @pytest.mark.thorough
 def test_sphinx_builds_it_without_a_warning(tmp_path):
     for needed in "sphinx", "myst_nb", "furo", "sphinx_copybutton":
@@ -221,6 +233,7 @@ def test_sphinx_builds_it_without_a_warning(tmp_path):
     names += [hook.strip("_") for hook in hooks.values()]
     assert len(names) > 60
     assert [name for name in names if not has_anchor(page, name)] == []
+    assert list(dead_links(tmp_path.resolve())) == []
     searched = (tmp_path / "searchindex.js").read_text()
     index = json.loads(searched[searched.index("{") : searched.rindex("}") + 1])
     for word, first in FIRST.items():

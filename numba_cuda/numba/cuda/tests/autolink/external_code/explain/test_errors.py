@@ -56,18 +56,18 @@ def failure_of(*spies, error=LinkError, **options):
     return caught.value
 
 
-# The catalogue
+CATALOGUE = [DOCS / "errors.md", *sorted((DOCS / "errors").glob("*.md"))]
 
 
 @pytest.mark.thorough
 def test_the_catalogue_is_what_the_failures_say():
     errors = module(DOCS, "errors")
-    said, written = (errors.comparable(text) for text in (errors.page(), errors.PAGE.read_text()))
-    assert said == written, "run python docs/errors.py"
+    said = {path: errors.comparable(text) for path, text in errors.pages().items()}
+    assert said == errors.written(), "run python docs/errors.py"
 
 
 def test_every_message_begins_with_a_short_diagnosis():
-    messages = re.findall(r"^```text\n(\w+: .*?)\n", (DOCS / "errors.md").read_text(), re.MULTILINE)
+    messages = re.findall(r"^```text\n(\w+: .*?)\n", "".join(map(Path.read_text, CATALOGUE)), re.MULTILINE)
     assert len(messages) > 40
     for first in messages:
         _, diagnosis = first.split(": ", 1)
@@ -76,7 +76,7 @@ def test_every_message_begins_with_a_short_diagnosis():
 
 
 def test_the_catalogue_names_no_path_of_a_machine():
-    text = (DOCS / "errors.md").read_text()
+    text = "".join(map(Path.read_text, CATALOGUE))
     for path in (os.path.expanduser("~") + "/", "/tmp/", sys.prefix):
         assert path not in text
 
