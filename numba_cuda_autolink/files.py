@@ -52,6 +52,15 @@ def missing_file(what: str, path: str) -> FileNotFoundError:
     )
 
 
+def check_folder(what: str, path: str) -> None:
+    """Raise `FileNotFoundError` if there is no folder for the file *path* that *what*, such as ``"save()"``, writes."""
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(
+            f"{what} cannot write {path}: there is no folder {folder}\n  what to do: mkdir -p {folder}"
+        )
+
+
 def find_elsewhere(path: str) -> str:
     """Return what to do about a *path* with no file: the file that is meant, if its folder has one with such a name."""
     folder, name = os.path.split(os.path.abspath(path))

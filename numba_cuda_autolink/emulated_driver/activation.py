@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import LaunchError
+from ..printable_texts import did_you_mean
+from ..short_tracebacks import print_short
 
 VARIABLE = "NUMBA_CUDA_AUTOLINK_EMULATE"
 _NAME = "libcuda.so.1"
@@ -29,7 +31,10 @@ def is_wanted() -> bool:
     """Return whether the environment asks for the emulated driver. Raise `ValueError` if it says something else."""
     value = os.environ.get(VARIABLE, "").strip() or "0"
     if value not in ("0", *_VALUES):
-        raise ValueError(f"{VARIABLE} is {value!r:.40}\n  expected: {' or '.join(_VALUES)}, or 0 for the GPU")
+        near = did_you_mean(value, _VALUES)
+        error = ValueError(f"{VARIABLE} is {value!r:.40}{near}\n  expected: {' or '.join(_VALUES)}, or 0 for the GPU")
+        print_short(error)
+        raise error
     return value != "0"
 
 

@@ -108,7 +108,8 @@ def _other(value: Any, stream: int | None, device: Device) -> View:
     elif hasattr(value, "__array_interface__") or hasattr(value, "__array__") or package == "numpy":
         raise _on_host(value, "cuda.to_device(...), cupy.asarray(...)")
     else:
-        raise Misfit(shown(value))
+        array = "np.array(...)" if device.is_emulated else "cuda.to_device(np.array(...))"
+        raise Misfit(shown(value), f"pass an array, as {array}")
     return view._replace(device=_device_of(view, device)) if view.size and view.pointer else view
 
 

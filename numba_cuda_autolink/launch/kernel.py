@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
+from ..argument_names import suggest_names
 from ..errors import ArgumentError, at_call, flag
 from .driver import DriverError, current_context, device_count, device_of
 from .launch_config import Configuration, ConfigurationLike, Size, refused_launch
@@ -195,7 +196,8 @@ class Kernel:
             raise refused_launch(self.name, f"[{how!r:.60}]", "[grid, block], [grid, block, stream] or [..., shared]")
         given: Sequence[Any] = how
         grid, block, stream, shared, *_ = (*given, 0, 0)
-        launch = self.configure(grid, block, stream=stream, shared=shared)
+        defaults: dict[str, Any] = {"cooperative": False, "cluster": None, "programmatic": False}
+        launch = self._configure(Configuration.of(self.name, grid, block, stream, shared, **defaults))
         # Objects are not kept, so that streams are not kept alive.
         if stream is None or isinstance(stream, int):
             if len(self._launches) >= _MOST_KEPT:
@@ -213,6 +215,7 @@ class Kernel:
     def __reduce__(self) -> Any:
         raise TypeError(f"kernel {self.name} cannot be pickled or copied; load its file in each process")
 
+    @suggest_names
     def configure(
         self,
         grid: Size,

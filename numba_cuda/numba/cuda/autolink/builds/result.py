@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span, Timeline, recording
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkRequest
 
-from numba_cuda_autolink.errors import FinishedKernelError
+from numba_cuda_autolink.errors import FinishedKernelError, at_call
 from numba_cuda_autolink.printable_texts import number_of
 from numba_cuda_autolink.short_tracebacks import without_warnings
 
@@ -96,6 +96,18 @@ class LinkedKernel(BuildRecord):
     def _repr_html_(self) -> str:
         return self.report._repr_html_()
 
+    if not TYPE_CHECKING:  # so that type checkers refuse it too
+
+        def __getitem__(self, configuration: Any) -> Any:
+            """Raise `TypeError`: it has no launch of its own."""
+            raise TypeError(
+                at_call(
+                    f"what build() returned of {self.launch_facts.name} is not launched itself"
+                    "\n  what to do: write linked.emulate[grid, block](...) to run it on the CPU; for a GPU, launch the"
+                    " function of cuda.jit, or save the kernel and load it"
+                )
+            )
+
     @functools.cached_property
     def report(self) -> Report:
         """What each call provided, how it was linked, and the result."""
@@ -114,6 +126,11 @@ class LinkedKernel(BuildRecord):
         from numba_cuda_autolink.launch.emulated_kernel import EmulatedCode, EmulatedKernel
 
         facts, name, texts = self.launch_facts, self.launch_facts.name, self.emulated_texts
+        if self.output == "ltoir":
+            raise FinishedKernelError(
+                f"{name} cannot be emulated: it is LTO-IR, which is not linked"
+                "\n  what to do: build it with output='ptx', or as a cubin"
+            )
         check_runtime(facts)
         _, leaves = layout_of(self, facts.parameters)
         if texts is None and self.output != "ptx":

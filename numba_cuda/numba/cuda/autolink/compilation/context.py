@@ -22,6 +22,9 @@ from numba.cuda.cudadrv.external_code.diagnostics.timeline import Timeline, reco
 from numba.cuda.cudadrv.external_code.platform.cuda_libraries import why_missing
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike, Target
 
+from numba_cuda_autolink.errors import at_call
+from numba_cuda_autolink.short_tracebacks import print_short
+
 if TYPE_CHECKING:
     from numba.cuda import types
     from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CPrototype
@@ -193,10 +196,14 @@ def current_target() -> Target:
         return state.hook_target
     if state.compilation is not None:
         return state.compilation.target
-    raise RuntimeError(
-        "current_target() has a value only while a kernel is being compiled\n"
-        "  what to do: call it in __numba_cuda_link__ or __numba_cuda_call__"
+    error = RuntimeError(
+        at_call(
+            "current_target() has a value only while a kernel is being compiled\n"
+            "  what to do: call it in __numba_cuda_link__ or __numba_cuda_call__"
+        )
     )
+    print_short(error)
+    raise error
 
 
 @functools.cache

@@ -15,6 +15,8 @@ from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
+from numba_cuda_autolink.source_locations import shown_file
+
 from ..builds.ahead_of_time import build
 from ..builds.result import LinkedKernel
 from ..c_abi.c_types import numba_type_named, numba_type_of
@@ -25,7 +27,7 @@ from ..protocol.answers import Answer
 from ..protocol.ask import ask_afresh
 from ..protocol.call_sites import CallSite
 from ..protocol.callee import HOOK, Callee, find_callee
-from ..protocol.errors import CallError, HookError
+from ..protocol.errors import TAKE_ARGUMENTS, CallError, HookError
 from .records import FailedError, Findings
 
 _numbers = itertools.count(1)
@@ -235,9 +237,13 @@ def _answer(site: CallSite, target: Target, targets: tuple[Target, ...]) -> tupl
 
 def _hook_failed(error: HookError, target: Target | None, targets: tuple[Target, ...]) -> FailedError:
     where = f"\nraised at: {error.raised_at}" if error.raised_at else ""
+    if (code := getattr(error.callee.hook, "__code__", None)) is not None and not where:
+        where = f"\ndefined at: {shown_file(code.co_filename)}:{code.co_firstlineno}"
     asked = f"\nasked for: code for {target.arch}, {describe_linking(target)}" if target is not None else ""
     todo = "let it return code for this signature, or let __numba_cuda_call__ reject the signature"
-    if target is not None and not target.lto and len(targets) > 1:
+    if error.is_of_parameters:
+        todo = TAKE_ARGUMENTS
+    elif target is not None and not target.lto and len(targets) > 1:
         todo += "; for code that requires LTO, pass lto=True to check_linkable"
     got = f"{HOOK}({', '.join(map(str, error.argtypes))}) {error}{where}{asked}"
     return FailedError(got, "a LinkableCode, a cuda.core.ObjectCode, a path, or several of these", todo)

@@ -19,9 +19,8 @@ from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, line_marker
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike, Target
 
+from numba_cuda_autolink.errors import at_call
 from numba_cuda_autolink.package_versions import version_of
-from numba_cuda_autolink.short_tracebacks import place_of_user
-from numba_cuda_autolink.source_locations import shown_file, with_place
 
 from ..compilation.context import asking, compilation, require_nvrtc
 from ..linkables.compiled_source import compiled, unit_of_sources
@@ -86,10 +85,14 @@ def resolve_for(cc: ComputeCapabilityLike | None) -> Iterator[Target]:
         with asking(target):
             yield target
     except CxxError as error:
-        if compilation() is None:  # else the call in the kernel is the place
-            file, line = place_of_user()
-            error.args = (with_place(str(error), f"at: {shown_file(file)}:{line}", file, line),)
-        raise
+        raise at_call_outside(error)  # noqa: B904
+
+
+def at_call_outside(error: CxxError) -> CxxError:
+    """Return *error* with the user's line, where no kernel is compiled: else the call in the kernel is the place."""
+    if compilation() is None:
+        error.args = (at_call(str(error), "at"),)
+    return error
 
 
 def _default() -> ComputeCapability:

@@ -24,7 +24,7 @@ from .call_text import write_call
 from .calls import Call, Records
 from .library_source import LibrarySource
 from .prelude import ARRAY, MOST_MEMBERS, STRUCT, TUPLE
-from .questions import Question, ask
+from .questions import Question, ask, at_call_outside
 from .refusals import CxxError
 from .results import read_numbers, read_type
 from .structs import Struct
@@ -167,9 +167,12 @@ def ask_record(source: LibrarySource, name: str, cc: ComputeCapability | None) -
     question = Question(name, _TEXT, [_CODE], options={"std": "c++20"})
     record, reader = _ask_structs(source, question, (), cc)
     if reader.has_tuples or not isinstance(record, _Struct):
-        raise CxxError(
-            f"{name} is not a struct of numbers, pointers, arrays and such structs\n"
-            f"  expected: an aggregate of 1 to {MOST_MEMBERS} members, without base classes and private members"
+        raise at_call_outside(
+            CxxError(
+                f"{name} is not a struct of numbers, pointers, arrays and such structs\n"
+                f"  expected: an aggregate of 1 to {MOST_MEMBERS} members, without base classes and private members\n"
+                f"  what to do: write lib.type({name!r}), which has its member functions and memory for its objects"
+            )
         )
     paths = _find_paths(reader.structs)
     offsets, sizes = _ask_places(source, question, reader.structs, paths, cc)

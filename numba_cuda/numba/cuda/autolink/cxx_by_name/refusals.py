@@ -138,7 +138,8 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         return _error(_write_first_line(_SOURCE_TITLE, label, _readable(first.text)), details, remedy, error.log)
     first = of_call[0]
     at = [] if first.place == label else [f"in C++: {first.place}:{first.line}"]
-    if first.text.startswith(("expected", "expression preceding")) and (opening := _find_unclosed(label)):
+    opening = _find_unclosed(label)
+    if opening and (opening == "<" or first.text.startswith(("expected", "expression preceding"))):
         details = [*at, *_details(first.lines, label)]
         title = _write_first_line(_CALL_TITLE, label, _readable(first.text))
         return _error(title, details, f"close what {opening} opens", error.log)
@@ -162,7 +163,8 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         remedy = "for a struct without constructors: lib.expr('[](auto... members) { return T{members...}; }')"
         text = "not a function, nor a class with a constructor of these arguments"
         return _error(_write_first_line(_CALL_TITLE, label, text), at, remedy, error.log)
-    details = [*at, *_details(first.lines, label)]
+    of_source = [re.sub(r" at line (\d+)$", rf" at {first.place}:\1", each) for each in first.lines]
+    details = [*at, *_details(of_source, label)]
     if declared := _DECLARED.search(text):
         text = text.replace(declared[0], "")
         details.append(f"declared at: {declared['place']}")
@@ -177,6 +179,7 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
 def _find_unclosed(label: str) -> str:
     """Return what a call opens and does not close; empty if there is nothing."""
     called = re.sub(r"operator\W+", "", label.partition("(")[0])
+    called = called.partition("operator")[0]
     pairs = [("<", ">", called), ("(", ")", label), ("[", "]", label), ("{", "}", label)]
     return next((opening for opening, closing, text in pairs if text.count(opening) > text.count(closing)), "")
 

@@ -192,6 +192,8 @@ def explain_error(text: str) -> tuple[str, str]:
         return text, f"pass an element of an array of lib.record({found['type']!r}) or lib.type({found['type']!r})"
     if text.endswith(" is inaccessible"):
         return text, "make it public in its class, or name a public member that uses it"
+    if text == "return value type does not match the function type" or text.startswith('a value of type "void" '):
+        return text, "return a value of that type from what is called there: a Python function without one gives None"
     if text == "expression must have a constant value":
         return text, "declare what it calls and reads constexpr; or let a kernel compute it"
     if instead := nvrtc_log.instead_of_host_type(text):

@@ -15,6 +15,7 @@ from numba.cuda.cudadrv.external_code.formats.cubin import cubin_parameters, lau
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 
 from numba_cuda_autolink.errors import FinishedKernelError, FormatError
+from numba_cuda_autolink.files import check_folder
 from numba_cuda_autolink.finished.kernel_file import CodeFor, Image, Signature, write
 from numba_cuda_autolink.package_versions import package_versions
 from numba_cuda_autolink.plain_types import leaves, place_leaves
@@ -50,6 +51,7 @@ def save(path: str | bytes | os.PathLike[Any], kernels: BuildRecord | Iterable[B
         If the file cannot be written.
     """
     path = messages.path("save()", path)
+    check_folder("save()", path)
     kernels = as_built("save()", kernels)
     if not kernels:
         raise FinishedKernelError("there are no kernels to save")

@@ -199,4 +199,5 @@ def _find_launch(error: Exception) -> _Launch | None:
 def _kernel_of(frame: FrameType) -> Any:
     owner: Any = frame.f_locals.get("self")
     dispatcher = getattr(owner, "_dispatcher", owner)
-    return dispatcher if hasattr(dispatcher, "py_func") else None
+    has_options = isinstance(getattr(dispatcher, "targetoptions", None), dict)  # others may answer to any name
+    return dispatcher if has_options and hasattr(dispatcher, "py_func") else None

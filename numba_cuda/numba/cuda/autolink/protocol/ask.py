@@ -110,6 +110,8 @@ def link_key(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Any:
     """Return the link key of *callee* for a call with *argtypes*; None if it has none. May raise `HookError`."""
     if callee.link_key is None:
         return None
+    if not callable(callee.link_key):
+        raise _not_callable(callee, argtypes, callee.link_key, f"{KEY_HOOK} ")
     with asking(target), _hook_errors(callee, argtypes, f"{KEY_HOOK} "):
         return callee.link_key(*argtypes)
 
@@ -144,10 +146,15 @@ def _fitting(answer: Answer, target: Target) -> Answer:
 
 def _call_hook(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> tuple[Item, ...]:
     if not callable(callee.hook):
-        raise HookError(callee, argtypes, f"is not callable\n  got: {safe_repr(callee.hook)}")
+        raise _not_callable(callee, argtypes, callee.hook)
     with asking(target), progress.step(f"asking {callee.name} for its code"):
         items = items_of(callee.hook(*argtypes))
     return tuple(_check_item(callee, item) for item in items)
+
+
+def _not_callable(callee: Callee, argtypes: tuple[Any, ...], hook: Any, which: str = "") -> HookError:
+    remedy = "make it a method, not a property or a value"
+    return HookError(callee, argtypes, f"{which}is not callable\n  got: {safe_repr(hook)}\n  what to do: {remedy}")
 
 
 def _check_item(callee: Callee, item: Any) -> Item:

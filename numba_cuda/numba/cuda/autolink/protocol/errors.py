@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 _MEANT = re.compile(r"; (did you mean .*\?)$")
 
 
+TAKE_ARGUMENTS = "let the hook take one parameter for each argument type"
+
+
 class HookError(PrintableError):
     """A ``__numba_cuda_link__`` gave no usable answer. It becomes a `CallError` where the call site is known.
 
@@ -43,6 +46,11 @@ class HookError(PrintableError):
         self.raised_at = raised_at
         super().__init__(message)
 
+    @property
+    def is_of_parameters(self) -> bool:
+        """Whether the hook does not take the arguments that it is called with."""
+        return not self.raised_at and f"{self}".startswith("raised TypeError: ")
+
     def describe(self, call_site: CallSite) -> str:
         """Return the whole message for users: the diagnosis, where it is called, the object, where its hook raised."""
         signature = ", ".join(map(str, self.argtypes))
@@ -50,8 +58,8 @@ class HookError(PrintableError):
         said = bounded(f"{self.callee.name}.{hook}{self}")
         if self.raised_at:
             said = with_fix(said, self.callee.name, "hook", self.__cause__)
-        elif f"{self}".startswith("raised TypeError: "):
-            said += "\n  what to do: let the hook take one parameter for each argument type"
+        elif self.is_of_parameters:
+            said += f"\n  what to do: {TAKE_ARGUMENTS}"
         first, *others = said.split("\n")
         details = [f"  object: {self.callee}", f"  argument types: ({signature})"]
         details += [f"  raised at: {self.raised_at}"] if self.raised_at else []

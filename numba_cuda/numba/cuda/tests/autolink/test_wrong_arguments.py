@@ -23,6 +23,12 @@ def kernel(x):
 
 
 lib = autolink.cxx("__device__ float f(float x) { return x; } struct P { float x; };")
+
+
+def linked(**options):
+    return autolink.build(kernel, "void(float32[::1])", cc=CC, **options)
+
+
 jobs = "the jobs of build_many() must be a list, got {}"
 signature = "a signature is text or a tuple of Numba types, got {}"
 WRONG = [
@@ -35,14 +41,14 @@ WRONG = [
     (lambda: autolink.build(kernel, "void(", cc=CC), ValueError, "'void(' is not a signature"),
     (lambda: autolink.cxx("", include_paths=None), TypeError, "include_paths of cxx() must be a list, got None"),
     (lambda: autolink.cxx("", include_paths=[None]), TypeError, "include_paths of cxx() takes a path, got None"),
-    (lambda: autolink.cxx("", defines=3), TypeError, "CUDASource's defines must be a list, got int 3"),
-    (lambda: autolink.cxx("", defines=[3]), TypeError, "CUDASource's defines have an item that is not a macro: int 3"),
-    (lambda: autolink.cxx("", defines="N=3"), TypeError, "CUDASource's defines have an item that is not a macro: str"),
-    (lambda: autolink.cxx("", defines={"N=3": 1}), TypeError, "CUDASource's defines have an item that is not a macro"),
+    (lambda: autolink.cxx("", defines=3), TypeError, "defines= must be a list, got int 3"),
+    (lambda: autolink.cxx("", defines=[3]), TypeError, "defines= have an item that is not a macro: int 3"),
+    (lambda: autolink.cxx("", defines="N=3"), TypeError, "defines= have an item that is not a macro: str"),
+    (lambda: autolink.cxx("", defines={"N=3": 1}), TypeError, "defines= have an item that is not a macro"),
     (lambda: autolink.CUDASource("a.cu"), ValueError, "CUDASource takes the source as text, and 'a.cu' is a path"),
     (lambda: autolink.cxx("/tmp/"), FileNotFoundError, "cxx() finds no file '/tmp/'"),
     (lambda: autolink.cxx("solver.cpp"), FileNotFoundError, "cxx() finds no file 'solver.cpp'"),
-    (lambda: autolink.cxx("", defines={"N": [3]}), TypeError, "CUDASource's defines give 'N' no text or number"),
+    (lambda: autolink.cxx("", defines={"N": [3]}), TypeError, "defines= give 'N' no text or number"),
     (lambda: autolink.Extern("f", returns=int), TypeError, "Extern's returns: int is not a Numba type: C and Python"),
     (lambda: autolink.bind(autolink.build(kernel, "void(int32[::1])", cc=CC)), TypeError, "bind() expects a kernel"),
     (lambda: autolink.build(kernel, "void(int)", cc=CC), ValueError, "'void(int)' is not a signature: Numba has no"),
@@ -64,7 +70,7 @@ WRONG = [
         "emulate= of load() takes True or False, got str 'n'",
     ),
     (lambda: autolink.testing.ask(len, lto="no"), TypeError, "lto= of ask() takes True or False, got str 'no'"),
-    (lambda: autolink.cxx("", options={3: 1}), TypeError, "CUDASource's options are called by names, got int 3"),
+    (lambda: autolink.cxx("", options={3: 1}), TypeError, "options= are called by names, got int 3"),
     (lambda: autolink.cxx("", namespace=None), ValueError, "cxx() takes the namespace as a name such as 'a::b'"),
     (lambda: lib.eval("1", cc=[]), TypeError, "list [] is not a compute capability"),
     (lambda: lib.record("P", 3, cc=CC), TypeError, "record() takes a NumPy dtype, got int 3"),
@@ -83,6 +89,30 @@ WRONG = [
         lambda: numba_cuda_autolink.load(None),
         TypeError,
         "load() takes the path of a file of finished kernels, got None",
+    ),
+    (lambda: linked().save("/nowhere/x.kernels"), FileNotFoundError, "save() cannot write /nowhere/x.kernels: there"),
+    (lambda: linked()[1, 32](None), TypeError, "what build() returned of kernel is not launched itself"),
+    (
+        lambda: linked(output="ltoir").emulate[1, 1](None),
+        numba_cuda_autolink.FinishedKernelError,
+        "kernel cannot be emulated: it is LTO-IR, which is not linked",
+    ),
+    (
+        lambda: linked().emulate.configure(1, 1, cooperativ=True),
+        TypeError,
+        "Kernel.configure() has no parameter 'cooperativ'; did you mean cooperative?",
+    ),
+    (lambda: linked().emulate[1, 1]([1.0]), numba_cuda_autolink.ArgumentError, "kernel: argument 1, 'x', does not fit"),
+    (autolink.current_target, RuntimeError, "current_target() has a value only while a kernel is being compiled"),
+    (
+        lambda: autolink.cxx("", options={"use_fastmath": True}),
+        ValueError,
+        "compile option 'use_fastmath' is not a field of cuda.core.ProgramOptions; did you mean use_fast_math?",
+    ),
+    (
+        lambda: autolink.cxx("class V { float x; };").record("V"),
+        autolink.CxxError,
+        "V is not a struct of numbers, pointers, arrays and such structs",
     ),
 ]
 
@@ -126,6 +156,22 @@ def test_an_argument_of_a_cxx_function_has_no_name():
 def test_a_misspelt_argument_is_answered_with_the_nearest_name(call, name):
     with pytest.raises(TypeError, match=rf"\(\) has no parameter '.*'; did you mean {name}\?$"):
         call()
+
+
+@pytest.mark.parametrize(
+    ("call", "remedy"),
+    [
+        (lambda: linked()[1, 32](None), "write linked.emulate[grid, block](...) to run it on the CPU"),
+        (lambda: linked(output="ltoir").emulate, "build it with output='ptx', or as a cubin"),
+        (lambda: linked().emulate[1, 1]([1.0]), "pass an array, as np.array(...)"),
+        (lambda: autolink.cxx("class V { float x; };").record("V"), "write lib.type('V')"),
+        (lambda: linked().save("/nowhere/x.kernels"), "mkdir -p /nowhere"),
+    ],
+)
+def test_what_to_do_instead(call, remedy):
+    with pytest.raises(Exception) as raised:
+        call()
+    assert f"\n  what to do: {remedy}" in str(raised.value)
 
 
 def test_a_flag_may_be_a_number_or_of_numpy():

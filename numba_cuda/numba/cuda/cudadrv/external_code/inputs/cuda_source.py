@@ -132,7 +132,7 @@ class CUDASource(CUSource):
         elif not is_frame_of_compiler(caller := sys._getframe(2)):  # the frame between checks the names of arguments
             note_source(str(code), (caller.f_code.co_filename, caller.f_lineno))
         own = () if self.path is None else (os.path.dirname(self.path),)
-        folders = folders_given("CUDASource's include_paths", include_paths)
+        folders = folders_given("include_paths=", include_paths)
         paths = folders if self.path is None else [os.fspath(code), *folders]
         self.compile_options = CompileOptions(
             tuple(map(os.path.abspath, (*own, *folders, *([HOST_HEADERS] if host_headers else [])))),
@@ -180,7 +180,7 @@ def folders_given(what: str, paths: Any) -> list[str]:
 def _macros(defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]]) -> tuple[tuple[str, str], ...]:
     if isinstance(defines, str):
         defines = (defines,)
-    what, expected = "CUDASource's defines", "such as {'TILE': 16, 'DEBUG': None}, or ['DEBUG', ('TILE', 16)]"
+    what, expected = "defines=", "such as {'TILE': 16, 'DEBUG': None}, or ['DEBUG', ('TILE', 16)]"
     items = list(defines.items()) if isinstance(defines, Mapping) else messages.items(what, defines, expected, _MOST)
     pairs = [(item, True) if isinstance(item, str) else item for item in items]
     for pair in pairs:
@@ -199,16 +199,14 @@ def _macro_text(value: Any) -> str:
 
 def _check_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     if not isinstance(options, Mapping):
-        raise TypeError(
-            f"CUDASource's options must be a mapping, such as {{'use_fast_math': True}}, not {type(options).__name__}"
-        )
+        raise TypeError(f"options= must be a mapping, such as {{'use_fast_math': True}}, not {type(options).__name__}")
     known = [field.name for field in dataclasses.fields(ProgramOptions)]
     for option in options:
         if not isinstance(option, str):
-            raise TypeError(f"CUDASource's options are called by names, got {messages.shown(option)}")
+            raise TypeError(f"options= are called by names, got {messages.shown(option)}")
         if hint := _RESERVED_OPTIONS.get(option):
-            raise ValueError(f"CUDASource option {option!r} cannot be set by a source: {hint}")
+            raise ValueError(f"compile option {option!r} cannot be set by a source: {hint}")
         if option not in known:
             near = messages.did_you_mean(option, known)
-            raise ValueError(f"CUDASource option {option!r} is not a field of cuda.core.ProgramOptions{near}")
+            raise ValueError(f"compile option {option!r} is not a field of cuda.core.ProgramOptions{near}")
     return tuple(sorted((name, tuple(v) if isinstance(v, list) else v) for name, v in options.items()))

@@ -151,11 +151,13 @@ def declaration_error(plan: LinkPlan, planned: PlannedInput, log: str) -> LinkEr
     if found is None:
         return None
     name, described, size = found.groups()
-    declared = extern_declaration(planned.input.code.decode(), name)
+    code = planned.input.code.decode()
+    declared = extern_declaration(code, name)
     return link_error(
         plan,
         f"{name!r} is declared with another {'size' if size else 'type'} than it has",
         f"declared by: {planned}{f', line {declared[1]}' if declared else ''}",
+        *([f"got: {code.splitlines()[declared[1] - 1].strip()}"] if declared else []),
         f"expected: {described}{f', {size} bytes' if size else ''}",
         "what to do: declare it as the Variable is: an array as an array, not as a pointer (Variable.declaration is the"
         " text)",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from autolink_support import build
 from numba import cuda
@@ -79,7 +80,7 @@ def test_libraries_of_one_text_in_other_folders_are_told_apart_in_one_kernel(tmp
     libraries = []
     for factor in (2, 3):
         (folder := tmp_path / str(factor)).mkdir()
-        (folder / "factor.h").write_text(f"__device__ inline float scaled(float x) {{ return {factor} * x; }}\n")
+        (folder / "factor.h").write_text(f"static __device__ float scaled(float x) {{ return {factor} * x; }}\n")
         libraries.append(autolink.cxx('#include "factor.h"', include_paths=[folder]))
     twice_as_much, thrice = (each.scaled for each in libraries)
     again = autolink.cxx('#include "factor.h"', include_paths=[tmp_path / "2"]).scaled
@@ -93,3 +94,6 @@ def test_libraries_of_one_text_in_other_folders_are_told_apart_in_one_kernel(tmp
     both_linked, one_linked = (build(each, "void(float32[::1])") for each in (both, one))
     assert len(both_linked.inputs) == 2
     assert len(one_linked.inputs) == 1
+    x = np.array([5], np.float32)
+    both_linked.emulate[1, 1](x)
+    assert x[0] == 30

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import textwrap
 from pathlib import Path
 
@@ -481,6 +482,35 @@ def test_the_conversion_for_an_ambiguous_call_is_one_that_it_lacks(overloads, ar
     text = message(autolink.cxx(f"__device__ {overloads}"), "area", argtypes)
     assert text.splitlines()[0].endswith('"area" matches the argument list')
     assert text.endswith(f"to the types of one of these functions, such as {conversion}")
+
+
+def test_a_note_of_a_template_is_at_its_line_of_the_python_file():
+    lib = autolink.cxx("""
+        template <class T> __device__ T inner(T x) { return x.member; }
+        template <class T> __device__ T outer(T x) {
+            return inner(x);
+        }
+    """)
+    line = sys._getframe().f_lineno - 5
+    text = message(lib, "outer", ("float32",))
+    assert f"in C++: {__file__}:{line}\n" in text
+    assert f'instantiation of "T inner(T) [with T=float]" at {__file__}:{line + 2}\n' in text
+
+
+@pytest.mark.parametrize("body", ["return g(1.f);", "float y = g(1.f); return y;"])
+def test_a_python_function_that_returns_nothing(body):
+    lib = autolink.cxx(f"template <class F> __device__ float apply(F g) {{ {body} }}")
+
+    def kernel(x):
+        x[0] = lib.apply(lambda a: None)
+
+    with pytest.raises(TypingError, match="what to do: return a value of that type from what is called there"):
+        build(kernel, "void(float32[::1])")
+
+
+def test_a_template_argument_list_that_is_not_closed():
+    text = message(autolink.cxx("template <class T> __device__ T same(T x) { return x; }"), "same<double", ("float32",))
+    assert text.endswith("\n  what to do: close what < opens")
 
 
 def test_a_misspelt_member_function_is_told_from_those_of_its_class():

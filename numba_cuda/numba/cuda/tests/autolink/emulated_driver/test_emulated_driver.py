@@ -157,6 +157,9 @@ class TestAProgram:
         _, _, errors = run("import numba.cuda", NUMBA_CUDA_AUTOLINK_EMULATE="yes")
         assert "NUMBA_CUDA_AUTOLINK_EMULATE is 'yes'" in errors
         assert "expected: 1 or checks" in errors
+        _, _, errors = run("import numba.cuda", NUMBA_CUDA_AUTOLINK_EMULATE="chekcs")
+        assert "NUMBA_CUDA_AUTOLINK_EMULATE is 'chekcs'; did you mean checks?\n" in errors
+        assert "importlib" not in errors and errors.count("File ") == 1
 
 
 class TestForAWhile:

@@ -175,6 +175,7 @@ class TestLinking:
         assert place.startswith("  called at: ")
         assert any("'look.cu'" in line and line.endswith(", line 2") for line in details)
         assert "  expected: float32[4] in constant memory, 16 bytes" in details
+        assert f"  got: extern __constant__ {declared};" in details
 
     @pytest.mark.parametrize("lto", [True, False])
     @pytest.mark.parametrize(

@@ -375,3 +375,12 @@ def test_a_function_of_a_declared_function_with_an_odd_hook():
 
         with pytest.raises(TypingError, match="__numba_cuda_link__"):
             build(calls(function))
+
+
+@pytest.mark.parametrize("hook", ["__numba_cuda_link__", "__numba_cuda_link_key__"])
+def test_a_hook_that_is_a_property_is_told_to_be_a_method(hook):
+    odd = type("Odd", (Add,), {hook: property(lambda self: 3)})()
+    with pytest.raises(TypingError) as raised:
+        build(calls(odd.function if hasattr(odd, "function") else odd))
+    assert f"Odd.{hook} is not callable\n" in str(raised.value)
+    assert "\n  what to do: make it a method, not a property or a value" in str(raised.value)
