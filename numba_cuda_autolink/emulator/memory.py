@@ -44,6 +44,8 @@ _allocations: list[Region] = []  # in the order of their addresses
 _buffers: dict[int, np.ndarray] = {}
 _quarantine: list[tuple[Region, np.ndarray | None]] = []
 _packed: list[np.ndarray] = []  # what pack_table returned, until the table changes
+# Addresses that nobody needs, until the next launch: a finalizer may run in the middle of a change of the table
+abandoned: list[np.ndarray] = []
 
 
 def _place(address: int) -> int:
@@ -54,6 +56,9 @@ def _place(address: int) -> int:
 def pack_table() -> np.ndarray:
     """Return pairs of address and end, sorted."""
     with _lock:
+        while abandoned:
+            for address in filter(None, abandoned.pop().tolist()):
+                free(address)
         if not _packed:
             pairs = [(a.address, a.end) for a in _allocations if a.nbytes]
             _packed.append(np.array(pairs or [(0, 0)], np.uint64))

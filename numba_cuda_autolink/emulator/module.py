@@ -42,21 +42,31 @@ class Module:
         self.checks = checks or Checks()
         self.texts = [text.decode() if isinstance(text, bytes) else text for text in ptx]
         self.linked = LinkedTexts(self.texts, make_lined)
-        variables = self.linked.variables
-        addresses = [memory.allocate(variable.nbytes, label=variable.name) for _, variable in variables]
-        for address in addresses:
-            weakref.finalize(self, memory.free, address)
-        self.addresses = np.array(addresses, np.uint64)
+        self.addresses = np.zeros(max(1, len(self.linked.variables)), np.uint64)
+        weakref.finalize(self, memory.abandoned.append, self.addresses)
         self.kernels = {f.name: Kernel(self, f) for f in self.linked.functions if f.is_entry}
-        for address, (text, variable) in zip(addresses, variables, strict=True):
-            content = b"".join(self._bytes_of(word, variable, text) for word in variable.initial)
-            ctypes.memmove(address, content.ljust(variable.nbytes, b"\0"), variable.nbytes)
+        for function in self.linked.functions:
+            for name in function.names:
+                self._address_of(function.text, name)
 
     def find_variable(self, name: str) -> memory.Region | None:
-        """Return where the global or constant variable *name* is."""
-        found = zip(self.addresses.tolist(), self.linked.variables, strict=True)
-        regions = [memory.Region(address, each.nbytes, name) for address, (_, each) in found if each.name == name]
-        return regions[-1] if regions else None
+        """Return where the global or constant variable *name* is; one that no code uses gets its memory now."""
+        found = [(text, v) for text, v in self.linked.variables if v.name == name]
+        return memory.Region(self._address_of(found[-1][0], name), found[-1][1].nbytes, name) if found else None
+
+    def _address_of(self, text: int, name: str) -> int:
+        """Return the address of what *name* stands for in a *text*, 0 if there is nothing. A variable that is new gets
+        its memory and its initial value."""
+        text, variable = self.linked.find_variable(text, name)
+        number = self.linked.variable_numbers.get((text, name))
+        if variable is None or number is None:
+            function = self.linked.find_function(text, name)
+            return 0 if function is None else self.linked.function_address(function)
+        if not self.addresses[number]:
+            self.addresses[number] = address = memory.allocate(variable.nbytes, label=name)
+            content = b"".join(self._bytes_of(word, variable, text) for word in variable.initial)
+            ctypes.memmove(address, content.ljust(variable.nbytes, b"\0"), variable.nbytes)
+        return int(self.addresses[number])
 
     def _bytes_of(self, word: str, variable: Variable, text: int) -> bytes:
         """Return the bytes of a *word* of the initial value of a *variable* of a *text*."""
@@ -67,11 +77,9 @@ class Module:
             if found is None:
                 raise PTXSyntaxError(f"The initial value {word} of a variable was not understood")
             name, offset = found[1] or found[2], int(found[4] or 0) * (-1 if found[3] == "-" else 1)
-            number = self.linked.variable_numbers.get((self.linked.find_variable(text, name)[0], name))
-            function = self.linked.find_function(text, name)
-            if number is None and function is None:
+            address = self._address_of(text, name)
+            if not address:
                 raise PTXSyntaxError(f"The initial value of a variable names {name}, which is not defined")
-            address = self.linked.function_address(function) if function else int(self.addresses[number])
             value = address + offset & (1 << type.bits) - 1
         return value.to_bytes(type.nbytes, "little")
 

@@ -100,7 +100,7 @@ def link_checked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[b
             log=log,
         )
     remember(job, doubts)
-    unread = check_shared_definitions(job)
+    notes = check_shared_definitions(job)
     if undefined_variable(log) and any(each.origins != (NAMED_EXPLICITLY,) for each in job.plan.inputs):
         warnings = "\n".join(line for line in log.splitlines() if undefined_variable(line))
         raise LinkFailedError(warnings, log)
@@ -111,9 +111,7 @@ def link_checked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[b
     # The log is cached with the code, so what differs from run to run is left out. Parts are named by their numbers:
     # equal code may be called otherwise where the link is found in the cache.
     numbers = (job.parts.index(each.part) + 1 for each in interfaces if not each.is_whole)
-    notes = [f"not checked: the parameters of functions in input {number}, which cannot be read" for number in numbers]
-    numbers = (job.parts.index(part) + 1 for part in unread)
-    notes += [f"not checked: whether input {number} defines what others do, and differently" for number in numbers]
+    notes += [f"not checked: the parameters of functions in input {number}, which cannot be read" for number in numbers]
     hidden = dict.fromkeys(each.symbol for part in job.parts for each in part.hidden)
     notes += [f"not checked: the members of structs by value of {f}, which C++ does not take apart" for f in hidden]
     return outcome.code, "\n".join((_TIMES.sub("", log).strip(), *notes)).strip()

@@ -22,7 +22,8 @@ from numba_cuda_autolink.ptx import ptx_bodies, ptx_symbols
 
 from ..cache.entry import CacheKey
 from ..cache.store import current_store
-from ..formats.containers import has_ltoir
+from ..formats.containers import has_compressed_piece, has_ltoir, read_lto_ir, readable_pieces
+from ..formats.elf import FUNCTION, WEAK, content, elf_symbols, read_elf
 from ..inputs import kinds
 from ..plan.link_plan import PlannedInput, link_error
 from ..platform import cuda_libraries
@@ -45,10 +46,14 @@ class _Definitions(NamedTuple):
     undefined: list[str]
 
 
-def check_shared_definitions(job: LinkJob) -> list[Part]:
-    """Raise `LinkError` if two parts with LTO-IR define a function or variable for each other, and not alike. Return
-    the parts that could not be read."""
-    parts = [p for p in job.provided if p.planned is not None and has_ltoir(p.kind.name, p.code)]
+def check_shared_definitions(job: LinkJob) -> list[str]:
+    """Raise `LinkError` if two parts define a function or variable for each other, and not alike: parts with LTO-IR, or
+    compiled here to machine code. Return notes of what could not be compared."""
+    parts = [
+        part
+        for part in job.provided
+        if part.planned is not None and (_is_machine_code(part) or has_ltoir(part.kind.name, part.code))
+    ]
     names, referenced = frozenset[str](), frozenset(job.kernel_code.sites)
     found: list[_Definitions | None] = []
     while len(parts) > 1 and not referenced <= names:
@@ -56,22 +61,59 @@ def check_shared_definitions(job: LinkJob) -> list[Part]:
         found = [_remember(job, part, names) for part in parts]
         referenced = frozenset(name for each in found if each is not None for name in each.undefined)
     read = [(part, each) for part, each in zip(parts, found, strict=False) if each is not None]
+    notes = [
+        f"not checked: whether input {job.parts.index(part) + 1} defines what others do, and differently"
+        for part, each in zip(parts, found, strict=False)
+        if each is None
+    ]
     for pair in itertools.combinations(read, 2):
-        (one, first), (other, again) = pair
-        # Callers come before what they call.
-        for name in reversed([name for name in first.defined if name in again.defined]):
-            if first.defined[name] == again.defined[name]:
-                continue
-            if all(name in each.shared or _defines_for_others(job, part, name) for part, each in pair):
-                raise link_error(
-                    job.plan,
-                    f"{mangled_names.readable(name)!r} is defined in two different ways",
-                    *mangled_names.mangled_lines(name),
-                    f"first by: {one.origin}",
-                    f"again by: {other.origin}",
-                    *_remedy([part.planned for part in (one, other) if part.planned is not None]),
+        (one, _), (other, _) = pair
+        if _is_machine_code(one) == _is_machine_code(other) and (name := _differing(job, pair)):
+            if not _are_of_one_compiler(one, other):
+                numbers = " and ".join(f"{job.parts.index(part) + 1}" for part in (one, other))
+                notes.append(
+                    f"not checked: whether inputs {numbers}, made by other compilers or for other architectures, define"
+                    f" {mangled_names.readable(name)} differently"
                 )
-    return [part for part, each in zip(parts, found, strict=False) if each is None]
+                continue
+            raise link_error(
+                job.plan,
+                f"{mangled_names.readable(name)!r} is defined in two different ways",
+                *mangled_names.mangled_lines(name),
+                f"first by: {one.origin}",
+                f"again by: {other.origin}",
+                *_remedy([part.planned for part in (one, other) if part.planned is not None]),
+            )
+    return notes
+
+
+def _differing(job: LinkJob, pair: Sequence[tuple[Part, _Definitions]]) -> str | None:
+    """Return what the two parts define for each other and have other code for, if anything: of functions that call each
+    other, one that is called."""
+    first, again = (each.defined for _, each in pair)
+    for name in reversed(first):  # callers come before what they call
+        if first[name] != again.get(name, first[name]) and all(
+            name in each.shared or _defines_for_others(job, part, name) for part, each in pair
+        ):
+            return name
+    return None
+
+
+def _is_machine_code(part: Part) -> bool:
+    return part.kind is kinds.CUBIN and part.compiled is not None
+
+
+def _are_of_one_compiler(*parts: Part) -> bool:
+    """Return whether the same source would have been the same LTO-IR in the two *parts*, as far as they tell."""
+    if all(part.compiled is not None for part in parts):
+        return True
+    made = {
+        read_lto_ir(code)
+        for part in parts
+        for kind, code in readable_pieces(part.kind.name, part.code)
+        if kind == "LTO-IR"
+    }
+    return len(made) == 1 and not any(has_compressed_piece(part.kind.name, part.code) for part in parts)
 
 
 def _remedy(planned: Sequence[PlannedInput]) -> Iterator[str]:
@@ -118,6 +160,11 @@ def _remember(job: LinkJob, part: Part, names: Collection[str]) -> _Definitions 
 
 
 def _find(job: LinkJob, part: Part, names: Collection[str]) -> _Definitions | None:
+    if _is_machine_code(part):  # what was not inlined
+        file = read_elf(part.code)
+        shared = [each for each in elf_symbols(part.code, file) if each.bind == WEAK and each.type == FUNCTION]
+        defined = {each.name: content(part.code, file.sections[each.section]).hex() for each in shared}
+        return _Definitions({name: _digest(code) for name, code in defined.items()}, list(defined), [])
     ptx = ptx_of_ltoir([part], tuple(sorted(names)), job.plan.target.arch, optimize=False)
     if ptx is None:
         return None

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import struct
 
 import numpy as np
@@ -92,6 +93,17 @@ class TestVariables:
         variable = module.find_variable("counter")
         assert variable.nbytes == 4
         assert np.ctypeslib.as_array((np.ctypeslib.ctypes.c_uint32 * 1).from_address(variable.address))[0] == 5 + 3 * 64
+
+    def test_a_module_that_nobody_has_gives_its_memory_back_at_the_next_launch(self):
+        """Not before: garbage is collected in the middle of other changes of the table."""
+        before = ".visible .global .align 4 .u32 counter = 5;"
+        module = Module([kernel_text("atom.global.add.u32 %r1, [counter], 3;", before=before)])
+        address = module.find_variable("counter").address
+        del module
+        gc.collect()
+        assert not memory.find(address).freed
+        run("", 1, np.zeros(1))
+        assert memory.find(address).freed
 
     def test_the_end_of_a_variable(self):
         with pytest.raises(EmulationError, match="out of bounds") as raised:

@@ -37,8 +37,9 @@ OWN = {
 }
 
 
-def libraries(text: str, *, prebuilt: bool = False):
-    """Two objects whose functions, of the same *text* with other values of ``N``, multiply by 2 and by 3."""
+def libraries(text: str, *archs: str):
+    """Two objects whose functions, of the same *text* with other values of ``N``, multiply by 2 and by 3: sources, or
+    LTO-IR for *archs*."""
 
     class Times(autolink.DeviceCallable):
         def __init__(self, factor):
@@ -50,7 +51,9 @@ def libraries(text: str, *, prebuilt: bool = False):
         def __numba_cuda_link__(self, x):
             own = text.replace("n##N", f"n{self.factor}").replace("N", str(self.factor))
             source = f'{own}\nextern "C" __device__ int times_{self.factor}(int x) {{ return of(x); }}'
-            return cuda.LTOIR(compiled(source, "ltoir")) if prebuilt else autolink.CUDASource(source)
+            return (
+                cuda.LTOIR(compiled(source, "ltoir", archs[self.factor - 2])) if archs else autolink.CUDASource(source)
+            )
 
     return Times(2), Times(3)
 
@@ -83,8 +86,27 @@ def test_what_is_of_one_source_alone_may_differ(text):
 
 def test_what_two_ltoir_modules_define_differently_is_refused():
     with pytest.raises(autolink.LinkError, match=r"'of\(int\)' is defined in two different ways"):
-        product(libraries(DIFFERENT["inline function"], prebuilt=True))
-    assert product(libraries(OWN["static function"], prebuilt=True)) == [10, 21]
+        product(libraries(DIFFERENT["inline function"], "sm_90", "sm_90"))
+    assert product(libraries(OWN["static function"], "sm_90", "sm_90")) == [10, 21]
+
+
+def test_ltoir_for_other_architectures_is_not_refused_for_code_that_may_be_the_same():
+    double, triple = libraries(DIFFERENT["inline function"], "sm_80", "sm_90")
+
+    def kernel(x):
+        x[0] = double(x[0]) + triple(x[1])
+
+    report = " ".join(str(build(kernel).report).split())
+    assert "made by other compilers or for other architectures, define of(int) differently" in report
+
+
+def test_without_lto_what_is_not_inlined_is_refused():
+    with pytest.raises(autolink.LinkError, match=r"'of\(int\)' is defined in two different ways"):
+        product(libraries("inline __device__ __noinline__ int of(int x) { return x * N; }"), lto=False)
+    assert product(libraries(DIFFERENT["inline function"]), lto=False) == [10, 21]
+    same = "inline __device__ __noinline__ int same(int x) { return x + 1; } "
+    same += "static __device__ int of(int x) { return same(x) * N; }"
+    assert product(libraries(same), lto=False) == [12, 24]
 
 
 def test_the_function_that_differs_is_named_and_not_its_callers():
