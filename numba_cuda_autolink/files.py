@@ -57,7 +57,7 @@ def check_folder(what: str, path: str) -> None:
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
         raise FileNotFoundError(
-            f"{what} cannot write {path}: there is no folder {folder}\n  what to do: mkdir -p {folder}"
+            f"{what} cannot write {path!r}: there is no folder {folder}\n  what to do: mkdir -p {folder}"
         )
 
 

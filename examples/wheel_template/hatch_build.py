@@ -72,8 +72,7 @@ class DeviceCode(BuildHookInterface):
         self.folder = into / "device_code"
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir()
-        text = "\n".join(f'#line 1 "{source.name}"\n{source.read_text()}' for source in sources)
-        readable = without_comments(text)
+        readable = without_comments(marked(sources))
         self.prefix = f"{package}_"
         self.names = sorted({name for _, name, _ in FUNCTION.findall(readable)})
         lines = [*(f"#define {name} {self.prefix}{name}" for name in self.names)]
@@ -88,7 +87,7 @@ class DeviceCode(BuildHookInterface):
         symbols = re.findall(r"^\.visible \.func\s+(?:\(.*?\)\s*)?(_Z\w+|[a-zA-Z]\w*)", ptx, re.MULTILINE)
         functions = declared(readable, symbols, self.prefix)
         headers = [each for each in sorted(sources[0].parent.rglob("*")) if each.suffix in {".h", ".cuh", ".hpp"}]
-        structs = described(functions, "\n".join([readable, *(without_comments(each.read_text()) for each in headers)]))
+        structs = described(functions, without_comments(marked([*sources, *headers])))
         layouts = self.layouts(code, structs, first) if structs else {}
         toolkit = list(checked(nvrtc.nvrtcVersion()))
         manifest = {"toolkit": toolkit, "files": files, "functions": functions, "structs": layouts}
@@ -186,6 +185,11 @@ def refuse_undefined(ptx):
         raise RuntimeError(f"no .cu file of the package defines {', '.join(undefined)}, which its code uses")
 
 
+def marked(files):
+    """Return the text of the files, each with its name before it."""
+    return "\n".join(f'#line 1 "{file.name}"\n{file.read_text()}' for file in files)
+
+
 def without_comments(code):
     """Return the *code* without comments, with the same lines."""
     return re.sub(r"//[^\n]*|/\*.*?\*/", lambda comment: " " + "\n" * comment[0].count("\n"), code, flags=re.DOTALL)
@@ -197,6 +201,12 @@ def place(code, position):
     return f"{file}:{1 + before.count(chr(10))}"
 
 
+def found(code, name):
+    """Return where the function *name* is in the code, before a message; empty if its name is not in it."""
+    match = re.search(rf"\b{name}\s*\(", code)
+    return f"{place(code, match.start())}: " if match else ""
+
+
 def declared(code, symbols, prefix):
     """Return the symbol, the result and the parameter types of the functions in the compiled code, whose names there
     are *symbols*, as the source *code* declares them."""
@@ -204,8 +214,10 @@ def declared(code, symbols, prefix):
     functions = {}
     for symbol in symbols:
         if symbol.startswith("_Z"):
+            name = cxx_name(symbol)
+            where = found(code, name.rpartition(":")[2])
             raise RuntimeError(
-                f'{cxx_name(symbol)} is not extern "C", so kernels cannot call it: declare it extern "C"; or '
+                f'{where}{name} is not extern "C", so kernels cannot call it: declare it extern "C"; or '
                 "inline, if only the package's own code calls it"
             )
         name = symbol.removeprefix(prefix)
@@ -213,14 +225,14 @@ def declared(code, symbols, prefix):
             continue
         if symbol == name or name not in declarations:
             raise RuntimeError(
-                f'the declaration of {name} cannot be read: write extern "C" __device__ TYPE {name}(TYPE NAME, '
-                '...) { without macros, and not in a block extern "C" { }'
+                f'{found(code, name)}the declaration of {name} cannot be read: write extern "C" __device__ TYPE '
+                f'{name}(TYPE NAME, ...) {{ without macros, and not in a block extern "C" {{ }}'
             )
-        found = declarations.pop(name)
-        where = f"{place(code, found.start(2))}: {name}"
+        declaration = declarations.pop(name)
+        where = f"{place(code, declaration.start(2))}: {name}"
         if keyword.iskeyword(name):
             raise RuntimeError(f"{where} is a word of Python, so kernels cannot call it by its name: rename it")
-        returns, listed = found[1], found[3]
+        returns, listed = declaration[1], declaration[3]
         parameters: dict[str, str] = {}
         for parameter in [] if listed.strip() in ("", "void") else listed.split(","):
             what = f"{where}: the parameter {parameter.strip()!r}"
@@ -237,11 +249,11 @@ def declared(code, symbols, prefix):
             "returns": plain(returns, f"{where}: its result"),
             "parameters": parameters,
         }
-    for name, found in declarations.items():
-        if "inline" in found[1]:
+    for name, declaration in declarations.items():
+        if "inline" in declaration[1]:
             raise RuntimeError(
-                f"{place(code, found.start(2))}: {name} is inline, so the compiler leaves it out: declare it without "
-                "inline"
+                f"{place(code, declaration.start(2))}: {name} is inline, so the compiler leaves it out: declare it "
+                "without inline"
             )
     if not functions:
         raise RuntimeError(
@@ -279,16 +291,17 @@ def described(functions, code):
 
 def members_of(struct, code):
     """Return the members of a *struct*: the name of each, its type or that of its elements, and its dimensions."""
-    cannot = RuntimeError(
-        f"the members of the struct {struct} cannot be read: write struct {struct} {{ TYPE NAME; ... }}; once, in a "
-        ".cu file or a header of the package, with numbers, pointers, arrays and such structs; or let functions take "
-        "void*"
-    )
     if vector := re.fullmatch(r"(\w+?)([1-4])", struct):  # of CUDA
         cxx = OTHER_NAMES.get(vector[1], vector[1])
         if cxx in NUMBERS:
             return [(name, cxx, 0) for name in "xyzw"[: int(vector[2])]]
     starts = [each.end() for each in re.finditer(rf"\b(?:struct|class)\b[\w\s()]*\b{struct}\s*\{{", code)]
+    where = "".join(f"{place(code, start)}: " for start in starts[-1:])
+    cannot = RuntimeError(
+        f"{where}the members of the struct {struct} cannot be read: write struct {struct} {{ TYPE NAME; ... }}; once, "
+        "in a .cu file or a header of the package, with numbers, pointers, arrays and such structs; or let functions "
+        "take void*"
+    )
     if len(starts) != 1:
         raise cannot
     body = body_at(code, starts[0])

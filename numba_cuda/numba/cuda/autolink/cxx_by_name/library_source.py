@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, CUDASource, is_path
+from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInputError, text_fault
 from numba.cuda.cudadrv.external_code.platform.child_process import fork_lock
 
 from numba_cuda_autolink.files import missing_file
@@ -137,6 +138,8 @@ def _read_source(source: str | os.PathLike[str], arguments: Mapping[str, Any]) -
     """Return the text of a library, and the other arguments of a `CUDASource` with it: those given, with the folder of
     the file if *source* is a path."""
     if isinstance(source, str) and not is_path(source):
+        if fault := text_fault(source):
+            raise LinkInputError(f"the source of cxx() has {fault}")
         return source, dict(arguments)
     path = os.path.abspath(os.fsdecode(source))
     if not os.path.isfile(path):

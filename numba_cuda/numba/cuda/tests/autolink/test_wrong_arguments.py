@@ -90,7 +90,7 @@ WRONG = [
         TypeError,
         "load() takes the path of a file of finished kernels, got None",
     ),
-    (lambda: linked().save("/nowhere/x.kernels"), FileNotFoundError, "save() cannot write /nowhere/x.kernels: there"),
+    (lambda: linked().save("/nowhere/x.kernels"), FileNotFoundError, "save() cannot write '/nowhere/x.kernels': there"),
     (lambda: linked()[1, 32](None), TypeError, "what build() returned of kernel is not launched itself"),
     (
         lambda: linked(output="ltoir").emulate[1, 1](None),
@@ -103,6 +103,11 @@ WRONG = [
         "Kernel.configure() has no parameter 'cooperativ'; did you mean cooperative?",
     ),
     (lambda: linked().emulate[1, 1]([1.0]), numba_cuda_autolink.ArgumentError, "kernel: argument 1, 'x', does not fit"),
+    (
+        lambda: autolink.cxx("__device__ char f() { return '\0'; }"),
+        autolink.LinkInputError,
+        "the source of cxx() has a NUL at character 30, which would end it",
+    ),
     (autolink.current_target, RuntimeError, "current_target() has a value only while a kernel is being compiled"),
     (
         lambda: autolink.cxx("", options={"use_fastmath": True}),
@@ -166,6 +171,7 @@ def test_a_misspelt_argument_is_answered_with_the_nearest_name(call, name):
         (lambda: linked().emulate[1, 1]([1.0]), "pass an array, as np.array(...)"),
         (lambda: autolink.cxx("class V { float x; };").record("V"), "write lib.type('V')"),
         (lambda: linked().save("/nowhere/x.kernels"), "mkdir -p /nowhere"),
+        (lambda: autolink.cxx("char c = '\0';"), 'write r"""...""" for the text: Python has replaced \\0'),
     ],
 )
 def test_what_to_do_instead(call, remedy):

@@ -38,7 +38,7 @@ def string_at(strings: bytes, start: int, what: str) -> str:
 ELF_MAGIC = b"\x7fELF"
 ET_REL = 1
 SHT_SYMTAB, SHT_RELA, SHT_REL = 2, 4, 9
-GLOBAL = 1
+GLOBAL, WEAK = 1, 2
 FUNCTION = 2
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")

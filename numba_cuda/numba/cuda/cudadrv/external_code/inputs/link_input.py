@@ -84,11 +84,11 @@ class LinkInput:
         if not isinstance(self.name, str):
             raise LinkInputError(f"the name of the {kind} is {safe_repr(self.name)}, expected a str")
         for text in (self.name, *_texts(tuple(vars(self.options).values()))):
-            if fault := _text_fault(text) or ("a NUL" if "\0" in text else ""):
+            if fault := text_fault(text) or ("a NUL" if "\0" in text else ""):
                 raise LinkInputError(f"the name or an option of the {kind} is {safe_repr(text)}: it has {fault}")
         if kind in (CUDA, PTX):
             try:
-                fault = _text_fault(code.decode())
+                fault = text_fault(code.decode())
             except UnicodeDecodeError as error:
                 line = code.count(b"\n", 0, error.start) + 1
                 fault = f"the byte 0x{code[error.start]:02x} in line {line}, which is not UTF-8"
@@ -230,14 +230,17 @@ def _read(path: str, given: str | None = None) -> bytes:
         raise LinkInputError(f"{path!r} is not a path: {error}") from None
 
 
-def _text_fault(text: str) -> str:
+def text_fault(text: str) -> str:
     """Return what *text* has that no compiler takes, else an empty text: a lone surrogate, or a NUL before its end."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
         return f"the lone surrogate {text[error.start]!r} at character {error.start}"
     end = text.find("\0")
-    return "" if end < 0 or not text[end:].strip("\0") else f"a NUL at character {end}, which would end it"
+    if end < 0 or not text[end:].strip("\0"):
+        return ""
+    remedy = 'write r"""...""" for the text: Python has replaced \\0'
+    return f"a NUL at character {end}, which would end it\n  what to do: {remedy}"
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -252,7 +255,7 @@ def _bytes(data: Any, name: str) -> bytes:
     if isinstance(data, (io.StringIO, io.BytesIO)):
         data = data.getvalue()
     if isinstance(data, str):
-        if fault := _text_fault(data):
+        if fault := text_fault(data):
             raise LinkInputError(f"{safe_repr(name)} is not text that can be compiled: it has {fault}")
         return data.encode()
     try:

@@ -23,6 +23,7 @@ from numba_cuda_autolink.ptx import ptx_bodies, ptx_symbols
 from ..cache.entry import CacheKey
 from ..cache.store import current_store
 from ..formats.containers import has_compressed_piece, has_ltoir, read_lto_ir, readable_pieces
+from ..formats.elf import FUNCTION, WEAK, content, elf_symbols, read_elf
 from ..inputs import kinds
 from ..plan.link_plan import PlannedInput, link_error
 from ..platform import cuda_libraries
@@ -46,9 +47,13 @@ class _Definitions(NamedTuple):
 
 
 def check_shared_definitions(job: LinkJob) -> list[str]:
-    """Raise `LinkError` if two parts with LTO-IR define a function or variable for each other, and not alike. Return
-    notes of what could not be compared."""
-    parts = [p for p in job.provided if p.planned is not None and has_ltoir(p.kind.name, p.code)]
+    """Raise `LinkError` if two parts define a function or variable for each other, and not alike: parts with LTO-IR, or
+    compiled here to machine code. Return notes of what could not be compared."""
+    parts = [
+        part
+        for part in job.provided
+        if part.planned is not None and (_is_machine_code(part) or has_ltoir(part.kind.name, part.code))
+    ]
     names, referenced = frozenset[str](), frozenset(job.kernel_code.sites)
     found: list[_Definitions | None] = []
     while len(parts) > 1 and not referenced <= names:
@@ -62,8 +67,8 @@ def check_shared_definitions(job: LinkJob) -> list[str]:
         if each is None
     ]
     for pair in itertools.combinations(read, 2):
-        if name := _differing(job, pair):
-            (one, _), (other, _) = pair
+        (one, _), (other, _) = pair
+        if _is_machine_code(one) == _is_machine_code(other) and (name := _differing(job, pair)):
             if not _are_of_one_compiler(one, other):
                 numbers = " and ".join(f"{job.parts.index(part) + 1}" for part in (one, other))
                 notes.append(
@@ -94,8 +99,14 @@ def _differing(job: LinkJob, pair: Sequence[tuple[Part, _Definitions]]) -> str |
     return None
 
 
+def _is_machine_code(part: Part) -> bool:
+    return part.kind is kinds.CUBIN and part.compiled is not None
+
+
 def _are_of_one_compiler(*parts: Part) -> bool:
     """Return whether the same source would have been the same LTO-IR in the two *parts*, as far as they tell."""
+    if all(part.compiled is not None for part in parts):
+        return True
     made = {
         read_lto_ir(code)
         for part in parts
@@ -149,6 +160,11 @@ def _remember(job: LinkJob, part: Part, names: Collection[str]) -> _Definitions 
 
 
 def _find(job: LinkJob, part: Part, names: Collection[str]) -> _Definitions | None:
+    if _is_machine_code(part):  # what was not inlined
+        file = read_elf(part.code)
+        shared = [each for each in elf_symbols(part.code, file) if each.bind == WEAK and each.type == FUNCTION]
+        defined = {each.name: content(part.code, file.sections[each.section]).hex() for each in shared}
+        return _Definitions({name: _digest(code) for name, code in defined.items()}, list(defined), [])
     ptx = ptx_of_ltoir([part], tuple(sorted(names)), job.plan.target.arch, optimize=False)
     if ptx is None:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""docs/api.md has every public name, and every public name has a docstring that says something."""
+"""The reference, docs/api.md and its pages, has each public name, and each has a docstring that says something."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import pytest
 from numba.cuda import autolink
 from repository import DOCS
 
-PAGE = DOCS / "api.md"
+REFERENCE = "".join(page.read_text() for page in sorted(DOCS.glob("api*.md")))
 
 
 def test_the_reference_has_every_public_name():
     directive = r"^\.\. (?:auto(?!summary)\w+|py:data):: numba\.cuda\.autolink\.(\w+)(?:\(\))?$"
-    assert sorted(re.findall(directive, PAGE.read_text(), re.MULTILINE)) == sorted(autolink.__all__)
+    assert sorted(re.findall(directive, REFERENCE, re.MULTILINE)) == sorted(autolink.__all__)
 
 
 def test_the_tables_of_names_have_all_but_constants_and_errors():
-    listed = re.findall(r"^   ~numba\.cuda\.autolink\.(\w+(?:\.\w+)?)$", PAGE.read_text(), re.MULTILINE)
+    listed = re.findall(r"^   ~numba\.cuda\.autolink\.(\w+(?:\.\w+)?)$", REFERENCE, re.MULTILINE)
     names = [name for name in autolink.__all__ if not name.endswith(("Error", "Warning"))]
     modules = [f"{module}.{name}" for module in ("cache", "testing") for name in getattr(autolink, module).__all__]
     functions = [
@@ -32,7 +32,7 @@ def test_the_tables_of_names_have_all_but_constants_and_errors():
 
 @pytest.mark.parametrize("name", ["cache", "testing"])
 def test_the_reference_has_every_public_name_of_the_modules(name):
-    listed = re.search(rf"automodule:: numba\.cuda\.autolink\.{name}\n   :members: (.*)", PAGE.read_text())
+    listed = re.search(rf"automodule:: numba\.cuda\.autolink\.{name}\n   :members: (.*)", REFERENCE)
     assert sorted(listed[1].split(", ")) == sorted(getattr(autolink, name).__all__)
 
 

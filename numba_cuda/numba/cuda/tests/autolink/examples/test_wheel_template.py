@@ -246,14 +246,14 @@ def test_a_copy_with_another_name_and_other_functions(environment, tmp_path):
     [
         (
             "int first(const float (&x)[3]) {",
-            'the declaration of first cannot be read: write extern "C" __device__ TYPE first(TYPE NAME, ...) { without '
-            'macros, and not in a block extern "C" { }',
+            'a.cu:2: the declaration of first cannot be read: write extern "C" __device__ TYPE first(TYPE NAME, ...) { '
+            'without macros, and not in a block extern "C" { }',
         ),
         (
             "int first(float x = 1.0f) {",
             "a.cu:2: first: the parameter 'float x = 1.0f' has a default, but kernels pass all",
         ),
-        ("int first(float x = sqrtf(2)) {", "the declaration of first cannot be read"),
+        ("int first(float x = sqrtf(2)) {", "a.cu:2: the declaration of first cannot be read"),
         (
             "int first(REAL x) {",
             "the parameter 'REAL x' has the type 'REAL', expected a number or a pointer and a name",
@@ -336,13 +336,13 @@ USE = 'extern "C" __device__ float use(float x) { return help(x); }'
         ('#include "amount.h"', "what to do: put amount.h into the folder of the .cu files"),
         (
             f"__device__ float help(float x) {{ return x; }} {USE}",
-            'help is not extern "C", so kernels cannot call it: declare it extern "C"; or inline, if only '
-            "the package's own code calls it",
+            'device_code.cu:1: help is not extern "C", so kernels cannot call it: declare it extern "C"; or inline, '
+            "if only the package's own code calls it",
         ),
         (
             "namespace ours { __device__ float sum(float x, float* y) { return x + *y; } }",
-            'ours::sum is not extern "C", so kernels cannot call it: declare it extern "C"; or inline, if only the '
-            "package's own code calls it",
+            'device_code.cu:1: ours::sum is not extern "C", so kernels cannot call it: declare it extern "C"; or '
+            "inline, if only the package's own code calls it",
         ),
         (
             'extern "C" __device__ float lambda(float x) { return x; }',
@@ -538,10 +538,10 @@ def test_a_pointer_takes_what_it_points_to_alone(package):
 )
 def test_a_struct_that_cannot_be_read_is_an_error(struct, hook):
     functions = {"hit": {"parameters": {"box": "Box*"}}}
-    with pytest.raises(
-        RuntimeError, match=r"members of the struct \w+ cannot be read: .* or let functions take void\*"
-    ):
-        hook.described(functions, struct)
+    place = r"a\.cu:1: " if " Box {" in struct else ""
+    message = rf"^{place}the members of the struct \w+ cannot be read: .* or let functions take void\*"
+    with pytest.raises(RuntimeError, match=message):
+        hook.described(functions, f'#line 1 "a.cu"\n{struct}')
 
 
 def test_packages_may_have_functions_of_the_same_name(build, tmp_path):

@@ -100,6 +100,15 @@ def test_ltoir_for_other_architectures_is_not_refused_for_code_that_may_be_the_s
     assert "made by other compilers or for other architectures, define of(int) differently" in report
 
 
+def test_without_lto_what_is_not_inlined_is_refused():
+    with pytest.raises(autolink.LinkError, match=r"'of\(int\)' is defined in two different ways"):
+        product(libraries("inline __device__ __noinline__ int of(int x) { return x * N; }"), lto=False)
+    assert product(libraries(DIFFERENT["inline function"]), lto=False) == [10, 21]
+    same = "inline __device__ __noinline__ int same(int x) { return x + 1; } "
+    same += "static __device__ int of(int x) { return same(x) * N; }"
+    assert product(libraries(same), lto=False) == [12, 24]
+
+
 def test_the_function_that_differs_is_named_and_not_its_callers():
     text = (
         "inline __device__ int inner(int x) { return x * N; } inline __device__ int outer(int x) { return inner(x); }"
