@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Builds the stubs of the wheel: those in numba-stubs, with the docstrings of the code, which editors show.
+"""Builds the stubs that are installed: those in stubs, with the docstrings of the code, which editors show.
 
-An editable install has the stubs as they are.
+They go into the folder of Numba's own numba.cuda, where all tools look for that package. A package numba-stubs hides
+Numba's own types: pyright then reads none of Numba's stubs. The other modules of numba-cuda, which no tool finds under
+the names that they are imported by, have stubs that hand on what is in them.
 """
 
 import ast
 import functools
 import inspect
+import re
 import shutil
 import tempfile
 import textwrap
@@ -17,30 +20,53 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ROOT = Path(__file__).parent
-STUBS = ROOT / "numba-stubs"
+STUBS = ROOT / "stubs" / "numba"
+MODULES = ROOT / "stubs" / "numba_cuda_modules.txt"
+# mypy, which does not look into numba-cuda's code, takes any name.
+HANDED_ON = """from typing import Any as _Any
+
+from {origin} import *
+{submodules}
+def __getattr__(name: str) -> _Any: ...
+"""
 CODE = ROOT / "numba_cuda" / "numba" / "cuda"
 Declaration = ast.ClassDef | ast.FunctionDef | ast.AnnAssign
 
 
 class Stubs(BuildHookInterface[Any]):
-    """Adds the stubs to the wheel."""
+    """Adds the stubs to a wheel, also that of an editable install."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        self.folder = tempfile.TemporaryDirectory(prefix="numba-stubs-")
-        if version != "editable":
-            write_stubs(Path(self.folder.name))
-            build_data["force_include"][self.folder.name] = "numba-stubs"
+        self.folder = tempfile.TemporaryDirectory(prefix="stubs-")
+        write_stubs(Path(self.folder.name))
+        build_data["force_include"][self.folder.name] = "numba"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         self.folder.cleanup()
 
 
 def write_stubs(folder: Path) -> None:
-    """Write all stubs to *folder*, with docstrings."""
+    """Write all stubs to *folder*, that of Numba, with docstrings."""
     shutil.copytree(STUBS, folder, dirs_exist_ok=True)
+    origins = handed_on()
+    for name, origin in origins.items():
+        stub = folder.joinpath("cuda", *name.split("."), "__init__.pyi")  # a folder, as in stubs/numba/cuda/autolink
+        stub.parent.mkdir(parents=True, exist_ok=True)
+        below = [each.rpartition(".")[2] for each in origins if each.rpartition(".")[0] == name]
+        submodules = "".join(f"from . import {each} as {each}\n" for each in below)
+        stub.write_text(HANDED_ON.format(origin=origin, submodules=submodules))
     for stub in (folder / "cuda" / "autolink").rglob("*.pyi"):
         module = stub.relative_to(folder / "cuda").with_suffix("").parts
         stub.write_text(with_docstrings(stub.read_text(), module[:-1] if module[-1] == "__init__" else module))
+
+
+def handed_on() -> dict[str, str]:
+    """Return the modules below numba.cuda that have no stub in stubs, with those that what is in them comes from.
+
+    numba-cuda puts some of Numba's modules in place of its own, where Numba is installed.
+    """
+    lines = [line.split() for line in MODULES.read_text().splitlines()]
+    return {name: origin[0] if origin else f"numba_cuda.numba.cuda.{name}" for name, *origin in lines}
 
 
 def with_docstrings(stub: str, module: tuple[str, ...]) -> str:
@@ -108,7 +134,7 @@ def docstring(module: tuple[str, ...], name: str) -> str | None:
 
 @functools.cache
 def docstrings(module: tuple[str, ...]) -> dict[str, str]:
-    """Return the docstrings in a module by qualified name; of a variable, the text after it."""
+    """Return the docstrings in a module by qualified name; of a variable, the text after it, or that of its class."""
     found: dict[str, str] = {}
 
     def collect(body: list[ast.stmt], prefix: str) -> None:
@@ -119,6 +145,7 @@ def docstrings(module: tuple[str, ...]) -> dict[str, str]:
                 if (text := ast.get_docstring(node)) is not None:
                     found[prefix + node.name] = text
                 if isinstance(node, ast.ClassDef):
+                    found.update((f"{prefix}{node.name}.{name}", each) for name, each in attributes(text or ""))
                     collect(node.body, f"{prefix}{node.name}.")
             elif isinstance(node, (ast.Assign, ast.AnnAssign)):
                 target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
@@ -128,6 +155,17 @@ def docstrings(module: tuple[str, ...]) -> dict[str, str]:
 
     collect(parsed(module).body, "")
     return found
+
+
+def attributes(text: str) -> Iterator[tuple[str, str]]:
+    """Yield what the docstring of a class says about its attributes."""
+    _, _, section = text.partition("Attributes\n----------\n")
+    field = re.compile(
+        r"^(\S.*?)(?: : .*|:)\n((?: .*\n?)+)", re.MULTILINE
+    )  # "name, name : type", and below it the text
+    for names, described in field.findall(section.partition("\n\n")[0]):
+        for name in names.split(", "):
+            yield name, textwrap.dedent(described).rstrip()
 
 
 def is_package(module: tuple[str, ...]) -> bool:

@@ -10,34 +10,7 @@
 The rest of the project is the package ``numba.cuda.autolink``.
 """
 
-# Python imports this package whenever it starts: typing takes milliseconds, and __future__ a third of the rest.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import os
-    from typing import Any, Literal, overload
-
-    from .emulator.errors import (
-        AddressSpaceError,
-        BarrierError,
-        EmulationError,
-        FaultError,
-        LaunchSizeError,
-        PTXSyntaxError,
-        SharedMemoryError,
-        UnsupportedInstruction,
-    )
-    from .errors import ArgumentError, FinishedKernelError, KernelFileError, LaunchError
-    from .finished.library import KernelLibrary
-    from .finished.variables import Variable
-    from .launch.emulated_kernel import EmulatedKernel
-    from .launch.kernel import Kernel
-
-    __version__: str
-
-    class _EmulatedLibrary(KernelLibrary):
-        def __getitem__(self, name: str) -> EmulatedKernel: ...
-        def __getattr__(self, name: str) -> EmulatedKernel: ...
-
+# Python imports this package whenever it starts, and typing takes milliseconds: the types are in __init__.pyi.
 
 # Public names by the module that defines them. Modules are imported when a name is first used.
 _NAMES = {
@@ -79,15 +52,7 @@ __all__ = [
 ]
 
 
-if TYPE_CHECKING:
-
-    @overload
-    def load(path: str | bytes | os.PathLike[Any], *, emulate: Literal[True]) -> _EmulatedLibrary: ...
-    @overload
-    def load(path: str | bytes | os.PathLike[Any], *, emulate: bool = False) -> KernelLibrary: ...
-
-
-def load(path: "str | bytes | os.PathLike[Any]", *, emulate: bool = False) -> "KernelLibrary":
+def load(path, *, emulate=False):
     """Return the finished kernels of the file *path*: ``load("axpy.kernels").axpy[blocks, threads](...)``.
 
     Neither Numba nor a compiler is imported. The file is checked as it is read: the index now, a kernel's description
@@ -106,11 +71,11 @@ def load(path: "str | bytes | os.PathLike[Any]", *, emulate: bool = False) -> "K
         return KernelLibrary(path, emulate=emulate)
 
 
-def __dir__() -> list[str]:
+def __dir__():
     return sorted([*(name for name in globals() if name.startswith("__")), *__all__, "__version__"])
 
 
-def __getattr__(name: str) -> "Any":
+def __getattr__(name):
     if name in _WHERE:
         import importlib
 

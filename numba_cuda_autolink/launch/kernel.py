@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 from ..argument_names import suggest_names
 from ..errors import ArgumentError, at_call, flag
 from .driver import DriverError, current_context, device_count, device_of
-from .launch_config import Configuration, ConfigurationLike, Size, refused_launch
+from .launch_config import Configuration, refused_launch
 from .loaded_kernel import Code, ReadyCode, relaxed_capture
 from .overload_resolution import argument_key, choose, differ_in_memory
+
+if TYPE_CHECKING:
+    from .configuration_types import ConfigurationLike, Size
 
 _MOST_KEPT = 256
 _State = tuple[list[Any], Any, ReadyCode]

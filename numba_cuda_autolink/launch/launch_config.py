@@ -5,17 +5,12 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any, NamedTuple, SupportsIndex, TypeAlias
+from typing import Any, NamedTuple
 
 from ..errors import LaunchError, at_call
 from .arrays import shown
 from .driver import bindings
 from .loaded_kernel import ReadyCode
-
-# Of a grid, a block or a cluster.
-Size: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...] | list[Any]
-# Grid and block, and then a stream and the bytes of dynamic shared memory.
-ConfigurationLike: TypeAlias = tuple[Size, Size] | tuple[Size, Size, Any] | tuple[Size, Size, Any, SupportsIndex]
 
 _MOST_BLOCKS = (2**31 - 1, 65535, 65535)
 _MOST_THREADS = (1024, 1024, 64)

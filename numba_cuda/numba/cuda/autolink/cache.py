@@ -37,6 +37,11 @@ from .reports import formatting
 __all__ = ["CacheInfo", "CacheMismatchError", "CacheWarning", "History", "KindInfo", "KindUsage", "StoredEntry"]
 __all__ += ["clear", "export_file", "flush", "import_file", "info", "prune", "why"]
 
+
+def __dir__() -> list[str]:
+    return sorted({*(name for name in globals() if name.startswith("__")), *__all__})
+
+
 _LEVELS = ("memory", "disk", "image", "remote")
 
 

@@ -143,6 +143,9 @@ class CUDASource(CUSource):
             "" if all(map(os.path.isabs, paths)) else os.getcwd(),
         )
 
+    def __repr__(self) -> str:
+        return f"<autolink.CUDASource {self.name}>"
+
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], **options: Any) -> CUDASource:
         """Return the source in the file at *path*, with the other parameters of the class as *options*."""

@@ -123,12 +123,21 @@ class ComputeCapability(tuple[Any, ...]):
 class Target:
     """What linkable code must fit. Equal targets can share code.
 
-    ``compute_capability`` is a `ComputeCapability` without suffix, equal to ``(9, 0)``, for which anything can be given
-    that `ComputeCapability.parse` accepts, a suffix included. ``suffix`` is ``"a"`` (architecture-specific), ``"f"``
-    (family-specific) or ``""``; ``TypeError`` or ``ValueError`` is raised if the two are not a compute capability.
-    ``lto`` is whether the kernel is linked with link-time optimisation, in which LTO-IR is inlined into it. ``debug``,
-    ``lineinfo`` and ``fastmath`` are the kernel's options of these names; ``max_registers`` is its register cap per
-    thread, or ``None``.
+    ``TypeError`` or ``ValueError`` is raised if the first two are not a compute capability.
+
+    Attributes
+    ----------
+    compute_capability:
+        A `ComputeCapability` without suffix, equal to ``(9, 0)``, for which anything can be given that
+        `ComputeCapability.parse` accepts, a suffix included.
+    suffix:
+        ``"a"`` (architecture-specific), ``"f"`` (family-specific) or ``""``.
+    lto:
+        Whether the kernel is linked with link-time optimisation, in which LTO-IR is inlined into it.
+    debug, lineinfo, fastmath:
+        The kernel's option of this name.
+    max_registers:
+        The kernel's register cap per thread, or ``None``.
     """
 
     compute_capability: ComputeCapability

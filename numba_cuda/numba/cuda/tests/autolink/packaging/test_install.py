@@ -161,17 +161,17 @@ def test_python_can_start_in_the_repository_root(installed, modules):
     assert "numba.cuda.autolink" in facts["loaded"]
 
 
-def test_no_file_of_the_wheel_has_the_path_of_one_of_numba_cuda(names):
-    theirs = {str(file) for file in importlib.metadata.files("numba-cuda") or ()}
-    assert f"{FOLDER}/__init__.py" in theirs
+def test_no_file_of_the_wheel_has_the_path_of_one_of_numba_or_numba_cuda(names):
+    theirs = {str(file) for name in ("numba", "numba-cuda") for file in importlib.metadata.files(name) or ()}
+    assert {f"{FOLDER}/__init__.py", "numba/__init__.py"} <= theirs
     assert theirs.isdisjoint(names)
 
 
 def test_the_wheel_holds_these_packages_and_nothing_else(names, wheel):
     ours = ("numba_cuda_autolink/", f"{FOLDER}/autolink/", f"{FOLDER}/cudadrv/external_code/")
-    stubs = [name for name in names if name.startswith("numba-stubs/")]
-    assert "numba-stubs/py.typed" in stubs and all(name.endswith((".pyi", "/py.typed")) for name in stubs)
-    stub = zipfile.ZipFile(wheel).read("numba-stubs/cuda/autolink/__init__.pyi").decode()
+    stubs = [name for name in names if name.startswith("numba/cuda/") and name.endswith(".pyi")]
+    assert {"numba/cuda/__init__.pyi", "numba/cuda/core/errors/__init__.pyi"} <= set(stubs)
+    stub = zipfile.ZipFile(wheel).read("numba/cuda/autolink/__init__.pyi").decode()
     assert (inspect.getdoc(autolink.current_target) or "").splitlines()[0] in stub
     others = [name for name in names if not name.startswith(ours) and ".dist-info/" not in name]
     assert sorted(set(others) - set(stubs)) == ["numba_cuda_autolink.pth", "numba_cuda_autolink.start"]

@@ -59,8 +59,21 @@ def bare(folder: Path) -> Environment:
             for entry in installed.iterdir():
                 theirs = not entry.name.lstrip("_").startswith("numba_cuda") and entry.name != "__pycache__"
                 if theirs and entry.suffix != ".pth" and not (site / entry.name).exists():
-                    (site / entry.name).symlink_to(entry)
+                    link(entry, site)
     return Environment(folder / "bin" / "python", site, numba_cuda=site, autolink=site)
+
+
+def link(package: Path, site: Path) -> None:
+    """Link a *package* into *site*; of Numba the files of numba.cuda, into whose folders a wheel puts stubs."""
+    if package.name != "numba":
+        (site / package.name).symlink_to(package)
+        return
+    (site / "numba").mkdir()
+    for entry in package.iterdir():
+        if entry.name != "cuda":
+            (site / "numba" / entry.name).symlink_to(entry)
+    without = shutil.ignore_patterns("*.pyi", "tests", "__pycache__")
+    shutil.copytree(package / "cuda", site / "numba" / "cuda", ignore=without, copy_function=os.symlink)
 
 
 def copy_numba_cuda(target: Path) -> None:

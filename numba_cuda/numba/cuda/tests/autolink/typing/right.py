@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import cuda
+from numba import cuda, njit, prange
 from numba.cuda import autolink, types
+from numba.cuda.core.errors import TypingError
+from numba.cuda.datamodel import models
+from numba.cuda.np.numpy_support import from_dtype
 
 import numba_cuda_autolink
 
@@ -181,3 +184,78 @@ typed[blocks, (np.int32(32), 1), cuda.stream(), 128](np.zeros(1, np.float32), 3)
 for launched in (blocks, 32), (blocks, 32, 0):
     typed[launched](np.zeros(1, np.float32), 3)
 built.emulate[blocks, 32, None, 16](np.zeros(3))
+
+
+@cuda.jit
+def of_all_kinds(x: npt.NDArray[np.float32], n: int) -> None:
+    i, (j, k) = cuda.grid(1), cuda.grid(2)
+    column: int = cuda.threadIdx.x + cuda.blockIdx.y * cuda.blockDim.x - cuda.gridsize(1) + cuda.laneid % cuda.warpsize
+    tile = cuda.shared.array(shape=(32, 2), dtype=types.float32)
+    own = cuda.local.array(4, np.float32, alignment=16)
+    tile[i, 0] = own[0] = x[j + k + column]
+    cuda.syncthreads()
+    cuda.syncwarp()
+    cuda.atomic.add(x, 0, tile[i, 1] + cuda.shfl_down_sync(0xFFFFFFFF, own[1], 1))
+    vector = cuda.float32x2(x[0], x[1])
+    x[0] = cuda.fma(vector.x, vector.y, cuda.libdevice.fabsf(x[1])) + cuda.popc(n) + types.float32(n)
+    without_result(x)
+
+
+@cuda.jit(device=True)
+def without_result(x: npt.NDArray[np.float32]) -> None:
+    x[0] = 1
+
+
+@cuda.jit
+def not_annotated(x):
+    return x + 1
+
+
+@cuda.jit
+def uses(x):
+    x[0] = not_annotated(x[1])
+
+
+without_result(np.zeros(1, np.float32))
+not_annotated(3)
+device: Any = cuda.to_device(np.zeros(3)).copy_to_host()
+of_all_kinds.forall(3)(cuda.device_array(3, np.float32), 3)
+of_all_kinds[1, 32, 0](cuda.device_array_like(np.zeros(3)), 3)
+print(
+    of_all_kinds.get_regs_per_thread(), of_all_kinds.inspect_asm(), of_all_kinds.specialize(np.zeros(3), 3).specialized
+)
+array_type = types.Array(types.float32, 1, "C")
+autolink.Extern("f", returns=types.CPointer(types.float32), args={"x": autolink.exact(array_type)})
+autolink.build(of_all_kinds, types.void(array_type, types.int32)).emulate[1, 32](np.zeros(3, np.float32), 3)
+print(
+    from_dtype(np.dtype("f4")),
+    njit,
+    prange,
+    models.StructModel,
+    isinstance(array_type, types.Literal),
+    TypingError("no"),
+)
+
+
+class Model(models.StructModel):
+    def __init__(self, manager: Any, of: Any) -> None:
+        super().__init__(manager, of, [("n", types.int32)])
+
+
+class Own(types.Type):
+    def __init__(self) -> None:
+        super().__init__(name="Own")
+
+
+class Rotate(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x: types.Type, by: types.Literal = 1) -> autolink.Extern:
+        return autolink.Extern(f"rotate_{by.literal_value}", returns=Own())
+
+
+for i in range(lib.eval("lanes")):
+    print([0] * lib.eval("lanes"), np.zeros(lib.eval("lanes")), i)
+count: int = lib.eval("count")
+table = autolink.Variable("table", np.float32, 4, value=range(4))
+table.set(np.float32(3))
+table.set([1, 2, 3, 4])
+table.set(2.5)

@@ -13,35 +13,54 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import types
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numba
 import pytest
 from docs_runner import blocks_of
+from environments import link
+from language_server import LanguageServer
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.dispatcher import _Kernel
 from repository import DOCS, PROJECT, module
 
+import numba_cuda_autolink
+
 FOLDER = Path(__file__).parent
-STUBS = PROJECT / "numba-stubs" / "cuda" / "autolink"
+STUBS = PROJECT / "stubs" / "numba" / "cuda" / "autolink"
+NUMBA = Path(numba.__file__).parent
+pytestmark = pytest.mark.skipif(not (NUMBA / "py.typed").exists(), reason="this Numba has no types")
+
+
+def make_environment(folder: Path, with_stubs: bool) -> Path:
+    """Make an environment of the installed packages, with or without the stubs of a wheel. Return its Python."""
+    site = folder / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    (folder / "bin").mkdir()
+    (folder / "bin" / "python").symlink_to(Path(sys.executable).resolve())
+    (folder / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).resolve().parent}\n")
+    site.mkdir(parents=True)
+    for package in Path(sysconfig.get_path("purelib")).iterdir():
+        link(package, site)
+    if with_stubs:
+        module(PROJECT, "build_stubs").write_stubs(site / "numba")
+    return folder / "bin" / "python"
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory) -> Path:
+    """The Python of an environment in which this package is installed."""
+    return make_environment(tmp_path_factory.mktemp("environment"), with_stubs=True)
 
 
 def marked_lines() -> set[tuple[str, int]]:
     """The lines of the wrong file that are marked as wrong."""
     lines = (FOLDER / "wrong.py").read_text().splitlines()
     return {("wrong.py", number) for number, line in enumerate(lines, 1) if "# wrong: " in line}
-
-
-# Other names of numba are of unknown types, as they are without these stubs.
-PARTIAL = """
-import numba
-from numba import cuda, njit, prange
-from numba.cuda import grid, shared, types
-x = cuda.local.array(4, types.float32)
-reveal_type(cuda.grid)
-reveal_type(njit)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -53,32 +72,34 @@ def project(tmp_path_factory) -> Path:
     return folder
 
 
-def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+def run(*command: str | Path, cwd: Path, python: str | Path = sys.executable) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name != "MYPYPATH"}
-    return subprocess.run(
-        [sys.executable, "-m", *map(str, command)], cwd=cwd, env=environment, capture_output=True, text=True
-    )
+    return subprocess.run([python, "-m", *map(str, command)], cwd=cwd, env=environment, capture_output=True, text=True)
 
 
-@pytest.fixture(scope="module")
-def checked_by_mypy(project) -> subprocess.CompletedProcess[str]:
+@pytest.fixture
+def mypy(python) -> list[str | Path]:
     pytest.importorskip("mypy")
-    (project / "partial.py").write_text(PARTIAL)
-    files = ["right.py", "wrong.py", "partial.py"]
-    return run("mypy", "--config-file=", "--check-untyped-defs", "--disallow-untyped-decorators", *files, cwd=project)
+    return ["mypy", "--config-file=", "--python-executable", python]
 
 
-def test_mypy_finds_the_wrong_lines_and_no_others(checked_by_mypy):
-    done = checked_by_mypy
+@pytest.fixture
+def pyright(python) -> list[str | Path]:
+    pytest.importorskip("basedpyright")
+    return ["basedpyright", "--pythonpath", python]
+
+
+def test_mypy_finds_the_wrong_lines_and_no_others(project, mypy):
+    options = ["--check-untyped-defs", "--disallow-untyped-decorators"]
+    done = run(*mypy, *options, "right.py", "wrong.py", cwd=project)
     reported = re.findall(r"^(\w+\.py):(\d+): error: ", done.stdout, re.MULTILINE)
     assert {(name, int(line)) for name, line in reported} == marked_lines(), done.stdout + done.stderr
 
 
-def test_pyright_finds_the_wrong_lines_and_no_others(project):
-    pytest.importorskip("basedpyright")
+def test_pyright_finds_the_wrong_lines_and_no_others(project, pyright):
     settings = {"typeCheckingMode": "standard", "include": ["right.py", "wrong.py"]}
     (project / "pyrightconfig.json").write_text(json.dumps(settings))
-    done = run("basedpyright", "--outputjson", "--pythonpath", sys.executable, cwd=project)
+    done = run(*pyright, "--outputjson", cwd=project)
     found = json.loads(done.stdout)["generalDiagnostics"]
     reported = {(Path(each["file"]).name, each["range"]["start"]["line"] + 1) for each in found}
     assert reported == marked_lines(), json.dumps(found, indent=1)
@@ -127,15 +148,118 @@ print(arches(built[0]), third, info().entries, cache.clear(), checked.code[0].si
 """
 
 
-def test_strict_checkers_find_nothing_unknown(tmp_path):
-    pytest.importorskip("mypy")
-    pytest.importorskip("basedpyright")
+def test_strict_checkers_find_nothing_unknown(tmp_path, mypy, pyright):
     (tmp_path / "strict.py").write_text(STRICT)
-    done = run("mypy", "--config-file=", "--strict", "strict.py", cwd=tmp_path)
+    done = run(*mypy, "--strict", "strict.py", cwd=tmp_path)
     assert done.returncode == 0, done.stdout
     (tmp_path / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "strict", "include": ["strict.py"]}))
-    done = run("basedpyright", "--pythonpath", sys.executable, cwd=tmp_path)
+    done = run(*pyright, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
+
+
+@pytest.fixture(scope="module")
+def server(python, tmp_path_factory) -> Iterator[LanguageServer]:
+    pytest.importorskip("basedpyright")
+    with LanguageServer(tmp_path_factory.mktemp("user"), python) as server:
+        yield server
+
+
+OF_NUMBA = "import numba\nfrom numba import cuda\nfrom numba.cuda import types\n"
+
+
+def test_editors_complete_all_that_they_complete_without_this_package(server, tmp_path_factory):
+    before = make_environment(tmp_path_factory.mktemp("environment"), with_stubs=False)
+    imported = {"alias", "contextlib", "np", "os", "sys"}  # by numba.cuda, for itself
+    with LanguageServer(tmp_path_factory.mktemp("user"), before) as other:
+        for name, value in {
+            "numba": numba,
+            "cuda": cuda,
+            "cuda.shared": cuda.shared,
+            "cuda.atomic": cuda.atomic,
+        }.items():
+            code = f"{OF_NUMBA}{name}."
+            existing = {each for each in dir(value) if not each.startswith("_")} - imported
+            expected = other.complete(code) & existing
+            assert expected and expected <= server.complete(code), name
+
+
+def test_editors_complete_the_names_of_numba_cuda(server):
+    names = {
+        name
+        for name, value in vars(cuda).items()
+        if not name.startswith("_") and (not isinstance(value, types.ModuleType) or value.__name__.startswith("numba."))
+    }
+    assert len(names) > 300
+    # What is left of a loop.
+    assert names - {"alias"} <= server.complete(f"{OF_NUMBA}cuda.")
+    assert {"x", "y", "z"} <= server.complete(f"{OF_NUMBA}cuda.threadIdx.")
+    assert {"float32", "Array", "float16", "np_int8", "CPointer", "dim3", "bfloat16"} <= server.complete(
+        f"{OF_NUMBA}types."
+    )
+    kernel = "@cuda.jit\ndef kernel(x):\n    x[0] = 1\n"
+    assert {"forall", "inspect_sass", "py_func"} <= server.complete(f"{OF_NUMBA}{kernel}kernel.")
+    assert {"create_xoroshiro128p_states"} <= server.complete("import numba.cuda.random\nnumba.cuda.random.")
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("cuda.grid", ["-> int", "position of this thread"]),
+        ("cuda.syncthreads", ["-> None", "Wait for all threads of the block"]),
+        ("cuda.threadIdx", ["Dim3", "index of this thread"]),
+        ("cuda.shared.array", ["dtype", "threads of a block share"]),
+        ("cuda.atomic.add", ["idx", "in one step"]),
+        ("cuda.to_device", ["copy: bool", "Allocate and transfer"]),
+        ("cuda.jit", ["func_or_sig", "fastmath"]),
+        ("cuda.declare_device", ["abi", "foreign function"]),
+        ("types.float32", ["Float"]),
+        ("numba.njit", ["signature_or_function"]),
+    ],
+)
+def test_editors_show_types_and_docstrings_of_numba_cuda(name, shown, server):
+    text = server.hover(f"{OF_NUMBA}{name}")
+    assert not [each for each in shown if each not in text], text
+
+
+@pytest.mark.parametrize(
+    ("call", "parameters"),
+    [("cuda.to_device(", ["obj", "stream", "copy"]), ("cuda.jit(", ["device", "link"]), ("types.Record(", [])],
+)
+def test_editors_show_parameters_of_numba_cuda(call, parameters, server):
+    signatures = server.signatures(OF_NUMBA + call)
+    assert signatures and all(name in signatures[0] for name in parameters), signatures
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("linked.code", "The linked cubin"),
+        ("linked.cc", "that it was built for"),
+        ("linked.call_sites", "in order of first use"),
+        ("linked.report", "What each call provided"),
+        ("autolink.current_target().lto", "link-time optimisation"),
+        ("autolink.current_target().max_registers", "register cap"),
+        ("function.symbol", "The name of the C function"),
+        ("function.functor", "called like the function"),
+        ("autolink.cache", "The cache"),
+        ("autolink.save", "If *kernels* are not what"),
+    ],
+)
+def test_editors_show_docstrings_of_this_package(name, shown, server):
+    code = (
+        "from numba.cuda import autolink\n"
+        "linked = autolink.build(lambda x: None, 'void(int32)')\n"
+        "function = autolink.device_function(lambda x: x, 'int32')\n"
+    )
+    assert shown in server.hover(code + name)
+
+
+@pytest.fixture
+def asked_of_jedi(python, tmp_path) -> Any:
+    jedi = pytest.importorskip("jedi")
+    project = jedi.Project(tmp_path, environment_path=python.parents[1])
+    project._environment = jedi.create_environment(python.parents[1], safe=False)
+    return lambda code: jedi.Script(code, path=tmp_path / "user.py", project=project)
 
 
 @pytest.mark.parametrize(
@@ -144,19 +268,18 @@ def test_strict_checkers_find_nothing_unknown(tmp_path):
         ("from numba.cuda import autolink\nautolink.", set(autolink.__all__)),
         ("from numba import cuda\ncuda.autolink.current_target().", {"arch", "compute_capability", "lto"}),
         ("from numba.cuda import autolink\nautolink.testing.ask(f)[0].", {"kind", "name", "code"}),
+        ("import numba_cuda_autolink\nnumba_cuda_autolink.", {*numba_cuda_autolink.__all__}),
+        ("from numba import cuda\ncuda.", {"grid", "shared", "to_device", "float32", "libdevice", "jit"}),
+        ("from numba import cuda\ncuda.threadIdx.", {"x", "y", "z"}),
+        ("from numba import cuda\ncuda.atomic.", {"add", "cas"}),
     ],
 )
-def test_jedi_completes(code, expected, tmp_path):
-    jedi = pytest.importorskip("jedi")
-    completions = jedi.Script(code, path=tmp_path / "user.py").complete()
-    assert {completion.name for completion in completions} >= expected
+def test_jedi_completes(code, expected, asked_of_jedi):
+    assert {completion.name for completion in asked_of_jedi(code).complete()} >= expected
 
 
-def test_jedi_shows_parameters(tmp_path):
-    jedi = pytest.importorskip("jedi")
-    (signature,) = jedi.Script(
-        "from numba.cuda import autolink\nautolink.Extern(", path=tmp_path / "user.py"
-    ).get_signatures()
+def test_jedi_shows_parameters(asked_of_jedi):
+    (signature,) = asked_of_jedi("from numba.cuda import autolink\nautolink.Extern(").get_signatures()
     assert [parameter.name for parameter in signature.params] == ["symbol", "returns", "args", "cooperative"]
 
 
@@ -185,21 +308,13 @@ def test_the_stub_of_jit_has_the_options_of_numba_cuda():
     assert sorted(options) == sorted(taken - {"func_or_sig", "device", "kws", "py_func", "argtypes"})
 
 
-@pytest.fixture(scope="module")
-def with_stubs_of_the_wheel(tmp_path_factory) -> Path:
-    """A user's folder with the stubs as the wheel has them."""
-    folder = tmp_path_factory.mktemp("user")
-    module(PROJECT, "build_stubs").write_stubs(folder / "numba-stubs")
-    return folder
-
-
 METHODS = (types.FunctionType, classmethod, property, functools.cached_property)
 
 
 @pytest.mark.parametrize("name", ["", ".cache", ".reports.records", ".testing"])
-def test_the_stubs_of_the_wheel_have_the_docstrings_of_the_code(name, with_stubs_of_the_wheel):
+def test_the_stubs_of_the_wheel_have_the_docstrings_of_the_code(name, python):
     code = importlib.import_module(f"numba.cuda.autolink{name}")
-    path = with_stubs_of_the_wheel / "numba-stubs" / "cuda" / "autolink" / name[1:].replace(".", "/")
+    (path,) = python.parents[1].glob(f"lib/*/site-packages/numba/cuda/autolink/{name[1:].replace('.', '/')}")
     tree = ast.parse((path / "__init__.pyi").read_text())
     compared = [(tree, code)]
     for node in tree.body:
@@ -213,7 +328,8 @@ def test_the_stubs_of_the_wheel_have_the_docstrings_of_the_code(name, with_stubs
     assert len(compared) > 8
     for node, value in compared:
         written = vars(value).get("__doc__") if isinstance(value, type) else value.__doc__
-        assert ast.get_docstring(node) == (written and inspect.cleandoc(written)), getattr(node, "name", name)
+        if written:  # an attribute may have its text in the docstring of the class
+            assert ast.get_docstring(node) == inspect.cleandoc(written), getattr(node, "name", name)
 
 
 @pytest.mark.parametrize(
@@ -221,12 +337,10 @@ def test_the_stubs_of_the_wheel_have_the_docstrings_of_the_code(name, with_stubs
     [
         ("from numba.cuda import autolink\nautolink.cxx", "Use C++ by name: without declarations"),
         ("from numba.cuda import autolink\nautolink.Report.to_trace", "Return the timeline of the build"),
-        ("from numba.cuda import autolink\nautolink.reports", "Reports of what a kernel links."),
     ],
 )
-def test_jedi_shows_docstrings(code, shown, with_stubs_of_the_wheel):
-    jedi = pytest.importorskip("jedi")
-    (name,) = jedi.Script(code, path=with_stubs_of_the_wheel / "user.py").help()
+def test_jedi_shows_docstrings(code, shown, asked_of_jedi):
+    (name,) = asked_of_jedi(code).help()
     assert shown in name.docstring()
 
 
@@ -263,14 +377,13 @@ def pages(tmp_path) -> Path:
 
 # .ci/run runs it too, in its step of the documentation.
 @pytest.mark.thorough
-def test_mypy_accepts_the_code_of_the_pages(pages, tmp_path_factory):
-    pytest.importorskip("mypy")
-    options = ["--config-file=", "--check-untyped-defs", "--allow-redefinition", "--cache-dir"]
+def test_mypy_accepts_the_code_of_the_pages(pages, mypy, tmp_path_factory):
+    options = ["--check-untyped-defs", "--allow-redefinition", "--cache-dir"]
     options += [tmp_path_factory.mktemp("cache"), *(f"--disable-error-code={code}" for code in ACCEPTED)]
     found = ""
     for folder in sorted(pages.iterdir()):
         files = [path.relative_to(folder) for path in folder.rglob("*.py")]
-        done = run("mypy", *options, *files, cwd=folder)
+        done = run(*mypy, *options, *files, cwd=folder)
         found += "" if done.returncode == 0 else f"{folder.name}: {done.stdout}{done.stderr}"
     assert not found
 
@@ -287,11 +400,10 @@ ACCEPTED_BY_PYRIGHT = {
 
 # .ci/run runs it too, in its step of the documentation.
 @pytest.mark.thorough
-def test_pyright_accepts_the_code_of_the_pages(pages):
-    pytest.importorskip("basedpyright")
+def test_pyright_accepts_the_code_of_the_pages(pages, pyright):
     settings = {"typeCheckingMode": "standard", **dict.fromkeys(ACCEPTED_BY_PYRIGHT, "none")}
     (pages / "pyrightconfig.json").write_text(json.dumps(settings))
-    done = run("basedpyright", "--outputjson", "--pythonpath", sys.executable, cwd=pages)
+    done = run(*pyright, "--outputjson", cwd=pages)
     report = json.loads(done.stdout)
     assert report["summary"]["filesAnalyzed"] > 20
     # cuda.core and cuda.bindings have no types.
@@ -301,14 +413,21 @@ def test_pyright_accepts_the_code_of_the_pages(pages):
 
 # .ci/run runs it too, in its step of the documentation.
 @pytest.mark.thorough
-def test_the_stubs_agree_with_the_code(tmp_path):
+def test_the_stubs_agree_with_the_code(tmp_path, python):
     pytest.importorskip("mypy")
     allowed = ["--allowlist", FOLDER / "stubtest_allowlist.txt", "--ignore-unused-allowlist"]
-    done = run("mypy.stubtest", "numba.cuda.autolink", "--concise", *allowed, cwd=tmp_path)
+    done = run("mypy.stubtest", "numba.cuda.autolink", "--concise", *allowed, cwd=tmp_path, python=python)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_stubs_are_partial_and_leave_the_rest_of_numba_alone(checked_by_mypy):
-    assert (PROJECT / "numba-stubs" / "py.typed").read_text() == "partial\n"
-    done = checked_by_mypy
-    assert re.findall(r"partial\.py:\d+: (.*)", done.stdout) == ['note: Revealed type is "Any"'] * 2, done.stdout
+def test_all_modules_of_numba_cuda_are_handed_on():
+    internal = re.compile(r"_|(tests|simulator|simulator_init|autolink|cudadrv\.external_code)\b|.*\._")
+    handed_on = module(PROJECT, "build_stubs").handed_on()
+    assert list(handed_on) == sorted(handed_on)
+    existing = {name for name in modules_in(Path(cuda.__file__).parent, ".py") if not internal.match(name)}
+    assert existing <= {*handed_on, *modules_in(STUBS.parent, ".pyi")}
+
+
+def modules_in(folder: Path, suffix: str) -> Iterator[str]:
+    for path in folder.rglob(f"*{suffix}"):
+        yield ".".join(path.relative_to(folder).with_suffix("").parts).removesuffix(".__init__")

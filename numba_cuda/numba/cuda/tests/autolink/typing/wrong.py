@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from numba import cuda
-from numba.cuda import autolink
+from numba.cuda import autolink, types
 
 import numba_cuda_autolink
 
@@ -114,3 +114,34 @@ built.emulate.with_checks()[(1, 2.0), 32](np.zeros(1, np.float32), 3)  # wrong: 
 numba_cuda_autolink.load("all.kernels").kernel["a", 1](np.zeros(1))  # wrong: text
 numba_cuda_autolink.load("all.kernels").kernel.with_checks()  # wrong: not emulated
 numba_cuda_autolink.load("all.kernels", emulate=True).kernel[1](np.zeros(1))  # wrong: a grid and a block
+print(cuda.thredIdx.x)  # wrong: misspelled
+cuda.syncthread()  # wrong: misspelled
+cuda.to_devce(3)  # wrong: misspelled
+print(types.flaot32)  # wrong: misspelled
+print(numba_cuda_autolink.laod)  # wrong: misspelled
+cuda.grid("1")  # wrong: a number
+cuda.shared.array(32)  # wrong: no dtype
+cuda.atomic.add(np.zeros(3), 0)  # wrong: no value
+
+
+@cuda.jit("void(float32[::1], int32)")
+def with_signature(x: npt.NDArray[np.float32], n: int) -> None:
+    x[0] = n
+
+
+@cuda.jit()
+def with_options(x: npt.NDArray[np.float32], n: int) -> None:
+    x[0] = n
+
+
+kernel(np.zeros(1, np.float32), 3)  # wrong: no grid and block
+with_signature(np.zeros(1, np.float32), 3)  # wrong: no grid and block
+with_options(np.zeros(1, np.float32), 3)  # wrong: no grid and block
+kernel.inspect_sas()  # wrong: misspelled
+kernel.forall("3")(np.zeros(1, np.float32), 3)  # wrong: a number
+kernel[1, 32, "s"](np.zeros(1, np.float32), 3)  # wrong: no stream
+built.emulate[1, 32, 0.5](np.zeros(1, np.float32), 3)  # wrong: no stream
+autolink.Extern("f", returns=3)  # wrong: no type
+autolink.exact(3)  # wrong: no type
+autolink.device_function(3, "int32")  # wrong: no function
+autolink.Variable("table", "float32", 4).set("a")  # wrong: no values

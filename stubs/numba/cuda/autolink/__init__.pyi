@@ -7,6 +7,7 @@ from contextlib import ContextDecorator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from types import CodeType
 from typing import (
     Any,
     Concatenate,
@@ -20,21 +21,18 @@ from typing import (
     runtime_checkable,
 )
 
-from numba.cuda import CUSource, _JitOptions, _LinkableCode
-from numpy import dtype, ndarray
-from numpy.typing import ArrayLike, DTypeLike
+from numba_cuda_autolink import EmulatedKernel, Kernel
+from numba_cuda_autolink.launch.configuration_types import ConfigurationLike
+from numpy import dtype, generic, ndarray
+from numpy.typing import DTypeLike
 from typing_extensions import ParamSpec, Self, TypeVar, Unpack
 
-from numba_cuda_autolink import EmulatedKernel, Kernel
-from numba_cuda_autolink.launch.launch_config import ConfigurationLike
+from numba.cuda import CUSource, LinkableCode, _Dispatcher, _JitOptions, _Signature
 
-from . import cache as cache
-from . import testing as testing
-from .cache import CacheMismatchError as CacheMismatchError
-from .cache import CacheWarning as CacheWarning
+from . import cache as cache, testing as testing
+from .cache import CacheMismatchError as CacheMismatchError, CacheWarning as CacheWarning
 from .reports.records import KernelReport
-from .testing import LinkInput
-from .testing import NotLinkableError as NotLinkableError
+from .testing import LinkInput, NotLinkableError as NotLinkableError
 
 __version__: str
 
@@ -116,7 +114,7 @@ class _ObjectCode(Protocol):
     @property
     def code_type(self) -> str: ...
 
-LinkItem: TypeAlias = _LinkableCode | _ObjectCode | DeviceFunction | str | PathLike[str]
+LinkItem: TypeAlias = LinkableCode | _ObjectCode | DeviceFunction | str | PathLike[str]
 _LinkItems: TypeAlias = LinkItem | Iterable[LinkItem] | None
 
 @runtime_checkable
@@ -133,6 +131,13 @@ class SupportsCall(Protocol):
 
 # Objects
 
+# A type of a front end, or a dtype.
+class _NamedType(Protocol):
+    @property
+    def name(self) -> str: ...
+
+_TypeLike: TypeAlias = _NamedType | str | type[generic] | None
+
 class Extern:
     symbol: str
     returns: Any
@@ -142,7 +147,7 @@ class Extern:
         self,
         symbol: str,
         *,
-        returns: Any = None,
+        returns: _TypeLike = None,
         args: Iterable[str] | Mapping[str, Any] | None = None,
         cooperative: bool = False,
     ) -> None: ...
@@ -167,8 +172,8 @@ class _State: ...
 
 state: _State
 
-def exact(numba_type: Any) -> _Exact: ...
-def by_reference(numba_type: Any) -> _ByReference: ...
+def exact(numba_type: _TypeLike) -> _Exact: ...
+def by_reference(numba_type: _TypeLike) -> _ByReference: ...
 
 # What a call stands for: a C function, or a function in Python.
 _Meaning: TypeAlias = Extern | Callable[..., Any]
@@ -189,7 +194,9 @@ class DeviceFunction(DeviceCallable):
     def __numba_cuda_call__(self, *args: Any) -> Extern: ...  # type: ignore[override]
     def __numba_cuda_link__(self, *args: Any) -> DeviceFunction: ...  # type: ignore[override]
 
-def device_function(function: Any, *argtypes: Any, state: Any = ()) -> DeviceFunction: ...
+def device_function(
+    function: Callable[..., Any] | _Dispatcher[..., Any] | _NamedType, *argtypes: _TypeLike, state: Any = ()
+) -> DeviceFunction: ...
 
 class DeviceCallable:
     def __numba_cuda_call__(self, *args: Any, **kwargs: Any) -> _Meaning: ...
@@ -217,7 +224,7 @@ class _DeviceMethod(Generic[_P, _R]):
     def __get__(self, instance: object, owner: type | None = None) -> _BoundDeviceMethod[_P, _R]: ...
 
 def device_method(function: Callable[Concatenate[Any, _P], _Meaning]) -> _DeviceMethod[_P, Any]: ...
-def cxx_type(numba_type: Any, view: _ArrayView | None = None) -> str: ...
+def cxx_type(numba_type: _TypeLike, view: _ArrayView | None = None) -> str: ...
 def symbol(name: str, *parts: Any) -> str: ...
 
 # C++ by name
@@ -241,7 +248,7 @@ class CxxLibrary(DeviceCallable):
     def __getattr__(self, name: str) -> CxxFunction: ...
     def __getitem__(self, name: str) -> CxxFunction: ...
     def expr(self, text: str) -> CxxFunction: ...
-    def eval(self, text: str, cc: _ComputeCapabilityLike | None = None) -> bool | int | float: ...
+    def eval(self, text: str, cc: _ComputeCapabilityLike | None = None) -> Any: ...
     def type(self, name: str, cc: _ComputeCapabilityLike | None = None) -> CxxType: ...
     def record(
         self, name: str, dtype: DTypeLike | None = None, cc: _ComputeCapabilityLike | None = None
@@ -300,6 +307,11 @@ class CUDASource(CUSource):
         host_headers: bool = False,
     ) -> CUDASource: ...
 
+class _Array(Protocol):
+    def __array__(self) -> ndarray[Any, Any]: ...
+
+_Values: TypeAlias = complex | _Array | list[Any] | tuple[Any, ...] | range
+
 class Variable(CUDASource):
     def __init__(
         self,
@@ -308,7 +320,7 @@ class Variable(CUDASource):
         shape: int | tuple[int, ...] = (),
         *,
         space: Literal["device", "constant", "managed"] = "device",
-        value: ArrayLike | None = None,
+        value: _Values | None = None,
     ) -> None: ...
     @property
     def dtype(self) -> dtype[Any]: ...
@@ -318,7 +330,7 @@ class Variable(CUDASource):
     def space(self) -> Literal["device", "constant", "managed"]: ...
     @property
     def declaration(self) -> str: ...
-    def set(self, value: ArrayLike, *, device: int | None = None) -> None: ...
+    def set(self, value: _Values, *, device: int | None = None) -> None: ...
     def get(self, kernel: Any = None, *, device: int | None = None) -> ndarray[Any, Any]: ...
 
 class _CompiledSource:
@@ -326,11 +338,11 @@ class _CompiledSource:
     target: Target
     log: str
     @property
-    def code(self) -> _LinkableCode: ...
+    def code(self) -> LinkableCode: ...
 
 def compiled(source: CUDASource | Iterable[CUDASource], names: Iterable[str] = ()) -> _CompiledSource: ...
 
-class Bitcode(_LinkableCode):
+class Bitcode(LinkableCode):
     def __init__(
         self,
         data: bytes | bytearray | memoryview,
@@ -354,7 +366,7 @@ class Prebuilt:
         prefer: Literal["cubin", "LTO-IR"] = "cubin",
         include_paths: Iterable[str | PathLike[str]] = (),
     ) -> None: ...
-    def code(self, target: Target | None = None) -> _LinkableCode: ...
+    def code(self, target: Target | None = None) -> LinkableCode: ...
     def choose(self, target: Target) -> _PrebuiltFile: ...
 
 # The target
@@ -431,13 +443,7 @@ def current_target() -> Target: ...
 
 # Building and reporting
 
-# A signature of Numba. That of a kernel may also be text, or a tuple of types.
-class _Signature(Protocol):
-    @property
-    def args(self) -> tuple[Any, ...]: ...
-    @property
-    def return_type(self) -> Any: ...
-
+# The signature of a kernel may also be text, or a tuple of types.
 _KernelSignature: TypeAlias = str | tuple[Any, ...] | _Signature
 
 class _EmulatedKernel(EmulatedKernel, Generic[_Launch]):
@@ -507,9 +513,19 @@ class emulated(ContextDecorator):
     def __enter__(self) -> None: ...
     def __exit__(self, *_: Any) -> None: ...
 
+# A kernel of numba-cuda-mlir.
+class _MLIRKernel(Protocol):
+    @property
+    def inspect_mlir(self) -> Any: ...
+
+class _Function(Protocol[_KernelP]):
+    @property
+    def __code__(self) -> CodeType: ...
+    def __call__(self, *args: _KernelP.args, **kwargs: _KernelP.kwargs) -> object: ...
+
 @overload
 def build(
-    kernel: Callable[_KernelP, object],
+    kernel: _Dispatcher[_KernelP, Any],
     signature: _KernelSignature,
     *,
     cc: _ComputeCapabilityLike | None = None,
@@ -519,7 +535,7 @@ def build(
 ) -> LinkedKernel[Callable[_KernelP, None]]: ...
 @overload
 def build(
-    kernel: Callable[_KernelP, object],
+    kernel: _Dispatcher[_KernelP, Any],
     signature: _KernelSignature,
     *,
     cc: _ListOf[_ComputeCapabilityLike],
@@ -527,6 +543,46 @@ def build(
     entry_name: str | None = None,
     **jit_options: Unpack[_JitOptions],
 ) -> list[LinkedKernel[Callable[_KernelP, None]]]: ...
+@overload
+def build(
+    kernel: _Function[_KernelP],
+    signature: _KernelSignature,
+    *,
+    cc: _ComputeCapabilityLike | None = None,
+    output: Literal["cubin", "ptx", "ltoir"] = "cubin",
+    entry_name: str | None = None,
+    **jit_options: Unpack[_JitOptions],
+) -> LinkedKernel[Callable[_KernelP, None]]: ...
+@overload
+def build(
+    kernel: _Function[_KernelP],
+    signature: _KernelSignature,
+    *,
+    cc: _ListOf[_ComputeCapabilityLike],
+    output: Literal["cubin", "ptx", "ltoir"] = "cubin",
+    entry_name: str | None = None,
+    **jit_options: Unpack[_JitOptions],
+) -> list[LinkedKernel[Callable[_KernelP, None]]]: ...
+@overload
+def build(
+    kernel: _MLIRKernel,
+    signature: _KernelSignature,
+    *,
+    cc: _ComputeCapabilityLike | None = None,
+    output: Literal["cubin", "ptx", "ltoir"] = "cubin",
+    entry_name: str | None = None,
+    **jit_options: Unpack[_JitOptions],
+) -> LinkedKernel[Callable[..., None]]: ...
+@overload
+def build(
+    kernel: _MLIRKernel,
+    signature: _KernelSignature,
+    *,
+    cc: _ListOf[_ComputeCapabilityLike],
+    output: Literal["cubin", "ptx", "ltoir"] = "cubin",
+    entry_name: str | None = None,
+    **jit_options: Unpack[_JitOptions],
+) -> list[LinkedKernel[Callable[..., None]]]: ...
 
 @dataclass(frozen=True)
 class Job:
