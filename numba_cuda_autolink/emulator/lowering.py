@@ -64,7 +64,10 @@ class FunctionLowering(FunctionBuilder):
         self.go_to(f"b{len(code)}")
         self.leave_function()
         self.emit("unreachable")
-        return self.assemble()
+        linkage, name = "" if self.function.is_entry else "internal ", self.program.function_symbol(self.function)
+        signature = ", ".join(["ptr %thread", *(f"ptr {pointer}" for pointer in self.passed.values())])
+        head = f"define {linkage}void {name}({signature}) nounwind {{\nentry:"
+        return "\n".join([head, *self.slots.values(), *self.lines, "}\n"])
 
     def lower_instruction(self, instruction: Instruction) -> None:
         found = find_form(instruction.opcode)
@@ -86,14 +89,6 @@ class FunctionLowering(FunctionBuilder):
                 shadow = self.temporary(f"ptrtoint ptr {pointer} to i64")
             address = self.temporary(f"ptrtoint ptr {self.pointer_of(name)} to i64")
             newest = self.push_frame(newest, address, nbytes, shadow)
-
-    def assemble(self) -> str:
-        function = self.function
-        signature = ", ".join(["ptr %thread", *(f"ptr {pointer}" for pointer in self.passed.values())])
-        name = self.program.function_symbol(function)
-        linkage = "" if function.is_entry else "internal "
-        head = f"define {linkage}void {name}({signature}) nounwind {{\nentry:"
-        return "\n".join([head, *self.slots.values(), *self.lines, "}\n"])
 
 
 def lower_program(program: Program) -> str:

@@ -67,9 +67,6 @@ def pack_table() -> np.ndarray:
 
 def allocate(nbytes: int, *, label: str = "") -> int:
     """Return the address of *nbytes* of new memory, aligned to 256 bytes and filled with a pattern."""
-    nbytes = int(nbytes)
-    if nbytes < 0:
-        raise ValueError(f"Memory of {nbytes} bytes cannot be allocated")
     buffer = np.empty(nbytes + _ALIGNMENT + 2 * _GUARD, np.uint8)
     address = -(-(buffer.ctypes.data + _GUARD) // _ALIGNMENT) * _ALIGNMENT
     offset = address - buffer.ctypes.data
