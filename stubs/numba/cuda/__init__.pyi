@@ -2,13 +2,14 @@
 # What kernels call, jit and the classes of linkable code have types. All other names are those of numba-cuda's code.
 # All are listed: mypy does not look into that code.
 from builtins import bool as _bool  # numba.cuda has a type of this name
-from collections.abc import Callable as _Callable
+from collections.abc import Callable as _Callable, Iterator as _Iterator
 from typing import (
     Any as _Any,
     Generic as _Generic,
     Literal as _Literal,
     ParamSpec as _ParamSpec,
     Protocol as _Protocol,
+    SupportsIndex as _SupportsIndex,
     TypeAlias as _TypeAlias,
     TypedDict as _TypedDict,
     TypeVar as _TypeVar,
@@ -46,7 +47,6 @@ from numba.cuda.device_init import (
     MemoryPointer as MemoryPointer,
     Out as Out,
     PinnedMemory as PinnedMemory,
-    Reduce as Reduce,
     close as close,
     cuda_error as cuda_error,
     current_context as current_context,
@@ -58,18 +58,12 @@ from numba.cuda.device_init import (
     event_elapsed_time as event_elapsed_time,
     external_stream as external_stream,
     get_current_device as get_current_device,
-    gpus as gpus,
     is_available as is_available,
     is_bfloat16_supported as is_bfloat16_supported,
     is_cuda_array as is_cuda_array,
     is_float16_supported as is_float16_supported,
     is_fp8_supported as is_fp8_supported,
     is_supported_version as is_supported_version,
-    ldca as ldca,
-    ldcg as ldcg,
-    ldcs as ldcs,
-    ldcv as ldcv,
-    ldlu as ldlu,
     legacy_default_stream as legacy_default_stream,
     list_devices as list_devices,
     literal_unroll as literal_unroll,
@@ -85,7 +79,6 @@ from numba.cuda.device_init import (
     profile_start as profile_start,
     profile_stop as profile_stop,
     profiling as profiling,
-    reduce as reduce,
     require_context as require_context,
     runtime as runtime,
     select_device as select_device,
@@ -345,7 +338,18 @@ def jit(
 ) -> _Callable[[_Callable[_P, _R]], _DeviceFunction[_P, _R]]: ...
 
 # An array on the device. Kernels take it as they take one of NumPy.
-class _DeviceArray(_DeviceNDArray, _ndarray[_Any, _Any]): ...
+class _DeviceArray(_DeviceNDArray, _ndarray[_Any, _Any]):
+    @_overload  # type: ignore[override]
+    def __getitem__(self, item: _SupportsIndex | tuple[_SupportsIndex, ...], /) -> _Any: ...
+    @_overload
+    def __getitem__(self, item: _Any, /) -> _DeviceArray: ...
+    @property
+    def T(self) -> _DeviceArray: ...
+    def transpose(self, axes: _Any = None) -> _DeviceArray: ...  # type: ignore[override]
+    def reshape(self, *newshape: _Any, **kws: _Any) -> _DeviceArray: ...  # type: ignore[override]
+    def ravel(self, order: str = "C", stream: _StreamLike = 0) -> _DeviceArray: ...  # type: ignore[override]
+    def squeeze(self, axis: _Any = None, stream: _StreamLike = 0) -> _DeviceArray: ...  # type: ignore[override]
+    def view(self, dtype: _Any) -> _DeviceArray: ...  # type: ignore[override]
 
 def to_device(obj: _Any, stream: _StreamLike = 0, copy: _bool = True, to: _Any = None) -> _DeviceArray: ...
 def device_array(
@@ -354,6 +358,44 @@ def device_array(
 def device_array_like(ary: _Any, stream: _StreamLike = 0) -> _DeviceArray: ...
 def as_cuda_array(obj: _Any, sync: _bool = True) -> _DeviceArray: ...
 def from_cuda_array_interface(desc: _Any, owner: _Any = None, sync: _bool = True) -> _DeviceArray: ...
+
+# A device of gpus. It has the attributes of numba-cuda's device.
+class _Gpu:
+    def __enter__(self) -> None: ...
+    def __exit__(self, *_: _Any) -> None: ...
+    def __getattr__(self, name: str) -> _Any: ...
+
+class _Gpus:
+    @property
+    def lst(self) -> list[_Gpu]: ...
+    @property
+    def current(self) -> _Gpu | None: ...
+    @_overload
+    def __getitem__(self, devnum: _SupportsIndex, /) -> _Gpu: ...
+    @_overload
+    def __getitem__(self, devnum: slice, /) -> list[_Gpu]: ...
+    def __iter__(self) -> _Iterator[_Gpu]: ...
+    def __len__(self) -> int: ...
+
+gpus: _Gpus
+
+class Reduce:
+    """A reduction on the device, by a function of two values."""
+
+    def __init__(self, functor: _Callable[[_Any, _Any], _Any]) -> None: ...
+    def __call__(
+        self, arr: _Any, size: int | None = None, res: _Any = None, init: _Any = 0, stream: _StreamLike = 0
+    ) -> _Any:
+        """Return what *arr* is reduced to, or write it to the first element of *res*."""
+
+reduce = Reduce
+
+# Loads with a cache hint.
+def ldca(array: _Any, i: _Any) -> _Any: ...
+def ldcg(array: _Any, i: _Any) -> _Any: ...
+def ldcs(array: _Any, i: _Any) -> _Any: ...
+def ldcv(array: _Any, i: _Any) -> _Any: ...
+def ldlu(array: _Any, i: _Any) -> _Any: ...
 
 class LinkableCode:
     def __init__(

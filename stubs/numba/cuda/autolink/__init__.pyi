@@ -22,10 +22,9 @@ from typing import (
 )
 
 from numba_cuda_autolink import EmulatedKernel, Kernel
-from numba_cuda_autolink.launch.configuration_types import ConfigurationLike
 from numpy import dtype, generic, ndarray
 from numpy.typing import DTypeLike
-from typing_extensions import ParamSpec, Self, TypeVar, Unpack
+from typing_extensions import ParamSpec, TypeVar, Unpack
 
 from numba.cuda import CUSource, LinkableCode, _Dispatcher, _JitOptions, _Signature
 
@@ -40,8 +39,6 @@ _P = ParamSpec("_P")
 _PythonP = ParamSpec("_PythonP")
 _PythonR = TypeVar("_PythonR")
 _R = TypeVar("_R")
-_KernelP = ParamSpec("_KernelP")
-_Launch = TypeVar("_Launch", default=Any, covariant=True)
 _T = TypeVar("_T", covariant=True)
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -446,11 +443,6 @@ def current_target() -> Target: ...
 # The signature of a kernel may also be text, or a tuple of types.
 _KernelSignature: TypeAlias = str | tuple[Any, ...] | _Signature
 
-class _EmulatedKernel(EmulatedKernel, Generic[_Launch]):
-    def __getitem__(self, how: ConfigurationLike) -> _Launch: ...  # type: ignore[override]
-    def with_checks(self) -> Self: ...
-    def with_limit(self, most_back_edges: int) -> Self: ...
-
 class _Callee:
     obj: Any
     @property
@@ -487,9 +479,8 @@ class _LaunchFacts:
     teardown: tuple[_Callback, ...]
     needs_nrt: bool
 
-# Generic in what a launch calls, with the parameters of the kernel's Python function.
 @dataclass(frozen=True)
-class LinkedKernel(Generic[_Launch]):
+class LinkedKernel:
     code: bytes
     entry_name: str
     cc: ComputeCapability
@@ -503,7 +494,7 @@ class LinkedKernel(Generic[_Launch]):
     @property
     def report(self) -> Report: ...
     @property
-    def emulate(self) -> _EmulatedKernel[_Launch]: ...
+    def emulate(self) -> EmulatedKernel: ...
     def save(self, path: str | bytes | PathLike[Any]) -> None: ...
 
 class emulated(ContextDecorator):
@@ -518,71 +509,31 @@ class _MLIRKernel(Protocol):
     @property
     def inspect_mlir(self) -> Any: ...
 
-class _Function(Protocol[_KernelP]):
+class _Function(Protocol):
     @property
     def __code__(self) -> CodeType: ...
-    def __call__(self, *args: _KernelP.args, **kwargs: _KernelP.kwargs) -> object: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> object: ...
 
 @overload
 def build(
-    kernel: _Dispatcher[_KernelP, Any],
+    kernel: _Dispatcher[..., Any] | _Function | _MLIRKernel,
     signature: _KernelSignature,
     *,
     cc: _ComputeCapabilityLike | None = None,
     output: Literal["cubin", "ptx", "ltoir"] = "cubin",
     entry_name: str | None = None,
     **jit_options: Unpack[_JitOptions],
-) -> LinkedKernel[Callable[_KernelP, None]]: ...
+) -> LinkedKernel: ...
 @overload
 def build(
-    kernel: _Dispatcher[_KernelP, Any],
+    kernel: _Dispatcher[..., Any] | _Function | _MLIRKernel,
     signature: _KernelSignature,
     *,
     cc: _ListOf[_ComputeCapabilityLike],
     output: Literal["cubin", "ptx", "ltoir"] = "cubin",
     entry_name: str | None = None,
     **jit_options: Unpack[_JitOptions],
-) -> list[LinkedKernel[Callable[_KernelP, None]]]: ...
-@overload
-def build(
-    kernel: _Function[_KernelP],
-    signature: _KernelSignature,
-    *,
-    cc: _ComputeCapabilityLike | None = None,
-    output: Literal["cubin", "ptx", "ltoir"] = "cubin",
-    entry_name: str | None = None,
-    **jit_options: Unpack[_JitOptions],
-) -> LinkedKernel[Callable[_KernelP, None]]: ...
-@overload
-def build(
-    kernel: _Function[_KernelP],
-    signature: _KernelSignature,
-    *,
-    cc: _ListOf[_ComputeCapabilityLike],
-    output: Literal["cubin", "ptx", "ltoir"] = "cubin",
-    entry_name: str | None = None,
-    **jit_options: Unpack[_JitOptions],
-) -> list[LinkedKernel[Callable[_KernelP, None]]]: ...
-@overload
-def build(
-    kernel: _MLIRKernel,
-    signature: _KernelSignature,
-    *,
-    cc: _ComputeCapabilityLike | None = None,
-    output: Literal["cubin", "ptx", "ltoir"] = "cubin",
-    entry_name: str | None = None,
-    **jit_options: Unpack[_JitOptions],
-) -> LinkedKernel[Callable[..., None]]: ...
-@overload
-def build(
-    kernel: _MLIRKernel,
-    signature: _KernelSignature,
-    *,
-    cc: _ListOf[_ComputeCapabilityLike],
-    output: Literal["cubin", "ptx", "ltoir"] = "cubin",
-    entry_name: str | None = None,
-    **jit_options: Unpack[_JitOptions],
-) -> list[LinkedKernel[Callable[..., None]]]: ...
+) -> list[LinkedKernel]: ...
 
 @dataclass(frozen=True)
 class Job:

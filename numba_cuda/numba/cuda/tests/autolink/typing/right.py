@@ -259,3 +259,27 @@ table = autolink.Variable("table", np.float32, 4, value=range(4))
 table.set(np.float32(3))
 table.set([1, 2, 3, 4])
 table.set(2.5)
+on_device = cuda.to_device(np.arange(8.0))
+on_device[2:4].copy_to_host()
+on_device.reshape(2, 4).T[1, :].copy_to_host()
+on_device.view(np.int64).ravel().squeeze().copy_to_host()
+on_device[:].copy_to_device(on_device)
+print(on_device[0] + 1)
+
+
+@cuda.reduce
+def total(a, b):
+    return a + b
+
+
+print(total(on_device) + 1, float(total(on_device)))
+with cuda.gpus[0]:
+    print(len(cuda.gpus), [device.id for device in cuda.gpus])
+rebuilt = autolink.build(kernel, "void(float32[::1])")
+rebuilt = autolink.build(typed, "void(float32[::1], int32)")
+
+
+@cuda.jit
+def synchronised(x):
+    cuda.cg.this_grid().sync()
+    x[0] = cuda.ldca(x, 1) + 1

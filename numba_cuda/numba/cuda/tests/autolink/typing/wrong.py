@@ -88,9 +88,6 @@ print(built.report.builds[0].calls[0].returned[0].size.name)  # wrong: a number
 print(built.inputs[0].kind, built.call_sites[0].site)  # wrong: input.kind and call
 autolink.build(kernel, 3)  # wrong: no signature
 autolink.build(kernel, "void(float32[::1], int32)").emulate(np.zeros(1), 3)  # wrong: no grid and block
-autolink.build(kernel, "void(float32[::1], int32)").emulate[1, 32](np.zeros(1))  # wrong: two arguments
-for each in autolink.build(kernel, "void(float32[::1], int32)", cc=[80, 90]):
-    each.emulate.with_checks()[1, 32](np.zeros(1, np.float32), "3")  # wrong: a number
 
 
 class Method(autolink.DeviceCallable):
