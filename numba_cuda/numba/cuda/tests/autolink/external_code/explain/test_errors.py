@@ -626,7 +626,7 @@ def test_a_cxx_function_that_is_declared_only_is_shown():
     """)
     line = sys._getframe().f_lineno - 3
     text = str(link_error_of(lib.calls_it))
-    assert f"\n  in C++: {__file__}:{line}\n" in text
+    assert f"\n  in C++: {__file__}:{line}\n" in text and "referenced by" not in text
     assert "\n  what to do: define elsewhere(float) in that source, or in another one that is linked\n" in text
 
 
