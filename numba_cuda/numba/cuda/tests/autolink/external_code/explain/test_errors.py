@@ -525,6 +525,11 @@ def test_a_file_that_link_names_and_that_does_not_exist(tmp_path, monkeypatch):
     ]
 
 
+def test_a_folder_given_as_a_file_is_called_a_folder(tmp_path):
+    with pytest.raises(FileNotFoundError, match="is a directory\n  what to do: name a file: this is a folder"):
+        autolink.cxx(str(tmp_path))
+
+
 @pytest.mark.parametrize(
     ("name", "todo"),
     [
