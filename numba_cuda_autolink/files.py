@@ -63,6 +63,8 @@ def check_folder(what: str, path: str) -> None:
 
 def find_elsewhere(path: str) -> str:
     """Return what to do about a *path* with no file: the file that is meant, if its folder has one with such a name."""
+    if os.path.isdir(path):
+        return "name a file: this is a folder"
     folder, name = os.path.split(os.path.abspath(path))
     names = os.listdir(folder) if os.path.isdir(folder) and os.access(folder, os.R_OK) else []
     if near := difflib.get_close_matches(name, [each for each in names if each != name], 1, _ALIKE):

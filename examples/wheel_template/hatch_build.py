@@ -210,7 +210,14 @@ def found(code, name):
 def declared(code, symbols, prefix):
     """Return the symbol, the result and the parameter types of the functions in the compiled code, whose names there
     are *symbols*, as the source *code* declares them."""
-    declarations = {match[2]: match for match in FUNCTION.finditer(code)}
+    declarations: dict[str, re.Match[str]] = {}
+    for match in FUNCTION.finditer(code):
+        first = declarations.setdefault(match[2], match)
+        if first is not match:
+            raise RuntimeError(
+                f"{place(code, match.start(2))}: {match[2]} is defined again, after {place(code, first.start(2))}: "
+                "give each a name of its own; what is between #if and #endif is read, whether it is compiled or not"
+            )
     functions = {}
     for symbol in symbols:
         if symbol.startswith("_Z"):
@@ -250,10 +257,13 @@ def declared(code, symbols, prefix):
             "parameters": parameters,
         }
     for name, declaration in declarations.items():
+        where = f"{place(code, declaration.start(2))}: {name}"
         if "inline" in declaration[1]:
+            raise RuntimeError(f"{where} is inline, so the compiler leaves it out: declare it without inline")
+        if not name.startswith("_") and "__global__" not in declaration[1]:
             raise RuntimeError(
-                f"{place(code, declaration.start(2))}: {name} is inline, so the compiler leaves it out: declare it "
-                "without inline"
+                f"{where} is not in the code that is compiled for the oldest architecture: write it without static, "
+                "and not between #if and #endif"
             )
     if not functions:
         raise RuntimeError(

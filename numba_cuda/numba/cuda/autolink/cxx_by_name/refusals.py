@@ -134,7 +134,7 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         options = source.compile_options
         chain = describe_chain(error.log, options.prologue + source.data, "the source", options.include_paths)
         details = [f"in C++: {first.place}:{first.line}", *_details(first.lines, label), *chain]
-        remedy = nvrtc_log.remedy(first, options, _texts(source, target))
+        remedy = nvrtc_log.remedy(first, options, _texts(source, target), diagnostics)
         return _error(_write_first_line(_SOURCE_TITLE, label, _readable(first.text)), details, remedy, error.log)
     first = of_call[0]
     at = [] if first.place == label else [f"in C++: {first.place}:{first.line}"]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
 import types as pytypes
 import weakref
@@ -12,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba import cuda
+from numba.core.errors import NumbaError
 from numba.cuda import types
-from numba.cuda.core.errors import NumbaError, TypingError
+from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, safe_text, shown, with_short_first_line
 from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba.cuda.datamodel import models
@@ -26,6 +28,7 @@ from ..c_abi.extern import Extern, Prototype, check_values, prototype
 from ..c_abi.record_values import result_type
 from ..compilation.context import compilation, current_target
 from ..frontend_api.launch_messages import USE_AS_CONSTANT
+from ..frontend_api.placed_messages import before_advice, placed
 from ..frontend_api.typing_rounds import DeferredCallError, is_guessing, use_of
 from ..protocol.callee import HOOK, Identity, find_callee, identity, misspelt_hook
 from ..protocol.errors import raised_by_hook, raised_by_user_code, typing_error, with_fix
@@ -262,7 +265,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
             try:
                 returns = body.returns
             except (NumbaError, TypeError) as error:
-                raise self._error(f"the function that {name} returned does not compile\n{error}", argtypes) from error
+                raise self._body_error(body, name, argtypes, error) from error
             return Signature(returns, arguments.types, recvr=self, pysig=arguments.pysig), body
         if not isinstance(extern, Extern):
             got = f"got: {shown(extern)}"
@@ -283,11 +286,31 @@ class DeviceCallableType(types.Callable, types.Opaque):
             raise self._error(str(error), argtypes) from None
         return Signature(result_type(extern.returns), arguments.types, recvr=self, pysig=arguments.pysig), c_function
 
+    def _body_error(self, body: PythonBody, name: str, argtypes: str, error: Exception) -> TypingError:
+        """Return the error for a *body* of the method *name* that does not compile, for which a front end raised
+        *error*."""
+        signature, given = inspect.signature(body.function), len(body.arguments.types)
+        kinds = {each.kind for each in signature.parameters.values()}
+        if len(signature.parameters) != given and inspect.Parameter.VAR_POSITIONAL not in kinds:
+            diagnosis = f"the function that {name} returned has {_parameters(len(signature.parameters))}, not {given}"
+            todo = f"write the function with {_parameters(given)}"
+            got = f"got: {body.function.__name__}{signature}"
+            return self._error(f"{diagnosis}\n  what to do: {todo}", argtypes, got)
+        details = (f"in: the function that {name} returned", f"object: {self.name}", argtypes)
+        message = before_advice(placed(str(error), body.function), *details)
+        in_progress = compilation()
+        cause = None if in_progress is None else in_progress.diagnoses.get(message.partition("\n")[0])
+        return typing_error(message, cause=cause)
+
     def _error(self, diagnosis: str, *details: str, cause: Exception | None = None) -> TypingError:
         """Return an error with details after the first line of the diagnosis, and the rest of it, what to do, last."""
         first, *advice = diagnosis.splitlines()
         shown = (f"  {line}" for line in (f"object: {self.name}", *details))
         return typing_error(with_short_first_line("\n".join([first, *shown, *advice])), cause=cause)
+
+
+def _parameters(count: int) -> str:
+    return f"{count} parameter{'' if count == 1 else 's'}"
 
 
 def _type_of(obj: Any) -> DeviceCallableType:

@@ -86,7 +86,8 @@ def placed(text: str, function: Any = None) -> str:
     place = at + (f" in {name}" if name else "")
     message = re.sub(rf"\n  in the function: {re.escape(at)} in <lambda>\n.*\n *\^+", "", message)
     if _IS_PLACED.match(message):
-        return message.rstrip() if f" {place}\n" in message else f"{message.rstrip()}\n  called from: {place}"
+        is_known = re.search(rf" {re.escape(at)}(?: in .*)?$", message, re.MULTILINE)
+        return message.rstrip() if is_known else before_advice(message.rstrip(), f"called from: {place}")
     called_at = [(_normal(call["path"]), call["line"], call) for call in _CALL.finditer(text, length)]
     calls = {f"{shown_file(path)}:{line}": call["function"] for path, line, call in called_at}
     columns = {(path, int(line)): int(call["column"]) for path, line, call in called_at if call["column"]}
@@ -97,6 +98,12 @@ def placed(text: str, function: Any = None) -> str:
     first, *others = message.rstrip().split("\n")
     last_column = columns.get((filename, line))
     return with_place("\n".join([first, *called, *others]), f"at: {place}", filename, line, last_column=last_column)
+
+
+def before_advice(message: str, *details: str) -> str:
+    """Return *message* with *details* as lines before what to do, which is last."""
+    said, is_advised, advice = message.partition("\n  what to do: ")
+    return "\n".join([said, *(f"  {each}" for each in details)]) + is_advised + advice
 
 
 def _functions(text: str, found: re.Match[str], function: Any) -> tuple[str, list[str]]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import sysconfig
 import traceback
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -143,12 +144,18 @@ _OWN_FOLDERS = (
     os.path.dirname(external_code.__file__) + os.sep,
     contextlib.__file__,
 )
+_INSTALLED = tuple(sysconfig.get_path(each) + os.sep for each in ("purelib", "platlib"))
+_LIBRARIES = (*_INSTALLED, *(sysconfig.get_path(each) + os.sep for each in ("stdlib", "platstdlib")))
 
 
 def raised_at(error: BaseException) -> str | None:
-    """Return file, line and function of the innermost frame of *error* that is not this package's, or None."""
+    """Return file, line and function of the innermost frame of *error* that is not this package's, nor that of what it
+    called in an installed package or in Python's library; or None."""
     outside = _frames(error)[1]
-    return _describe(outside[-1]) if outside else None
+    own = [each for each in outside if not each.filename.startswith(_LIBRARIES)]
+    installed = [each for each in outside if each.filename.startswith(_INSTALLED)]
+    found = own or installed or outside
+    return _describe(found[-1]) if found else None
 
 
 def raised_by_hook(error: BaseException) -> str | None:
@@ -158,9 +165,8 @@ def raised_by_hook(error: BaseException) -> str | None:
 
 
 def raised_by_user_code(error: BaseException) -> str:
-    """Return the same of the innermost frame of *error* that is not this package's, else of the innermost one."""
-    frames, outside = _frames(error)
-    return _describe((outside or frames)[-1])
+    """Return the same as `raised_at`, else the innermost frame."""
+    return raised_at(error) or _describe(_frames(error)[0][-1])
 
 
 def _describe(frame: traceback.FrameSummary) -> str:

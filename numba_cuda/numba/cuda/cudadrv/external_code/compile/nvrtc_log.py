@@ -141,9 +141,11 @@ def first_error(log: str, name: str) -> str:
     return f"{place}: {text}" if error.line else text
 
 
-def remedy(error: Diagnostic, options: CompileOptions, texts: Iterable[str] = ()) -> str:
+def remedy(
+    error: Diagnostic, options: CompileOptions, texts: Iterable[str] = (), errors: Iterable[Diagnostic] = ()
+) -> str:
     """Return what to do about an *error* of a source that is compiled with *options*. *texts* are those of the source
-    and its headers, in which names like one that is unknown are looked for."""
+    and its headers, in which names like one that is unknown are looked for; *errors* are all that NVRTC found."""
     text, include_paths, macros = error.text, options.include_paths, [name for name, _ in options.defines]
     if text.startswith(_ENDED):
         return "make the source smaller, or its templates less deep; or raise the limit that it reached"
@@ -189,7 +191,9 @@ def remedy(error: Diagnostic, options: CompileOptions, texts: Iterable[str] = ()
         return f"add the directory that {name} is in to the source's include_paths"
     if instead := instead_of_host_type(text):
         return instead
-    if error.unknown and (known := explain_unknown(error.unknown, texts, include_paths, macros)):
+    if error.unknown and (
+        known := explain_unknown(error.unknown, texts, include_paths, macros, {each.unknown for each in errors})
+    ):
         return known
     if "--device-int128" in text:
         return "allow it: options={'device_int128': True}"

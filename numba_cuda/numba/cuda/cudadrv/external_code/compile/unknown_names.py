@@ -10,7 +10,7 @@ import itertools
 import keyword
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ..inputs.cuda_source import HOST_HEADERS
 
@@ -68,10 +68,16 @@ _ALIKE = 0.78  # more than foo and floor
 _MACRO = re.compile(r"[A-Z][A-Z0-9_]{2,}")
 
 
-def explain_unknown(name: str, texts: Iterable[str], include_paths: Sequence[str], macros: Iterable[str]) -> str:
+def explain_unknown(
+    name: str,
+    texts: Iterable[str],
+    include_paths: Sequence[str],
+    macros: Iterable[str],
+    others: Collection[str] = (),
+) -> str:
     """Return what to do about a *name* that C++ does not know, with its namespace where that is known. *texts* are
-    those of the source and of the headers that it includes. Empty if no header is known to have it, and no name in
-    *texts* or among *macros* is like it."""
+    those of the source and of the headers that it includes; C++ does not know the *others* either. Empty if no header
+    is known to have it, and no name in *texts* or among *macros* is like it."""
     scope, _, last = name.rpartition("::")
     if scope in ("std", "cuda::std") and last in NOT_ON_DEVICES:
         return f"device code has no {name}: use {NOT_ON_DEVICES[last]}"
@@ -85,7 +91,7 @@ def explain_unknown(name: str, texts: Iterable[str], include_paths: Sequence[str
         return (
             f"did you mean {last} by the macro {misspelt[0]} in defines=? Or {misspelt[0]} where the source has {last}?"
         )
-    known = {*_BUILT_IN, *_list_names(iter(texts))} - {last}
+    known = {*_BUILT_IN, *_list_names(iter(texts))} - {last, *others}
     if near := difflib.get_close_matches(last, sorted(known), n=3, cutoff=_ALIKE):
         return f"did you mean {' or '.join(near)}?"
     return f"include the header of CCCL that has {name}" if found else ""

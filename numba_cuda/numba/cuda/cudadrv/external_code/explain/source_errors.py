@@ -104,7 +104,9 @@ def does_not_compile(
     options = planned.input.options
     texts = programs.texts_and_headers(planned.input, plan.target)
     causes = nvrtc_log.list_errors(error.log)
-    todo = undeclared_variable(plan, error.log) or (nvrtc_log.remedy(causes[0], options, texts) if causes else "")
+    todo = undeclared_variable(plan, error.log) or (
+        nvrtc_log.remedy(causes[0], options, texts, causes) if causes else ""
+    )
     explicit = planned.origins == (NAMED_EXPLICITLY,)
     declared = find_bringing(kernel_code.sites, lambda item: _is_code(item, planned.input)) if explicit else ""
     assembly = places_of_assembly(error.log, [planned.input], plan.target)

@@ -87,7 +87,7 @@ def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
         others = f"declare {' or '.join(known)}, which the linked code defines; or " if 0 < len(known) < 4 else ""
         remedy = remedy or others + _REMEDY_FOR_DECLARED.format(symbol)
     elif not is_variable and symbol not in job.kernel_code.sites and (named := _find_in_sources(job, symbol)):
-        details.append(f"in C++: {named}")
+        details = [f"in C++: {named}"]
         remedy = remedy or _REMEDY_FOR_CXX.format(mangled_names.readable(symbol))
     remedy = remedy or (_REMEDY_WITHOUT_CODE if not external else _REMEDY_FOR_VARIABLES if is_variable else _REMEDY)
     used = "read" if is_variable else "called"

@@ -670,3 +670,10 @@ def test_the_log_has_all_that_nvrtc_said():
     with pytest.raises(autolink.CxxError) as caught:
         lib.overlap.signature(types.complex64, types.complex64, cc=CC)
     assert "errors detected in the compilation" in caught.value.log
+
+
+def test_a_name_that_is_unknown_too_is_not_suggested():
+    both = autolink.cxx("__device__ float mix(float x) { return x * WEIGHT_A + WEIGHT_B; }")
+    assert "what to do: if WEIGHT_A is a macro, define it" in message(both, "mix", ("float32",))
+    one = autolink.cxx("constexpr int WEIGHT_B = 2; __device__ float mix(float x) { return x * WEIGHT_A + WEIGHT_B; }")
+    assert message(one, "mix", ("float32",)).endswith("what to do: did you mean WEIGHT_B?")

@@ -100,21 +100,62 @@ def test_an_object_has_both_a_function_in_python_and_code():
     assert b"\tcall" not in build(calling(both), FLOATS, output="ptx").code
 
 
-def test_a_function_with_other_parameters_is_an_error_at_the_call():
+@pytest.mark.parametrize(
+    ("returned", "has", "todo"),
+    [(lambda x: x, "1 parameter", "2 parameters"), (lambda x, y, z=0: x, "3 parameters", "2 parameters")],
+)
+def test_a_function_with_other_parameters_is_an_error_at_the_call(returned, has, todo):
     class Wrong(autolink.DeviceCallable):
         def __numba_cuda_call__(self, x, y):
-            return lambda x: x
+            return returned
 
     wrong = Wrong()
 
     def kernel(x):
         x[0] = wrong(x[1], x[2])
 
-    with pytest.raises(
-        TypingError, match=r"the function that .*Wrong.__numba_cuda_call__ returned does not"
-    ) as failure:
+    with pytest.raises(TypingError) as failure:
         build(kernel, FLOATS)
-    assert "x[0] = wrong(x[1], x[2])" in str(failure.value)
+    first, at, source, *_, last = str(failure.value).splitlines()
+    assert first.endswith(f"Wrong.__numba_cuda_call__ returned has {has}, not 2")
+    assert at.startswith(f"  at: {__file__}:") and source.strip() == "x[0] = wrong(x[1], x[2])"
+    assert last == f"  what to do: write the function with {todo}"
+
+
+def test_an_error_in_a_function_is_at_its_own_line_and_names_the_call():
+    class Wrong(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return lambda x: x.foo
+
+    wrong = Wrong()
+
+    def kernel(x):
+        x[0] = wrong(x[1])
+
+    with pytest.raises(TypingError) as failure:
+        build(kernel, FLOATS)
+    first, at, source, *others = str(failure.value).splitlines()
+    assert first == "Unknown attribute 'foo' of type float32"
+    assert at.startswith(f"  at: {__file__}:") and source.strip() == "return lambda x: x.foo"
+    assert any(line.startswith("  in: the function that ") for line in others)
+    assert others[-1].startswith(f"  called from: {__file__}:")
+
+
+def test_what_to_do_about_an_error_in_a_function_is_last():
+    class Wrong(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            def body(x):
+                values = cuda.local.array(4, "float32")
+                return values[x]
+
+            return body
+
+    with pytest.raises(TypingError) as failure:
+        build(calling(Wrong()), FLOATS)
+    first, *_, last = str(failure.value).splitlines()
+    assert first.startswith("Unsupported array index type float32")
+    assert "\n  in: the function that " in str(failure.value)
+    assert last == "  what to do: convert the index with int(...)"
 
 
 def test_a_function_that_makes_the_same_call_is_an_error():

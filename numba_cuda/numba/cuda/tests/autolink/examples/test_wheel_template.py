@@ -280,6 +280,29 @@ def test_a_build_names_what_cannot_be_called(code, message, hook):
         hook.declared(f'#line 1 "a.cu"\n\n extern "C" __device__ {code} }}', ["my_first"], "my_")
 
 
+TWICE = """#line 1 "a.cu"
+extern "C" __device__ float half_of(float x) { return x / 2; }
+#if 0
+extern "C" __device__ int half_of(int x) { return x / 2; }
+#endif
+"""
+
+
+def test_a_build_does_not_choose_between_definitions(hook):
+    with pytest.raises(RuntimeError, match=r"^a.cu:3: half_of is defined again, after a.cu:1: give each a name of its"):
+        hook.declared(TWICE, ["my_half_of"], "my_")
+
+
+def test_a_build_names_a_function_that_is_not_compiled(hook):
+    code = TWICE.replace("int half_of", "int third_of")
+    with pytest.raises(
+        RuntimeError, match=r"^a.cu:3: third_of is not in the code that is compiled for the oldest arch"
+    ):
+        hook.declared(code, ["my_half_of"], "my_")
+    kept = code.replace("__device__ int", "__global__ void")
+    assert list(hook.declared(kept, ["my_half_of"], "my_")) == ["half_of"]
+
+
 def test_a_build_refuses_inline_functions(hook):
     with pytest.raises(RuntimeError, match="second is inline, so the compiler leaves it out"):
         hook.declared('extern "C" __device__ __forceinline__ int second(int x) { }', [], "my_")
@@ -440,9 +463,6 @@ def test_declarations_are_read_as_cxx_has_them(hook):
             first ( void ) {}
         extern "C" __noinline__ __host__ __device__ void second(float2 z, float const *const w, __half y, // the y
             const std::uint8_t* __restrict__ u, /* another, */ struct ours::Struct* s, int a[3]) {}
-        #if 0
-        extern "C" __device__ long third(int) {}
-        #endif
         """
     parameters = {"z": "float2", "w": "const float*", "y": "__half", "u": "const unsigned char*"}
     parameters |= {"s": "ours::Struct*", "a": "int*"}

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Call sites travel with their answers."""
 
+import json
+
 import pytest
 from autolink_support import Linked, adder, build
 from numba.cuda import autolink
@@ -90,6 +92,19 @@ def test_a_misspelt_name_in_a_hook_is_told_from_those_that_exist(wrong, todo, ho
     assert f"  raised at: {__file__}:{wrong.__code__.co_firstlineno} in <lambda>" in others
     shown = "hook" if hook == "__numba_cuda_link__" else hook
     assert f"  what to do: {todo.replace('HOOK', shown)}" in others
+
+
+@pytest.mark.parametrize("hook", ["__numba_cuda_call__", "__numba_cuda_link__"])
+def test_what_python_raises_in_its_library_is_raised_at_the_users_own_line(hook):
+    wrong = lambda: json.loads("{bad")  # noqa: E731
+    obj = Misspelling(wrong, hook)
+
+    def kernel(r):
+        r[r.size] = 1 + obj(r[0])
+
+    with pytest.raises(TypingError, match=r"raised JSONDecodeError") as error:
+        build(kernel, "void(float32[::1])")
+    assert f"  raised at: {__file__}:{wrong.__code__.co_firstlineno} in <lambda>" in str(error.value).splitlines()
 
 
 def test_the_error_of_a_call_names_call_object_and_hook_in_this_order():

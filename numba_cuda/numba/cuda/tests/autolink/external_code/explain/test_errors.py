@@ -525,6 +525,11 @@ def test_a_file_that_link_names_and_that_does_not_exist(tmp_path, monkeypatch):
     ]
 
 
+def test_a_folder_given_as_a_file_is_called_a_folder(tmp_path):
+    with pytest.raises(FileNotFoundError, match="is a directory\n  what to do: name a file: this is a folder"):
+        autolink.cxx(str(tmp_path))
+
+
 @pytest.mark.parametrize(
     ("name", "todo"),
     [
@@ -626,7 +631,7 @@ def test_a_cxx_function_that_is_declared_only_is_shown():
     """)
     line = sys._getframe().f_lineno - 3
     text = str(link_error_of(lib.calls_it))
-    assert f"\n  in C++: {__file__}:{line}\n" in text
+    assert f"\n  in C++: {__file__}:{line}\n" in text and "referenced by" not in text
     assert "\n  what to do: define elsewhere(float) in that source, or in another one that is linked\n" in text
 
 
