@@ -177,11 +177,12 @@ def ptx_of_ltoir(
     arch: str,
     *,
     optimize: bool = True,
+    isolated: bool = True,
 ) -> bytes | None:
     """Return the PTX of a link of *modules*, LTO-IR or code with pieces of it, which declares or defines the functions
     *names*; ``None`` if they do not link. Without *optimize*, nothing is inlined or left out of a body, and the link
-    takes a tenth of the time."""
-    how: dict[str, Any] = {} if optimize else {"optimization_level": 0}
+    takes a tenth of the time. Unless *isolated*, this process links them, so that each must have survived a link."""
+    how: dict[str, Any] = {"isolated": isolated} if optimize else {"isolated": isolated, "optimization_level": 0}
     return linked_code([_module(names, arch), *modules], arch, "ptx", **how)
 
 

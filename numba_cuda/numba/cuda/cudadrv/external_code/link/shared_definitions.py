@@ -134,8 +134,14 @@ def _remedy(planned: Sequence[PlannedInput]) -> Iterator[str]:
 
 def _defines_for_others(job: LinkJob, part: Part, name: str) -> bool:
     """Return whether code of another module that refers to *name* gets the definition of *part*."""
-    ptx = ptx_of_ltoir([part], (name,), job.plan.target.arch, optimize=False)
+    ptx = _ptx_of(job, part, (name,))
     return ptx is not None and any(each.name == name and each.is_defined for each in ptx_symbols(ptx))
+
+
+def _ptx_of(job: LinkJob, part: Part, names: tuple[str, ...]) -> bytes | None:
+    """Return PTX of what *part* defines. What was compiled here has survived the link of the kernel."""
+    is_foreign = part.compiled is None
+    return ptx_of_ltoir([part], names, job.plan.target.arch, optimize=False, isolated=is_foreign)
 
 
 def _remember(job: LinkJob, part: Part, names: Collection[str]) -> _Definitions | None:
@@ -165,7 +171,7 @@ def _find(job: LinkJob, part: Part, names: Collection[str]) -> _Definitions | No
         shared = [each for each in elf_symbols(part.code, file) if each.bind == WEAK and each.type == FUNCTION]
         defined = {each.name: content(part.code, file.sections[each.section]).hex() for each in shared}
         return _Definitions({name: _digest(code) for name, code in defined.items()}, list(defined), [])
-    ptx = ptx_of_ltoir([part], tuple(sorted(names)), job.plan.target.arch, optimize=False)
+    ptx = _ptx_of(job, part, tuple(sorted(names)))
     if ptx is None:
         return None
     symbols = list(ptx_symbols(ptx))

@@ -167,6 +167,12 @@ def server(python, tmp_path_factory) -> Iterator[LanguageServer]:
 OF_NUMBA = "import numba\nfrom numba import cuda\nfrom numba.cuda import types\n"
 
 
+def public_names(value):
+    """What *value* has, without its modules, of which a process has those that some code imported."""
+    names = {name for name in dir(value) if not name.startswith("_")}
+    return {name for name in names if not isinstance(getattr(value, name), types.ModuleType)}
+
+
 def test_editors_complete_all_that_they_complete_without_this_package(server, tmp_path_factory):
     before = make_environment(tmp_path_factory.mktemp("environment"), with_stubs=False)
     imported = {"alias", "contextlib", "np", "os", "sys"}  # by numba.cuda, for itself
@@ -178,17 +184,13 @@ def test_editors_complete_all_that_they_complete_without_this_package(server, tm
             "cuda.atomic": cuda.atomic,
         }.items():
             code = f"{OF_NUMBA}{name}."
-            existing = {each for each in dir(value) if not each.startswith("_")} - imported
+            existing = public_names(value) - imported
             expected = other.complete(code) & existing
             assert expected and expected <= server.complete(code), name
 
 
 def test_editors_complete_the_names_of_numba_cuda(server):
-    names = {
-        name
-        for name, value in vars(cuda).items()
-        if not name.startswith("_") and (not isinstance(value, types.ModuleType) or value.__name__.startswith("numba."))
-    }
+    names = public_names(cuda)
     assert len(names) > 300
     # What is left of a loop.
     assert names - {"alias"} <= server.complete(f"{OF_NUMBA}cuda.")
