@@ -226,6 +226,7 @@ def cluster_barrier(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 
 @form("membar", r"\.(?:cta|gl|sys)")
 @form("fence", r"(?:\.(?:sc|acq_rel|acquire|release))?\.(?:cta|cluster|gpu|sys)")
+@form("fence", r"\.(?:cta|cluster|gpu|sys)\.(?:sc|acq_rel)")  # as CCCL of CUDA 12 writes it
 @form("fence", r"\.proxy\.(?:alias|async(?:\.(?:global|shared::cta|shared::cluster))?)")
 @form("fence", r"\.mbarrier_init\.release\.cluster")
 def fence(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
