@@ -5,8 +5,9 @@ data: its inputs in order, where each came from, and how long it took."""
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -18,6 +19,7 @@ from ..inputs.c_prototypes import CalledFunction
 from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
 from ..plan.link_plan import KernelCode, LinkPlan, PlannedInput
+from ..platform import cuda_libraries
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,19 @@ class LinkJob:
     @property
     def has_ltoir(self) -> bool:
         return any(part.kind is kinds.LTO_IR for part in self.parts)
+
+
+def parts_of_key(format: str, job: LinkJob, part: Part, names: Collection[str]) -> tuple[tuple[str, str | bytes], ...]:
+    """Return the parts of the key of what a link of *part* alone shows, where code references *names*: an entry in this
+    *format*."""
+    return (
+        ("format", format),
+        ("nvJitLink", cuda_libraries.nvjitlink_build()),
+        ("architecture", job.plan.target.arch),
+        ("kind", part.kind.name),
+        ("names", json.dumps(sorted(names))),
+        ("code", part.code),
+    )
 
 
 def list_origins(parts: Sequence[Part]) -> str:

@@ -28,8 +28,7 @@ from ..formats.cubin import cubin_prototypes
 from ..inputs import kinds
 from ..inputs.c_prototypes import CPrototype, CType
 from ..plan.link_plan import NAMED_EXPLICITLY, link_error
-from ..platform import cuda_libraries
-from .linker_input import LinkJob, Part, list_origins
+from .linker_input import LinkJob, Part, list_origins, parts_of_key
 from .ltoir_symbols import ptx_of_ltoir, relocatable_cubin
 
 Prototypes: TypeAlias = dict[str, Prototype]  # by symbol
@@ -169,18 +168,7 @@ def _look(job: LinkJob, interface: Interface, names: Collection[str]) -> None:
 
 
 def _remember(job: LinkJob, part: Part, names: Collection[str]) -> _Found | None:
-    key = CacheKey(
-        "prototype",
-        f"functions of {part.name}",
-        (
-            ("format", _FORMAT),
-            ("nvJitLink", cuda_libraries.nvjitlink_build()),
-            ("architecture", job.plan.target.arch),
-            ("kind", part.kind.name),
-            ("names", json.dumps(sorted(names))),
-            ("code", part.code),
-        ),
-    )
+    key = CacheKey("prototype", f"functions of {part.name}", parts_of_key(_FORMAT, job, part, names))
 
     def build() -> bytes:
         return json.dumps(_find(job, part, names), default=vars).encode()

@@ -26,8 +26,7 @@ from ..formats.containers import has_compressed_piece, has_ltoir, read_lto_ir, r
 from ..formats.elf import FUNCTION, WEAK, content, elf_symbols, read_elf
 from ..inputs import kinds
 from ..plan.link_plan import PlannedInput, link_error
-from ..platform import cuda_libraries
-from .linker_input import LinkJob, Part
+from .linker_input import LinkJob, Part, parts_of_key
 from .ltoir_symbols import PROBE_SYMBOLS, ptx_of_ltoir
 
 _FORMAT = "1"
@@ -145,18 +144,7 @@ def _ptx_of(job: LinkJob, part: Part, names: tuple[str, ...]) -> bytes | None:
 
 
 def _remember(job: LinkJob, part: Part, names: Collection[str]) -> _Definitions | None:
-    key = CacheKey(
-        "definitions",
-        f"functions of {part.name}",
-        (
-            ("format", _FORMAT),
-            ("nvJitLink", cuda_libraries.nvjitlink_build()),
-            ("architecture", job.plan.target.arch),
-            ("kind", part.kind.name),
-            ("names", json.dumps(sorted(names))),
-            ("code", part.code),
-        ),
-    )
+    key = CacheKey("definitions", f"functions of {part.name}", parts_of_key(_FORMAT, job, part, names))
 
     def build() -> bytes:
         return zlib.compress(json.dumps(_find(job, part, names)).encode())
