@@ -206,8 +206,8 @@ def remedy(
         )
     if "has already been defined" in text:
         return "give the two functions different names, made from what distinguishes them, such as sizes and types"
-    if said := _DIRECTIVE.search(text):
-        return f"do as the source or header says: {said['text']}"
+    if _DIRECTIVE.search(text):
+        return "do as this #error of the source or header says"
     todo = _fix(error)
     if os.path.isabs(error.place) and not error.place.endswith(".cu"):
         todo += (

@@ -129,7 +129,7 @@ def test_all_sources_that_were_found_not_to_compile_are_named(monkeypatch):
         (
             'a.cu(1): catastrophic error: #error directive: "Use <b.h> instead."',
             "line 1: Use <b.h> instead.",
-            "do as the source or header says: Use <b.h> instead.",
+            "do as this #error of the source or header says",
         ),
         (
             'a.cu(3): error: static assertion failed with "only four bytes"',
