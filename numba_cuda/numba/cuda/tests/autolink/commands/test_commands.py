@@ -305,6 +305,7 @@ ERRORS = {
     "nothing to write": (2, "build KERNEL", "pass -o OUT, --header"),
     "a file as a folder": (1, "build KERNEL -o empty.json/out.ptx", "empty.json is a file, not a folder"),
     "an option without a command": (2, "--verbose", "unrecognized arguments: --verbose; did you mean --version?"),
+    "exchanged letters": (2, "explain FILE:kernel --sgi x", "unrecognized arguments: --sgi x; did you mean --sig?"),
     "an option alone": (2, "build --verbose", "unrecognized arguments: --verbose"),
     "another suffix": (2, "build KERNEL -o out.ptx --output cubin", "-o out.ptx: cubin is written there"),
     "a header of PTX": (2, "build KERNEL --header out.h --output ptx", "a header contains cubins"),
