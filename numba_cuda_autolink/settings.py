@@ -41,10 +41,7 @@ def wrong_settings(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with each variable of this project in *environ*, and what to do."""
     for name in sorted(each for each in environ if each.startswith(_PREFIX)):
         if name not in VARIABLES:
-            yield (
-                f"{name} is no setting of this project{did_you_mean(name, VARIABLES)}",
-                "correct the name, or unset it",
-            )
+            yield f"{name} is not a setting{did_you_mean(name, VARIABLES)}", "correct the name, or unset it"
             continue
         pattern, expected = _VALUES[name.removeprefix(_PREFIX)]
         if (value := environ[name].strip()) and not re.fullmatch(pattern, value):

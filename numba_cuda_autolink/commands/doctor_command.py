@@ -164,7 +164,7 @@ def _missing_files(package: str) -> list[str]:
     except importlib.metadata.PackageNotFoundError:
         return []
     needed = (each for each in files if each.suffix in (".py", ".so") and not {"test", "tests"} & {*each.parts})
-    return [str(each) for each in needed if not each.locate().exists()]
+    return [str(each) for each in needed if not os.path.exists(each.locate())]
 
 
 def _reinstall(requirement: str) -> str:

@@ -125,9 +125,7 @@ def prebuild(options: argparse.Namespace) -> int:
     check_known(options.cc or [])
     if options.save is not None:
         if options.save.suffix != ".kernels":
-            raise CommandError(
-                f"--save {options.save}: kernels are written there\n  what to do: use the suffix .kernels", 2
-            )
+            raise CommandError(f"--save {options.save}: it takes kernels\n  what to do: use the suffix .kernels", 2)
         check_folder(options.save)
     try:
         listed = JobList.read(options.jobs)

@@ -63,11 +63,7 @@ def test_the_doctor_knows_variables_and_versions(monkeypatch):
         ("_CACHE_SIZE", "abc", "NUMBA_CUDA_AUTOLINK_CACHE_SIZE is 'abc', expected a number of bytes"),
         ("_CACHE_REMOTE", "ftp", "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE is 'ftp', expected an address"),
         ("_JOBS", "x", "NUMBA_CUDA_AUTOLINK_JOBS is 'x', expected a number of processes"),
-        (
-            "_CACH_DIR",
-            "/x",
-            "NUMBA_CUDA_AUTOLINK_CACH_DIR is not a setting; did you mean",
-        ),
+        ("_CACH_DIR", "/x", "NUMBA_CUDA_AUTOLINK_CACH_DIR is not a setting; did you mean"),
     ],
 )
 def test_the_doctor_names_wrong_settings(name, value, what, monkeypatch):
