@@ -52,7 +52,8 @@ def write_stubs(folder: Path) -> None:
     for name, origin in origins.items():
         stub = folder.joinpath("cuda", *name.split("."), "__init__.pyi")  # a folder, as in stubs/numba/cuda/autolink
         stub.parent.mkdir(parents=True, exist_ok=True)
-        below = [each.rpartition(".")[2] for each in origins if each.rpartition(".")[0] == name]
+        own = (each.parent.name for each in STUBS.glob(f"cuda/{name.replace('.', '/')}/*/__init__.pyi"))
+        below = [*own, *(each.rpartition(".")[2] for each in origins if each.rpartition(".")[0] == name)]
         submodules = "".join(f"from . import {each} as {each}\n" for each in below)
         stub.write_text(HANDED_ON.format(origin=origin, submodules=submodules))
     for stub in (folder / "cuda" / "autolink").rglob("*.pyi"):

@@ -43,8 +43,8 @@ WRAPPED = {
     "12": ("nvidia-curand-cu12",),
     "13": ("nvidia-curand",),
 }
-#: The newest CUDA with whose headers this libmathdx compiles cuBLASDx.
-NVMATH_CUDA = "13.4"
+#: The oldest CUDA 13. With the headers of one newer than 13.4, this libmathdx does not compile cuBLASDx.
+NVMATH_CUDA = "13.0"
 # cffi is for nvmath.device where numba-cuda-mlir is installed.
 NVMATH = ("nvmath-python==1.0.0", "nvidia-libmathdx-cu13==0.4.1.15", "cffi")
 

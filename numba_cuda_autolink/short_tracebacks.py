@@ -215,6 +215,14 @@ def _is_all_of_compiler(error: BaseException) -> bool:
     return all(is_frame_of_compiler(frame) for frame, _ in _frames(error.__traceback__))
 
 
+def _is_placed(cause: BaseException, said: str) -> bool:
+    """Return whether what is *said* of an error names the place where its *cause* was raised, or that is within the
+    compiler."""
+    frames = _frames(cause.__traceback__)
+    named = [f":{place.tb_lineno} in {frame.f_code.co_name}" in said for frame, place in frames]
+    return any(named) or _is_all_of_compiler(cause)
+
+
 def _says_no_more(cause: BaseException, said: str) -> bool:
     return _is_all_of_compiler(cause) and str(cause).partition("\n")[0] in said
 
@@ -322,11 +330,7 @@ def _shorten(error: BaseException, restored: contextlib.ExitStack) -> int:
     restored.callback(error.with_traceback, error.__traceback__)
     error.__traceback__ = functools.reduce(_copied, reversed(shown), None)
     caused_by = error.__cause__
-    said = str(error)
-    if caused_by is not None and all(
-        is_frame_of_compiler(frame) or f":{place.tb_lineno} in {frame.f_code.co_name}" in said
-        for frame, place in _frames(caused_by.__traceback__)
-    ):
+    if caused_by is not None and _is_placed(caused_by, str(error)):
         restored.callback(setattr, error, "__cause__", caused_by)
         error.__cause__ = None
     if not error.__suppress_context__ and error.__context__ is not None and _is_all_of_compiler(error.__context__):

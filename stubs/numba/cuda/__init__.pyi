@@ -1,38 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What kernels call, jit and the classes of linkable code have types. All other names are those of numba-cuda's code.
-# All are listed: mypy does not look into that code.
+# All names are listed: mypy does not look into the code of numba-cuda.
 from builtins import bool as _bool  # numba.cuda has a type of this name
-from collections.abc import Callable as _Callable, Iterator as _Iterator
-from typing import (
-    Any as _Any,
-    Generic as _Generic,
-    Literal as _Literal,
-    ParamSpec as _ParamSpec,
-    Protocol as _Protocol,
-    SupportsIndex as _SupportsIndex,
-    TypeAlias as _TypeAlias,
-    TypedDict as _TypedDict,
-    TypeVar as _TypeVar,
-    overload as _overload,
-)
+from typing import Any as _Any
 
 from numba.core import config as config
 from numba.core.types import *  # noqa: F403
 from numba.cuda.api_util import prepare_shape_strides_dtype as prepare_shape_strides_dtype
-from numba.cuda.compiler import (
-    compile as compile,
-    compile_all as compile_all,
-    compile_for_current_device as compile_for_current_device,
-    compile_ptx as compile_ptx,
-    compile_ptx_for_current_device as compile_ptx_for_current_device,
-)
-from numba.cuda.cudadrv import (
-    devicearray as devicearray,
-    devices as devices,
-    driver as driver,
-    nvvm as nvvm,
-)
-from numba.cuda.cudadrv.devicearray import DeviceNDArray as _DeviceNDArray
 from numba.cuda.device_init import (
     BaseCUDAMemoryManager as BaseCUDAMemoryManager,
     CudaSupportError as CudaSupportError,
@@ -43,66 +16,22 @@ from numba.cuda.device_init import (
     IpcHandle as IpcHandle,
     KernelRuntimeError as KernelRuntimeError,
     MappedMemory as MappedMemory,
-    MemoryInfo as MemoryInfo,
     MemoryPointer as MemoryPointer,
     Out as Out,
     PinnedMemory as PinnedMemory,
-    close as close,
     cuda_error as cuda_error,
-    current_context as current_context,
-    declare_device as declare_device,
-    default_stream as default_stream,
-    defer_cleanup as defer_cleanup,
-    detect as detect,
-    event as event,
-    event_elapsed_time as event_elapsed_time,
-    external_stream as external_stream,
-    get_current_device as get_current_device,
     is_available as is_available,
-    is_bfloat16_supported as is_bfloat16_supported,
-    is_cuda_array as is_cuda_array,
-    is_float16_supported as is_float16_supported,
-    is_fp8_supported as is_fp8_supported,
     is_supported_version as is_supported_version,
-    legacy_default_stream as legacy_default_stream,
-    list_devices as list_devices,
     literal_unroll as literal_unroll,
-    managed_array as managed_array,
-    mapped as mapped,
-    mapped_array as mapped_array,
-    mapped_array_like as mapped_array_like,
-    open_ipc_array as open_ipc_array,
-    per_thread_default_stream as per_thread_default_stream,
-    pinned as pinned,
-    pinned_array as pinned_array,
-    pinned_array_like as pinned_array_like,
-    profile_start as profile_start,
-    profile_stop as profile_stop,
-    profiling as profiling,
     require_context as require_context,
     runtime as runtime,
-    select_device as select_device,
     set_memory_manager as set_memory_manager,
-    stcg as stcg,
-    stcs as stcs,
-    stream as stream,
-    stwb as stwb,
-    stwt as stwt,
-    synchronize as synchronize,
 )
-from numba.cuda.kernels import reduction as reduction
 from numba.cuda.misc import literal as literal
 from numba.cuda.np.ufunc import (
     guvectorize as guvectorize,
     vectorize as vectorize,
 )
-from numba_cuda_autolink.launch.configuration_types import (
-    ConfigurationLike as _ConfigurationLike,
-    Size as _Size,
-    StreamLike as _StreamLike,
-)
-from numpy import ndarray as _ndarray
-from typing_extensions import Unpack as _Unpack
 
 from numba.cuda import (
     api as api,
@@ -154,6 +83,87 @@ from numba.cuda import (
     utils as utils,
     vectorizers as vectorizers,
 )
+from numba.cuda.api import (
+    as_cuda_array as as_cuda_array,
+    close as close,
+    current_context as current_context,
+    default_stream as default_stream,
+    defer_cleanup as defer_cleanup,
+    detect as detect,
+    device_array as device_array,
+    device_array_like as device_array_like,
+    event as event,
+    event_elapsed_time as event_elapsed_time,
+    external_stream as external_stream,
+    from_cuda_array_interface as from_cuda_array_interface,
+    get_current_device as get_current_device,
+    is_bfloat16_supported as is_bfloat16_supported,
+    is_cuda_array as is_cuda_array,
+    is_float16_supported as is_float16_supported,
+    is_fp8_supported as is_fp8_supported,
+    legacy_default_stream as legacy_default_stream,
+    list_devices as list_devices,
+    managed_array as managed_array,
+    mapped as mapped,
+    mapped_array as mapped_array,
+    mapped_array_like as mapped_array_like,
+    open_ipc_array as open_ipc_array,
+    per_thread_default_stream as per_thread_default_stream,
+    pinned as pinned,
+    pinned_array as pinned_array,
+    pinned_array_like as pinned_array_like,
+    select_device as select_device,
+    stream as stream,
+    synchronize as synchronize,
+    to_device as to_device,
+)
+from numba.cuda.cache_hints import (
+    ldca as ldca,
+    ldcg as ldcg,
+    ldcs as ldcs,
+    ldcv as ldcv,
+    ldlu as ldlu,
+    stcg as stcg,
+    stcs as stcs,
+    stwb as stwb,
+    stwt as stwt,
+)
+from numba.cuda.compiler import (
+    compile as compile,
+    compile_all as compile_all,
+    compile_for_current_device as compile_for_current_device,
+    compile_ptx as compile_ptx,
+    compile_ptx_for_current_device as compile_ptx_for_current_device,
+)
+from numba.cuda.cudadrv import (
+    devicearray as devicearray,
+    devices as devices,
+    driver as driver,
+    nvvm as nvvm,
+)
+from numba.cuda.cudadrv.devices import (
+    gpus as gpus,
+)
+from numba.cuda.cudadrv.driver import (
+    MemoryInfo as MemoryInfo,
+    profile_start as profile_start,
+    profile_stop as profile_stop,
+    profiling as profiling,
+)
+from numba.cuda.cudadrv.linkable_code import (
+    LTOIR as LTOIR,
+    Archive as Archive,
+    Cubin as Cubin,
+    CUSource as CUSource,
+    Fatbin as Fatbin,
+    LinkableCode as LinkableCode,
+    Object as Object,
+    PTXSource as PTXSource,
+)
+from numba.cuda.decorators import (
+    declare_device as declare_device,
+    jit as jit,
+)
 from numba.cuda.intrinsics import (
     all_sync as all_sync,
     any_sync as any_sync,
@@ -169,6 +179,10 @@ from numba.cuda.intrinsics import (
     syncthreads_and as syncthreads_and,
     syncthreads_count as syncthreads_count,
     syncthreads_or as syncthreads_or,
+)
+from numba.cuda.kernels import reduction as reduction
+from numba.cuda.kernels.reduction import (
+    Reduce as Reduce,
 )
 from numba.cuda.stubs import (
     activemask as activemask,
@@ -206,219 +220,7 @@ from numba.cuda.types import (
     grid_group as grid_group,
 )
 
-_P = _ParamSpec("_P")
-_R = _TypeVar("_R")
-
-# A signature of Numba.
-class _Signature(_Protocol):
-    @property
-    def args(self) -> tuple[_Any, ...]: ...
-    @property
-    def return_type(self) -> _Any: ...
-
-_SignatureLike: _TypeAlias = str | _Signature | list[_Any] | tuple[_Any, ...] | None
-
-class _LaunchNeedsGridAndBlock: ...
-class _OfNoFunction: ...
-
-# How a dispatcher is called: not at all if its function returns nothing, and so is a kernel. The first overload is for
-# functions of which a type checker does not know what they return.
-class _Call:
-    @_overload
-    def __get__(self, dispatcher: _Dispatcher[_P, _OfNoFunction], owner: _Any) -> _Any: ...
-    @_overload
-    def __get__(self, dispatcher: _Dispatcher[_P, None], owner: _Any) -> _LaunchNeedsGridAndBlock: ...
-    @_overload
-    def __get__(self, dispatcher: _Dispatcher[_P, _R], owner: _Any) -> _Callable[_P, _R]: ...
-
-# A kernel, or a function that kernels call, with the parameters of its Python function and what that returns.
-class _Dispatcher(_Generic[_P, _R]):
-    __name__: str
-    __wrapped__: _Callable[_P, _R]
-    __call__: _Call
-    py_func: _Callable[_P, _R]
-    targetoptions: dict[str, _Any]
-    overloads: dict[tuple[_Any, ...], _Any]
-    specializations: dict[tuple[_Any, ...], _Any]
-    targetctx: _Any
-    targetdescr: _Any
-    typingctx: _Any
-    def __getitem__(self, configuration: _ConfigurationLike) -> _Callable[_P, None]:
-        """Return the launch with a grid, a block, and a stream and bytes of shared memory if they are given."""
-
-    def configure(
-        self, griddim: _Size, blockdim: _Size, stream: _StreamLike = 0, sharedmem: int = 0
-    ) -> _Callable[_P, None]:
-        """Return the launch with these: what ``kernel[griddim, blockdim, stream, sharedmem]`` is."""
-
-    def forall(self, ntasks: int, tpb: int = 0, stream: _StreamLike = 0, sharedmem: int = 0) -> _Callable[_P, None]:
-        """Return the launch of one thread for each task, in blocks of *tpb* threads, by default of a fitting size."""
-
-    def specialize(self, *args: _Any) -> _Dispatcher[_P, _R]:
-        """Return the kernel for the types of *args* alone."""
-
-    @property
-    def specialized(self) -> _bool: ...
-    @property
-    def signatures(self) -> list[_Any]: ...
-    @property
-    def nopython_signatures(self) -> list[_Any]: ...
-    @property
-    def extensions(self) -> list[_Any]: ...
-    @property
-    def is_compiling(self) -> _bool: ...
-    @property
-    def stats(self) -> _Any: ...
-    def compile(self, sig: _Any) -> _Any: ...
-    def compile_device(self, args: _Any, return_type: _Any = None) -> _Any: ...
-    def recompile(self) -> None: ...
-    def call(self, args: _Any, launch_config: _Any) -> _Any: ...
-    def disable_compile(self, val: _bool = True) -> None: ...
-    def dump(self, tab: str = "") -> None: ...
-    def enable_caching(self) -> None: ...
-    def add_overload(self, kernel: _Any, argtypes: _Any) -> None: ...
-    def fold_argument_types(self, args: _Any, kws: _Any) -> _Any: ...
-    def typeof_pyval(self, val: _Any) -> _Any: ...
-    def get_annotation_info(self, signature: _Any = None) -> _Any: ...
-    def get_call_template(self, args: _Any, kws: _Any) -> _Any: ...
-    def get_compile_result(self, sig: _Any) -> _Any: ...
-    def get_function_type(self) -> _Any: ...
-    def get_metadata(self, signature: _Any = None) -> _Any: ...
-    def get_overload(self, sig: _Any) -> _Any: ...
-    # Of one signature, or of all in a dict.
-    def get_const_mem_size(self, signature: _Any = None) -> _Any: ...
-    def get_local_mem_per_thread(self, signature: _Any = None) -> _Any: ...
-    def get_max_threads_per_block(self, signature: _Any = None) -> _Any: ...
-    def get_regs_per_thread(self, signature: _Any = None) -> _Any: ...
-    def get_shared_mem_per_block(self, signature: _Any = None) -> _Any: ...
-    def inspect_asm(self, signature: _Any = None) -> _Any: ...
-    def inspect_cfg(self, signature: _Any = None, show_wrapper: _Any = None, **kwargs: _Any) -> _Any: ...
-    def inspect_disasm_cfg(self, signature: _Any = None) -> _Any: ...
-    def inspect_llvm(self, signature: _Any = None) -> _Any: ...
-    def inspect_lto_ptx(self, signature: _Any = None) -> _Any: ...
-    def inspect_sass(self, signature: _Any = None) -> _Any: ...
-    def inspect_sass_cfg(self, signature: _Any = None) -> _Any: ...
-    def inspect_types(self, file: _Any = None) -> _Any: ...
-
-# With device=True, also a function that returns nothing is called.
-class _DeviceFunction(_Dispatcher[_P, _R]):
-    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
-
-class _JitOptions(_TypedDict, total=False):
-    link: _Any
-    debug: _bool | None
-    opt: _bool | None
-    lineinfo: _bool
-    inline: _Any
-    forceinline: _bool
-    fastmath: _bool
-    extensions: _Any
-    max_registers: int | None
-    lto: _bool | None
-    launch_bounds: _Any
-    shared_memory_carveout: _Any
-    cache: _bool
-
-# Options that stand in a dict, jit(**options), are no first argument.
-@_overload
-def jit(
-    func_or_sig: _Callable[_P, _R], /, device: _Literal[False] = False, **options: _Unpack[_JitOptions]
-) -> _Dispatcher[_P, _R]: ...
-@_overload
-def jit(
-    func_or_sig: _Callable[_P, _R], /, device: _bool = False, **options: _Unpack[_JitOptions]
-) -> _DeviceFunction[_P, _R]: ...
-@_overload
-def jit(
-    func_or_sig: _SignatureLike = None, /, device: _Literal[False] = False, **options: _Unpack[_JitOptions]
-) -> _Callable[[_Callable[_P, _R]], _Dispatcher[_P, _R]]: ...
-@_overload
-def jit(
-    func_or_sig: _SignatureLike = None, /, device: _bool = False, **options: _Unpack[_JitOptions]
-) -> _Callable[[_Callable[_P, _R]], _DeviceFunction[_P, _R]]: ...
-
-# An array on the device. Kernels take it as they take one of NumPy.
-class _DeviceArray(_DeviceNDArray, _ndarray[_Any, _Any]):
-    @_overload  # type: ignore[override]
-    def __getitem__(self, item: _SupportsIndex | tuple[_SupportsIndex, ...], /) -> _Any: ...
-    @_overload
-    def __getitem__(self, item: _Any, /) -> _DeviceArray: ...
-    @property
-    def T(self) -> _DeviceArray: ...
-    def transpose(self, axes: _Any = None) -> _DeviceArray: ...  # type: ignore[override]
-    def reshape(self, *newshape: _Any, **kws: _Any) -> _DeviceArray: ...  # type: ignore[override]
-    def ravel(self, order: str = "C", stream: _StreamLike = 0) -> _DeviceArray: ...  # type: ignore[override]
-    def squeeze(self, axis: _Any = None, stream: _StreamLike = 0) -> _DeviceArray: ...  # type: ignore[override]
-    def view(self, dtype: _Any) -> _DeviceArray: ...  # type: ignore[override]
-
-def to_device(obj: _Any, stream: _StreamLike = 0, copy: _bool = True, to: _Any = None) -> _DeviceArray: ...
-def device_array(
-    shape: _Any, dtype: _Any = ..., strides: _Any = None, order: str = "C", stream: _StreamLike = 0
-) -> _DeviceArray: ...
-def device_array_like(ary: _Any, stream: _StreamLike = 0) -> _DeviceArray: ...
-def as_cuda_array(obj: _Any, sync: _bool = True) -> _DeviceArray: ...
-def from_cuda_array_interface(desc: _Any, owner: _Any = None, sync: _bool = True) -> _DeviceArray: ...
-
-# A device of gpus. It has the attributes of numba-cuda's device.
-class _Gpu:
-    def __enter__(self) -> None: ...
-    def __exit__(self, *_: _Any) -> None: ...
-    def __getattr__(self, name: str) -> _Any: ...
-
-class _Gpus:
-    @property
-    def lst(self) -> list[_Gpu]: ...
-    @property
-    def current(self) -> _Gpu | None: ...
-    @_overload
-    def __getitem__(self, devnum: _SupportsIndex, /) -> _Gpu: ...
-    @_overload
-    def __getitem__(self, devnum: slice, /) -> list[_Gpu]: ...
-    def __iter__(self) -> _Iterator[_Gpu]: ...
-    def __len__(self) -> int: ...
-
-gpus: _Gpus
-
-class Reduce:
-    """A reduction on the device, by a function of two values."""
-
-    def __init__(self, functor: _Callable[[_Any, _Any], _Any]) -> None: ...
-    def __call__(
-        self, arr: _Any, size: int | None = None, res: _Any = None, init: _Any = 0, stream: _StreamLike = 0
-    ) -> _Any:
-        """Return what *arr* is reduced to, or write it to the first element of *res*."""
-
 reduce = Reduce
-
-# Loads with a cache hint.
-def ldca(array: _Any, i: _Any) -> _Any: ...
-def ldcg(array: _Any, i: _Any) -> _Any: ...
-def ldcs(array: _Any, i: _Any) -> _Any: ...
-def ldcv(array: _Any, i: _Any) -> _Any: ...
-def ldlu(array: _Any, i: _Any) -> _Any: ...
-
-class LinkableCode:
-    def __init__(
-        self,
-        data: _Any,
-        name: str | None = None,
-        setup_callback: _Callable[[_Any], object] | None = None,
-        teardown_callback: _Callable[[_Any], object] | None = None,
-        nrt: _bool = False,
-    ) -> None: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def data(self) -> _Any: ...
-
-class LTOIR(LinkableCode): ...
-class PTXSource(LinkableCode): ...
-class CUSource(LinkableCode): ...
-class Cubin(LinkableCode): ...
-class Fatbin(LinkableCode): ...
-class Object(LinkableCode): ...
-class Archive(LinkableCode): ...
-
 HAS_NUMBA: _bool
 implementation: str
 config_default_cc: tuple[int, int]

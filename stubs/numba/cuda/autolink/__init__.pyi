@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Modules are folders here: pyright then does not report that it finds no source of theirs.
 # The argument types that hooks get are Any: the classes of Numba's types are unknown to type checkers.
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ContextDecorator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from types import CodeType
 from typing import (
     Any,
     Concatenate,
@@ -26,7 +25,18 @@ from numpy import dtype, generic, ndarray
 from numpy.typing import DTypeLike
 from typing_extensions import ParamSpec, TypeVar, Unpack
 
-from numba.cuda import CUSource, LinkableCode, _Dispatcher, _JitOptions, _Signature
+from numba.cuda import CUSource, LinkableCode
+from numba.cuda._arguments import (
+    _Buildable,
+    _ComputeCapabilityLike,
+    _KernelSignature,
+    _ListOf,
+    _OptionalComputeCapability,
+    _Output,
+    _Signature,
+)
+from numba.cuda.decorators import JitOptions
+from numba.cuda.dispatcher import CUDADispatcher
 
 from . import cache as cache, testing as testing
 from .cache import CacheMismatchError as CacheMismatchError, CacheWarning as CacheWarning
@@ -39,7 +49,6 @@ _P = ParamSpec("_P")
 _PythonP = ParamSpec("_PythonP")
 _PythonR = TypeVar("_PythonR")
 _R = TypeVar("_R")
-_T = TypeVar("_T", covariant=True)
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 __all__ = [
@@ -192,7 +201,7 @@ class DeviceFunction(DeviceCallable):
     def __numba_cuda_link__(self, *args: Any) -> DeviceFunction: ...  # type: ignore[override]
 
 def device_function(
-    function: Callable[..., Any] | _Dispatcher[..., Any] | _NamedType, *argtypes: _TypeLike, state: Any = ()
+    function: Callable[..., Any] | CUDADispatcher[..., Any] | _NamedType, *argtypes: _TypeLike, state: Any = ()
 ) -> DeviceFunction: ...
 
 class DeviceCallable:
@@ -387,19 +396,6 @@ class ComputeCapability(tuple[Any, ...]):
     @property
     def arch(self) -> str: ...
 
-_ComputeCapabilityLike: TypeAlias = (
-    ComputeCapability
-    | tuple[SupportsIndex, SupportsIndex]
-    | tuple[SupportsIndex, SupportsIndex, str]
-    | str
-    | SupportsIndex
-)
-
-# A list, and neither a tuple nor text: of any of these, as a list that is read, which list[...] is not.
-class _ListOf(Protocol[_T]):
-    def __iter__(self) -> Iterator[_T]: ...
-    def reverse(self) -> None: ...
-
 class Target:
     def __init__(
         self,
@@ -439,9 +435,6 @@ class Target:
 def current_target() -> Target: ...
 
 # Building and reporting
-
-# The signature of a kernel may also be text, or a tuple of types.
-_KernelSignature: TypeAlias = str | tuple[Any, ...] | _Signature
 
 class _Callee:
     obj: Any
@@ -485,12 +478,15 @@ class LinkedKernel:
     entry_name: str
     cc: ComputeCapability
     output: str
-    call_sites: tuple[_CallSite, ...]
-    inputs: tuple[_PlannedInput, ...]
+    @property
+    def call_sites(self) -> tuple[_CallSite, ...]: ...
+    @property
+    def inputs(self) -> tuple[_PlannedInput, ...]: ...
     prototypes: Mapping[str, str]
     signature: str
     launch_facts: _LaunchFacts
-    called_functions: tuple[_CalledFunction, ...]
+    @property
+    def called_functions(self) -> tuple[_CalledFunction, ...]: ...
     @property
     def report(self) -> Report: ...
     @property
@@ -504,45 +500,35 @@ class emulated(ContextDecorator):
     def __enter__(self) -> None: ...
     def __exit__(self, *_: Any) -> None: ...
 
-# A kernel of numba-cuda-mlir.
-class _MLIRKernel(Protocol):
-    @property
-    def inspect_mlir(self) -> Any: ...
-
-class _Function(Protocol):
-    @property
-    def __code__(self) -> CodeType: ...
-    def __call__(self, *args: Any, **kwargs: Any) -> object: ...
-
 @overload
 def build(
-    kernel: _Dispatcher[..., Any] | _Function | _MLIRKernel,
+    kernel: _Buildable,
     signature: _KernelSignature,
     *,
-    cc: _ComputeCapabilityLike | None = None,
-    output: Literal["cubin", "ptx", "ltoir"] = "cubin",
+    cc: list[_ComputeCapabilityLike] | _ListOf[_ComputeCapabilityLike],
+    output: _Output = "cubin",
     entry_name: str | None = None,
-    **jit_options: Unpack[_JitOptions],
-) -> LinkedKernel: ...
-@overload
-def build(
-    kernel: _Dispatcher[..., Any] | _Function | _MLIRKernel,
-    signature: _KernelSignature,
-    *,
-    cc: _ListOf[_ComputeCapabilityLike],
-    output: Literal["cubin", "ptx", "ltoir"] = "cubin",
-    entry_name: str | None = None,
-    **jit_options: Unpack[_JitOptions],
+    **jit_options: Unpack[JitOptions],
 ) -> list[LinkedKernel]: ...
+@overload
+def build(
+    kernel: _Buildable,
+    signature: _KernelSignature,
+    *,
+    cc: _OptionalComputeCapability = None,
+    output: _Output = "cubin",
+    entry_name: str | None = None,
+    **jit_options: Unpack[JitOptions],
+) -> LinkedKernel: ...
 
 @dataclass(frozen=True)
 class Job:
     kernel: Any
     signature: _KernelSignature
     cc: _ComputeCapabilityLike | None = None
-    output: Literal["cubin", "ptx", "ltoir"] = "cubin"
+    output: _Output = "cubin"
     entry_name: str | None = None
-    options: _JitOptions | Mapping[str, Any] = ...
+    options: JitOptions | Mapping[str, Any] = ...
     for_launch: bool = False
     @classmethod
     def of(cls, given: Any) -> Job: ...

@@ -64,6 +64,13 @@ class CxxFunction(DeviceCallable):
         inside = f": for a name in it, write lib[{f'{self.__name__}::{name}'!r}]" if not name.startswith("_") else ""
         raise AttributeError(f"{self.__name__!r} of C++ has no attribute {name!r}{inside}", name=name, obj=self)
 
+    def __getitem__(self, index: Any) -> NoReturn:
+        arguments = index if type(index) is int else "..."
+        raise CABIError(
+            f"{self.__name__} is a C++ function, which has no index\n"
+            f'  what to do: template arguments are a part of its name: lib["{self.__name__}<{arguments}>"]'
+        )
+
     def __dir__(self) -> list[str]:
         """Return the names for users."""
         return sorted([*(name for name in super().__dir__() if name.startswith("__")), *self._public])

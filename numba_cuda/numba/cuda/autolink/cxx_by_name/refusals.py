@@ -143,7 +143,7 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         details = [*at, *_details(first.lines, label)]
         title = _write_first_line(_CALL_TITLE, label, _readable(first.text))
         return _error(title, details, f"close what {opening} opens", error.log)
-    text, remedy = explain_error(_readable(first.text).rstrip(":"))
+    text, remedy = explain_error(_readable(first.text).rstrip(":"), label.partition("(")[0])
     remedy = remedy or _explain_name(first, label, source, target)
     if not remedy and "void*" in label.partition("(")[2]:
         remedy = "a pointer to what is not a number is a void*: cast it, lib.expr('[](auto* p) { return f((T*)p); }')"

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 
+from ..protocol.errors import how_to_use
 from .structs import OTHER_LAYOUT, RECORD_OF_WHOLE
 
 _STRIDED = re.compile(r'from "cuda::std::.*mdspan<.*layout_stride.*" to "(?P<pointer>[^"]*\*(?: ?const)?)"')
@@ -89,6 +90,7 @@ _WRONG_ARGUMENT = re.compile(
 _CANDIDATE = re.compile(r'\bfunction "[\w:]+\((?P<parameters>[^"]*)\)[^"]*"')
 _GIVEN = re.compile(r"argument types are: \((?P<types>.*)\)")
 _OTHER_NUMBER = re.compile(r"number of parameters of function .* does not match the call")
+_NAME = re.compile(r"[\w:]+(?:<.*>)?")
 _CLASS = re.compile(r"[A-Za-z_][\w:]*")
 _OF_LIBRARY = re.compile(
     r'(?:constructor|conversion) exists to convert from "(?P<given>.*)" to'
@@ -96,8 +98,12 @@ _OF_LIBRARY = re.compile(
 )
 
 
-def explain_error(text: str) -> tuple[str, str]:
-    """Return what an error of a call with this *text* means, and what to do; empty where that is not known."""
+def explain_error(text: str, called: str = "") -> tuple[str, str]:
+    """Return what an error of a call of the function *called*, with this *text*, means, and what to do; empty where
+    that is not known."""
+    if text.startswith("expression preceding parentheses of apparent call") and _NAME.fullmatch(called):
+        constant = f'take it before the kernel, {called} = lib.eval("{called}"), and use it without parentheses'
+        return f"{called} is no function of C++", f"if it is a constant, {constant}"
     if found := _STRIDED.search(text):
         diagnosis = f"a strided array cannot be passed as {found['pointer']}: C++ reads contiguous memory"
         return diagnosis, "pass a contiguous array, or a copy of the elements; or let C++ take a cuda::std::mdspan"
@@ -137,9 +143,12 @@ def explain_error(text: str) -> tuple[str, str]:
         passed = cast if found["kind"][0] == "(" else "&p"
         return text, f"let a lambda make it of a pointer: lib.expr('[](auto* p) {{ return f({passed}); }}')"
     if found := _NOT_A_TEMPLATE.search(text):
-        name = found["name"] or found["referred"]
+        name, passed = found["name"] or found["referred"], found["type"] or found["reference"]
+        if "(" not in passed:  # no pointer or reference to a function
+            what = f"{name}, the name of a function or constant of C++," if name else "a Python function"
+            return f"{what} is passed where C++ takes {passed}", how_to_use(name) if name else "call it: f(...)"
         what = f"the function {name}" if name else "a Python function"
-        diagnosis = f"{what} cannot be passed as {found['type'] or found['reference']}, but as a template parameter"
+        diagnosis = f"{what} cannot be passed as {passed}, but as a template parameter"
         return diagnosis, "let C++ take any function object: template <class F> ... (F f)"
     if (found := _NOT_WRITTEN.search(text)) and found["type"] in _NUMPY_TYPES:
         name = _NUMPY_TYPES[found["type"]]

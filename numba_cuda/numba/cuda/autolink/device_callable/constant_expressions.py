@@ -22,6 +22,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.extending import infer_getattr, lower_builtin, typeof_impl
 from numba.cuda.typing.templates import AbstractTemplate, AttributeTemplate, infer_global, signature
 
+from ..c_abi.c_types import CABIError
 from ..frontend_api.front_end import NUMBA_CUDA
 from ..protocol.call_sites import constant_of
 from ..protocol.callee import attribute_of
@@ -143,6 +144,8 @@ def _typeof(refused: Refused, context: Any) -> NoReturn:
 
 
 def _not_constant_index(owner: Any) -> TypingError:
+    if hasattr(type(owner), "cxx_text"):  # which says that it has no index at all
+        _value(operator.getitem, owner, None)
     return typing_error(
         f"an element of {type_name(owner)} needs a constant index\n  object: {safe_repr(owner)}\n"
         "  what to do: index with a constant, or with the variable of a loop over literal_unroll"
@@ -165,7 +168,7 @@ def value_of_types(function: Any, numba_types: Sequence[Any]) -> tuple[Any, Any]
             operands.append(each.literal_value)
         elif each == types.none:
             operands.append(None)
-        elif function is operator.getitem:
+        elif function is operator.getitem and operands:
             raise _not_constant_index(operands[0])
         else:
             return None
@@ -207,10 +210,10 @@ def attribute(owner: Any, name: str) -> tuple[Any, Any]:
             if hasattr(type(owner), name):  # a property that raised
                 raise
             if hasattr(type(owner), "__getattr__"):  # what it has is not in dir()
-                raise _error(owner, f": {error}") from None
+                raise _error(owner, f"{type_name(owner)}: {error}") from None
             public = sorted(each for each in {*dir(owner)} - {*dir(DeviceCallable)} if not each.startswith("_"))
             advice = f"attributes: {', '.join(public) or 'none'}"
-            raise _error(owner, f" has no attribute {name!r}", advice) from None
+            raise _error(owner, f"{type_name(owner)} has no attribute {name!r}\n  {advice}") from None
 
     return constant(owner, f".{name}", read)
 
@@ -223,35 +226,36 @@ def constant(owner: Any, what: str, read: Callable[[], Any]) -> tuple[Any, Any]:
     except TypingError:
         raise
     except Exception as error:
-        raise _error(owner, f"{what} raised {type(error).__name__}: {error}") from error
+        raised = "" if isinstance(error, CABIError) else f"{type_name(owner)}{what} raised {type(error).__name__}: "
+        raise _error(owner, f"{raised}{error}") from error
     if isinstance(value, DeviceCallable) and read() is not value:
         # Each object would be a constant of its own, and would be deleted before the call is compiled.
         advice = "what to do: keep the object, for example with functools.cached_property"
-        raise _error(owner, f"{what} makes a new object each time it is read", advice)
+        raise _error(owner, f"{type_name(owner)}{what} makes a new object each time it is read\n  {advice}")
     try:
         numba_type = constant_type(value)
     except Exception:  # a mock or a proxy, which is not of the type that it says
         numba_type = None
     if numba_type is None:
-        raise _error(owner, *_not_constant(what, value))
+        raise _error(owner, f"{type_name(owner)}{_not_constant(what, value)}")
     return value, numba_type
 
 
-def _error(owner: Any, diagnosis: str, advice: str = "") -> TypingError:
-    lines = [f"{type_name(owner)}{diagnosis}", f"object: {safe_repr(owner)}", advice]
-    return typing_error("\n  ".join(filter(None, lines)))
+def _error(owner: Any, diagnosis: str) -> TypingError:
+    first, *advice = diagnosis.split("\n")
+    return typing_error("\n".join([first, f"  object: {safe_repr(owner)}", *advice]))
 
 
-def _not_constant(what: str, value: Any) -> tuple[str, str]:
+def _not_constant(what: str, value: Any) -> str:
     if isinstance(value, MethodType):
         advice = "decorate it with @autolink.device_method, or call it outside of kernels"
         if hasattr(value.__self__, "cxx_reads_files"):  # a library of C++
             advice = f"call it outside of kernels; a function of C++ with that name is lib[{value.__name__!r}]"
-        return f"{what} is a Python method", f"what to do: {advice}"
+        return f"{what} is a Python method\n  what to do: {advice}"
     if attribute_of(value, "__cuda_array_interface__") is not None:
-        return f"{what} is an array on the device, not a constant", "what to do: pass it to the kernel as an argument"
+        return f"{what} is an array on the device, not a constant\n  what to do: pass it to the kernel as an argument"
     expected = "expected: a number, string, tuple, dtype, NumPy array, device function or other device callable"
-    return f"{what} is of type {type(value).__qualname__}, which cannot be a constant of a kernel", expected
+    return f"{what} is of type {type(value).__qualname__}, which cannot be a constant of a kernel\n  {expected}"
 
 
 @infer_getattr

@@ -314,7 +314,7 @@ def _compile(name: str, dispatcher: Any, question: tuple[Any, Any, Target], made
         signature = CSignature(arguments, states, types.unliteral(compiled.signature.return_type))
     except CABIError as error:
         first, *advice = str(error).splitlines()
-        raise CABIError("\n".join([f"device_function {name!r}: {first}", f"  function: {called}", *advice])) from None
+        raise CABIError("\n".join([f"device_function() cannot compile {called}: {first}", *advice])) from None
     modules = [str(module) for module in compiled.library.modules]
     own = wrap(NAMELESS, compiled, signature, dispatcher.py_func.__code__ if can_raise(modules) else None)
     named = NamedModules.of(re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_"), [str(own), *modules], target)

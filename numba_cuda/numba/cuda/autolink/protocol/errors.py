@@ -78,9 +78,16 @@ def with_fix(said: str, name: str, hook: str, raised: BaseException | None) -> s
         first, remedy = first[: meant.start()], meant[1]
     elif not (remedy := _near_name(raised)):
         remedy = f"change its {hook} where it raised"
-        if not isinstance(raised, (NameError, ImportError)):
+        if isinstance(raised, FileNotFoundError):
+            remedy = f"correct the path: a relative one begins in {os.getcwd()}"
+        elif not isinstance(raised, (NameError, ImportError, OSError)) and not _is_raised_in_library(raised):
             remedy = f"pass arguments that {name} takes, or {remedy}"
     return "\n".join([first, *others, f"  what to do: {remedy}"])
+
+
+def _is_raised_in_library(error: BaseException | None) -> bool:
+    frames = traceback.extract_tb(error.__traceback__) if error is not None else []
+    return bool(frames) and frames[-1].filename.startswith(_LIBRARIES)
 
 
 def _near_name(error: BaseException | None) -> str:
@@ -97,6 +104,14 @@ def _near_name(error: BaseException | None) -> str:
 
 class AskedAgainError(HookError):
     """A ``__numba_cuda_link__`` is asked the question that it is still answering."""
+
+
+def how_to_use(name: str, value: Any = None) -> str:
+    """Return what to do with the object *value* in a place where it cannot be called: *name* may be a constant of C++,
+    which only its compiler knows."""
+    is_cxx = value is None or hasattr(type(value), "cxx_text")
+    constant = f'; a constant of C++ is taken before the kernel: {name} = lib.eval("{name}")' if is_cxx else ""
+    return f"call it: {name}(...){constant}"
 
 
 def typing_error(
@@ -144,18 +159,22 @@ _OWN_FOLDERS = (
     os.path.dirname(external_code.__file__) + os.sep,
     contextlib.__file__,
 )
+_MOST_CALLERS = 3
 _INSTALLED = tuple(sysconfig.get_path(each) + os.sep for each in ("purelib", "platlib"))
 _LIBRARIES = (*_INSTALLED, *(sysconfig.get_path(each) + os.sep for each in ("stdlib", "platstdlib")))
 
 
 def raised_at(error: BaseException) -> str | None:
     """Return file, line and function of the innermost frame of *error* that is not this package's, nor that of what it
-    called in an installed package or in Python's library; or None."""
+    called in an installed package or in Python's library, and the calls that led there; or None."""
     outside = _frames(error)[1]
     own = [each for each in outside if not each.filename.startswith(_LIBRARIES)]
     installed = [each for each in outside if each.filename.startswith(_INSTALLED)]
-    found = own or installed or outside
-    return _describe(found[-1]) if found else None
+    if not (found := own or installed or outside):
+        return None
+    *callers, innermost = found
+    called = [f"      called at: {_place(each)}" for each in reversed(callers[-_MOST_CALLERS:])]
+    return "\n".join([_describe(innermost), *called])
 
 
 def raised_by_hook(error: BaseException) -> str | None:
@@ -171,7 +190,11 @@ def raised_by_user_code(error: BaseException) -> str:
 
 def _describe(frame: traceback.FrameSummary) -> str:
     source = f"\n      {frame.line}" if frame.line else ""
-    return f"{shown_file(frame.filename)}:{frame.lineno} in {frame.name}{source}"
+    return f"{_place(frame)}{source}"
+
+
+def _place(frame: traceback.FrameSummary) -> str:
+    return f"{shown_file(frame.filename)}:{frame.lineno} in {frame.name}"
 
 
 def _frames(error: BaseException) -> tuple[Sequence[traceback.FrameSummary], Sequence[traceback.FrameSummary]]:

@@ -19,7 +19,7 @@ from numba import cuda
 from numba.cuda.compiler import run_frontend
 from numba.cuda.core import ir
 from numba.cuda.core.errors import TypingError
-from numba.cuda.core.ir_utils import find_const, get_definition, guard
+from numba.cuda.core.ir_utils import get_definition, guard
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.inputs.link_input import VariableSource
 
@@ -27,7 +27,7 @@ from ..compilation.context import compilation
 from ..frontend_api.placed_messages import placed
 from .call_sites import constant_of
 from .callee import HOOK, find_callee
-from .errors import typing_error
+from .errors import how_to_use, typing_error
 
 _UNTYPED = re.compile(r"Cannot determine Numba type|Unknown attribute")
 _OPERATORS = ("binop", "inplace_binop", "unary")
@@ -92,7 +92,7 @@ def _misuses(func_ir: ir.FunctionIR, text: str) -> Iterator[_Misuse]:
                 yield from _misused_constant(value.name, value.value, loc, text)
             elif isinstance(value, ir.Expr):
                 yield from _misused_expression(func_ir, value, loc, text)
-    if _NO_OVERLOAD in text:
+    if _NO_OVERLOAD in text or _BUG in text:
         yield from _misused_operands(func_ir, text)
     if "Cannot unify" in text:
         for name, definitions in func_ir._definitions.items():
@@ -140,13 +140,7 @@ def _misused_expression(func_ir: ir.FunctionIR, expr: ir.Expr, loc: ir.Loc, text
 
 def _indexed(func_ir: ir.FunctionIR, expr: ir.Expr, value: Any, loc: ir.Loc) -> Iterator[_Misuse]:
     name = _name(guard(get_definition, func_ir, expr.value)).strip("'")
-    if hasattr(type(value), "cxx_text"):
-        index = guard(find_const, func_ir, expr.index) if expr.op == "getitem" else None
-        arguments = index if type(index) is int else "..."
-        remedy = f'template arguments are a part of its name: lib["{value.__name__}<{arguments}>"]'
-        yield _Misuse(loc, f"{name} is a C++ function, which has no index", remedy)
-    else:
-        yield _Misuse(loc, f"{name} is an object to call, which has no index and no elements", f"call it: {name}(...)")
+    yield _Misuse(loc, f"{name} is an object to call, which has no index and no elements", how_to_use(name, value))
 
 
 def _elements(func_ir: ir.FunctionIR, var: ir.Var) -> Any:
@@ -166,7 +160,7 @@ def _misused_operands(func_ir: ir.FunctionIR, text: str) -> Iterator[_Misuse]:
                 yield _Misuse(
                     loc,
                     f"kernels can call the object {name}, and cannot store it or calculate with it",
-                    f"call it: {shown}(...)",
+                    how_to_use(shown, value),
                 )
             continue
         called = definition.func if isinstance(definition, ir.Expr) and definition.op == "call" else None
@@ -196,14 +190,21 @@ def _name(function: Any) -> str:
 
 
 def _operands(func_ir: ir.FunctionIR, text: str) -> Iterator[tuple[ir.Loc, ir.Var]]:
+    """Yield the operands of the statements whose operation *text* says is not implemented, with their places."""
     for block in func_ir.blocks.values():
         for statement in block.body:
-            if isinstance(statement, (ir.SetItem, ir.StaticSetItem)) and "setitem" in text:
-                yield statement.loc, statement.value
-                continue
             value: Any = statement.value if isinstance(statement, ir.Assign) else None
-            if getattr(value, "op", "") in _OPERATORS and f"function {value.fn.__name__}>" in text:
-                yield from ((statement.loc, operand) for operand in value.list_vars())
+            if isinstance(statement, (ir.SetItem, ir.StaticSetItem)):
+                name, operands = "setitem", statement.list_vars()
+            elif getattr(value, "op", "") in _OPERATORS:
+                name, operands = value.fn.__name__, value.list_vars()
+            elif getattr(value, "op", "") == "call":
+                name = getattr(constant_of(func_ir, value.func), "__name__", "")
+                operands = [each for each in value.list_vars() if each is not value.func]
+            else:
+                name, operands = getattr(value, "op", ""), value.list_vars() if isinstance(value, ir.Expr) else []
+            if operands and re.search(rf"(?:>>> |lowering ){re.escape(name)}\b", text):
+                yield from ((statement.loc, operand) for operand in operands)
 
 
 def _misused_constant(name: str, value: Any, loc: ir.Loc, text: str) -> Iterator[_Misuse]:

@@ -50,9 +50,11 @@ class CacheInfo:
     max_bytes: int
     entries: int
     bytes: int
-    by_kind: tuple[KindInfo, ...]
+    @property
+    def by_kind(self) -> tuple[KindInfo, ...]: ...
     levels: tuple[tuple[str, str], ...] = ()
-    usage: tuple[KindUsage, ...] = ()
+    @property
+    def usage(self) -> tuple[KindUsage, ...]: ...
     writable: bool = True
 
 class StoredEntry:
@@ -69,7 +71,8 @@ class StoredEntry:
 @dataclass(frozen=True)
 class History:
     name: str
-    entries: tuple[StoredEntry, ...]
+    @property
+    def entries(self) -> tuple[StoredEntry, ...]: ...
     kind: str | None = None
 
 def info() -> CacheInfo: ...

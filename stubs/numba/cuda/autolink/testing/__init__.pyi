@@ -2,7 +2,9 @@
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from .. import Variable, _ComputeCapabilityLike, _KernelSignature
+from numba.cuda._arguments import _ComputeCapabilityLike, _KernelSignature
+
+from .. import Variable
 
 __all__ = [
     "Check",
@@ -50,8 +52,10 @@ class Linkable:
     call: str
     argtypes: tuple[Any, ...]
     symbols: tuple[str, ...]
-    code: tuple[LinkedCode, ...]
-    checks: tuple[Check, ...]
+    @property
+    def code(self) -> tuple[LinkedCode, ...]: ...
+    @property
+    def checks(self) -> tuple[Check, ...]: ...
 
 class _FailedCheck:
     name: str
@@ -60,8 +64,10 @@ class _FailedCheck:
     todo: str
 
 class NotLinkableError(AssertionError):
-    wrong: tuple[_FailedCheck, ...]
-    checks: tuple[Check, ...]
+    @property
+    def wrong(self) -> tuple[_FailedCheck, ...]: ...
+    @property
+    def checks(self) -> tuple[Check, ...]: ...
 
 def ask(
     obj: object, *argtypes: Any, cc: _ComputeCapabilityLike = (9, 0), lto: bool = True

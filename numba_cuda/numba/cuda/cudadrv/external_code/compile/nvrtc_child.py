@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import glob
 import importlib.util
 import json
 import os
@@ -49,7 +50,7 @@ def run_nvrtc(
     """Compile a source called *name* with NVRTC's *options*, and lower the name expressions *names*. Return the code,
     NVRTC's log and the lowered names. Raises `RuntimeError` if the code does not compile, or a name means nothing in
     it, and `OSError` if the *library* cannot be loaded."""
-    nvrtc = ctypes.CDLL(library)
+    nvrtc = _loaded(library)
     with _program(nvrtc, code, name) as program:
         for each in names:
             _call(nvrtc, "nvrtcAddNameExpression", program, each.encode())
@@ -62,6 +63,15 @@ def run_nvrtc(
         made = _read(nvrtc, f"nvrtcGet{output.upper()}", program)
         lowered = {each: _lowered(nvrtc, program, each) for each in names}
     return made, text, lowered
+
+
+def _loaded(library: str) -> ctypes.CDLL:
+    """Return the *library*. Its built-ins beside it are loaded first: that of CUDA 13.0's wheel does not look there."""
+    folder = os.path.dirname(library)
+    for builtins in glob.glob(os.path.join(glob.escape(folder), "libnvrtc-builtins.so.*")) if folder else ():
+        with contextlib.suppress(OSError):  # NVRTC says what it misses
+            ctypes.CDLL(builtins)
+    return ctypes.CDLL(library)
 
 
 @contextlib.contextmanager
@@ -137,7 +147,7 @@ def _begin_lookups(library: str, packages: Sequence[str], others: Sequence[str] 
         try:
             slots = _load("import_slots")
             noting = _load("nvrtc_lookups").Lookups
-            _lookups[library] = noting(ctypes.CDLL(library), slots.find_imports, slots.replace_imports)
+            _lookups[library] = noting(_loaded(library), slots.find_imports, slots.replace_imports)
         except (AttributeError, KeyError, OSError, ValueError) as error:
             _lookups[library] = f"{error}"
     lookups = _lookups[library]
@@ -175,7 +185,7 @@ def _set_heap(library: str) -> None:
     if _heaps:
         return
     with contextlib.suppress(AttributeError, OSError, RuntimeError):  # NVRTC before 12.8
-        _call(ctypes.CDLL(library), "nvrtcSetPCHHeapSize", ctypes.c_size_t(_HEAP))
+        _call(_loaded(library), "nvrtcSetPCHHeapSize", ctypes.c_size_t(_HEAP))
     _heaps.append(_HEAP)
 
 

@@ -14,8 +14,8 @@ from numba_cuda_autolink.printable_texts import bounded, printable
 from numba_cuda_autolink.printable_texts import did_you_mean as did_you_mean
 
 _LONGEST_REPR = 120
-_FOLDERS = re.compile(r"(?<![\w.])/(?:[^\s/:\"'()]+/)+")
-_LONGEST_LINE = 119  # characters of the first line of a message
+_PATH = re.compile(r"(?<![\w.])/(?:[^\s/:\"'()]+/)+(?P<name>[^\s/:\"'()]*)")
+LONGEST_LINE = 119  # characters of the first line of a message, where paths can be left out
 
 
 def safe_repr(obj: object, longest: int = _LONGEST_REPR) -> str:
@@ -43,18 +43,15 @@ def shown_log(log: str) -> str:
 
 
 def with_short_first_line(message: str) -> str:
-    """Return *message*; a first line that would be too long is shown without folders, and follows with them, or goes on
-    in the next line."""
+    """Return *message*; of a first line that would be too long, paths are shown without folders, and follow with them.
+    It is never cut: it is the whole diagnosis."""
     first, *others = message.split("\n")
-    if len(first) <= _LONGEST_LINE:
+    if len(first) <= LONGEST_LINE:
         return message
-    shown = _FOLDERS.sub(".../", first)
-    if shown == first:
-        end = first.rfind(" ", 0, _LONGEST_LINE - 3)
-        end = end if end > 0 else _LONGEST_LINE - 4
-        return "\n".join([f"{first[:end]} ...", f"  ... {first[end:].lstrip()}", *others])
-    shown = shown if len(shown) <= _LONGEST_LINE else f"{shown[: _LONGEST_LINE - 3]}..."
-    return "\n".join([shown, f"  {first}", *others])
+    shown = _PATH.sub(r".../\g<name>", first)
+    paths = dict.fromkeys(found[0] for found in _PATH.finditer(first))
+    left_out = [f"  path: {each}" for each in paths if not any(each in line for line in others)]
+    return "\n".join([shown, *left_out, *others])
 
 
 _SHORT = 60

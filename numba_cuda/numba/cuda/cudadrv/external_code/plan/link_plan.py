@@ -16,7 +16,7 @@ from numba.cuda.cudadrv.driver import LinkerError
 
 from numba_cuda_autolink.source_locations import shown_file, with_place
 
-from ..diagnostics.messages import shown_log, with_short_first_line
+from ..diagnostics.messages import LONGEST_LINE, shown_log, with_short_first_line
 from ..inputs import kinds
 from ..inputs.c_prototypes import CalledFunction, CPrototype, prototype_of_llvm
 from ..inputs.link_input import LinkInput, VariableSource, line_marker
@@ -256,7 +256,8 @@ def link_error(
     if diagnosis:
         said = diagnosis.removesuffix(": ")
         whole = f"{first}: {said}"
-        first = whole if with_short_first_line(whole) == whole else f"{with_short_first_line(said)}\n  {first}"
+        is_short = len(whole.partition("\n")[0]) <= LONGEST_LINE
+        first = whole if is_short else f"{with_short_first_line(said)}\n  {first}"
     message = "\n  ".join((first, *details))
     if at is not None:
         message = with_place(message, f"at: {shown_file(at[0])}:{at[1]}", *at)

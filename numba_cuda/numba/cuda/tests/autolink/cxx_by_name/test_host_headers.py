@@ -64,6 +64,22 @@ def test_a_library_for_cpus_computes(library):
 
 
 @pytest.mark.parametrize(
+    ("header", "function", "expected"),
+    [("algorithm", "std::max(x, 2.5f)", 2.5), ("cmath", "std::sqrt(x)", 1), ("utility", "std::move(x)", 1)],
+)
+def test_a_header_has_its_functions_without_the_others(header, function, expected):
+    source = f"#include <{header}>\n__device__ float f(float x) {{ return {function}; }}"
+    library = autolink.cxx(source, host_headers=True)
+
+    def kernel(x):
+        x[0] = library.f(x[0])
+
+    x = np.ones(1, np.float32)
+    autolink.build(kernel, "void(float32[::1])", cc=CC).emulate[1, 1](x)
+    assert x[0] == expected
+
+
+@pytest.mark.parametrize(
     ("header", "body", "reason"),
     [
         ("vector", "std::vector<int> v; return 1;", "device code has no std::vector: use cuda::std::array"),

@@ -196,6 +196,28 @@ def test_a_near_name_of_a_header_is_named(tmp_path):
     assert "what to do: did you mean hypot" in message(math, "hypott", ("float32", "float32"))
 
 
+def test_a_constant_that_is_called_or_passed_is_taken_before_the_kernel():
+    constants = autolink.cxx("constexpr int lanes = 4; __device__ float f(float x, int n) { return x * n; }")
+    text = message(constants, "lanes", ())
+    assert text.startswith("lanes(): lanes is no function of C++\n")
+    assert 'if it is a constant, take it before the kernel, lanes = lib.eval("lanes")' in text
+    lanes = constants.lanes
+
+    def kernel(r):
+        r[0] = constants.f(r[0], lanes)
+
+    with pytest.raises(
+        TypingError, match=r"lanes, the name of a function or constant of C\+\+, is passed where"
+    ) as caught:
+        build(kernel, (types.float32[::1],))
+    assert 'taken before the kernel: lanes = lib.eval("lanes")' in str(caught.value)
+
+
+def test_a_function_with_an_index_is_an_error_with_the_template_arguments():
+    with pytest.raises(TypeError, match=r'area is a C\+\+ function, which has no index\n.*: lib\["area<3>"\]'):
+        lib.area[3]
+
+
 def test_a_near_name_is_named():
     assert "what to do: did you mean overlap" in message(lib, "overlep", ("float32", "float32"))
     assert "did you mean corner" in message(lib, "shapes::corners", ("float32",))

@@ -464,9 +464,7 @@ class TestErrors:
             scale(x)  # here
 
         text = refused(kernel)
-        first, *others = text.splitlines()
-        assert first.endswith("symbol must be a C identifier, not 'scale_4_array(float32, ...")
-        assert "  ... 1d, C)_int64_int64'" in others
+        assert text.splitlines()[0].endswith("must be a C identifier, not 'scale_4_array(float32, 1d, C)_int64_int64'")
         assert f"raised at: {__file__}:" in text
 
     @pytest.mark.parametrize("returned", [None, "symbol", autolink.Extern])

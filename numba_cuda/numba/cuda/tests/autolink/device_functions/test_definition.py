@@ -337,7 +337,7 @@ def with_import(a):
             lambda a: a,
             ("float32[::1]",),
             (),
-            r"device_function '<lambda>': argument 1 is array\(float32, 1d, C\), which",
+            r"device_function\(\) cannot compile <lambda>\(.*\): argument 1 is array\(float32, 1d, C\), which",
         ),
         (
             lambda a, b: a,

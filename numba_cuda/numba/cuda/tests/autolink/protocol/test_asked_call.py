@@ -2,6 +2,8 @@
 """Call sites travel with their answers."""
 
 import json
+import os
+import pathlib
 
 import pytest
 from autolink_support import Linked, adder, build
@@ -94,17 +96,27 @@ def test_a_misspelt_name_in_a_hook_is_told_from_those_that_exist(wrong, todo, ho
     assert f"  what to do: {todo.replace('HOOK', shown)}" in others
 
 
+@pytest.mark.parametrize(
+    ("wrong", "todo"),
+    [
+        (lambda: json.loads("{bad"), "change its HOOK where it raised"),
+        (lambda: pathlib.Path("none").read_text(), f"correct the path: a relative one begins in {os.getcwd()}"),
+    ],
+)
 @pytest.mark.parametrize("hook", ["__numba_cuda_call__", "__numba_cuda_link__"])
-def test_what_python_raises_in_its_library_is_raised_at_the_users_own_line(hook):
-    wrong = lambda: json.loads("{bad")  # noqa: E731
+def test_what_python_raises_in_its_library_is_raised_at_the_users_own_line(hook, wrong, todo):
     obj = Misspelling(wrong, hook)
 
     def kernel(r):
         r[r.size] = 1 + obj(r[0])
 
-    with pytest.raises(TypingError, match=r"raised JSONDecodeError") as error:
+    with pytest.raises(TypingError, match=r"raised (JSONDecode|FileNotFound)Error") as error:
         build(kernel, "void(float32[::1])")
-    assert f"  raised at: {__file__}:{wrong.__code__.co_firstlineno} in <lambda>" in str(error.value).splitlines()
+    lines = str(error.value).splitlines()
+    raised = lines.index(f"  raised at: {__file__}:{wrong.__code__.co_firstlineno} in <lambda>")
+    assert lines[raised + 2].startswith(f"      called at: {__file__}:")
+    shown = "hook" if hook == "__numba_cuda_link__" else hook
+    assert f"  what to do: {todo.replace('HOOK', shown)}" in lines
 
 
 def test_the_error_of_a_call_names_call_object_and_hook_in_this_order():

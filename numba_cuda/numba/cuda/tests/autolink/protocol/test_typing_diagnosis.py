@@ -103,6 +103,11 @@ MISUSES = {
         "literal_unroll",
     ),
     "nothing(x[0]) + 1": ("'nothing' returns nothing, and its result is used", "as a statement of its own"),
+    "min(3, library.f)": (
+        "kernels can call the object 'f', and cannot store it",
+        'before the kernel: f = lib.eval("f")',
+    ),
+    "x[library.f]": ("kernels can call the object 'f', and cannot store it", 'before the kernel: f = lib.eval("f")'),
     "library.f[3](x[0])": ("f is a C++ function, which has no index", 'part of its name: lib["f<3>"]'),
     "library.f[x[0]](x[0])": ("f is a C++ function, which has no index", 'part of its name: lib["f<...>"]'),
     "double[1](x[0])": ("double is an object to call, which has no index and no elements", "call it: double(...)"),

@@ -283,3 +283,34 @@ rebuilt = autolink.build(typed, "void(float32[::1], int32)")
 def synchronised(x):
     cuda.cg.this_grid().sync()
     x[0] = cuda.ldca(x, 1) + 1
+
+
+@cuda.jit
+def fill(x, i):
+    x[i] = 1
+
+
+@cuda.jit(link=["a.cu"], launch_bounds=(128, 2), inline="never")
+def calls_without_device(x):
+    fill(x, 0)
+    s, c = cuda.libdevice.sincos(x[1])
+    x[2] = s * c + cuda.libdevice.popc(3)
+
+
+ptx, returned = cuda.compile_ptx(fill, "void(float32[::1], int32)", cc=(9, 0))
+ltoir, _ = cuda.compile(lambda x: x, (types.float32,), device=True, output="ltoir")
+start, stop, stream = cuda.event(), cuda.event(timing=True), cuda.stream()
+start.record()
+with stream.auto_synchronize() as same, cuda.pinned(np.zeros(3)), cuda.defer_cleanup():
+    fill[1, 1, same](cuda.device_array((3, 2), np.float32, stream=same), 0)
+stop.record(stream)
+milliseconds: float = start.elapsed_time(stop) + cuda.event_elapsed_time(start, stop)
+free, total_memory = cuda.current_context().get_memory_info()
+percentage: float = 100 * cuda.current_context().get_memory_info().free / total_memory
+gpu = cuda.select_device(0)
+threads: int = gpu.MAX_THREADS_PER_BLOCK * gpu.MULTIPROCESSOR_COUNT
+print(gpu.name, gpu.compute_capability >= (9, 0), gpu.id, len(cuda.list_devices()), [each.uuid for each in cuda.gpus])
+pinned: npt.NDArray[Any] = cuda.pinned_array((2, 3), dtype=np.int32)
+cuda.to_device(pinned, to=cuda.device_array_like(pinned))
+external = cuda.external_stream(int(stream))
+foreign = cuda.declare_device("foreign", "float32(float32)", link=["a.cu"])

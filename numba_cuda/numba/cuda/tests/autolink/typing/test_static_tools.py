@@ -157,6 +157,37 @@ def test_strict_checkers_find_nothing_unknown(tmp_path, mypy, pyright):
     assert done.returncode == 0, done.stdout
 
 
+# Nothing tells a function that returns nothing, and that kernels call, from a kernel.
+WITHOUT_DEVICE = """
+from typing import Any
+from numba import cuda
+
+
+@cuda.jit
+def helper(x: Any) -> None:
+    x[0] = 1
+
+
+@cuda.jit
+def kernel(x: Any) -> None:
+    helper(x)
+"""
+
+
+def test_a_call_that_may_be_of_a_kernel_is_an_error_only_where_such_are_asked_for(tmp_path, mypy, pyright):
+    (tmp_path / "hint.py").write_text(WITHOUT_DEVICE)
+    done = run(*mypy, "--strict", "hint.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    done = run(*mypy, "--strict", "--enable-error-code=deprecated", "hint.py", cwd=tmp_path)
+    assert re.findall(r"^hint.py:(\d+): .*kernel\[grid, block\]", done.stdout, re.MULTILINE) == ["13"], done.stdout
+    settings = {"typeCheckingMode": "standard", "include": ["hint.py"]}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    assert run(*pyright, cwd=tmp_path).returncode == 0
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({**settings, "reportDeprecated": "error"}))
+    (found,) = json.loads(run(*pyright, "--outputjson", cwd=tmp_path).stdout)["generalDiagnostics"]
+    assert "kernel[grid, block]" in found["message"] and found["range"]["start"]["line"] == 12
+
+
 @pytest.fixture(scope="module")
 def server(python, tmp_path_factory) -> Iterator[LanguageServer]:
     pytest.importorskip("basedpyright")
@@ -214,6 +245,14 @@ def test_editors_complete_the_names_of_numba_cuda(server):
         ("cuda.to_device", ["copy: bool", "Allocate and transfer"]),
         ("cuda.jit", ["func_or_sig", "fastmath"]),
         ("cuda.declare_device", ["abi", "foreign function"]),
+        ("cuda.stream().synchronize", ["-> None", "Wait for all commands"]),
+        ("cuda.event", ["-> Event", "Timing data"]),
+        ("cuda.get_current_device().compute_capability", ["tuple[int, int]"]),
+        ("cuda.current_context().get_memory_info", ["-> MemoryInfo", "in bytes"]),
+        ("cuda.compile", ["abi_info", "PTX or LTO-IR"]),
+        ("cuda.libdevice.sincosf", ["-> tuple[float, float]", "libdevice-users-guide"]),
+        ("cuda.jit('void()')(lambda: None).specialize", ["Create a new instance"]),
+        ("cuda.jit(lambda: None).inspect_sass", ["SASS assembly code"]),
         ("types.float32", ["Float"]),
         ("numba.njit", ["signature_or_function"]),
     ],
@@ -264,6 +303,22 @@ def asked_of_jedi(python, tmp_path) -> Any:
     return lambda code: jedi.Script(code, path=tmp_path / "user.py", project=project)
 
 
+def of_a_kernel(what, arguments=""):
+    return f"from numba import cuda\n@cuda.jit{arguments}\ndef kernel(x):\n    x[0] = 1\nkernel.{what}"
+
+
+def of_a_build(what, cc="(9, 0)"):
+    built = f"from numba.cuda import autolink\nlinked = autolink.build(kernel, 'void(int32)', cc={cc})\n"
+    return of_a_kernel(f"py_func\n{built}linked.{what}")
+
+
+def test_jedi_tells_one_kernel_from_a_list(asked_of_jedi):
+    one = {completion.name for completion in asked_of_jedi(of_a_build("")).complete()}
+    assert {"emulate", "report", "save"} <= one and not one & {"append", "pop"}
+    many = {completion.name for completion in asked_of_jedi(of_a_build("", cc="[80, 90]")).complete()}
+    assert {"append", "pop"} <= many and "emulate" not in many
+
+
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
@@ -274,6 +329,12 @@ def asked_of_jedi(python, tmp_path) -> Any:
         ("from numba import cuda\ncuda.", {"grid", "shared", "to_device", "float32", "libdevice", "jit"}),
         ("from numba import cuda\ncuda.threadIdx.", {"x", "y", "z"}),
         ("from numba import cuda\ncuda.atomic.", {"add", "cas"}),
+        ("from numba import cuda\ncuda.stream().", {"synchronize", "auto_synchronize"}),
+        (of_a_kernel(""), {"forall", "inspect_sass", "specialize"}),
+        (of_a_kernel("", "(fastmath=True)"), {"forall", "inspect_sass", "specialize"}),
+        (of_a_kernel("", "('void(int32)')"), {"forall", "inspect_sass", "specialize"}),
+        (of_a_build("call_sites[0]."), {"callee", "place", "line"}),
+        (of_a_build("report.builds[0].calls[0]."), {"returned", "inlined"}),
     ],
 )
 def test_jedi_completes(code, expected, asked_of_jedi):
@@ -297,12 +358,14 @@ def test_the_stubs_have_the_public_names(name):
 
 def test_the_stub_of_jit_has_the_options_of_numba_cuda():
     classes = [
-        node for node in ast.parse((STUBS.parent / "__init__.pyi").read_text()).body if isinstance(node, ast.ClassDef)
+        node
+        for node in ast.parse((STUBS.parent / "decorators" / "__init__.pyi").read_text()).body
+        if isinstance(node, ast.ClassDef)
     ]
     options = [
         ast.unparse(field.target)
         for node in classes
-        if node.name == "_JitOptions"
+        if node.name == "JitOptions"
         for field in node.body
         if isinstance(field, ast.AnnAssign)
     ]
@@ -413,13 +476,40 @@ def test_pyright_accepts_the_code_of_the_pages(pages, pyright):
     assert not wrong, json.dumps(wrong, indent=1)
 
 
+# Those with types of their own.
+OF_NUMBA_CUDA = [
+    f"numba.cuda.{name}"
+    for name in (
+        "api",
+        "cache_hints",
+        "compiler",
+        "cudadrv.devicearray",
+        "cudadrv.devices",
+        "cudadrv.driver",
+        "cudadrv.linkable_code",
+        "dispatcher",
+        "kernels.reduction",
+    )
+]
+
+
 # .ci/run runs it too, in its step of the documentation.
 @pytest.mark.thorough
 def test_the_stubs_agree_with_the_code(tmp_path, python):
     pytest.importorskip("mypy")
-    allowed = ["--allowlist", FOLDER / "stubtest_allowlist.txt", "--ignore-unused-allowlist"]
-    done = run("mypy.stubtest", "numba.cuda.autolink", "--concise", *allowed, cwd=tmp_path, python=python)
+    (tmp_path / "mypy.ini").write_text("[mypy]\n[mypy-numba_cuda.*]\nignore_missing_imports = True\n")
+    options = ["--concise", "--mypy-config-file", "mypy.ini", "--ignore-unused-allowlist"]
+    options += ["--allowlist", FOLDER / "stubtest_allowlist.txt"]
+    done = run("mypy.stubtest", "numba.cuda.autolink", *options, cwd=tmp_path, python=python)
     assert done.returncode == 0, done.stdout + done.stderr
+    done = run("mypy.stubtest", *OF_NUMBA_CUDA, "--ignore-missing-stub", *options, cwd=tmp_path, python=python)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_stubs_from_tables_are_up_to_date():
+    from_tables = module(PROJECT / "stubs", "from_tables")
+    for path, generate in from_tables.STUBS.items():
+        assert path.read_text() == generate(), "run python stubs/from_tables.py"
 
 
 def test_all_modules_of_numba_cuda_are_handed_on():

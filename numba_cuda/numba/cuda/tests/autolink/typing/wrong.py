@@ -126,14 +126,7 @@ def with_signature(x: npt.NDArray[np.float32], n: int) -> None:
     x[0] = n
 
 
-@cuda.jit()
-def with_options(x: npt.NDArray[np.float32], n: int) -> None:
-    x[0] = n
-
-
-kernel(np.zeros(1, np.float32), 3)  # wrong: no grid and block
 with_signature(np.zeros(1, np.float32), 3)  # wrong: no grid and block
-with_options(np.zeros(1, np.float32), 3)  # wrong: no grid and block
 kernel.inspect_sas()  # wrong: misspelled
 kernel.forall("3")(np.zeros(1, np.float32), 3)  # wrong: a number
 kernel[1, 32, "s"](np.zeros(1, np.float32), 3)  # wrong: no stream
@@ -142,3 +135,18 @@ autolink.Extern("f", returns=3)  # wrong: no type
 autolink.exact(3)  # wrong: no type
 autolink.device_function(3, "int32")  # wrong: no function
 autolink.Variable("table", "float32", 4).set("a")  # wrong: no values
+cuda.stream().synchronise()  # wrong: misspelled
+cuda.event().recrd()  # wrong: misspelled
+cuda.event().record("s")  # wrong: no stream
+cuda.current_context().get_mem_info()  # wrong: misspelled
+print(cuda.get_current_device().nme)  # wrong: misspelled
+print(cuda.gpus[0].nme)  # wrong: misspelled
+cuda.device_array(3, np.float32).copy_to_hst()  # wrong: misspelled
+cuda.device_array("3")  # wrong: no shape
+cuda.compile(kernel, "void()", outputs="ltoir")  # wrong: output
+cuda.compile(kernel, "void()", output="cubin")  # wrong: no such output
+cuda.compile_ptx(kernel)  # wrong: no signature
+cuda.declare_device("f")  # wrong: no signature
+cuda.jit(link="a.cu")  # wrong: a list
+cuda.jit(inline="alway")  # wrong: misspelled
+cuda.libdevice.fabsf(1.0, 2.0)  # wrong: one argument

@@ -22,8 +22,10 @@ class _FunctionCall:
 
 @dataclass(frozen=True)
 class CallGraph:
-    functions: tuple[_Function, ...]
-    calls: tuple[_FunctionCall, ...]
+    @property
+    def functions(self) -> tuple[_Function, ...]: ...
+    @property
+    def calls(self) -> tuple[_FunctionCall, ...]: ...
 
 @dataclass(frozen=True)
 class Span:
@@ -57,7 +59,8 @@ class CodeReport:
     undefined: tuple[str, ...] | None = None
     content: str | None = None
     unit: str | None = None
-    parts: tuple[CodeReport, ...] = ()
+    @property
+    def parts(self) -> tuple[CodeReport, ...]: ...
     @property
     def own(self) -> bool: ...
     @property
@@ -73,11 +76,13 @@ class CallReport:
     filename: str
     line: int
     text: str
-    chain: tuple[_Frame, ...]
+    @property
+    def chain(self) -> tuple[_Frame, ...]: ...
     function: int
     seconds: float | None
     stored: bool
-    returned: tuple[CodeReport, ...] = ()
+    @property
+    def returned(self) -> tuple[CodeReport, ...]: ...
     inlined: bool | None = None
     called: tuple[str, ...] = ()
     @property
@@ -88,7 +93,8 @@ class LinkReport:
     lto: bool
     why: str
     options: tuple[str, ...] | None
-    inputs: tuple[CodeReport, ...]
+    @property
+    def inputs(self) -> tuple[CodeReport, ...]: ...
     log: str
     origin: str
     seconds: float | None
@@ -107,7 +113,8 @@ class LineReport:
 @dataclass(frozen=True)
 class ListingReport:
     name: str
-    lines: tuple[LineReport, ...] = ()
+    @property
+    def lines(self) -> tuple[LineReport, ...]: ...
     ptx: str | None = None
     sass: str | None = None
     @property
@@ -125,18 +132,22 @@ class ResultReport:
     stack: int | None = None
     spill_stores: int | None = None
     spill_loads: int | None = None
-    functions: tuple[FunctionReport, ...] = ()
+    @property
+    def functions(self) -> tuple[FunctionReport, ...]: ...
 
 @dataclass(frozen=True)
 class BuildReport:
     arch: str
     entry_name: str
     restored: bool
-    calls: tuple[CallReport, ...]
+    @property
+    def calls(self) -> tuple[CallReport, ...]: ...
     link: LinkReport
     result: ResultReport
-    timeline: tuple[Span, ...] = ()
-    listings: tuple[ListingReport, ...] = ()
+    @property
+    def timeline(self) -> tuple[Span, ...]: ...
+    @property
+    def listings(self) -> tuple[ListingReport, ...]: ...
 
 @dataclass(frozen=True)
 class KernelReport:
@@ -145,5 +156,6 @@ class KernelReport:
     line: int | None
     signature: str
     graph: CallGraph
-    builds: tuple[BuildReport, ...]
+    @property
+    def builds(self) -> tuple[BuildReport, ...]: ...
     versions: tuple[tuple[str, str], ...]

@@ -283,6 +283,15 @@ def test_an_error_is_printed_once_and_without_frames_of_the_compiler(tmp_path, r
     assert text.count("numba_cuda/numba/cuda/") <= (FRAMES_LEFT if printed_by == "a handler" else 0)
 
 
+def test_what_a_hook_raises_in_a_library_is_printed_once(script, run, tmp_path):
+    (deep := tmp_path / "deep.py").write_text(
+        "import json\n" + script.read_text().replace('raise ValueError("float64 only")', 'json.loads("{bad")')
+    )
+    text = run(deep)
+    assert text.count("JSONDecodeError") == text.count("Traceback") == 1
+    assert re.findall('File "(/.*)"', text) == [str(deep)] and f"raised at: {deep}:" in text
+
+
 def test_a_cause_that_says_more_than_the_error_stays_its_cause(script, run):
     code = "import sys\ntry: exec(compile(open(sys.argv[1]).read().replace('= scaled(', '= scale('), 'x', 'exec'))\n"
     code += "except Exception as error: print(repr(error.__cause__))"

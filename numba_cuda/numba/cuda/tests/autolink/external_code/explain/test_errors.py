@@ -129,7 +129,7 @@ def test_all_sources_that_were_found_not_to_compile_are_named(monkeypatch):
         (
             'a.cu(1): catastrophic error: #error directive: "Use <b.h> instead."',
             "line 1: Use <b.h> instead.",
-            "do as the source or header says: Use <b.h> instead.",
+            "do as this #error of the source or header says",
         ),
         (
             'a.cu(3): error: static assertion failed with "only four bytes"',
@@ -622,6 +622,15 @@ class TestDeclaredFunctions:
         others = "declare 'g', which the linked code defines; or " if has_code else ""
         assert f"\n  what to do: {others}define 'f' in code that link= names" in text
         assert "__numba_cuda_link__" not in text
+
+
+@pytest.mark.parametrize("specifier", ["static", 'extern "C" inline'])
+def test_a_function_that_the_compiler_leaves_out_is_shown(specifier):
+    f = Linked("left_out", autolink.CUDASource(f"{specifier} __device__ int left_out(int x) {{ return x; }}")).function
+    line = sys._getframe().f_lineno - 1
+    text = str(link_error_of(f))
+    assert f"\n  in C++: {__file__}:{line}\n" in text
+    assert '\n  what to do: define it as extern "C" __device__, without static and inline' in text
 
 
 def test_a_cxx_function_that_is_declared_only_is_shown():

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Types of arguments. jedi, which does not see private names of other stubs, then takes the overload of build that fits.
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar
+
+from numba.cuda.autolink import ComputeCapability
+from numba.cuda.dispatcher import CUDADispatcher
+
+_T = TypeVar("_T", covariant=True)
+
+_ComputeCapabilityLike: TypeAlias = (
+    ComputeCapability
+    | tuple[SupportsIndex, SupportsIndex]
+    | tuple[SupportsIndex, SupportsIndex, str]
+    | str
+    | SupportsIndex
+)
+_OptionalComputeCapability: TypeAlias = _ComputeCapabilityLike | None
+_Output: TypeAlias = Literal["cubin", "ptx", "ltoir"]
+
+# A list, and neither a tuple nor text: of any of these, as a list that is read, which list[...] is not.
+class _ListOf(Protocol[_T]):
+    def __iter__(self) -> Iterator[_T]: ...
+    def reverse(self) -> None: ...
+
+class _Signature(Protocol):
+    @property
+    def args(self) -> tuple[Any, ...]: ...
+    @property
+    def return_type(self) -> Any: ...
+
+# What is compiled for a signature: a dispatcher, a function, or a kernel of numba-cuda-mlir.
+class _Function(Protocol):
+    @property
+    def __code__(self) -> CodeType: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> object: ...
+
+class _MLIRKernel(Protocol):
+    @property
+    def inspect_mlir(self) -> Any: ...
+
+_Buildable: TypeAlias = CUDADispatcher[..., Any] | _Function | _MLIRKernel
+_KernelSignature: TypeAlias = str | tuple[Any, ...] | _Signature
+
+_LaunchBounds: TypeAlias = int | tuple[int, ...] | None

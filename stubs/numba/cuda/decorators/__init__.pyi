@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-2-Clause
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, ParamSpec, Protocol, TypeAlias, TypedDict, TypeVar, overload
+
+from numba_cuda.numba.cuda.decorators import *  # noqa: F403
+from typing_extensions import Unpack
+
+from numba.cuda._arguments import _LaunchBounds, _Signature
+from numba.cuda.dispatcher import CallableDispatcher, CUDADispatcher, DeviceDispatcher
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+# A collection, which text is not.
+class _Several(Protocol):
+    def __iter__(self) -> Iterator[Any]: ...
+    def __contains__(self, item: object, /) -> bool: ...
+
+class JitOptions(TypedDict, total=False):
+    link: _Several | bool  # options of jit(**options) are of the types of all of them
+    debug: bool | None
+    opt: bool | None
+    lineinfo: bool
+    inline: Literal["never", "always"] | bool | Callable[..., bool]
+    forceinline: bool
+    fastmath: bool
+    extensions: Any
+    max_registers: int | None
+    lto: bool | None
+    launch_bounds: _LaunchBounds
+    shared_memory_carveout: str | int | None
+    cache: bool
+
+_Signatures: TypeAlias = str | _Signature | list[Any] | tuple[Any, ...]
+
+# Options that stand in a dict, jit(**options), are no first argument. jedi takes the first overload that fits a text.
+@overload
+def jit(
+    func_or_sig: _Signatures, /, device: Literal[False] = False, **options: Unpack[JitOptions]
+) -> Callable[[Callable[_P, _R]], CUDADispatcher[_P, _R]]: ...
+@overload
+def jit(
+    func_or_sig: _Signatures, /, device: bool = False, **options: Unpack[JitOptions]
+) -> Callable[[Callable[_P, _R]], DeviceDispatcher[_P, _R]]: ...
+@overload
+def jit(
+    func_or_sig: Callable[_P, _R], /, device: Literal[False] = False, **options: Unpack[JitOptions]
+) -> CallableDispatcher[_P, _R]: ...
+@overload
+def jit(
+    func_or_sig: Callable[_P, _R], /, device: bool = False, **options: Unpack[JitOptions]
+) -> DeviceDispatcher[_P, _R]: ...
+@overload
+def jit(
+    *, device: Literal[False] = False, **options: Unpack[JitOptions]
+) -> Callable[[Callable[_P, _R]], CallableDispatcher[_P, _R]]: ...
+@overload
+def jit(
+    *, device: bool = False, **options: Unpack[JitOptions]
+) -> Callable[[Callable[_P, _R]], DeviceDispatcher[_P, _R]]: ...
+def declare_device(
+    name: str,
+    sig: str | _Signature,
+    link: Any = None,
+    use_cooperative: bool = False,
+    abi: Literal["numba", "c"] = "numba",
+) -> Callable[..., Any]: ...
+def __getattr__(name: str) -> Any: ...
