@@ -138,7 +138,7 @@ def _called(filename: str, line: int, message: str, last_column: int | None) -> 
         owners = [each for each in nodes if isinstance(each, ast.Attribute) and each.attr == attribute[1]]
         return _columns(owners[0], linecache.getline(filename, line)) if owners else None
     calls = [each for each in nodes if isinstance(each, ast.Call)]
-    words = {word.lower() for word in re.findall(r"\w+", message)}
+    words = set(re.findall(r"\w+", message))
     named = [each for each in calls if each.end_col_offset == last_column] or [
         each for each in calls if _name(each) in words
     ]
@@ -147,9 +147,9 @@ def _called(filename: str, line: int, message: str, last_column: int | None) -> 
 
 
 def _name(call: ast.Call) -> str:
-    """Return the last name of the function that *call* calls, in lower case: objects are named after their classes."""
+    """Return the last name of the function that *call* calls."""
     function = call.func.value if isinstance(call.func, ast.Subscript) else call.func
-    return str(getattr(function, "attr", getattr(function, "id", ""))).lower()
+    return str(getattr(function, "attr", getattr(function, "id", "")))
 
 
 def _columns(node: ast.AST, text: str) -> tuple[int, int]:
