@@ -12,37 +12,64 @@ import linecache
 import re
 import tokenize
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from types import MappingProxyType
 
 _given: dict[str, tuple[str, int]] = {}  # the line of Python that gave a source, by its text
+_elsewhere: ContextVar[Mapping[str, tuple[str, int]]] = ContextVar(
+    "numba_cuda_autolink_elsewhere", default=MappingProxyType({})
+)
 _MOST_GIVEN = 256
 _BETWEEN, _JOINING = (tokenize.NL, tokenize.COMMENT), ("+", "(", ")")  # literals
 _BEFORE_BODY = re.compile(r"([A-Za-z]*)('''|\"\"\"|'|\")")
 _ESCAPES = "\n\\'\"abfnrtv01234567xNuU"  # what follows a backslash: before others, it stands for itself
 _ESCAPE = re.compile(r"\\.")
+_FORMATTED = re.compile(r"[A-Za-z]+(?P<quotes>\"{3}|'{3}|\"|')(?P<body>.*)(?P=quotes)", re.DOTALL)
+_BRACES = re.compile(r"(\{\{|\}\}|\{[^{}]*\})")
 _PART = re.compile(r"\\(?:N\{[^}]*\}|[0-7]{1,3}|x..|u.{4}|U.{8}|.)|.", re.DOTALL)  # of a literal: an escape, or not
 
 
-def note_source(text: str, place: tuple[str, int]) -> None:
-    """Let `place_in_python` find the lines of the source *text*, which the line of Python at *place* gave. Of many
-    sources, those that were noted last are known."""
+def note_source(text: str, place: tuple[str, int]) -> tuple[str, int]:
+    """Let `place_in_python` find the lines of the source *text*, which the line of Python at *place* gave, and return
+    that; inside of `noting_sources`, the place that this has. Of many sources, those that were noted last are known."""
     _given.pop(text, None)
-    _given[text] = place
+    _given[text] = place = _elsewhere.get().get(text, place)
     if len(_given) > _MOST_GIVEN:
         _given.pop(next(iter(_given)), None)
+    return place
+
+
+@contextlib.contextmanager
+def noting_sources(sources: Iterable[tuple[str, tuple[str, int]]]) -> Iterator[None]:
+    """Note *sources* of another process, each with the place that gave it, and let what the block unpickles have these
+    places."""
+    token = _elsewhere.set(dict(sources))
+    try:
+        for source in _elsewhere.get().items():
+            note_source(*source)
+        yield
+    finally:
+        _elsewhere.reset(token)
+
+
+def find_given(data: bytes) -> list[tuple[str, tuple[str, int]]]:
+    """Return the noted sources in pickled *data*, with their places, for `noting_sources`."""
+    return [(text, place) for text, place in [*_given.items()] if text.encode("utf-8", "surrogatepass") in data]
 
 
 def find_source(text: str, place: tuple[str, int]) -> tuple[str, Sequence[int]] | None:
     """Return the Python file of the source *text*, which the line at *place* gave, and the line there of each of its
     lines; None if it is not there."""
     filename, line = place
-    wanted = text.split("\n")
-    found = (
+    wanted, code = text.split("\n"), "".join(linecache.getlines(filename))
+    plain = (
         numbers[place : place + len(wanted)]
-        for text, numbers in _literals("".join(linecache.getlines(filename)))
+        for text, numbers in _literals(code)
         for place in _find_text(wanted, text.split("\n"))
     )
-    numbers = min(found, key=lambda numbers: abs(numbers[0] - line), default=None)
+    formatted = (numbers for lines, numbers in _formatted(code) if _is_made_of(lines, wanted))
+    numbers = min(itertools.chain(plain, formatted), key=lambda numbers: abs(numbers[0] - line), default=None)
     return None if numbers is None else (filename, numbers)
 
 
@@ -81,7 +108,8 @@ def replaced_escape(line: str) -> str:
     written = linecache.getline(*place) if place is not None else ""
     for found in _ESCAPE.finditer(written):
         before = _ESCAPE.split(written[: found.start()])[-1].lstrip()[-8:]
-        if before and before in line and found[0] not in (r"\\", *_ESCAPE.findall(line)):
+        ends_line = found[0] == r"\n" and line.count('"') % 2 == 0  # as it does in C++
+        if before and before in line and not ends_line and found[0] not in (r"\\", *_ESCAPE.findall(line)):
             return found[0]
     return ""
 
@@ -102,7 +130,8 @@ def _find_text(wanted: Sequence[str], lines: Sequence[str]) -> Iterator[int]:
 @functools.lru_cache(maxsize=1)  # errors come in series
 def _literals(code: str) -> Sequence[tuple[str, list[int]]]:
     """Return the values of the string literals in *code*, and the line of the file for each of their lines: of those
-    that are joined, by standing next to each other or by ``+``, together. Formatted ones have no value yet."""
+    that are joined, by standing next to each other or by ``+``, together. Formatted ones have no value yet:
+    `_formatted` has these."""
     found: list[tuple[str, list[int]]] = []
     is_joined = False
     with contextlib.suppress(tokenize.TokenError, SyntaxError):  # the file has changed, or is not Python's
@@ -116,6 +145,31 @@ def _literals(code: str) -> Sequence[tuple[str, list[int]]]:
             elif token.type not in _BETWEEN and token.string not in _JOINING:
                 is_joined = False
     return [(text, _lines_of_lines(text, lines)) for text, lines in found if text]
+
+
+@functools.lru_cache(maxsize=1)
+def _formatted(code: str) -> Sequence[tuple[list[str], list[int]]]:
+    """Return the lines of each formatted string literal in *code*, as they are written, and their lines in the file."""
+    found = []
+    with contextlib.suppress(SyntaxError, ValueError):
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.JoinedStr):
+                written = _FORMATTED.fullmatch(ast.get_source_segment(code, node) or "")
+                lines = written["body"].split("\n") if written is not None else []
+                found.append((lines, [node.lineno + number for number in range(len(lines))]))
+    return found
+
+
+def _is_made_of(written: Sequence[str], lines: Sequence[str]) -> bool:
+    """Return whether *lines* are those *written* in a formatted literal, with any text for what is in braces."""
+    return len(written) == len(lines) and all(
+        re.fullmatch("".join(map(_pattern, _BRACES.split(each.strip()))), line.strip())
+        for each, line in zip(written, lines, strict=True)
+    )
+
+
+def _pattern(part: str) -> str:
+    return re.escape(part[0]) if part in ("{{", "}}") else ".*" if part.startswith("{") else re.escape(part)
 
 
 def _value(literal: str) -> str:

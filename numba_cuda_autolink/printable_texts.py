@@ -46,6 +46,9 @@ def number_of(number: int, what: str) -> str:
 
 
 def did_you_mean(wrong: object, names: Iterable[str]) -> str:
-    """Return ``; did you mean NAME?`` for the one of *names* that looks most like *wrong*, or an empty text."""
-    near = difflib.get_close_matches(wrong, list(names), 1) if isinstance(wrong, str) else []
+    """Return ``; did you mean NAME?`` for the one of *names* that has the letters of *wrong* in another order, or that
+    looks most like it; or an empty text."""
+    names = [*names] if isinstance(wrong, str) else []
+    exchanged = [each for each in names if sorted(each) == sorted(str(wrong))]
+    near = exchanged or difflib.get_close_matches(str(wrong), names, 1)
     return f"; did you mean {near[0]}?" if near else ""

@@ -154,7 +154,11 @@ class KernelFile:
     def _read_index(self) -> None:
         header = self._file.read(_HEADER.size)
         if not header.startswith(_MAGIC[: max(len(header), 1)]):
-            raise KernelFileError(f"{self.path} is not a file of finished kernels\n  it begins with: {header[:4]!r}")
+            found = "a cubin or object" if header.startswith(b"\x7fELF") else f"it begins with {header[:4]!r}"
+            raise KernelFileError(
+                f"{self.path} is not a file of finished kernels: {found}"
+                "\n  what to do: load what autolink.build(kernel, signature).save('NAME.kernels') writes"
+            )
         if len(header) < _HEADER.size:
             raise self.damaged(f"it has {len(header)} bytes, fewer than its header")
         _, version, count, size, digest = _HEADER.unpack(header)

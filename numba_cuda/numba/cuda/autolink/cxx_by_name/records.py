@@ -227,6 +227,7 @@ def ask_names(source: LibrarySource, call: Call, records: Records, cc: ComputeCa
 @functools.cache
 def _make_class(names: tuple[str, ...], cxx_name: int) -> type[tuple[Any, ...]]:
     made = collections.namedtuple("Struct", names, rename=True)  # type: ignore[misc]
+    made.__name__ = f"Struct{{{', '.join(names)}}}"  # as messages show it
     made.cxx_struct = names, cxx_name  # type: ignore[attr-defined]
     return made
 

@@ -194,6 +194,12 @@ _REMEDIES = {
             "give the array a shape of constants; dynamic shared memory is cuda.shared.array(0, dtype)"
         ),
         r"No implementation of array\(.*Literal\[str\]": "give the dtype as a NumPy type, such as np.float32",
+        r"No implementation of (?:static_)?[gs]etitem\((?:Literal\[\w+\]\()?(?:u?int|float|complex|bool)": (
+            "pass an array: a number has no elements"
+        ),
+        r"No implementation of setitem\(.*, (?:(?:Uni)?Tuple|Struct\{.*\})\(.*\)\)": (
+            "assign its elements one by one: x[i] = value[0]; or value.name, for a member of a struct"
+        ),
         r"No implementation of getitem\(Tuple\(": "give the index of a tuple of different types as a constant",
         r"No implementation of exception_match\(|No implementation of mark_try_block": (
             "kernels catch no exceptions: write a condition"
@@ -216,6 +222,7 @@ _REMEDIES = {
     }.items()
 }
 _OF_ARRAY = re.compile(r"Unknown attribute '(\w+)' of type (?:readonly )?array\(.*")
+_OF_STRUCT = re.compile(r"Unknown attribute '(?P<name>\w+)' of type Struct\{(?P<members>.*?)\}.*")
 _UNKNOWN_NAME = re.compile(r"NameError: (?:global )?name '(\w+)' is not defined")
 _LINEAR_ALGEBRA = re.compile(
     r"scipy [\d.]+\+ is required for linear algebra|Unknown attribute '\w+' of type Module\(<module 'numpy.linalg'.*"
@@ -241,5 +248,8 @@ def with_remedy(message: str) -> str:
         )
     if attribute := _OF_ARRAY.match(message):
         return message.replace(attribute[0], attribute[0] + did_you_mean(attribute[1], dir(np.ndarray)), 1)
+    if attribute := _OF_STRUCT.match(message):
+        meant = did_you_mean(attribute["name"], attribute["members"].split(", "))
+        return f"{attribute[0]}{meant}\n  its members: {attribute['members']}{message[attribute.end() :]}"
     remedy = next((remedy for pattern, remedy in _REMEDIES.items() if pattern.match(message)), None)
     return message if remedy is None else f"{message}\n  what to do: {remedy}"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-from collections.abc import Iterable
-from typing import Any, Literal
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, Protocol
 
 from numba.cuda._arguments import _ComputeCapabilityLike, _KernelSignature
+from numba.cuda.dispatcher import CUDADispatcher
 
 from .. import Variable
 
@@ -72,8 +73,14 @@ class NotLinkableError(AssertionError):
 def ask(
     obj: object, *argtypes: Any, cc: _ComputeCapabilityLike = (9, 0), lto: bool = True
 ) -> tuple[LinkInput, ...] | None: ...
+
+# What kernels call.
+class _HasHook(Protocol):
+    @property
+    def __numba_cuda_link__(self) -> Any: ...
+
 def check_linkable(
-    obj: Any,
+    obj: Callable[..., Any] | CUDADispatcher[..., Any] | _HasHook,
     *argtypes: Any,
     cc: _ComputeCapabilityLike = (9, 0),
     lto: bool | None = None,

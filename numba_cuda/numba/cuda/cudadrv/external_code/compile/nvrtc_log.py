@@ -11,14 +11,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from numba_cuda_autolink.files import read_regular_file
-from numba_cuda_autolink.given_sources import replaced_escape
+from numba_cuda_autolink.given_sources import place_in_text, replaced_escape
+from numba_cuda_autolink.source_locations import shown_file
 
 from ..cache.disk import FAILED_SOURCES
 from ..cache.store import current_store
 from ..inputs.cuda_source import HOST_HEADERS, CompileOptions
+from ..inputs.link_input import line_marker
 from .unknown_names import NOT_ON_DEVICES, explain_undeclared, explain_unknown, find_similar_header
 
 _MOST_SHOWN = 5
+_MOST_ERRORS = 100  # with which NVRTC ends
 _ERROR = re.compile(
     r"(?:(?P<place>.*?)\((?P<line>\d+)\)|(?P<options>nvrtc)|At end of source): (?:catastrophic )?error"
     r"(?: #[\w-]+)?: (?P<text>.*)"
@@ -29,6 +32,7 @@ _TO_MATCH, _NOT_CLOSED = " to match this", "missing closing quote"
 _NOT_MARKED = "is not marked __device__"
 _OPENED = re.compile(rf'(?P<place>.*)\((?P<line>\d+)\): note(?: #[\w-]+)?:{_TO_MATCH} (?P<opening>"[({{\[]")')
 _DIRECTIVE = re.compile(r'#error directive: "?(?P<text>[^"\n]+)')
+_MESSAGE = re.compile(r"^(?P<place>[^\n()]+)\((?P<line>\d+)\): (?=warning|note)", re.MULTILINE)
 _SUMMARY = re.compile(r"\d+ (?:catastrophic )?errors? detected|Compilation terminated")
 _MISSING_HEADER = re.compile(r'cannot open source file "([^"]+)"')
 _UNKNOWN = re.compile(
@@ -115,6 +119,19 @@ def _read_error(lines: Sequence[str]) -> Diagnostic | None:
     return error
 
 
+def in_python(messages: str, code: str, name: str) -> str:
+    """Return *messages* of NVRTC about the *code* of a unit that is called *name*, with lines of the Python file that
+    has the text of a source."""
+
+    def place(found: re.Match[str]) -> str:
+        _, marker, text = code.partition(line_marker(found["place"]))
+        text = text if marker else code if found["place"] == os.path.basename(name) else ""
+        at = place_in_text(text, int(found["line"]))
+        return f"{shown_file(at[0])}:{at[1]}: " if at is not None else found[0]
+
+    return _MESSAGE.sub(place, messages)
+
+
 def errors_in(log: str) -> str:
     """Return the errors in NVRTC's *log*, each with its line of source, the first few of many; without warnings, or the
     whole log if it has no errors."""
@@ -191,9 +208,9 @@ def remedy(
         return f"add the directory that {name} is in to the source's include_paths"
     if instead := instead_of_host_type(text):
         return instead
-    if error.unknown and (
-        known := explain_unknown(error.unknown, texts, include_paths, macros, {each.unknown for each in errors})
-    ):
+    others = {each.unknown for each in errors}
+    texts = texts if len(others) < _MOST_ERRORS else ()  # where the rest may be unknown too
+    if error.unknown and (known := explain_unknown(error.unknown, texts, include_paths, macros, others)):
         return known
     if "--device-int128" in text:
         return "allow it: options={'device_int128': True}"

@@ -258,8 +258,11 @@ def _program(unit: CachedUnit, fetched: FetchedProgram) -> Program:
     code, log = unpacked(fetched.data)
     warning = ""
     if log and (messages := messages_outside_toolkit(log)):
-        warning = f"NVRTC log messages: {shown_log(messages)}"
-        warn_user(warning)
+        from .nvrtc_log import in_python
+
+        said = "NVRTC log messages: {}".format
+        warning = said(shown_log(messages))  # without lines of Python, which a cached link may outlive
+        warn_user(said(shown_log(in_python(messages, unit.unit.code, unit.unit.name))))
     kind = kinds.LTO_IR if unit.unit.output == "ltoir" else kinds.CUBIN
     return Program(code, kind, fetched.origin, fetched.seconds, fetched.key, fetched.hidden, warning)
 

@@ -34,6 +34,9 @@ _REMEDY = (
 )
 _REMEDY_FOR_DECLARED = 'define {!r} in code that link= names, of the declare_device or of the kernel, as extern "C"'
 _REMEDY_FOR_CXX = "define {} in that source, or in another one that is linked"
+_REMEDY_FOR_HIDDEN = (
+    'define it as extern "C" __device__, without static and inline: the compiler leaves such a function out'
+)
 _REMEDY_WITHOUT_CODE = (
     "return the code that defines it from the object's __numba_cuda_link__; if it does, check that method's spelling"
 )
@@ -81,6 +84,9 @@ def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
     if asked and given.isdisjoint(asked):
         details.append(f"got: nothing from __numba_cuda_link__ of {asked[0]}")
         remedy = remedy or _REMEDY_FOR_NOTHING
+    if not is_variable and (hidden := _find_hidden(job, symbol)):
+        details.append(f"in C++: {hidden}")
+        remedy = remedy or _REMEDY_FOR_HIDDEN
     if place := place_of(symbol):
         details.append(f"declared at: {shown_file(place[0])}:{place[1]}")
         known = sorted({repr(mangled_names.readable(name)) for each in defined.values() for name in each})
@@ -111,9 +117,19 @@ def _declarations(job: LinkJob, symbol: str) -> list[str]:
 
 def _find_in_sources(job: LinkJob, symbol: str) -> str:
     """Return the place where a linked source first names the function *symbol*; empty if none does."""
-    name = re.compile(rf"\b{re.escape(mangled_names.base_name(symbol))}\s*\(")
+    return _find_line(job, re.compile(rf"\b{re.escape(mangled_names.base_name(symbol))}\s*\("))
+
+
+def _find_hidden(job: LinkJob, symbol: str) -> str:
+    """Return the place where a linked source defines the function *symbol* for itself alone; empty if none does."""
+    return _find_line(
+        job, re.compile(rf"\b(?:static|inline|__forceinline__|constexpr)\b[^;()]*\b{re.escape(symbol)}\s*\(")
+    )
+
+
+def _find_line(job: LinkJob, pattern: re.Pattern[str]) -> str:
     sources = (each.input for each in job.plan.inputs if each.input.kind is kinds.CUDA)
-    return next(filter(None, (find_line(source, job.plan.target, name) for source in sources)), "")
+    return next(filter(None, (find_line(source, job.plan.target, pattern) for source in sources)), "")
 
 
 def _definitions(names: frozenset[str] | None) -> str:

@@ -29,6 +29,9 @@ from .cuda_source import CompileOptions, CUDASource
 from .kinds import BITCODE, CUDA, KINDS, PTX, Bitcode, Kind
 
 # The classes of numba-cuda-mlir's ``cuda.LTOIR`` and the like, copies of numba-cuda's.
+_AS_TEXT = "save it as UTF-8, or replace that character"
+_AS_SOURCE = "this is CUDA C++: return autolink.CUDASource(text)"
+_CXX = re.compile(rb"#\s*include\b|\b__(?:device|global|host)__\b")
 _OTHER_LINKABLES = "numba_cuda_mlir.numba_cuda.cudadrv.linkable_code"
 
 
@@ -93,22 +96,22 @@ class LinkInput:
                 line = code.count(b"\n", 0, error.start) + 1
                 fault = f"the byte 0x{code[error.start]:02x} in line {line}, which is not UTF-8"
             if fault:
-                raise LinkInputError(f"the {kind} {safe_repr(self.name)} has {fault}")
+                raise LinkInputError(f"the {kind} {safe_repr(self.name)} has {fault}\n  what to do: {_AS_TEXT}")
         # An empty source is a valid translation unit; it may be there for its callbacks.
         if kind is not CUDA and not code.strip(b"\0 \t\r\n"):
             raise LinkInputError(f"the {kind} {self.name!r} is empty")
         if kind.magic and not code.startswith(kind.magic):
             looks_like = next((other for other in KINDS if other.magic and code.startswith(other.magic)), None)
             found = f"it looks like {looks_like}" if looks_like else f"it begins with {code[:8]!r}"
-            raise LinkInputError(
-                f"{self.name!r} is not {kind}: {found}\n"
-                "  what to do: give it the suffix or the class of what it is, or make it again if it is damaged"
-            )
+            remedy = "give it the suffix or the class of what it is, or make it again if it is damaged"
+            remedy = _AS_SOURCE if _CXX.search(code) and not looks_like else remedy
+            raise LinkInputError(f"{self.name!r} is not {kind}: {found}\n  what to do: {remedy}")
         if not kind.is_compiled:
             from ..formats.validation import structural_fault  # which a kernel that is linked already starts without
 
             if fault := structural_fault(kind.name, code):
-                raise LinkInputError(f"{self.name!r} cannot be linked as {kind}\n  reason: {fault}")
+                remedy = f"\n  what to do: {_AS_SOURCE}" if kind is PTX and _CXX.search(code) else ""
+                raise LinkInputError(f"{self.name!r} cannot be linked as {kind}: {fault}{remedy}")
 
     @property
     def text(self) -> str:

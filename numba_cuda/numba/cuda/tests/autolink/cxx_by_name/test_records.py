@@ -11,6 +11,7 @@ from autolink_support import build
 from emulator_support import kernel_of, registered
 from numba.cuda import autolink, types
 from numba.cuda.autolink.cxx_by_name.records import _read_member_name
+from numba.cuda.autolink.frontend_api.placed_messages import placed
 from numba.cuda.core.errors import TypingError
 from numba.cuda.np.numpy_support import from_dtype
 
@@ -194,6 +195,24 @@ class TestInKernels:
         r = np.zeros(4)
         emulate(kernel, r)
         assert r.tolist() == [3, 2.5, 1, 0]
+
+    def test_a_member_that_a_result_does_not_have_comes_with_those_that_it_has(self, cuda):
+        lib = autolink.cxx("struct P { float first; float y; }; __device__ P f(float x) { return {x, x}; }")
+
+        def kernel(x):
+            x[0] = lib.f(x[0]).fist
+
+        def stored(x):
+            x[0] = lib.f(x[0])
+
+        texts = []
+        for function in (kernel, stored):
+            with pytest.raises(Exception) as caught:
+                autolink.build(cuda.jit(function), "void(float32[::1])", cc=(9, 0))
+            texts.append(placed(str(caught.value)))
+        assert "'fist' of type Struct{first, y}(float32 x 2); did you mean first?\n" in texts[0]
+        assert texts[0].endswith("\n  its members: first, y")
+        assert "\n  what to do: assign its elements one by one: " in texts[1]
 
     def test_arrays_of_them_are_pointers(self):
         add = lib.add

@@ -144,7 +144,14 @@ def opened(path) -> list[object]:
 
 DAMAGE = {
     "empty": (lambda content: b"", "is not a file of finished kernels|is damaged"),
-    "text": (lambda content: b"hello, world", "is not a file of finished kernels\n  it begins with: b'hell'"),
+    "text": (
+        lambda content: b"hello, world",
+        "is not a file of finished kernels: it begins with b'hell'\n  what to do: load what",
+    ),
+    "cubin": (
+        lambda content: b"\x7fELF" + content,
+        "is not a file of finished kernels: a cubin or object\n  what to do: load",
+    ),
     "a cubin": (lambda content: b"\x7fELF" + bytes(100), "is not a file of finished kernels"),
     "a part of the header": (lambda content: content[:40], "it has 40 bytes, fewer than its header"),
     "a part of the index": (lambda content: content[:80], "its index takes"),

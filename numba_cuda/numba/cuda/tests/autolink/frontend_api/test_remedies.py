@@ -39,6 +39,16 @@ def test_linear_algebra_of_numpy(capsys):
     assert "what to do: write it with loops" in text
 
 
+@pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
+@pytest.mark.parametrize("statement", ["x[0] = 1", "y = x[0]"])
+def test_a_number_in_place_of_an_array(front_end, capsys, statement):
+    names = {}
+    exec(f"def kernel(x):\n    {statement}", names)
+    with pytest.raises(Exception) as caught:
+        build(front_end_named(front_end).cuda.jit(names["kernel"]), "void(int64)")
+    assert "what to do: pass an array: a number has no elements" in printed(caught.value, capsys)
+
+
 @pytest.mark.parametrize(
     ("statement", "first", "todo"),
     [

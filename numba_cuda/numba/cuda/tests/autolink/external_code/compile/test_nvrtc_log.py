@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The remedies in errors about CUDA C++ that does not compile."""
 
+import re
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -93,7 +95,7 @@ def message_of(code, **options):
 def test_each_failure_has_its_remedy(code, remedy):
     message = message_of(code)
     assert remedy in message
-    assert len(message.splitlines()[0]) < 120
+    assert len(message.splitlines()[0]) < 130
 
 
 @pytest.mark.parametrize(
@@ -115,6 +117,37 @@ def test_an_escape_that_python_has_replaced_is_the_remedy_at_the_line_of_python(
     number = next(number for number, line in enumerate(lines, 1) if "hello" in line and escape in line)
     assert f"\n  in C++: {__file__}:{number}\n" in message
     assert f'what to do: write r"""...""" for the text of the source: Python has replaced {escape}\n' in message
+
+
+def test_a_line_that_ends_as_cxx_does_has_no_escape_that_is_replaced():
+    assert "Python has replaced" not in message_of("; int x = ;\n__device__ int f();")
+
+
+def test_an_error_in_a_formatted_text_is_at_the_line_of_python():
+    kind, sum = "float", "x + {y}"
+    message = message_of(f"""
+        // {kind}
+        __device__ {kind} f({kind} x) {{ return {sum} + unknown; }}
+    """)  # fmt: skip
+    number = sys._getframe().f_lineno - 2
+    assert f"\n  in C++: {__file__}:{number}\n" in message
+
+
+def test_a_warning_is_at_the_line_of_python():
+    lib = autolink.cxx("""
+        __device__ float f(float x) {
+            int never_used_here;
+            return x;
+        }
+    """)
+    number = sys._getframe().f_lineno - 4
+    with pytest.warns(UserWarning, match=rf"NVRTC log messages: {re.escape(__file__)}:{number}: warning .*never_used"):
+        autolink.build(calling(lib.f), "void(float32[::1])", cc=(9, 0))
+
+
+def test_no_name_is_like_one_that_is_unknown_too_where_nvrtc_stops():
+    message = message_of("".join(f"__device__ int f{i}() {{ return nope{i}; }}\n" for i in range(150)))
+    assert "what to do: declare nope0 before that place" in message and "did you mean" not in message
 
 
 def test_a_quote_that_is_not_closed_in_a_text_without_a_place():

@@ -624,6 +624,15 @@ class TestDeclaredFunctions:
         assert "__numba_cuda_link__" not in text
 
 
+@pytest.mark.parametrize("specifier", ["static", 'extern "C" inline'])
+def test_a_function_that_the_compiler_leaves_out_is_shown(specifier):
+    f = Linked("left_out", autolink.CUDASource(f"{specifier} __device__ int left_out(int x) {{ return x; }}")).function
+    line = sys._getframe().f_lineno - 1
+    text = str(link_error_of(f))
+    assert f"\n  in C++: {__file__}:{line}\n" in text
+    assert '\n  what to do: define it as extern "C" __device__, without static and inline' in text
+
+
 def test_a_cxx_function_that_is_declared_only_is_shown():
     lib = autolink.cxx("""
         __device__ float elsewhere(float);

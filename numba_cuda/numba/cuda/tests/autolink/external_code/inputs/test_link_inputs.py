@@ -153,6 +153,8 @@ WRONG = [
         "is not archive",
         "it begins with b'text'",
     ),
+    (lambda tmp: cuda.PTXSource(b"__device__ int f();"), "cannot be linked as PTX: ", "autolink.CUDASource(text)"),
+    (lambda tmp: cuda.LTOIR(b"__device__ int f();"), "is not LTO-IR: it begins with", "autolink.CUDASource(text)"),
 ]
 
 
