@@ -876,7 +876,10 @@ class TestWarnings:
     def test_a_read_of_what_nobody_wrote_is_at_its_line(self):
         class Reads(Add):
             def source(self, x):
-                return 'extern "C" __device__ float add_1(float x) {\n__shared__ float s[64];\nreturn s[threadIdx.x + 1];\n}'
+                return """extern "C" __device__ float add_1(float x) {
+                    __shared__ float written_by_none[64];
+                    return written_by_none[threadIdx.x + 1];
+                }"""
 
         place = f"    at: {re.escape(__file__)}:\\d+\n"
         with pytest.warns(UserWarning, match=f"never written\n{place}(?s:.*)    thread: (?s:.*)    address: "):
