@@ -329,10 +329,16 @@ NOT_A_FIELD = "is not a number, a pointer, a struct or an array of these: let th
         (f"{C} inline int first(int x) {{ return x; }}", "no .cu file defines a function for kernels"),
         ("#include <cstdint>", "what to do: include <cuda/std/cstdint>, whose names are in cuda::std"),
         ("#include <stdint.h>", "what to do: include <cuda/std/cstdint>, whose names are in cuda::std"),
-        ('#include "amount.h"', "what to do: put amount.h into the folder of the .cu files"),
+        ('#include "amount.h"', "what to do: put amount.h into the folder of the .cu files; or a CUDA package that"),
         (f"{C} int first() {{ return x; }}", 'device_code.cu(1): error: identifier "x" is undefined'),
-        (f"{C} int f(int x) {{ return x; }} {C} int f() {{ return 1; }}", "what to do: give each overload a name of"),
-        (f"{C} int f() {{ return 1; }}\n{C} int f() {{ return 1; }}", "what to do: define it once, in a header that"),
+        (
+            f"{C} int f(int x) {{ return x; }} {C} int f() {{ return 1; }}",
+            "what to do: give it a name of its own: another",
+        ),
+        (
+            f"{C} int f() {{ return 1; }}\n{C} int f() {{ return 1; }}",
+            "what to do: define it once, in a header: the .cu",
+        ),
         (
             "namespace n { __device__ int help(int x) { return x; } }",
             'device_code.cu:1: help is not extern "C", so kernels cannot call it: declare it extern "C"; or inline, if',
@@ -352,6 +358,24 @@ NOT_A_FIELD = "is not a number, a pointer, a struct or an array of these: let th
         (f"struct Box {{ int a : 3; }}; {BOX}", f"device_code.cu:1: the member a of Box {NOT_A_FIELD}"),
         (f"struct Box {{ union {{ int a; }}; }}; {BOX}", f"the member without a name of Box {NOT_A_FIELD}"),
         (f"struct Box {{ __device__ virtual void f() {{}} }}; {BOX}", f"the member __vptr of Box {NOT_A_FIELD}"),
+        (
+            f"struct Box {{ int a; }}; {C} int Box(struct Box* b) {{ return 1; }}",
+            "is that of another struct or a function",
+        ),
+        (
+            f"struct A {{ int a; }}; struct Box : A {{ int a; }}; {BOX}",
+            "device_code.cu:1: Box has two members of one name: rename one",
+        ),
+        (f"struct Box {{ struct {{ int a; }} in; }}; {BOX}", "has no name that Python can use"),
+        (
+            f"{C} int first(int n, ...) {{ return n; }}",
+            "first takes any number of arguments, which kernels cannot pass",
+        ),
+        ('extern "C" int first() { return 1; }', "what to do: mark it __device__"),
+        (
+            f"{C} int x() {{ return 1; }} {C} float first(float2 z) {{ return z.x; }}",
+            "what to do: if CUDA or a member of a struct is called x, too, give the function another name",
+        ),
         (f"struct Box;\n{BOX}", "device_code.cu(2): error: expression must be a pointer to a complete object type"),
         (f"struct Box;\n{BOX}", "what to do: define the struct in the package, or take void*"),
         (
@@ -360,7 +384,7 @@ NOT_A_FIELD = "is not a number, a pointer, a struct or an array of these: let th
         ),
         (
             f"struct Box {{ int a; }}; {BOX} namespace n {{ struct Box {{ int b; }}; {C} void w(Box* b) {{}} }}",
-            "device_code.cu:1: two structs have the name Box, which is that of a dtype: rename one",
+            "is that of another struct or a function: rename it",
         ),
         (f"{C} int other(int); {C} int first(int x) {{ return other(x); }}", "package defines other, which its code"),
         (
