@@ -43,17 +43,16 @@ def _sections(program: argparse.ArgumentParser, level: int) -> Iterator[str]:
     """Yield a section for each command of *program*, and for each action of a command."""
     for action in program._actions:
         if isinstance(action, argparse._SubParsersAction):
-            summaries = {each.dest: each.help for each in action._choices_actions}
-            for name, command in action.choices.items():
-                yield from _section(command, level, str(summaries[name]))
+            for command in action.choices.values():
+                yield from _section(command, level)
                 yield from _sections(command, level + 1)
         elif level == 2 and isinstance(action, argparse._VersionAction):
             yield f"`{program.prog} --version` prints the version.\n"
 
 
-def _section(command: argparse.ArgumentParser, level: int, summary: str) -> Iterator[str]:
+def _section(command: argparse.ArgumentParser, level: int) -> Iterator[str]:
     yield f"{'#' * level} `{command.prog}`\n"
-    yield f"{_fill(command.description or f'{summary[0].upper()}{summary[1:]}.')}\n"
+    yield f"{_fill(command.description or '')}\n"
     shown = [each for each in command._actions if not isinstance(each, _LEFT_OUT)]
     options = [name for each in shown for name in each.option_strings if name.startswith("--")]
     yield f"```{{index}} ! {', ! '.join([command.prog, *options])}\n```\n"

@@ -37,6 +37,7 @@ _NAMED_ARGUMENT = re.compile(
     r"_(?:LaunchConfiguration|ArgMarshaller)\.__call__\(\) got an unexpected keyword argument '(\w+)'"
 )
 _is_reading = contextvars.ContextVar("is_reading", default=False)
+_shown: contextvars.ContextVar[set[str] | None] = contextvars.ContextVar("shown", default=None)
 _explain: Callable[[Any], str | None] | None = None  # returns the messages of errors that nothing here has met
 
 
@@ -125,7 +126,10 @@ def first_lines(message: str) -> str:
 
 
 def warn_user(message: str) -> None:
-    if not _is_reading.get():
+    shown = _shown.get()
+    if not _is_reading.get() and (shown is None or message not in shown):
+        if shown is not None:
+            shown.add(message)
         warnings.warn(message, stacklevel=_find_user()[1] - 1)
 
 
@@ -137,6 +141,16 @@ def without_warnings() -> Iterator[None]:
         yield
     finally:
         _is_reading.reset(token)
+
+
+@contextlib.contextmanager
+def each_warning_once() -> Iterator[None]:
+    """Let what is compiled several times for one call of the user repeat none of its warnings."""
+    token = _shown.set(set())
+    try:
+        yield
+    finally:
+        _shown.reset(token)
 
 
 def place_of_user(error: BaseException | None = None) -> tuple[str, int]:

@@ -231,11 +231,11 @@ def explained_errors() -> Iterator[None]:
 STANDARD_OUTPUT = pathlib.Path("-")
 
 
-def check_suffix(path: pathlib.Path, output: str, option: str) -> None:
-    """Raise `CommandError` if the suffix of *path*, given with the *option*, says that it has another *output*."""
+def check_suffix(path: pathlib.Path, output: str) -> None:
+    """Raise `CommandError` if the suffix of *path*, given with ``-o``, says that it has another *output*."""
     suffix = path.suffix.lstrip(".")
     if suffix in OUTPUTS and suffix != output:
-        raise CommandError(f"{option} {path}: {output} is written there\n  what to do: use the suffix .{output}", 2)
+        raise CommandError(f"-o {path}: {output} is written there\n  what to do: use the suffix .{output}", 2)
 
 
 def check_folder(path: pathlib.Path) -> None:

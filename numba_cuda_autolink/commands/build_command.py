@@ -144,7 +144,7 @@ def _output(options: argparse.Namespace) -> str:
             2,
         )
     if options.out is not None:
-        check_suffix(options.out, output, "-o")
+        check_suffix(options.out, output)
     if options.ptx and output != "kernels":
         raise CommandError("--ptx is for .kernels files, which can have several kinds of code", 2)
     if options.header is not None and output in ("ptx", "ltoir"):

@@ -24,20 +24,24 @@ def add_to(commands: Any) -> None:
     )
     parser.set_defaults(run=_run)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
-    info = actions.add_parser("info", help="show its levels, its size, and how often it hits")
+
+    def action(name: str, does: str) -> argparse.ArgumentParser:
+        return actions.add_parser(name, help=does, description=f"{does[0].upper()}{does[1:]}.")
+
+    info = action("info", "show its levels, its size, and how often it hits")
     info.add_argument("--json", action="store_true", help="write JSON, for tools")
-    actions.add_parser("clear", help="remove all entries")
-    prune = actions.add_parser("prune", help="remove the least recently used entries")
+    action("clear", "remove all entries")
+    prune = action("prune", "remove the least recently used entries")
     prune.add_argument(
         "size", nargs="?", type=_size, metavar="SIZE", help="size to keep, such as 500M (default: the size limit)"
     )
-    export = actions.add_parser("export", help="write the entries that other machines can use to a file")
+    export = action("export", "write the entries that other machines can use to a file")
     export.add_argument("file", metavar="FILE", type=pathlib.Path, help="the file to write")
-    imported = actions.add_parser("import", help="read a file of entries")
+    imported = action("import", "read a file of entries")
     imported.add_argument("file", metavar="FILE", type=pathlib.Path, help="a file that cache export wrote")
     imported.add_argument("--trust", action="store_true", help="trust whoever made the file: no key is needed")
-    why = actions.add_parser("why", help="list entries and what changed from one to the next")
-    why.add_argument("name", nargs="?", default="", help="a part of the entries' names (default: all entries)")
+    why = action("why", "list entries and what changed from one to the next")
+    why.add_argument("name", nargs="?", metavar="NAME", default="", help="a part of the entries' names (default: all)")
     why.add_argument("--all", action="store_true", help=f"all lines, not only the first {_MOST_LINES}")
     why.add_argument("--kind", metavar="KIND", help="only entries of one kind, such as program, link or kernel")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
+import itertools
 import json
 import operator
 import os
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 
 from ..package_versions import package_versions, version_of
 from ..printable_texts import number_of
+from ..settings import wrong_settings
 
 _CUDA_PACKAGES = ("cuda-core", "cuda-bindings", "cuda-pathfinder")
 _LIBRARIES = ("nvrtc", "nvvm", "nvJitLink", "cudart", "nvfatbin")
@@ -34,8 +36,9 @@ _IMPORTED = (
     ("cuda.pathfinder", "cuda-pathfinder"),
     ("cuda.bindings.driver", "cuda-bindings"),
     ("cuda.core", "cuda-core"),
-    ("numba.cuda", "numba-cuda"),
-    ("numba.cuda.autolink", "numba-cuda-autolink"),
+    ("numba_cuda", "numba-cuda"),
+    ("numba.cuda.cudadrv.driver", "numba-cuda"),
+    ("numba.cuda.autolink.cache", "numba-cuda-autolink"),
 )
 _NOT_INSTALLED = "not installed"
 _NOT_LOADED = "cannot be loaded"
@@ -120,7 +123,7 @@ def conflicts(installed: dict[str, str], broken: Broken | None = None) -> Iterat
     that cannot be imported."""
     yield from (others := list(_known_conflicts(installed)))
     if broken is not None and installed.get(broken.package) != _NOT_INSTALLED:
-        fix = f"pip install --force-reinstall --no-deps '{broken.package}=={installed[broken.package]}'"
+        fix = _reinstall(f"{broken.package}=={installed[broken.package]}")
         if others:
             fix = f"fix what is listed above; if that does not help, {fix}"
         yield Conflict(f"{broken.module} cannot be imported: {broken.error}", fix)
@@ -141,13 +144,31 @@ def _known_conflicts(installed: dict[str, str]) -> Iterator[Conflict]:
             yield Conflict(f"{name} is not installed", _WITH_CUDA if is_of_cuda else f"pip install '{needed}'")
         elif not _meets(version, needed):
             yield Conflict(f"{name} {version} is installed, and {needed} is needed", f"pip install '{needed}'")
+        elif missing := _missing_files(name):
+            what = f"{name} {version} lacks {number_of(len(missing), 'file')} of its own: {missing[0]}"
+            yield Conflict(what, _reinstall(f"{name}=={version}"))
     if numba_cuda and numba >= (0, 66) and numba_cuda < (0, 30, 4):
         what = f"Numba {installed['numba']} with numba-cuda {installed['numba-cuda']}, which needs an older one"
         yield Conflict(what, "pip install 'numba<0.66', or a newer numba-cuda")
     if os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
         yield Conflict("NUMBA_CUDA_AUTOLINK=0 turns this project off", "unset it")
+    yield from itertools.starmap(Conflict, wrong_settings(os.environ))
     if os.environ.get("NUMBA_CUDA_USE_NVIDIA_BINDING") == "0":
         yield Conflict("NUMBA_CUDA_USE_NVIDIA_BINDING=0 is a setting of an older numba-cuda", "unset it")
+
+
+def _missing_files(package: str) -> list[str]:
+    """Return the modules and libraries of an installed *package* that are not there."""
+    try:
+        files = importlib.metadata.files(package) or []
+    except importlib.metadata.PackageNotFoundError:
+        return []
+    needed = (each for each in files if each.suffix in (".py", ".so") and not {"test", "tests"} & {*each.parts})
+    return [str(each) for each in needed if not os.path.exists(each.locate())]
+
+
+def _reinstall(requirement: str) -> str:
+    return f"pip install --force-reinstall --no-deps '{requirement}'"
 
 
 def _requirements() -> dict[str, str]:
@@ -183,11 +204,10 @@ def _toolkit_conflicts(bindings: tuple[int, ...]) -> Iterator[Conflict]:
     for name, library, package, version in libraries:
         if version is None and bindings:
             state = _libraries().get(library, "")
-            if state.startswith(_NOT_LOADED):
-                damaged = f"nvidia-{package}{'-cu12' if bindings[0] == 12 else ''}"
-                yield Conflict(f"{name} {state}", f"pip install --force-reinstall --no-deps {damaged}")
-            else:
-                yield Conflict(f"{name} was not found", f"pip install 'numba-cuda-autolink[cu{bindings[0]}]'")
+            wheel = f"nvidia-{package}{'-cu12' if bindings[0] == 12 else ''}"
+            is_damaged = state.startswith(_NOT_LOADED) or version_of(wheel) != _NOT_INSTALLED
+            fix = _reinstall(wheel) if is_damaged else f"pip install 'numba-cuda-autolink[cu{bindings[0]}]'"
+            yield Conflict(f"{name} {state if state.startswith(_NOT_LOADED) else 'was not found'}", fix)
     if nvrtc and nvjitlink and nvrtc > nvjitlink:
         what = f"NVRTC {_dotted(nvrtc)} is newer than nvJitLink {_dotted(nvjitlink)}, which rejects its LTO-IR"
         yield Conflict(what, "install both for one CUDA version (pip install -U nvidia-nvjitlink)")

@@ -131,9 +131,9 @@ def _earlier(path: pathlib.Path) -> Report:
     try:
         return autolink.Report.from_json(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise CommandError(f"{path}: {error.strerror}\n  what to do: write a report with --json", 2) from error
+        raise CommandError(f"{path}: {error.strerror}\n  what to do: write a report with --json") from error
     except ValueError as error:
-        raise CommandError(f"{path} is not a report: {error}\n  what to do: write one with --json", 2) from error
+        raise CommandError(f"{path} is not a report: {error}\n  what to do: write one with --json") from error
 
 
 def _form(given: str | None, out: pathlib.Path) -> str:

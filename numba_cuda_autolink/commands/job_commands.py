@@ -26,7 +26,6 @@ from .argument_parsing import (
     add_capabilities,
     check_folder,
     check_known,
-    check_suffix,
     explained_errors,
 )
 
@@ -125,7 +124,8 @@ def prebuild(options: argparse.Namespace) -> int:
         raise CommandError(f"--executor {options.executor}: expected {_EXECUTORS}", 2)
     check_known(options.cc or [])
     if options.save is not None:
-        check_suffix(options.save, "kernels", "--save")
+        if options.save.suffix != ".kernels":
+            raise CommandError(f"--save {options.save}: it takes kernels\n  what to do: use the suffix .kernels", 2)
         check_folder(options.save)
     try:
         listed = JobList.read(options.jobs)
@@ -133,9 +133,9 @@ def prebuild(options: argparse.Namespace) -> int:
             loaded = (listed.for_any_architecture() if options.cc else listed).loaded()
     except JobListError as error:
         raise CommandError(str(error)) from error
-    except FileNotFoundError as error:
+    except (FileNotFoundError, IsADirectoryError) as error:
         raise CommandError(
-            f"{options.jobs}: no such file"
+            f"{options.jobs} {'is a folder' if options.jobs.is_dir() else 'does not exist'}"
             "\n  what to do: numba-cuda-autolink capture -o JOBS.json python app.py writes a list of jobs"
         ) from error
     if not loaded:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Modules are folders here: pyright then does not report that it finds no source of theirs.
 # The argument types that hooks get are Any: the classes of Numba's types are unknown to type checkers.
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import Executor
 from contextlib import ContextDecorator
 from dataclasses import dataclass
@@ -35,6 +35,7 @@ from numba.cuda._arguments import (
     _Output,
     _Signature,
 )
+from numba.cuda._program_options import _ProgramOptions
 from numba.cuda.decorators import JitOptions
 from numba.cuda.dispatcher import CUDADispatcher
 
@@ -144,6 +145,36 @@ class _NamedType(Protocol):
 
 _TypeLike: TypeAlias = _NamedType | str | type[generic] | None
 
+# How an argument is passed.
+class _Way: ...
+
+class _Exact(_Way):
+    numba_type: Any
+
+class _ByReference(_Way):
+    numba_type: Any
+
+class _ArrayView(_Way):
+    name: str
+
+span: _ArrayView
+mdspan: _ArrayView
+
+class _ByValue(_Way): ...
+
+by_value: _ByValue
+
+class _State(_Way): ...
+
+state: _State
+
+_Names: TypeAlias = Sequence[str] | Set[str] | Iterator[str]
+
+# A dict with values of several types, which mypy joins to object.
+class _Dict(Protocol):
+    def __iter__(self) -> Iterator[str]: ...
+    def __setitem__(self, name: str, value: object, /) -> None: ...
+
 class Extern:
     symbol: str
     returns: Any
@@ -154,29 +185,9 @@ class Extern:
         symbol: str,
         *,
         returns: _TypeLike = None,
-        args: Iterable[str] | Mapping[str, Any] | None = None,
+        args: _Names | Mapping[str, _TypeLike | _Way] | _Dict | None = None,
         cooperative: bool = False,
     ) -> None: ...
-
-class _Exact:
-    numba_type: Any
-
-class _ByReference:
-    numba_type: Any
-
-class _ArrayView:
-    name: str
-
-span: _ArrayView
-mdspan: _ArrayView
-
-class _ByValue: ...
-
-by_value: _ByValue
-
-class _State: ...
-
-state: _State
 
 def exact(numba_type: _TypeLike) -> _Exact: ...
 def by_reference(numba_type: _TypeLike) -> _ByReference: ...
@@ -235,11 +246,11 @@ def symbol(name: str, *parts: Any) -> str: ...
 
 # C++ by name
 
-_Way: TypeAlias = Literal["value", "pointer", "element", "span", "mdspan", "state"]
+_WayOfCxx: TypeAlias = Literal["value", "pointer", "element", "span", "mdspan", "state"]
 
 class CxxFunction(DeviceCallable):
-    def passing(self, *ways: _Way | None) -> CxxFunction: ...
-    def signature(self, *argtypes: Any, cc: _ComputeCapabilityLike | None = None) -> _Signature: ...
+    def passing(self, *ways: _WayOfCxx | None) -> CxxFunction: ...
+    def signature(self, *argtypes: _TypeLike, cc: _ComputeCapabilityLike | None = None) -> _Signature: ...
     def python(self, function: _F) -> _F: ...
 
 class CxxType(CxxFunction):
@@ -270,7 +281,7 @@ def cxx(
     *,
     include_paths: Iterable[str | PathLike[str]] = (),
     defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] | None = None,
-    options: Mapping[str, Any] | None = None,
+    options: _ProgramOptions | Mapping[str, Any] | None = None,
     namespace: str = "",
     host_headers: bool = False,
 ) -> CxxLibrary: ...
@@ -288,7 +299,7 @@ class CUDASource(CUSource):
         name: str | None = None,
         include_paths: Iterable[str | PathLike[str]] = (),
         defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] = (),
-        options: Mapping[str, Any] | None = None,
+        options: _ProgramOptions | Mapping[str, Any] | None = None,
         unit: str | None = None,
         prologue: str = "",
         setup_callback: _Callback | None = None,
@@ -304,7 +315,7 @@ class CUDASource(CUSource):
         name: str | None = None,
         include_paths: Iterable[str | PathLike[str]] = (),
         defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] = (),
-        options: Mapping[str, Any] | None = None,
+        options: _ProgramOptions | Mapping[str, Any] | None = None,
         unit: str | None = None,
         prologue: str = "",
         setup_callback: _Callback | None = None,

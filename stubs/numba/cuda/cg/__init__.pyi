@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Kernels call these.
-from typing import Any as _Any
-
 class GridGroup:
     """All threads of a cooperative launch."""
 
@@ -10,5 +8,3 @@ class GridGroup:
 
 def this_grid() -> GridGroup:
     """Return the group of all threads of the grid."""
-
-def __getattr__(name: str) -> _Any: ...

@@ -9,8 +9,6 @@ from typing_extensions import deprecated
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
-class _OfNoFunction: ...
-
 # With the parameters of the Python function and what that returns.
 class CUDADispatcher(Generic[_P, _R]):
     __name__: str
@@ -76,15 +74,24 @@ class CUDADispatcher(Generic[_P, _R]):
     def inspect_sass_cfg(self, signature: Any = None) -> Any: ...
     def inspect_types(self, file: TextIO | None = None) -> Any: ...
 
+class _MayBeKernel(Generic[_P]):
+    @deprecated("kernel[grid, block](...) launches a kernel. What kernels call has device=True")
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> None: ...
+
+class _OfNoFunction: ...
+
+# The first overload is for functions of which a type checker does not know what they return.
+class _Call:
+    @overload
+    def __get__(self, dispatcher: CallableDispatcher[_P, _OfNoFunction], owner: Any) -> Callable[_P, Any]: ...
+    @overload
+    def __get__(self, dispatcher: CallableDispatcher[_P, None], owner: Any) -> _MayBeKernel[_P]: ...
+    @overload
+    def __get__(self, dispatcher: CallableDispatcher[_P, _R], owner: Any) -> Callable[_P, _R]: ...
+
 # Without a signature, a function that other kernels call, too: one that returns nothing may be a kernel.
 class CallableDispatcher(CUDADispatcher[_P, _R]):
-    @overload
-    def __call__(self: CallableDispatcher[_P, _OfNoFunction], *args: Any, **kwargs: Any) -> Any: ...
-    @overload
-    @deprecated("kernel[grid, block](...) launches a kernel. What kernels call has device=True")
-    def __call__(self: CallableDispatcher[_P, None], *args: _P.args, **kwargs: _P.kwargs) -> None: ...
-    @overload
-    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+    __call__: _Call
 
 class DeviceDispatcher(CUDADispatcher[_P, _R]):
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...

@@ -73,7 +73,10 @@ def kernel_argument_types(signature: Any, function: Any, vocabulary: Vocabulary 
     """
     argtypes, return_type = normalize(signature, vocabulary)
     if return_type not in (None, vocabulary.types.void):
-        raise TypeError(f"a kernel returns nothing, but the signature returns {return_type}")
+        raise TypeError(
+            f"a kernel returns nothing, but the signature returns {return_type}\n"
+            "  what to do: write void for it, and results to an array"
+        )
     check_count(argtypes, function)
     return argtypes
 

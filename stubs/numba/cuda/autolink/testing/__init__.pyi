@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-from collections.abc import Iterable
-from typing import Any, Literal
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, Protocol
 
 from numba.cuda._arguments import _ComputeCapabilityLike, _KernelSignature
+from numba.cuda.dispatcher import CUDADispatcher
 
 from .. import Variable
 
@@ -72,14 +73,22 @@ class NotLinkableError(AssertionError):
 def ask(
     obj: object, *argtypes: Any, cc: _ComputeCapabilityLike = (9, 0), lto: bool = True
 ) -> tuple[LinkInput, ...] | None: ...
+
+# What kernels call.
+class _HasHook(Protocol):
+    @property
+    def __numba_cuda_link__(self) -> Any: ...
+
 def check_linkable(
-    obj: Any,
+    obj: Callable[..., Any] | CUDADispatcher[..., Any] | _HasHook,
     *argtypes: Any,
     cc: _ComputeCapabilityLike = (9, 0),
     lto: bool | None = None,
     others: Iterable[Any] = (),
     length: int = 64,
     threads: int | tuple[int, ...] | None = None,
+    samples: Iterable[tuple[Any, ...]] | None = None,
+    rtol: float | None = None,
 ) -> Linkable: ...
 def compile_cached(
     kernel: Any, signature: _KernelSignature, cc: _ComputeCapabilityLike

@@ -281,7 +281,7 @@ def other(x):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--save", "x.cubin"], "--save x.cubin: kernels is written there"),
+        (["--save", "x.cubin"], "--save x.cubin: it takes kernels"),
         (["--executor", "processes:0"], "--executor processes:0: expected"),
         (["--cc", "1.0"], "--cc 1.0: this CUDA toolkit does not know"),
     ],

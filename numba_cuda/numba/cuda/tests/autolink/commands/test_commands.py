@@ -121,7 +121,7 @@ def test_explain_shows_what_changed_since_an_earlier_report(kernels, tmp_path, c
     assert "<td><div>registers</div></td>" in page.read_text()
     assert main([*command, "--against", str(earlier), "--svg"]) == 2
     assert "as text, JSON or HTML, got svg" in capsys.readouterr().err
-    assert main([*command, "--against", str(kernels)]) == 2
+    assert main([*command, "--against", str(kernels)]) == 1
     assert "is not a report" in capsys.readouterr().err
 
 
@@ -350,7 +350,7 @@ ERRORS = {
     ),
     "a folder to list": (1, "explain folder.py", "folder.py is a folder: name a Python file"),
     "no such file to list": (1, "explain missing.py", "missing.py: no such file"),
-    "no earlier report": (2, "explain KERNEL --against missing.json", "missing.json: No such file or directory"),
+    "no earlier report": (1, "explain KERNEL --against missing.json", "missing.json: No such file or directory"),
     "listings as text": (
         2,
         "explain KERNEL --listings",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from numba_cuda_autolink.commands import doctor_command
 from numba_cuda_autolink.commands.main_command import main
 from numba_cuda_autolink.package_versions import package_versions
+from numba_cuda_autolink.settings import wrong_settings
 
 GOOD = {"numba-cuda": "0.30.4", "numba": "0.68.0", "numpy": "2.4.6", "cuda-bindings": "13.0.0"}
 
@@ -51,6 +53,57 @@ def test_the_doctor_knows_variables_and_versions(monkeypatch):
     assert any("NUMBA_CUDA_AUTOLINK=0" in conflict for conflict in found)
     assert any("NVRTC 13.2 is newer than nvJitLink 13.0" in conflict for conflict in found)
     assert any("the driver is for CUDA 12.4, the libraries are for CUDA 13.2" in conflict for conflict in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "what"),
+    [
+        ("_EMULATE", "yes", "NUMBA_CUDA_AUTOLINK_EMULATE is 'yes', expected 1 or checks, or 0 for the GPU"),
+        ("", "off", "NUMBA_CUDA_AUTOLINK is 'off', expected 0 or 1"),
+        ("_CACHE_SIZE", "abc", "NUMBA_CUDA_AUTOLINK_CACHE_SIZE is 'abc', expected a number of bytes"),
+        ("_CACHE_REMOTE", "ftp", "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE is 'ftp', expected an address"),
+        ("_JOBS", "x", "NUMBA_CUDA_AUTOLINK_JOBS is 'x', expected a number of processes"),
+        ("_CACH_DIR", "/x", "NUMBA_CUDA_AUTOLINK_CACH_DIR is not a setting; did you mean"),
+    ],
+)
+def test_the_doctor_names_wrong_settings(name, value, what, monkeypatch):
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK" + name, value)
+    assert [each.fix for each in doctor_command.conflicts(GOOD) if each.what.startswith(what)] in (
+        ["correct the value, or unset it"],
+        ["correct the name, or unset it"],
+    )
+
+
+def test_settings_that_the_code_takes_are_right():
+    taken = {
+        **dict.fromkeys(("", "_PCH", "_PROGRESS"), ("0", "1")),
+        "_CACHE": ("0", "1", "verify", "Verify"),
+        **dict.fromkeys(("_CACHE_SIZE", "_COMPILE_MEMORY"), ("1000", "500M", "2 GiB", "1.5g")),
+        "_CACHE_REMOTE": ("s3://user:secret@bucket/folder", "/shared/cache"),
+        "_CACHE_REMOTE_MODE": ("ro", "RW"),
+        **dict.fromkeys(("_CACHE_REMOTE_WAIT", "_COMPILE_TIME"), ("900", "0.5")),
+        "_EMULATE": ("0", "1", "checks", " 1 ", ""),
+        "_JOBS": ("1", "16"),
+        "_LOG": ("cache",),
+        "_TRACEBACK": ("full",),
+    }
+    for name, values in taken.items():
+        for value in values:
+            assert list(wrong_settings({"NUMBA_CUDA_AUTOLINK" + name: value})) == []
+
+
+def test_the_doctor_names_missing_files(monkeypatch):
+    files = [importlib.metadata.PackagePath(name) for name in ("mine/__init__.py", "mine/tests/test_a.py", "README")]
+    for each in files:
+        each.dist = importlib.metadata.distribution("rich")
+    monkeypatch.setattr(importlib.metadata, "files", lambda name: files if name == "rich" else [])
+    found = [each for each in doctor_command.conflicts({**GOOD, "rich": "14.0.0"}) if each.what.startswith("rich")]
+    assert found == [
+        (
+            "rich 14.0.0 lacks 1 file of its own: mine/__init__.py",
+            "pip install --force-reinstall --no-deps 'rich==14.0.0'",
+        )
+    ]
 
 
 # Each of them is broken, or a part of it is missing.
@@ -147,7 +200,7 @@ def test_a_damaged_library_is_not_called_missing(monkeypatch):
     monkeypatch.setattr(doctor_command, "_version", lambda module, function: None)
     found = [each for each in doctor_command.conflicts(GOOD) if each.what.startswith("NVRTC")]
     assert [each.what for each in found] == ["NVRTC cannot be loaded: Failed to dlopen libnvrtc.so: file too short"]
-    assert found[0].fix == "pip install --force-reinstall --no-deps nvidia-cuda-nvrtc"
+    assert found[0].fix == "pip install --force-reinstall --no-deps 'nvidia-cuda-nvrtc'"
 
 
 def test_what_is_not_installed_is_a_conflict_of_its_own():

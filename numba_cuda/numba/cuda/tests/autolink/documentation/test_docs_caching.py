@@ -8,6 +8,8 @@ import re
 import pytest
 from repository import DOCS, PROJECT
 
+from numba_cuda_autolink.settings import VARIABLES
+
 PAGE = DOCS / "caching.md"
 SOURCES = [
     *(PROJECT / "numba_cuda/numba/cuda/autolink").rglob("*.py"),
@@ -27,7 +29,7 @@ def test_the_table_of_environment_variables_is_complete(page):
         in_code |= set(re.findall(r"\bNUMBA_CUDA_AUTOLINK(?:_[A-Z]+)*\b", source.read_text()))
     table = page[page.index("## Settings") : page.index("## Why was it built")]
     assert len(in_code) >= 7
-    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == in_code
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == in_code == set(VARIABLES)
 
 
 def test_the_table_of_kinds_is_complete(page):

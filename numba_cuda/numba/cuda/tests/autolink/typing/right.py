@@ -314,3 +314,18 @@ pinned: npt.NDArray[Any] = cuda.pinned_array((2, 3), dtype=np.int32)
 cuda.to_device(pinned, to=cuda.device_array_like(pinned))
 external = cuda.external_stream(int(stream))
 foreign = cuda.declare_device("foreign", "float32(float32)", link=["a.cu"])
+mixed = {"n": types.int32, "x": "float32", "y": np.float32, "a": autolink.mdspan, "z": None}
+autolink.Extern("f", args=mixed)
+autolink.Extern("f", args={"n": types.int32, "x": "float32", "y": np.float32, "a": autolink.mdspan, "z": None})
+autolink.Extern("f", args={name: autolink.exact(types.int64) for name in ("n", "m")})
+autolink.Extern("f", args=ways.keys())
+autolink.Extern("f", args=(name for name in ("n", "m")))
+autolink.Extern("f", args=["n"])
+plain: dict[str, Any] = {}
+autolink.Extern("f", args=plain)
+lib.hypot.signature("float32", np.float32, np.dtype("f4"), types.float32[::1], None)
+for tested in (scale, scale.up, foreign, add_one, Other(), Untyped(), lib.hypot, lib.type("div_t")):
+    autolink.testing.check_linkable(tested, "float32", 7)
+autolink.testing.check_linkable(Other(), types.float32)
+autolink.testing.check_linkable(scale.up, types.float32)
+autolink.testing.check_linkable(cuda.declare_device("foreign", "float32(float32)"), types.float32)

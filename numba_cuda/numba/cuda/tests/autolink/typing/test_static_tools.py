@@ -169,23 +169,29 @@ def helper(x: Any) -> None:
 
 
 @cuda.jit
+def square(x):
+    return x * x
+
+
+@cuda.jit
 def kernel(x: Any) -> None:
     helper(x)
+    x[0] = square(x[1])
 """
 
 
 def test_a_call_that_may_be_of_a_kernel_is_an_error_only_where_such_are_asked_for(tmp_path, mypy, pyright):
     (tmp_path / "hint.py").write_text(WITHOUT_DEVICE)
-    done = run(*mypy, "--strict", "hint.py", cwd=tmp_path)
+    done = run(*mypy, "hint.py", cwd=tmp_path)
     assert done.returncode == 0, done.stdout
-    done = run(*mypy, "--strict", "--enable-error-code=deprecated", "hint.py", cwd=tmp_path)
-    assert re.findall(r"^hint.py:(\d+): .*kernel\[grid, block\]", done.stdout, re.MULTILINE) == ["13"], done.stdout
+    done = run(*mypy, "--enable-error-code=deprecated", "hint.py", cwd=tmp_path)
+    assert re.findall(r"^hint.py:(\d+): .*kernel\[grid, block\]", done.stdout, re.MULTILINE) == ["18"], done.stdout
     settings = {"typeCheckingMode": "standard", "include": ["hint.py"]}
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
     assert run(*pyright, cwd=tmp_path).returncode == 0
     (tmp_path / "pyrightconfig.json").write_text(json.dumps({**settings, "reportDeprecated": "error"}))
     (found,) = json.loads(run(*pyright, "--outputjson", cwd=tmp_path).stdout)["generalDiagnostics"]
-    assert "kernel[grid, block]" in found["message"] and found["range"]["start"]["line"] == 12
+    assert "kernel[grid, block]" in found["message"] and found["range"]["start"]["line"] == 17
 
 
 @pytest.fixture(scope="module")
@@ -269,6 +275,11 @@ def test_editors_show_types_and_docstrings_of_numba_cuda(name, shown, server):
 def test_editors_show_parameters_of_numba_cuda(call, parameters, server):
     signatures = server.signatures(OF_NUMBA + call)
     assert signatures and all(name in signatures[0] for name in parameters), signatures
+
+
+def test_editors_complete_the_options_of_the_compiler(server):
+    code = 'from numba.cuda import autolink\nautolink.cxx("", options={"'
+    assert {'"use_fast_math"', '"std"'} <= server.complete(code)
 
 
 @pytest.mark.parametrize(
@@ -489,6 +500,7 @@ OF_NUMBA_CUDA = [
         "cudadrv.linkable_code",
         "dispatcher",
         "kernels.reduction",
+        "random",
     )
 ]
 
@@ -506,10 +518,10 @@ def test_the_stubs_agree_with_the_code(tmp_path, python):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_stubs_from_tables_are_up_to_date():
+def test_the_stubs_from_tables_have_what_is_in_the_tables_of_this_environment():
     from_tables = module(PROJECT / "stubs", "from_tables")
     for path, generate in from_tables.STUBS.items():
-        assert path.read_text() == generate(), "run python stubs/from_tables.py"
+        assert {*generate().splitlines()} <= {*path.read_text().splitlines()}, "run python stubs/from_tables.py"
 
 
 def test_all_modules_of_numba_cuda_are_handed_on():

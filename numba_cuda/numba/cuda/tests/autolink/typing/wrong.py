@@ -3,6 +3,7 @@
 
 from typing import Any
 
+import numba.cuda.random
 import numpy as np
 import numpy.typing as npt
 from numba import cuda
@@ -150,3 +151,9 @@ cuda.declare_device("f")  # wrong: no signature
 cuda.jit(link="a.cu")  # wrong: a list
 cuda.jit(inline="alway")  # wrong: misspelled
 cuda.libdevice.fabsf(1.0, 2.0)  # wrong: one argument
+autolink.Extern("f", args={"x": 3})  # wrong: no type
+autolink.Extern("f", args=3)  # wrong: no names
+autolink.cxx("").f.signature(3.5)  # wrong: no type
+autolink.testing.check_linkable(3)  # wrong: not called by kernels
+print(numba.cuda.random.create_states)  # wrong: misspelled
+cuda.cg.thisgrid()  # wrong: misspelled
