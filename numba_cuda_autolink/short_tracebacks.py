@@ -189,7 +189,7 @@ def _is_of_user(error: BaseException) -> bool:
 
     *_, (frame, innermost) = _frames(error.__traceback__)
     is_raised = frame.f_code.co_code[innermost.tb_lasti] == dis.opmap["RAISE_VARARGS"]
-    is_about_use = isinstance(error, (TypeError, ValueError, NotImplementedError, AttributeError))
+    is_about_use = isinstance(error, (TypeError, ValueError, RuntimeError, AttributeError))
     return is_about_use and is_raised and is_frame_of_compiler(frame)
 
 

@@ -101,7 +101,13 @@ _OF_LIBRARY = re.compile(
 def explain_error(text: str, called: str = "") -> tuple[str, str]:
     """Return what an error of a call of the function *called*, with this *text*, means, and what to do; empty where
     that is not known."""
-    if text.startswith("expression preceding parentheses of apparent call") and _NAME.fullmatch(called):
+    if text.startswith("expression preceding parentheses") and called and not _NAME.fullmatch(called):
+        if not called.startswith("["):  # a lambda, in whose body the error is
+            return (
+                f"{called} cannot be called",
+                "write a function or a lambda; lib.eval(...) is the value of a constant",
+            )
+    elif text.startswith("expression preceding parentheses"):
         constant = f'take it before the kernel, {called} = lib.eval("{called}"), and use it without parentheses'
         return f"{called} is no function of C++", f"if it is a constant, {constant}"
     if found := _STRIDED.search(text):

@@ -58,7 +58,7 @@ class CallArguments:
             bound = signature.bind(*args, **kws)
         except TypeError as error:
             is_inferred = getattr(function, "__signature__", None) is None
-            change = "; or give __numba_cuda_call__ more parameters, after self" if is_inferred else ""
+            change = "; or give __numba_cuda_call__ other parameters, after self" if is_inferred else ""
             raise ArgumentError(
                 f"{error}; its parameters are {_show(signature)}\n  what to do: pass one argument for each{change}"
             ) from None

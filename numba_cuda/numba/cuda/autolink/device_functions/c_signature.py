@@ -59,6 +59,8 @@ def _by_value(numba_type: Any, what: str) -> CType:
             "  what to do: pass the array as state=, or a pointer to its elements,"
             f" types.CPointer(types.{numba_type.dtype})"
         )
+    if isinstance(numba_type, types.UnicodeType):
+        raise CABIError(f"{what} is a text, which C++ does not get from Python\n  what to do: return a number")
     if isinstance(numba_type, types.Optional):
         raise CABIError(
             f"{what} is {numba_type}: C++ has no value for None\n  what to do: return a number in each case"

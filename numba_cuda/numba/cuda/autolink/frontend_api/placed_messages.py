@@ -38,6 +38,9 @@ _REASON = re.compile(
     r"(?!No implementation of )(.*)"
 )
 _LITERAL_OR_PLAIN = re.compile(r"(?:Uni)?Tuple\(.*\)|Literal\[\w+\]\(.*?\)|unicode_type|int64")  # Numba tries both
+_MAKES_TEXT = re.compile(r"unicode_type|_empty_string")
+_PRINT_VALUES = "print values, as in print('x:', x[i])"
+_OPCODE = re.compile(r"Use of unsupported opcode .*Raised from (?P<file>.*) \((?P<line>\d+)\)")
 _SIGNATURE = re.compile(r"^ *\* (\(.*\) -> .*)$", re.MULTILINE)
 _DEFINED_AT = re.compile(r"(?: for '\$[^\n']*')?, defined at (?:None|[^\n]* \(\d+\))$", re.MULTILINE)
 _RAISED_IN_COMPILER = re.compile(r"\n *raised from [^\n]*[/\\](?:numba|numba_cuda|numba_cuda_mlir)[/\\][^\n]*")
@@ -74,7 +77,9 @@ def placed(text: str, function: Any = None) -> str:
             expected = f"\n  expected: {' or '.join(signatures)}" if 0 < len(signatures) <= 4 else ""
             candidates = f"\n{message[no_overload.end() :]}" if reasons else expected
             message = f"No implementation of {no_overload[1]}{candidates}"
-    if allocates := _ALLOCATES.search(message):
+    if (allocates := _ALLOCATES.search(message)) and _MAKES_TEXT.search(text):
+        message = f"kernels make no text\n  what to do: {_PRINT_VALUES}"
+    elif allocates:
         message = f"kernels do not allocate memory for lists, texts and arrays: {allocates[0]}{_DO_NOT_ALLOCATE}"
     message = with_remedy(message.rstrip())
     if found is None:
@@ -84,7 +89,7 @@ def placed(text: str, function: Any = None) -> str:
     name, caller = _functions(text, found, function)
     at = f"{shown_file(filename)}:{line}"
     place = at + (f" in {name}" if name else "")
-    message = re.sub(rf"\n  in the function: {re.escape(at)} in <lambda>\n.*\n *\^+", "", message)
+    message = re.sub(rf"\n  in the function: {re.escape(at)} in .*\n.*\n *\^+", "", message)
     if _IS_PLACED.match(message):
         is_known = re.search(rf" {re.escape(at)}(?: in .*)?$", message, re.MULTILINE)
         return message.rstrip() if is_known else before_advice(message.rstrip(), f"called from: {place}")
@@ -140,13 +145,16 @@ def placed_error(error: Exception) -> str | None:
         return known
     if (message := launch_message(error) or option_message(error) or signature_message(error)) is not None:
         return message
+    if opcode := _OPCODE.match(str(error)):
+        filename, line = opcode["file"], int(opcode["line"])
+        return with_place(with_remedy(str(error)), f"at: {shown_file(filename)}:{line}", filename, line, is_call=False)
     if _is_of_class(error, "UserFacingInternalCompilerError") and isinstance(error.__context__, Exception):
         return _not_compiled(error.__context__)
     is_of_front_end = _is_of_class(error, "NumbaError")
     text = placed(str(error)) if is_of_front_end else with_remedy(str(error))
-    if isinstance(error, AttributeError):
-        text += did_you_mean(error.name, dir(error.obj))
     place = next(_statements(error), None)
+    if isinstance(error, AttributeError) and "what to do: " not in text:
+        text += did_you_mean(error.name, dir(error.obj))
     if place is not None and not _IS_PLACED.match(text):
         filename, line = place.filename, place.line
         text = with_place(text, f"at: {shown_file(filename)}:{line}", filename, line, last_column=place.col)
@@ -171,11 +179,13 @@ def _is_of_class(error: Exception, name: str) -> bool:
 
 def _statements(error: Exception) -> Iterator[Any]:
     """Yield the places of the user's statements that a front end was at when it raised *error*, the innermost first."""
-    for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
-        for name in ("inst", "self"):
-            loc: Any = inspect.getattr_static(frame.f_locals.get(name), "loc", None)  # of any object, which may raise
-            if type(loc).__name__ == "Loc" and not _OF_COMPILER.match(loc.filename):
-                yield loc
+    frames = [frame.f_locals for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__)))]
+    states: list[Any] = [each["state"] for each in frames if type(each.get("state")).__name__ == "StateDict"]
+    inner = [each.get(name) for each in frames for name in ("inst", "stmt", "self")]
+    for each in (*inner, *(state.func_ir for state in states)):  # of the function, where no statement is known
+        loc: Any = inspect.getattr_static(each, "loc", None)  # of any object, which may raise
+        if type(loc).__name__ == "Loc" and not _OF_COMPILER.match(loc.filename):
+            yield loc
 
 
 _UNTYPED = r"Untyped global name '.*': Cannot determine Numba type of <class "
@@ -216,9 +226,25 @@ _REMEDIES = {
         r"Unsupported array index type float": "convert the index with int(...)",
         r"printing unimplemented for values of type unicode_type"
         r"|No implementation of (?:str|format|mod)\((?:Literal\[str\]|\w+\))": (
-            "kernels make no text: print values, as in print('x:', x[i])"
+            f"kernels make no text: {_PRINT_VALUES}"
         ),
     }.items()
+}
+_UNSUPPORTED = {
+    re.compile(pattern): f"{diagnosis}\n  what to do: {remedy}"
+    for pattern, diagnosis, remedy in (
+        (r".*object has no attribute 'set_try_status'", "kernels catch no exceptions", "write a condition"),
+        (
+            r".*object has no attribute 'get_function_type'|<class '.*\.Generator'>$",
+            "kernels yield nothing",
+            "write the values to an array",
+        ),
+        (r".*has no attribute 'terminator_types'", "kernels have no with", "write its statements without it"),
+        (r".*\(IMPORT_NAME\) found", "kernels import nothing", "import it before the kernel"),
+        (r".*\(STORE_GLOBAL\) found", "kernels assign to no global variable", "write the value to an array"),
+        (r".*\(LOAD_BUILD_CLASS\) found", "kernels define no class", "define it before the kernel"),
+        (r"Use of unsupported opcode", "kernels do not have this statement of Python", "write it in another way"),
+    )
 }
 _OF_ARRAY = re.compile(r"Unknown attribute '(\w+)' of type (?:readonly )?array\(.*")
 _OF_STRUCT = re.compile(r"Unknown attribute '(?P<name>\w+)' of type Struct\{(?P<members>.*?)\}.*")
@@ -234,6 +260,8 @@ def with_remedy(message: str) -> str:
     known."""
     if "what to do: " in message:
         return message
+    if unsupported := next((each for pattern, each in _UNSUPPORTED.items() if pattern.match(message)), None):
+        return unsupported
     if count := _COUNT.match(message):  # where a front end takes the arguments of a call apart
         return f"a call takes {count[1]} arguments here{f', got {count[2]}' if count[2] else ', got more'}"
     if name := _UNKNOWN_NAME.match(message):

@@ -220,6 +220,20 @@ def test_none_for_a_number_and_a_static_assertion_have_remedies():
     assert "what to do: pass a value: None is a null pointer to C++" in message(taking, "f", ("none",))
 
 
+def test_an_expression_that_cannot_be_called_and_a_function_that_returns_a_text():
+    with pytest.raises(autolink.CxxError, match=re.escape("3 + 4(float32): 3 + 4 cannot be called\n")):
+        outside.expr("3 + 4").signature("float32")
+    applying = autolink.cxx("template <class F> __device__ float apply(F f, float x) { return f(x); }")
+
+    def kernel(r):
+        r[0] = applying.apply(lambda x: "no", r[0])
+
+    with pytest.raises(
+        TypingError, match=r"the result is a text, which C.. does not get(.|\n)*what to do: return a number"
+    ):
+        build(kernel, (types.float32[::1],))
+
+
 def test_a_function_with_an_index_is_an_error_with_the_template_arguments():
     with pytest.raises(TypeError, match=r'area is a C\+\+ function, which has no index\n.*: lib\["area<3>"\]'):
         lib.area[3]

@@ -39,6 +39,32 @@ def test_linear_algebra_of_numpy(capsys):
     assert "what to do: write it with loops" in text
 
 
+UNSUPPORTED = {
+    "print(f'{x[0, 0]}')": "print values, as in print('x:', x[i])",
+    "try: x[0, 0] = 1\n    except Exception: pass": "write a condition",
+    "yield x[0, 0]": "write the values to an array",
+    "with x: x[0, 0] = 1": "write its statements without it",
+    "import math": "import it before the kernel",
+    "global G; G = 1": "write the value to an array",
+    "class Q: pass": "define it before the kernel",
+}
+
+
+@pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
+@pytest.mark.parametrize("statement", UNSUPPORTED)
+def test_a_statement_that_kernels_do_not_have(front_end, statement, tmp_path, capsys):
+    script = tmp_path / "kernel.py"
+    script.write_text(f"def kernel(x):\n    {statement}\n")
+    names = {}
+    exec(compile(script.read_text(), str(script), "exec"), names)
+    with pytest.raises(Exception) as caught:
+        build(front_end_named(front_end).cuda.jit(names["kernel"]), "void(float32[:, ::1])")
+    text = printed(caught.value, capsys)
+    assert "kernels " in text and f"\n  at: {script}:" in text
+    assert UNSUPPORTED[statement] in text and "did you mean" not in text
+    assert "site-packages" not in text and "numba_cuda/numba/cuda/autolink" not in text
+
+
 @pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
 @pytest.mark.parametrize("statement", ["x[0] = 1", "y = x[0]"])
 def test_a_number_in_place_of_an_array(front_end, capsys, statement):
