@@ -96,6 +96,8 @@ class DeviceCode(BuildHookInterface):
                 for number, (struct, (file, line)) in enumerate(description.incomplete.items())
             ]
             description = Description(self.compiled(code + "".join(looks), "cubin", architecture, "-G"), functions)
+        for struct, (file, line) in description.incomplete.items():
+            raise RuntimeError(f"{file}:{line}: {struct} has no members: let the functions take void*")
         if not description.functions:
             raise RuntimeError(
                 'no .cu file defines a function for kernels: extern "C" __device__, and neither static nor inline'

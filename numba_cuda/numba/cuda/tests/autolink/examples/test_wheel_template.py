@@ -364,9 +364,11 @@ NOT_A_FIELD = "is not a number, a pointer, a struct or an array of these: let th
         ),
         (
             f"struct A {{ int a; }}; struct Box : A {{ int a; }}; {BOX}",
-            "device_code.cu:1: Box has two members of one name: rename one",
+            "device_code.cu:1: Box has two members of one name: let the functions take void*",
         ),
-        (f"struct Box {{ struct {{ int a; }} in; }}; {BOX}", "has no name that Python can use"),
+        (f"struct Box {{}}; {BOX}", "device_code.cu:1: Box has no members: let the functions take void*"),
+        (f"struct None {{}}; struct Box {{ None none; int x; }}; {BOX}", "device_code.cu:1: None has no members"),
+        (f"{C} void first(long double x) {{}}", "the parameter 'long double x' of first is neither"),
         (
             f"{C} int first(int n, ...) {{ return n; }}",
             "first takes any number of arguments, which kernels cannot pass",
@@ -447,6 +449,7 @@ def test_a_build_names_a_wrong_architecture(given, named, build):
 
 
 STRUCTS = """
+#include <cuda/std/array>
 struct Empty {};
 template <class T> struct Span { T* first; size_t size; };
 using Floats = Span<float>;
@@ -455,7 +458,8 @@ class Box : public Range { int hits{1}; public: __device__ void hit() { ++hits; 
 namespace deep {
 struct Tag { short id; int more; };
 struct Tags { Tag of[2]; };
-struct __align__(16) Pair { Box a; Box b[2]; Tags tags; float4 at; double m[2][3]; const float* p; bool ok, oks[3]; };
+struct __align__(16) Pair { Box a; Box b[2]; Tags tags; float4 at; double m[2][3]; const float* p; bool ok, oks[3];
+    struct { int k; } in; cuda::std::array<Tag, 2> pair; };
 }
 extern "C" __device__ void hit(Box* box) { box->hit(); }
 extern "C" __device__ bool inside(const Box* box, float x) { return box->lo <= x && x <= box->hi; }
@@ -468,14 +472,26 @@ extern "C" __device__ float raw(const void* p) { return *(const float*)p; }
 def test_structs_are_dtypes_with_the_layout_of_the_compiler(package):
     library = package(STRUCTS)
     box = np.dtype([("lo", "f4"), ("hi", "f4"), ("hits", "i4")])
-    tags = np.dtype([("of", np.dtype([("id", "i2"), ("more", "i4")], align=True), (2,))])
-    members = {"a": 0, "b": 12, "tags": 36, "at": 64, "m": 80, "p": 128, "ok": 136, "oks": 137}
+    tag = np.dtype([("id", "i2"), ("more", "i4")], align=True)
+    tags = np.dtype([("of", tag, (2,))])
+    members = {"a": 0, "b": 12, "tags": 36, "at": 64, "m": 80, "p": 128, "ok": 136, "oks": 137, "in": 140, "pair": 144}
     four = np.dtype([(name, "f4") for name in "xyzw"])
-    formats = [box, (box, (2,)), tags, four, ("f8", (2, 3)), "u8", "?", ("u1", (3,))]
+    formats = [
+        box,
+        (box, (2,)),
+        tags,
+        four,
+        ("f8", (2, 3)),
+        "u8",
+        "?",
+        ("u1", (3,)),
+        [("k", "i4")],
+        [("__elems_", tag, (2,))],
+    ]
     assert library.Box == box
     assert library.Floats == np.dtype([("first", "u8"), ("size", "u8")])
     assert library.Pair == np.dtype(
-        {"names": [*members], "formats": formats, "offsets": [*members.values()], "itemsize": 144}
+        {"names": [*members], "formats": formats, "offsets": [*members.values()], "itemsize": 160}
     )
     boxes, pairs, result = np.zeros(2, library.Box), np.zeros(1, library.Pair), np.zeros(3, np.float32)
     pairs["b"]["hi"], boxes["lo"], boxes["hi"] = 7, 1, 3
