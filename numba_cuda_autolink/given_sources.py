@@ -12,9 +12,14 @@ import linecache
 import re
 import tokenize
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from types import MappingProxyType
 
 _given: dict[str, tuple[str, int]] = {}  # the line of Python that gave a source, by its text
+_elsewhere: ContextVar[Mapping[str, tuple[str, int]]] = ContextVar(
+    "numba_cuda_autolink_elsewhere", default=MappingProxyType({})
+)
 _MOST_GIVEN = 256
 _BETWEEN, _JOINING = (tokenize.NL, tokenize.COMMENT), ("+", "(", ")")  # literals
 _BEFORE_BODY = re.compile(r"([A-Za-z]*)('''|\"\"\"|'|\")")
@@ -25,13 +30,32 @@ _BRACES = re.compile(r"(\{\{|\}\}|\{[^{}]*\})")
 _PART = re.compile(r"\\(?:N\{[^}]*\}|[0-7]{1,3}|x..|u.{4}|U.{8}|.)|.", re.DOTALL)  # of a literal: an escape, or not
 
 
-def note_source(text: str, place: tuple[str, int]) -> None:
-    """Let `place_in_python` find the lines of the source *text*, which the line of Python at *place* gave. Of many
-    sources, those that were noted last are known."""
+def note_source(text: str, place: tuple[str, int]) -> tuple[str, int]:
+    """Let `place_in_python` find the lines of the source *text*, which the line of Python at *place* gave, and return
+    that; inside of `noting_sources`, the place that this has. Of many sources, those that were noted last are known."""
     _given.pop(text, None)
-    _given[text] = place
+    _given[text] = place = _elsewhere.get().get(text, place)
     if len(_given) > _MOST_GIVEN:
         _given.pop(next(iter(_given)), None)
+    return place
+
+
+@contextlib.contextmanager
+def noting_sources(sources: Iterable[tuple[str, tuple[str, int]]]) -> Iterator[None]:
+    """Note *sources* of another process, each with the place that gave it, and let what the block unpickles have these
+    places."""
+    token = _elsewhere.set(dict(sources))
+    try:
+        for source in _elsewhere.get().items():
+            note_source(*source)
+        yield
+    finally:
+        _elsewhere.reset(token)
+
+
+def find_given(data: bytes) -> list[tuple[str, tuple[str, int]]]:
+    """Return the noted sources in pickled *data*, with their places, for `noting_sources`."""
+    return [(text, place) for text, place in [*_given.items()] if text.encode("utf-8", "surrogatepass") in data]
 
 
 def find_source(text: str, place: tuple[str, int]) -> tuple[str, Sequence[int]] | None:

@@ -8,23 +8,39 @@ import functools
 import linecache
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import CodeType
 
 from .short_tracebacks import running_shell
 
 _CELL = re.compile(r"(?:.*[/\\])?ipykernel_\d+[/\\]\d+\.py|<ipython-input-.*>")
 _LONGEST_LINE = 100
+_noted: dict[str, str] = {}  # names of cells of another process, by their files
 _ATTRIBUTE = re.compile(r"(?!.* raised \w+: ).*\battribute '(\w+)'")  # of a kernel, not of a hook that raised
 
 
 def cell_name(filename: str) -> str | None:
-    """Return the name of the cell that *filename* stands for, as IPython's own messages have it: ``Cell In[3]``. In
-    another process, or for a cell that ran before, it is ``notebook cell``. ``None`` for every other file."""
+    """Return the name of the cell that *filename* stands for, as IPython's own messages have it: ``Cell In[3]``. For
+    a cell that ran before, or that is not known here, it is ``notebook cell``. ``None`` for every other file."""
     if not _CELL.fullmatch(filename):
         return None
     named = getattr(getattr(running_shell(), "compile", None), "format_code_name", lambda filename: None)(filename)
-    return " ".join(named) if named else "notebook cell"
+    return " ".join(named) if named else _noted.get(filename, "notebook cell")
+
+
+def find_cells(data: bytes) -> list[tuple[str, str, list[str]]]:
+    """Return the files of notebook cells that pickled *data* names, with names and lines, for `note_cells`."""
+    if running_shell() is None and not _noted:
+        return []
+    files = [each for each in [*linecache.cache] if _CELL.fullmatch(each) and each.encode() in data]
+    return [(each, shown_file(each), linecache.getlines(each)) for each in files]
+
+
+def note_cells(cells: Iterable[tuple[str, str, list[str]]]) -> None:
+    """Let errors show the *cells* of another process as that one does."""
+    for filename, name, lines in cells:
+        _noted[filename] = name
+        linecache.cache[filename] = sum(map(len, lines)), None, lines, filename
 
 
 def shown_file(filename: str) -> str:
@@ -138,7 +154,7 @@ def _called(filename: str, line: int, message: str, last_column: int | None) -> 
         owners = [each for each in nodes if isinstance(each, ast.Attribute) and each.attr == attribute[1]]
         return _columns(owners[0], linecache.getline(filename, line)) if owners else None
     calls = [each for each in nodes if isinstance(each, ast.Call)]
-    words = {word.lower() for word in re.findall(r"\w+", message)}
+    words = set(re.findall(r"\w+", message))
     named = [each for each in calls if each.end_col_offset == last_column] or [
         each for each in calls if _name(each) in words
     ]
@@ -147,9 +163,9 @@ def _called(filename: str, line: int, message: str, last_column: int | None) -> 
 
 
 def _name(call: ast.Call) -> str:
-    """Return the last name of the function that *call* calls, in lower case: objects are named after their classes."""
+    """Return the last name of the function that *call* calls."""
     function = call.func.value if isinstance(call.func, ast.Subscript) else call.func
-    return str(getattr(function, "attr", getattr(function, "id", ""))).lower()
+    return str(getattr(function, "attr", getattr(function, "id", "")))
 
 
 def _columns(node: ast.AST, text: str) -> tuple[int, int]:

@@ -46,7 +46,7 @@ def report(
     listings:
         Whether the report shows what the code became: PTX and, if ``nvdisasm`` is installed, machine code, beside the
         lines of Python and C++ that it comes from. With a *signature* the kernel is built with ``lineinfo=True`` for
-        that; a kernel that is compiled already needs that option.
+        that; a kernel that is compiled already needs that option, and device functions for lines of their own.
 
     Raises `TypeError` if *kernel* is not a kernel, or is a device function that does not return what the *signature*
     says; without a *signature* `ValueError`, if it is not compiled yet, or is compiled for several signatures.

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_text, shown, suggest_names
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike
 
+from numba_cuda_autolink.short_tracebacks import message_of
+
 if TYPE_CHECKING:
     from ..builds.result import LinkedKernel
 
@@ -74,8 +76,10 @@ def note_lost(error: BaseException) -> None:
 
 
 def error_text(error: BaseException) -> str:
-    """Return the type, the text and the notes of *error*."""
-    return "\n".join([f"{type(error).__name__}: {safe_text(error)}", *getattr(error, "__notes__", ())])
+    """Return the type, the text that is printed and the notes of *error*."""
+    return "\n".join(
+        [f"{type(error).__name__}: {message_of(error) or safe_text(error)}", *getattr(error, "__notes__", ())]
+    )
 
 
 class BuildManyError(RuntimeError):

@@ -10,11 +10,14 @@ import pickle
 import sys
 import threading
 from collections import ChainMap
-from collections.abc import Iterable, Iterator
-from types import CodeType, ModuleType
+from collections.abc import Iterable, Iterator, Sequence
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, ClassVar
 
 import cloudpickle
+
+from numba_cuda_autolink.given_sources import find_given, noting_sources
+from numba_cuda_autolink.source_locations import find_cells, note_cells
 
 from ..compilation.context import compute_capability
 from .jobs import Job
@@ -37,7 +40,7 @@ def _pickle_job(number: int, job: Job) -> bytes:
     except ValueError as error:
         raise ValueError(f"job {number}, {job}: {error}") from error
     try:
-        return pickle_value(dataclasses.replace(job, cc=capability))
+        return pickle_with_places(dataclasses.replace(job, cc=capability))
     except Exception as error:
         raise TypeError(
             f"job {number} cannot be pickled: {type(error).__name__}: {error}\n  job: {job}\n"
@@ -75,9 +78,23 @@ def _reduce_code(code: CodeType) -> tuple[Any, ...]:
 
 
 class _Pickler(cloudpickle.Pickler):
-    """Keeps the names of source files, which errors and line information show. cloudpickle 3.1.3 drops them."""
+    """Keeps the names of source files, which errors and line information show: cloudpickle 3.1.3 drops them. Pickles
+    errors that are not made of their text alone."""
 
     dispatch_table: ClassVar[Any] = ChainMap({CodeType: _reduce_code}, cloudpickle.Pickler.dispatch_table)
+
+    def reducer_override(self, obj: Any) -> Any:
+        kind = type(obj)
+        is_error = isinstance(obj, BaseException) and kind.__reduce__ is BaseException.__reduce__
+        if is_error and isinstance(kind.__init__, FunctionType):
+            return _make_error, (kind, obj.args, vars(obj))
+        return super().reducer_override(obj)
+
+
+def _make_error(kind: type[BaseException], arguments: tuple[Any, ...], attributes: dict[str, Any]) -> BaseException:
+    error = kind.__new__(kind, *arguments)
+    vars(error).update(attributes)
+    return error
 
 
 def pickle_value(given: object) -> bytes:
@@ -85,6 +102,32 @@ def pickle_value(given: object) -> bytes:
     file = io.BytesIO()
     _Pickler(file).dump(given)
     return file.getvalue()
+
+
+def pickle_with_places(given: object) -> bytes:
+    """Return *given* pickled, with the places of its sources, and with its notebook cells, which errors show."""
+    data = pickle_value(given)
+    sources = find_given(data)
+    cells = find_cells(b"\n".join([data, *(place[0].encode() for _, place in sources)]))
+    return pickle_value(_Placed(data, sources, cells)) if sources or cells else data
+
+
+@dataclasses.dataclass(frozen=True)
+class _Placed:
+    """Pickled *data* with sources and cells that are known where that is unpickled."""
+
+    data: bytes
+    sources: Sequence[Any]
+    cells: Sequence[Any]
+
+    def __reduce__(self) -> Any:
+        return _unpickle_placed, (self.data, self.sources, self.cells)
+
+
+def _unpickle_placed(data: bytes, sources: Sequence[Any], cells: Sequence[Any]) -> Any:
+    note_cells(cells)
+    with noting_sources(sources):
+        return pickle.loads(data)
 
 
 def pickle_error(error: BaseException) -> bytes:

@@ -87,8 +87,8 @@ def build_many(
         ``"raise"``: raise `BuildManyError` if jobs failed, after all others are built. ``"return"``: return the
         exceptions in the places of their kernels.
     progress:
-        Whether to show a progress bar on stderr. Default: where stderr is a terminal. Or a function to call after each
-        step with the name of the stage, how many of its steps are done, and how many there are.
+        Whether to show a progress bar. Default: in notebooks, and where stderr is a terminal. Or a function to call
+        after each step with the name of the stage, how many of its steps are done, and how many there are.
     time_limit:
         How many seconds a step of a job may take before its process is ended; for the default executor only.
     attempts:
@@ -314,15 +314,8 @@ def _show_progress(jobs: int, shown: ShownProgress) -> Iterator[Show]:
         yield lambda stage, done, total, failed: None
         return
     if progress_of_builds.in_notebook():
-        start = time.monotonic()
-        with progress_of_builds.NotebookLine() as line:
-
-            def show_line(stage: str, done: int, total: int, failed: int) -> None:
-                seconds = f"{time.monotonic() - start:.0f} s"
-                text = f"{stage} {done}/{total}, {seconds}" + (f", {failed} failed" if failed else "")
-                line.show(f"building {jobs} kernels: {text}", done / total)
-
-            yield show_line
+        with _notebook_line(jobs) as show:
+            yield show
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -348,3 +341,24 @@ def _show_progress(jobs: int, shown: ShownProgress) -> Iterator[Show]:
             )
 
         yield show
+
+
+@contextlib.contextmanager
+def _notebook_line(jobs: int) -> Iterator[Show]:
+    start, step = time.monotonic(), ("compiling kernels", 0, jobs, 0)
+
+    def draw() -> tuple[str, float]:
+        stage, done, total, failed = step
+        text = f"{stage} {done}/{total}, {time.monotonic() - start:.0f} s" + (f", {failed} failed" if failed else "")
+        return f"building {number_of(jobs, 'kernel')}: {text}", done / max(total, 1)
+
+    def show(*ended: Any) -> None:
+        nonlocal step
+        step = ended
+
+    line = progress_of_builds.NotebookLine(draw)
+    line.start()
+    try:
+        yield show
+    finally:
+        line.stop()

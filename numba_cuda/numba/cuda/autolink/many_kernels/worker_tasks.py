@@ -22,12 +22,15 @@ from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 
+from numba_cuda_autolink.short_tracebacks import short_traceback
+
 from ..builds.ahead_of_time import PreparedBuild, prepare, prepare_for_launch
 from ..builds.result import RanLink
 from ..compilation.context import compute_capability
+from ..frontend_api.placed_messages import placed_error
 from .executors import end_now
 from .jobs import Job
-from .pickling import pickle_error, pickle_value
+from .pickling import pickle_error, pickle_value, pickle_with_places
 
 _LONGEST_FLUSH = 60.0  # seconds to wait for what is written to a shared cache
 
@@ -83,7 +86,8 @@ def run(function: Callable[..., Any], around: Surroundings, *arguments: Any) -> 
         if around.time_limit is not None:
             timer.start()
         try:
-            result = function(*arguments)
+            with short_traceback(placed_error):  # as `build` does
+                result = function(*arguments)
         except (Exception, SystemExit) as error:  # a hook may call sys.exit()
             failed = pickle_error(error)
         finally:
@@ -114,7 +118,7 @@ def prepare_job(data: bytes) -> PreparedJob:
         (LinkInput(source.kind, source.code, source.options, source.name), request.plan.target, called)
         for source, called in sources_of(request.plan, request.kernel_code)
     )
-    return PreparedJob(pickle_value(prepared.kernel), pickle_value(request), needed, job.for_launch)
+    return PreparedJob(pickle_value(prepared.kernel), pickle_with_places(request), needed, job.for_launch)
 
 
 def _prepare(job: Job) -> PreparedBuild:

@@ -7,9 +7,9 @@ import contextlib
 import dataclasses
 import functools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
@@ -22,10 +22,15 @@ from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba_cuda_autolink.files import find_elsewhere
 
 from ..compilation.context import answering, asking, compilation, current_state, noting_device_functions
+from ..frontend_api.refused_calls import last_column
 from .answers import Answer, AnswerMemory, CallingCode, Item, items_of
-from .call_sites import CallSite
+from .call_sites import CallSite, CallSites
 from .callee import KEY_HOOK, Callee, identity
 from .errors import AskedAgainError, CallError, HookError, raised_at, raised_by_hook
+
+if TYPE_CHECKING:
+    from numba.cuda.core import ir
+    from numba.cuda.typing.templates import Signature
 
 
 @dataclass(frozen=True)
@@ -85,9 +90,16 @@ def with_answer(call: CallSite, target: Target) -> AskedCall:
     return AskedCall(**vars(call.site), target=target, answer=ask(call.callee, call.argtypes, target))
 
 
-def ask_at(site: CallSite, loc: Any) -> AskedCall:
+def ask_all(sites: CallSites, calltypes: Mapping[ir.Expr, Signature]) -> None:
+    """Ask the objects that the calls of a typed function reach, so that one that refuses is a typing error there."""
+    for call, site in sites.all(calltypes):
+        ask_at(site, call.loc, functools.partial(last_column, sites.func_ir, call))
+
+
+def ask_at(site: CallSite, loc: Any, find_column: Callable[[], int | None] = lambda: None) -> AskedCall:
     """Return *site* with its answer for the target of the compilation in progress; raise `CallError`, an error at *loc*
-    of the IR, if there is no usable answer. An object that gave none is not asked again in the same compilation."""
+    of the IR, if there is no usable answer. An object that gave none is not asked again in the same compilation.
+    *find_column* returns the column where the call ends, if it is known."""
     in_progress = compilation()
     assert in_progress is not None
     question = site.callee, site.argtypes
@@ -97,7 +109,7 @@ def ask_at(site: CallSite, loc: Any) -> AskedCall:
         return with_answer(site, in_progress.target)
     except HookError as error:
         in_progress.raised[question] = error
-        raise CallError(error, site, loc) from error.__cause__
+        raise CallError(error, site, loc, find_column()) from error.__cause__
 
 
 def ask_afresh(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:

@@ -75,7 +75,7 @@ class CallSites:
     """
 
     def __init__(self, func_ir: ir.FunctionIR, typemap: Mapping[str, types.Type], vocabulary: Vocabulary = NUMBA_CUDA):
-        self._func_ir = func_ir
+        self.func_ir = func_ir
         self._typemap = typemap
         self._vocabulary = vocabulary
 
@@ -86,7 +86,7 @@ class CallSites:
         if not callees:
             return
         argtypes = argument_types(signature)
-        function = self._func_ir.func_id.func_qualname
+        function = self.func_ir.func_id.func_qualname
         to_core = self._vocabulary.to_core
         for callee in callees:
             in_core = self._vocabulary is not NUMBA_CUDA and takes_core_types(callee.obj)
@@ -95,18 +95,18 @@ class CallSites:
 
     def all(self, calltypes: Mapping[ir.Expr, Signature]) -> Iterator[tuple[ir.Expr, CallSite]]:
         """Yield each call expression of the function that reaches linkable code, with each of its call sites."""
-        for block in self._func_ir.blocks.values():
+        for block in self.func_ir.blocks.values():
             for call in block.find_exprs(op="call"):
                 for site in self.of(call, calltypes[call]):
                     yield call, site
 
     def _from_definitions(self, func: ir.Var, func_type: types.Type) -> list[Callee]:
         words = self._vocabulary
-        callee = find_callee(constant_of(self._func_ir, func, words))
+        callee = find_callee(constant_of(self.func_ir, func, words))
         if callee is None and isinstance(func_type, words.types.BoundFunction):
-            definition = words.ir_utils.guard(words.ir_utils.get_definition, self._func_ir, func)
+            definition = words.ir_utils.guard(words.ir_utils.get_definition, self.func_ir, func)
             if isinstance(definition, words.ir.Expr) and definition.op == "getattr":  # of the object whose method it is
-                callee = find_callee(constant_of(self._func_ir, definition.value, words))
+                callee = find_callee(constant_of(self.func_ir, definition.value, words))
         return [callee] if callee else []
 
 

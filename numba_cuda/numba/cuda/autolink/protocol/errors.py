@@ -52,8 +52,9 @@ class HookError(PrintableError):
         """Whether the hook does not take the arguments that it is called with."""
         return not self.raised_at and f"{self}".startswith("raised TypeError: ")
 
-    def describe(self, call_site: CallSite) -> str:
-        """Return the whole message for users: the diagnosis, where it is called, the object, where its hook raised."""
+    def describe(self, call_site: CallSite, last_column: int | None = None) -> str:
+        """Return the whole message for users: the diagnosis, where it is called, the object, where its hook raised. In
+        its line, the call ends in *last_column*."""
         signature = ", ".join(map(str, self.argtypes))
         hook = "" if f"{self}".startswith("__numba_cuda_link_key__ ") else "__numba_cuda_link__ "
         said = bounded(f"{self.callee.name}.{hook}{self}")
@@ -65,7 +66,8 @@ class HookError(PrintableError):
         details = [f"  object: {self.callee}", f"  argument types: ({signature})"]
         details += [f"  raised at: {self.raised_at}"] if self.raised_at else []
         text = with_short_first_line("\n".join([first, *details, *others]))
-        return with_place(text, f"called at: {call_site.place}", call_site.filename, call_site.line)
+        place = f"called at: {call_site.place}"
+        return with_place(text, place, call_site.filename, call_site.line, last_column=last_column)
 
 
 def with_fix(said: str, name: str, hook: str, raised: BaseException | None) -> str:
@@ -142,15 +144,16 @@ def _note(message: str, cause: Exception | None = None) -> None:
 class CallError(TypingError):
     """A called object provides no linkable code for these argument types: a typing error at the line of the call.
 
-    ``call_site`` is the `CallSite`, ``hook_error`` the `HookError`; the object's own exception is ``__cause__``.
+    ``call_site`` is the `CallSite`, which ends in *last_column* if that is known, ``hook_error`` the `HookError`; the
+    object's own exception is ``__cause__``.
     """
 
     __module__ = "numba.cuda.autolink"  # as tracebacks show it
 
-    def __init__(self, error: HookError, call_site: CallSite, loc: Any):
+    def __init__(self, error: HookError, call_site: CallSite, loc: Any, last_column: int | None = None):
         self.call_site = call_site
         self.hook_error = error
-        _note(message := error.describe(call_site))
+        _note(message := error.describe(call_site, last_column))
         super().__init__(message, loc=loc)
 
 

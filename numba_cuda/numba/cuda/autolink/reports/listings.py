@@ -5,6 +5,7 @@ NVIDIA's ``nvdisasm`` reads it."""
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import itertools
 import linecache
@@ -30,6 +31,10 @@ from .records import CallReport, CodeReport, FunctionReport, LineReport, Listing
 _PADDING = "NOP"
 _LONG = 200  # lines, from which on a file is shown in parts
 _NEAR = 2  # lines around one with machine code
+_WITHOUT_CODE = (
+    "No machine code is known to come from these lines. A function needs line information of its own,"
+    " cuda.jit(lineinfo=True): without it, what was inlined is at the line of the call"
+)
 # What the link that makes PTX of LTO-IR adds to it: a kernel with a table of the functions.
 _PROBE = re.compile(
     rf"^//.*\n|^\s*// \.globl\s+{PROBE_SYMBOLS[0]}\n|^\.global [^;]*\b{PROBE_SYMBOLS[1]}\b[^;]*;\n"
@@ -77,17 +82,18 @@ def listings_of(
     """Return the listings of the functions in Python that lead to calls, of each of the linked *codes*, which come with
     what the object returned and with kind and bytes of what the linker was given, and of the other files that machine
     code comes from."""
-    placed, unplaced = _by_place(disassemble(cubin, facts.entry_name))
+    texts = [[] if code.own else _text(source) for code, source, _ in codes]
+    names = [_names(code) if text else set() for (code, *_), text in zip(codes, texts, strict=True)]
+    placed, unplaced = _by_place(disassemble(cubin, facts.entry_name), set().union(*names))
     found = []
     for function in facts.graph.functions:
         lines = _python_lines(function.filename, function.line, placed.get(function.filename or "", {}))
-        found.append(ListingReport(function.name, lines))
-    for code, source, linked in codes:
+        without = bool(placed) and not any(line.sass for line in lines)
+        found.append(ListingReport(function.name, lines, note=_WITHOUT_CODE if without else ""))
+    for (code, _, linked), text, of_code in zip(codes, texts, names, strict=True):
         if not code.own:
-            names = {os.path.basename(each.name) for each in (code, *code.parts)}
-            path = next((path for path in placed if os.path.basename(path) in names), "")
-            text = _text(source)
-            lines = _numbered(text, placed.pop(path, {})) if text else ()
+            path = next((path for path in placed if os.path.basename(path) in of_code), "")
+            lines = _numbered(text, placed.pop(path, {}))
             rest = [each for name in code.defines or () for each in unplaced.pop(name, ())]
             found.append(ListingReport(code.name, lines, _ptx(code, linked, facts.target.arch), _sass(rest)))
     found[0] = dataclasses.replace(found[0], sass=_sass([each for some in unplaced.values() for each in some]))
@@ -97,15 +103,22 @@ def listings_of(
     return tuple(listing for listing in found if listing.lines or listing.ptx or listing.sass)
 
 
+def _names(code: CodeReport) -> set[str]:
+    return {os.path.basename(each.name) for each in (code, *code.parts)}
+
+
 def _by_place(
-    instructions: Sequence[Instruction] | None,
+    instructions: Sequence[Instruction] | None, given: Collection[str]
 ) -> tuple[dict[str, dict[int, list[str]]], dict[str, list[Instruction]]]:
-    """Return the text of instructions by file and line, and those without a line by function."""
+    """Return the text of instructions by file and line, and those without a line by function. Of the lines that an
+    instruction was inlined through, the innermost counts whose text can be shown: that of a file, or of a source that
+    was *given* under its name. The generated text around a call is neither."""
+    can_be_shown = functools.cache(lambda path: os.path.basename(path) in given or bool(linecache.getlines(path)))
     placed = defaultdict[str, dict[int, list[str]]](dict)
     unplaced = defaultdict[str, list[Instruction]](list)
     for each in instructions or ():
-        if each.filename is not None and each.line is not None:
-            placed[each.filename].setdefault(each.line, []).append(each.text.strip())
+        if place := next((place for place in each.places if can_be_shown(place[0])), None):
+            placed[place[0]].setdefault(place[1], []).append(each.text.strip())
         else:
             unplaced[each.function].append(each)
     return dict(placed), dict(unplaced)
@@ -170,12 +183,12 @@ _ADDRESS = re.compile(r"^\s+(/\*[0-9a-f]{4,}\*/)\s+")
 
 @dataclass(frozen=True)
 class Instruction:
-    """A line of machine code: the function that it is in, and where line information is there, its source."""
+    """A line of machine code, and the function that it is in. With line information, *places* are the file and line of
+    its source and of the calls that it was inlined through, the innermost first."""
 
     function: str
     text: str
-    filename: str | None
-    line: int | None
+    places: tuple[tuple[str, int], ...]
 
 
 def nvdisasm() -> str | None:
@@ -193,7 +206,7 @@ def disassemble(cubin: bytes, entry_name: str) -> list[Instruction] | None:
         with open(path, "wb") as file:
             file.write(cubin)
         try:
-            done = subprocess.run([tool, "-g", "-c", path], capture_output=True, timeout=_TIMEOUT, check=False)
+            done = subprocess.run([tool, "-gi", "-c", path], capture_output=True, timeout=_TIMEOUT, check=False)
         except (OSError, subprocess.TimeoutExpired):
             return None
     return _instructions(done.stdout.decode("utf-8", "replace"), entry_name) if done.returncode == 0 else None
@@ -201,16 +214,19 @@ def disassemble(cubin: bytes, entry_name: str) -> list[Instruction] | None:
 
 def _instructions(text: str, entry_name: str) -> list[Instruction]:
     function = ""
-    place: tuple[str | None, int | None] = None, None
+    places: tuple[tuple[str, int], ...] = ()
+    is_new = True  # whether the next place is that of other instructions
     found = []
     for line in text.splitlines():
         if _INSTRUCTION.match(line):
             shown = _ADDRESS.sub(r"\1 ", line).replace(f"${entry_name}$", "").rstrip()
-            found.append(Instruction(function, shown, *place))
+            found.append(Instruction(function, shown, places))
+            is_new = True
         elif file := _FILE.match(line):
-            place = file[1], int(file[2])
+            places = (*(() if is_new else places), (file[1], int(file[2])))
+            is_new = False
         elif (label := _FUNCTION.fullmatch(line)) and not label[1].startswith("."):
-            function, place = label[1].removeprefix(f"${entry_name}$"), (None, None)
+            function, places = label[1].removeprefix(f"${entry_name}$"), ()
     return found
 
 

@@ -106,12 +106,13 @@ class ListingReport:
     those of the source, for a long file only those with machine code and their neighbours; *ptx* is what the linker's
     compiler makes of the code alone; *sass* is machine code in the result that no line is known for. Line information
     (``lineinfo=True``) says which line an instruction comes from, inlined ones included. ``None`` stands for what
-    cannot be shown."""
+    cannot be shown. *note* says why the lines of a Python function have no machine code."""
 
     name: str
     lines: tuple[LineReport, ...] = ()
     ptx: str | None = None
     sass: str | None = None
+    note: str = ""
 
     @property
     def has_lines(self) -> bool:

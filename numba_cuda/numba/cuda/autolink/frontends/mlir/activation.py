@@ -33,7 +33,7 @@ from ...frontend_api.seams import Seams
 from ...frontend_api.typing_rounds import infer_types, propagated, template_of
 from ...function_code.calls import check_state
 from ...function_code.function_code import FunctionCode
-from ...protocol.ask import ask_at
+from ...protocol.ask import ask_all, ask_at
 from ...protocol.call_sites import CallSites, find_read_only, note_objects
 from ...protocol.closures import make_closure
 from ...protocol.errors import assignment_error
@@ -168,8 +168,7 @@ def _infer_types(original: Any, inference: Any, state: Any) -> Any:
     a typing error at the call."""
     changed = infer_types(original, inference, state, TypingError, MLIR)
     if compilation() is not None:
-        for call, site in CallSites(state.func_ir, state.typemap, MLIR).all(state.calltypes):
-            ask_at(site, call.loc)
+        ask_all(CallSites(state.func_ir, state.typemap, MLIR), state.calltypes)
     return changed
 
 

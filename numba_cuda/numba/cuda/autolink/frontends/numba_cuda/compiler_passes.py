@@ -25,7 +25,7 @@ from numba_cuda_autolink.source_locations import shown_file
 
 from ...compilation.context import compilation, current_state, inside
 from ...function_code.calls import check_state
-from ...protocol.ask import ask_at
+from ...protocol.ask import ask_all, ask_at
 from ...protocol.call_sites import CallSite, CallSites, argument_types, callees_of_type, find_read_only
 from ...protocol.errors import assignment_error
 from .code_library import LinkingCodeLibrary
@@ -47,8 +47,7 @@ class AskCallees(AnalysisPass):
         if _register_call_lowering():
             state.targetctx.refresh()
         if compilation() is not None:
-            for call, site in CallSites(state.func_ir, state.typemap).all(state.calltypes):
-                ask_at(site, call.loc)
+            ask_all(CallSites(state.func_ir, state.typemap), state.calltypes)
             for block in state.func_ir.blocks.values():
                 for statement in block.find_insts(ir.SetAttr):
                     owner = state.typemap[statement.target.name]

@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "NUMBA_CUDA_AUTOLINK_PROGRESS"
 DELAY = 1.0  # seconds
+_NOTEBOOK_INTERVAL = 0.5  # seconds
 
 
 _is_silent: ContextVar[bool] = ContextVar("numba_cuda_autolink_silent", default=False)
@@ -61,23 +62,34 @@ def in_notebook() -> bool:
 
 
 class NotebookLine:
-    """A line of text below a notebook's cell, with a bar if there is a *share* of the work that is done. It goes when
-    the ``with`` block ends."""
+    """A line below a notebook's cell: the text that *draw* returns, and the share of the work that is done, if it is
+    known, as a bar. It is drawn again until it is stopped. Its last state stays: an output of a cell cannot be taken
+    away, only emptied."""
 
-    def __init__(self) -> None:
+    def __init__(self, draw: Callable[[], tuple[str, float | None]]) -> None:
+        self._draw = draw
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True, name="shows the progress of builds")
+
+    def start(self) -> None:
         from IPython.display import display
 
-        self._shown = display({"text/html": ""}, raw=True, display_id=True)
+        self._shown = display(self._content(), raw=True, display_id=True)
+        self._thread.start()
 
-    def show(self, text: str, share: float | None = None) -> None:
+    def stop(self) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._shown.update(self._content(), raw=True)
+
+    def _run(self) -> None:
+        while not self._ended.wait(_NOTEBOOK_INTERVAL):
+            self._shown.update(self._content(), raw=True)
+
+    def _content(self) -> dict[str, str]:
+        text, share = self._draw()
         bar = "" if share is None else f'<progress value="{share:.3f}"></progress> '
-        self._shown.update({"text/html": f"<pre>{bar}{html.escape(text)}</pre>" if text else ""}, raw=True)
-
-    def __enter__(self) -> NotebookLine:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.show("")
+        return {"text/plain": text, "text/html": f"<pre>{bar}{html.escape(text)}</pre>"}
 
 
 @contextlib.contextmanager
@@ -104,7 +116,7 @@ class _Display:
         self._lock = threading.Lock()
         self._steps: dict[object, tuple[int, str]] = {}
         self._timer: threading.Timer | None = None
-        self._live: Live | _NotebookSteps | None = None
+        self._live: Live | NotebookLine | None = None
         self._since = 0.0
 
     @contextlib.contextmanager
@@ -138,7 +150,7 @@ class _Display:
     def _show(self) -> None:
         with self._lock:
             if self._timer is not None:  # the last step has not ended meanwhile
-                self._live = _NotebookSteps(self) if in_notebook() else self._line()
+                self._live = NotebookLine(lambda: (self.text(), None)) if in_notebook() else self._line()
                 self._live.start()
 
     def _line(self) -> Live:
@@ -162,24 +174,6 @@ class _Display:
             redirect_stdout=False,
             redirect_stderr=False,
         )
-
-
-class _NotebookSteps(threading.Thread):
-    """The same line, below a notebook's cell."""
-
-    def __init__(self, display: _Display):
-        super().__init__(daemon=True, name="shows the progress of builds")
-        self._display = display
-        self._ended = threading.Event()
-        self._line = NotebookLine()
-
-    def run(self) -> None:
-        with self._line:
-            while not self._ended.wait(0.5):
-                self._line.show(self._display.text())
-
-    def stop(self) -> None:
-        self._ended.set()
 
 
 _display = _Display()

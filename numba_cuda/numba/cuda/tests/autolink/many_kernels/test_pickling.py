@@ -3,6 +3,7 @@
 
 import json
 import pickle
+import subprocess
 import sys
 import threading
 import types
@@ -67,6 +68,83 @@ def test_jobs_are_built_in_a_jupyter_kernel(tmp_path):
         nbformat.v4.new_notebook(cells=[cell]), resources={"metadata": {"path": str(tmp_path)}}
     ).execute()
     assert "".join(output["text"] for output in cell["outputs"] if output.get("name") == "stdout") == "True\n"
+
+
+_CELLS = [
+    """
+from numba import cuda
+from numba.cuda import autolink
+from numba.cuda.autolink.many_kernels.jobs import error_text
+
+library = autolink.cxx('''
+    __device__ float f(float x) {
+        return x + nope;
+    }
+''')
+""",
+    """
+class Holder(autolink.DeviceCallable):
+    def __init__(self, code=None):
+        self.code = code
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("held", returns=x)
+    def __numba_cuda_link__(self, x):
+        if self.code is None:
+            raise RuntimeError("a fault of the library")
+        return self.code
+
+raising = Holder()
+broken = Holder(autolink.CUDASource('''
+    extern "C" __device__ float held(float x) { return x + missing; }
+'''))
+""",
+    """
+def by_name(x):
+    x[0] = library.f(x[0])
+
+def by_hook(x):
+    x[0] = raising(x[0])
+
+def by_link(x):
+    x[0] = broken(x[0])
+""",
+    """
+if __name__ == "__main__":
+    jobs = [autolink.Job(each, "void(float32[::1])", (9, 0)) for each in (by_name, by_hook, by_link)]
+    for job, error in zip(jobs, autolink.build_many(jobs, on_error="return")):
+        try:
+            autolink.build(job.kernel, job.signature, cc=job.cc)
+        except Exception as alone:
+            print(error_text(error) == error_text(alone), type(error).__name__)
+            print(error_text(error))
+""",
+]
+
+
+def _check_errors(text):
+    assert [line for line in text.splitlines() if line.startswith(("True ", "False "))] == [
+        "True TypingError",
+        "True CallError",
+        "True LinkError",
+    ], text
+
+
+def test_errors_in_workers_are_those_of_a_build_alone(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("".join(_CELLS))
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300, check=True)
+    _check_errors(run.stdout)
+    assert f"in C++: {script}:8" in run.stdout
+
+
+def test_errors_in_workers_of_a_notebook_are_those_of_a_build_alone(tmp_path):
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    cells = list(map(nbformat.v4.new_code_cell, _CELLS))
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    nbclient.NotebookClient(notebook, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    text = "".join(output["text"] for output in cells[-1]["outputs"] if output.get("name") == "stdout")
+    _check_errors(text)
+    assert "  at: Cell In[3]:2 in by_name\n" in text and "in C++: Cell In[1]:7" in text
 
 
 def test_pickling_one_job_may_begin_to_pickle_others_also_in_another_thread(made):

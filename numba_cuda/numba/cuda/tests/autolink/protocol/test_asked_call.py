@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import sys
 
 import pytest
 from autolink_support import Linked, adder, build
@@ -117,6 +118,51 @@ def test_what_python_raises_in_its_library_is_raised_at_the_users_own_line(hook,
     assert lines[raised + 2].startswith(f"      called at: {__file__}:")
     shown = "hook" if hook == "__numba_cuda_link__" else hook
     assert f"  what to do: {todo.replace('HOOK', shown)}" in lines
+
+
+class C(autolink.DeviceCallable):
+    """Objects of it are called in one line, as variables with one letter, one of them that of the class."""
+
+    def __init__(self, number, code=None):
+        self.number, self.code = number, code
+
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern(f"one_of_a_line_{self.number}", returns=x, args={"x": x})
+
+    def __numba_cuda_link__(self, x):
+        if self.code is None:
+            raise ValueError("no")
+        return autolink.CUDASource(
+            f'extern "C" __device__ float one_of_a_line_{self.number}(float x) {{ {self.code} }}'
+        )
+
+
+def _underlined(error):
+    _, _, source, caret, *_ = str(error).splitlines()
+    return source[caret.index("^") : caret.rindex("^") + 1]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python knows no columns of calls")
+def test_of_several_objects_in_a_line_the_call_of_the_one_whose_hook_raised_is_underlined():
+    a, b, c = C(1), C(2, "return x;"), C(3, "return x;")
+
+    def kernel(r):
+        r[0] = c(r[0]) + a(r[0]) + b(r[0])
+
+    with pytest.raises(TypingError, match="raised ValueError: no") as error:
+        build(kernel, "void(float32[::1])")
+    assert _underlined(error.value) == "a(r[0])"
+
+
+def test_of_several_objects_in_a_line_none_is_underlined_where_it_is_not_known_which_is_meant():
+    a, b, c = C(1, "return x + bad;"), C(2, "return x;"), C(3, "return x;")
+
+    def kernel(r):
+        r[0] = c(r[0]) + a(r[0]) + b(r[0])
+
+    with pytest.raises(LinkError, match='identifier "bad" is undefined') as error:
+        build(kernel, "void(float32[::1])")
+    assert _underlined(error.value) == "r[0] = c(r[0]) + a(r[0]) + b(r[0])"
 
 
 def test_the_error_of_a_call_names_call_object_and_hook_in_this_order():

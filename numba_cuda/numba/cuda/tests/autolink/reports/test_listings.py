@@ -147,6 +147,56 @@ def test_code_by_name_shows_the_lines_of_the_user_and_not_of_wrappers(tmp_path):
     assert [text for text in shown if "nca" in text] == []
 
 
+def _by_line(listings):
+    return {listing.name: {line.text.strip() for line in listing.lines if line.sass} for listing in listings}
+
+
+@needs_nvdisasm
+def test_what_a_call_by_name_became_is_at_the_line_of_the_call():
+    library = autolink.cxx("__device__ float times(float a) { return a * 7; }")
+    other = autolink.cxx("__device__ __noinline__ float slow(float a) { return a > 2 ? a * a / 3 : a; }")
+
+    @cuda.jit(device=True, lineinfo=True)
+    def helper(x, y):
+        a = x * y + 3
+        return library.times(a) - y
+
+    @cuda.jit
+    def kernel(x):
+        x[0] = helper(x[0], x[1])
+        x[1] = other.slow(x[2])
+
+    listings = autolink.report(kernel, "void(float32[::1])", cc=CC, listings=True).builds[0].listings
+    found = {name.rpartition(".")[2]: lines for name, lines in _by_line(listings).items()}
+    assert found.keys() == {"kernel", "helper", "times(float64)", "slow(float32)", "cxx"}
+    assert found["helper"] == {"return library.times(a) - y"}
+    (own,) = (each for each in listings if each.name.endswith("kernel"))
+    (line,) = (line for line in own.lines if "slow" in line.text)
+    assert any("CALL" in each for each in line.sass)
+
+
+@needs_nvdisasm
+def test_a_function_without_line_information_of_its_own_has_a_note():
+    @cuda.jit(device=True)
+    def plain(x):
+        return inlined(x) * 2
+
+    @cuda.jit(device=True, lineinfo=True)
+    def listed(x):
+        return inlined(x) * 3
+
+    @cuda.jit
+    def kernel(x):
+        x[0] = plain(x[0])
+        x[1] = listed(x[1])
+
+    report = autolink.report(kernel, "void(int32[::1])", cc=CC, listings=True)
+    notes = {each.name.rpartition(".")[2]: each.note for each in report.builds[0].listings}
+    assert [name for name, note in notes.items() if note] == ["plain"]
+    assert "cuda.jit(lineinfo=True)" in notes["plain"]
+    assert html.escape(notes["plain"]) in report.to_html()
+
+
 @needs_nvdisasm
 def test_without_line_information_the_page_says_what_is_missing():
     listed = report_of(autolink.build(kernel, "void(int32[::1])", cc=CC), listings=True)

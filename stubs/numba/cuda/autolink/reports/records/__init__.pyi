@@ -117,6 +117,7 @@ class ListingReport:
     def lines(self) -> tuple[LineReport, ...]: ...
     ptx: str | None = None
     sass: str | None = None
+    note: str = ""
     @property
     def has_lines(self) -> bool: ...
     @property

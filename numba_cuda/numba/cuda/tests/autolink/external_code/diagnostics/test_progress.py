@@ -8,9 +8,12 @@ import sys
 import textwrap
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from kernel_cache_support import run_warm
+from numba import cuda
+from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.diagnostics import progress
 
 pty = pytest.importorskip("pty", reason="needs pseudo-terminals")
@@ -180,20 +183,58 @@ def test_an_error_ends_the_line(quick):
     assert not progress._display._steps
 
 
-def test_a_notebook_shows_the_line_below_its_cell_and_takes_it_away(quick, monkeypatch):
+drawn = []  # below the cell of a notebook, in order
+
+
+@pytest.fixture
+def notebook(monkeypatch):
     display = pytest.importorskip("IPython.display")
-    drawn = []
+    drawn.clear()
 
     class Handle:
         def update(self, data, raw):
             drawn.append(data["text/html"])
 
-    monkeypatch.setattr(display, "display", lambda *data, **options: Handle())
+    def shown(data, **options):
+        drawn.append(data["text/html"])
+        return Handle()
+
+    monkeypatch.setattr(display, "display", shown)
     monkeypatch.setattr(progress, "in_notebook", lambda: True)
-    with progress.step("compiling <one> for sm_90"):
-        until_drawn()
-        time.sleep(0.5)
+    monkeypatch.setattr(progress, "_NOTEBOOK_INTERVAL", 0.01)
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.delenv(progress.VARIABLE, raising=False)
+
+
+def until(condition):
     end = time.monotonic() + 20
-    while drawn[-1:] != [""] and time.monotonic() < end:
+    while not condition() and time.monotonic() < end:
         time.sleep(0.01)
-    assert drawn[0].startswith("<pre>compiling &lt;one&gt; for sm_90 … ") and drawn[-1] == ""
+
+
+def test_a_notebook_shows_the_line_below_its_cell_and_leaves_no_empty_output(quick, notebook):
+    with progress.step("compiling <one> for sm_90"):
+        until(lambda: len(drawn) > 3)
+    assert len(drawn) > 3
+    assert all(text.startswith("<pre>compiling &lt;one&gt; for sm_90 … ") for text in drawn)
+
+
+def wait_for_drawing(x):
+    """A hook that waits until the bar was drawn again."""
+    known = len(drawn)
+    until(lambda: len(drawn) > known + 3)
+    return autolink.CUDASource('extern "C" __device__ int slow(int *out, int x) { *out = x; return 0; }')
+
+
+def test_in_a_notebook_many_kernels_have_a_bar_from_the_start_that_is_drawn_while_one_is_built(notebook):
+    called = cuda.declare_device("slow", "int32(int32)")
+    called.__numba_cuda_link__ = wait_for_drawing
+
+    def kernel(x):
+        x[0] = called(x[0])
+
+    with ThreadPoolExecutor(1) as executor:
+        autolink.build_many([(kernel, "void(int32[::1])", (9, 0))], executor=executor)
+    begin = '<pre><progress value="0.000"></progress> building 1 kernel: compiling kernels 0/1, '
+    assert drawn[0] == f"{begin}0 s</pre>" and all(text.startswith(begin) for text in drawn[:4])
+    assert '<progress value="1.000"></progress> building 1 kernel: linking kernels 1/1' in drawn[-1]
