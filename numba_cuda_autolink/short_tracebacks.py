@@ -29,7 +29,7 @@ _IS_PRINTED = "_numba_cuda_autolink_is_printed"  # by this hook, around a hook o
 _MESSAGE = "_numba_cuda_autolink_message"  # of the errors whose frames are hidden: what returns their text
 _ENTERED = ("numba.cuda", "numba_cuda", "numba_cuda_mlir", "numba_cuda_autolink")  # what users call of compilers
 _COMPILERS = {"numba", "numba_cuda", "numba_cuda_mlir", "numba_cuda_autolink", "cuda", "llvmlite"}
-_COMPILERS |= {"contextlib", "functools", "importlib"}  # which stand between frames of compilers
+_COMPILERS |= {"contextlib", "functools", "importlib", "threading"}  # which stand between frames of compilers
 _OURS = ("numba_cuda_autolink", "numba.cuda.autolink", "numba.cuda.cudadrv.external_code")
 _TESTS = "numba.cuda.tests."
 _MOST_LINES = 13  # of a message
@@ -37,6 +37,7 @@ _NAMED_ARGUMENT = re.compile(
     r"_(?:LaunchConfiguration|ArgMarshaller)\.__call__\(\) got an unexpected keyword argument '(\w+)'"
 )
 _is_reading = contextvars.ContextVar("is_reading", default=False)
+_shown: contextvars.ContextVar[set[str] | None] = contextvars.ContextVar("shown", default=None)
 _explain: Callable[[Any], str | None] | None = None  # returns the messages of errors that nothing here has met
 
 
@@ -125,7 +126,10 @@ def first_lines(message: str) -> str:
 
 
 def warn_user(message: str) -> None:
-    if not _is_reading.get():
+    shown = _shown.get()
+    if not _is_reading.get() and (shown is None or message not in shown):
+        if shown is not None:
+            shown.add(message)
         warnings.warn(message, stacklevel=_find_user()[1] - 1)
 
 
@@ -137,6 +141,16 @@ def without_warnings() -> Iterator[None]:
         yield
     finally:
         _is_reading.reset(token)
+
+
+@contextlib.contextmanager
+def each_warning_once() -> Iterator[None]:
+    """Let what is compiled several times for one call of the user repeat none of its warnings."""
+    token = _shown.set(set())
+    try:
+        yield
+    finally:
+        _shown.reset(token)
 
 
 def place_of_user(error: BaseException | None = None) -> tuple[str, int]:

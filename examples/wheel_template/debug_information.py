@@ -20,7 +20,7 @@ class Description:
 
     def __init__(self, cubin, symbols):
         self.functions, self.structs, self.incomplete = {}, {}, {}
-        self.offsets = {}  # of the structs
+        self.symbols, self.offsets = symbols, {}
         dwarf = ELFFile(io.BytesIO(cubin)).get_dwarf_info(relocate_dwarf_sections=False)
         (unit,) = dwarf.iter_CUs()
         self.files = [file.name.decode() for file in dwarf.line_program_for_CU(unit).header.file_entry]
@@ -41,6 +41,8 @@ class Description:
         returns = self.format(type_of(entry), place)
         if returns not in {"void", *NUMBERS}:
             raise RuntimeError(f"{place}: {name} returns {cxx(type_of(entry))}, expected a number or void")
+        if children(entry, "unspecified_parameters"):
+            raise RuntimeError(f"{place}: {name} takes any number of arguments, which kernels cannot pass")
         parameters, declared = {}, []
         for position, each in enumerate(children(entry, "formal_parameter"), 1):
             label = value(each, "name", f"arg{position}")
@@ -56,14 +58,15 @@ class Description:
         declaration = f"{cxx(type_of(entry))} {name}({', '.join(declared)})"
         return {"declaration": declaration, "returns": returns, "parameters": parameters}
 
-    def format(self, entry, place):
-        """Return the format of a type: ``f8``, ``const f8*``, ``void``, or the name of a struct; empty for others."""
+    def format(self, entry, place, *names):
+        """Return the format of a type: ``f8``, ``const f8*``, ``void``, or the name of a struct; empty for others. The
+        *names* are for a struct that has none."""
         behind, aliases, _ = peeled(entry)
         if behind.tag == "DW_TAG_pointer_type":
             pointee = self.format(type_of(behind), place)
             return pointee and f"{'const ' * peeled(type_of(behind))[2]}{pointee}*"
         if behind.tag == "DW_TAG_structure_type" and not number(behind):
-            return self.struct(behind, aliases, place)
+            return self.struct(behind, [*aliases, *names], place)
         return "void" if behind.tag == "DW_TAG_unspecified_type" else number(behind)
 
     def struct(self, entry, aliases, place):
@@ -72,29 +75,32 @@ class Description:
         if not names:
             raise RuntimeError(f"{place}: {cxx(entry)} has no name that Python can use: give it one, using NAME = ...")
         name = names[0].rpartition("::")[2]
-        if self.offsets.setdefault(name, entry.offset) != entry.offset:
-            raise RuntimeError(f"{place}: two structs have the name {name}, which is that of a dtype: rename one")
+        if name in self.symbols or self.offsets.setdefault(name, entry.offset) != entry.offset:
+            raise RuntimeError(f"{place}: the name of {cxx(entry)} is that of another struct or a function: rename it")
         if not value(entry, "byte_size"):
             self.incomplete[names[0]] = place.rsplit(":", 1)
         elif name not in self.structs:  # a struct within it comes first
-            fields = [(*self.field(member, cxx(entry)), offset) for member, offset in members(entry)]
-            labels, formats, offsets = zip(*fields, strict=True)
+            fields = [(*self.field(member, entry, name), offset) for member, offset in members(entry)]
+            labels, formats, offsets = zip(*fields, strict=True) if fields else ((), (), ())
+            if not labels or len({*labels}) < len(labels):
+                problem = "two members of one name" if labels else "no members"
+                raise RuntimeError(f"{place}: {cxx(entry)} has {problem}: let the functions take void*")
             layout = {"names": labels, "formats": formats, "offsets": offsets, "itemsize": value(entry, "byte_size")}
             self.structs[name] = layout
         return name
 
-    def field(self, member, struct):
+    def field(self, member, struct, name_of_struct):
         """Return the name of a member, and its format with the shape of an array."""
-        place, name = self.place(member), value(member, "name", "")
+        place, name = self.place(member) or self.place(struct), value(member, "name", "")
         entry, shape = type_of(member), []
         while (behind := peeled(entry)[0]).tag == "DW_TAG_array_type":
             shape += [value(each, "count", 0) for each in children(behind, "subrange_type")]
             entry = type_of(behind)
-        element = "u8" if behind.tag == "DW_TAG_pointer_type" else self.format(entry, place)
+        element = "u8" if behind.tag == "DW_TAG_pointer_type" else self.format(entry, place, f"{name_of_struct}_{name}")
         if not element or value(member, "bit_size") or name in {"", "__vptr"} or 0 in shape:
             raise RuntimeError(
-                f"{place}: the member {name or 'without a name'} of {struct} is not a number, a pointer, a struct or "
-                "an array of these: let the functions take void*"
+                f"{place}: the member {name or 'without a name'} of {cxx(struct)} is not a number, a pointer, a "
+                "struct or an array of these: let the functions take void*"
             )
         return name, ["u1" if element == "?" and shape else element, shape]  # Numba has no arrays of bool
 
@@ -161,4 +167,7 @@ def cxx(entry):
         end = length.end() + int(length[0])
         parts.append(rest[length.end() : end])
         rest = rest[end:]
-    return "::".join(parts) + "<...>" * rest.startswith("I") if parts else name
+    if not parts:
+        return "long double" if (name, value(entry, "byte_size")) == ("double", 16) else name
+    more = {"": "", "E": "", "I": "<...>"}.get(rest[:1], "::(without a name)")
+    return "::".join(part for part in parts if not part.startswith("_GLOBAL__N_")) + more  # that of no name

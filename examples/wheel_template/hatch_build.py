@@ -25,6 +25,13 @@ from debug_information import NUMBERS, Description
 KINDS = {"cubin": ("sm", "", "CUBIN"), "LTO-IR": ("compute", "-dlto", "LTOIR"), "PTX": ("compute", "", "PTX")}
 OF_CUDA = {"vprintf", "malloc", "free"}  # and the device runtime, cuda...
 SHARED_MEMORY = 2  # among the attributes of a symbol
+# What to do about errors of the compiler.
+REMEDIES = {
+    "considered a host function": "mark it __device__",
+    'has "C" linkage': "give it a name of its own: another function has it, of the package or of CUDA",
+    "already been defined|redefinition": "define it once, in a header: the .cu files are compiled as one",
+    "complete object type": "define the struct in the package, or take void*",
+}
 
 
 class DeviceCode(BuildHookInterface):
@@ -42,10 +49,11 @@ class DeviceCode(BuildHookInterface):
 
     def add_code(self, version, build_data):
         package = re.sub(r"[-.]", "_", self.metadata.core.name)
+        self.prefix = f"{package}_"
         source = Path(self.root, "src", package)
         files = sorted(source.glob("*.cu"))
         if not files:
-            raise RuntimeError(f"there is no .cu file in src/{package}, the folder of this project")
+            raise RuntimeError(f"there is no .cu file in src/{package}, which is named after the project")
         self.include_paths = [source, *build_requirement("include")]
         for library in build_requirement("lib/libnvrtc.so.12"):
             ctypes.CDLL(str(library))  # an enclosing environment may have another NVRTC, which would be found first
@@ -62,18 +70,17 @@ class DeviceCode(BuildHookInterface):
         folder = into / "device_code"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        prefix = f"{package}_"
-        code = "".join(f"#define {name} {prefix}{name}\n" for name in sorted(names)) + code
+        code = "".join(f"#define {name} {self.prefix}{name}\n" for name in sorted(names)) + code
         (folder / "all_sources.cu").write_text(code)
         built = [{"name": "all_sources.cu", "kind": "source"}]
         for kind, architecture in [*(("cubin", each) for each in [first, *others]), ("LTO-IR", first), ("PTX", first)]:
             data = self.compiled(code, kind, architecture)
             if kind == "cubin":
-                check_symbols(data, prefix, description.functions, architecture)
+                check_symbols(data, self.prefix, description.functions, architecture)
             name = f"code.sm_{architecture}.{kind.replace('-', '').lower()}"
             (folder / name).write_bytes(data)
             built.append({"name": name, "kind": kind, "architecture": architecture})
-        manifest = {"toolkit": list(checked(nvrtc.nvrtcVersion())), "files": built, "prefix": prefix}
+        manifest = {"toolkit": list(checked(nvrtc.nvrtcVersion())), "files": built, "prefix": self.prefix}
         manifest |= {"functions": description.functions, "structs": description.structs}
         (folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
         (into / "__init__.pyi").write_text(stub_of(description))
@@ -89,6 +96,8 @@ class DeviceCode(BuildHookInterface):
                 for number, (struct, (file, line)) in enumerate(description.incomplete.items())
             ]
             description = Description(self.compiled(code + "".join(looks), "cubin", architecture, "-G"), functions)
+        for struct, (file, line) in description.incomplete.items():
+            raise RuntimeError(f"{file}:{line}: {struct} has no members: let the functions take void*")
         if not description.functions:
             raise RuntimeError(
                 'no .cu file defines a function for kernels: extern "C" __device__, and neither static nor inline'
@@ -106,7 +115,8 @@ class DeviceCode(BuildHookInterface):
             log = bytes(checked(nvrtc.nvrtcGetProgramLogSize(program)))
             checked(nvrtc.nvrtcGetProgramLog(program, log))
             text = log.decode().rstrip("\0\n ")
-            raise RuntimeError(f"the code cannot be built:\n{text}{remedy(text, self.include_paths)}")
+            what_to_do = remedy(text, self.include_paths, self.prefix)
+            raise RuntimeError(f"the code does not compile for sm_{architecture}:\n{text}\n{what_to_do}".rstrip())
         data = bytes(checked(getattr(nvrtc, f"nvrtcGet{get}Size")(program)))
         checked(getattr(nvrtc, f"nvrtcGet{get}")(program, data))
         return data.rstrip(b"\0") if kind == "PTX" else data
@@ -156,20 +166,23 @@ def checked_architectures(given):
     return sorted(set(given))
 
 
-def remedy(log, include_paths):
+def remedy(log, include_paths, prefix):
     """Return what to do about the errors in NVRTC's *log*, as far as that is known."""
-    if 'has "C" linkage' in log:
-        return "\nwhat to do: give each overload a name of its own: a kernel calls a function by its C name"
-    if re.search("already been defined|redefinition", log):
-        return "\nwhat to do: define it once, in a header that several .cu files include: they are compiled as one"
-    if "complete object type" in log:
-        return "\nwhat to do: define the struct in the package, or take void*"
-    if not (missing := re.search(r'cannot open source file "([^"]+)"', log)):
+    for pattern, what_to_do in REMEDIES.items():
+        if re.search(pattern, log):
+            return f"what to do: {what_to_do}"
+    if clash := re.search(rf"error: .*\b{prefix}(\w+)", log):
+        return f"what to do: if CUDA or a member of a struct is called {clash[1]}, too, give the function another name"
+    missing = re.search(r'^(.*)\(\d+\): .*cannot open source file "([^"]+)"', log, re.MULTILINE)
+    if not missing or not Path(missing[1]).is_relative_to(include_paths[0]):  # the package's own folder
         return ""
-    same = "cuda/std/" + re.sub(r"^(\w+)\.h$", r"c\1", missing[1])
+    same = "cuda/std/" + re.sub(r"^(\w+)\.h$", r"c\1", missing[2])
     if any((folder / same).is_file() for folder in include_paths):
-        return f"\nwhat to do: include <{same}>, whose names are in cuda::std"
-    return f"\nwhat to do: put {missing[1]} into the folder of the .cu files"
+        return f"what to do: include <{same}>, whose names are in cuda::std"
+    return (
+        f"what to do: put {missing[2]} into the folder of the .cu files; or a CUDA package that has it, such as "
+        "cuda-toolkit[curand], into the requires of pyproject.toml"
+    )
 
 
 def stub_of(description):

@@ -116,6 +116,9 @@ def _start() -> None:
     from numba.cuda.core import config
 
     if config.ENABLE_CUDASIM:
+        from numba_cuda_autolink.short_tracebacks import explain_uncaught
+
+        explain_uncaught(None)
         return
     from .frontends.numba_cuda import activation
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.diagnostics.messages import shown, suggest_names
 
-from numba_cuda_autolink.short_tracebacks import short_traceback
+from numba_cuda_autolink.short_tracebacks import each_warning_once, short_traceback
 
 from .conformance.records import Check, Linkable, LinkedCode, NotLinkableError
 
@@ -58,6 +58,8 @@ def check_linkable(
     others: Iterable[Any] = (),
     length: int = 64,
     threads: int | tuple[int, ...] | None = None,
+    samples: Iterable[tuple[Any, ...]] | None = None,
+    rtol: float | None = None,
 ) -> Linkable:
     """Check that *obj* does what an object with linkable code should when a kernel calls it with *argtypes*.
 
@@ -70,9 +72,12 @@ def check_linkable(
     - returns the same code when it is asked again;
     - has a ``__numba_cuda_link_key__``, if any, that is the same each time, and differs wherever the code does;
     - runs in the emulator, for several samples of random numbers, records and arrays of them, without accesses out of
-      bounds, races in shared memory, barriers that not all threads reach, and traps, in a kernel that calls it twice;
+      bounds, races in shared memory, barriers that not all threads reach, and traps, in a kernel that calls it twice.
+      Floats are between 0 and 1, integers between 1 and 7;
     - computes there what its Python equivalent computes, if it has one: results, arrays and records are equal, floating
-      values to half of their digits. Floats are between 0 and 1, integers between 1 and 7.
+      values to 12 digits in calls whose floats are all doubles, and to half of their digits in others. This is compared
+      for floats from -8 to 8 with 0 among them, too, and where no argument is an array, for integers from -8 to 8.
+      Calls are left out where the equivalent raises an exception or, for these numbers, computes infinity or NaN.
 
     A block of 32 threads runs, each with numbers and records of its own. Arrays are in global memory, and shared by all
     threads: where there are some, all threads pass the same arguments, and what one thread computes is compared.
@@ -80,9 +85,10 @@ def check_linkable(
     Of an object whose ``__numba_cuda_call__`` returns a Python function, and that has no code of its own, it checks
     that kernels that call it link, and the last two of these.
 
-    A run is a warning if it fails otherwise (a read of memory that nobody wrote, a loop without an end), if its Python
-    equivalent raises for these arguments (as ``ValueError``), and if a second call with equal numbers returns another
-    result, and there is no Python equivalent. Races in global memory are not found.
+    A run is a warning if it fails otherwise (a read of memory that nobody wrote, a loop without an end) or only for
+    numbers that are not small and positive, if its Python equivalent raises for all arguments (as ``ValueError``), and
+    if a second call with equal numbers returns another result, and there is no Python equivalent. Races in global
+    memory are not found.
 
     In a test::
 
@@ -114,15 +120,22 @@ def check_linkable(
     threads:
         The size of the block that runs, ``128`` or ``(16, 8)``. With arrays the whole block stands for one call of the
         Python equivalent, and the result of its first thread is compared: for functions that a block calls together.
+    samples:
+        The arguments of the calls that run, instead of random ones: a tuple for each call, without constants, as
+        ``[(-1.5, 2), (1e30, 1 << 40)]``; arrays are NumPy's. All threads of a block pass them.
+    rtol:
+        How much floating values may differ from those in Python, relative to their size; of values near zero, relative
+        to the largest result or argument, whichever is smaller.
     """
     _refuse_simulator("check_linkable")
     from .conformance.checks import run_checks
-    from .conformance.emulated_run import MOST_THREADS, block_size
+    from .conformance.samples import RunOptions, as_items
 
-    if threads is not None and not 1 <= block_size(threads) <= MOST_THREADS:
-        raise ValueError(f"threads: got {threads!r}, expected 1 to {MOST_THREADS}, or sizes (x, y, z) of such a block")
-    with short_traceback():
-        return run_checks(obj, argtypes, cc, (True, False) if lto is None else (lto,), tuple(others), length, threads)
+    given = None if samples is None else as_items("samples", samples, "a list of tuples of arguments")
+    compared = as_items("others", others, "a list of objects, as others=[FFT(256)]")
+    options = RunOptions(length, threads, given, rtol)
+    with short_traceback(), each_warning_once():
+        return run_checks(obj, argtypes, cc, (True, False) if lto is None else (lto,), compared, options)
 
 
 @suggest_names

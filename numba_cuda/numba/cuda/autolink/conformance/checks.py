@@ -19,8 +19,9 @@ from ..protocol.callee import KEY_HOOK
 from ..protocol.errors import HookError
 from ..protocol.loaded_modules import UnknownValueError
 from ..protocol.stored_answers import link_key_digest
-from .emulated_run import Block, check_run
+from .emulated_run import check_run
 from .records import FailedError, Linkable, LinkedCode, SkippedError
+from .samples import RunOptions
 from .subject import CalledSubject, Subject, ask_again, build_both, describe_linking, find_python_subject, find_subject
 
 
@@ -30,8 +31,7 @@ def run_checks(
     cc: ComputeCapabilityLike,
     lto: Sequence[bool],
     others: Sequence[Any],
-    length: int,
-    threads: Block | None,
+    options: RunOptions,
 ) -> Linkable:
     """Run the checks of `testing.check_linkable`. A check that builds on one that failed is left out."""
     targets = tuple(Target(compute_capability(cc), lto=each) for each in lto)
@@ -43,7 +43,7 @@ def run_checks(
     _check_links(subject)
     if not subject.findings.wrong:
         _check_own_symbols(subject, compared)
-        check_run(subject.findings, obj, subject.args, targets[0], length, threads)
+        check_run(subject.findings, obj, subject.args, targets[0], options)
     subject.findings.raise_failed()
     types = tuple(arg.type for arg in subject.args if arg.type is not None)
     items = [planned.input for planned in subject.built.inputs]

@@ -128,7 +128,8 @@ class Findings:
             self.wrong.append(FailedCheck(name, *error.args))
         except SkippedError as error:
             if isinstance(error, FailedRunError):
-                warn_user(f"{self.call} is not checked to the end: {name}\n  not checked: {error}")
+                reason = str(error).replace("\n", "\n  ")
+                warn_user(f"{self.call} is not checked to the end: {name}\n  not checked: {reason}")
             self.checks.append(Check(name, str(error)))
         else:
             self.checks.append(Check(name))

@@ -19,7 +19,7 @@ from ..c_abi.c_types import CABIError, numba_type_of
 from ..c_abi.extern import Extern
 from ..c_abi.record_values import EnumeratorType
 from ..compilation.context import current_target
-from ..device_callable.base_class import DeviceCallable, simulate
+from ..device_callable.base_class import DeviceCallable, not_simulated, simulate
 from ..device_functions.definition import DeviceFunction
 from ..frontend_api.typing_rounds import DeferredCallError, Use
 from .calls import CALLEE, WAYS, Call, CallPattern, Parameter, make_parameter
@@ -61,7 +61,8 @@ class CxxFunction(DeviceCallable):
         return self._source.__getstate__(), self._pattern
 
     def __getattr__(self, name: str) -> NoReturn:
-        inside = f": for a name in it, write lib[{f'{self.__name__}::{name}'!r}]" if not name.startswith("_") else ""
+        inside = f"\n  what to do: for a name in it, write lib[{f'{self.__name__}::{name}'!r}]"
+        inside = "" if name.startswith("_") else inside
         raise AttributeError(f"{self.__name__!r} of C++ has no attribute {name!r}{inside}", name=name, obj=self)
 
     def __getitem__(self, index: Any) -> NoReturn:
@@ -144,12 +145,7 @@ class CxxFunction(DeviceCallable):
     def __call__(self, *args: Any) -> Any:
         """Do what C++ does, in Python: kernels in the simulator call this."""
         if self._python is None:
-            raise NotImplementedError(
-                f"the C++ function {self._pattern.name} is device code, which Python cannot run\n"
-                f"  object: {self!r}\n"
-                "  what to do: call it in kernels; to call it in Python and in the simulator, decorate a Python"
-                " function that does the same with its .python"
-            )
+            raise not_simulated(self, "decorate a Python function that does the same with its .python")
         return self._python(*args)
 
     def change(self, **changes: Any) -> CxxFunction:

@@ -185,6 +185,8 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
         return text, f"let a lambda make it: lib.expr('[]({parameter}) {{ return f(T{{x, ...}}); }}'), of that type T"
     if found := _NOT_AN_ENUMERATOR.search(text):
         return text, f"make a number an enumerator in the kernel: lib[{found['type']!r}](...)"
+    if 'of type "std::nullptr_t" is incompatible' in text:
+        return text, "pass a value: None is a null pointer to C++"
     if found := _OTHER_ENUMERATION.search(text):
         is_number = found["type"] in _NUMPY_TYPES
         return text, "pass its number, x + 0" if is_number else f"make it one in the kernel: lib[{found['type']!r}](x)"
@@ -195,6 +197,8 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
     if found := _NO_CLASS.search(text):
         is_struct = found["type"].endswith("*") and found["type"].rstrip(" *") not in _NUMPY_TYPES
         return text, "write -> for the dot" if is_struct else "pass an object that has the member"
+    if text.startswith("static assertion failed"):
+        return text, "make the call as the assertion demands"
     if text.startswith("a lambda is not allowed"):
         return text, "write lib.expr(...) for a lambda, not lib[...]"
     if found := _TO_CLASS.search(text):

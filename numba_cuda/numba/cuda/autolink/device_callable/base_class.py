@@ -102,7 +102,7 @@ class DeviceCallable:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Do what the C function does, in Python: kernels in the simulator call this."""
-        raise _not_simulated(self, f"define {type(self).__qualname__}.__call__")
+        raise not_simulated(self, f"define {type(self).__qualname__}.__call__")
 
 
 def _is_simple(value: Any) -> bool:
@@ -125,10 +125,14 @@ def type_name(obj: Any) -> str:
     return cls.__qualname__.rpartition("<locals>.")[2]
 
 
-def _not_simulated(obj: Any, advice: str) -> NotImplementedError:
+def not_simulated(obj: Any, advice: str) -> NotImplementedError:
+    """Return the error for a call of *obj* in Python, which *advice* makes possible."""
+    runs, called = "the simulator", ""
+    if not config.ENABLE_CUDASIM:
+        runs, called = "Python", "call it in kernels; to call it in Python and in the simulator, "
     return NotImplementedError(
-        f"{type_name(obj)} is device code, which Python cannot run\n  object: {safe_repr(obj)}\n"
-        f"  what to do: call it in kernels; to call it in Python and in the simulator, {advice}"
+        f"{type_name(obj)} is device code, which {runs} cannot run\n  object: {safe_repr(obj)}\n"
+        f"  what to do: {called}{advice}"
     )
 
 
@@ -222,7 +226,7 @@ class BoundDeviceMethod:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if "__call__" not in self.__func__.parts:
-            raise _not_simulated(self, f"define the method in Python, decorated with @{self.__name__}.python")
+            raise not_simulated(self, f"define the method in Python, decorated with @{self.__name__}.python")
         return self.__func__.parts["__call__"](self.__self__, *args, **kwargs)
 
     def __eq__(self, other: object) -> bool:

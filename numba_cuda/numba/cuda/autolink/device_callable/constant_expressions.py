@@ -210,7 +210,7 @@ def attribute(owner: Any, name: str) -> tuple[Any, Any]:
             if hasattr(type(owner), name):  # a property that raised
                 raise
             if hasattr(type(owner), "__getattr__"):  # what it has is not in dir()
-                raise _error(owner, f"{type_name(owner)}: {error}") from None
+                raise _error(owner, str(error)) from None
             public = sorted(each for each in {*dir(owner)} - {*dir(DeviceCallable)} if not each.startswith("_"))
             advice = f"attributes: {', '.join(public) or 'none'}"
             raise _error(owner, f"{type_name(owner)} has no attribute {name!r}\n  {advice}") from None

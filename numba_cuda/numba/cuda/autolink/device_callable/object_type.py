@@ -23,6 +23,8 @@ from numba.cuda.extending import register_model, typeof_impl
 from numba.cuda.typing.templates import Signature
 from numba.cuda.typing.typeof import Purpose
 
+from numba_cuda_autolink.printable_texts import number_of
+
 from ..c_abi.c_types import CABIError
 from ..c_abi.extern import Extern, Prototype, check_values, prototype
 from ..c_abi.record_values import result_type
@@ -292,8 +294,9 @@ class DeviceCallableType(types.Callable, types.Opaque):
         signature, given = inspect.signature(body.function), len(body.arguments.types)
         kinds = {each.kind for each in signature.parameters.values()}
         if len(signature.parameters) != given and inspect.Parameter.VAR_POSITIONAL not in kinds:
-            diagnosis = f"the function that {name} returned has {_parameters(len(signature.parameters))}, not {given}"
-            todo = f"write the function with {_parameters(given)}"
+            has = number_of(len(signature.parameters), "parameter")
+            diagnosis = f"the function that {name} returned has {has}, not {given}"
+            todo = f"write the function with {number_of(given, 'parameter')}"
             got = f"got: {body.function.__name__}{signature}"
             return self._error(f"{diagnosis}\n  what to do: {todo}", argtypes, got)
         details = (f"in: the function that {name} returned", f"object: {self.name}", argtypes)
@@ -307,10 +310,6 @@ class DeviceCallableType(types.Callable, types.Opaque):
         first, *advice = diagnosis.splitlines()
         shown = (f"  {line}" for line in (f"object: {self.name}", *details))
         return typing_error(with_short_first_line("\n".join([first, *shown, *advice])), cause=cause)
-
-
-def _parameters(count: int) -> str:
-    return f"{count} parameter{'' if count == 1 else 's'}"
 
 
 def _type_of(obj: Any) -> DeviceCallableType:

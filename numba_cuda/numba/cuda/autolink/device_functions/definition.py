@@ -20,6 +20,8 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba.cuda.errors import UnsupportedBytecodeError
 
+from numba_cuda_autolink.printable_texts import number_of
+
 from ..c_abi.c_types import CABIError, numba_type_of
 from ..c_abi.conversions import by_value
 from ..c_abi.conversions import state as as_state
@@ -286,12 +288,12 @@ def _check_parameters(function: Any, called: str, arguments: Any, states: Any) -
         )
     if len(expected.parameters) != given:  # default values are no help: the function is compiled for all parameters
         one = f"{len(arguments)} from C++" + (f" and {len(states)} of state" if states else "")
-        has = f"{len(expected.parameters)} parameter{'' if len(expected.parameters) == 1 else 's'}"
         raise TypeError(
-            f"device_function() cannot compile {called}: it has {has}, not {given}\n"
-            f"  got: the types of {given} arguments ({one})\n"
+            f"device_function() cannot compile {called}: it has {number_of(len(expected.parameters), 'parameter')},"
+            f" not {given}\n"
+            f"  got: the types of {number_of(given, 'argument')} ({one})\n"
             f"  expected: those of the function's parameters, {expected}\n"
-            f"  what to do: write the function with {given} parameters"
+            f"  what to do: write the function with {number_of(given, 'parameter')}"
         )
 
 

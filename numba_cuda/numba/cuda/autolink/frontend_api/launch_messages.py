@@ -148,6 +148,11 @@ def _about_arguments(launch: _Launch, args: Sequence[Any], said: str) -> str | N
     other = _OTHER_TYPE.match(said)
     for name, value in zip(inspect.signature(function).parameters, args, strict=False):
         kind = type(value)
+        if isinstance(value, np.ndarray) and value.dtype.hasobject:
+            what = (
+                f"argument {name!r} of {function.__name__} is an array of objects of Python, which kernels do not take"
+            )
+            return launch.message(what, f"pass an array of numbers, such as {name}.astype(np.float32)")
         is_constant = hasattr(kind, "__numba_cuda_call__")
         if kind in _REFUSED or is_constant or (other is not None and kind.__name__ == other[1]):
             known = USE_AS_CONSTANT if is_constant or hasattr(kind, "__numba_cuda_link__") else _VALUES

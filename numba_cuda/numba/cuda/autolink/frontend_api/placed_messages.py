@@ -75,7 +75,7 @@ def placed(text: str, function: Any = None) -> str:
             candidates = f"\n{message[no_overload.end() :]}" if reasons else expected
             message = f"No implementation of {no_overload[1]}{candidates}"
     if allocates := _ALLOCATES.search(message):
-        message = f"{allocates[0]}{_DO_NOT_ALLOCATE}"
+        message = f"kernels do not allocate memory for lists, texts and arrays: {allocates[0]}{_DO_NOT_ALLOCATE}"
     message = with_remedy(message.rstrip())
     if found is None:
         return message.rstrip()
@@ -194,8 +194,8 @@ _REMEDIES = {
             "give the array a shape of constants; dynamic shared memory is cuda.shared.array(0, dtype)"
         ),
         r"No implementation of array\(.*Literal\[str\]": "give the dtype as a NumPy type, such as np.float32",
-        r"No implementation of (?:static_)?[gs]etitem\((?:Literal\[\w+\]\()?(?:u?int|float|complex|bool)": (
-            "pass an array: a number has no elements"
+        r"No implementation of (?:static_)?[gs]etitem\((?:Literal\[\w+\]\()?(?:u?int|float|complex|bool|none)": (
+            "pass an array: numbers and None have no elements"
         ),
         r"No implementation of setitem\(.*, (?:(?:Uni)?Tuple|Struct\{.*\})\(.*\)\)": (
             "assign its elements one by one: x[i] = value[0]; or value.name, for a member of a struct"
@@ -210,7 +210,6 @@ _REMEDIES = {
         r"No conversion from .* to none$|CUDA kernel must have void return type": (
             "write the result to an array: kernels return nothing"
         ),
-        r"non-precise type array\(pyobject": "pass an array of numbers: its dtype is object",
         r"Cannot unify ": "give the variable one type on all paths, or use a variable for each",
         r"cannot type infer runaway recursion": "let the function return on one path before it calls itself",
         r"Cannot modify readonly array": "pass an array that can be written to: kernels read global ones as constants",

@@ -87,6 +87,8 @@ def check_linkable(
     others: Iterable[Any] = (),
     length: int = 64,
     threads: int | tuple[int, ...] | None = None,
+    samples: Iterable[tuple[Any, ...]] | None = None,
+    rtol: float | None = None,
 ) -> Linkable: ...
 def compile_cached(
     kernel: Any, signature: _KernelSignature, cc: _ComputeCapabilityLike

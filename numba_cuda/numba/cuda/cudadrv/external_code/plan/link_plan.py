@@ -262,7 +262,8 @@ def link_error(
     if at is not None:
         message = with_place(message, f"at: {shown_file(at[0])}:{at[1]}", *at)
     elif call := _CALL.search(message):
-        message = with_place(message, f"called at: {call['place']}", call["file"], int(call["line"]))
+        again = re.compile(rf" (?:called )?at {re.escape(call['place'])}(?![\w.<>])")
+        message = with_place(again.sub("", message), f"called at: {call['place']}", call["file"], int(call["line"]))
     else:
         message = with_definition(message, plan.defined_at)
     return kind(message, log, **source)

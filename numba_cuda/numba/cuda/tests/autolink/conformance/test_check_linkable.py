@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import math
 import os
 import re
 import subprocess
@@ -634,6 +635,24 @@ class TestRuns:
         with pytest.raises(ValueError, match=r"threads: got .*, expected 1 to 1024"):
             quick(Add(), threads=threads)
 
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"threads": "a"}, "threads: got 'a', expected 1 to 1024"),
+            ({"others": Add(2)}, r"others: got Add\(amount=2\), expected a list of objects"),
+            ({"length": 2.5}, "length: got 2.5, expected the number of elements"),
+            ({"rtol": "1e-3"}, "rtol: got '1e-3', expected a relative tolerance"),
+            ({"samples": 1.0}, "samples: got 1.0, expected a list of tuples"),
+            ({"samples": [1.0]}, "samples: got 1.0, expected a tuple of arguments for each call"),
+            ({"samples": [(1.0, 2.0)]}, r"samples\[0\]: got \(1.0, 2.0\), expected 1 argument, without constants"),
+            ({"samples": [(1.0,), ("a",)]}, r"samples\[1\]: got 'a', expected a value for float32"),
+            ({"samples": [([1.0, 2.0],)]}, r"samples\[0\]: got \[1.0, 2.0\], expected a value for float32"),
+        ],
+    )
+    def test_options_of_a_wrong_type(self, options, message):
+        with pytest.raises(TypeError, match=message):
+            quick(Add(), **options)
+
     def test_a_barrier_that_integers_decide_on(self):
         """They may have to be the same in all threads, as in one sample they are not."""
 
@@ -670,7 +689,7 @@ class TestRuns:
             def __numba_cuda_link__(self, x):
                 return autolink.CUDASource('extern "C" __device__ float last(float* x) { return x[127]; }')
 
-        assert "pass check_linkable the length= of arrays" in what_is_wrong(Last(), "float32[::1]")[1]
+        assert "the length= of arrays" in what_is_wrong(Last(), "float32[::1]")[1]
         quick(Last(), "float32[::1]", length=128)
 
     def test_arguments_that_python_refuses_too_are_a_warning(self):
@@ -694,7 +713,9 @@ class TestRuns:
 
         with pytest.warns(UserWarning, match="is not checked to the end") as warned:
             found = quick(Endless())
-        assert "with random arguments: A thread goes back in loops more than" in found.checks[-1].skipped
+        skipped = found.checks[-1].skipped
+        assert re.search(r"^A thread goes back in loops more than \d+ times\n  at: .*:1\n", skipped)
+        assert "  thread: (0, 0, 0) of block" in skipped and re.search(r"  with: \(0\.\d+\)", skipped)
         assert warned[0].filename == __file__
 
     def test_an_equivalent_for_the_simulator_is_not_compared(self):
@@ -721,3 +742,150 @@ class TestRuns:
                 return eval(name)
 
         assert re.search("got: its __call__ raises (Name|Attribute|Type)Error: ", what_is_wrong(Mistaken())[1])
+
+
+class TestSamples:
+    """The numbers that code is compared for, and how closely."""
+
+    @staticmethod
+    def object_of(body, equivalent, header=""):
+        class Computes(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern("computes", returns=getattr(x, "dtype", x))
+
+            def __numba_cuda_link__(self, x):
+                T = autolink.cxx_type(getattr(x, "dtype", x))
+                parameter = f"{T}* x" if isinstance(x, types.Array) else f"{T} x"
+                return autolink.CUDASource(
+                    f'{header}extern "C" __device__ {T} computes({parameter}) {{ {body} }}', name="computes.cu"
+                )
+
+            def __call__(self, x):
+                return equivalent(x)
+
+        return Computes()
+
+    @pytest.mark.parametrize(
+        ("argtype", "body", "equivalent"),
+        [
+            ("float32", "return x;", abs),
+            ("float64", "return x < 0 ? 0 : x;", lambda x: min(max(x, 0), 1)),
+            ("float32", "return x > 0 ? 1.0f : -1.0f;", np.sign),
+            ("float64", "return round(x);", np.round),
+            ("complex64", "return x;", lambda x: complex(abs(x.real), x.imag)),
+            ("int32", "return x;", abs),
+            ("int64", "return x / 2;", lambda x: x // 2),
+            ("float32[::1]", "return max(max(x[0], x[1]), 0.0f);", lambda x: x[:2].max()),
+        ],
+    )
+    def test_numbers_that_are_not_small_and_positive(self, argtype, body, equivalent):
+        header = "#include <cuda/std/complex>\n" * (argtype == "complex64")
+        name, message = what_is_wrong(self.object_of(body, equivalent, header=header), argtype)
+        assert name == RUNS and "or pass samples=" in message
+
+    @pytest.mark.parametrize(
+        ("argtype", "body", "equivalent"),
+        [
+            ("float64", "return acosh(x);", math.acosh),  # from 1 on
+            ("float64", "return sqrt(x);", np.sqrt),  # NaN of negative ones
+            ("float64", "return pow(x, 0.3);", lambda x: float(x) ** 0.3),  # complex
+            ("float32", "return 1 / x;", lambda x: 1 / x),
+            ("float32", "return expf(expf(x));", lambda x: np.exp(np.exp(x))),
+            ("int32", "return 100 / x;", lambda x: int(100 / int(x))),
+            ("uint32", "return x * 2;", lambda x: x * 2),
+            ("float64[::1]", "double s = 0; for (int i = 0; i < 64; ++i) s += x[i]; return s;", np.sum),
+        ],
+    )
+    def test_numbers_that_the_equivalent_does_not_take_are_left_out(self, argtype, body, equivalent, recwarn):
+        assert quick(self.object_of(body, equivalent), argtype).checks[-1] == Check(RUNS)
+        assert not recwarn.list
+
+    def test_an_equivalent_that_does_not_end_for_some_numbers(self, recwarn):
+        def steps_to_one(n):
+            steps = 0
+            while n != 1:
+                n, steps = (3 * n + 1 if n % 2 else n // 2), steps + 1
+            return steps
+
+        body = "int steps = 0; for (; x != 1; ++steps) x = x % 2 ? 3 * x + 1 : x / 2; return steps;"
+        trace = sys.gettrace()
+        assert quick(self.object_of(body, steps_to_one), "int32").checks[-1] == Check(RUNS)
+        assert sys.gettrace() is trace and not recwarn.list
+
+    def test_a_fault_for_numbers_that_are_not_small_and_positive_is_a_warning(self):
+        code = self.object_of("if (x < 0) __trap(); return x;", lambda x: x)
+        with pytest.warns(UserWarning, match=r"executed a trap; in Python it does not fail\n(?s:.*)  with: \(-\d"):
+            quick(code)
+
+    def test_given_numbers(self):
+        code = self.object_of("return (int)x;", lambda x: x)
+        assert quick(code, "int64").checks[-1] == Check(RUNS)
+        name, message = what_is_wrong(code, "int64", samples=[(7,), (1 << 40,)])
+        assert name == RUNS.replace("random arguments", "the arguments of samples=")
+        assert f"the result of ({1 << 40}) of samples[1] is np.int64(0)" in message
+        assert quick(code, "int64", samples=[(1000,)]).checks[-1] == Check(name)
+
+    def test_given_arrays(self):
+        code = self.object_of("return x[2];", lambda x: x[2])
+        samples = [(np.array([1, 2, np.inf]),), ([1, 2, 3, 4],)]
+        assert not quick(code, "float64[::1]", samples=samples).checks[-1].skipped
+        assert "out of bounds" in what_is_wrong(self.object_of("return x[3];", max), "float64[::1]", samples=samples)[1]
+
+    def test_given_arguments_that_python_refuses_are_a_warning(self):
+        code = self.object_of("return x;", lambda x: [x, x][x])
+        with pytest.warns(UserWarning, match="in Python raises IndexError"):
+            quick(code, "int64", samples=[(1,), (2,)])
+
+    @pytest.mark.parametrize("factor", ["0.1f", "0.1000000001"])
+    def test_doubles_of_few_digits(self, factor):
+        code = self.object_of(f"return x * {factor};", lambda x: x * 0.1)
+        assert "pass rtol= if they may differ by more than 1.0e-12" in what_is_wrong(code, "float64")[1]
+        assert quick(code, "float64", rtol=1e-7).checks[-1] == Check(RUNS)
+        assert quick(code, "float32").checks[-1] == Check(RUNS)
+
+    def test_an_equivalent_of_fewer_digits_than_the_result(self):
+        code = self.object_of("return sinf(x);", lambda x: np.sin(np.float32(x)))
+        assert quick(code, "float64").checks[-1] == Check(RUNS)
+        assert what_is_wrong(self.object_of("return sinf(x);", math.sin), "float64")[0] == RUNS
+
+    def test_small_results(self):
+        assert "e-3" in what_is_wrong(self.object_of("return 0;", lambda x: x * 6.6e-34), "float64")[1]
+
+    @pytest.mark.parametrize("result", [None, "text", np.ones(2), 1j, (1, (2, 3))])
+    def test_an_equivalent_with_no_number(self, result):
+        assert "as its __call__ returns" in what_is_wrong(self.object_of("return 1;", lambda x: result))[1]
+
+
+class TestWarnings:
+    def test_those_of_the_compiler_appear_once(self):
+        class Warns(Add):
+            def source(self, x):
+                return super().source(x).replace("return", "unsigned never_used = -1; return")
+
+        with pytest.warns(UserWarning, match="never_used") as warned:
+            check_linkable(Warns(), "float32")
+        assert len(warned) == 1 and warned[0].filename == __file__
+
+    def test_ptx_has_none(self, recwarn):
+        class Finished(Add):
+            def __numba_cuda_link__(self, x):
+                return cuda.PTXSource(compiled(self.source(x), "ptx"))
+
+            def __call__(self, x):
+                return x + self.amount
+
+        assert check_linkable(Finished(), "float32").checks[-1] == Check(RUNS)
+        assert not recwarn.list
+        assert what_is_wrong(type("Other", (Finished,), {"__call__": lambda self, x: x})())[0] == RUNS
+
+    def test_a_read_of_what_nobody_wrote_is_at_its_line(self):
+        class Reads(Add):
+            def source(self, x):
+                return """extern "C" __device__ float add_1(float x) {
+                    __shared__ float written_by_none[64];
+                    return written_by_none[threadIdx.x + 1];
+                }"""
+
+        place = f"    at: {re.escape(__file__)}:\\d+\n"
+        with pytest.warns(UserWarning, match=f"never written\n{place}(?s:.*)    thread: (?s:.*)    address: "):
+            quick(Reads())

@@ -51,7 +51,7 @@ def test_a_cached_kernel_that_names_them_so_is_loaded(monkeypatch):
 
 MISUSES = {
     "lib(x[0])": "a C++ library is not a function",
-    "lib.inner.half(x[0])": "inner: 'inner' of C++ has no attribute 'half': for a name in it, write lib['inner::half']",
+    "lib.inner.half(x[0])": "'inner' of C++ has no attribute 'half'",
     "lib.thrice(x[0])": 'thrice(float32): identifier "thrice" is undefined',
     "lib.twice(x=x[0])": "twice: the argument x=... has a name, but all are passed by position",
     "lib.Pair(x[0], 1)": "Pair(float32, int64): not a function, nor a class with a constructor of these arguments",

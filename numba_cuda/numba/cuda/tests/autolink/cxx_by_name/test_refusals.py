@@ -213,6 +213,13 @@ def test_a_constant_that_is_called_or_passed_is_taken_before_the_kernel():
     assert 'taken before the kernel: lanes = lib.eval("lanes")' in str(caught.value)
 
 
+def test_none_for_a_number_and_a_static_assertion_have_remedies():
+    checked = autolink.cxx("template <class T> __device__ T f(T x) { static_assert(sizeof(T) == 8); return x; }")
+    assert "what to do: make the call as the assertion demands" in message(checked, "f", ("float32",))
+    taking = autolink.cxx("__device__ float f(float x) { return x; }")
+    assert "what to do: pass a value: None is a null pointer to C++" in message(taking, "f", ("none",))
+
+
 def test_a_function_with_an_index_is_an_error_with_the_template_arguments():
     with pytest.raises(TypeError, match=r'area is a C\+\+ function, which has no index\n.*: lib\["area<3>"\]'):
         lib.area[3]

@@ -677,7 +677,8 @@ class TestInTheSimulator:
             """)
         assert done.returncode == 0, done.stderr
         assert done.stdout.count("the simulator (NUMBA_ENABLE_CUDASIM=1) does not") == 4
-        assert "to call it in Python and in the simulator, define Scale.__call__" in done.stdout
+        assert "Scale is device code, which the simulator cannot run" in done.stdout
+        assert "what to do: define Scale.__call__" in done.stdout
         assert "define the method in Python, decorated with @inverse.python" in done.stdout
 
     def test_an_object_of_another_module_sees_the_simulated_gpu(self, tmp_path):

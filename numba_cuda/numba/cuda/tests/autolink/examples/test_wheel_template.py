@@ -329,10 +329,16 @@ NOT_A_FIELD = "is not a number, a pointer, a struct or an array of these: let th
         (f"{C} inline int first(int x) {{ return x; }}", "no .cu file defines a function for kernels"),
         ("#include <cstdint>", "what to do: include <cuda/std/cstdint>, whose names are in cuda::std"),
         ("#include <stdint.h>", "what to do: include <cuda/std/cstdint>, whose names are in cuda::std"),
-        ('#include "amount.h"', "what to do: put amount.h into the folder of the .cu files"),
+        ('#include "amount.h"', "what to do: put amount.h into the folder of the .cu files; or a CUDA package that"),
         (f"{C} int first() {{ return x; }}", 'device_code.cu(1): error: identifier "x" is undefined'),
-        (f"{C} int f(int x) {{ return x; }} {C} int f() {{ return 1; }}", "what to do: give each overload a name of"),
-        (f"{C} int f() {{ return 1; }}\n{C} int f() {{ return 1; }}", "what to do: define it once, in a header that"),
+        (
+            f"{C} int f(int x) {{ return x; }} {C} int f() {{ return 1; }}",
+            "what to do: give it a name of its own: another",
+        ),
+        (
+            f"{C} int f() {{ return 1; }}\n{C} int f() {{ return 1; }}",
+            "what to do: define it once, in a header: the .cu",
+        ),
         (
             "namespace n { __device__ int help(int x) { return x; } }",
             'device_code.cu:1: help is not extern "C", so kernels cannot call it: declare it extern "C"; or inline, if',
@@ -352,6 +358,26 @@ NOT_A_FIELD = "is not a number, a pointer, a struct or an array of these: let th
         (f"struct Box {{ int a : 3; }}; {BOX}", f"device_code.cu:1: the member a of Box {NOT_A_FIELD}"),
         (f"struct Box {{ union {{ int a; }}; }}; {BOX}", f"the member without a name of Box {NOT_A_FIELD}"),
         (f"struct Box {{ __device__ virtual void f() {{}} }}; {BOX}", f"the member __vptr of Box {NOT_A_FIELD}"),
+        (
+            f"struct Box {{ int a; }}; {C} int Box(struct Box* b) {{ return 1; }}",
+            "is that of another struct or a function",
+        ),
+        (
+            f"struct A {{ int a; }}; struct Box : A {{ int a; }}; {BOX}",
+            "device_code.cu:1: Box has two members of one name: let the functions take void*",
+        ),
+        (f"struct Box {{}}; {BOX}", "device_code.cu:1: Box has no members: let the functions take void*"),
+        (f"struct None {{}}; struct Box {{ None none; int x; }}; {BOX}", "device_code.cu:1: None has no members"),
+        (f"{C} void first(long double x) {{}}", "the parameter 'long double x' of first is neither"),
+        (
+            f"{C} int first(int n, ...) {{ return n; }}",
+            "first takes any number of arguments, which kernels cannot pass",
+        ),
+        ('extern "C" int first() { return 1; }', "what to do: mark it __device__"),
+        (
+            f"{C} int x() {{ return 1; }} {C} float first(float2 z) {{ return z.x; }}",
+            "what to do: if CUDA or a member of a struct is called x, too, give the function another name",
+        ),
         (f"struct Box;\n{BOX}", "device_code.cu(2): error: expression must be a pointer to a complete object type"),
         (f"struct Box;\n{BOX}", "what to do: define the struct in the package, or take void*"),
         (
@@ -360,7 +386,7 @@ NOT_A_FIELD = "is not a number, a pointer, a struct or an array of these: let th
         ),
         (
             f"struct Box {{ int a; }}; {BOX} namespace n {{ struct Box {{ int b; }}; {C} void w(Box* b) {{}} }}",
-            "device_code.cu:1: two structs have the name Box, which is that of a dtype: rename one",
+            "is that of another struct or a function: rename it",
         ),
         (f"{C} int other(int); {C} int first(int x) {{ return other(x); }}", "package defines other, which its code"),
         (
@@ -423,6 +449,7 @@ def test_a_build_names_a_wrong_architecture(given, named, build):
 
 
 STRUCTS = """
+#include <cuda/std/array>
 struct Empty {};
 template <class T> struct Span { T* first; size_t size; };
 using Floats = Span<float>;
@@ -431,7 +458,8 @@ class Box : public Range { int hits{1}; public: __device__ void hit() { ++hits; 
 namespace deep {
 struct Tag { short id; int more; };
 struct Tags { Tag of[2]; };
-struct __align__(16) Pair { Box a; Box b[2]; Tags tags; float4 at; double m[2][3]; const float* p; bool ok, oks[3]; };
+struct __align__(16) Pair { Box a; Box b[2]; Tags tags; float4 at; double m[2][3]; const float* p; bool ok, oks[3];
+    struct { int k; } in; cuda::std::array<Tag, 2> pair; };
 }
 extern "C" __device__ void hit(Box* box) { box->hit(); }
 extern "C" __device__ bool inside(const Box* box, float x) { return box->lo <= x && x <= box->hi; }
@@ -444,14 +472,26 @@ extern "C" __device__ float raw(const void* p) { return *(const float*)p; }
 def test_structs_are_dtypes_with_the_layout_of_the_compiler(package):
     library = package(STRUCTS)
     box = np.dtype([("lo", "f4"), ("hi", "f4"), ("hits", "i4")])
-    tags = np.dtype([("of", np.dtype([("id", "i2"), ("more", "i4")], align=True), (2,))])
-    members = {"a": 0, "b": 12, "tags": 36, "at": 64, "m": 80, "p": 128, "ok": 136, "oks": 137}
+    tag = np.dtype([("id", "i2"), ("more", "i4")], align=True)
+    tags = np.dtype([("of", tag, (2,))])
+    members = {"a": 0, "b": 12, "tags": 36, "at": 64, "m": 80, "p": 128, "ok": 136, "oks": 137, "in": 140, "pair": 144}
     four = np.dtype([(name, "f4") for name in "xyzw"])
-    formats = [box, (box, (2,)), tags, four, ("f8", (2, 3)), "u8", "?", ("u1", (3,))]
+    formats = [
+        box,
+        (box, (2,)),
+        tags,
+        four,
+        ("f8", (2, 3)),
+        "u8",
+        "?",
+        ("u1", (3,)),
+        [("k", "i4")],
+        [("__elems_", tag, (2,))],
+    ]
     assert library.Box == box
     assert library.Floats == np.dtype([("first", "u8"), ("size", "u8")])
     assert library.Pair == np.dtype(
-        {"names": [*members], "formats": formats, "offsets": [*members.values()], "itemsize": 144}
+        {"names": [*members], "formats": formats, "offsets": [*members.values()], "itemsize": 160}
     )
     boxes, pairs, result = np.zeros(2, library.Box), np.zeros(1, library.Pair), np.zeros(3, np.float32)
     pairs["b"]["hi"], boxes["lo"], boxes["hi"] = 7, 1, 3

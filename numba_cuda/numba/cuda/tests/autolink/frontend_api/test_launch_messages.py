@@ -89,6 +89,10 @@ MISTAKES = {
     "kernel[1, 1](lib.f)": ("argument 'x' of kernel is of type CxxFunction, which kernels do not take", CONSTANT),
     "kernel[1, 1](lib)": ("argument 'x' of kernel is of type CxxLibrary, which kernels do not take", CONSTANT),
     "plain[1, 1](obj)": ("argument 'x' of plain is of type Scale, which kernels do not take", CONSTANT),
+    "kernel[1, 1](x.astype(object))": (
+        "argument 'x' of kernel is an array of objects of Python, which kernels do not take\n",
+        "pass an array of numbers, such as x.astype(np.float32)",
+    ),
     "returning[1, 1](x)": ("TypingError: ", "write the result to an array: kernels return nothing"),
     "writing[1, 64](x)": ("FaultError: A write of 4 bytes out of bounds\n", ""),
     "kernel[0, 1](x)": ("kernel", ""),
@@ -103,7 +107,7 @@ MISTAKES = {
     "kernel[1, 1](x=x)": ("TypeError: a launch takes its arguments by position, got x=\n", ORDER),
     "device(3)": ("ValueError: device is a device function, which only kernels can call\n", DEVICE),
     "device[1, 1](x)": ("RuntimeError: device is a device function, which only kernels can call\n", DEVICE),
-    "lib.f(1.0)": ("NotImplementedError: the C++ function f is device code", "call it in kernels"),
+    "lib.f(1.0)": ("NotImplementedError: f is device code", "call it in kernels"),
     "autolink.cxxx": ("AttributeError: module 'numba.cuda.autolink' has no attribute 'cxxx'", ""),
     "x.flags.writeable = False; kernel[1, 1](x)": ("", "pass an array that can be written to"),
 }

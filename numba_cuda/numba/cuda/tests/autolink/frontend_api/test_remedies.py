@@ -46,7 +46,7 @@ def test_a_number_in_place_of_an_array(front_end, capsys, statement):
     exec(f"def kernel(x):\n    {statement}", names)
     with pytest.raises(Exception) as caught:
         build(front_end_named(front_end).cuda.jit(names["kernel"]), "void(int64)")
-    assert "what to do: pass an array: a number has no elements" in printed(caught.value, capsys)
+    assert "what to do: pass an array: numbers and None have no elements" in printed(caught.value, capsys)
 
 
 @pytest.mark.parametrize(

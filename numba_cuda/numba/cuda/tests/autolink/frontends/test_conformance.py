@@ -578,7 +578,8 @@ class TestErrors:
 
         with pytest.raises(autolink.LinkError, match="'inc77_float32' is called but nothing") as raised:
             build(kernel, FLOATS)
-        assert f"referenced by: the call with (float32) at {__file__}:" in str(raised.value)
+        assert "referenced by: the call with (float32)\n" in str(raised.value)
+        assert f"\n  called at: {__file__}:" in str(raised.value)
 
     def test_an_array_that_a_call_does_not_pass_as_state_is_an_error_at_its_line(self, cuda):
         class Own(autolink.DeviceCallable):

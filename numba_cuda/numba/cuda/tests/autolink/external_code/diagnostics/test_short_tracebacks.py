@@ -251,7 +251,8 @@ def test_plain_numba_errors_about_memory_say_what_to_do(tmp_path, run):
     script = tmp_path / "plain.py"
     script.write_text(SCRIPT.replace("x[0] = scaled(x[1])", "y = x * 2\n    x[0] = y[1]"))
     diagnosis, place, source, _, remedy, *_ = run(script).partition("TypingError: ")[2].splitlines()
-    assert (diagnosis, place, source) == ("NRT required but not enabled", f"  at: {script}:19", "      y = x * 2")
+    assert diagnosis.startswith("kernels do not allocate memory for lists, texts and arrays: NRT required")
+    assert (place, source) == (f"  at: {script}:19", "      y = x * 2")
     assert remedy.startswith("  what to do: make the array with cuda.local.array")
 
 
@@ -281,6 +282,19 @@ def test_an_error_is_printed_once_and_without_frames_of_the_compiler(tmp_path, r
     text = run(script)
     assert text.count("too many arguments in function call") == 1
     assert text.count("numba_cuda/numba/cuda/") <= (FRAMES_LEFT if printed_by == "a handler" else 0)
+
+
+def test_what_the_simulator_cannot_run_is_at_the_line_of_the_kernel(tmp_path, run, monkeypatch):
+    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
+    text = "lib = autolink.cxx('__device__ float f(float x) { return x; }')\n"
+    text += "@cuda.jit\ndef kernel(x):\n    x[0] = lib.f(x[0])\nkernel[1, 1](np.zeros(1))\n"
+    (script := tmp_path / "simulated.py").write_text(
+        f"import numpy as np\nfrom numba import cuda\nfrom numba.cuda import autolink\n{text}"
+    )
+    printed = run(script)
+    assert re.findall('File "(/.*)", line (\\d+)', printed) == [(str(script), "8"), (str(script), "7")]
+    assert "f is device code, which the simulator cannot run\n" in printed
+    assert "\n  what to do: decorate a Python function that does the same with its .python\n" in printed
 
 
 def test_what_a_hook_raises_in_a_library_is_printed_once(script, run, tmp_path):

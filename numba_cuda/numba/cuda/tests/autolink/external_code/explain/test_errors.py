@@ -71,7 +71,7 @@ def test_every_message_begins_with_a_short_diagnosis():
     assert len(messages) > 40
     for first in messages:
         _, diagnosis = first.split(": ", 1)
-        assert len(diagnosis) < 120, first
+        assert len(diagnosis) < 180, first
         assert not diagnosis.startswith(("Failed in", "No implementation", "Untyped")), first
 
 
@@ -228,7 +228,7 @@ def test_a_double_definition_in_a_container_names_both(container, other, lto, ca
     assert "'add_one' is defined twice" in str(error)
     assert "'one' of " in str(error)
     assert "'two' of " in str(error)
-    assert str(error).count(f"called at {__file__}:") == 2
+    assert str(error).count(f"called at: {__file__}:") == str(error).count(__file__) == 1  # both, in one line
     assert "Multiple definition" not in capfd.readouterr().err
 
 
@@ -467,7 +467,9 @@ def test_an_object_without_code_is_named(lto):
         autolink.build(kernel_calling(NoHook()), "void(float32[::1])", cc=(9, 0), lto=lto)
     message = str(failure.value)
     assert "'defined_nowhere' is called but nothing that is linked defines it" in message
-    assert re.search(r"referenced by: the call with \(float32\) at .*test_errors\.py:\d+ in .*kernel", message)
+    assert re.search(
+        r"\n  called at: .*test_errors\.py:\d+ in .*kernel(.|\n)*referenced by: the call with \(float32\)\n", message
+    )
     assert "return the code that defines it from the object's __numba_cuda_link__" in message
 
 
@@ -578,7 +580,7 @@ def test_a_hook_that_returns_nothing_is_named_where_its_symbol_is_undefined(retu
     with pytest.raises(LinkError) as failure:
         build(cuda.jit(calling(scale)), "void(float32[::1])")
     text = str(failure.value)
-    assert re.search(r"\n  got: nothing from __numba_cuda_link__ of \S*Scale\(\)\(float32\) called at ", text)
+    assert re.search(r"\n  got: nothing from __numba_cuda_link__ of \S*Scale\(\)\(float32\)\n", text)
     assert "\n  what to do: return the code that defines it from that __numba_cuda_link__: " in text
 
 

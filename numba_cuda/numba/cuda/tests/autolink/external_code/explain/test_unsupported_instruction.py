@@ -55,7 +55,7 @@ def test_the_error_names_the_input_the_architecture_and_the_ptx(kind, lto, capfd
     first, *lines = without_place(caught.value).splitlines()
     assert first.endswith("failed: sm_90 does not have the instruction 'setmaxnreg.inc'")
     assert [line for line in lines if line.startswith("  at fault: ")] == [lines[0]]
-    assert "'special." in lines[0] and f"called at {__file__}:" in lines[0]
+    assert "'special." in lines[0] and f"\n  called at: {__file__}:" in str(caught.value)
     assert lines[1:3] == ["  got: an instruction of sm_90a", "  expected: instructions of sm_90"]
     assert "setmaxnreg.inc.sync.aligned.u32 232;" in Path(caught.value.source_path).read_text()
     assert lines[3].startswith(f"  generated PTX: {caught.value.source_path}, line ")
