@@ -115,9 +115,9 @@ def _of_calls(arch: str, before: Sequence[CallReport], now: Sequence[CallReport]
         name = "" if renamed else f" {_named(known)}"
         yield Change(arch, f"call{name} at {formatting.file(known.filename)}:{known.line}", *sides)
     if edited:
-        names, *sides = zip(*edited, strict=True)
-        digests = (formatting.listed(list(itertools.chain(*each))) for each in sides)
-        yield Change(arch, f"code of {formatting.listed(list(dict.fromkeys(names)))}", *digests)
+        names, before_edit, after_edit = zip(*edited, strict=True)
+        sides = [formatting.listed(list(itertools.chain(*each))) for each in (before_edit, after_edit)]
+        yield Change(arch, f"code of {formatting.listed(list(dict.fromkeys(names)))}", *sides)
 
 
 def _pairs(before: Sequence[CallReport], now: Sequence[CallReport]) -> Iterator[tuple[Any, Any]]:
