@@ -173,7 +173,7 @@ def _code(code: CodeReport) -> Item:
         below.append(Item("defines", _symbols(code.defines)))
         if code.unit is None and code.undefined != ():
             below.append(Item("undefined", _symbols(code.undefined)))
-    return Item(code.name, formatting.code(code), tuple(below))
+    return Item(code.name, f"{code.kind}, {formatting.size(code.size)}, {formatting.digest(code)}", tuple(below))
 
 
 def _symbols(names: tuple[str, ...] | None) -> str:

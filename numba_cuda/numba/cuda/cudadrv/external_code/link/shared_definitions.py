@@ -29,7 +29,7 @@ from ..plan.link_plan import PlannedInput, link_error
 from .linker_input import LinkJob, Part, parts_of_key
 from .ltoir_symbols import PROBE_SYMBOLS, ptx_of_ltoir
 
-_FORMAT = "1"
+_FORMAT = "2"
 _COUNTED = re.compile(r"(\$L__BB|\b__local_depot|\bprototype_)\d+")
 _LINE = re.compile(r"^\s*(?:\.loc\b|\$L__(?:tmp|func)\w*:)[^\n]*", re.MULTILINE)  # of sources
 _NAME = re.compile(r"([\w$%]+)")
@@ -37,8 +37,8 @@ _DEPTH = 64  # of references; what is deeper than that in both has names of its 
 
 
 class _Definitions(NamedTuple):
-    """By name, digests of what a part *defined*: maybe for itself alone, but for variables that are *shared*; and what
-    it refers to, *undefined*."""
+    """By name, digests of what a part *defined*: maybe for itself alone, but for variables that are *shared*; and the
+    functions that it refers to, *undefined*."""
 
     defined: dict[str, str]
     shared: list[str]
@@ -165,7 +165,8 @@ def _find(job: LinkJob, part: Part, names: Collection[str]) -> _Definitions | No
     symbols = list(ptx_symbols(ptx))
     variables = {each.name: bool(each.linkage) for each in symbols if each.space not in ("func", "entry")}
     digests = _digests({name: text for name, text in ptx_bodies(ptx).items() if name not in PROBE_SYMBOLS})
-    undefined = {each.name for each in symbols if not each.is_defined} - digests.keys() - set(names)
+    functions = {each.name for each in symbols if not each.is_defined and each.space == "func"}
+    undefined = functions - digests.keys() - set(names)
     defined = {name: each for name, each in digests.items() if variables.get(name, True)}
     return _Definitions(defined, [name for name in defined if name in variables], sorted(undefined))
 
