@@ -426,6 +426,7 @@ UNTYPED_PAGES = {"errors.md", "porting.md", "second_front_end.md"}
 ACCEPTED = {
     "no-redef": "blocks of a page define kernels of the same name",
     "name-defined": "a file that only shows what differs from the one before it",
+    "empty-body": "a declaration of a stub",
     "var-annotated": "a list that is filled later",
     "import-not-found": "a package that is not installed here",
     "import-untyped": "a package without types",
