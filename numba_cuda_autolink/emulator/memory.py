@@ -97,6 +97,14 @@ def register(address: int, nbytes: int, label: str = "") -> None:
         _packed.clear()
 
 
+def name(address: int, label: str) -> None:
+    """Give the memory that begins at *address*, if any does, a label."""
+    with _lock:
+        k = _place(address)
+        if k < len(_allocations) and _allocations[k].address == address:
+            _allocations[k] = replace(_allocations[k], label=label)
+
+
 def unregister(address: int) -> None:
     """Forget what `register` was told, which is remembered as freed for a while."""
     with _lock:

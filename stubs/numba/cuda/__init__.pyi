@@ -6,27 +6,6 @@ from typing import Any as _Any
 from numba.core import config as config
 from numba.core.types import *  # noqa: F403
 from numba.cuda.api_util import prepare_shape_strides_dtype as prepare_shape_strides_dtype
-from numba.cuda.device_init import (
-    BaseCUDAMemoryManager as BaseCUDAMemoryManager,
-    CudaSupportError as CudaSupportError,
-    GetIpcHandleMixin as GetIpcHandleMixin,
-    HostOnlyCUDAMemoryManager as HostOnlyCUDAMemoryManager,
-    In as In,
-    InOut as InOut,
-    IpcHandle as IpcHandle,
-    KernelRuntimeError as KernelRuntimeError,
-    MappedMemory as MappedMemory,
-    MemoryPointer as MemoryPointer,
-    Out as Out,
-    PinnedMemory as PinnedMemory,
-    cuda_error as cuda_error,
-    is_available as is_available,
-    is_supported_version as is_supported_version,
-    literal_unroll as literal_unroll,
-    require_context as require_context,
-    runtime as runtime,
-    set_memory_manager as set_memory_manager,
-)
 from numba.cuda.misc import literal as literal
 from numba.cuda.np.ufunc import (
     guvectorize as guvectorize,
@@ -117,6 +96,7 @@ from numba.cuda.api import (
     synchronize as synchronize,
     to_device as to_device,
 )
+from numba.cuda.args import In as In, InOut as InOut, Out as Out
 from numba.cuda.cache_hints import (
     ldca as ldca,
     ldcg as ldcg,
@@ -163,6 +143,24 @@ from numba.cuda.cudadrv.linkable_code import (
 from numba.cuda.decorators import (
     declare_device as declare_device,
     jit as jit,
+)
+from numba.cuda.device_init import (
+    BaseCUDAMemoryManager as BaseCUDAMemoryManager,
+    CudaSupportError as CudaSupportError,
+    GetIpcHandleMixin as GetIpcHandleMixin,
+    HostOnlyCUDAMemoryManager as HostOnlyCUDAMemoryManager,
+    IpcHandle as IpcHandle,
+    KernelRuntimeError as KernelRuntimeError,
+    MappedMemory as MappedMemory,
+    MemoryPointer as MemoryPointer,
+    PinnedMemory as PinnedMemory,
+    cuda_error as cuda_error,
+    is_available as is_available,
+    is_supported_version as is_supported_version,
+    literal_unroll as literal_unroll,
+    require_context as require_context,
+    runtime as runtime,
+    set_memory_manager as set_memory_manager,
 )
 from numba.cuda.intrinsics import (
     all_sync as all_sync,

@@ -9,6 +9,23 @@ from typing_extensions import deprecated
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
+class _LaunchConfiguration(Generic[_P]):
+    dispatcher: CUDADispatcher[_P, Any]
+    griddim: tuple[int, int, int]
+    blockdim: tuple[int, int, int]
+    stream: Any
+    sharedmem: int
+    pre_launch_callbacks: list[Callable[[Any, _LaunchConfiguration[_P]], object]]
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> None: ...
+
+class ForAll(Generic[_P]):
+    dispatcher: CUDADispatcher[_P, Any]
+    ntasks: int
+    thread_per_block: int
+    stream: StreamLike
+    sharedmem: int
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> None: ...
+
 # With the parameters of the Python function and what that returns.
 class CUDADispatcher(Generic[_P, _R]):
     __name__: str
@@ -20,15 +37,15 @@ class CUDADispatcher(Generic[_P, _R]):
     targetctx: Any
     targetdescr: Any
     typingctx: Any
-    def __getitem__(self, configuration: ConfigurationLike) -> Callable[_P, None]:
+    def __getitem__(self, configuration: ConfigurationLike) -> _LaunchConfiguration[_P]:
         """Return the launch with a grid, a block, and a stream and bytes of shared memory if they are given."""
 
     def configure(
         self, griddim: Size, blockdim: Size, stream: StreamLike = 0, sharedmem: int = 0
-    ) -> Callable[_P, None]:
+    ) -> _LaunchConfiguration[_P]:
         """Return the launch with these: what ``kernel[griddim, blockdim, stream, sharedmem]`` is."""
 
-    def forall(self, ntasks: int, tpb: int = 0, stream: StreamLike = 0, sharedmem: int = 0) -> Callable[_P, None]: ...
+    def forall(self, ntasks: int, tpb: int = 0, stream: StreamLike = 0, sharedmem: int = 0) -> ForAll[_P]: ...
     def specialize(self, *args: Any) -> CUDADispatcher[_P, _R]: ...
     @property
     def specialized(self) -> bool: ...

@@ -14,7 +14,7 @@ from numba.cuda.cudadrv.external_code.diagnostics import messages
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CPrototype
 
-from ..protocol.callee import find_callee
+from ..protocol.callee import find_link_key
 from ..protocol.value_digest import UnknownValueError, is_numba_type, is_plain, object_of_type, value_digest
 from .c_types import CABIError, CType, ctype, is_passed, numba_type_of, pointer_to
 from .conversions import ArrayView, ByReference, ByValue, Exact, State, check_exact, check_pointee, reference
@@ -285,9 +285,9 @@ def _content(part: Any, argtypes: Sequence[Any]) -> Any:
     if isinstance(part, (tuple, frozenset)):
         return type(part), [_content(each, argtypes) for each in part]
     meant = object_of_type(part) if is_numba_type(part) else part
-    callee = None if meant is None else find_callee(meant)
-    if callee is not None and callee.link_key is not None:
-        return type(meant), callee.link_key(*argtypes)
+    link_key = None if meant is None else find_link_key(meant)
+    if link_key is not None:
+        return type(meant), link_key(*argtypes)
     is_named = is_plain(part) or isinstance(part, type) or is_numba_type(part)
     if not is_named and not hasattr(type(part), "cxx_text"):
         value_digest(part)  # raises before it warns

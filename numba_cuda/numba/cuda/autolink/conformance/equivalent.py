@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .records import FailedError, FailedRunError, SkippedError
-from .samples import Sample, largest_of
+from .samples import Sample, array_of, largest_of
 
 CALLS = 2
 _MOST_LINES = 1 << 16
@@ -153,26 +153,28 @@ class Comparison:
             names = one.dtype.names or ()
             is_record = isinstance(other, np.void) and other.dtype.names == one.dtype.names
             return is_record and all(self.is_close(one[name], other[name], scale, rtol) for name in names)
-        got, expected = np.asarray(one), np.asarray(other)
+        got, expected = np.asarray(one), array_of(other)
         if got.dtype.kind not in "fc":
             return bool(np.array_equal(got, expected))
         if expected.dtype.kind not in "biufc" or expected.shape != got.shape:
             return False
+        rtol = rtol or self._tolerance(got.dtype, expected.dtype)
         if got.dtype.kind == "c" or expected.dtype.kind != "c":
             with np.errstate(all="ignore"):
                 expected = expected.astype(got.dtype)
-        rtol = rtol or self._tolerance(got.dtype)
         return bool(np.allclose(got, expected, rtol=rtol, atol=rtol * scale, equal_nan=True))
 
-    def _tolerance(self, dtype: np.dtype) -> float:
+    def _tolerance(self, *compared: np.dtype) -> float:
         if self._rtol is not None:
             return self._rtol
-        return _DIGITS_OF_DOUBLES if self._are_doubles else float(np.finfo(dtype).eps) ** 0.5
+        digits = max(float(np.finfo(dtype).eps) for dtype in _floats_in(compared))
+        return _DIGITS_OF_DOUBLES if self._are_doubles and digits < _DIGITS_OF_DOUBLES else digits**0.5
 
     def _difference(self, what: str, one: Any, other: Any, sample: Sample, scale: float) -> FailedError:
         todo = "let the linked code and __call__ compute the same, at each call"
-        if np.asarray(one).dtype.kind in "fc" and self.is_close(one, other, scale, _NEAR):
-            todo += f"; pass rtol= if they may differ by more than {self._tolerance(np.asarray(one).dtype):.1g} of it"
+        dtypes = np.asarray(one).dtype, array_of(other).dtype
+        if dtypes[0].kind in "fc" and self.is_close(one, other, scale, _NEAR):
+            todo += f"; pass rtol= if they may differ by more than {self._tolerance(*dtypes):.1e} of it"
         if sample.is_wide:
             todo += "; let __call__ raise ValueError for arguments that it is not for, or pass samples="
         return FailedError(f"{what} is {one!r} in the emulator", f"{other!r}, as its __call__ returns", todo)

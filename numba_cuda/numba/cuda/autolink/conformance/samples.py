@@ -49,10 +49,7 @@ class RunOptions:
     rtol: float | None
 
     def __post_init__(self) -> None:
-        sizes = self.threads if isinstance(self.threads, tuple) else (self.threads,)
-        if self.threads is not None and not (
-            1 <= len(sizes) <= 3 and all(map(_is_positive, sizes)) and math.prod(sizes) <= _MOST_THREADS  # type: ignore[arg-type]
-        ):
+        if self.threads is not None and not _is_block(self.threads):
             _refuse("threads", self.threads, int, f"1 to {_MOST_THREADS}, or sizes (x, y, z) of such a block")
         if not _is_positive(self.length):
             _refuse("length", self.length, int, "the number of elements of each axis of arrays, 1 or more")
@@ -62,6 +59,11 @@ class RunOptions:
             wrong = next((each for each in self.samples if not isinstance(each, tuple)), self.samples)
             example = "samples=[(-1.5, 2), (0.0, 3)]"
             _refuse("samples", wrong, type(self.samples), f"a tuple of arguments for each call, as {example}")
+
+
+def _is_block(given: Any) -> bool:
+    sizes = given if isinstance(given, tuple) else (given,)
+    return 1 <= len(sizes) <= 3 and all(map(_is_positive, sizes)) and math.prod(sizes) <= _MOST_THREADS
 
 
 def _is_positive(value: Any) -> bool:
@@ -138,11 +140,19 @@ class Sample:
 
 def largest_of(values: Any) -> float:
     """Return the largest finite magnitude of numbers, and 1 of anything else."""
-    array = np.asarray(values)
+    array = array_of(values)
     if array.dtype.kind not in "iufc":
         return 1.0
     sizes = np.abs(array.astype(complex))
     return float(np.max(sizes, where=np.isfinite(sizes), initial=0.0))
+
+
+def array_of(value: Any) -> np.ndarray:
+    """Return *value* as an array; what is no array of numbers, as one of objects."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        return np.asarray(value, object)
 
 
 def random_samples(args: Sequence[Argument], calls: int, length: int) -> Iterator[Sample]:

@@ -115,6 +115,13 @@ def find_callee(obj: Any) -> Callee | None:
     return None
 
 
+def find_link_key(obj: Any) -> Callable[..., Any] | None:
+    """Return the hook for the link key of the object that answers for a call to *obj*, or else of *obj* itself, which
+    may leave its code to others."""
+    callee = find_callee(obj)
+    return callee.link_key if callee is not None else _own_attribute(obj, KEY_HOOK)
+
+
 def takes_core_types(obj: Any) -> bool:
     """Whether the hooks of *obj* ask for numba-cuda's types, whichever front end compiles the call."""
     found = attribute_of(obj, TYPES)

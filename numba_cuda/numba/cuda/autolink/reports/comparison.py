@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
-
-from numba.cuda.cudadrv.external_code.link.linker_input import sha256
 
 from . import formatting
 from .records import BuildReport, CallReport, KernelReport, ResultReport
@@ -103,20 +102,22 @@ def _without_path(name: str) -> str:
 
 def _of_calls(arch: str, before: Sequence[CallReport], now: Sequence[CallReport]) -> Iterator[Change]:
     """Yield how calls differ. Those that differ in nothing but the code are one change."""
-    edited: list[tuple[str, str, str]] = []
+    edited: list[tuple[str, list[str], list[str]]] = []
     for old, new in _pairs(before, now):
         known = new or old
         if old is not None and new is not None and _became(old) == _became(new):
-            edited.append((_named(known), _digests(old, new), _digests(new, old)))
+            digests = _digests(old, new), _digests(new, old)
+            if digests[0] != digests[1]:
+                edited.append((_named(known), *digests))
             continue
         renamed = old is not None and new is not None and _named(old) != _named(new)
         sides = [_call(*each, named=renamed) for each in ((old, new), (new, old))]
         name = "" if renamed else f" {_named(known)}"
         yield Change(arch, f"call{name} at {formatting.file(known.filename)}:{known.line}", *sides)
-    edited = [each for each in edited if each[1] != each[2]]
     if edited:
-        names, *digests = zip(*edited, strict=True)
-        yield Change(arch, f"code of {formatting.listed(list(dict.fromkeys(names)))}", *map(_one_digest, digests))
+        names, before_edit, after_edit = zip(*edited, strict=True)
+        sides = [formatting.listed(list(itertools.chain(*each))) for each in (before_edit, after_edit)]
+        yield Change(arch, f"code of {formatting.listed(list(dict.fromkeys(names)))}", *sides)
 
 
 def _pairs(before: Sequence[CallReport], now: Sequence[CallReport]) -> Iterator[tuple[Any, Any]]:
@@ -154,23 +155,19 @@ def _call(call: CallReport | None, other: CallReport | None, *, named: bool) -> 
     how = {True: "inlined; ", False: "called; ", None: ""}[call.inlined]
     if call.called:
         how = f"{formatting.listed(call.called)} called; "
-    returned = zip((code.name for code in call.returned), _digests(call, other).split(), strict=True)
+    returned = zip((code.name for code in call.returned), _digests(call, other), strict=True)
     found = how + (", ".join(map(" ".join, returned)) or "nothing to link")
     return f"{_named(call)}: {found}" if named else found
 
 
-def _digests(call: CallReport, other: CallReport | None) -> str:
-    """Return the digests of what a *call* returned. Code that shares a source with other functions counts by the
-    functions that are called, where both reports know their content."""
-    others = () if other is None else other.returned
-    by_content = len(others) == len(call.returned) and all(code.content for code in (*others, *call.returned))
-    return " ".join(((by_content and code.content) or code.sha256)[:12] for code in call.returned)
-
-
-def _one_digest(digests: Sequence[str]) -> str:
-    """Return the digest itself, or of several one for all of them."""
-    one = digests[0] if len(digests) == 1 else sha256(" ".join(digests).encode())[:12]
-    return f"sha256 {one}"
+def _digests(call: CallReport, other: CallReport | None) -> list[str]:
+    """Return the digests of what a *call* returned, as the reports show them. Code that shares a source with other
+    functions counts by the functions that are called, unless only one of the reports knows their content."""
+    others = call.returned if other is None or len(other.returned) != len(call.returned) else other.returned
+    return [
+        formatting.digest(code if each.content else dataclasses.replace(code, content=None))
+        for code, each in zip(call.returned, others, strict=True)
+    ]
 
 
 def _number(result: ResultReport, name: str, unit: str) -> str | None:

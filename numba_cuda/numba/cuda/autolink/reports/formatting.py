@@ -55,6 +55,12 @@ def code(described: CompiledCode | CodeReport | ResultReport) -> str:
     return f"{described.kind}, {size(described.size)}, sha256 {described.sha256[:12]}"
 
 
+def digest(described: CodeReport) -> str:
+    """Return what distinguishes code from other code: the ``content`` of the functions that are called, else the
+    ``sha256`` of its text."""
+    return f"content {described.content[:12]}" if described.content else f"sha256 {described.sha256[:12]}"
+
+
 def function(qualname: str) -> str:
     """Return a function's name without those of the functions that enclose it."""
     return qualname.rpartition("<locals>.")[2]

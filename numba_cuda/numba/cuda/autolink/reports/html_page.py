@@ -64,12 +64,12 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    shown = ("size", "time", "origin", "origins", "came_from", "code", "function", "chain", "compiled", "file")
+    shown = ("size", "time", "origin", "origins", "came_from", "digest", "function", "chain", "compiled", "file")
     environment.filters |= {name: getattr(formatting, name) for name in shown}
     others = (readable, shown_file, number_of)
     environment.filters |= {"address": _address, "in_order": _in_order, **{each.__name__: each for each in others}}
     environment.filters["breakable"] = lambda name: markupsafe.Markup("_<wbr>").join(name.split("_"))
-    called = (occupancies, trace.lanes, trace.totals, text.full_name, text.inlining, text.resources, graph.draw)
+    called = (occupancies, trace.lanes, trace.totals_of, text.full_name, text.inlining, text.resources, graph.draw)
     environment.globals |= {function.__name__: function for function in called}
     environment.globals |= {"CLASS": CLASS, "KINDS": trace.KINDS, "MANY": text.MANY, "RESTORED": formatting.RESTORED}
     environment.globals["style"] = markupsafe.Markup(_important("graph.css") + _important("report.css"))

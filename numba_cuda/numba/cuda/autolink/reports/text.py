@@ -18,7 +18,7 @@ from numba_cuda_autolink.source_locations import shown_file
 from . import formatting
 from .occupancy import occupancies
 from .records import BuildReport, CallReport, CodeReport, KernelReport, ResultReport
-from .trace import totals
+from .trace import totals_of
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -111,7 +111,7 @@ def _entry(name: str) -> Iterator[Item]:
 
 
 def _totals(build: BuildReport) -> Iterator[Item]:
-    for total in totals(build.timeline):
+    for total in totals_of(build):
         text = f"{formatting.time(total.seconds)}: {formatting.origins(total.origins)}"
         yield Item(total.kind, text)
 
@@ -173,7 +173,7 @@ def _code(code: CodeReport) -> Item:
         below.append(Item("defines", _symbols(code.defines)))
         if code.unit is None and code.undefined != ():
             below.append(Item("undefined", _symbols(code.undefined)))
-    return Item(code.name, formatting.code(code), tuple(below))
+    return Item(code.name, f"{code.kind}, {formatting.size(code.size)}, {formatting.digest(code)}", tuple(below))
 
 
 def _symbols(names: tuple[str, ...] | None) -> str:

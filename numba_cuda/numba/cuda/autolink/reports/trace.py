@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span
 
-from .records import KernelReport
+from .records import BuildReport, KernelReport
 
 KINDS = ("front end", "hook", "compile", "NVVM", "link")
 
@@ -79,14 +79,23 @@ def _lies_within(span: Span, other: Span) -> bool:
     return span.start + span.seconds / 2 < other.end and span.end < other.end + 1e-4
 
 
-def totals(spans: Iterable[Span]) -> list[Total]:
-    """Return the total of each kind of span, in the order of a build."""
+def totals_of(build: BuildReport) -> list[Total]:
+    """Return the totals of a *build*. Where the process had the answers of objects from earlier builds, they are
+    counted as from memory."""
+    asked = {(call.name, call.argtypes) for call in build.calls if call.seconds is not None}
+    return totals(build.timeline, len(asked) - sum(span.kind == "hook" for span in build.timeline))
+
+
+def totals(spans: Iterable[Span], remembered: int = 0) -> list[Total]:
+    """Return the total of each kind of span, in the order of a build, with so many *remembered* answers."""
     seconds: defaultdict[str, float] = defaultdict(float)
     origins: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for lane in lanes(spans):
         for placed in lane.placed:
             seconds[placed.span.kind] += placed.own
             origins[placed.span.kind][placed.span.origin] += 1
+    if remembered > 0:
+        origins["hook"]["memory"] += remembered
     return [
         Total(kind, origins[kind].total(), seconds[kind], tuple(sorted(origins[kind].items())))
         for kind in sorted(origins, key=lambda kind: KINDS.index(kind) if kind in KINDS else len(KINDS))

@@ -10,7 +10,6 @@ by content, the types of the calls, options, and the builds of the tools. Nothin
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from .link.linker_input import LinkJob, Part
 
 # Part of the cache's key: goes up when the meaning of what is cached changes.
-_FORMAT = "10"
+_FORMAT = "11"
 
 
 @dataclass(frozen=True)
@@ -118,9 +117,9 @@ class _Link:
                 if keys_of(self.plan, programs) != keys:
                     return None
             job = self.job(programs)
-            start = time.perf_counter()
-            data = self._link(job, programs)
-            seconds = time.perf_counter() - start
+            with timeline.span("link", self.plan.kernel) as span:
+                data = self._link(job, programs)
+            seconds = span.seconds
             return data
 
         recorded = recorded_keys(self.plan)
@@ -137,8 +136,7 @@ class _Link:
         if fetched.origin == "built":
             assert programs is not None
             return self._read(Fetched(fetched.data, "built", seconds), programs)
-        with timeline.span("link", self.plan.kernel) as span:
-            span.origin = fetched.origin
+        timeline.record("link", self.plan.kernel, fetched.seconds, fetched.origin)
         write_debug_sources(self.plan)
         return self._read(fetched, programs or ())
 
@@ -213,7 +211,7 @@ class _Link:
 
         plan = self.plan
         options = self._options(job)
-        with progress.step(f"linking {plan.kernel} for {plan.target.arch}"), timeline.span("link", plan.kernel):
+        with progress.step(f"linking {plan.kernel} for {plan.target.arch}"):
             try:
                 code, log = link_checked(job, options, self.request.output)
             except LinkFailedError as error:

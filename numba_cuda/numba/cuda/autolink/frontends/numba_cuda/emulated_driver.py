@@ -2,19 +2,22 @@
 """numba-cuda with the emulated driver: every seam between the two.
 
 numba-cuda, cuda.core and cuda.bindings find the driver by its name, and call it as any other. What is left: kernels are
-linked to PTX, what a kernel raises in the emulator reaches its caller, numba-cuda looks for the driver again, and does
-not warn of grids that leave parts of a GPU idle.
+linked to PTX, arrays have the names of parameters, what a kernel raises in the emulator reaches its caller, numba-cuda
+looks for the driver again, and does not warn of grids that leave parts of a GPU idle.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any
 
 from cuda.bindings.nvjitlink import nvJitLinkError
 from cuda.bindings.nvvm import nvvmError
 from cuda.core import ObjectCode
+from numba.cuda import types
 from numba.cuda.core import config
 from numba.cuda.core.errors import NumbaDebugInfoWarning
 from numba.cuda.cudadrv import devices, driver
@@ -23,6 +26,7 @@ from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 from numba_cuda_autolink.emulated_driver import activation
 from numba_cuda_autolink.emulated_driver.c_functions import raise_failures
 from numba_cuda_autolink.emulated_driver.device import settings
+from numba_cuda_autolink.emulator import memory
 
 from ...compilation.context import current_state
 from ...frontend_api.seams import Seams
@@ -31,6 +35,8 @@ from .code_library import LinkingCodeLibrary
 _seams = Seams("numba-cuda")
 _in_place_of = _seams.in_place_of
 _with_lines = ContextVar("_with_lines", default=True)
+_parameters: ContextVar[Mapping[int, str]] = ContextVar("_parameters", default=MappingProxyType({}))
+_DATA = 4  # the place of an array's address among what is passed for it
 _before: dict[str, Any] = {}  # what numba-cuda knew of a driver
 # What arrays, streams, events and modules call when they are destroyed, which may be later.
 _DESTROY = ("cuMemFree", "cuMemFreeHost", "cuMemHostUnregister", "cuStreamDestroy", "cuEventDestroy", "cuLibraryUnload")
@@ -96,8 +102,30 @@ def _compile(original: Any, *args: Any, **options: Any) -> Any:
 
 
 @_in_place_of("numba.cuda.dispatcher:_LaunchConfiguration.__call__")
-def _launch(original: Any, *args: Any, **named: Any) -> Any:
-    return raise_failures(original, *args, **named)
+def _launch(original: Any, configuration: Any, *args: Any, **named: Any) -> Any:
+    token = _parameters.set(dict(_named(configuration.dispatcher.py_func.__code__.co_varnames, args)))
+    try:
+        return raise_failures(original, configuration, *args, **named)
+    finally:
+        _parameters.reset(token)
+
+
+def _named(names: Iterable[str], args: Iterable[Any]) -> Iterator[tuple[int, str]]:
+    """Yield the ids of arguments and the names of their parameters, also of what is in tuples."""
+    for name, value in zip(names, args, strict=False):
+        yield id(value), name
+        if isinstance(value, tuple):
+            yield from _named((f"{name}[{number}]" for number in range(len(value))), value)
+
+
+@_in_place_of("numba.cuda.dispatcher:_Kernel._prepare_args")
+def _prepare_argument(original: Any, kernel: Any, numba_type: Any, value: Any, *more: Any) -> Any:
+    """Let errors name arrays as the kernel does."""
+    *_, prepared = more
+    number = len(prepared)
+    original(kernel, numba_type, value, *more)
+    if isinstance(numba_type, types.Array) and (name := _parameters.get().get(id(value))):
+        memory.name(int(getattr(pointer := prepared[number + _DATA], "value", pointer)), name)
 
 
 @_in_place_of("numba.cuda.memory_management.nrt:launch")

@@ -43,10 +43,11 @@ class Span:
 
 @dataclass
 class OpenSpan:
-    """What is found out of a span while it lasts."""
+    """What is found out of a span."""
 
     origin: str = "built"
     process: int = field(default_factory=os.getpid)
+    seconds: float = 0.0  # when it has ended
 
 
 class Timeline:
@@ -85,9 +86,17 @@ def span(kind: Kind, name: str) -> Iterator[OpenSpan]:
             yield opened
             has_ended = True
         finally:
+            opened.seconds = time.perf_counter() - start
             if timeline is not None and (has_ended or opened.origin == REFUSED):
-                seconds, thread = time.perf_counter() - start, threading.get_native_id()
-                timeline.spans.append(Span(kind, name, began, seconds, opened.process, thread, opened.origin))
+                thread = threading.get_native_id()
+                timeline.spans.append(Span(kind, name, began, opened.seconds, opened.process, thread, opened.origin))
+
+
+def record(kind: Kind, name: str, seconds: float, origin: str) -> None:
+    """Record what has just ended, and took so many *seconds*, as a span."""
+    if (timeline := _current.get()) is not None:
+        place = os.getpid(), threading.get_native_id()
+        timeline.spans.append(Span(kind, name, time.time() - seconds, seconds, *place, origin))
 
 
 def in_process(process: int) -> None:

@@ -29,7 +29,7 @@ from ..plan.link_plan import PlannedInput, link_error
 from .linker_input import LinkJob, Part, parts_of_key
 from .ltoir_symbols import PROBE_SYMBOLS, ptx_of_ltoir
 
-_FORMAT = "1"
+_FORMAT = "2"
 _COUNTED = re.compile(r"(\$L__BB|\b__local_depot|\bprototype_)\d+")
 _LINE = re.compile(r"^\s*(?:\.loc\b|\$L__(?:tmp|func)\w*:)[^\n]*", re.MULTILINE)  # of sources
 _NAME = re.compile(r"([\w$%]+)")
@@ -37,8 +37,8 @@ _DEPTH = 64  # of references; what is deeper than that in both has names of its 
 
 
 class _Definitions(NamedTuple):
-    """By name, digests of what a part *defined*: maybe for itself alone, but for variables that are *shared*; and what
-    it refers to, *undefined*."""
+    """By name, digests of what a part *defined*: maybe for itself alone, but for variables that are *shared*; and the
+    functions that it refers to, *undefined*."""
 
     defined: dict[str, str]
     shared: list[str]
@@ -46,13 +46,9 @@ class _Definitions(NamedTuple):
 
 
 def check_shared_definitions(job: LinkJob) -> list[str]:
-    """Raise `LinkError` if two parts define a function or variable for each other, and not alike: parts with LTO-IR, or
-    compiled here to machine code. Return notes of what could not be compared."""
-    parts = [
-        part
-        for part in job.provided
-        if part.planned is not None and (_is_machine_code(part) or has_ltoir(part.kind.name, part.code))
-    ]
+    """Raise `LinkError` if two parts define a function or variable for each other, and not alike: parts with LTO-IR, in
+    PTX, or in machine code. Return notes of what could not be compared."""
+    parts = [part for part in job.provided if part.planned is not None and _form(part)]
     names, referenced = frozenset[str](), frozenset(job.kernel_code.sites)
     found: list[_Definitions | None] = []
     while len(parts) > 1 and not referenced <= names:
@@ -67,7 +63,7 @@ def check_shared_definitions(job: LinkJob) -> list[str]:
     ]
     for pair in itertools.combinations(read, 2):
         (one, _), (other, _) = pair
-        if _is_machine_code(one) == _is_machine_code(other) and (name := _differing(job, pair)):
+        if _form(one) == _form(other) and (name := _differing(job, pair)):
             if not _are_of_one_compiler(one, other):
                 numbers = " and ".join(f"{job.parts.index(part) + 1}" for part in (one, other))
                 notes.append(
@@ -81,7 +77,7 @@ def check_shared_definitions(job: LinkJob) -> list[str]:
                 *mangled_names.mangled_lines(name),
                 f"first by: {one.origin}",
                 f"again by: {other.origin}",
-                *_remedy([part.planned for part in (one, other) if part.planned is not None]),
+                *_remedy([part.planned for part in (one, other) if part.planned is not None], _form(one)),
             )
     return notes
 
@@ -98,14 +94,19 @@ def _differing(job: LinkJob, pair: Sequence[tuple[Part, _Definitions]]) -> str |
     return None
 
 
-def _is_machine_code(part: Part) -> bool:
-    return part.kind is kinds.CUBIN and part.compiled is not None
+def _form(part: Part) -> str:
+    """Return the kind of code in which the definitions of *part* are compared; empty if they are not."""
+    if part.kind in (kinds.CUBIN, kinds.PTX):
+        return part.kind.name
+    return kinds.LTO_IR.name if has_ltoir(part.kind.name, part.code) else ""
 
 
 def _are_of_one_compiler(*parts: Part) -> bool:
-    """Return whether the same source would have been the same LTO-IR in the two *parts*, as far as they tell."""
-    if all(part.compiled is not None for part in parts):
-        return True
+    """Return whether the same source would have been the same code in the two *parts*, as far as they tell."""
+    if _form(parts[0]) == kinds.CUBIN.name or all(part.compiled is not None for part in parts):
+        return True  # no cubin tells its compiler
+    if _form(parts[0]) == kinds.PTX.name:
+        return len({part.code.partition(b".address_size")[0] for part in parts}) == 1
     made = {
         read_lto_ir(code)
         for part in parts
@@ -115,7 +116,7 @@ def _are_of_one_compiler(*parts: Part) -> bool:
     return len(made) == 1 and not any(has_compressed_piece(part.kind.name, part.code) for part in parts)
 
 
-def _remedy(planned: Sequence[PlannedInput]) -> Iterator[str]:
+def _remedy(planned: Sequence[PlannedInput], form: str) -> Iterator[str]:
     """Yield how the sources of two parts are compiled differently, and what to do."""
     inputs = [(each.members or (each,))[0].input for each in planned]
     if all(each.kind is kinds.CUDA for each in inputs):
@@ -125,9 +126,10 @@ def _remedy(planned: Sequence[PlannedInput]) -> Iterator[str]:
                 values = list(map(dict, values))
             if values[0] != values[1] and field.name != "unit":
                 yield f"{field.name}: {values[0]!r} and {values[1]!r}"
+    with_lto = "" if form == kinds.LTO_IR.name else "; or link with LTO, which knows what differs by its compiler alone"
     yield (
         "what to do: the linker would take one for both: give each a namespace or a name of its own, or make it static;"
-        " or compile both with the same text, macros and options"
+        f" or compile both with the same text, macros and options{with_lto}"
     )
 
 
@@ -139,6 +141,8 @@ def _defines_for_others(job: LinkJob, part: Part, name: str) -> bool:
 
 def _ptx_of(job: LinkJob, part: Part, names: tuple[str, ...]) -> bytes | None:
     """Return PTX of what *part* defines. What was compiled here has survived the link of the kernel."""
+    if part.kind is kinds.PTX:
+        return part.code
     is_foreign = part.compiled is None
     return ptx_of_ltoir([part], names, job.plan.target.arch, optimize=False, isolated=is_foreign)
 
@@ -154,7 +158,7 @@ def _remember(job: LinkJob, part: Part, names: Collection[str]) -> _Definitions 
 
 
 def _find(job: LinkJob, part: Part, names: Collection[str]) -> _Definitions | None:
-    if _is_machine_code(part):  # what was not inlined
+    if part.kind is kinds.CUBIN:  # what was not inlined
         file = read_elf(part.code)
         shared = [each for each in elf_symbols(part.code, file) if each.bind == WEAK and each.type == FUNCTION]
         defined = {each.name: content(part.code, file.sections[each.section]).hex() for each in shared}
@@ -164,8 +168,11 @@ def _find(job: LinkJob, part: Part, names: Collection[str]) -> _Definitions | No
         return None
     symbols = list(ptx_symbols(ptx))
     variables = {each.name: bool(each.linkage) for each in symbols if each.space not in ("func", "entry")}
+    if part.kind is kinds.PTX:  # what others may refer to as well as this part
+        variables |= {each.name: each.linkage == "weak" for each in symbols}
     digests = _digests({name: text for name, text in ptx_bodies(ptx).items() if name not in PROBE_SYMBOLS})
-    undefined = {each.name for each in symbols if not each.is_defined} - digests.keys() - set(names)
+    functions = {each.name for each in symbols if not each.is_defined and each.space == "func"}
+    undefined = functions - digests.keys() - set(names)
     defined = {name: each for name, each in digests.items() if variables.get(name, True)}
     return _Definitions(defined, [name for name in defined if name in variables], sorted(undefined))
 

@@ -128,3 +128,18 @@ def test_an_object_counts_by_its_link_key():
 def test_the_name_is_a_c_identifier(name):
     with pytest.raises(TypeError, match="takes a C identifier as the name, got"):
         autolink.symbol(name)
+
+
+def test_an_object_that_leaves_its_code_to_others_counts_by_its_link_key():
+    class WithoutCode(autolink.DeviceCallable):
+        def __init__(self, threads, other):
+            self.threads, self.other = threads, other
+
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern(autolink.symbol("sum", self, x), returns=x)
+
+        def __numba_cuda_link_key__(self, x):
+            return self.threads, x
+
+    one, same, other = (autolink.symbol("f", WithoutCode(*each), types.int32) for each in ((1, 2), (1, 3), (2, 2)))
+    assert one == same != other

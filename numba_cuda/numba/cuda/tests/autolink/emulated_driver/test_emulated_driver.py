@@ -448,6 +448,26 @@ def test_errors_show_the_line_of_a_kernel_that_is_compiled_without_line_informat
     assert caret.strip() == "^" * len(source.strip())
 
 
+@pytest.mark.parametrize(
+    "made", [np.zeros, lambda n, dtype: cuda.to_device(np.zeros(n, dtype))], ids=["host", "device"]
+)
+def test_errors_name_the_array_as_the_kernel_does(device, made):
+    @cuda.jit
+    def before_first(table, pair):
+        table[0] += pair[1][5]
+
+    table, *pair = (made(2, np.float32) for _ in range(3))
+    with pytest.raises(EmulationError, match=r"12 bytes after the end of pair\[1\] at .*, of 8 bytes"):
+        before_first[1, 1](table, tuple(pair))
+
+    @cuda.jit
+    def after_last(size, numbers):
+        numbers[size] = 1
+
+    with pytest.raises(EmulationError, match=r"0 bytes after the end of numbers at .*, of 8 bytes"):
+        after_last[1, 1](2, table)
+
+
 def test_no_warning_of_small_grids(device, recwarn):
     cuda.jit(plus_one)[1, 1](np.zeros(1))
     assert not [each for each in recwarn if "under-utilization" in str(each.message)]

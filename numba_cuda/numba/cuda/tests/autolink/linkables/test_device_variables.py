@@ -52,6 +52,23 @@ def linked(look, **options):
     return build(kernel, "void(float32[::1], int32)", **options)
 
 
+@pytest.mark.parametrize("space", ["device", "constant", "managed"])
+def test_a_build_prints_nothing(space, capfd):
+    name = f"printing_nothing_{space}"
+    table = autolink.Variable(name, np.float32, 3, space=space)
+
+    class Reads(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, i):
+            return autolink.Extern(f"reads_{name}", returns="float32")
+
+        def __numba_cuda_link__(self, i):
+            source = f'extern "C" __device__ float reads_{name}(int i) {{ return {name}[i]; }}'
+            return table, autolink.CUDASource(f"{table.declaration}\n{source}")
+
+    linked(Reads())
+    assert capfd.readouterr() == ("", "")
+
+
 class TestDeclaring:
     @pytest.mark.parametrize(
         ("dtype", "shape", "declaration"),

@@ -267,10 +267,9 @@ def test_what_changed_between_two_reports(report):
 
     after = build(changed).report
     lines = after.changes_since(plain).splitlines()
-    content = {call.name: call.returned[0].content[:12] for call in plain.builds[0].calls}
-    digest = plain.builds[0].calls[0].returned[0].sha256[:12]
+    content = {call.name: f"content {call.returned[0].content[:12]}" for call in plain.builds[0].calls}
     gone = f"listed_inlined(int32) at test_listings.py:{plain.builds[0].calls[0].line}"
-    assert f"sm_90: call {gone}: inlined; listed_inlined.cu {digest} → nothing" in lines
+    assert f"sm_90: call {gone}: inlined; listed_inlined.cu {content['listed_inlined']} → nothing" in lines
     assert (
         f"sm_90: call listed_called(int32) at test_listings.py:{after.builds[0].calls[0].line}: called;"
         f" listed_called.cu {content['listed_called']} → called; other.cu {content['listed_called']}" in lines
@@ -329,7 +328,8 @@ def test_after_an_edit_of_one_function_of_a_library_only_its_call_has_changed(tm
     after = reported("\n" + helper + functions.replace("* 5;", "* 50;"))
     changed = {change.what: change for change in changes(before, after)}
     content = after.builds[0].calls[3].returned[0].content[:12]
-    assert changed["code of f3(float32)"].now == f"sha256 {content}"
+    assert changed["code of f3(float32)"].now == f"content {content}"
+    assert all(changed["code of f3(float32)"].now in text for text in (str(after), after.to_html()))
     all_changed = reported(helper.replace("- 1", "- 3") + functions)
     what = {change.what for change in changes(before, all_changed)}
     assert "code of f0(float32), f1(float32), f2(float32) and 7 more" in what

@@ -10,7 +10,7 @@ import pytest
 from autolink_support import Linked, adder, build
 from numba import cuda
 from numba.cuda import autolink
-from numba.cuda.autolink.reports.trace import lanes, totals
+from numba.cuda.autolink.reports.trace import lanes, totals, totals_of
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span, Timeline, in_process, recording, span
 
 
@@ -52,6 +52,24 @@ def test_what_came_from_a_cache_says_so():
     assert [each.origin for each in (*first["compile"], *first["link"])] == ["built", "built"]
     assert [each.origin for each in again["link"]] == ["memory"] and "compile" not in again and "NVVM" not in again
     assert [(total.kind, total.origins) for total in totals(again["link"])] == [("link", (("memory", 1),))]
+
+
+@pytest.mark.counted
+def test_times_and_counts_of_a_report_agree():
+    asked_before, asked_now = Linked("timeline_before").function, Linked("timeline_now").function
+    spans_of(asked_before)
+    first, _ = spans_of(asked_before, asked_now)
+    again, _ = spans_of(asked_before, asked_now)
+    for report, origin, hooks in (
+        (first, "built", (("built", 1), ("memory", 1))),
+        (again, "memory", (("memory", 2),)),
+    ):
+        (built,) = report.builds
+        found = {total.kind: total for total in totals_of(built)}
+        assert (found["link"].origins, built.link.origin) == (((origin, 1),), origin)
+        assert found["link"].seconds == pytest.approx(built.link.seconds, rel=0.01)
+        assert found["hook"].origins == hooks
+        assert found["hook"].number == len(built.calls)
 
 
 def test_sources_that_are_compiled_in_child_processes_have_lanes_of_their_own(monkeypatch):

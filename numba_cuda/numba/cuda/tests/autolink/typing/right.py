@@ -329,3 +329,13 @@ for tested in (scale, scale.up, foreign, add_one, Other(), Untyped(), lib.hypot,
 autolink.testing.check_linkable(Other(), types.float32)
 autolink.testing.check_linkable(scale.up, types.float32)
 autolink.testing.check_linkable(cuda.declare_device("foreign", "float32(float32)"), types.float32)
+typed[1, 32](cuda.In(np.zeros(1, np.float32)), 3)
+typed.forall(3)(cuda.InOut(on_device), 3)
+launch = typed[1, 32]
+launch(on_device, launch.griddim[0])
+host: npt.NDArray[Any] = np.ones(8) + on_device + np.asarray(on_device)
+np.testing.assert_allclose(on_device, np.sum(on_device))
+print(len(on_device), on_device.shape[0] + on_device.size + on_device.nbytes, on_device.dtype, list(on_device))
+available: bool = cuda.is_available()
+borrowed = cuda.devicearray.DeviceNDArray(shape=(3,), strides=(4,), dtype=np.float32, gpu_data=on_device.gpu_data)
+typed[1, 32](borrowed, 3)

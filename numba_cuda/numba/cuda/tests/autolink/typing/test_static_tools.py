@@ -252,6 +252,7 @@ def test_editors_complete_the_names_of_numba_cuda(server):
         ("cuda.jit", ["func_or_sig", "fastmath"]),
         ("cuda.declare_device", ["abi", "foreign function"]),
         ("cuda.stream().synchronize", ["-> None", "Wait for all commands"]),
+        ("cuda.device_array(3).copy_to_host", ["-> ndarray", "Numpy ndarray"]),
         ("cuda.event", ["-> Event", "Timing data"]),
         ("cuda.get_current_device().compute_capability", ["tuple[int, int]"]),
         ("cuda.current_context().get_memory_info", ["-> MemoryInfo", "in bytes"]),
@@ -425,6 +426,7 @@ UNTYPED_PAGES = {"errors.md", "porting.md", "second_front_end.md"}
 ACCEPTED = {
     "no-redef": "blocks of a page define kernels of the same name",
     "name-defined": "a file that only shows what differs from the one before it",
+    "empty-body": "a declaration of a stub",
     "var-annotated": "a list that is filled later",
     "import-not-found": "a package that is not installed here",
     "import-untyped": "a package without types",
@@ -498,6 +500,7 @@ OF_NUMBA_CUDA = [
         "cudadrv.devices",
         "cudadrv.driver",
         "cudadrv.linkable_code",
+        "device_init",
         "dispatcher",
         "kernels.reduction",
         "random",

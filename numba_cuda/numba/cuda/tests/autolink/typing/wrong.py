@@ -157,3 +157,8 @@ autolink.cxx("").f.signature(3.5)  # wrong: no type
 autolink.testing.check_linkable(3)  # wrong: not called by kernels
 print(numba.cuda.random.create_states)  # wrong: misspelled
 cuda.cg.thisgrid()  # wrong: misspelled
+on_device = cuda.to_device(np.zeros(3, np.float32))
+on_device.sum()  # wrong: of host arrays
+print(on_device + 1, cuda.stream())  # wrong: of host arrays
+kernel[1, 32](cuda.In(np.zeros(3, np.float32)))  # wrong: two arguments
+print(kernel[1, 32].grid)  # wrong: griddim

@@ -37,9 +37,12 @@ OWN = {
 }
 
 
-def libraries(text: str, *archs: str):
+KINDS = {"ltoir": cuda.LTOIR, "ptx": cuda.PTXSource, "cubin": cuda.Cubin}
+
+
+def libraries(text: str, *archs: str, kind: str = "ltoir"):
     """Two objects whose functions, of the same *text* with other values of ``N``, multiply by 2 and by 3: sources, or
-    LTO-IR for *archs*."""
+    code of a *kind* for *archs*."""
 
     class Times(autolink.DeviceCallable):
         def __init__(self, factor):
@@ -51,9 +54,9 @@ def libraries(text: str, *archs: str):
         def __numba_cuda_link__(self, x):
             own = text.replace("n##N", f"n{self.factor}").replace("N", str(self.factor))
             source = f'{own}\nextern "C" __device__ int times_{self.factor}(int x) {{ return of(x); }}'
-            return (
-                cuda.LTOIR(compiled(source, "ltoir", archs[self.factor - 2])) if archs else autolink.CUDASource(source)
-            )
+            if not archs:
+                return autolink.CUDASource(source)
+            return KINDS[kind](compiled(source, kind, archs[self.factor - 2]))
 
     return Times(2), Times(3)
 
@@ -107,6 +110,44 @@ def test_without_lto_what_is_not_inlined_is_refused():
     same = "inline __device__ __noinline__ int same(int x) { return x + 1; } "
     same += "static __device__ int of(int x) { return same(x) * N; }"
     assert product(libraries(same), lto=False) == [12, 24]
+
+
+NOT_INLINED = {
+    "other function": "inline __device__ __noinline__ int of(int x) { return x * N; }",
+    "same function": "inline __device__ __noinline__ int same(int x) { return x + 1; } "
+    "static __device__ int of(int x) { return same(x) * N; }",
+}
+
+
+def test_ptx_from_elsewhere_is_compared():
+    with pytest.raises(autolink.LinkError, match=r"'of\(int\)' is defined in two different ways") as raised:
+        product(libraries(NOT_INLINED["other function"], "sm_90", "sm_90", kind="ptx"), lto=False)
+    assert "or link with LTO" in str(raised.value)
+    assert product(libraries(NOT_INLINED["same function"], "sm_90", "sm_90", kind="ptx"), lto=False) == [12, 24]
+
+
+@pytest.mark.parametrize("text", NOT_INLINED.values(), ids=NOT_INLINED)
+def test_cubins_from_elsewhere_are_compared(text):
+    double, triple = libraries(text, "sm_90", "sm_90", kind="cubin")
+
+    def kernel(x):
+        x[0] = double(x[0]) + triple(x[1])
+
+    if text == NOT_INLINED["same function"]:
+        assert build(kernel, lto=False).code
+        return
+    with pytest.raises(autolink.LinkError, match=r"'of\(int\)' is defined in two different ways"):
+        build(kernel, lto=False)
+
+
+def test_ptx_of_other_compilers_is_not_refused_for_code_that_may_be_the_same():
+    double, triple = libraries(NOT_INLINED["other function"], "sm_80", "sm_90", kind="ptx")
+
+    def kernel(x):
+        x[0] = double(x[0]) + triple(x[1])
+
+    report = " ".join(str(build(kernel, lto=False).report).split())
+    assert "made by other compilers or for other architectures, define of(int) differently" in report
 
 
 def test_the_function_that_differs_is_named_and_not_its_callers():
