@@ -187,9 +187,7 @@ class TestPointers:
             compile_call(None, cxx, given, output="cubin")
         lines = without_place(caught.value).splitlines()
         assert lines[0].endswith("'takes' is called with other types than it has")
-        assert re.search(
-            rf"got: void takes\((unsigned )?long long\) for the call .* at {re.escape(__file__)}:\d+", lines[2]
-        )
+        assert re.search(r"got: void takes\((unsigned )?long long\) for the call with \(", lines[2])
         assert lines[3].endswith(f"expected: void takes({cxx}), as it is defined")
         assert "autolink.by_reference(T)" in lines[4] and "types.voidptr" in lines[4]
 
