@@ -49,7 +49,7 @@ def test_an_error_names_the_cell(notebook):
             return []
 
     kernel = run_in_cell("def kernel(x):\n    x[0] = f(x[0])\n", f=Missing())
-    with pytest.raises(autolink.LinkError, match=r"at Cell In\[3\]:2 in kernel"):
+    with pytest.raises(autolink.LinkError, match=r"called at: Cell In\[3\]:2 in kernel"):
         build(kernel)
 
 
