@@ -135,7 +135,7 @@ FRONT_END_TESTS = (
 )
 #: Those of them that are run with each CUDA: the seams, and what is asked, compiled and built through them.
 SEAM_TESTS = ("frontends", "protocol", "function_code", "builds/test_ahead_of_time.py")
-#: What CUDA's libraries and headers can break: compiling, linking, reading code, and one example.
+#: What CUDA's libraries and headers can break: compiling, linking, reading code, and two examples.
 CUDA_TESTS = (
     "external_code/compile",
     "external_code/formats",
@@ -145,6 +145,7 @@ CUDA_TESTS = (
     "external_code/explain",
     "external_code/plan",
     "examples/test_examples.py::TestRunAsAScript::test_succeeds[own_cu_file]",
+    "examples/test_curand.py",
 )
 #: What Python can break: the seams of both front ends, processes, files and locks. What NVRTC says of a source is the
 #: same from each Python.

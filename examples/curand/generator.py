@@ -70,7 +70,7 @@ class Generator(autolink.DeviceCallable):
                 f"state: got {state}, expected a record of {self.cxx_state}:"
                 f" cuda.local.array(1, {type(self).__name__.lower()}.state_type)"
             )
-        declared = ", ".join(["auto& record", *parameters])
+        declared = ", ".join(["auto&& record", *parameters])
         return library().expr(
             f"[]({declared}) {{ auto* state = as_state<{self.cxx_state}>(record); return {expression}; }}"
         )
