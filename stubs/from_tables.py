@@ -27,12 +27,20 @@ ATTRIBUTE = "CU_DEVICE_ATTRIBUTE_"
 
 
 def stub_of_libdevice() -> str:
-    lines = ["# Numbers in kernels are Any: their types are Numba's.", "from typing import Any", ""]
+    lines = [
+        "# Numbers in kernels: those that Numba's types make have its signatures.",
+        "from typing import SupportsFloat, TypeAlias",
+        "",
+        "from numba.cuda._arguments import _Signature",
+        "",
+        "_Number: TypeAlias = SupportsFloat | _Signature",
+        "",
+    ]
     for symbol, (returns, args) in libdevicefuncs.functions.items():
         name = symbol.removeprefix("__nv_")
         result = python_type(libdevicefuncs.create_signature(returns, args).return_type)
         names = inspect.signature(getattr(libdevice, name)).parameters
-        lines.append(f"def {name}({', '.join(f'{each}: Any' for each in names)}, /) -> {result}: ...")
+        lines.append(f"def {name}({', '.join(f'{each}: _Number' for each in names)}, /) -> {result}: ...")
     return stub(lines)
 
 

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Kernels call these. Numbers and arrays in kernels are Any: their types are Numba's.
-from typing import Any, TypeVar
+from typing import Any, SupportsIndex, TypeAlias, TypeVar
 
 from numba_cuda.numba.cuda.stubs import Stub as Stub, stub_function as stub_function
 
 _Array = TypeVar("_Array")
+_Shape: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...]
 
 class Dim3:
     """An index or a size in three dimensions."""
 
-    x: int
-    y: int
-    z: int
+    @property
+    def x(self) -> int: ...
+    @property
+    def y(self) -> int: ...
+    @property
+    def z(self) -> int: ...
 
 threadIdx: Dim3
 """The index of this thread in its block."""
@@ -30,14 +34,14 @@ class shared:
     """Memory that the threads of a block share."""
 
     @staticmethod
-    def array(shape: Any, dtype: Any, alignment: int | None = None) -> Any:
+    def array(shape: _Shape, dtype: Any, alignment: int | None = None) -> Any:
         """Return an array that the threads of a block share. *shape* is a constant, 0 for the launch's size."""
 
 class local:
     """Memory of one thread."""
 
     @staticmethod
-    def array(shape: Any, dtype: Any, alignment: int | None = None) -> Any:
+    def array(shape: _Shape, dtype: Any, alignment: int | None = None) -> Any:
         """Return an array of this thread alone. *shape* is a constant."""
 
 class const:

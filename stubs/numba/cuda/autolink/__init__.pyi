@@ -21,6 +21,7 @@ from typing import (
 )
 
 from numba_cuda_autolink import EmulatedKernel, Kernel
+from numba_cuda_autolink.launch.configuration_types import ConfigurationLike, Size
 from numpy import dtype, generic, ndarray
 from numpy.typing import DTypeLike
 from typing_extensions import ParamSpec, TypeVar, Unpack
@@ -47,6 +48,7 @@ from .testing import LinkInput, NotLinkableError as NotLinkableError
 __version__: str
 
 _P = ParamSpec("_P")
+_KernelP = ParamSpec("_KernelP", default=...)
 _PythonP = ParamSpec("_PythonP")
 _PythonR = TypeVar("_PythonR")
 _R = TypeVar("_R")
@@ -168,7 +170,13 @@ class _State(_Way): ...
 
 state: _State
 
-_Names: TypeAlias = Sequence[str] | Set[str] | Iterator[str]
+# A sequence of names, which text and a dict are not.
+class _NamesInOrder(Protocol):
+    def __iter__(self) -> Iterator[str]: ...
+    def __contains__(self, name: object, /) -> bool: ...
+    def __getitem__(self, index: int, /) -> str: ...
+
+_Names: TypeAlias = _NamesInOrder | Set[str] | Iterator[str]
 
 # A dict with values of several types, which mypy joins to object.
 class _Dict(Protocol):
@@ -483,8 +491,25 @@ class _LaunchFacts:
     teardown: tuple[_Callback, ...]
     needs_nrt: bool
 
+# With the parameters of the Python function.
+class _EmulatedKernel(EmulatedKernel, Generic[_KernelP]):
+    def __getitem__(self, how: ConfigurationLike) -> Callable[_KernelP, None]: ...
+    def configure(
+        self,
+        grid: Size,
+        block: Size,
+        *,
+        stream: Any = 0,
+        shared: SupportsIndex = 0,
+        cooperative: bool = False,
+        cluster: Size | None = None,
+        programmatic: bool = False,
+    ) -> Callable[_KernelP, None]: ...
+    def with_checks(self) -> _EmulatedKernel[_KernelP]: ...
+    def with_limit(self, most_back_edges: int) -> _EmulatedKernel[_KernelP]: ...
+
 @dataclass(frozen=True)
-class LinkedKernel:
+class LinkedKernel(Generic[_KernelP]):
     code: bytes
     entry_name: str
     cc: ComputeCapability
@@ -501,7 +526,7 @@ class LinkedKernel:
     @property
     def report(self) -> Report: ...
     @property
-    def emulate(self) -> EmulatedKernel: ...
+    def emulate(self) -> _EmulatedKernel[_KernelP]: ...
     def save(self, path: str | bytes | PathLike[Any]) -> None: ...
 
 class emulated(ContextDecorator):
@@ -521,6 +546,18 @@ def build(
     entry_name: str | None = None,
     **jit_options: Unpack[JitOptions],
 ) -> list[LinkedKernel]: ...
+
+# mypy takes the union for its first type: a variable is bound to one kernel and then to another one.
+@overload
+def build(  # type: ignore[overload-overlap]
+    kernel: CUDADispatcher[_P, Any],
+    signature: _KernelSignature,
+    *,
+    cc: _OptionalComputeCapability = None,
+    output: _Output = "cubin",
+    entry_name: str | None = None,
+    **jit_options: Unpack[JitOptions],
+) -> LinkedKernel | LinkedKernel[_P]: ...
 @overload
 def build(
     kernel: _Buildable,
@@ -607,7 +644,7 @@ def deactivate() -> None: ...
 class HookError(Exception):
     argtypes: tuple[Any, ...]
     raised_at: str | None
-    def describe(self, call_site: _CallSite) -> str: ...
+    def describe(self, call_site: _CallSite, last_column: int | None = None) -> str: ...
 
 class CallError(Exception):
     call_site: _CallSite

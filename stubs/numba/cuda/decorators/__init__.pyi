@@ -6,7 +6,7 @@ from numba_cuda.numba.cuda.decorators import *  # noqa: F403
 from typing_extensions import Unpack
 
 from numba.cuda._arguments import _LaunchBounds, _Signature
-from numba.cuda.dispatcher import CallableDispatcher, CUDADispatcher, DeviceDispatcher
+from numba.cuda.dispatcher import CallableDispatcher, CUDADispatcher, DeviceDispatcher, _AnyDispatcher
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -40,29 +40,50 @@ def jit(
 ) -> Callable[[Callable[_P, _R]], CUDADispatcher[_P, _R]]: ...
 @overload
 def jit(
-    func_or_sig: _Signatures, /, device: bool = False, **options: Unpack[JitOptions]
+    func_or_sig: _Signatures, /, device: Literal[True], **options: Unpack[JitOptions]
 ) -> Callable[[Callable[_P, _R]], DeviceDispatcher[_P, _R]]: ...
+@overload
+def jit(
+    func_or_sig: _Signatures, /, device: bool = False, **options: Unpack[JitOptions]
+) -> Callable[[Callable[_P, _R]], _AnyDispatcher[_P, _R]]: ...
 @overload
 def jit(
     func_or_sig: Callable[_P, _R], /, device: Literal[False] = False, **options: Unpack[JitOptions]
 ) -> CallableDispatcher[_P, _R]: ...
 @overload
 def jit(
-    func_or_sig: Callable[_P, _R], /, device: bool = False, **options: Unpack[JitOptions]
+    func_or_sig: Callable[_P, _R], /, device: Literal[True], **options: Unpack[JitOptions]
 ) -> DeviceDispatcher[_P, _R]: ...
+@overload
+def jit(
+    func_or_sig: Callable[_P, _R], /, device: bool = False, **options: Unpack[JitOptions]
+) -> _AnyDispatcher[_P, _R]: ...
 @overload
 def jit(
     *, device: Literal[False] = False, **options: Unpack[JitOptions]
 ) -> Callable[[Callable[_P, _R]], CallableDispatcher[_P, _R]]: ...
 @overload
 def jit(
-    *, device: bool = False, **options: Unpack[JitOptions]
+    *, device: Literal[True], **options: Unpack[JitOptions]
 ) -> Callable[[Callable[_P, _R]], DeviceDispatcher[_P, _R]]: ...
+@overload
+def jit(
+    *, device: bool = False, **options: Unpack[JitOptions]
+) -> Callable[[Callable[_P, _R]], _AnyDispatcher[_P, _R]]: ...
+
+# It may be given hooks.
+class _DeclaredFunction:
+    name: str
+    sig: Any
+    __numba_cuda_link__: Callable[..., Any]
+    __numba_cuda_link_key__: Callable[..., Any]
+    def __call__(self, *args: Any) -> Any: ...
+
 def declare_device(
     name: str,
     sig: str | _Signature,
     link: Any = None,
     use_cooperative: bool = False,
     abi: Literal["numba", "c"] = "numba",
-) -> Callable[..., Any]: ...
+) -> _DeclaredFunction: ...
 def __getattr__(name: str) -> Any: ...

@@ -110,7 +110,13 @@ class _Call:
 class CallableDispatcher(CUDADispatcher[_P, _R]):
     __call__: _Call
 
-class DeviceDispatcher(CUDADispatcher[_P, _R]):
+class _AnyDispatcher(CUDADispatcher[_P, _R]):
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+
+# It is not launched.
+class DeviceDispatcher(_AnyDispatcher[_P, _R]):
+    __getitem__: None  # type: ignore[assignment]
+    configure: None  # type: ignore[assignment]
+    forall: None  # type: ignore[assignment]
 
 def __getattr__(name: str) -> Any: ...

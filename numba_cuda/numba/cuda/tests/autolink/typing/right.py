@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numba import cuda, njit, prange
-from numba.cuda import autolink, types
+from numba.cuda import autolink, extending, types
 from numba.cuda.core.errors import TypingError
 from numba.cuda.datamodel import models
 from numba.cuda.np.numpy_support import from_dtype
@@ -339,3 +340,60 @@ print(len(on_device), on_device.shape[0] + on_device.size + on_device.nbytes, on
 available: bool = cuda.is_available()
 borrowed = cuda.devicearray.DeviceNDArray(shape=(3,), strides=(4,), dtype=np.float32, gpu_data=on_device.gpu_data)
 typed[1, 32](borrowed, 3)
+both.append(autolink.build(typed, "void(float32[::1], int32)"))
+by_name = {"kernel": autolink.build(kernel, "void(float32[::1])"), "typed": autolink.build(typed, "void()")}
+
+
+def save_all(kernels: list[autolink.LinkedKernel], names: dict[str, autolink.LinkedKernel]) -> autolink.LinkedKernel:
+    autolink.save("all.kernels", [*kernels, *names.values()])
+    return kernels[0]
+
+
+save_all(both, by_name).emulate[1, 32](3)
+save_all(many, by_name)
+rebuilt = save_all([rebuilt], by_name)
+rebuilt.emulate[1, 32](3)
+for each in (kernel, typed):
+    rebuilt = autolink.build(each, "void()")
+rebuilt = autolink.build(kernel, "void()") if is_emulated else autolink.build(typed, "void()")
+of_any_kernel: Any = kernel
+autolink.build(of_any_kernel, "void()").emulate[1, 32](3)
+many = autolink.build(of_all_kinds, "void()", cc=[90])
+
+
+class Holder:
+    def __init__(self, linked: autolink.LinkedKernel | None = None) -> None:
+        self.linked = linked or autolink.build(typed, "void()")
+
+
+Holder().linked = autolink.build(kernel, "void()")
+rebuilt = autolink.build(typed, "void(float32[::1], int32)")
+rebuilt.emulate[1, 32](np.zeros(1, np.float32), 3)
+rebuilt = autolink.build(fill, "void(float32[::1], int32)")
+rebuilt.emulate[1, 32](np.zeros(1), 3)
+OPTIONS = {"device": True}
+cuda.jit(**OPTIONS)(fill.py_func)[1, 32](np.zeros(1), 3)
+cuda.jit(device=is_emulated)(fill.py_func)[1, 32](np.zeros(1), 3)
+cuda.jit(device=is_emulated)(fill.py_func)(np.zeros(1), 3)
+foreign.__numba_cuda_link__ = lambda *argtypes: "a.cu"
+foreign.__numba_cuda_link_key__ = lambda x: 1
+
+
+@extending.intrinsic
+def pointer_to_data(typing_context, array):
+    return types.CPointer(array.dtype)(array), None
+
+
+@cuda.jit
+def of_memory(x: npt.NDArray[np.float32], n: int) -> None:
+    rows = np.int64(2)
+    tile = cuda.shared.array((rows, cuda.warpsize), types.float32)
+    own, dynamic = cuda.local.array(x.shape, np.float32), cuda.shared.array(0, "float32")
+    own[0] = dynamic[0] = tile[0, 0] = foreign(pointer_to_data(x), x[0])
+    x[0] = cuda.libdevice.fmaf(x[0], n, types.float32(n)) + cuda.libdevice.powi(own[0], True) + np.sqrt(x[1])
+    x[1] = cuda.libdevice.sqrtf(np.float16(1)) + cuda.libdevice.popc(np.uint32(n))
+    x[2] = cuda.libdevice.fabs(types.float64(n))
+
+
+def extern_of(names: Sequence[str], more: Mapping[str, Any], few: deque[str]) -> list[autolink.Extern]:
+    return [autolink.Extern("f", args=each) for each in (names, more, few, ("n", "m"), {"n", "m"}, frozenset(names))]

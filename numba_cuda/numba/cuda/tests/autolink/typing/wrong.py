@@ -162,3 +162,12 @@ on_device.sum()  # wrong: of host arrays
 print(on_device + 1, cuda.stream())  # wrong: of host arrays
 kernel[1, 32](cuda.In(np.zeros(3, np.float32)))  # wrong: two arguments
 print(kernel[1, 32].grid)  # wrong: griddim
+add_one[1, 32](1)  # wrong: not launched
+add_one.forall(32)(1)  # wrong: not launched
+cuda.jit(kernel.py_func, device=True)[1, 32](np.zeros(3, np.float32), 3)  # wrong: not launched
+cuda.local.array((4, "x"), np.float32)  # wrong: a number
+cuda.shared.array("64", np.float32)  # wrong: a number
+cuda.libdevice.powf("a", 1.0)  # wrong: a number
+cuda.blockDim.x = 3  # wrong: it is read
+autolink.Extern("f", args="float32")  # wrong: names
+cuda.declare_device("foreign", "float32(float32)").__numba_cuda_lnk__ = len  # wrong: misspelled
