@@ -397,3 +397,14 @@ def of_memory(x: npt.NDArray[np.float32], n: int) -> None:
 
 def extern_of(names: Sequence[str], more: Mapping[str, Any], few: deque[str]) -> list[autolink.Extern]:
     return [autolink.Extern("f", args=each) for each in (names, more, few, ("n", "m"), {"n", "m"}, frozenset(names))]
+
+
+def of_one(self: Any, x: Any) -> autolink.Extern:
+    return autolink.Extern("f", returns=x)
+
+
+def of_two(self, x, y):
+    return lambda x, y: x + y
+
+
+one_of_both = autolink.device_method(of_one if is_emulated else of_two).link(lambda self, *args: None)
