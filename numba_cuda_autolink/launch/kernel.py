@@ -160,6 +160,9 @@ class Kernel:
     tuples of up to three, and the stream (of any library) and the bytes of dynamic shared memory are optional.
     """
 
+    name: str
+    """Its name in Python."""
+
     def __init__(self, name: str, describe: Callable[[], Sequence[Code]]):
         self.name = name
         self._describe = describe

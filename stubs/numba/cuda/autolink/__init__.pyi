@@ -303,6 +303,7 @@ _Callback: TypeAlias = Callable[[Any], object]
 
 class CUDASource(CUSource):
     path: str | None
+    """The absolute path of the file with the code; ``None`` if the code was given as text."""
     def __init__(
         self,
         code: str | PathLike[str],

@@ -167,9 +167,20 @@ class BuildReport:
 class KernelReport:
     """What a kernel's calls returned, how it was linked, and the result.
 
-    Its records are the kernel's Python function, its place, and the types of its arguments as text; in ``graph`` the
-    functions from the kernel, which is the first, to the calls; one build for each architecture; and in ``versions``
-    pairs of a library and its version.
+    Attributes
+    ----------
+    kernel:
+        The name of the kernel's Python function.
+    filename, line:
+        Where the function is defined.
+    signature:
+        The types of its arguments as text.
+    graph:
+        The functions from the kernel, which is the first, to the calls.
+    builds:
+        One build for each architecture.
+    versions:
+        Pairs of a library and its version.
     """
 
     kernel: str

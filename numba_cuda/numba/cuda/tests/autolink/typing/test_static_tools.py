@@ -329,6 +329,13 @@ def test_editors_complete_the_options_of_the_compiler(server):
         ("function.functor", "called like the function"),
         ("autolink.cache", "The cache"),
         ("autolink.save", "If *kernels* are not what"),
+        ("linked.report.kernel", "The name of the kernel"),
+        ("linked.report.line", "Where the function is defined"),
+        ("linked.report.graph", "to the calls"),
+        ("linked.emulate.name", "Its name in Python"),
+        ("source.name", "in messages of compilers"),
+        ("source.data", "text or bytes"),
+        ("source.path", "absolute path"),
     ],
 )
 def test_editors_show_docstrings_of_this_package(name, shown, server):
@@ -336,6 +343,7 @@ def test_editors_show_docstrings_of_this_package(name, shown, server):
         "from numba.cuda import autolink\n"
         "linked = autolink.build(lambda x: None, 'void(int32)')\n"
         "function = autolink.device_function(lambda x: x, 'int32')\n"
+        "source = autolink.Variable('table', 'float32')\n"
     )
     assert shown in server.hover(code + name)
 
