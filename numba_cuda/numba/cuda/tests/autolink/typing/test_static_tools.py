@@ -115,6 +115,7 @@ from numba.cuda.autolink import LinkedKernel, cache
 from numba.cuda.autolink.cache import info
 from numba.cuda.autolink.reports.records import BuildReport
 from numba.cuda.autolink.testing import check_linkable
+from numba.cuda.random import create_xoroshiro128p_states, xoroshiro128p_uniform_float32
 
 std = autolink.cxx("#include <cuda/std/cmath>", namespace="cuda::std")
 
@@ -134,6 +135,18 @@ def third(x: npt.NDArray[np.float64], n: int) -> None:
     x[0] = n
 
 
+@cuda.jit
+def fourth(x: npt.NDArray[np.float32], states: npt.NDArray[np.void]) -> None:
+    tile = cuda.shared.array((32, 2), np.float32)
+    tile[0, 0] = xoroshiro128p_uniform_float32(states, cuda.grid(1)) + foreign(x[0])
+    cuda.cg.this_grid().sync()
+    x[0] = tile[0, 0] + cuda.libdevice.fabsf(x[1])
+
+
+foreign = cuda.declare_device("foreign", "float32(float32)")
+foreign.__numba_cuda_link__ = lambda *argtypes: "foreign.cu"
+
+
 def arches(kernel: LinkedKernel) -> list[str]:
     builds: tuple[BuildReport, ...] = kernel.report.builds
     return [build.arch for build in builds]
@@ -143,6 +156,8 @@ x = np.zeros(3)
 first[1, 32](x, 3)
 built = autolink.build(second, types.void(types.float64[::1], types.int32), cc=["9.0", (8, 0)])
 built[0].emulate[1, 32](x, 3)
+fourth[1, 32](cuda.device_array(32, np.float32), create_xoroshiro128p_states(32, seed=1))
+autolink.build(first, "void(float64[::1], int64)").emulate[1, 32](x, 3)
 checked = check_linkable(std.fabs, types.float64)
 print(arches(built[0]), third, info().entries, cache.clear(), checked.code[0].size)
 """
