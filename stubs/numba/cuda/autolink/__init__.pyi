@@ -49,6 +49,7 @@ __version__: str
 
 _P = ParamSpec("_P")
 _KernelP = ParamSpec("_KernelP", default=...)
+_KnownP = ParamSpec("_KnownP", default=...)
 _PythonP = ParamSpec("_PythonP")
 _PythonR = TypeVar("_PythonR")
 _R = TypeVar("_R")
@@ -251,7 +252,9 @@ class _DeviceMethod(Generic[_P, _R]):
 @overload
 def device_method(function: Callable[Concatenate[Any, _P], _Meaning]) -> _DeviceMethod[_P, Any]: ...
 @overload  # one of several functions
-def device_method(function: Callable[..., _Meaning]) -> _DeviceMethod[..., Any]: ...
+def device_method(  # type: ignore[overload-cannot-match]
+    function: Callable[..., _Meaning],
+) -> _DeviceMethod[..., Any]: ...
 def cxx_type(numba_type: _TypeLike, view: _ArrayView | None = None) -> str: ...
 def symbol(name: str, *parts: Any) -> str: ...
 
@@ -512,8 +515,12 @@ class _EmulatedKernel(EmulatedKernel, Generic[_KernelP]):
     def with_checks(self) -> _EmulatedKernel[_KernelP]: ...
     def with_limit(self, most_back_edges: int) -> _EmulatedKernel[_KernelP]: ...
 
+# Of a kernel with known parameters. mypy takes what build returns for a LinkedKernel of any, as _Known is not any type:
+# a variable is bound to one kernel and then to another one.
+class _Known: ...
+
 @dataclass(frozen=True)
-class LinkedKernel(Generic[_KernelP]):
+class LinkedKernel(Generic[_KernelP, _KnownP]):
     code: bytes
     entry_name: str
     cc: ComputeCapability
@@ -550,8 +557,6 @@ def build(
     entry_name: str | None = None,
     **jit_options: Unpack[JitOptions],
 ) -> list[LinkedKernel]: ...
-
-# mypy takes the union for its first type: a variable is bound to one kernel and then to another one.
 @overload
 def build(  # type: ignore[overload-overlap]
     kernel: CUDADispatcher[_P, Any],
@@ -561,7 +566,7 @@ def build(  # type: ignore[overload-overlap]
     output: _Output = "cubin",
     entry_name: str | None = None,
     **jit_options: Unpack[JitOptions],
-) -> LinkedKernel | LinkedKernel[_P]: ...
+) -> LinkedKernel[_P, [_Known]] | LinkedKernel: ...
 @overload
 def build(
     kernel: _Buildable,
