@@ -311,7 +311,6 @@ def half_arithmetic(f: FunctionBuilder, m: Modifiers, type: PTXType, a: str, b: 
 
 
 @form("ex2 lg2 sin cos rsqrt", rf"\.approx{_FTZ}\.(?P<type>f32)")
-@form("lg2 rsqrt", r"\.approx\.(?P<type>f32)(?P<ftz>\.ftz)")  # as cuRAND writes it
 @form("rsqrt", r"\.approx\.(?P<type>f64)")
 @form("rcp rsqrt", r"\.approx(?P<ftz>\.ftz)\.(?P<type>f64)")
 @form("tanh", rf"\.approx\.(?P<type>f32|{_HALF})")

@@ -70,7 +70,7 @@ def instruction(*types: str, opcode: str = "") -> Callable[[Any], Any]:
 @functools.cache
 def find_form(opcode: str) -> tuple[Handler, Modifiers] | None:
     """Return what lowers *opcode* and the named groups of its modifiers, or None."""
-    name, dot, modifiers = opcode.partition(".")
+    name, dot, modifiers = re.sub(r"f32\.ftz$", "ftz.f32", opcode).partition(".")  # cuRAND has this order
     for pattern, handler in _FORMS.get(name, ()):
         if found := re.fullmatch(pattern, dot + modifiers):
             return handler, {"name": name, **found.groupdict("")}
