@@ -9,6 +9,7 @@ import re
 import sysconfig
 import traceback
 from collections.abc import Iterable, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.core.errors import TypingError
@@ -88,6 +89,9 @@ def with_fix(said: str, name: str, hook: str, raised: BaseException | None) -> s
 
 
 def _is_raised_in_library(error: BaseException | None) -> bool:
+    """Return whether other arguments would not help: a library raised the *error*, or a module lacks a name."""
+    if isinstance(getattr(error, "obj", None), ModuleType):
+        return True
     frames = traceback.extract_tb(error.__traceback__) if error is not None else []
     return bool(frames) and frames[-1].filename.startswith(_LIBRARIES)
 

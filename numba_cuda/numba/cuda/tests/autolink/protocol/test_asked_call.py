@@ -79,7 +79,8 @@ class Misspelling(autolink.DeviceCallable):
         (lambda: autolnk.CUDASource(""), "did you mean autolink?"),  # noqa: F821
         (lambda: autolink.CUDASource("", nme="f"), "did you mean name?"),
         (lambda: qqqqqq, "change its HOOK where it raised"),  # noqa: F821
-        (lambda: autolink.qqqqqq, "pass arguments that Misspelling takes, or change its HOOK where it raised"),
+        (lambda: autolink.qqqqqq, "change its HOOK where it raised"),
+        (lambda: "".qqqqqq, "pass arguments that Misspelling takes, or change its HOOK where it raised"),
     ],
 )
 def test_a_misspelt_name_in_a_hook_is_told_from_those_that_exist(wrong, todo, hook):
