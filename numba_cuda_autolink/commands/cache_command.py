@@ -10,7 +10,8 @@ import pathlib
 from typing import Any
 
 from ..printable_texts import number_of
-from .argument_parsing import CommandError, check_folder, import_autolink
+from ..settings import parse_size
+from .argument_parsing import CommandError, check_folder
 
 INFO_FORMAT = 1
 _MOST_LINES = 40
@@ -54,9 +55,6 @@ def _print_history(lines: list[str], whole: bool) -> None:
 
 
 def _size(text: str) -> int:
-    import_autolink()
-    from numba.cuda.cudadrv.external_code.cache.settings import parse_size
-
     size = parse_size(text)
     if size is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a size, such as 500M, 2G or 0")

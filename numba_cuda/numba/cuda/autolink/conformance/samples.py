@@ -148,7 +148,7 @@ def largest_of(values: Any) -> float:
 
 
 def array_of(value: Any) -> np.ndarray:
-    """Return *value* as an array; what is no array of numbers, as one of objects."""
+    """Return *value* as an array; one of objects, if it is a nest of lists of several lengths."""
     try:
         return np.asarray(value)
     except ValueError:

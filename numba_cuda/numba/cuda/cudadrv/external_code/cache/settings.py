@@ -5,7 +5,6 @@ level ``DEBUG``, kernels that cannot be cached at ``INFO``."""
 from __future__ import annotations
 
 import logging
-import math
 import os
 import re
 import stat
@@ -15,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from numba_cuda_autolink.cache_folder import DIRECTORY, cache_folder
+from numba_cuda_autolink.settings import expected_instead, parse_positive, parse_size
 
 DEFAULT_MAX_BYTES = 1 << 30
 
@@ -93,18 +93,16 @@ class CacheSettings:
         """Return the settings that the variables ``NUMBA_CUDA_AUTOLINK_*`` of *environ* describe. An invalid value
         counts as unset, with a `CacheWarning`."""
         mode = environ.get(MODE, "").strip().lower()
-        if mode not in ("", "0", "1", "verify"):
-            _warn_invalid(MODE, mode, "0 (nothing on disk), 1 or verify")
         size = environ.get(MAX_BYTES, "").strip()
-        max_bytes = parse_size(size)
-        if size and not max_bytes:
-            _warn_invalid(MAX_BYTES, size, "a number of bytes above 0, such as 500M or 2G")
+        for variable, value in ((MODE, mode), (MAX_BYTES, size)):
+            if expected := expected_instead(variable, value):
+                warnings.warn(f"{variable}={value!r} has no effect: expected {expected}.", CacheWarning, stacklevel=1)
         directory = _directory(environ)
         return cls(
             directory,
             on_disk=mode != "0" and directory != "",
             verify=mode == "verify",
-            max_bytes=max_bytes or DEFAULT_MAX_BYTES,
+            max_bytes=parse_size(size) or DEFAULT_MAX_BYTES,
             log="cache" in re.split(r"[,\s]+", environ.get(LOG, "")),
             read_only=_folders(environ.get(READ_ONLY, "")),
             remote=None if mode == "0" else _remote(environ),
@@ -162,11 +160,7 @@ def _read_key_file(path: str) -> str:
 def _read_wait(environ: Mapping[str, str]) -> float:
     if not (text := environ.get(REMOTE_WAIT, "").strip()):
         return RemoteSettings.wait
-    try:
-        milliseconds = float(text)
-    except ValueError:
-        milliseconds = 0.0
-    if not 0 < milliseconds < math.inf:
+    if (milliseconds := parse_positive(text)) is None:
         raise RemoteSettingsError(f"{REMOTE_WAIT}={text!r}: expected a number of milliseconds above 0")
     return milliseconds / 1e3
 
@@ -192,17 +186,6 @@ def _directory(environ: Mapping[str, str]) -> str:
             stacklevel=2,
         )
     return folder
-
-
-def parse_size(text: str) -> int | None:
-    """Return the number of bytes of a size such as ``"500M"``, ``"2 GiB"`` or ``"1000"``; ``None`` if *text* is not a
-    size."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
-    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ")) if match else None
-
-
-def _warn_invalid(variable: str, value: str, expected: str) -> None:
-    warnings.warn(f"{variable}={value!r} has no effect: expected {expected}.", CacheWarning, stacklevel=2)
 
 
 class _StderrHandler(logging.Handler):

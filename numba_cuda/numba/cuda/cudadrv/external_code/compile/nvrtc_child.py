@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import glob
 import importlib.util
 import json
@@ -65,6 +66,7 @@ def run_nvrtc(
     return made, text, lowered
 
 
+@functools.cache
 def _loaded(library: str) -> ctypes.CDLL:
     """Return the *library*. Its built-ins beside it are loaded first: that of CUDA 13.0's wheel does not look there."""
     folder = os.path.dirname(library)

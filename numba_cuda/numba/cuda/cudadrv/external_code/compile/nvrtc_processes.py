@@ -18,8 +18,10 @@ from typing import Any
 
 from cuda.core import ProgramOptions
 
+from numba_cuda_autolink.settings import parse_size
+
 from ..cache.entry import CacheKey
-from ..cache.settings import logger, parse_size
+from ..cache.settings import logger
 from ..cache.store import current_store
 from ..diagnostics import timeline
 from ..headers.manifest import HeaderManifest

@@ -28,10 +28,10 @@ from ..diagnostics.messages import safe_repr, shown
 from .cuda_source import CompileOptions, CUDASource
 from .kinds import BITCODE, CUDA, KINDS, PTX, Bitcode, Kind
 
-# The classes of numba-cuda-mlir's ``cuda.LTOIR`` and the like, copies of numba-cuda's.
 _AS_TEXT = "save it as UTF-8, or replace that character"
 _AS_SOURCE = "this is CUDA C++: return autolink.CUDASource(text)"
 _CXX = re.compile(rb"#\s*include\b|\b__(?:device|global|host)__\b")
+# The classes of numba-cuda-mlir's ``cuda.LTOIR`` and the like, copies of numba-cuda's.
 _OTHER_LINKABLES = "numba_cuda_mlir.numba_cuda.cudadrv.linkable_code"
 
 

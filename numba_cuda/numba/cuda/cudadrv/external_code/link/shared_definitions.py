@@ -148,6 +148,9 @@ def _ptx_of(job: LinkJob, part: Part, names: tuple[str, ...]) -> bytes | None:
 
 
 def _remember(job: LinkJob, part: Part, names: Collection[str]) -> _Definitions | None:
+    """Return what `_find` does; what takes a link is cached."""
+    if _form(part) != kinds.LTO_IR.name:
+        return _find(job, part, names)
     key = CacheKey("definitions", f"functions of {part.name}", parts_of_key(_FORMAT, job, part, names))
 
     def build() -> bytes:

@@ -62,6 +62,7 @@ def test_the_doctor_knows_variables_and_versions(monkeypatch):
         ("", "off", "NUMBA_CUDA_AUTOLINK is 'off', expected 0 or 1"),
         ("_CACHE_SIZE", "abc", "NUMBA_CUDA_AUTOLINK_CACHE_SIZE is 'abc', expected a number of bytes"),
         ("_CACHE_REMOTE", "ftp", "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE is 'ftp', expected an address"),
+        ("_CACHE_SIZE", "0M", "NUMBA_CUDA_AUTOLINK_CACHE_SIZE is '0M', expected a number of bytes above 0"),
         ("_JOBS", "x", "NUMBA_CUDA_AUTOLINK_JOBS is 'x', expected a number of processes"),
         ("_CACH_DIR", "/x", "NUMBA_CUDA_AUTOLINK_CACH_DIR is not a setting; did you mean"),
     ],

@@ -8,7 +8,7 @@ import re
 import pytest
 from repository import DOCS, PROJECT
 
-from numba_cuda_autolink.settings import VARIABLES
+from numba_cuda_autolink.settings import VARIABLES, parse_size
 
 PAGE = DOCS / "caching.md"
 SOURCES = [
@@ -42,7 +42,7 @@ def test_the_table_of_kinds_is_complete(page):
 
 
 def test_the_defaults_are_those_of_the_code(page):
-    from numba.cuda.cudadrv.external_code.cache.settings import DEFAULT_MAX_BYTES, parse_size
+    from numba.cuda.cudadrv.external_code.cache.settings import DEFAULT_MAX_BYTES
 
     from numba_cuda_autolink.cache_folder import FOLDER_NAME
 
