@@ -594,6 +594,7 @@ class Job:
 def build_many(
     jobs: Iterable[Job | tuple[Any, ...]],
     *,
+    cc: _ComputeCapabilityLike | None = None,
     executor: Executor | Callable[[], Executor] | None = None,
     on_error: Literal["raise"] = "raise",
     progress: bool | Callable[[str, int, int], None] | None = None,
@@ -604,6 +605,7 @@ def build_many(
 def build_many(
     jobs: Iterable[Job | tuple[Any, ...]],
     *,
+    cc: _ComputeCapabilityLike | None = None,
     executor: Executor | Callable[[], Executor] | None = None,
     on_error: Literal["return"],
     progress: bool | Callable[[str, int, int], None] | None = None,
