@@ -593,6 +593,7 @@ _JobLike: TypeAlias = Job | tuple[Any, _KernelSignature] | tuple[Any, _KernelSig
 def build_many(
     jobs: Iterable[_JobLike],
     *,
+    cc: _ComputeCapabilityLike | None = None,
     executor: Executor | Callable[[], Executor] | None = None,
     on_error: Literal["raise"] = "raise",
     progress: bool | Callable[[str, int, int], None] | None = None,
@@ -603,6 +604,7 @@ def build_many(
 def build_many(
     jobs: Iterable[_JobLike],
     *,
+    cc: _ComputeCapabilityLike | None = None,
     executor: Executor | Callable[[], Executor] | None = None,
     on_error: Literal["return"],
     progress: bool | Callable[[str, int, int], None] | None = None,
