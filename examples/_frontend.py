@@ -8,6 +8,7 @@ that its kernels call are the same.
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 NAMES = ("numba-cuda", "numba-cuda-mlir")
 
@@ -23,7 +24,7 @@ def chosen() -> str:
     return name
 
 
-if chosen() == "numba-cuda":
+if TYPE_CHECKING or chosen() == "numba-cuda":  # type checkers know its names
     from numba import cuda
 else:
     from numba_cuda_mlir import cuda

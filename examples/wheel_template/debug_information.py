@@ -3,7 +3,9 @@
 
 import io
 import keyword
+import linecache
 import re
+from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
@@ -12,37 +14,45 @@ NUMBERS = {"?": "bool", "f2": "float", "f4": "float", "f8": "float", "c8": "comp
 NUMBERS.update({letter + size: "int" for letter in "iu" for size in "1248"})
 STRUCTS_AS_NUMBERS = {"__half": "f2", "float2": "c8", "double2": "c16"}
 LETTERS = {2: "?", 4: "f", 5: "i", 6: "i", 7: "u", 8: "u"}  # for the encodings of DWARF
+POINTERS = {"DW_TAG_pointer_type", "DW_TAG_reference_type"}
 DERIVED = {"const_type": "const {}", "volatile_type": "volatile {}", "pointer_type": "{}*", "reference_type": "{}&"}
 
 
 class Description:
-    """What the debug information of a *cubin* says about these functions, and about the structs that they take."""
+    """What the debug information of a *cubin* says about these functions, and about the structs that they take.
 
-    def __init__(self, cubin, symbols):
-        self.functions, self.structs, self.incomplete = {}, {}, {}
-        self.symbols, self.offsets = symbols, {}
+    The ``problems`` are texts: what kernels cannot call or pass, where it is, and what to do.
+    """
+
+    def __init__(self, cubin, symbols, root):
+        self.functions, self.structs, self.incomplete, self.problems = {}, {}, {}, []
+        self.symbols, self.root, self.offsets = symbols, root, {}
         dwarf = ELFFile(io.BytesIO(cubin)).get_dwarf_info(relocate_dwarf_sections=False)
         (unit,) = dwarf.iter_CUs()
-        self.files = [file.name.decode() for file in dwarf.line_program_for_CU(unit).header.file_entry]
+        header = dwarf.line_program_for_CU(unit).header
+        folders = [b"", *header.include_directory]
+        self.files = [Path(folders[each.dir_index].decode(), each.name.decode()) for each in header.file_entry]
         entries = {value(each, "MIPS_linkage_name"): each for each in children(unit.get_top_DIE(), "subprogram")}
         for symbol in sorted(symbols):
             self.functions[symbol] = self.function(symbol, entries[symbol])
 
     def function(self, symbol, entry):
-        """Return the declaration of a function, and the formats of its result and of its parameters."""
-        name, place = value(entry, "name"), self.place(entry)
+        """Return the declaration of a function, the comment above it, and the formats of its result and parameters."""
+        name, place, returns = value(entry, "name"), self.place(entry), type_of(entry)
         if symbol != name:
-            raise RuntimeError(
-                f'{place}: {name} is not extern "C", so kernels cannot call it: declare it extern "C"; or inline, if '
-                "only the package's own code calls it"
-            )
+            own = f'declare it extern "C"; or inline, if only the package\'s own code calls {name}'
+            self.problem(place, f'{name} is not extern "C", so kernels cannot call it', own)
+            return None
         if keyword.iskeyword(name):
-            raise RuntimeError(f"{place}: {name} is a word of Python, so kernels cannot call it by its name: rename it")
-        returns = self.format(type_of(entry), place)
-        if returns not in {"void", *NUMBERS}:
-            raise RuntimeError(f"{place}: {name} returns {cxx(type_of(entry))}, expected a number or void")
+            self.problem(place, f"{name} is a word of Python, so kernels cannot call the function", "rename it")
+        if (returned := self.format(returns, place)) not in {"void", *NUMBERS}:
+            todo = f"return void, and write it to a parameter, {cxx(returns)}* result"
+            if peeled(returns)[0].tag in POINTERS:
+                todo = "return an index, or write to memory that the kernel passes"
+            self.problem(place, f"{name} returns {cxx(returns)}, expected a number or void", todo)
         if children(entry, "unspecified_parameters"):
-            raise RuntimeError(f"{place}: {name} takes any number of arguments, which kernels cannot pass")
+            todo = "give it a fixed number of parameters"
+            self.problem(place, f"{name} takes any number of arguments, which kernels cannot pass", todo)
         parameters, declared = {}, []
         for position, each in enumerate(children(entry, "formal_parameter"), 1):
             label = value(each, "name", f"arg{position}")
@@ -51,12 +61,14 @@ class Description:
                 label += "_"
             parameters[label] = self.format(type_of(each), place)
             if not re.fullmatch(r"[^*]+\*", parameters[label]) and parameters[label] not in NUMBERS:
-                raise RuntimeError(
-                    f"{place}: the parameter {declared[-1]!r} of {name} is neither a number nor a pointer to numbers, "
-                    "to a struct or to void"
-                )
-        declaration = f"{cxx(type_of(entry))} {name}({', '.join(declared)})"
-        return {"declaration": declaration, "returns": returns, "parameters": parameters}
+                problem = f"{name} takes {declared[-1]!r}, expected a number or a pointer to numbers, a struct or void"
+                self.problem(place, problem, f"take {pointer_for(type_of(each))}")
+        return {
+            "declaration": f"{cxx(returns)} {name}({', '.join(declared)})",
+            "comment": comment_above(*place),
+            "returns": returned,
+            "parameters": parameters,
+        }
 
     def format(self, entry, place, *names):
         """Return the format of a type: ``f8``, ``const f8*``, ``void``, or the name of a struct; empty for others. The
@@ -73,41 +85,61 @@ class Description:
         """Describe a struct, and return its name in Python: the last part of its own name, or else an alias."""
         names = [name for name in [cxx(entry), *aliases] if name.rpartition("::")[2].isidentifier()]
         if not names:
-            raise RuntimeError(f"{place}: {cxx(entry)} has no name that Python can use: give it one, using NAME = ...")
+            self.problem(place, f"{cxx(entry)} has no name that Python can use", "give it one: using NAME = ...")
+            return cxx(entry)
         name = names[0].rpartition("::")[2]
         if name in self.symbols or self.offsets.setdefault(name, entry.offset) != entry.offset:
-            raise RuntimeError(f"{place}: the name of {cxx(entry)} is that of another struct or a function: rename it")
-        if not value(entry, "byte_size"):
-            self.incomplete[names[0]] = place.rsplit(":", 1)
+            problem = f"the name of {cxx(entry)} is that of another struct or a function"
+            self.problem(place, problem, "rename one of them: both would be one name in Python")
         elif name not in self.structs:  # a struct within it comes first
-            fields = [(*self.field(member, entry, name), offset) for member, offset in members(entry)]
-            labels, formats, offsets = zip(*fields, strict=True) if fields else ((), (), ())
-            if not labels or len({*labels}) < len(labels):
-                problem = "two members of one name" if labels else "no members"
-                raise RuntimeError(f"{place}: {cxx(entry)} has {problem}: let the functions take void*")
+            fields = [(*self.field(member, entry, name, place), offset) for member, offset in members(entry)]
+            if not fields:
+                self.incomplete[names[0]] = place
+                return name
+            labels, formats, offsets = zip(*fields, strict=True)
+            if len({*labels}) < len(labels):
+                self.no_dtype(self.place(entry) or place, f"{cxx(entry)} has two members of one name", entry)
             layout = {"names": labels, "formats": formats, "offsets": offsets, "itemsize": value(entry, "byte_size")}
             self.structs[name] = layout
         return name
 
-    def field(self, member, struct, name_of_struct):
+    def field(self, member, struct, name_of_struct, place):
         """Return the name of a member, and its format with the shape of an array."""
-        place, name = self.place(member) or self.place(struct), value(member, "name", "")
+        place, name = self.place(member) or self.place(struct) or place, value(member, "name", "")
         entry, shape = type_of(member), []
         while (behind := peeled(entry)[0]).tag == "DW_TAG_array_type":
             shape += [value(each, "count", 0) for each in children(behind, "subrange_type")]
             entry = type_of(behind)
+        is_union, is_bits = behind.tag == "DW_TAG_union_type", value(member, "bit_size")
+        if name == "__vptr":
+            self.no_dtype(place, f"{cxx(struct)} has virtual functions or bases", struct, "; construct it there first")
+            return name, ["u8", []]
         element = "u8" if behind.tag == "DW_TAG_pointer_type" else self.format(entry, place, f"{name_of_struct}_{name}")
-        if not element or value(member, "bit_size") or name in {"", "__vptr"} or 0 in shape:
-            raise RuntimeError(
-                f"{place}: the member {name or 'without a name'} of {cxx(struct)} is not a number, a pointer, a "
-                "struct or an array of these: let the functions take void*"
-            )
+        if not element or is_bits or not name or 0 in shape:
+            kind = "a bit-field" if is_bits else "a union" if is_union else cxx(type_of(member))
+            self.no_dtype(place, f"the member {name or 'without a name'} of {cxx(struct)} is {kind}", struct)
         return name, ["u1" if element == "?" and shape else element, shape]  # Numba has no arrays of bool
+
+    def no_dtype(self, place, problem, struct, more=""):
+        name, size = cxx(struct), value(struct, "byte_size")
+        todo = (
+            f"let the functions take void*, and cast it to {name}*: kernels pass any array with {size} bytes for "
+            f"each{more}"
+        )
+        self.problem(place, f"{problem}, which no dtype describes", todo)
+
+    def problem(self, place, what, todo):
+        path, line = place
+        shown = path.relative_to(self.root) if path.is_relative_to(self.root) else path
+        source = linecache.getline(str(path), line).strip()
+        text = f"{what}\n  at: {shown}:{line}\n      {source}\n  what to do: {todo}"
+        if text not in self.problems:
+            self.problems.append(text)
 
     def place(self, entry):
         """Return the file and the line of what is not CUDA's own."""
         number = value(entry, "decl_file")
-        return number and f"{self.files[number - 1]}:{value(entry, 'decl_line')}"
+        return number and (self.files[number - 1], value(entry, "decl_line"))
 
 
 def value(entry, name, default=None):
@@ -146,6 +178,16 @@ def number(entry):
     return found if found in NUMBERS else ""
 
 
+def pointer_for(entry):
+    """Return the type of a pointer that a function can take in place of another type."""
+    behind = peeled(entry)[0]
+    if behind.tag == "DW_TAG_structure_type":
+        return f"const {cxx(entry)}*"
+    if behind.tag == "DW_TAG_reference_type":
+        return f"{cxx(type_of(behind))}*"
+    return "void*, and cast it in the function"
+
+
 def members(entry, at=0):
     """Yield the members of a struct and of its bases, with their offsets."""
     for member in children(entry, "inheritance") + children(entry, "member"):
@@ -171,3 +213,18 @@ def cxx(entry):
         return "long double" if (name, value(entry, "byte_size")) == ("double", 16) else name
     more = {"": "", "E": "", "I": "<...>"}.get(rest[:1], "::(without a name)")
     return "::".join(part for part in parts if not part.startswith("_GLOBAL__N_")) + more  # that of no name
+
+
+def comment_above(path, line):
+    """Return the text of the comment directly above a line of a file: of lines ``//``, or of one ``/* */``."""
+    above = linecache.getlines(str(path))[: line - 1]
+    found: list[str] = []
+    is_block = bool(above) and above[-1].rstrip().endswith("*/")
+    while above and (is_block or above[-1].lstrip().startswith("//")):
+        found.insert(0, above.pop().strip())
+        if is_block and "/*" in found[0]:
+            break
+    if is_block and not found[0].startswith("/*"):
+        return ""  # it begins behind code
+    text = [re.sub(r"^(//[/!]*|/\*[*!]*|\*(?!/)) ?", "", each).removesuffix("*/").rstrip() for each in found]
+    return "\n".join(text).strip()

@@ -8,29 +8,41 @@ is read here: the compiler's debug information describes the functions, see ``de
 import ctypes
 import io
 import json
+import os
 import re
 import shutil
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 from cuda.bindings import nvrtc
+from cuda.core import ProgramOptions
 from elftools.elf.elffile import ELFFile
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 sys.path.insert(0, str(Path(__file__).parent))
 from debug_information import NUMBERS, Description
 
-# For each kind of code: the prefix of an architecture, the compiler's option, and the NVRTC function that returns it.
-KINDS = {"cubin": ("sm", "", "CUBIN"), "LTO-IR": ("compute", "-dlto", "LTOIR"), "PTX": ("compute", "", "PTX")}
+# For each kind of code: the prefix of an architecture, and the NVRTC function that returns the code.
+KINDS = {"cubin": ("sm", "CUBIN"), "LTO-IR": ("compute", "LTOIR"), "PTX": ("compute", "PTX")}
+SETTINGS = ("architectures", "include_paths", "defines", "options")  # of the hook's section in pyproject.toml
 OF_CUDA = {"vprintf", "malloc", "free"}  # and the device runtime, cuda...
 SHARED_MEMORY = 2  # among the attributes of a symbol
+# The names of the structs into which the code does not look; of those that it only declares, nothing is known.
+LOOK = """
+template <class T> __device__ auto look(T* it, int) -> decltype(sizeof(T), (void*)it) { return it + 1; }
+template <class T> __device__ void* look(T* it, long) { return it; }
+"""
+HOST_HEADERS = r"[a-z_]+|(assert|ctype|errno|locale|setjmp|signal|stdarg|stdio|stdlib|string|time|w?char|wctype)\.h"
 # What to do about errors of the compiler.
 REMEDIES = {
-    "considered a host function": "mark it __device__",
-    'has "C" linkage': "give it a name of its own: another function has it, of the package or of CUDA",
+    "considered a host (function|variable)": (
+        "mark functions and variables __device__; or all without a mark are, with options = "
+        "{ device_as_default_execution_space = true } in the hook's section of pyproject.toml"
+    ),
+    '"C" linkage|linkage specification': "choose another name: a function of CUDA, or of the package, has this one",
     "already been defined|redefinition": "define it once, in a header: the .cu files are compiled as one",
-    "complete object type": "define the struct in the package, or take void*",
 }
 
 
@@ -51,14 +63,17 @@ class DeviceCode(BuildHookInterface):
         package = re.sub(r"[-.]", "_", self.metadata.core.name)
         self.prefix = f"{package}_"
         source = Path(self.root, "src", package)
-        files = sorted(source.glob("*.cu"))
+        self.read_settings(source)
+        folders = [source / "device_code", *self.own_include_paths]
+        files = sorted(each for each in source.rglob("*.cu") if not any(map(each.is_relative_to, folders)))
         if not files:
             raise RuntimeError(f"there is no .cu file in src/{package}, which is named after the project")
-        self.include_paths = [source, *build_requirement("include")]
+        self.include_paths = [source, *self.own_include_paths, *build_requirement("include")]
         for library in build_requirement("lib/libnvrtc.so.12"):
             ctypes.CDLL(str(library))  # an enclosing environment may have another NVRTC, which would be found first
         first, *others = checked_architectures(self.config.get("architectures"))
-        code = "".join(f'#include "{file.name}"\n' for file in files)
+        code = "".join(f'#include "{file.relative_to(source).as_posix()}"\n' for file in files)
+        code = "".join(f"#define {name} {macro_text(text)}\n" for name, text in self.defines.items()) + code
         description, names = self.described(code, first)
         for function in description.functions.values():
             self.app.display_info(f"{package}: {function['declaration']}")
@@ -72,7 +87,8 @@ class DeviceCode(BuildHookInterface):
         folder.mkdir()
         code = "".join(f"#define {name} {self.prefix}{name}\n" for name in sorted(names)) + code
         (folder / "all_sources.cu").write_text(code)
-        built = [{"name": "all_sources.cu", "kind": "source"}]
+        headers = [os.path.relpath(each, source / "device_code") for each in [source, *self.own_include_paths]]
+        built = [{"name": "all_sources.cu", "kind": "source", "include_paths": headers, "options": self.options}]
         for kind, architecture in [*(("cubin", each) for each in [first, *others]), ("LTO-IR", first), ("PTX", first)]:
             data = self.compiled(code, kind, architecture)
             if kind == "cubin":
@@ -85,38 +101,66 @@ class DeviceCode(BuildHookInterface):
         (folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
         (into / "__init__.pyi").write_text(stub_of(description))
 
+    def read_settings(self, source):
+        """Read how to compile from the hook's section of pyproject.toml. Raises `RuntimeError` for what is wrong."""
+        if unknown := {*self.config} - {*SETTINGS, "path", "dependencies"}:
+            raise RuntimeError(
+                f"pyproject.toml: the hook has no setting {', '.join(sorted(unknown))}, expected {', '.join(SETTINGS)}"
+            )
+        self.options, self.defines = self.config.get("options", {}), self.config.get("defines", {})
+        self.own_include_paths = [Path(os.path.abspath(source / each)) for each in self.config.get("include_paths", [])]
+        for each in self.own_include_paths:
+            if not each.is_dir() or not each.is_relative_to(source):
+                raise RuntimeError(
+                    f"include_paths in pyproject.toml: {each} is not a folder in {source}\n"
+                    "  what to do: copy it there, since the wheel must have the headers, and name it relative to there"
+                )
+
     def described(self, code, architecture):
         """Return the `Description` of the *code*, and all C names that it defines."""
-        cubin = self.compiled(code, "cubin", architecture, "-G")
+        cubin = self.compiled(code, "cubin", architecture, debug=True)
         functions, names, _ = symbols(cubin)
-        description = Description(cubin, functions)
+        description = Description(cubin, functions, self.root)
         if description.incomplete:  # structs into which the code does not look: now it does
             looks = [
-                f'\n#line {line} "{file}"\n__device__ void* look_{number}({struct}* it) {{ return (char*)(it + 1); }}'
-                for number, (struct, (file, line)) in enumerate(description.incomplete.items())
+                f'#line {line} "{path}"\n__device__ void* look_{number}({struct}* it) {{ return look(it, 0); }}\n'
+                for number, (struct, (path, line)) in enumerate(description.incomplete.items())
             ]
-            description = Description(self.compiled(code + "".join(looks), "cubin", architecture, "-G"), functions)
-        for struct, (file, line) in description.incomplete.items():
-            raise RuntimeError(f"{file}:{line}: {struct} has no members: let the functions take void*")
+            cubin = self.compiled(code + LOOK + "".join(looks), "cubin", architecture, debug=True)
+            description = Description(cubin, functions, self.root)
+        for struct, place in description.incomplete.items():
+            todo = "define it in the package, with members; or let the functions take void*"
+            description.problem(place, f"{struct} has no members, or is not defined", todo)
+        if description.problems:
+            raise RuntimeError("\n".join(description.problems))
         if not description.functions:
             raise RuntimeError(
                 'no .cu file defines a function for kernels: extern "C" __device__, and neither static nor inline'
             )
         return description, names
 
-    def compiled(self, code, kind, architecture, *options):
+    def compiled(self, code, kind, architecture, **options):
         """Return what NVRTC makes of the *code*. Raises `RuntimeError` with the compiler's errors if it cannot."""
-        prefix, option, get = KINDS[kind]
+        prefix, get = KINDS[kind]
         program = checked(nvrtc.nvrtcCreateProgram(code.encode(), b"all_sources.cu", 0, [], []))
-        given = [f"-arch={prefix}_{architecture}", "-rdc=true", "-std=c++17", *option.split(), *options]
-        given += [f"-I{folder}" for folder in self.include_paths]
-        (status,) = nvrtc.nvrtcCompileProgram(program, len(given), [each.encode() for each in given])
+        options |= {"link_time_optimization": kind == "LTO-IR", "relocatable_device_code": True, "define_macro": None}
+        include_path = list(map(str, self.include_paths))
+        try:
+            given = ProgramOptions(
+                arch=f"{prefix}_{architecture}", include_path=include_path, **options, **self.options
+            ).as_bytes("nvrtc")
+        except TypeError as error:
+            raise RuntimeError(
+                f"options in pyproject.toml: {str(error).partition(') ')[2]}\n  what to do: name other fields of "
+                "cuda.core.ProgramOptions"
+            ) from None
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(given), given)
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             log = bytes(checked(nvrtc.nvrtcGetProgramLogSize(program)))
             checked(nvrtc.nvrtcGetProgramLog(program, log))
-            text = log.decode().rstrip("\0\n ")
-            what_to_do = remedy(text, self.include_paths, self.prefix)
-            raise RuntimeError(f"the code does not compile for sm_{architecture}:\n{text}\n{what_to_do}".rstrip())
+            text = log.decode().rstrip("\0\n ").replace(f"{self.root}/", "")
+            what_to_do = "".join(f"\n  what to do: {each}" for each in remedies(text, self.include_paths, self.prefix))
+            raise RuntimeError(f"the code does not compile for sm_{architecture}:\n{text}{what_to_do}")
         data = bytes(checked(getattr(nvrtc, f"nvrtcGet{get}Size")(program)))
         checked(getattr(nvrtc, f"nvrtcGet{get}")(program, data))
         return data.rstrip(b"\0") if kind == "PTX" else data
@@ -166,23 +210,33 @@ def checked_architectures(given):
     return sorted(set(given))
 
 
-def remedy(log, include_paths, prefix):
-    """Return what to do about the errors in NVRTC's *log*, as far as that is known."""
+def remedies(log, include_paths, prefix):
+    """Yield what to do about the errors in NVRTC's *log*, as far as that is known."""
     for pattern, what_to_do in REMEDIES.items():
         if re.search(pattern, log):
-            return f"what to do: {what_to_do}"
+            yield what_to_do
     if clash := re.search(rf"error: .*\b{prefix}(\w+)", log):
-        return f"what to do: if CUDA or a member of a struct is called {clash[1]}, too, give the function another name"
+        yield f"if CUDA or a member of a struct is called {clash[1]}, too, give the function another name"
     missing = re.search(r'^(.*)\(\d+\): .*cannot open source file "([^"]+)"', log, re.MULTILINE)
-    if not missing or not Path(missing[1]).is_relative_to(include_paths[0]):  # the package's own folder
-        return ""
+    if not missing or Path(missing[1]).is_absolute():  # in a header that is not the package's
+        return
     same = "cuda/std/" + re.sub(r"^(\w+)\.h$", r"c\1", missing[2])
     if any((folder / same).is_file() for folder in include_paths):
-        return f"what to do: include <{same}>, whose names are in cuda::std"
-    return (
-        f"what to do: put {missing[2]} into the folder of the .cu files; or a CUDA package that has it, such as "
-        "cuda-toolkit[curand], into the requires of pyproject.toml"
-    )
+        yield f"include <{same}>, whose names are in cuda::std"
+    elif re.fullmatch(HOST_HEADERS, missing[2]):
+        yield (
+            f"do without {missing[2]}, which is the host's: devices have <cuda/std/array> and others of cuda/std, and "
+            "printf, assert and malloc without a header"
+        )
+    else:
+        yield (
+            f"copy {missing[2]} into the package, and name its folder in include_paths in pyproject.toml; a header of "
+            "CUDA: name the package that has it, such as cuda-toolkit[curand], in requires"
+        )
+
+
+def macro_text(value):
+    return int(value) if isinstance(value, bool) else value
 
 
 def stub_of(description):
@@ -194,7 +248,9 @@ def stub_of(description):
         parameters = function["parameters"].items()
         typed = "".join(f"{label}: {NUMBERS.get(format, '_Any')}, " for label, format in parameters)
         result = NUMBERS.get(function["returns"], "None")
-        lines += [f"def {name}({typed}{'/' * bool(typed)}) -> {result}:", f'    """``{function["declaration"]}``"""']
+        doc = f"``{function['declaration']}``\n\n{function['comment']}".strip()
+        doc = textwrap.indent(doc.replace("\\", r"\\").replace('"', r"\""), "    ").lstrip()
+        lines += [f"def {name}({typed}{'/' * bool(typed)}) -> {result}:", f'    """{doc}"""']
     return "\n".join(lines) + "\n"
 
 

@@ -32,7 +32,13 @@ class _HasStream(Protocol):
 
 StreamLike: TypeAlias = SupportsIndex | _OfAnyLibrary | _OfPyTorch | _OfCuPy | _OfNumbaCUDA | _HasStream | None
 # Of a grid, a block or a cluster.
-Size: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...] | list[Any]
+Size: TypeAlias = (
+    SupportsIndex
+    | tuple[SupportsIndex]
+    | tuple[SupportsIndex, SupportsIndex]
+    | tuple[SupportsIndex, SupportsIndex, SupportsIndex]
+    | list[Any]
+)
 # Grid and block, and then a stream and the bytes of dynamic shared memory.
 ConfigurationLike: TypeAlias = (
     tuple[Size, Size] | tuple[Size, Size, StreamLike] | tuple[Size, Size, StreamLike, SupportsIndex]

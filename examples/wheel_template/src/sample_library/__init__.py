@@ -5,7 +5,7 @@ dtypes of the structs that they take.
 Call them by name in a kernel. Their code was built ahead of time, and is linked because they are called.
 """
 
-from .functions import functions, structs
+from .functions import named
 
-globals().update(structs, **functions)
-__all__ = sorted([*structs, *functions])
+__all__ = sorted(named)
+globals().update(named)

@@ -12,20 +12,35 @@ from numba.cuda import autolink, types
 from numba.cuda.np.numpy_support import as_dtype, from_dtype
 
 HERE = Path(__file__).parent
-code = autolink.Prebuilt(HERE / "device_code", prefer="LTO-IR", include_paths=(HERE,))  # the functions are small
+if not (HERE / "device_code").is_dir():
+    raise ImportError(
+        f"{__package__} has no device code: its build ran no hook\n  what to do: write the hook's section into "
+        "pyproject.toml, [tool.hatch.build.targets.wheel.hooks.custom], and build and install the package again"
+    )
+code = autolink.Prebuilt(HERE / "device_code", prefer="LTO-IR")  # the functions are small
 
 
 class Function(autolink.DeviceCallable):
     """A C function. Numbers are converted to the types of its parameters; pointer parameters take arrays and records
     of what they point to."""
 
-    def __init__(self, name: str, symbol: str, declaration: str, returns: str, parameters: dict[str, str]) -> None:
-        self.name, self.symbol, self.declaration = name, symbol, declaration
-        self.returns, self.parameters = returns, parameters
+    def __init__(self, name: str, declaration: str, comment: str, returns: str, parameters: dict[str, str]) -> None:
+        self.name, self.declaration, self.returns, self.parameters = name, declaration, returns, parameters
+        self.__doc__ = f"{declaration}\n\n{comment}".strip()
+        self.__module__ = __package__
+
+    def __repr__(self) -> str:
+        return f"{__package__}.{self.name}"  # in messages and reports
 
     @property
     def __name__(self) -> str:
-        return self.name  # in messages
+        return self.name
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.Signature(
+            [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in self.parameters]
+        )
 
     @property
     def __numba_cuda_call__(self) -> Callable[..., autolink.Extern]:  # pyright: ignore
@@ -33,36 +48,44 @@ class Function(autolink.DeviceCallable):
 
         def call(*args: Any) -> autolink.Extern:
             passed = {name: self.passed(name, given) for name, given in zip(self.parameters, args, strict=True)}
-            return autolink.Extern(self.symbol, returns=numba_type(self.returns), args=passed)
+            return autolink.Extern(_prefix + self.name, returns=numba_type(self.returns), args=passed)
 
-        parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in self.parameters]
-        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        call.__signature__ = self.__signature__  # type: ignore[attr-defined]
         return call
 
     def passed(self, name: str, given: Any) -> Any:
         """Return the type that the argument *name* is converted to; None if it is passed as it is."""
         format = self.parameters[name]
         if not format.endswith("*"):
-            return numba_type(format)
+            expected = numba_type(format)
+            is_number = isinstance(given, (types.Number, types.Boolean, types.EnumMember))
+            if not is_number or (given in types.complex_domain and expected not in types.complex_domain):
+                raise self.error(
+                    name, given, f"a number, for {expected}", "pass a number, such as an element of an array, x[i]"
+                )
+            return expected
         if given == types.none:
             return None  # a null pointer
         pointee = format.removeprefix("const ").removesuffix("*")
+        dtype = f"{__package__}.{pointee}" if pointee in structs else f"numpy.{np.dtype(pointee)}"
+        expected = "a contiguous array" if pointee == "void" else f"a contiguous array of {dtype}"
         element = given if isinstance(given, types.Record) else getattr(given, "dtype", None)
-        if pointee in structs:
-            expected = f"array of {__package__}.{pointee}"
-            fits = isinstance(element, types.Record) and as_dtype(element) == structs[pointee]
-        else:
-            expected = "array" if pointee == "void" else f"array of {numba_type(pointee)}"
-            fits = pointee == "void" or element == numba_type(pointee)
-        has_address = isinstance(given, (types.Array, types.Record, types.BaseTuple))
-        fits = fits and has_address and getattr(given, "layout", "C") in "CF"
+        if not isinstance(given, (types.Array, types.Record, types.BaseTuple)):
+            raise self.error(name, given, expected, "pass the array itself; for an element x[i], x[i : i + 1]")
+        if pointee != "void" and not is_of(element, pointee):
+            raise self.error(name, given, expected, f"make the array with dtype={dtype}")
+        if getattr(given, "layout", "C") not in "CF":
+            raise self.error(name, given, expected, "copy it with numpy.ascontiguousarray before the launch")
         is_const = isinstance(given, types.BaseTuple) or not getattr(given, "mutable", True)
-        if not fits or (is_const and not format.startswith("const ")):
-            raise autolink.CABIError(
-                f"{self.name}: the argument {name!r} does not fit\n  got: {given}\n  expected: a contiguous {expected}"
-                f"{', not read-only' if fits else ''}\n  declared: {self.declaration}"
-            )
+        if is_const and not format.startswith("const "):
+            raise self.error(name, given, f"{expected}, not read-only", "pass an array that C++ may write to")
         return types.voidptr
+
+    def error(self, name: str, given: Any, expected: str, todo: str) -> Exception:
+        return autolink.CABIError(
+            f"{self.name}: the argument {name!r} does not fit\n  got: {given}\n  expected: {expected}\n"
+            f"  declared: {self.declaration}\n  what to do: {todo}"
+        )
 
     def __numba_cuda_link__(self, *args: Any) -> autolink.LinkItem:
         return code.code()
@@ -72,11 +95,17 @@ def numba_type(format: str) -> Any:
     return types.none if format == "void" else from_dtype(np.dtype(format))
 
 
+def is_of(element: Any, pointee: str) -> bool:
+    """Return whether an array of these elements is what the pointer points to."""
+    if pointee in structs:
+        return isinstance(element, types.Record) and bool(as_dtype(element) == structs[pointee])
+    return bool(element == numba_type(pointee))
+
+
 _manifest = json.loads((code.folder / "manifest.json").read_text())
+_prefix = _manifest["prefix"]
 structs: dict[str, np.dtype[Any]] = {}
 for _name, _fields in _manifest["structs"].items():  # a struct in another one comes first
     _fields["formats"] = [(structs.get(element, element), tuple(shape)) for element, shape in _fields["formats"]]
     structs[_name] = np.dtype(_fields)
-functions = {
-    name: Function(name, _manifest["prefix"] + name, **described) for name, described in _manifest["functions"].items()
-}
+named = {**structs, **{name: Function(name, **each) for name, each in _manifest["functions"].items()}}

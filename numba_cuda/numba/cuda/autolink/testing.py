@@ -26,6 +26,7 @@ if TYPE_CHECKING or not config.ENABLE_CUDASIM:  # which has no compiler and no l
 
     from .c_abi.c_types import numba_type_named, numba_type_of
     from .compilation.context import without_device
+    from .conformance.samples import Block
     from .device_callable.arguments import CallArguments
     from .device_callable.base_class import BoundDeviceMethod, DeviceCallable
     from .frontend_api.front_end import core_type
@@ -57,7 +58,7 @@ def check_linkable(
     lto: bool | None = None,
     others: Iterable[Any] = (),
     length: int = 64,
-    threads: int | tuple[int, ...] | None = None,
+    threads: Block | None = None,
     samples: Iterable[tuple[Any, ...]] | None = None,
     rtol: float | None = None,
 ) -> Linkable:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Types of arguments. jedi, which does not see private names of other stubs, then takes the overload of build that fits.
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import CodeType
 from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar
 
@@ -42,5 +42,10 @@ class _MLIRKernel(Protocol):
 
 _Buildable: TypeAlias = CUDADispatcher[..., Any] | _Function | _MLIRKernel
 _KernelSignature: TypeAlias = str | tuple[Any, ...] | _Signature
+
+# Options whose names are not checked: a dict[str, Any]. One that is written as an argument has the names of options.
+class _NoSuchOption: ...
+
+_AnyOptions: TypeAlias = Mapping[str, _NoSuchOption]
 
 _LaunchBounds: TypeAlias = int | tuple[int, ...] | None

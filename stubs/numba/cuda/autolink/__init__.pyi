@@ -28,6 +28,7 @@ from typing_extensions import ParamSpec, TypeVar, Unpack
 
 from numba.cuda import CUSource, LinkableCode
 from numba.cuda._arguments import (
+    _AnyOptions,
     _Buildable,
     _ComputeCapabilityLike,
     _KernelSignature,
@@ -49,7 +50,6 @@ __version__: str
 
 _P = ParamSpec("_P")
 _KernelP = ParamSpec("_KernelP", default=...)
-_KnownP = ParamSpec("_KnownP", default=...)
 _PythonP = ParamSpec("_PythonP")
 _PythonR = TypeVar("_PythonR")
 _R = TypeVar("_R")
@@ -295,7 +295,7 @@ def cxx(
     *,
     include_paths: Iterable[str | PathLike[str]] = (),
     defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] | None = None,
-    options: _ProgramOptions | Mapping[str, Any] | None = None,
+    options: _ProgramOptions | _AnyOptions | None = None,
     namespace: str = "",
     host_headers: bool = False,
 ) -> CxxLibrary: ...
@@ -314,7 +314,7 @@ class CUDASource(CUSource):
         name: str | None = None,
         include_paths: Iterable[str | PathLike[str]] = (),
         defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] = (),
-        options: _ProgramOptions | Mapping[str, Any] | None = None,
+        options: _ProgramOptions | _AnyOptions | None = None,
         unit: str | None = None,
         prologue: str = "",
         setup_callback: _Callback | None = None,
@@ -330,7 +330,7 @@ class CUDASource(CUSource):
         name: str | None = None,
         include_paths: Iterable[str | PathLike[str]] = (),
         defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] = (),
-        options: _ProgramOptions | Mapping[str, Any] | None = None,
+        options: _ProgramOptions | _AnyOptions | None = None,
         unit: str | None = None,
         prologue: str = "",
         setup_callback: _Callback | None = None,
@@ -515,12 +515,8 @@ class _EmulatedKernel(EmulatedKernel, Generic[_KernelP]):
     def with_checks(self) -> _EmulatedKernel[_KernelP]: ...
     def with_limit(self, most_back_edges: int) -> _EmulatedKernel[_KernelP]: ...
 
-# Of a kernel with known parameters. mypy takes what build returns for a LinkedKernel of any, as _Known is not any type:
-# a variable is bound to one kernel and then to another one.
-class _Known: ...
-
 @dataclass(frozen=True)
-class LinkedKernel(Generic[_KernelP, _KnownP]):
+class LinkedKernel(Generic[_KernelP]):
     code: bytes
     entry_name: str
     cc: ComputeCapability
@@ -566,7 +562,7 @@ def build(  # type: ignore[overload-overlap]
     output: _Output = "cubin",
     entry_name: str | None = None,
     **jit_options: Unpack[JitOptions],
-) -> LinkedKernel[_P, [_Known]] | LinkedKernel: ...
+) -> LinkedKernel[_P] | Any: ...  # mypy then lets a variable be bound to one kernel and then to another one
 @overload
 def build(
     kernel: _Buildable,
@@ -585,15 +581,19 @@ class Job:
     cc: _ComputeCapabilityLike | None = None
     output: _Output = "cubin"
     entry_name: str | None = None
-    options: JitOptions | Mapping[str, Any] = ...
+    options: JitOptions | _AnyOptions = ...
     for_launch: bool = False
     @classmethod
-    def of(cls, given: Any) -> Job: ...
+    def of(cls, given: _JobLike) -> Job: ...
+
+# The kernel may be any object: mypy takes those of a list for such.
+_JobLike: TypeAlias = Job | tuple[Any, _KernelSignature] | tuple[Any, _KernelSignature, _OptionalComputeCapability]
 
 @overload
 def build_many(
-    jobs: Iterable[Job | tuple[Any, ...]],
+    jobs: Iterable[_JobLike],
     *,
+    cc: _ComputeCapabilityLike | None = None,
     executor: Executor | Callable[[], Executor] | None = None,
     on_error: Literal["raise"] = "raise",
     progress: bool | Callable[[str, int, int], None] | None = None,
@@ -602,8 +602,9 @@ def build_many(
 ) -> list[LinkedKernel]: ...
 @overload
 def build_many(
-    jobs: Iterable[Job | tuple[Any, ...]],
+    jobs: Iterable[_JobLike],
     *,
+    cc: _ComputeCapabilityLike | None = None,
     executor: Executor | Callable[[], Executor] | None = None,
     on_error: Literal["return"],
     progress: bool | Callable[[str, int, int], None] | None = None,

@@ -136,7 +136,7 @@ class LinkedKernel(BuildRecord):
         if texts is None and self.output != "ptx":
             raise FinishedKernelError(
                 f"{name} cannot be emulated: it is a cubin that was built in another process"
-                "\n  what to do: build it with output='ptx'"
+                "\n  what to do: build it here, by autolink.build(), which finds it in the cache; or with output='ptx'"
             )
         code = EmulatedCode(
             self.signature,

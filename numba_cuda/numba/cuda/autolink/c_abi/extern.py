@@ -220,7 +220,10 @@ def _passed(name: str, given: Any, target: Any, typing_context: Any, chosen: boo
         target = target.numba_type
     if target is not None and target != source:
         if typing_context.can_convert(given, target) is None:
-            raise CABIError(f"argument {name!r}: {given} cannot be converted to {target} of Extern's args")
+            raise CABIError(
+                f"argument {name!r}: {given} cannot be converted to {target} of Extern's args"
+                f"\n  what to do: pass a value of that type, or one that converts to it"
+            )
         source = target
     elif not is_passed(given):
         if chosen and isinstance(given, types.StringLiteral):

@@ -22,7 +22,7 @@ from .subject import Argument
 _MOST_THREADS = 1024
 _SEED = 20260101
 _WIDE_SAMPLES = 4
-Block: TypeAlias = "int | tuple[int, ...]"
+Block: TypeAlias = "int | tuple[int] | tuple[int, int] | tuple[int, int, int]"
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -34,11 +34,13 @@ class PrebuiltError(PrintableError, ValueError):
 @dataclass(frozen=True)
 class PrebuiltFile:
     """A file of the manifest. The architecture is the compute capability that it was built for, such as 90; of source,
-    0."""
+    0. Source has include paths, relative to the folder, and compile options."""
 
     name: str
     kind: str
     architecture: int = 0
+    include_paths: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
         return self.kind if self.kind == "source" else f"{self.kind} for sm_{self.architecture}"
@@ -51,7 +53,8 @@ class Prebuilt:
     The folder has a ``manifest.json``: ``{"toolkit": [12, 9], "files": [{"name": "code.sm_90.cubin", "kind": "cubin",
     "architecture": 90}, {"name": "code.cu", "kind": "source"}, ...]}``. ``architecture`` is anything without a suffix
     that `ComputeCapability.parse` accepts. ``toolkit`` is the version of the NVRTC that built all files: nvJitLink of
-    that version or later links them.
+    that version or later links them. Source may have ``"include_paths"``, relative to the folder, and ``"options"``, as
+    `CUDASource` takes them.
 
     Parameters
     ----------
@@ -118,7 +121,8 @@ class Prebuilt:
                 "\n  what to do: install the package again, from its wheel or its source"
             ) from error
         if chosen.kind == "source":
-            return CUDASource(code.decode(), name=str(path), include_paths=self.include_paths)
+            include_paths = [*(self.folder / each for each in chosen.include_paths), *self.include_paths]
+            return CUDASource(code.decode(), name=str(path), include_paths=include_paths, options=chosen.options)
         name = "/".join(path.parts[-3:])  # with the package, wherever it is installed
         if chosen.kind == "PTX":
             return PTXSource(code.decode(), name=name)
@@ -165,7 +169,9 @@ def _file(entry: dict[str, Any]) -> PrebuiltFile:
     built_for = ComputeCapability.parse(entry.get("architecture", "0.0"))
     if built_for.suffix:
         raise ValueError(f"the architecture of {entry['name']!r} has the suffix {built_for.suffix!r}, expected none")
-    file = PrebuiltFile(str(entry["name"]), str(entry["kind"]), 10 * built_for.major + built_for.minor)
+    architecture = 10 * built_for.major + built_for.minor
+    include_paths, options = map(str, entry.get("include_paths", ())), dict(entry.get("options", {}))
+    file = PrebuiltFile(str(entry["name"]), str(entry["kind"]), architecture, tuple(include_paths), options)
     if file.kind not in _KINDS:
         raise ValueError(f"the kind of {file.name!r} is {file.kind!r}, expected one of {', '.join(_KINDS)}")
     return file

@@ -24,6 +24,7 @@ from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.diagnostics import messages
 from numba.cuda.cudadrv.external_code.diagnostics import progress as progress_of_builds
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike
 
 from numba_cuda_autolink.printable_texts import number_of
 from numba_cuda_autolink.short_tracebacks import short_traceback
@@ -63,6 +64,7 @@ class Built(NamedTuple):
 def build_many(
     jobs: Iterable[Job | tuple[Any, ...]],
     *,
+    cc: ComputeCapabilityLike | None = None,
     executor: Executor | Callable[[], Executor] | None = None,
     on_error: Literal["raise", "return"] = "raise",
     progress: ShownProgress = None,
@@ -79,6 +81,8 @@ def build_many(
     jobs:
         `Job` records, or tuples ``(kernel, signature)`` or ``(kernel, signature, cc)``. They are pickled: functions,
         closures and classes of ``__main__`` too. What they import is installed where the workers run.
+    cc:
+        The compute capability of the jobs that have none, as for `build`. Default: that of this process's GPU.
     executor:
         Where to build: any `concurrent.futures.Executor`, such as Dask's ``Client.get_executor()`` and mpi4py's
         ``MPIPoolExecutor``. It is not shut down. Or a function that makes one, which is shut down, and made again when
@@ -119,7 +123,7 @@ def build_many(
     # Each job of an iterator is pickled as it is drawn: what it reaches may change before the next one.
     drawn = jobs if isinstance(jobs, Iterator) else messages.items("the jobs of build_many()", jobs, expected)
     names: list[str] = []
-    data = pickle_jobs(_name(drawn, names))
+    data = pickle_jobs(_name(drawn, cc, names))
     with short_traceback():
         built = run_all(data, executor, progress, time_limit=time_limit, attempts=attempts)
     counts = ", ".join(f"{kind} {count}" for kind, count in sorted(built.entries.items()))
@@ -150,10 +154,12 @@ def _check(executor: object, on_error: object, time_limit: float | None, attempt
         raise ValueError(f"attempts={attempts!r}: expected a number from 1 on")
 
 
-def _name(jobs: Iterable[Any], names: list[str]) -> Iterator[Job]:
-    """Yield *jobs*, checked, and add their names to *names*."""
+def _name(jobs: Iterable[Any], cc: ComputeCapabilityLike | None, names: list[str]) -> Iterator[Job]:
+    """Yield *jobs*, checked and for *cc* if they have none of their own, and add their names to *names*."""
     for each in jobs:
         job = Job.of(each)
+        if job.cc is None:
+            job = Job.of(dataclasses.replace(job, cc=cc))
         names.append(str(job))
         yield job
 

@@ -2,6 +2,8 @@
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, Protocol
 
+from numba_cuda_autolink.launch.configuration_types import Size
+
 from numba.cuda._arguments import _ComputeCapabilityLike, _KernelSignature
 from numba.cuda.dispatcher import CUDADispatcher
 
@@ -86,7 +88,7 @@ def check_linkable(
     lto: bool | None = None,
     others: Iterable[Any] = (),
     length: int = 64,
-    threads: int | tuple[int, ...] | None = None,
+    threads: Size | None = None,
     samples: Iterable[tuple[Any, ...]] | None = None,
     rtol: float | None = None,
 ) -> Linkable: ...

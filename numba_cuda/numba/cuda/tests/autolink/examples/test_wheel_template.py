@@ -2,6 +2,7 @@
 """examples/wheel_template: built, installed and linked with as its README says, as it is and under another name."""
 
 import importlib
+import inspect
 import json
 import os
 import re
@@ -171,12 +172,20 @@ def test_the_template(environment, tmp_path):
             except Exception as error:
                 print(str(error).partition("\\n")[0], end="; ")
                 print(str(error).partition("what to do: ")[2])
+        help(polynomial)
     """)
     assert wrong.stdout.splitlines() == [
-        "polynomial: the argument 'coefficients' does not fit; ",
+        "polynomial: the argument 'coefficients' does not fit; make the array with dtype=numpy.float64",
         "smooth_step: missing a required argument: 'x'; its parameters are (lower, upper, x, /); "
         "pass one argument for each",
-        "argument 'x': array(float32, 1d, C) cannot be converted to float32 of Extern's args; ",
+        "smooth_step: the argument 'x' does not fit; pass a number, such as an element of an array, x[i]",
+        "Help on Function in module sample_library:",
+        "",
+        "polynomial = sample_library.polynomial",
+        "    double polynomial(const double* coefficients, int count, double x)",
+        "    ",
+        "    Return the value of a polynomial. The coefficients are in descending order of powers.",
+        "",
     ]
     (tmp_path / "user.py").write_text(USER)
     checked = [environment.python, "-m", "mypy", "--strict", "user.py"]
@@ -252,8 +261,8 @@ def build(hook, tmp_path, monkeypatch):
 
     def build(code, **config):
         (package / "device_code.cu").write_text(code)
-        build = hook.DeviceCode(tmp_path, config or {"architectures": [90]}, None, metadata, tmp_path / "dist", "wheel")
-        build.initialize("editable", {})
+        config = {"architectures": [90], **config}
+        hook.DeviceCode(tmp_path, config, None, metadata, tmp_path / "dist", "wheel").initialize("editable", {})
         return json.loads((package / "device_code" / "manifest.json").read_text())
 
     return build
@@ -263,9 +272,9 @@ def build(hook, tmp_path, monkeypatch):
 def package(build, tmp_path, monkeypatch):
     """Return the package that is built of *code*."""
 
-    def package(code):
+    def package(code, **config):
         shutil.copytree(TEMPLATE / "src", tmp_path / "src", dirs_exist_ok=True)
-        build(code)
+        build(code, **config)
         monkeypatch.syspath_prepend(tmp_path / "src")
         for name in "sample_library", "sample_library.functions":
             monkeypatch.delitem(sys.modules, name, raising=False)
@@ -320,73 +329,95 @@ def test_the_compiler_says_what_functions_take(build):
 
 C = 'extern "C" __device__'
 BOX = f"{C} int first(const Box* box) {{ return 0; }}"
-NOT_A_FIELD = "is not a number, a pointer, a struct or an array of these: let the functions take void*"
+CODE = "src/sample_library/device_code.cu"
 
 
 @pytest.mark.parametrize(
     ("code", "message"),
     [
         (f"{C} inline int first(int x) {{ return x; }}", "no .cu file defines a function for kernels"),
+        ("#include <vector>", "what to do: do without vector, which is the host's: devices have <cuda/std/array> and"),
+        ("#include <stdio.h>", "what to do: do without stdio.h, which is the host's: devices have"),
         ("#include <cstdint>", "what to do: include <cuda/std/cstdint>, whose names are in cuda::std"),
         ("#include <stdint.h>", "what to do: include <cuda/std/cstdint>, whose names are in cuda::std"),
-        ('#include "amount.h"', "what to do: put amount.h into the folder of the .cu files; or a CUDA package that"),
-        (f"{C} int first() {{ return x; }}", 'device_code.cu(1): error: identifier "x" is undefined'),
+        ('#include "amount.h"', "what to do: copy amount.h into the package, and name its folder in include_paths"),
+        (f"{C} int first() {{ return x; }}", f'{CODE}(1): error: identifier "x" is undefined'),
         (
             f"{C} int f(int x) {{ return x; }} {C} int f() {{ return 1; }}",
-            "what to do: give it a name of its own: another",
+            "what to do: choose another name: a function of CUDA, or of the package, has this one",
         ),
+        (f"{C} float norm(float x) {{ return x; }}", "what to do: choose another name: a function of CUDA, or of"),
+        (f"{C} float hypot(float x, float y) {{ return x; }}", "what to do: choose another name: a function of CUDA"),
         (
             f"{C} int f() {{ return 1; }}\n{C} int f() {{ return 1; }}",
             "what to do: define it once, in a header: the .cu",
         ),
         (
             "namespace n { __device__ int help(int x) { return x; } }",
-            'device_code.cu:1: help is not extern "C", so kernels cannot call it: declare it extern "C"; or inline, if',
+            f'help is not extern "C", so kernels cannot call it\n  at: {CODE}:1\n      namespace n {{ __device__ int '
+            'help(int x) { return x; } }\n  what to do: declare it extern "C"; or inline, if only',
         ),
-        (f"\n{C} int lambda(int x) {{ return x; }}", "device_code.cu:2: lambda is a word of Python"),
+        (f"\n{C} int lambda(int x) {{ return x; }}", "lambda is a word of Python, so kernels cannot call the function"),
         (
             f"\n{C} int first(int y, float& x) {{ return 1; }}",
-            "device_code.cu:2: the parameter 'float& x' of first is neither a number nor a pointer to numbers, to a "
-            "struct or to void",
+            f"first takes 'float& x', expected a number or a pointer to numbers, a struct or void\n  at: {CODE}:2\n",
         ),
-        (f"{C} int first(float** x) {{ return 1; }}", "the parameter 'float** x' of first is neither"),
-        (f"{C} int first(float (*f)(int)) {{ return 1; }}", "the parameter 'float (...)* f' of first is neither"),
-        (f"{C} int first(float x[3][4]) {{ return 1; }}", "the parameter 'float (...)* x' of first is neither"),
-        (f"{C} int first(float3 x) {{ return 1; }}", "the parameter 'float3 x' of first is neither"),
-        (f"{C} float3 first() {{ return {{}}; }}", "device_code.cu:1: first returns float3, expected a number or void"),
-        (f"{C} int* first(int* x) {{ return x; }}", "device_code.cu:1: first returns int*, expected"),
-        (f"struct Box {{ int a : 3; }}; {BOX}", f"device_code.cu:1: the member a of Box {NOT_A_FIELD}"),
-        (f"struct Box {{ union {{ int a; }}; }}; {BOX}", f"the member without a name of Box {NOT_A_FIELD}"),
-        (f"struct Box {{ __device__ virtual void f() {{}} }}; {BOX}", f"the member __vptr of Box {NOT_A_FIELD}"),
+        (f"{C} int first(float& x) {{ return 1; }}", "what to do: take float*"),
+        (f"{C} int first(float** x) {{ return 1; }}", "first takes 'float** x', expected"),
+        (f"{C} int first(float** x) {{ return 1; }}", "what to do: take void*, and cast it in the function"),
+        (f"{C} int first(float (*f)(int)) {{ return 1; }}", "first takes 'float (...)* f', expected"),
+        (f"{C} int first(float x[3][4]) {{ return 1; }}", "first takes 'float (...)* x', expected"),
+        (f"{C} int first(float3 x) {{ return 1; }}", "first takes 'float3 x', expected"),
+        (f"{C} int first(float3 x) {{ return 1; }}", "what to do: take const float3*"),
+        (
+            f"{C} float3 first() {{ return {{}}; }}",
+            f"first returns float3, expected a number or void\n  at: {CODE}:1\n",
+        ),
+        (f"{C} float3 first() {{ return {{}}; }}", "return void, and write it to a parameter, float3* result"),
+        (f"{C} int* first(int* x) {{ return x; }}", "first returns int*, expected"),
+        (f"{C} int* first(int* x) {{ return x; }}", "return an index, or write to memory that the kernel passes"),
+        (f"struct Box {{ int a : 3; }}; {BOX}", "the member a of Box is a bit-field, which no dtype describes"),
+        (
+            f"struct Box {{ int a : 3; }}; {BOX}",
+            "let the functions take void*, and cast it to Box*: kernels pass any array with 4 bytes for each",
+        ),
+        (f"struct Box {{ union {{ int a; }}; }}; {BOX}", "the member without a name of Box is a union, which no dtype"),
+        (
+            f"struct Box {{ __device__ virtual void f() {{}} }}; {BOX}",
+            f"Box has virtual functions or bases, which no dtype describes\n  at: {CODE}:1\n",
+        ),
         (
             f"struct Box {{ int a; }}; {C} int Box(struct Box* b) {{ return 1; }}",
             "is that of another struct or a function",
         ),
         (
             f"struct A {{ int a; }}; struct Box : A {{ int a; }}; {BOX}",
-            "device_code.cu:1: Box has two members of one name: let the functions take void*",
+            f"Box has two members of one name, which no dtype describes\n  at: {CODE}:1\n",
         ),
-        (f"struct Box {{}}; {BOX}", "device_code.cu:1: Box has no members: let the functions take void*"),
-        (f"struct None {{}}; struct Box {{ None none; int x; }}; {BOX}", "device_code.cu:1: None has no members"),
-        (f"{C} void first(long double x) {{}}", "the parameter 'long double x' of first is neither"),
+        (f"struct Box {{}}; {BOX}", f"Box has no members, or is not defined\n  at: {CODE}:1\n"),
+        (
+            f"struct None {{}}; struct Box {{ None none; int x; }}; {BOX}",
+            f"None has no members, or is not defined\n  at: {CODE}:1",
+        ),
+        (f"{C} void first(long double x) {{}}", "first takes 'long double x', expected"),
         (
             f"{C} int first(int n, ...) {{ return n; }}",
             "first takes any number of arguments, which kernels cannot pass",
         ),
-        ('extern "C" int first() { return 1; }', "what to do: mark it __device__"),
+        ('extern "C" int first() { return 1; }', "what to do: mark functions and variables __device__"),
+        (f"int count; {C} int first() {{ return 1; }}", "what to do: mark functions and variables __device__"),
         (
             f"{C} int x() {{ return 1; }} {C} float first(float2 z) {{ return z.x; }}",
             "what to do: if CUDA or a member of a struct is called x, too, give the function another name",
         ),
-        (f"struct Box;\n{BOX}", "device_code.cu(2): error: expression must be a pointer to a complete object type"),
-        (f"struct Box;\n{BOX}", "what to do: define the struct in the package, or take void*"),
+        (f"struct Box;\n{BOX}", f"Box has no members, or is not defined\n  at: {CODE}:2\n"),
         (
             "template <class T> struct Of { T x; };\n" + BOX.replace("Box*", "Of<int>*"),
-            "> has no name that Python can use: give it one, using NAME = ...",
+            "what to do: give it one: using NAME = ...",
         ),
         (
             f"struct Box {{ int a; }}; {BOX} namespace n {{ struct Box {{ int b; }}; {C} void w(Box* b) {{}} }}",
-            "is that of another struct or a function: rename it",
+            "is that of another struct or a function",
         ),
         (f"{C} int other(int); {C} int first(int x) {{ return other(x); }}", "package defines other, which its code"),
         (
@@ -442,7 +473,7 @@ def test_editors_find_the_functions_and_their_declarations(build, tmp_path):
 )
 def test_a_build_names_a_wrong_architecture(given, named, build):
     with pytest.raises(SystemExit) as failure:
-        build(BOX, **({} if given is None else {"architectures": given}), other=None)
+        build(BOX, architectures=given)
     message, start = str(failure.value), f"sample-library: architectures in pyproject.toml: {named} "
     assert message.startswith(f"{start}expected a list of numbers out of ")
     assert ", 90, " in message and "\n" not in message
@@ -527,3 +558,113 @@ def test_packages_may_have_functions_of_the_same_name(build, tmp_path):
     code = (tmp_path / "src" / "sample_library" / "device_code" / "code.sm_90.ptx").read_text()
     names = re.findall(r"^\.visible \.(?:func|global).*?\s(\w+)[(\[]", code, re.MULTILINE)
     assert sorted(names) == ["sample_library__own", "sample_library_table", "sample_library_use"]
+
+
+def test_a_build_names_all_that_kernels_cannot_call(build):
+    with pytest.raises(SystemExit) as failure:
+        build(
+            f"struct Box {{ int a : 3, b : 2; }}; {C} int* f(Box* box, float& x) {{ return 0; }} {C} void lambda() {{}}"
+        )
+    assert re.findall(r"^(?:sample-library: )?(\w.*)$", str(failure.value), re.MULTILINE) == [
+        "f returns int*, expected a number or void",
+        "the member a of Box is a bit-field, which no dtype describes",
+        "the member b of Box is a bit-field, which no dtype describes",
+        "f takes 'float& x', expected a number or a pointer to numbers, a struct or void",
+        "lambda is a word of Python, so kernels cannot call the function",
+    ]
+
+
+COMMENTED = """
+// First line.
+// Second "line" \\\\.
+extern "C" __device__ int lines(int x) { return x; }
+/**
+ * A block:
+ *   - of an item
+ */
+extern "C" __device__ int block(int x) { return x; }
+/* one line */
+extern "C" __device__ int one(int x) { return x; }
+// of none
+
+extern "C" __device__ int none(int x) { return x; } // behind it
+extern "C" __device__ int after(int x) { return x; } /* begins
+here */
+extern "C" __device__ int next(int x) { return x; }
+"""
+
+
+def test_functions_have_the_comment_above_them(package, tmp_path):
+    library = package(COMMENTED)
+    docs = {name: getattr(library, name).__doc__.partition("\n\n") for name in library.__all__}
+    assert {name: declared for name, (declared, _, _) in docs.items()} == {
+        name: f"int {name}(int x)" for name in library.__all__
+    }
+    assert {name: comment for name, (_, _, comment) in docs.items() if comment} == {
+        "lines": 'First line.\nSecond "line" \\\\.',
+        "block": "A block:\n  - of an item",
+        "one": "one line",
+    }
+    assert str(inspect.signature(library.lines)) == "(x, /)"
+    stub = {}
+    exec((tmp_path / "src" / "sample_library" / "__init__.pyi").read_text(), stub)
+    assert inspect.getdoc(stub["lines"]) == '``int lines(int x)``\n\nFirst line.\nSecond "line" \\\\.'
+
+
+SCALED = """
+#include <scale.h>
+#include "../own.h"
+extern "C" __device__ float scaled(float x) { return helper(x) * SCALE * WIDTH; }
+"""
+
+
+def test_code_is_compiled_with_the_settings_of_the_project_and_so_is_its_source(package, tmp_path):
+    folder = tmp_path / "src" / "sample_library"
+    for name, text in {
+        "third_party/scale.h": "template <class T> T helper(T x) requires true { return x; }",
+        "third_party/test.cu": "no code of the package's",
+        "own.h": "#define SCALE 3",
+        "inner/scaled.cu": SCALED,
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    options = {"std": "c++20", "device_as_default_execution_space": True}
+    library = package("", include_paths=["third_party"], defines={"WIDTH": 2, "NDEBUG": True}, options=options)
+
+    def kernel(x):
+        x[0] = library.scaled(x[0])
+
+    x = np.ones(1, np.float32)
+    linked = autolink.build(kernel, (typeof(x),), cc="9.0", lineinfo=True)
+    assert [each.input.kind.name for each in linked.inputs] == ["CUDA C++ source"]
+    assert [site.call for site in linked.call_sites] == ["sample_library.scaled(float32)"]
+    linked.emulate[1, 1](x)
+    assert x[0] == 6
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"include_path": ["."]}, "pyproject.toml: the hook has no setting include_path, expected architectures, incl"),
+        ({"include_paths": ["/usr/include"]}, "include_paths in pyproject.toml: /usr/include is not a folder in "),
+        ({"include_paths": ["missing"]}, "missing is not a folder in "),
+        ({"options": {"fast": True}}, "options in pyproject.toml: got an unexpected keyword argument 'fast'\n"),
+        (
+            {"options": {"arch": "sm_90"}},
+            "options in pyproject.toml: got multiple values for keyword argument 'arch'\n",
+        ),
+        ({"options": {"define_macro": "X"}}, "got multiple values for keyword argument 'define_macro'\n"),
+    ],
+)
+def test_a_build_names_a_wrong_setting(settings, message, build):
+    with pytest.raises(SystemExit, match=f"^sample-library: (?s:.*){re.escape(message)}"):
+        build(f"{C} int first() {{ return 1; }}", **settings)
+
+
+def test_a_package_whose_build_ran_no_hook_says_so(tmp_path, monkeypatch):
+    shutil.copytree(TEMPLATE / "src", tmp_path / "src")
+    monkeypatch.syspath_prepend(tmp_path / "src")
+    monkeypatch.delitem(sys.modules, "sample_library", raising=False)
+    monkeypatch.delitem(sys.modules, "sample_library.functions", raising=False)
+    with pytest.raises(ImportError, match=r"^sample_library has no device code: its build ran no hook\n  what to do: "):
+        importlib.import_module("sample_library")

@@ -144,3 +144,13 @@ def test_a_manifest_spells_an_architecture_as_any_compute_capability(architectur
 def test_a_manifest_with_another_architecture_is_refused(architecture, message, tmp_path):
     with pytest.raises(autolink.PrebuiltError, match=message):
         prebuilt(tmp_path, [{"name": "code.cubin", "kind": "cubin", "architecture": architecture}])
+
+
+def test_source_is_compiled_with_the_paths_and_options_of_the_manifest(tmp_path):
+    package = tmp_path / "package"
+    for name, text in {"include/one.h": "#define ONE 1", "code/code.cu": SOURCE.replace("1;", "ONE;")}.items():
+        (package / name).parent.mkdir(parents=True)
+        (package / name).write_text(f"#include <one.h>\n{text}" if name.endswith(".cu") else text)
+    files = [{"name": "code.cu", "kind": "source", "include_paths": ["../include"], "options": {"std": "c++20"}}]
+    (planned,) = build(calling(PlusOne(prebuilt(package / "code", files)))).inputs
+    assert dict(planned.input.options.options) == {"std": "c++20"}

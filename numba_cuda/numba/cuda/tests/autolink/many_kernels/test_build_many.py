@@ -336,6 +336,16 @@ def test_options_and_outputs_are_those_of_build(thread):
     assert (built.code, built.output, built.entry_name) == (expected.code, "ptx", "twice")
 
 
+def test_cc_is_that_of_the_jobs_that_have_none(thread):
+    def kernel(x):
+        x[0] = 1
+
+    many = [(kernel, SIGNATURE), (kernel, SIGNATURE, (8, 0)), autolink.Job(kernel, SIGNATURE)]
+    assert [str(each.cc) for each in autolink.build_many(many, cc=(9, 0), executor=thread)] == ["9.0", "8.0", "9.0"]
+    with pytest.raises(TypeError, match="make one job for each"):
+        autolink.build_many(many, cc=[(8, 0), (9, 0)], executor=thread)
+
+
 def test_progress_is_shown_in_a_terminal_alone_or_given_to_a_function(thread, capsys, monkeypatch):
     def kernel(x):
         x[0] = 1

@@ -128,7 +128,7 @@ print(many[0].call_sites[0].place, many[0].inputs[0].input.kind.name, many[0].re
 both = [autolink.build(kernel, "void(float32[::1])"), autolink.build(typed, "void(float32[::1], int32)")]
 autolink.save("both.kernels", both)
 autolink.Job(kernel, "void(float32[::1])", options={"debug": True})
-shared_options = {"fastmath": True}
+shared_options: dict[str, Any] = {"fastmath": True}
 autolink.Job(kernel, "void(float32[::1])", options=shared_options)
 for capability in (9, 0), "sm_90", 90, autolink.ComputeCapability(9, 0), np.int64(90):
     autolink.Target(capability, lto=True)
@@ -180,7 +180,7 @@ with numba_cuda_autolink.load("all.kernels", emulate=True) as opened:
     opened["kernel"].with_limit(100)[(1, 2), [32], 0, np.int64(64)](np.zeros(3))
 is_emulated = bool(input())
 either: numba_cuda_autolink.Kernel = numba_cuda_autolink.load("all.kernels", emulate=is_emulated).kernel
-blocks: tuple[int, ...] = (1, 2)
+blocks = (1, np.int64(2))
 typed[blocks, (np.int32(32), 1), cuda.stream(), 128](np.zeros(1, np.float32), 3)
 for launched in (blocks, 32), (blocks, 32, 0):
     typed[launched](np.zeros(1, np.float32), 3)
@@ -408,3 +408,13 @@ def of_two(self, x, y):
 
 
 one_of_both = autolink.device_method(of_one if is_emulated else of_two).link(lambda self, *args: None)
+
+
+jobs = [(kernel, "void(float32[::1])"), (typed, "void(float32[::1], int32)")]
+autolink.build_many(jobs)
+autolink.build_many((each, signature, cc) for each, signature in jobs for cc in ("8.0", (9, 0), None))
+autolink.build_many([autolink.Job(kernel, "void()"), (typed, "void()")])
+compiled: dict[str, Any] = {"std": "c++17"}
+autolink.cxx("", options=compiled)
+autolink.cxx("", options={"std": "c++17", "use_fast_math": True})
+typed[on_device.shape[0], [32, 1]](on_device, 3)

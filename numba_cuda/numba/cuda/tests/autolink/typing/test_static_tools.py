@@ -209,7 +209,6 @@ def test_a_call_that_may_be_of_a_kernel_is_an_error_only_where_such_are_asked_fo
     assert "kernel[grid, block]" in found["message"] and found["range"]["start"]["line"] == 17
 
 
-# mypy would take a variable for what it held first.
 EMULATED = """
 import numpy as np
 import numpy.typing as npt
@@ -223,19 +222,7 @@ def kernel(x: npt.NDArray[np.float64], n: int) -> None:
 
 
 linked = autolink.build(kernel, "void(float64[::1], int64)")
-linked.emulate[1, 32](np.zeros(3), 3)
-linked.emulate[1, 32](np.zeros(3))
-linked.emulate.with_checks()[1, 32](np.zeros(3), "3")
-linked.emulate.configure(1, 32)(np.zeros(3))
 """
-
-
-def test_pyright_finds_wrong_arguments_of_emulated_kernels(tmp_path, pyright):
-    (tmp_path / "emulated.py").write_text(EMULATED)
-    settings = {"typeCheckingMode": "standard", "include": ["emulated.py"]}
-    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
-    found = json.loads(run(*pyright, "--outputjson", cwd=tmp_path).stdout)["generalDiagnostics"]
-    assert [EMULATED.splitlines()[each["range"]["start"]["line"]] for each in found] == EMULATED.splitlines()[-3:]
 
 
 @pytest.fixture(scope="module")
