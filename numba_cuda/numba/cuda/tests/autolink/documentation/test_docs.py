@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
+import zipfile
 from urllib.parse import unquote
 
 import pytest
@@ -84,15 +84,17 @@ def test_every_block_says_what_it_is(page):
 
 def test_the_wheel_of_the_page_has_all_its_files(tmp_path):
     blocks = [block for block in blocks_of((DOCS / "wheels.md").read_text()) if block.mark == "file"]
-    (project,) = (block.code for block in blocks if block.argument == "pyproject.toml")
-    files = {Path(block.argument) for block in blocks if block.argument.startswith("mypackage/")}
-    for file in files:
-        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / file).touch()
-    listed = ast.literal_eval(re.findall(r"^mypackage = (.*)$", project, re.MULTILINE)[0])
-    packed = {each.relative_to(tmp_path) for glob in ["*.py", *listed] for each in (tmp_path / "mypackage").glob(glob)}
-    assert {file for file in files if file not in packed} == set()
-    assert any(file.suffix == ".cuh" for file in files)
+    for block in blocks:
+        (tmp_path / block.argument).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / block.argument).write_text(block.code)
+    (tmp_path / "mypackage" / "scale.kernels").touch()
+    (tmp_path / ".gitignore").write_text("*.kernels\n")
+    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel"], cwd=tmp_path, check=True)
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    packed = set(zipfile.ZipFile(wheel).namelist())
+    files = {block.argument for block in blocks if block.argument.startswith("mypackage/")}
+    assert files | {"mypackage/scale.kernels"} <= packed
+    assert any(file.endswith(".cuh") for file in files)
 
 
 def test_a_python_operator_for_a_template_takes_at_most_twelve_lines():
