@@ -11,9 +11,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from types import CodeType
 
+from .mangled_names import short_name
 from .short_tracebacks import running_shell
 
 _CELL = re.compile(r"(?:.*[/\\])?ipykernel_\d+[/\\]\d+\.py|<ipython-input-.*>")
+_SHARED_ARRAY = re.compile(r"_cudapy_smem_(\d+)|static_shared_memory(?:_(\d+))?")
 _LONGEST_LINE = 100
 _noted: dict[str, str] = {}  # names of cells of another process, by their files
 _ATTRIBUTE = re.compile(r"(?!.* raised \w+: ).*\battribute '(\w+)'")  # of a kernel, not of a hook that raised
@@ -121,6 +123,30 @@ def find_call(filename: str, line: int, name: str) -> tuple[str, int] | None:
             calls = (each for each in ast.walk(function) if isinstance(each, ast.Call))
             return next(((filename, each.lineno) for each in calls if ast.unparse(each.func).endswith(name)), None)
     return None
+
+
+def name_of_shared_array(label: str, labels: Iterable[str] = (), places: Iterable[str] = ()) -> str:
+    """Return the name of the variable for the array of ``cuda.shared.array`` that a front end's *label* stands for, of
+    all *labels*; *places* are the ``file:line`` where a kernel is, innermost first. Where there are other arrays than
+    those of the functions there, it is ``a shared array``; variables of C++ have the name of their source."""
+    if _SHARED_ARRAY.fullmatch(label) is None:
+        return short_name(label)
+    numbers = {each: int(found[1] or found[2] or -1) for each in labels if (found := _SHARED_ARRAY.fullmatch(each))}
+    names = list(dict.fromkeys(each for place in places for each in _shared_arrays(place)))
+    order = sorted(numbers, key=lambda each: numbers[each])
+    return names[order.index(label)][1] if len(names) == len(order) else "a shared array"
+
+
+def _shared_arrays(place: str) -> list[tuple[int, str]]:
+    """Return the lines and the names of variables that are shared arrays, of the innermost function around *place*."""
+    filename, _, line = place.rpartition(":")
+    functions = [each for each in _nodes(filename) if isinstance(each, ast.FunctionDef)]
+    around = [each for each in functions if each.lineno <= int(line) <= (each.end_lineno or 0)]
+    assignments = (each for each in ast.walk(around[-1]) if isinstance(each, ast.Assign)) if around else ()
+    is_array = re.compile(r"(?:\w+\.)*shared\.array\(").match
+    return sorted(
+        (each.lineno, ast.unparse(each.targets[0])) for each in assignments if is_array(ast.unparse(each.value))
+    )
 
 
 def _nodes(filename: str) -> list[ast.AST]:

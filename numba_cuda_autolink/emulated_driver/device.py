@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from ..emulator import Checks
 from ..emulator.compiler import prepare_runtime
+from ..launch_limits import MOST_BLOCKS, MOST_THREADS
 from .c_functions import (
     INVALID_CONTEXT,
     INVALID_VALUE,
@@ -53,9 +54,8 @@ settings = Settings()
 
 # Attributes by their numbers in cuda.h; all others are 0.
 _ATTRIBUTES = {
-    1: 1024,  # MAX_THREADS_PER_BLOCK
-    **{2: 1024, 3: 1024, 4: 64},  # MAX_BLOCK_DIM_X, Y, Z
-    **{5: 2**31 - 1, 6: 65535, 7: 65535},  # MAX_GRID_DIM_X, Y, Z
+    1: MOST_THREADS[0],  # MAX_THREADS_PER_BLOCK
+    **dict(enumerate((*MOST_THREADS, *MOST_BLOCKS), 2)),  # MAX_BLOCK_DIM_X, Y, Z; MAX_GRID_DIM_X, Y, Z
     8: 48 << 10,  # MAX_SHARED_MEMORY_PER_BLOCK
     9: 64 << 10,  # TOTAL_CONSTANT_MEMORY
     10: 32,  # WARP_SIZE

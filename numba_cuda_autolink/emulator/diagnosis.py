@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from ..errors import at_call
+from ..fault_remedies import with_fault_remedy
 from ..given_sources import place_in_python
 from ..mangled_names import short_name
 from ..plain_types import find_element
-from ..source_locations import name_of_file, shown_place, with_lines, without_generated
+from ..source_locations import name_of_file, name_of_shared_array, shown_place, with_lines, without_generated
 from . import memory
 from .errors import AddressSpaceError, BarrierError, EmulationError, FaultError, SharedMemoryError
 from .linked_texts import LinkedTexts
@@ -40,11 +41,6 @@ _FAR, _NEAR = 1 << 20, 4096
 Size: TypeAlias = "tuple[int, int, int]"
 _MOST_SHOWN = 4  # variables
 _MOST_CALLS, _MOST_FRAMES = 4, 1 << 17  # calls besides the outermost
-_NO_LINES = (
-    "\n  what to do: to see the lines of Python and C++, write @cuda.jit(lineinfo=True), and with numba-cuda-mlir"
-    "\n    @cuda.jit(lineinfo=True, lto=False); autolink.build takes these options too"
-)
-_DYNAMIC = "\n  what to do: launch with its size in bytes: kernel[grid, block, stream, nbytes](...)"
 
 
 class Failure:
@@ -109,13 +105,16 @@ def describe_failure(
     message += "".join(f"\n  called at: {shown_place(line)}" for call in called for line in call)
     message += f"\n  thread: {thread_index} of block {block_index} of kernel {short_name(kernel)}"
     if failure.is_access:
-        message += f"\n  address: {failure.address:#x}, {_describe_address(failure, program, arguments)}"
+        message += (
+            f"\n  address: {failure.address:#x}, {_describe_address(failure, program, arguments, sum(called, lines))}"
+        )
     if failure.code != Error.HOST:
         message += f"\n  instruction: {failure.instruction.text}"
     if failure.has_other:
         other, there = _locate(failure.linked, record.other_site)
         message += "\n" + with_lines(f"  the other: {other.text}", there)
-    message = with_lines(message, lines) if lines else at_call(message, "launched at") + _NO_LINES
+    message = with_fault_remedy(message, Error(failure.code).name, has_lines=bool(lines))
+    message = with_lines(message, lines) if lines else at_call(message, "launched at")
     return failure.raised(
         message,
         kernel=kernel,
@@ -130,7 +129,7 @@ def describe_shared_memory(program: Program, most: int) -> SharedMemoryError:
     """Return the error to raise for a kernel that has more than *most* bytes of static shared memory."""
     name, nbytes = short_name(program.kernel.name), program.static_shared_bytes
     largest = sorted((each for each in program.shared.values() if each.nbytes), key=lambda each: -each.nbytes)
-    listed = ", ".join(f"{short_name(each.label)} of {each.nbytes}" for each in largest[:_MOST_SHOWN])
+    listed = ", ".join(f"{name_of_shared_array(each.label)} of {each.nbytes}" for each in largest[:_MOST_SHOWN])
     message = f"{name} needs {nbytes} bytes of static shared memory, and has at most {most}\n  variables: {listed}"
     message = at_call(message, "launched at")
     message += "\n  what to do: use dynamic shared memory, whose size a launch gives, or fewer threads or items"
@@ -191,9 +190,9 @@ def _diagnosis(failure: Failure, block: Size) -> str:
     }[code]
 
 
-def _describe_address(failure: Failure, program: Program, arguments: bytes) -> str:
+def _describe_address(failure: Failure, program: Program, arguments: bytes, lines: tuple[str, ...]) -> str:
     address = failure.address
-    if failure.stack.is_near(address):
+    if failure.stack.is_near(address) or ".local" in failure.instruction.opcode:
         frame = nearest((frame for frame in failure.frames if frame.nbytes), address)
         if frame is None:
             return "local memory"
@@ -201,11 +200,12 @@ def _describe_address(failure: Failure, program: Program, arguments: bytes) -> s
     if failure.is_of_shared:
         place = f"byte {address - failure.shared.address} of {failure.shared.nbytes} bytes of shared memory"
         if variable := nearest(failure.variables, address):
-            place += f"; byte {address - variable.address} of {variable.nbytes} of {short_name(variable.label)}"
+            name = name_of_shared_array(variable.label, [each.label for each in program.shared.values()], lines)
+            place += f"; byte {address - variable.address} of {variable.nbytes} of {name}"
         is_beyond = address >= failure.shared.address + program.static_shared_bytes
         if failure.code == Error.OUT_OF_BOUNDS and is_beyond and len(failure.variables) < len(program.shared):
             given = Launch.from_address(failure.block.launch).dynamic_shared
-            place += f"\n  dynamic shared memory: the launch gives {given} bytes" + _DYNAMIC
+            place += f"\n  dynamic shared memory: the launch gives {given} bytes"
         return place
     allocation = memory.find(address) or memory.find_nearest(address)
     if allocation is None or not allocation.is_near(address, _FAR):

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from ..launch_limits import MOST_BLOCKS, MOST_THREADS
 from ..mangled_names import short_name
 from . import memory
 from .access import ACCESS_BYTES
@@ -25,7 +26,6 @@ from .host_services import HostServices
 from .program import Program
 from .state import Barrier, Block, Facts, Launch, Thread
 
-_MOST_BLOCKS, _MOST_THREADS = (2**31 - 1, 65535, 65535), (1024, 1024, 64)  # of which a block has 1024 in all
 _FEW_THREADS = 2048
 _RESIDENT_BLOCKS, _RESIDENT_THREADS = 256, 32768
 _WORKSPACE_BYTES = 32  # behind the parameters
@@ -149,11 +149,11 @@ def _check_sizes(program: Program, grid: Size, block: Size, arguments: bytes) ->
     name, where = short_name(program.kernel.name), f"; the block is {block}"
     cluster, most, exact = (limits.get(word) for word in ("reqnctapercluster", "maxntid", "reqntid"))
     why = ""
-    sizes = zip((*grid, *block), (*_MOST_BLOCKS, *_MOST_THREADS), strict=True)
-    if threads > 1024 or not all(1 <= size <= most for size, most in sizes):
+    sizes = zip((*grid, *block), (*MOST_BLOCKS, *MOST_THREADS), strict=True)
+    if threads > MOST_THREADS[0] or not all(1 <= size <= most for size, most in sizes):
         why = f"{name} cannot be launched with {grid} blocks of {block} threads"
         why += "\n  what to do: launch at least one block of 1 to 1024 threads, and more blocks for more threads"
-        why += f"\n  limits: {_MOST_BLOCKS} blocks of {_MOST_THREADS} threads"
+        why += f"\n  limits: {MOST_BLOCKS} blocks of {MOST_THREADS} threads"
     elif cluster not in (None, (1, 1, 1)):
         why = f"{name} runs in clusters of {cluster} blocks; the emulator has no clusters"
     elif most is not None and threads > most[0] * most[1] * most[2]:

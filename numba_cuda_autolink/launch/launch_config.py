@@ -8,12 +8,11 @@ import operator
 from typing import Any, NamedTuple
 
 from ..errors import LaunchError, at_call
+from ..launch_limits import MOST_BLOCKS, MOST_THREADS
 from .arrays import shown
 from .driver import bindings
 from .loaded_kernel import ReadyCode
 
-_MOST_BLOCKS = (2**31 - 1, 65535, 65535)
-_MOST_THREADS = (1024, 1024, 64)
 _PORTABLE_CLUSTER = 8
 
 
@@ -33,14 +32,14 @@ class Configuration(NamedTuple):
     @classmethod
     def of(cls, kernel: str, grid: Any, block: Any, stream: Any, shared: Any, **options: Any) -> Configuration:
         """Return the configuration of a launch of *kernel*. Raise `LaunchError` for what no device can launch."""
-        blocks, threads = _sizes(kernel, "grid", grid, _MOST_BLOCKS), _sizes(kernel, "block", block, _MOST_THREADS)
-        if threads[0] * threads[1] * threads[2] > _MOST_THREADS[0]:
-            raise refused_launch(kernel, f"a block of {threads}", f"at most {_MOST_THREADS[0]} threads")
+        blocks, threads = _sizes(kernel, "grid", grid, MOST_BLOCKS), _sizes(kernel, "block", block, MOST_THREADS)
+        if threads[0] * threads[1] * threads[2] > MOST_THREADS[0]:
+            raise refused_launch(kernel, f"a block of {threads}", f"at most {MOST_THREADS[0]} threads")
         if isinstance(shared, bool) or not hasattr(shared, "__index__") or shared < 0:
             raise refused_launch(kernel, f"{shared!r} as shared memory", "a number of bytes")
         size = options["cluster"]
         if size is not None:
-            size = options["cluster"] = _sizes(kernel, "cluster", size, _MOST_BLOCKS)
+            size = options["cluster"] = _sizes(kernel, "cluster", size, MOST_BLOCKS)
             if any(count % part for count, part in zip(blocks, size, strict=True)):
                 raise refused_launch(kernel, f"a grid of {blocks} in clusters of {size}", "a grid of whole clusters")
         return cls(blocks, threads, stream_handle(stream), stream, operator.index(shared), **options)

@@ -14,7 +14,7 @@ from numba.cuda.cudadrv.external_code.diagnostics import messages
 from numba.cuda.cudadrv.external_code.formats.cubin import cubin_parameters, launch_bounds, ptx_parameters, resources
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 
-from numba_cuda_autolink.errors import FinishedKernelError, FormatError
+from numba_cuda_autolink.errors import FinishedKernelError, FormatError, at_call
 from numba_cuda_autolink.files import check_folder
 from numba_cuda_autolink.finished.kernel_file import CodeFor, Image, Signature, write
 from numba_cuda_autolink.package_versions import package_versions
@@ -176,12 +176,16 @@ def check_launchable(name: str, kernel: Any) -> None:
     """Raise `FinishedKernelError` if numba-cuda's *kernel*, or its facts, needs numba-cuda's own launch."""
     if kernel.debug:
         raise FinishedKernelError(
-            f"{name} raises exceptions (debug=True), which only the launch of a jit kernel reports"
-            "\n  what to do: build it with debug=False; lineinfo=True keeps source lines"
+            at_call(
+                f"{name} raises exceptions (debug=True), which only the launch of a jit kernel reports"
+                "\n  what to do: build it with debug=False; lineinfo=True keeps source lines"
+            )
         )
     if kernel.extensions:
         raise FinishedKernelError(
-            f"the arguments of {name} pass through extensions=\n  what to do: pass what the extensions make of them"
+            at_call(
+                f"the arguments of {name} pass through extensions=\n  what to do: pass what the extensions make of them"
+            )
         )
 
 

@@ -10,7 +10,7 @@ import inspect
 import re
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -44,6 +44,11 @@ _VALUES = "pass numbers, and arrays, tuples and records of numbers"
 USE_AS_CONSTANT = "use it as a global variable, or as a variable of the function that defines the kernel"
 _REFUSED: dict[Any, str] = {list: _ARRAY, set: _VALUES, dict: _VALUES, str: _VALUES, bytes: _VALUES}
 _CONTAINERS: dict[str, type] = {"List": list, "Set": set, "DictType": dict}
+_RAISED = re.compile(  # as numba-cuda words what a kernel raises
+    r"(?:In function '.*', file (?P<file>.*), line (?P<line>\d+), )?tid=\[(?P<thread>[\d, ]+)\]"
+    r" ctaid=\[(?P<block>[\d, ]+)\](?:: (?P<said>.*))?",
+    re.DOTALL,
+)
 _OPTIONS = re.compile(r"\s*Printing the options because: (.*?)\.?\n(.*)", re.DOTALL)
 FIX_OPTION = "\n  what to do: correct its name or value, or leave it out"
 
@@ -166,12 +171,39 @@ def _about_arguments(launch: _Launch, args: Sequence[Any], said: str) -> str | N
     return None
 
 
+def named_arguments(names: Iterable[str], args: Iterable[Any]) -> Iterator[tuple[Any, str]]:
+    """Yield arguments of a launch with the *names* of their parameters, also what is in tuples."""
+    for name, value in zip(names, args, strict=False):
+        yield value, name
+        if isinstance(value, tuple):
+            yield from named_arguments((f"{name}[{number}]" for number in range(len(value))), value)
+
+
 def placed_launch(error: Exception) -> str | None:
     """Return the message of an *error* that Python raised in a front end that launches a kernel, with the place of the
     launch; ``None`` for every other."""
     launch = _find_launch(error)
     is_of_python = type(error).__module__ == "builtins" and raised_by_front_end(error)
-    return launch.placed(str(error)) if launch is not None and is_of_python else None
+    if launch is None or not is_of_python:
+        return None
+    raised = _RAISED.fullmatch(str(error))
+    return launch.placed(str(error)) if raised is None else _about_raised(error, launch, **raised.groupdict())
+
+
+def _about_raised(
+    error: Exception, launch: _Launch, file: str | None, line: str | None, thread: str, block: str, said: str | None
+) -> str:
+    """Return the message of an *error* that a kernel raised in a *file* and *line*, unless they are not known, and in
+    one *thread* and *block*, whose indices are given as (z, y, x)."""
+    name = launch.kernel.py_func.__name__
+    indices = (tuple(map(int, reversed(each.split(", ")))) for each in (thread, block))
+    text = "{}\n  thread: {} of block {} of kernel {}".format(
+        said or f"{name} raised {type(error).__name__}", *indices, name
+    )
+    text = launch.placed(text)
+    if file is None or line is None:
+        return text
+    return with_place(text, f"at: {shown_file(file)}:{line}", file, int(line), is_call=False)
 
 
 def option_message(error: Exception) -> str | None:

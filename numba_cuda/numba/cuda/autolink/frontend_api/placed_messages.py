@@ -5,14 +5,11 @@ about plain Python that kernels do not have."""
 from __future__ import annotations
 
 import inspect
-import math
 import os
 import re
 import traceback
 from collections.abc import Iterator
 from typing import Any
-
-import numpy as np
 
 from numba_cuda_autolink.printable_texts import did_you_mean
 from numba_cuda_autolink.short_tracebacks import message_of, place_of_user, raised_by_front_end
@@ -20,6 +17,7 @@ from numba_cuda_autolink.source_locations import find_call, shown_file, with_pla
 
 from .launch_messages import launch_message, option_message, placed_launch
 from .signature_messages import signature_message
+from .unsupported_python import OTHER_COMPILER, PRINT_VALUES, with_remedy
 
 _STEPS = re.compile(
     r"(?:Failed in \w+ mode pipeline \(step: [^\n]*\)\n|- Resolution failure for (?:non-)?literal arguments:\n)+"
@@ -39,7 +37,6 @@ _REASON = re.compile(
 )
 _LITERAL_OR_PLAIN = re.compile(r"(?:Uni)?Tuple\(.*\)|Literal\[\w+\]\(.*?\)|unicode_type|int64")  # Numba tries both
 _MAKES_TEXT = re.compile(r"unicode_type|_empty_string")
-_PRINT_VALUES = "print values, as in print('x:', x[i])"
 _OPCODE = re.compile(r"Use of unsupported opcode .*Raised from (?P<file>.*) \((?P<line>\d+)\)")
 _SIGNATURE = re.compile(r"^ *\* (\(.*\) -> .*)$", re.MULTILINE)
 _DEFINED_AT = re.compile(r"(?: for '\$[^\n']*')?, defined at (?:None|[^\n]* \(\d+\))$", re.MULTILINE)
@@ -78,7 +75,7 @@ def placed(text: str, function: Any = None) -> str:
             candidates = f"\n{message[no_overload.end() :]}" if reasons else expected
             message = f"No implementation of {no_overload[1]}{candidates}"
     if (allocates := _ALLOCATES.search(message)) and _MAKES_TEXT.search(text):
-        message = f"kernels make no text\n  what to do: {_PRINT_VALUES}"
+        message = f"kernels make no text\n  what to do: {PRINT_VALUES}"
     elif allocates:
         message = f"kernels do not allocate memory for lists, texts and arrays: {allocates[0]}{_DO_NOT_ALLOCATE}"
     message = with_remedy(message.rstrip())
@@ -148,8 +145,6 @@ def placed_error(error: Exception) -> str | None:
     if opcode := _OPCODE.match(str(error)):
         filename, line = opcode["file"], int(opcode["line"])
         return with_place(with_remedy(str(error)), f"at: {shown_file(filename)}:{line}", filename, line, is_call=False)
-    if _is_of_class(error, "UserFacingInternalCompilerError") and isinstance(error.__context__, Exception):
-        return _not_compiled(error.__context__)
     is_of_front_end = _is_of_class(error, "NumbaError")
     text = placed(str(error)) if is_of_front_end else with_remedy(str(error))
     place = next(_statements(error), None)
@@ -161,15 +156,22 @@ def placed_error(error: Exception) -> str | None:
     return text if is_of_front_end or (place is not None and raised_by_front_end(error)) else placed_launch(error)
 
 
-def _not_compiled(error: Exception) -> str | None:
-    """Return the message for a statement that a front end does not compile, as *error* says, where it calls that a bug
-    of its own in the function."""
-    said = str(error).partition("\n")[0]
-    text = f"numba-cuda-mlir cannot compile a statement: {said}\n  what to do: write that statement in another way"
-    place = next(_statements(error), None)
-    if place is None:
+def not_compiled(error: Exception) -> str | None:
+    """Return the message for a statement that a front end does not compile, where its *error* calls that a bug of its
+    own, with the reason as context; ``None`` where the statement is not the user's."""
+    reason = error.__context__
+    own = next(_statements(reason), None) if isinstance(reason, Exception) else None
+    if (place := own or next(_statements(error), None)) is None:
         return None
-    return with_place(text, f"at: {shown_file(place.filename)}:{place.line}", place.filename, place.line)
+    said = str(reason).partition("\n")[0]
+    text = with_remedy(said)
+    if own is None:
+        text = "numba-cuda-mlir cannot compile a function of Python or NumPy that this line calls"
+    elif text == said:
+        text = f"numba-cuda-mlir cannot compile this statement: {said}"
+    text = text if "\n" in text else f"{text}\n  what to do: {OTHER_COMPILER}"
+    filename, line = place.filename, place.line
+    return with_place(text, f"at: {shown_file(filename)}:{line}", filename, line, last_column=place.col)
 
 
 def _is_of_class(error: Exception, name: str) -> bool:
@@ -186,97 +188,3 @@ def _statements(error: Exception) -> Iterator[Any]:
         loc: Any = inspect.getattr_static(each, "loc", None)  # of any object, which may raise
         if type(loc).__name__ == "Loc" and not _OF_COMPILER.match(loc.filename):
             yield loc
-
-
-_UNTYPED = r"Untyped global name '.*': Cannot determine Numba type of <class "
-_REMEDIES = {
-    re.compile(pattern): remedy
-    for pattern, remedy in {
-        rf"{_UNTYPED}'numba\.\w+\.types\.|Unknown attribute '\w+' of type Module\(<module 'numba\.\w+\.types'": (
-            "kernels of numba-cuda-mlir take the types of NumPy, such as np.float32, and of numba_cuda_mlir.types"
-        ),
-        rf"{_UNTYPED}'function'>": "decorate it with @cuda.jit(device=True)",
-        rf"{_UNTYPED}'type'>": "make the object before the kernel, and pass its values, or a record",
-        rf"{_UNTYPED}'(?:dict|list|set|str|bytes)'>": (
-            "give it as a tuple of numbers, an array, or arguments of the kernel"
-        ),
-        r"No implementation of array\((?:shape[:=] ?)?(?:u?int\d+|(?:Uni)?Tuple\(u?int)": (
-            "give the array a shape of constants; dynamic shared memory is cuda.shared.array(0, dtype)"
-        ),
-        r"No implementation of array\(.*Literal\[str\]": "give the dtype as a NumPy type, such as np.float32",
-        r"No implementation of (?:static_)?[gs]etitem\((?:Literal\[\w+\]\()?(?:u?int|float|complex|bool|none)": (
-            "pass an array: numbers and None have no elements"
-        ),
-        r"No implementation of setitem\(.*, (?:(?:Uni)?Tuple|Struct\{.*\})\(.*\)\)": (
-            "assign its elements one by one: x[i] = value[0]; or value.name, for a member of a struct"
-        ),
-        r"No implementation of getitem\(Tuple\(": "give the index of a tuple of different types as a constant",
-        r"No implementation of exception_match\(|No implementation of mark_try_block": (
-            "kernels catch no exceptions: write a condition"
-        ),
-        r".*(?:\bDictType\[|\b(?:reflected )?[lL]ist(?:Type\[|\()|\bset\()": (
-            "kernels have no lists, dictionaries and sets: make an array, with cuda.local.array or before the kernel"
-        ),
-        r"No conversion from .* to none$|CUDA kernel must have void return type": (
-            "write the result to an array: kernels return nothing"
-        ),
-        r"Cannot unify ": "give the variable one type on all paths, or use a variable for each",
-        r"cannot type infer runaway recursion": "let the function return on one path before it calls itself",
-        r"Cannot modify readonly array": "pass an array that can be written to: kernels read global ones as constants",
-        r"Unsupported array index type float": "convert the index with int(...)",
-        r"printing unimplemented for values of type unicode_type"
-        r"|No implementation of (?:str|format|mod)\((?:Literal\[str\]|\w+\))": (
-            f"kernels make no text: {_PRINT_VALUES}"
-        ),
-    }.items()
-}
-_UNSUPPORTED = {
-    re.compile(pattern): f"{diagnosis}\n  what to do: {remedy}"
-    for pattern, diagnosis, remedy in (
-        (r".*object has no attribute 'set_try_status'", "kernels catch no exceptions", "write a condition"),
-        (
-            r".*object has no attribute 'get_function_type'|<class '.*\.Generator'>$",
-            "kernels yield nothing",
-            "write the values to an array",
-        ),
-        (r".*has no attribute 'terminator_types'", "kernels have no with", "write its statements without it"),
-        (r".*\(IMPORT_NAME\) found", "kernels import nothing", "import it before the kernel"),
-        (r".*\(STORE_GLOBAL\) found", "kernels assign to no global variable", "write the value to an array"),
-        (r".*\(LOAD_BUILD_CLASS\) found", "kernels define no class", "define it before the kernel"),
-        (r"Use of unsupported opcode", "kernels do not have this statement of Python", "write it in another way"),
-    )
-}
-_OF_ARRAY = re.compile(r"Unknown attribute '(\w+)' of type (?:readonly )?array\(.*")
-_OF_STRUCT = re.compile(r"Unknown attribute '(?P<name>\w+)' of type Struct\{(?P<members>.*?)\}.*")
-_UNKNOWN_NAME = re.compile(r"NameError: (?:global )?name '(\w+)' is not defined")
-_LINEAR_ALGEBRA = re.compile(
-    r"scipy [\d.]+\+ is required for linear algebra|Unknown attribute '\w+' of type Module\(<module 'numpy.linalg'.*"
-)
-_COUNT = re.compile(r"(?:not enough|too many) values to unpack \(expected (\d+)(?:, got (\d+))?\)$")
-
-
-def with_remedy(message: str) -> str:
-    """Return the *message* of an error, a diagnosis of a front end, with what to do about it as a last line, if that is
-    known."""
-    if "what to do: " in message:
-        return message
-    if unsupported := next((each for pattern, each in _UNSUPPORTED.items() if pattern.match(message)), None):
-        return unsupported
-    if count := _COUNT.match(message):  # where a front end takes the arguments of a call apart
-        return f"a call takes {count[1]} arguments here{f', got {count[2]}' if count[2] else ', got more'}"
-    if name := _UNKNOWN_NAME.match(message):
-        todo = "define it before the kernel is compiled, or pass it as an argument"
-        todo = f"import math, and call math.{name[1]}" if hasattr(math, name[1]) else todo
-        return f"{message}\n  what to do: {todo}"
-    if _LINEAR_ALGEBRA.match(message):
-        return (
-            "kernels have no linear algebra of NumPy\n  what to do: write it with loops, call a C++ library,"
-            " autolink.cxx(...), or compute it before the kernel"
-        )
-    if attribute := _OF_ARRAY.match(message):
-        return message.replace(attribute[0], attribute[0] + did_you_mean(attribute[1], dir(np.ndarray)), 1)
-    if attribute := _OF_STRUCT.match(message):
-        meant = did_you_mean(attribute["name"], attribute["members"].split(", "))
-        return f"{attribute[0]}{meant}\n  its members: {attribute['members']}{message[attribute.end() :]}"
-    remedy = next((remedy for pattern, remedy in _REMEDIES.items() if pattern.match(message)), None)
-    return message if remedy is None else f"{message}\n  what to do: {remedy}"

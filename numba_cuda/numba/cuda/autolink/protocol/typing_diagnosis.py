@@ -79,7 +79,9 @@ def diagnose(error: Exception, function: Any, kind: type[Exception] = TypingErro
         found = next(_misuses(run_frontend(function), text), None)
     if found is None:
         return None
-    better = typing_error(f"{found.diagnosis}\n  what to do: {found.remedy}", found.loc, error=kind)
+    package = kind.__module__.partition(".")[0]  # of the front end, which has its own literal_unroll
+    remedy = found.remedy.replace("from numba.cuda", f"from {package}.cuda")
+    better = typing_error(f"{found.diagnosis}\n  what to do: {remedy}", found.loc, error=kind)
     has_own_diagnosis(better, function)
     return better
 

@@ -17,7 +17,7 @@ from numba.cuda.cudadrv.external_code.plan.link_plan import SymbolSite
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 from numba_cuda_mlir import descriptor
-from numba_cuda_mlir.errors import UserFacingInternalCompilerError
+from numba_cuda_mlir.errors import InternalCompilerError, UserFacingInternalCompilerError
 from numba_cuda_mlir.numba_cuda import typing
 from numba_cuda_mlir.numba_cuda.core.errors import LoweringError, NumbaError, TypingError
 
@@ -28,7 +28,7 @@ from numba_cuda_autolink.source_locations import shown_file
 from ...compilation.context import KernelEvent, announce, compilation, compiling, current_state, isolate
 from ...frontend_api.front_end import register
 from ...frontend_api.launch_messages import USE_AS_CONSTANT, check_count, refused_argument
-from ...frontend_api.placed_messages import placed_error
+from ...frontend_api.placed_messages import not_compiled, placed_error
 from ...frontend_api.seams import Seams
 from ...frontend_api.typing_rounds import infer_types, propagated, template_of
 from ...function_code.calls import check_state
@@ -66,6 +66,8 @@ def _compile(original: Any, pyfunc: Any, return_type: Any, args: Any, targetopti
             better: Exception | None = None if targetoptions.get("device") else refused_argument(pyfunc, args)
             if better is None and not isinstance(error, LookupError):
                 better = diagnose(error, pyfunc, TypingError)
+            if better is None and isinstance(error, UserFacingInternalCompilerError) and (text := not_compiled(error)):
+                better = LoweringError(text)
             if better is None:
                 raise
             raise better from None
@@ -283,6 +285,15 @@ def _create_linker(original: Any, lower: Any) -> Any:
     if any(isinstance(item, LinkableCode) for item in lower._linked_external_link_items):
         _external(lower)
     return linker_for(lower) if KEY in lower.metadata else original(lower)
+
+
+@_seams.in_place_of("numba_cuda_mlir.mlir_lowering:MLIRLower.verify_mlir_module")
+def _verify(original: Any, lower: Any) -> None:
+    """Verify the module without printing it where it is invalid."""
+    try:
+        lower.mlir_module.operation.verify()
+    except Exception as error:
+        raise InternalCompilerError(f"Invalid MLIR module: {error}") from error
 
 
 @_seams.in_place_of("numba_cuda_mlir.mlir_optimization:optimize")

@@ -2,8 +2,8 @@
 """numba-cuda-mlir with the emulated driver: every seam between the two.
 
 numba-cuda-mlir, its launcher, cuda.core and cuda.bindings find the driver by its name. What is left: kernels that are
-launched are linked to PTX, what a kernel raises in the emulator reaches its caller, numba-cuda-mlir looks for the
-driver again, and does not warn of grids that leave parts of a GPU idle.
+launched are linked to PTX, arrays have the names of parameters, what a kernel raises in the emulator reaches its
+caller, numba-cuda-mlir looks for the driver again, and does not warn of grids that leave parts of a GPU idle.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from numba_cuda_mlir.numba_cuda.cudadrv import driver
 from numba_cuda_autolink.emulated_driver import activation
 from numba_cuda_autolink.emulated_driver.c_functions import raise_failures
 from numba_cuda_autolink.emulated_driver.device import settings
+from numba_cuda_autolink.emulator import memory
 from numba_cuda_autolink.errors import LaunchError, at_call
 
 from ...compilation.context import current_state
+from ...frontend_api.launch_messages import named_arguments
 from ...frontend_api.seams import Seams
 from ...function_code.emulated_texts import can_link
 
@@ -62,7 +64,7 @@ def _compile(original: Any, *args: Any, targetoptions: dict[str, Any], **named: 
 
 
 @_in_place_of("numba_cuda_mlir.descriptor:_ArgMarshaller._launch")
-def _launch(original: Any, *args: Any, **named: Any) -> Any:
+def _launch(original: Any, marshaller: Any, argtypes: Any, *args: Any) -> Any:
     if activation.was_imported_before("numba_cuda_mlir._cext"):  # which would call functions that it has not found
         raise LaunchError(
             at_call(
@@ -70,7 +72,11 @@ def _launch(original: Any, *args: Any, **named: Any) -> Any:
                 f"\n  what to do: start autolink.emulated() before it is imported, or set {activation.VARIABLE}=1"
             )
         )
-    return raise_failures(original, *args, **named)
+    if (dispatcher := marshaller._dispatcher) is not None:
+        for value, name in named_arguments(dispatcher.py_func.__code__.co_varnames, args[-1]):  # in tuples, too
+            if (interface := getattr(value, "__cuda_array_interface__", None)) is not None:
+                memory.name(interface["data"][0], name)
+    return raise_failures(original, marshaller, argtypes, *args)
 
 
 def is_emulated() -> bool:

@@ -9,7 +9,7 @@ looks for the driver again, and does not warn of grids that leave parts of a GPU
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
@@ -29,6 +29,7 @@ from numba_cuda_autolink.emulated_driver.device import settings
 from numba_cuda_autolink.emulator import memory
 
 from ...compilation.context import current_state
+from ...frontend_api.launch_messages import named_arguments
 from ...frontend_api.seams import Seams
 from .code_library import LinkingCodeLibrary
 
@@ -103,19 +104,12 @@ def _compile(original: Any, *args: Any, **options: Any) -> Any:
 
 @_in_place_of("numba.cuda.dispatcher:_LaunchConfiguration.__call__")
 def _launch(original: Any, configuration: Any, *args: Any, **named: Any) -> Any:
-    token = _parameters.set(dict(_named(configuration.dispatcher.py_func.__code__.co_varnames, args)))
+    arguments = named_arguments(configuration.dispatcher.py_func.__code__.co_varnames, args)
+    token = _parameters.set({id(value): name for value, name in arguments})
     try:
         return raise_failures(original, configuration, *args, **named)
     finally:
         _parameters.reset(token)
-
-
-def _named(names: Iterable[str], args: Iterable[Any]) -> Iterator[tuple[int, str]]:
-    """Yield the ids of arguments and the names of their parameters, also of what is in tuples."""
-    for name, value in zip(names, args, strict=False):
-        yield id(value), name
-        if isinstance(value, tuple):
-            yield from _named((f"{name}[{number}]" for number in range(len(value))), value)
 
 
 @_in_place_of("numba.cuda.dispatcher:_Kernel._prepare_args")

@@ -9,6 +9,8 @@ from emulator_support import HEAD, kernel_of, kernel_text, launch, registered, r
 
 from numba_cuda_autolink import AddressSpaceError, EmulationError, UnsupportedInstruction
 from numba_cuda_autolink.emulator import Checks, Module, memory
+from numba_cuda_autolink.emulator.state import Error
+from numba_cuda_autolink.fault_remedies import with_fault_remedy
 from numba_cuda_autolink.mangled_names import short_name
 
 # %r0: the thread's index; %rd9: the address of its element of the first array, of 4 bytes
@@ -551,3 +553,10 @@ def test_recursion_without_end():
 
 def test_the_head_alone_has_no_kernels():
     assert Module([HEAD]).kernels == {}
+
+
+@pytest.mark.parametrize("error", [each for each in Error if each])
+def test_each_fault_says_what_to_do(error):
+    text = with_fault_remedy("A fault", error.name, has_lines=True)
+    assert text.startswith("A fault\n  what to do: ") and len(text.splitlines()) == 2
+    assert with_fault_remedy("A fault", error.name, has_lines=False).endswith("autolink.build takes these options too")

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import math
+import re
 import sys
 
+import numba
 import numpy as np
 import pytest
 from autolink_support import build
@@ -75,26 +78,82 @@ def test_a_number_in_place_of_an_array(front_end, capsys, statement):
     assert "what to do: pass an array: numbers and None have no elements" in printed(caught.value, capsys)
 
 
+OTHER_COMPILER = "write it with indices, numbers and operators, or compile the kernel with numba-cuda"
+
+
 @pytest.mark.parametrize(
     ("statement", "first", "todo"),
     [
         ("y = [1.0, 2.0]", "kernels have no lists", "make an array, with cuda.local.array or before the kernel"),
-        (
-            "y = (1, 2) == (1, x[0, 0])",
-            "numba-cuda-mlir cannot compile a statement: ",
-            "write that statement in another way",
-        ),
+        ("y = (1, 2) == (1, x[0, 0])", "kernels of numba-cuda-mlir do not have the operator == ", OTHER_COMPILER),
+        ("y = np.full(4, 1.0)[0]", "kernels of numba-cuda-mlir do not make an array with full()", "make it with cuda."),
+        ("y = x.sort()", "kernels of numba-cuda-mlir do not have this method of arrays", OTHER_COMPILER),
+        ("y = np.cbrt(x[0, 0])", "kernels of numba-cuda-mlir have no cbrt() for these", OTHER_COMPILER),
+        ("y = x.T[0, 0]", "kernels of numba-cuda-mlir have no attribute 'T' of array(", OTHER_COMPILER),
+        ("y = sum(x[0])", "numba-cuda-mlir cannot compile a function of Python or NumPy", OTHER_COMPILER),
+        ("y = np.linspace(0, 1, 4)[0]", "numba-cuda-mlir cannot compile a function of Python", OTHER_COMPILER),
     ],
 )
 def test_what_numba_cuda_mlir_calls_a_bug_is_at_its_statement(tmp_path, capsys, statement, first, todo):
     mlir = front_end_named("numba-cuda-mlir").cuda
     script = tmp_path / "kernel.py"
     script.write_text(f"def kernel(x):\n    {statement}\n    x[0, 0] = 1 if y else 2\n")
-    names = {}
+    names = {"np": np}
     exec(compile(script.read_text(), str(script), "exec"), names)
     with pytest.raises(Exception) as caught:
         build(mlir.jit(names["kernel"]), "void(float32[:, ::1])")
+    assert capsys.readouterr().out == ""
     text = printed(caught.value, capsys)
-    assert first in text
-    assert f"\n  at: {script}:2" in text and f"\n      {statement}\n      ^^^" in text
-    assert f"\n  what to do: {todo}\n" in text
+    assert text.startswith("Traceback (most recent call last):") and f"Error: {first}" in text
+    assert f"\n  at: {script}:2" in text and f"\n      {statement}\n      " in text
+    assert f"\n  what to do: {todo}" in text
+    assert len(text.splitlines()) <= 12
+
+
+MISTAKES = {  # statements, with what is said of each
+    "x.sort()": ("kernels ", ""),
+    "x[0, 0] = sorted(x)[0]": ("", "in a loop|as a loop"),
+    "x[0, 0] = any(x)": ("kernels have no any() of Python", "write it as a loop"),
+    "x[0, 0] = reversed(x)": ("kernels have no reversed() of Python", "write it as a loop"),
+    "x[0, 0] = math.comb(5, 3)": ("kernels have no math.comb", "call a function of C++"),
+    "x[0, 0] = math.sqroot(5)": ("module 'math' has no attribute 'sqroot'; did you mean sqrt?", ""),
+    "x[0, 0] = np.random.rand()": ("kernels have no numpy.random.rand", "draw numbers with numba.cuda.random"),
+    "x[0, 0] = max(y for y in (1, 2))": ("kernels have no generator expressions", "write a loop"),
+    "del x": ("kernels have no del", "leave out the statement del x"),
+    "x[0, 0] = cuda.local.array(4)[0]": ("the array has no dtype", "pass it after the shape"),
+    "x[0, 0] = cuda.local.array((4, 4))[0, 0]": ("the array has no dtype", "pass it after the shape"),
+    "cuda.atomic.add(x[0, 0], 0, 1)": ("a number is passed where an array belongs", "pass the array, and the index"),
+    "x[0, 0] = None": ("an element of array(float32, 2d, C) cannot be set to none", "assign a number"),
+    "x[0, 0] = 'a'": ("an element of array(float32, 2d, C) cannot be set to Literal[str](a)", "assign a number"),
+    "x['a', 0] = 1": ("Unsupported array index type Literal[str](a)", "index with an integer, or with a slice"),
+    "x[0, 0, 0] = 1": (
+        "cannot index array(float32, 2d, C) with 3 indices",
+        "give one index for each dimension, 2 here",
+    ),
+    "for f in FUNCTIONS: x[0, 0] = f(1.0)": (
+        "kernels do not loop over a tuple of device functions",
+        "call each in a statement of its own",
+    ),
+    "for f in other_unroll(FUNCTIONS): x[0, 0] = f(1.0)": (
+        "literal_unroll is imported from another package than the kernel's cuda",
+        "from numba.cuda import literal_unroll",
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:First-class function")
+@pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
+@pytest.mark.parametrize("statement", MISTAKES)
+def test_a_mistake_has_a_diagnosis_its_statement_and_what_to_do(front_end, statement, tmp_path, capsys):
+    own = front_end_named(front_end).cuda
+    script = tmp_path / "kernel.py"
+    script.write_text(f"def kernel(x):\n    {statement.replace('other_unroll', 'literal_unroll')}\n")
+    functions = own.jit(lambda x: x + 1, device=True), own.jit(lambda x: x + 2, device=True)
+    names = {"np": np, "math": math, "cuda": own, "FUNCTIONS": functions, "literal_unroll": numba.literal_unroll}
+    exec(compile(script.read_text(), str(script), "exec"), names)
+    with pytest.raises(Exception) as caught:
+        build(own.jit(names["kernel"]), "void(float32[:, ::1])")
+    text = printed(caught.value, capsys)
+    first, remedy = MISTAKES[statement]
+    assert f"Error: {first}" in text and f"\n  at: {script}:2" in text and "^^^" in text
+    assert not remedy or re.search(f"\n  what to do: .*(?:{remedy})", text)

@@ -212,7 +212,7 @@ def test_plain_numba_errors_begin_with_the_diagnosis_and_the_place(tmp_path, run
             "TypingError: Unsupported array index type float32 in [float32]",
             "convert the index with int(",
         ),
-        ("y = []; y.append(x[0])", "Unknown attribute 'append' of type list(", "kernels have no lists"),
+        ("y = []; y.append(x[0])", "TypingError: kernels have no lists, ", "make an array, with cuda.local.array"),
         ("x[0] = (1, 2.0)[cuda.grid(1)]", "TypingError: No implementation of getitem(Tuple(", "as a constant"),
         (
             "x[0] = plain(x[0])",

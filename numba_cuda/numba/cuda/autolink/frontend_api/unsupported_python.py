@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What kernels do not have of Python and NumPy: the diagnosis and what to do, for what a front end says about it."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+import re
+
+import numpy as np
+from numba.core.utils import OPERATORS_TO_BUILTINS
+
+from numba_cuda_autolink.printable_texts import did_you_mean
+
+PRINT_VALUES = "print values, as in print('x:', x[i])"
+_LOOP = "write it as a loop over the elements, or compute it before the kernel"
+_LOCAL_ARRAY = "make an array, with cuda.local.array or before the kernel"
+OTHER_COMPILER = (
+    "write it with indices, numbers and operators, or compile the kernel with numba-cuda: from numba import cuda"
+)
+_CALL_EACH = "call each in a statement of its own: functions[0](x), functions[1](x)"
+_BY_ITS_NAME = "from numba.cuda import literal_unroll; for numba-cuda-mlir, from numba_cuda_mlir.cuda"
+_LOWERS_CALL = r"NotImplemented lowering call to <(?:class '|ufunc '|function |built-in function )"
+_UNTYPED = r"Untyped global name '(\w+)': Cannot determine Numba type of <class "
+_SHAPE = (
+    r"(?:shape[:=] ?)?(?:Literal\[int\]\(\d+\)|UniTuple\(Literal\[int\].*\)|Tuple\((?:Literal\[int\]\(\d+\)(?:, )?)+\))"
+)
+_SET = r"No implementation of setitem\(((?:readonly |unaligned )?array\(.*?\)), .*, "
+_MADE_BY_NUMPY = "zeros|ones|empty|full|array|arange|linspace|eye|identity"
+_BUILTINS = "|".join(each for each in dir(builtins) if each.isalpha() and each.islower())
+_CONTAINER = r"(?:\bDictType\[|\b(?:reflected )?[lL]ist(?:Type\[|\()|\bset\()"
+
+# A diagnosis, in which {} stands for a group of the pattern, takes the place of what the front end says; where it is
+# empty, what to do is added to that.
+_TABLE = [
+    (re.compile(pattern, re.DOTALL), diagnosis, remedy)
+    for pattern, diagnosis, remedy in (
+        # Statements
+        (
+            r".*object has no attribute 'set_try_status'|No implementation of (?:exception_match|mark_try_block)\(",
+            "kernels catch no exceptions",
+            "write a condition",
+        ),
+        (
+            r".*object has no attribute 'get_function_type'|<class '.*\.Generator'>$",
+            "kernels yield nothing",
+            "write the values to an array",
+        ),
+        (r"The use of yield in a closure", "kernels have no generator expressions", "write a loop"),
+        (
+            r".*has no attribute 'terminator_types'|The 'with \(context manager\)",
+            "kernels have no with",
+            "write its statements without it",
+        ),
+        (r".*\(IMPORT_NAME\) found", "kernels import nothing", "import it before the kernel"),
+        (r".*\(STORE_GLOBAL\) found", "kernels assign to no global variable", "write the value to an array"),
+        (r".*\(LOAD_BUILD_CLASS\) found", "kernels define no class", "define it before the kernel"),
+        (r"Use of unsupported opcode", "kernels do not have this statement of Python", "write it in another way"),
+        (r"Illegal IR, del found at: (del [^\n]*)", "kernels have no del", "leave out the statement {0}"),
+        # Names
+        (
+            _UNTYPED + r"'numba\.\w+\.types\.|Unknown attribute '\w+' of type Module\(<module 'numba\.\w+\.types'",
+            "",
+            "kernels of numba-cuda-mlir take the types of NumPy, such as np.float32, and of numba_cuda_mlir.types",
+        ),
+        (
+            r"Untyped global name 'literal_unroll'",
+            "literal_unroll is imported from another package than the kernel's cuda",
+            _BY_ITS_NAME,
+        ),
+        (
+            rf"Untyped global name '({_BUILTINS})': Cannot determine Numba type of <class '(?:type|builtin_.*)'>",
+            "kernels have no {0}() of Python",
+            _LOOP,
+        ),
+        (_UNTYPED + "'function'>", "", "decorate it with @cuda.jit(device=True)"),
+        (_UNTYPED + "'type'>", "", "make the object before the kernel, and pass its values, or a record"),
+        (
+            _UNTYPED + "'(?:dict|list|set|str|bytes)'>",
+            "",
+            "give it as a tuple of numbers, an array, or arguments of the kernel",
+        ),
+        # Arrays
+        (
+            r"No implementation of array\((?:shape[:=] ?)?(?:u?int\d+|(?:Uni)?Tuple\(u?int)",
+            "",
+            "give the array a shape of constants; dynamic shared memory is cuda.shared.array(0, dtype)",
+        ),
+        (
+            r"No implementation of array\(.*Literal\[str\]",
+            "",
+            "give the dtype as a NumPy type, such as np.float32",
+        ),
+        (
+            rf"No implementation of array\({_SHAPE}\)",
+            "the array has no dtype",
+            "pass it after the shape, as in cuda.local.array(4, np.float32)",
+        ),
+        (
+            r"No implementation of (?:static_)?[gs]etitem\((?:Literal\[\w+\]\()?(?:u?int|float|complex|bool|none)",
+            "",
+            "pass an array: numbers and None have no elements",
+        ),
+        (
+            _SET + r"(none|Literal\[str\]\(.*\)|unicode_type)\)",
+            "an element of {0} cannot be set to {1}",
+            "assign a number",
+        ),
+        (
+            _SET + r"(complex\d+)\)",
+            "an element of {0} cannot be set to {1}",
+            "assign its part, value.real or value.imag",
+        ),
+        (
+            _SET + r"((?:readonly )?array\(.*\))\)",
+            "an element of {0} cannot be set to {1}",
+            "assign an element, in a loop for all of them",
+        ),
+        (
+            r"No implementation of setitem\(.*, (?:(?:Uni)?Tuple|Struct\{.*\})\(.*\)\)",
+            "",
+            "assign its elements one by one: x[i] = value[0]; or value.name, for a member of a struct",
+        ),
+        (r"No implementation of getitem\(Tuple\(", "", "give the index of a tuple of different types as a constant"),
+        (
+            r"Cannot modify readonly array",
+            "",
+            "pass an array that can be written to: kernels read global ones as constants",
+        ),
+        (r"Unsupported array index type float", "", "convert the index with int(...)"),
+        (r"Unsupported array index type", "", "index with an integer, or with a slice"),
+        (r"cannot index array\(\w+, (\d+)d", "", "give one index for each dimension, {0} here"),
+        (
+            r"'\w+' object has no attribute 'dtype'$",
+            "a number is passed where an array belongs",
+            "pass the array, and the index as an argument of its own: cuda.atomic.add(x, 0, 1)",
+        ),
+        (r"<ufunc '\w+'>$", "kernels do not calculate with whole arrays", "write a loop over the elements"),
+        (r"No definition for lowering array\.(\w+)\(", "kernels have no method {0} of arrays", _LOOP),
+        (
+            r"No implementation of (?!array\(|(?:static_)?[gs]etitem\(|delitem\()(\w+)\((?:readonly )?array\(",
+            "",
+            "give it elements, in a loop: kernels calculate with numbers",
+        ),
+        # Values
+        (
+            r"printing unimplemented for values of type unicode_type"
+            r"|No implementation of (?:str|format|mod)\((?:Literal\[str\]|\w+\))",
+            "kernels make no text",
+            PRINT_VALUES,
+        ),
+        (
+            rf"No implementation of \w+\([^\n]*{_CONTAINER}|Unknown attribute '\w+' of type {_CONTAINER}",
+            "kernels have no lists, dictionaries and sets",
+            _LOCAL_ARRAY,
+        ),
+        (rf".*{_CONTAINER}", "", f"kernels have no lists, dictionaries and sets: {_LOCAL_ARRAY}"),
+        (
+            r"No conversion from .* to none$|CUDA kernel must have void return type",
+            "",
+            "write the result to an array: kernels return nothing",
+        ),
+        (r"Cannot unify ", "", "give the variable one type on all paths, or use a variable for each"),
+        (r"cannot type infer runaway recursion", "", "let the function return on one path before it calls itself"),
+        (
+            r"Invalid use of getiter with parameters \(Tuple\(type\(\w+Dispatcher|<class '.*\.MLIRDispatcherType'>$",
+            "kernels do not loop over a tuple of device functions",
+            _CALL_EACH,
+        ),
+        (
+            r"Invalid use of getiter with parameters \(Tuple\(",
+            "kernels do not loop over a tuple of different types",
+            f"loop over literal_unroll(values), imported by its name: {_BY_ITS_NAME}",
+        ),
+        # What numba-cuda-mlir does not compile
+        (
+            rf"{_LOWERS_CALL}({_MADE_BY_NUMPY})\b",
+            "kernels of numba-cuda-mlir do not make an array with {0}() of these arguments",
+            "make it with cuda.local.array(shape, dtype), and assign its elements",
+        ),
+        (rf"{_LOWERS_CALL}(\w+)", "kernels of numba-cuda-mlir have no {0}() for these arguments", OTHER_COMPILER),
+        (
+            r"NotImplemented lowering call to MemRefValue",
+            "kernels of numba-cuda-mlir do not have this method of arrays",
+            OTHER_COMPILER,
+        ),
+        (
+            r"getattr\((.*), attr='(\w+)'\)$",
+            "kernels of numba-cuda-mlir have no attribute {1!r} of {0}",
+            OTHER_COMPILER,
+        ),
+        (
+            r"NotImplemented lowering setattr for .* \(type: (.*)\)",
+            "kernels assign to no attribute of {0}",
+            "pass a new value as an argument, or use a variable",
+        ),
+        (
+            r"lowering getitem |Expected Python tuple, got ",
+            "kernels of numba-cuda-mlir do not take elements from this value",
+            OTHER_COMPILER,
+        ),
+        (
+            r"Invalid MLIR module: ",
+            "numba-cuda-mlir makes invalid code of this statement",
+            "convert the values in it to the type of the result, or compile the kernel with numba-cuda:"
+            " from numba import cuda",
+        ),
+    )
+]
+_OPERATOR = re.compile(r"NotImplemented lowering (?:binop|unary) fn=<built-in function (\w+)>")
+_OF_MODULE = re.compile(r"Unknown attribute '(\w+)' of type Module\(<module '([\w.]+)'")
+_OF_ARRAY = re.compile(r"Unknown attribute '(\w+)' of type (?:readonly )?array\(.*")
+_OF_STRUCT = re.compile(r"Unknown attribute '(?P<name>\w+)' of type Struct\{(?P<members>.*?)\}.*")
+_UNKNOWN_NAME = re.compile(r"NameError: (?:global )?name '(\w+)' is not defined")
+_LINEAR_ALGEBRA = re.compile(
+    r"scipy [\d.]+\+ is required for linear algebra|Unknown attribute '\w+' of type Module\(<module 'numpy.linalg'.*"
+)
+_COUNT = re.compile(r"(?:not enough|too many) values to unpack \(expected (\d+)(?:, got (\d+))?\)$")
+
+
+def with_remedy(message: str) -> str:
+    """Return the *message* of an error, a diagnosis of a front end, with what to do about it as a last line, if that is
+    known."""
+    if "what to do: " in message:
+        return message
+    if count := _COUNT.match(message):  # where a front end takes the arguments of a call apart
+        return f"a call takes {count[1]} arguments here{f', got {count[2]}' if count[2] else ', got more'}"
+    if name := _UNKNOWN_NAME.match(message):
+        todo = "define it before the kernel is compiled, or pass it as an argument"
+        todo = f"import math, and call math.{name[1]}" if hasattr(math, name[1]) else todo
+        return f"{message}\n  what to do: {todo}"
+    if _LINEAR_ALGEBRA.match(message):
+        return (
+            "kernels have no linear algebra of NumPy\n  what to do: write it with loops, call a C++ library,"
+            " autolink.cxx(...), or compute it before the kernel"
+        )
+    if attribute := _OF_ARRAY.match(message):
+        return message.replace(attribute[0], attribute[0] + did_you_mean(attribute[1], dir(np.ndarray)), 1)
+    if attribute := _OF_STRUCT.match(message):
+        meant = did_you_mean(attribute["name"], attribute["members"].split(", "))
+        return f"{attribute[0]}{meant}\n  its members: {attribute['members']}{message[attribute.end() :]}"
+    for pattern, diagnosis, remedy in _TABLE:
+        if found := pattern.match(message):
+            first = diagnosis.format(*found.groups()) or message
+            return f"{first}\n  what to do: {remedy.format(*found.groups())}"
+    if attribute := _OF_MODULE.match(message):
+        return _no_function(*attribute.groups())
+    if found := _OPERATOR.match(message):
+        shown = OPERATORS_TO_BUILTINS.get(getattr(operator, found[1], None), found[1])
+        return (
+            f"kernels of numba-cuda-mlir do not have the operator {shown} for these values\n"
+            f"  what to do: {OTHER_COMPILER}"
+        )
+    return message
+
+
+def _no_function(name: str, module: str) -> str:
+    """Return the message for a *name* of a Python *module* that kernels do not have."""
+    if module == "numpy.random":
+        remedy = "draw numbers with numba.cuda.random, or with cuRAND from C++, autolink.cxx(...)"
+    else:
+        remedy = "write it in the kernel, or call a function of C++, autolink.cxx(...)"
+    return f"kernels have no {module}.{name}\n  what to do: {remedy}"
