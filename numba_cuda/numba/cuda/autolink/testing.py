@@ -70,7 +70,7 @@ def check_linkable(
     - returns code that links, for this signature, alone and in a kernel that calls it twice, with LTO and without: it
       compiles, and defines the symbols that the call references, with the parameters that the call passes: their types
       in CUDA C++, their number and sizes in PTX and LTO-IR (where an ``int`` looks like a ``float``);
-    - returns the same code when it is asked again;
+    - gives the same answers, what its calls are and what code they need, when it is asked again;
     - has a ``__numba_cuda_link_key__``, if any, that is the same each time, and differs wherever the code does;
     - runs in the emulator, for several samples of random numbers, records and arrays of them, without accesses out of
       bounds, races in shared memory, barriers that not all threads reach, and traps, in a kernel that calls it twice.

@@ -24,6 +24,7 @@ from numba_cuda_autolink.errors import PrintableError
 from numba_cuda_autolink.printable_texts import did_you_mean
 
 from ..frontend_api.front_end import core_type
+from ..frontend_api.signature_messages import type_meant_by
 
 
 class CABIError(PrintableError, TypeError):
@@ -122,11 +123,13 @@ def numba_type_of(given: Any) -> Any:
         raise CABIError(
             f"the function {name} is not a Numba type\n  what to do: call it with a type, such as {name}(types.int32)"
         )
-    hint = ""
-    if isinstance(given, type) and given in (bool, int, float, complex):
-        hint = f": C and Python mean different types by {given.__name__}"
     shown = given.__name__ if isinstance(given, type) else safe_repr(given, 40)
-    raise CABIError(f"{shown} is not a Numba type{hint}\n  expected: such as types.float32, its name or a dtype")
+    if isinstance(given, type) and (meant := type_meant_by(given)):
+        raise CABIError(
+            f"{shown} is not a Numba type: C and Python mean different types by {shown}\n"
+            f"  what to do: write {meant!r}, which Python's {shown} is in kernels, or another type of C"
+        )
+    raise CABIError(f"{shown} is not a Numba type\n  expected: such as types.float32, its name or a dtype")
 
 
 def ctype(numba_type: Any) -> CType:

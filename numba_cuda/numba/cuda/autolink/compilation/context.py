@@ -39,13 +39,13 @@ class Compilation:
     that it begins."""
 
     target: Target
-    diagnoses: dict[str, Exception | None] = field(default_factory=dict)
+    diagnoses: dict[str, BaseException | None] = field(default_factory=dict)
     objects: dict[types.Type, dict[int, Any]] = field(default_factory=dict)
     prototypes: list[tuple[str, CPrototype]] = field(default_factory=list)
     read_only: Sequence[int] = ()
     timeline: Timeline = field(default_factory=Timeline)
     notes: dict[Any, Any] = field(default_factory=dict)
-    raised: dict[Any, Exception] = field(default_factory=dict)
+    raised: dict[Any, BaseException] = field(default_factory=dict)
 
     @contextlib.contextmanager
     def noting_prototypes(self, read_only: Sequence[int]) -> Iterator[list[tuple[str, CPrototype]]]:

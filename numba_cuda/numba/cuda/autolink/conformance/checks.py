@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The checks, in their order: whether code and link key are the same when an object is asked again, and differ from
+"""The checks, in their order: whether answers and link key are the same when an object is asked again, and differ from
 those of other objects; whether the code links, and whether it runs."""
 
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
@@ -15,14 +16,23 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLi
 
 from ..compilation.context import compute_capability
 from ..protocol.ask import link_key
-from ..protocol.callee import KEY_HOOK
+from ..protocol.callee import HOOK, KEY_HOOK
 from ..protocol.errors import HookError
 from ..protocol.loaded_modules import UnknownValueError
 from ..protocol.stored_answers import link_key_digest
 from .emulated_run import check_run
 from .records import FailedError, Linkable, LinkedCode, SkippedError
 from .samples import RunOptions
-from .subject import CalledSubject, Subject, ask_again, build_both, describe_linking, find_python_subject, find_subject
+from .subject import (
+    CalledSubject,
+    Subject,
+    ask_again,
+    build_both,
+    describe_linking,
+    find_changed_call,
+    find_python_subject,
+    find_subject,
+)
 
 
 def run_checks(
@@ -38,7 +48,9 @@ def run_checks(
     subject = _find(obj, argtypes, targets)
     pairs = (other if isinstance(other, tuple) else (other,) for other in others)
     compared = [_find(one, given or argtypes, targets[:1]) for one, *given in pairs]
-    if isinstance(subject, Subject) and _check_repetition(subject):
+    _check_repetition(subject)
+    subject.findings.raise_failed()
+    if isinstance(subject, Subject):
         _check_link_key(subject, compared)
     _check_links(subject)
     if not subject.findings.wrong:
@@ -75,23 +87,37 @@ def _check_links(subject: CalledSubject) -> None:
 
 _KEY_OF_VALUES = "make the key of values: no hash() of a string, no id(), no address in a repr, no counter, no time"
 _OBJECTS = 64
+_MOST_REPETITIONS = 4  # of hooks that answer soon: what is random may be the same twice
+_SECONDS_OF_REPETITIONS = 1.0
 
 
-def _check_repetition(subject: Subject) -> bool:
-    """Check that the object returns the same code when it is asked again in this process. Return whether it does."""
-    difference = ""
-    with subject.findings.check("returns the same code when asked again"):
-        for target in subject.targets:
-            try:
-                again = ask_again(subject.site.callee, subject.site.argtypes, target).inputs()
-                before, now = ([*map(LinkedCode.of, inputs)] for inputs in (subject.answers[target], again))
-                difference = _difference(before, now, "first", "then")
-            except (HookError, LinkInputError) as error:
-                difference = str(error)
-            if difference:
+def _check_repetition(subject: CalledSubject) -> None:
+    """Check that the object gives the same answers when it is asked again in this process."""
+    with subject.findings.check("gives the same answers when asked again"):
+        started = time.monotonic()
+        for number in range(_MOST_REPETITIONS):
+            if number and time.monotonic() - started > _SECONDS_OF_REPETITIONS:
+                break
+            if difference := find_changed_call(subject) or _changed_code(subject):
                 on = "the object's own constant attributes, the argument types and autolink.current_target()"
-                raise FailedError(difference, "the same code each time", f"make the code depend on nothing but {on}")
-    return not difference
+                raise FailedError(
+                    difference, "the same answer each time", f"make the answer depend on nothing but {on}"
+                )
+
+
+def _changed_code(subject: CalledSubject) -> str:
+    """Ask the object again for its code, and return how it differs; an empty text if it is the same."""
+    if not isinstance(subject, Subject):
+        return ""
+    for target in subject.targets:
+        try:
+            again = ask_again(subject.site.callee, subject.site.argtypes, target).inputs()
+        except (HookError, LinkInputError) as error:
+            return f"{HOOK}: first code, then it {error}"
+        before, now = ([*map(LinkedCode.of, inputs)] for inputs in (subject.answers[target], again))
+        if difference := _difference(before, now, "first", "then"):
+            return f"{HOOK}: {difference}"
+    return ""
 
 
 def _check_own_symbols(subject: CalledSubject, others: Sequence[CalledSubject]) -> None:

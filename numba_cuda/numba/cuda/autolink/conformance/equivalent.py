@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
+from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import raised_by_signal_handler
 
 from .records import FailedError, FailedRunError, SkippedError
 from .samples import Sample, array_of, largest_of
@@ -72,11 +74,14 @@ def _call(obj: Any, call: Sequence[Any], is_wide: bool) -> Any:
             return obj(*call)
     except NotImplementedError as error:
         raise SkippedError(_NO_EQUIVALENT) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        if raised_by_signal_handler(error):
+            raise
         if _is_for_simulator(error):
             raise SkippedError("it runs, and its Python equivalent, for the simulator, uses numba.cuda") from error
         raised = f"raises {type(error).__name__}: {str(error).partition(chr(10))[0]}"
-        if isinstance(error, NameError if is_wide else (NameError, AttributeError, TypeError)):
+        mistakes = (NameError, SystemExit) if is_wide else (NameError, SystemExit, AttributeError, TypeError)
+        if isinstance(error, mistakes):
             raise FailedError(f"its __call__ {raised}", "a result", "correct it, or leave __call__ out") from error
         raise FailedRunError(f"in Python {raised}") from error
 
@@ -131,6 +136,10 @@ class Comparison:
         """Raise `FailedError` where a result differs from that of the same call in Python."""
         scale = min(self._largest_result, expected.sample.largest)
         for number, (one, other) in enumerate(zip(got, expected.results[repetition], strict=True)):
+            if not _is_value(other, like=one):
+                returned = f"its __call__ returns {safe_repr(other)} for {expected.sample.describe(number)}"
+                wanted = f"a value as the linked code returns, {one!r}"
+                raise FailedError(returned, wanted, "return the result from __call__")
             if not self.is_close(one, other, scale):
                 what = f"the result of {expected.sample.describe(number)}{', called again,' * repetition}"
                 raise self._difference(what, one, other, expected.sample, scale)
@@ -178,6 +187,14 @@ class Comparison:
         if sample.is_wide:
             todo += "; let __call__ raise ValueError for arguments that it is not for, or pass samples="
         return FailedError(f"{what} is {one!r} in the emulator", f"{other!r}, as its __call__ returns", todo)
+
+
+def _is_value(value: Any, like: Any) -> bool:
+    """Return whether what Python returned is a number or a record, as *like* is."""
+    if isinstance(like, np.void):
+        return isinstance(value, (tuple, np.void))
+    array = array_of(value)
+    return array.ndim == 0 and array.dtype.kind in "biufc"
 
 
 def _floats_in(dtypes: Iterable[np.dtype]) -> Iterator[np.dtype]:

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import linecache
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -22,14 +24,18 @@ from ..builds.result import LinkedKernel
 from ..c_abi.c_types import numba_type_named, numba_type_of
 from ..compilation.context import without_device
 from ..cxx_by_name.functions import CxxFunction
+from ..device_callable.base_class import BoundDeviceMethod, DeviceCallable
+from ..device_callable.object_type import DeviceCallableType, asked_afresh
 from ..frontend_api.front_end import core_type
 from ..protocol.answers import Answer
 from ..protocol.ask import ask_afresh
 from ..protocol.call_sites import CallSite
 from ..protocol.callee import HOOK, Callee, find_callee
 from ..protocol.errors import TAKE_ARGUMENTS, CallError, HookError
+from ..protocol.value_digest import is_plain
 from .records import FailedError, Findings
 
+CALL_HOOK = "__numba_cuda_call__"
 _numbers = itertools.count(1)
 _CALL = "    obj({arguments})\n"
 
@@ -43,13 +49,15 @@ class Argument:
 
     @classmethod
     def of(cls, given: Any) -> Argument:
-        """Return the argument that *given* stands for. Raise `TypeError` if a string is not the name of a type."""
+        """Return the argument that *given* stands for. Raise `TypeError` if a string is not the name of a type, and for
+        classes of Python."""
         if isinstance(given, str):
             given = numba_type_named(given)
         given = core_type(given)
         if isinstance(given, types.Literal):
             return cls(constant=given.literal_value)
-        if isinstance(given, (types.Type, np.dtype)) or (isinstance(given, type) and issubclass(given, np.generic)):
+        is_type = isinstance(given, type) and (issubclass(given, np.generic) or given.__module__ == "builtins")
+        if is_type or isinstance(given, (types.Type, np.dtype)):
             return cls() if isinstance(given, types.NoneType) else cls(numba_type_of(given))
         return cls(constant=given)
 
@@ -154,6 +162,9 @@ def find_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target, ...])
     findings = Findings(f"{safe_repr(obj)}({', '.join(map(str, args))})")
     callee = find_callee(obj)
     with findings.check(f"has a {HOOK}"):
+        if callee is None and isinstance(obj, type) and (hasattr(obj, HOOK) or hasattr(obj, CALL_HOOK)):
+            todo = f"pass an instance: check_linkable({obj.__name__}(...), ...)"
+            raise FailedError(f"the class {obj.__name__}", "an instance of it, which kernels call", todo)
         if callee is None:
             todo = "define it; for a class, as a classmethod or a staticmethod"
             raise FailedError(f"{type(obj).__name__} without one", f"a method {HOOK}(*argtypes)", todo)
@@ -179,7 +190,7 @@ def find_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target, ...])
 def find_python_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target, ...]) -> CalledSubject | None:
     """Return *obj* if its calls stand for Python functions, and it has no hook for code; else ``None``. Raise
     `NotLinkableError` if a kernel cannot call it."""
-    if find_callee(obj) is not None or not hasattr(obj, "__numba_cuda_call__"):
+    if find_callee(obj) is not None or isinstance(obj, type) or not hasattr(obj, CALL_HOOK):
         return None
     args = tuple(map(Argument.of, argtypes))
     findings = Findings(f"{safe_repr(obj)}({', '.join(map(str, args))})")
@@ -200,7 +211,7 @@ def _build(obj: Any, args: tuple[Argument, ...], target: Target) -> LinkedKernel
     except Exception as error:
         todo = (
             "check it with types that it accepts, or let its __numba_cuda_call__ accept these"
-            if hasattr(obj, "__numba_cuda_call__")
+            if hasattr(obj, CALL_HOOK)
             else "derive its class from autolink.DeviceCallable and give it a __numba_cuda_call__ for these types,"
             " or register its typing and lowering with Numba"
         )
@@ -215,6 +226,45 @@ def _site_of(obj: Any, built: LinkedKernel) -> CallSite:
     got = f"the call asks {', '.join(str(site.callee) for site in built.call_sites) or 'no object'}"
     todo = "let kernels call the object itself: its Numba type names it by the attribute numba_cuda_link_object"
     raise FailedError(got, f"it asks {safe_repr(obj)}", todo)
+
+
+def find_changed_call(subject: CalledSubject) -> str:
+    """Ask a `DeviceCallable` again what the call is, and return how the answers differ: an empty text if not."""
+    obj = subject.obj
+    if isinstance(obj, CxxFunction) or not isinstance(obj, (DeviceCallable, BoundDeviceMethod)):
+        return ""
+    first = DeviceCallableType.of(obj).answers
+    with asked_afresh(obj):
+        try:
+            again = build_calls(obj, subject.args, subject.targets[0], output="ltoir")
+        except Exception as error:
+            return f"{CALL_HOOK}: first an answer, then {type(error).__name__}: {error}"
+        then = DeviceCallableType.of(obj).answers
+    for call, answer in then.items():
+        one, other = _Answered.of(first.get(call, answer)), _Answered.of(answer)
+        if one != other or (other.code is None and again.code != subject.built.code):
+            return f"{CALL_HOOK}: first {one}, then {other}"
+    return ""
+
+
+@dataclass(frozen=True)
+class _Answered:
+    """What ``__numba_cuda_call__`` returned, as text; of a Python function, its code, too."""
+
+    text: str
+    code: CodeType | None = None
+
+    @classmethod
+    def of(cls, answer: Any) -> _Answered:
+        function = getattr(answer, "py_func", answer)
+        if not isinstance(function, FunctionType):
+            return cls(safe_repr(answer))
+        variables = inspect.getclosurevars(function).nonlocals.items()
+        known = ", ".join(f"{name} = {value!r}" for name, value in variables if is_plain(value))
+        return cls(f"the function {function.__name__}{f' with {known}' if known else ''}", function.__code__)
+
+    def __str__(self) -> str:
+        return self.text
 
 
 def ask_again(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import itertools
 import types as pytypes
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from numba.core.errors import NumbaError
 from numba.cuda import types
 from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, safe_text, shown, with_short_first_line
+from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import raised_by_signal_handler
 from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba.cuda.datamodel import models
 from numba.cuda.extending import register_model, typeof_impl
@@ -158,6 +160,11 @@ class DeviceCallableType(types.Callable, types.Opaque):
         arguments = self._arguments[tuple(argtypes)]
         return self.numba_cuda_link_object, arguments, self._returned[arguments.types, _target()]
 
+    @property
+    def answers(self) -> dict[Any, Any]:
+        """What `__numba_cuda_call__` returned so far, by the types of the arguments and the target."""
+        return dict(self._returned)
+
     def declared_call(self, arguments: CallArguments) -> Any:
         return arguments.apply(self.numba_cuda_link_object.__numba_cuda_call__)
 
@@ -241,7 +248,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         name = f"{type_name(self.numba_cuda_link_object)}.__numba_cuda_call__"
         argtypes = f"argument types: ({', '.join(map(str, arguments.types))})"
         # Numba asks again about a call that it could not type, in case other types are known by then.
-        raised: dict[Any, Exception] = {} if (in_progress := compilation()) is None else in_progress.raised
+        raised: dict[Any, BaseException] = {} if (in_progress := compilation()) is None else in_progress.raised
         try:
             if (call := (self, arguments.types)) in raised:
                 raise raised[call]
@@ -253,7 +260,9 @@ class DeviceCallableType(types.Callable, types.Opaque):
             hook = raised_for_hook(error)
             details = () if hook is None else (f"raised at: {hook}",)
             raise self._error(str(error), *details, cause=error) from error
-        except Exception as error:
+        except (Exception, SystemExit) as error:
+            if raised_by_signal_handler(error):
+                raise
             raised[call] = error
             raised_at = f"raised at: {raised_by_user_code(error)}"
             said = f"{name} raised {type(error).__name__}: {safe_text(error)}"
@@ -305,11 +314,23 @@ class DeviceCallableType(types.Callable, types.Opaque):
         cause = None if in_progress is None else in_progress.diagnoses.get(message.partition("\n")[0])
         return typing_error(message, cause=cause)
 
-    def _error(self, diagnosis: str, *details: str, cause: Exception | None = None) -> TypingError:
+    def _error(self, diagnosis: str, *details: str, cause: BaseException | None = None) -> TypingError:
         """Return an error with details after the first line of the diagnosis, and the rest of it, what to do, last."""
         first, *advice = diagnosis.splitlines()
         shown = (f"  {line}" for line in (f"object: {self.name}", *details))
         return typing_error(with_short_first_line("\n".join([first, *shown, *advice])), cause=cause)
+
+
+@contextlib.contextmanager
+def asked_afresh(obj: Any) -> Iterator[None]:
+    """Ask *obj* in the ``with`` block what its calls are. Afterwards what it answered before counts again."""
+    known = _types.pop(identity(obj), None)
+    try:
+        yield
+    finally:
+        _types.pop(identity(obj), None)
+        if known is not None:
+            _types[identity(obj)] = known
 
 
 def _type_of(obj: Any) -> DeviceCallableType:

@@ -8,6 +8,8 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+from numba.cuda import types
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_text, shown
 
 from numba_cuda_autolink.printable_texts import did_you_mean
@@ -21,9 +23,14 @@ _NAME = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*")
 def describe_refused(signature: Any, error: Exception, names: Mapping[str, Any]) -> str:
     """Return what is wrong with a *signature* over which a front end raised *error*; *names* are those of its types."""
     if not isinstance(signature, str):
+        given = signature if isinstance(signature, tuple) else (signature,)
+        meant = next(((each, name) for each in given if (name := type_meant_by(each))), None)
+        expected = f"such as {_EXAMPLE!r} or (types.float32[::1], types.int32)"
+        if meant is not None:
+            expected = f"such as (types.{meant[1]},): Numba's type for {meant[0]!r}"
         return (
             f"a signature is text or a tuple of Numba types, got {shown(signature)}\n  reason: {safe_text(error)}\n"
-            f"  expected: such as {_EXAMPLE!r} or (types.float32[::1], types.int32)"
+            f"  expected: {expected}"
         )
     # Text is evaluated as Python, and may raise anything.
     why = error.msg if isinstance(error, SyntaxError) else str(error).partition("\n")[0] or "Numba has no such type"
@@ -31,6 +38,15 @@ def describe_refused(signature: Any, error: Exception, names: Mapping[str, Any])
     near = did_you_mean(unknown[0], names) if unknown else ""
     advice = f"write the types, such as {_EXAMPLE!r}"
     return f"{signature!r} is not a signature: {why}{near}\n  what to do: {advice}"
+
+
+def type_meant_by(given: Any) -> str:
+    """Return the name of the Numba type of values of *given*, a class of numbers in Python or NumPy, or a dtype; empty
+    for all else."""
+    is_class = isinstance(given, type) and issubclass(given, (bool, int, float, complex, np.generic))
+    name = np.dtype(given).name if is_class or isinstance(given, np.dtype) else ""
+    name = "boolean" if name == "bool" else name
+    return name if isinstance(getattr(types, name, None), types.Type) else ""
 
 
 def signature_message(error: Exception) -> str | None:

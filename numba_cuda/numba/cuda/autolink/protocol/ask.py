@@ -190,7 +190,7 @@ def _hook_errors(callee: Callee, argtypes: tuple[Any, ...], which: str = "") -> 
     except LinkInputError as error:
         advice = f"\n  what to do: {find_elsewhere(error.missing)}" if error.missing else ""
         raise HookError(callee, argtypes, f"{which}returned what cannot be linked: {error}{advice}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if raised_by_signal_handler(error):
             raise
         if isinstance(error, CallError) and isinstance(error.hook_error, AskedAgainError):

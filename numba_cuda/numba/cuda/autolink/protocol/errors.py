@@ -121,7 +121,7 @@ def how_to_use(name: str, value: Any = None) -> str:
 
 
 def typing_error(
-    message: str, loc: Any = None, cause: Exception | None = None, error: type[Exception] = TypingError
+    message: str, loc: Any = None, cause: BaseException | None = None, error: type[Exception] = TypingError
 ) -> Any:
     """Return the *error* of a kernel that uses a called object in a way that it cannot be used: for a *cause*, which
     will be its ``__cause__``, and whose ``log`` it will have. The class of the error is the front end's."""
@@ -139,7 +139,7 @@ def assignment_error(name: str, owner: Any, loc: Any, error: type[Exception]) ->
     return typing_error(message, loc, error=error)
 
 
-def _note(message: str, cause: Exception | None = None) -> None:
+def _note(message: str, cause: BaseException | None = None) -> None:
     """Remember that *message* begins with a diagnosis: Numba makes another exception of it, and puts a line first."""
     if (in_progress := compilation()) is not None:
         in_progress.diagnoses[message.partition("\n")[0]] = cause

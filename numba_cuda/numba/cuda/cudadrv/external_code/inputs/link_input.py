@@ -29,6 +29,7 @@ from .cuda_source import CompileOptions, CUDASource
 from .kinds import BITCODE, CUDA, KINDS, PTX, Bitcode, Kind
 
 _AS_TEXT = "save it as UTF-8, or replace that character"
+_AS_OTHER = "give it the suffix or the class of what it is, or make it again if it is damaged"
 _AS_SOURCE = "this is CUDA C++: return autolink.CUDASource(text)"
 _CXX = re.compile(rb"#\s*include\b|\b__(?:device|global|host)__\b")
 # The classes of numba-cuda-mlir's ``cuda.LTOIR`` and the like, copies of numba-cuda's.
@@ -89,6 +90,11 @@ class LinkInput:
         for text in (self.name, *_texts(tuple(vars(self.options).values()))):
             if fault := text_fault(text) or ("a NUL" if "\0" in text else ""):
                 raise LinkInputError(f"the name or an option of the {kind} is {safe_repr(text)}: it has {fault}")
+        looks_like = next((other for other in KINDS if other.magic and code.startswith(other.magic)), None)
+        if looks_like and not kind.magic:
+            raise LinkInputError(
+                f"{safe_repr(self.name)} is not {kind}: it looks like {looks_like}\n  what to do: {_AS_OTHER}"
+            )
         if kind in (CUDA, PTX):
             try:
                 fault = text_fault(code.decode())
@@ -101,10 +107,8 @@ class LinkInput:
         if kind is not CUDA and not code.strip(b"\0 \t\r\n"):
             raise LinkInputError(f"the {kind} {self.name!r} is empty")
         if kind.magic and not code.startswith(kind.magic):
-            looks_like = next((other for other in KINDS if other.magic and code.startswith(other.magic)), None)
             found = f"it looks like {looks_like}" if looks_like else f"it begins with {code[:8]!r}"
-            remedy = "give it the suffix or the class of what it is, or make it again if it is damaged"
-            remedy = _AS_SOURCE if _CXX.search(code) and not looks_like else remedy
+            remedy = _AS_SOURCE if _CXX.search(code) and not looks_like else _AS_OTHER
             raise LinkInputError(f"{self.name!r} is not {kind}: {found}\n  what to do: {remedy}")
         if not kind.is_compiled:
             from ..formats.validation import structural_fault  # which a kernel that is linked already starts without

@@ -65,7 +65,7 @@ class TestAccepts:
             "has a __numba_cuda_link__: yes",
             "can be called in a kernel: yes",
             "returns code that links: yes",
-            "returns the same code when asked again: yes",
+            "gives the same answers when asked again: yes",
             "its __numba_cuda_link_key__ identifies its code: not checked: it has none",
             "links alone, with LTO: yes",
             "links in a kernel that calls it twice, with LTO: yes",
@@ -273,8 +273,76 @@ class TestRejects:
                 return f"{super().source(x)}\n// {next(count)}"
 
         name, message = what_is_wrong(Counts())
-        assert name == "returns the same code when asked again"
+        assert name == "gives the same answers when asked again"
         assert re.search(r"line 2 first: // \d+\n +line 2 then: // \d+\n", message)
+
+    @pytest.mark.parametrize(
+        ("answer", "first", "then"),
+        [
+            (lambda x, n: autolink.Extern(f"f{n}", returns=x), "Extern('f0', returns=", "Extern('f1', returns="),
+            (
+                lambda x, n: autolink.Extern("f1", returns=(types.float32, types.float64)[n % 2]),
+                "Extern('f1', returns=float32)",
+                "Extern('f1', returns=float64)",
+            ),
+            (lambda x, n: lambda x: x * n, "the function <lambda> with n = 0", "the function <lambda> with n = 1"),
+            (lambda x, n: eval(f"lambda x: x + {n}"), "the function <lambda>", "the function <lambda>"),
+        ],
+    )
+    def test_another_call_each_time(self, answer, first, then):
+        count = itertools.count()
+
+        class Changes(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x):
+                return answer(x, next(count))
+
+        class Brings(Changes):
+            def __numba_cuda_link__(self, x):
+                functions = (f'extern "C" __device__ float f{i}(float x) {{ return x; }}' for i in range(9))
+                return autolink.CUDASource("".join(functions))
+
+        name, message = what_is_wrong((Brings if "Extern" in first else Changes)())
+        assert name == "gives the same answers when asked again"
+        assert f"got: __numba_cuda_call__: first {first}" in message
+        assert f", then {then}" in message
+
+    @pytest.mark.parametrize("hook", ["__numba_cuda_call__", "__numba_cuda_link__"])
+    def test_a_hook_that_answers_at_first_only(self, hook):
+        class Tires(Add):
+            pass
+
+        asked = itertools.count()
+
+        def answer(self, x):
+            if next(asked) > 3:
+                raise OSError("closed")
+            return getattr(Add, hook)(self, x)
+
+        setattr(Tires, hook, answer)
+        name, message = what_is_wrong(Tires())
+        assert name == "gives the same answers when asked again"
+        assert f"got: {hook}: first " in message and "raised OSError: closed" in message
+
+    @pytest.mark.parametrize("hook", ["__numba_cuda_call__", "__numba_cuda_link__", "__call__"])
+    def test_a_hook_that_exits(self, hook):
+        exits = type("Exits", (Add,), {hook: lambda self, x: sys.exit(3)})
+        message = what_is_wrong(exits())[1]
+        assert f"{hook} raises SystemExit: 3" in message or "raised SystemExit: 3" in message
+
+    def test_a_class_instead_of_an_instance(self):
+        message = what_is_wrong(Add)[1]
+        assert "got: the class Add" in message and "pass an instance: check_linkable(Add(...)" in message
+
+    @pytest.mark.parametrize(
+        ("given", "meant"), [(float, "float64"), (int, "int64"), (bool, "boolean"), (complex, "complex128")]
+    )
+    def test_numbers_of_python_as_types(self, given, meant):
+        with pytest.raises(TypeError, match=f"{given.__name__} is not a Numba type.*\n.*write '{meant}'"):
+            quick(Add(), given)
+
+    def test_a_class_of_python_as_a_type(self):
+        with pytest.raises(TypeError, match="str is not a Numba type"):
+            quick(Add(), str)
 
     def test_a_different_key_each_time(self):
         count = itertools.count()
@@ -327,9 +395,14 @@ class TestRejects:
         assert "is defined twice" in message
 
     def test_several_failed_checks_at_once(self):
+        count = itertools.count()
+
         class Bad(Add):
             def source(self, x):
-                return f'extern "C" __device__ float add_1(double x) {{ return x; }} // {os.urandom(4).hex()}'
+                return 'extern "C" __device__ float add_1(double x) { return x; }'
+
+            def __numba_cuda_link_key__(self, x):
+                return next(count)
 
         with pytest.raises(NotLinkableError, match=r"Bad\(amount=1\)\(float32\) is not linkable: 2 of") as raised:
             quick(Bad())
@@ -390,6 +463,7 @@ class TestBodiesInPython:
         found = check_linkable(Twice(), "float32")
         assert [check.name for check in found.checks] == [
             "can be called in a kernel",
+            "gives the same answers when asked again",
             "links alone, with LTO",
             "links in a kernel that calls it twice, with LTO",
             "links alone, without LTO",
@@ -851,9 +925,13 @@ class TestSamples:
     def test_small_results(self):
         assert "e-3" in what_is_wrong(self.object_of("return 0;", lambda x: x * 6.6e-34), "float64")[1]
 
-    @pytest.mark.parametrize("result", [None, "text", np.ones(2), 1j, (1, (2, 3))])
+    def test_an_equivalent_with_a_complex_number(self):
+        assert "as its __call__ returns" in what_is_wrong(self.object_of("return 1;", lambda x: 1j))[1]
+
+    @pytest.mark.parametrize("result", [None, "text", [1.0], np.ones(2), (1, (2, 3))])
     def test_an_equivalent_with_no_number(self, result):
-        assert "as its __call__ returns" in what_is_wrong(self.object_of("return 1;", lambda x: result))[1]
+        message = what_is_wrong(self.object_of("return 1;", lambda x: result))[1]
+        assert f"got: its __call__ returns {result!r} for (" in message
 
 
 class TestWarnings:

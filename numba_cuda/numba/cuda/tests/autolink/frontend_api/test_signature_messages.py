@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a front end's error over a signature prints: the nearest type, and the line with the signature."""
 
+import numpy as np
 import pytest
 from front_ends import MODULES, front_end_named
+from numba.cuda import autolink
 from numba.cuda.autolink.frontend_api.placed_messages import placed_error
 
 
@@ -26,6 +28,15 @@ def test_the_message_of_a_wrong_signature_has_its_line_and_the_nearest_type(fron
     assert place.startswith(f"  at: {__file__}:")
     assert line.strip() == "cuda.jit(signature)(lambda x: None)"
     assert todo.startswith(("  what to do: write the types, such as 'void(float32[::1], ", "  expected: such as "))
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [(float, "float64"), (bool, "boolean"), (np.float32, "float32"), (np.dtype("i1"), "int8")]
+)
+def test_classes_of_numbers_and_dtypes_have_a_type_of_numba(given, meant):
+    with pytest.raises(TypeError) as failure:
+        autolink.build(lambda x: None, (given,), cc=(9, 0))
+    assert f"expected: such as (types.{meant},): Numba's type for {given!r}" in str(failure.value)
 
 
 def test_an_error_of_another_function_is_not_one_of_a_signature():

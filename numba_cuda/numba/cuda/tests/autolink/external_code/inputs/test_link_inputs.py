@@ -147,6 +147,9 @@ WRONG = [
     (lambda tmp: cuda.Cubin(b""), "cubin", "is empty"),
     (lambda tmp: cuda.Cubin(compiled(adder("f"), "ltoir")), "is not cubin", "it looks like LTO-IR"),
     (lambda tmp: cuda.LTOIR(compiled(adder("f"), "cubin")), "is not LTO-IR", "it looks like cubin"),
+    (lambda tmp: cuda.PTXSource(compiled(adder("f"), "cubin")), "is not PTX", "it looks like cubin"),
+    (lambda tmp: cuda.PTXSource(compiled(adder("f"), "ltoir")), "is not PTX", "it looks like LTO-IR"),
+    (lambda tmp: cuda.CUSource(compiled(adder("f"), "ltoir")), "is not CUDA C++ source", "it looks like LTO-IR"),
     (lambda tmp: cuda.LTOIR(3.5), "holds float 3.5", "expected bytes or str"),
     (
         lambda tmp: cuda.Archive(b"text"),
