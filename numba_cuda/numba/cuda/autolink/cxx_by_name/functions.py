@@ -61,9 +61,12 @@ class CxxFunction(DeviceCallable):
         return self._source.__getstate__(), self._pattern
 
     def __getattr__(self, name: str) -> NoReturn:
-        inside = f"\n  what to do: for a name in it, write lib[{f'{self.__name__}::{name}'!r}]"
+        inside = f"\n  what to do: {self._describe_inside(name)}"
         inside = "" if name.startswith("_") else inside
         raise AttributeError(f"{self.__name__!r} of C++ has no attribute {name!r}{inside}", name=name, obj=self)
+
+    def _describe_inside(self, name: str) -> str:
+        return f"for a name in it, write lib[{f'{self.__name__}::{name}'!r}]"
 
     def __getitem__(self, index: Any) -> NoReturn:
         arguments = index if type(index) is int else "..."

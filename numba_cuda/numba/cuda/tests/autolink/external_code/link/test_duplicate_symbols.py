@@ -160,8 +160,8 @@ class TestHeaders:
     @pytest.mark.parametrize(
         ("differs", "line"),
         [
-            ({"options": {"std": "c++20"}}, "options: () and (('std', 'c++20'),)"),
-            ({"defines": {"N": 3}}, "defines: () and (('N', '3'),)"),
+            ({"options": {"std": "c++20"}}, "options: {} and {'std': 'c++20'}"),
+            ({"defines": {"N": 3}}, "defines: {} and {'N': '3'}"),
         ],
     )
     def test_what_keeps_sources_of_a_unit_apart_is_named(self, kernel, differs, line):
