@@ -254,6 +254,34 @@ def test_a_private_member_is_declared_at_its_line_of_the_python_file():
     assert f"\n  declared at: {__file__}:{line}\n" in str(caught.value)
 
 
+EQUAL_SOURCES = """
+from numba.cuda import autolink
+T = "int"
+first = f'__device__ {T} f({T} x) {{ return y; }}'
+second = f'__device__ {T} f({T} x) {{ return y; }}'
+def within():
+    third = f'__device__ {T} f({T} x) {{ return y; }}'
+    return autolink.cxx(third)
+unknown, known, direct = autolink.cxx(second), within(), []
+direct = autolink.cxx(
+    f'__device__ {T} f({T} x) {{ return y; }}')
+"""
+
+
+def test_the_line_of_one_of_several_equal_sources_is_shown_if_it_is_known(tmp_path):
+    script = tmp_path / "equal.py"
+    script.write_text(EQUAL_SOURCES)
+    names = {}
+    exec(compile(EQUAL_SOURCES, str(script), "exec"), names)
+    for name, line in {"known": f"{script}:7", "direct": f"{script}:11"}.items():
+        with pytest.raises(TypingError, match=f"in C\\+\\+: {re.escape(line)}\n"):
+            build_call(names[name].f)
+    with pytest.raises(TypingError) as caught:
+        build_call(names["unknown"].f)
+    assert str(script) not in str(caught.value).partition("in C++: ")[2]
+    assert "__device__ int f(int x) { return y; }" in str(caught.value)
+
+
 def test_a_member_function_of_an_object_in_memory_is_called_by_its_class():
     counters = autolink.cxx("struct Counter { int n; __device__ Counter(int s) : n(s) {} __device__ int next(); };")
     Counter = counters.type("Counter")
