@@ -40,7 +40,7 @@ def explain_failure(job: LinkJob, log: str) -> LinkError:
     if found := _TOO_MUCH.search(log):
         memory, remedy = _REMEDIES[found[1]]
         used, most = (int(size, 16) for size in found.group(2, 3))
-        why = f"it needs {used} bytes of {memory} memory, and has at most {most}"
+        why = f"{job.plan.kernel} needs {used} bytes of {memory} memory, and has at most {most}"
         defined_at = job.plan.defined_at
         at = defined_at and find_call(*defined_at, "shared.array") if found[1] == "shared" else None
         variables = _largest_shared(job) if found[1] == "shared" else []
