@@ -58,11 +58,11 @@ def explain_failure(job: LinkJob, log: str) -> LinkError:
     arch = job.plan.target.arch
     at_fault = [part for part in job.parts if part.name and part.name in log]
     if version := _PTX_VERSION.search(log):
-        why = f"its PTX has .version {version[1]}, and this toolkit knows versions up to {version[2]}"
+        why = f"PTX has .version {version[1]}, and this toolkit knows versions up to {version[2]}"
         remedy = "compile the PTX with this toolkit or an older one, or update nvJitLink"
         return _refused(job, why, remedy, at_fault, log)
     if _PTX_TARGET.search(log):
-        why = f"its PTX is for an architecture that {arch} does not run"
+        why = f"PTX is for an architecture that {arch} does not run"
         remedy = f"compile it for {arch} or an older architecture (in the hook: autolink.current_target().arch)"
         return _refused(job, why, remedy, at_fault, log)
     if (wrong := wrong_assembly(job, log)) is not None:
