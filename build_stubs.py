@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Builds the stubs that are installed: those in stubs, with the docstrings of the code, which editors show.
 
-They go into the folder of Numba's own numba.cuda, where all tools look for that package. A package numba-stubs hides
-Numba's own types: pyright then reads none of Numba's stubs. The other modules of numba-cuda, which no tool finds under
-the names that they are imported by, have stubs that hand on what is in them.
+Those of numba.cuda go into the folder of Numba's own numba.cuda, where all tools look for that package. A package
+numba-stubs hides Numba's own types: pyright then reads none of Numba's stubs. The other modules of numba-cuda, which no
+tool finds under the names that they are imported by, have stubs that hand on what is in them. The package
+numba_cuda_autolink has stubs of its own, so that editors complete no modules and no attributes that are not public.
 """
 
 import ast
@@ -20,7 +21,8 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ROOT = Path(__file__).parent
-STUBS = ROOT / "stubs" / "numba"
+STUBS = ROOT / "stubs"
+PACKAGES = ("numba", "numba_cuda_autolink-stubs")
 MODULES = ROOT / "stubs" / "numba_cuda_modules.txt"
 # mypy, which does not look into numba-cuda's code, takes any name.
 HANDED_ON = """from typing import Any as _Any
@@ -39,26 +41,30 @@ class Stubs(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="stubs-")
         write_stubs(Path(self.folder.name))
-        build_data["force_include"][self.folder.name] = "numba"
+        build_data["force_include"].update({f"{self.folder.name}/{name}": name for name in PACKAGES})
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         self.folder.cleanup()
 
 
 def write_stubs(folder: Path) -> None:
-    """Write all stubs to *folder*, that of Numba, with docstrings."""
-    shutil.copytree(STUBS, folder, dirs_exist_ok=True)
-    origins = handed_on()
+    """Write all stubs to *folder*, that of installed packages, with docstrings."""
+    for name in PACKAGES:
+        shutil.copytree(STUBS / name, folder / name, dirs_exist_ok=True)
+    cuda, origins = folder / "numba" / "cuda", handed_on()
     for name, origin in origins.items():
-        stub = folder.joinpath("cuda", *name.split("."), "__init__.pyi")  # a folder, as in stubs/numba/cuda/autolink
+        stub = cuda.joinpath(*name.split("."), "__init__.pyi")  # a folder, as in stubs/numba/cuda/autolink
         stub.parent.mkdir(parents=True, exist_ok=True)
-        own = (each.parent.name for each in STUBS.glob(f"cuda/{name.replace('.', '/')}/*/__init__.pyi"))
+        own = (each.parent.name for each in STUBS.glob(f"numba/cuda/{name.replace('.', '/')}/*/__init__.pyi"))
         below = [*own, *(each.rpartition(".")[2] for each in origins if each.rpartition(".")[0] == name)]
         submodules = "".join(f"from . import {each} as {each}\n" for each in below)
         stub.write_text(HANDED_ON.format(origin=origin, submodules=submodules))
-    for stub in (folder / "cuda" / "autolink").rglob("*.pyi"):
-        module = stub.relative_to(folder / "cuda").with_suffix("").parts
-        stub.write_text(with_docstrings(stub.read_text(), module[:-1] if module[-1] == "__init__" else module))
+    for stub in (cuda / "decorators" / "__init__.pyi", cuda / "autolink" / "__init__.pyi"):
+        stub.write_text(with_options(stub.read_text()))
+    for stub in (cuda / "autolink").rglob("*.pyi"):
+        stub.write_text(with_docstrings(stub.read_text(), stub.parent.relative_to(cuda).parts))
+    stub = folder / "numba_cuda_autolink-stubs" / "__init__.pyi"
+    stub.write_text(with_docstrings(stub.read_text(), ("numba_cuda_autolink",)))
 
 
 def handed_on() -> dict[str, str]:
@@ -70,14 +76,26 @@ def handed_on() -> dict[str, str]:
     return {name: origin[0] if origin else f"numba_cuda.numba.cuda.{name}" for name, *origin in lines}
 
 
+def with_options(stub: str) -> str:
+    """Return the text of a *stub* with the options of ``cuda.jit`` as parameters, as jedi needs them."""
+    tree = ast.parse((STUBS / "numba" / "cuda" / "decorators" / "__init__.pyi").read_text())
+    (body,) = [node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "JitOptions"]
+    options = ", ".join(f"{ast.unparse(node)} = ..." for node in body)
+    return re.sub(r"\*\*\w+: Unpack\[JitOptions\]", options, stub)
+
+
 def with_docstrings(stub: str, module: tuple[str, ...]) -> str:
-    """Return the text of a *stub* with the docstrings of the *module* below numba.cuda that it describes."""
+    """Return the text of a *stub* with the docstrings of the *module* that it describes."""
     lines, tree = stub.splitlines(), ast.parse(stub)
     for name, node in reversed([*declarations(tree.body)]):  # so that the lines of those before stay what they are
-        has_one = not isinstance(node, ast.AnnAssign) and ast.get_docstring(node) is not None
-        if not has_one and (text := docstring(module, name)) is not None:
+        if has_docstring(node, lines):
+            continue
+        text = docstring(module, name)
+        if text is None and is_field(node):
+            text = docstring(module, name.rpartition(".")[0])  # that of the class describes its fields
+        if text is not None:
             insert(lines, node, text)
-    if (text := ast.get_docstring(parsed(module))) is not None:
+    if is_code(module) and (text := ast.get_docstring(parsed(module))) is not None:
         at = first_line(tree.body[0]) - 1 if tree.body else len(lines)
         lines[at:at] = quoted(text, 0)
     return "\n".join(lines) + "\n"
@@ -92,6 +110,17 @@ def declarations(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, 
             yield prefix + node.name, node
             if isinstance(node, ast.ClassDef):
                 yield from declarations(node.body, f"{prefix}{node.name}.")
+
+
+def has_docstring(node: Declaration, lines: list[str]) -> bool:
+    """Return whether the *lines* of a stub have a docstring of *node*: of a variable, the text after it."""
+    after = (node.end_lineno or node.lineno) if isinstance(node, ast.AnnAssign) else node.body[0].lineno - 1
+    return after < len(lines) and lines[after].strip().startswith('"""')
+
+
+def is_field(node: Declaration) -> bool:
+    """Return whether *node* declares an attribute: in a stub, a property may be one that is only read."""
+    return isinstance(node, ast.AnnAssign) or "property" in map(ast.unparse, getattr(node, "decorator_list", ()))
 
 
 def insert(lines: list[str], node: Declaration, text: str) -> None:
@@ -119,6 +148,9 @@ def first_line(node: ast.stmt) -> int:
 
 def docstring(module: tuple[str, ...], name: str) -> str | None:
     """Return the docstring of what is called *name* in a module, which may import it from another one of ours."""
+    if not is_code(module):  # classes from anywhere
+        origins = [each for each in modules() if f"\nclass {name.partition('.')[0]}" in source(each)]
+        return next((found for each in origins if (found := docstrings(each).get(name)) is not None), None)
     if name in (own := docstrings(module)):
         return own[name]
     for node in ast.walk(parsed(module)):
@@ -127,9 +159,10 @@ def docstring(module: tuple[str, ...], name: str) -> str | None:
             below = below[: len(below) - node.level + 1] if node.level else ()
             return docstring((*below, *(node.module or "").removeprefix("numba.cuda.").split(".")), name)
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_NAMES":
+            above = module if module[0] == "numba_cuda_autolink" else ()
             for path, names in ast.literal_eval(node.value).items():
                 if name.split(".")[0] in names:
-                    return docstring(tuple(path.split(".")), name)
+                    return docstring((*above, *path.split(".")), name)
     return None
 
 
@@ -169,11 +202,30 @@ def attributes(text: str) -> Iterator[tuple[str, str]]:
             yield name, textwrap.dedent(described).rstrip()
 
 
+def folder_of(module: tuple[str, ...]) -> Path:
+    return (ROOT if module[0] == "numba_cuda_autolink" else CODE).joinpath(*module)
+
+
 def is_package(module: tuple[str, ...]) -> bool:
-    return (CODE.joinpath(*module) / "__init__.py").is_file()
+    return (folder_of(module) / "__init__.py").is_file()
+
+
+def is_code(module: tuple[str, ...]) -> bool:
+    return is_package(module) or folder_of(module).with_suffix(".py").is_file()
+
+
+@functools.cache
+def modules() -> list[tuple[str, ...]]:
+    files = [*(CODE / "autolink").rglob("*.py"), *(CODE / "cudadrv" / "external_code").rglob("*.py")]
+    return sorted(file.relative_to(CODE).with_suffix("").parts for file in files if file.name != "__init__.py")
+
+
+@functools.cache
+def source(module: tuple[str, ...]) -> str:
+    folder = folder_of(module)
+    return (folder / "__init__.py" if is_package(module) else folder.with_suffix(".py")).read_text()
 
 
 @functools.cache
 def parsed(module: tuple[str, ...]) -> ast.Module:
-    path = CODE.joinpath(*module)
-    return ast.parse((path / "__init__.py" if is_package(module) else path.with_suffix(".py")).read_text())
+    return ast.parse(source(module))

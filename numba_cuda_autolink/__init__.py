@@ -10,7 +10,7 @@
 The rest of the project is the package ``numba.cuda.autolink``.
 """
 
-# Python imports this package whenever it starts, and typing takes milliseconds: the types are in __init__.pyi.
+# Python imports this package whenever it starts, and typing takes milliseconds: the types are in stubs.
 
 # Public names by the module that defines them. Modules are imported when a name is first used.
 _NAMES = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Generate the stubs of what has a table elsewhere: libdevice, attributes of devices and arrays, options of NVRTC.
+"""Generate the stubs of what has a table elsewhere: libdevice, vectors, devices, arrays and options of NVRTC.
 
 python stubs/from_tables.py            # write the stubs
 """
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from cuda.bindings import driver
 from cuda.core import ProgramOptions
+from numba.cuda.vector_types import vector_types
 
 from numba.cuda import libdevice, libdevicefuncs, types
 from numba.cuda.cudadrv.devicearray import DeviceNDArray
@@ -50,6 +51,22 @@ def python_type(numba_type: Any) -> str:
     return "int" if isinstance(numba_type, types.Integer) else "float"
 
 
+def stub_of_vectors() -> str:
+    lines = ["from typing import Any", ""]
+    for name, vector in vector_types.items():
+        lines += [
+            f"class {name}:",
+            f'    """A vector of {vector.num_elements} {vector.base_type}, made of numbers and of shorter vectors."""',
+            "",
+            *(f"    {attribute}: Any" for attribute in vector.attr_names),
+            "    def __init__(self, *parts: Any) -> None: ...",
+            "",
+            *(f"{alias} = {name}" for alias in vector.user_facing_object.aliases),
+            "",
+        ]
+    return stub(lines[:-1])
+
+
 def stub_of_device_attributes() -> str:
     names = [name.removeprefix(ATTRIBUTE) for name in driver.CUdevice_attribute.__members__]
     return stub(["class DeviceAttributes:", *(f"    {name}: int" for name in names if name != "MAX")])
@@ -73,6 +90,7 @@ def stub(lines: list[str]) -> str:
 
 
 STUBS = {
+    FOLDER / "_vectors" / "__init__.pyi": stub_of_vectors,
     FOLDER / "libdevice" / "__init__.pyi": stub_of_libdevice,
     FOLDER / "_program_options" / "__init__.pyi": stub_of_program_options,
     FOLDER / "cudadrv" / "_host_arrays" / "__init__.pyi": stub_of_host_arrays,

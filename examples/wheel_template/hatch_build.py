@@ -222,7 +222,10 @@ def remedies(log, include_paths, prefix):
         return
     same = "cuda/std/" + re.sub(r"^(\w+)\.h$", r"c\1", missing[2])
     if any((folder / same).is_file() for folder in include_paths):
-        yield f"include <{same}>, whose names are in cuda::std"
+        yield (
+            f"include <{same}>, whose names are in cuda::std; for headers of others, put a file {missing[2]} that does "
+            "so, with namespace std { using namespace cuda::std; }, into a folder of include_paths"
+        )
     elif re.fullmatch(HOST_HEADERS, missing[2]):
         yield (
             f"do without {missing[2]}, which is the host's: devices have <cuda/std/array> and others of cuda/std, and "

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import Any, SupportsIndex
 
 from ..argument_names import suggest_names
 from ..errors import ArgumentError, at_call, flag
@@ -14,9 +14,6 @@ from .driver import DriverError, current_context, device_count, device_of
 from .launch_config import Configuration, refused_launch
 from .loaded_kernel import Code, ReadyCode, relaxed_capture
 from .overload_resolution import argument_key, choose, differ_in_memory
-
-if TYPE_CHECKING:
-    from .configuration_types import ConfigurationLike, Size
 
 _MOST_KEPT = 256
 _State = tuple[list[Any], Any, ReadyCode]
@@ -183,6 +180,10 @@ class Kernel:
         """Its signatures, as Numba's types."""
         return tuple(overload.code.text for overload in self._overloads)
 
+    def __dir__(self) -> list[str]:
+        """Return the names for users."""
+        return sorted({*super().__dir__()} - {"owners"})
+
     @property
     def owners(self) -> list[Any]:
         """What keeps its code loaded, as far as it is."""
@@ -193,7 +194,7 @@ class Kernel:
         for overload in self._overloads_or_none or ():
             overload.close()
 
-    def __getitem__(self, how: ConfigurationLike) -> Callable[..., None]:
+    def __getitem__(self, how: Any) -> Callable[..., None]:
         try:
             return self._launches[how]
         except (KeyError, TypeError):
@@ -212,11 +213,9 @@ class Kernel:
                 self._launches[how] = launch
         return launch
 
-    if not TYPE_CHECKING:  # so that type checkers refuse the call too
-
-        def __call__(self, *args: Any, **named: Any) -> None:
-            """Raise `LaunchError`: a launch has a grid and a block."""
-            raise refused_launch(self.name, "no grid and block", f"{self.name}[grid, block](...)")
+    def __call__(self, *args: Any, **named: Any) -> None:
+        """Raise `LaunchError`: a launch has a grid and a block."""
+        raise refused_launch(self.name, "no grid and block", f"{self.name}[grid, block](...)")
 
     def __reduce__(self) -> Any:
         raise TypeError(f"kernel {self.name} cannot be pickled or copied; load its file in each process")
@@ -224,13 +223,13 @@ class Kernel:
     @suggest_names
     def configure(
         self,
-        grid: Size,
-        block: Size,
+        grid: SupportsIndex | Sequence[SupportsIndex],
+        block: SupportsIndex | Sequence[SupportsIndex],
         *,
         stream: Any = 0,
         shared: SupportsIndex = 0,
         cooperative: bool = False,
-        cluster: Size | None = None,
+        cluster: SupportsIndex | Sequence[SupportsIndex] | None = None,
         programmatic: bool = False,
     ) -> Callable[..., None]:
         """Return the kernel, ready to be called with arguments.

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # All names are listed: mypy does not look into the code of numba-cuda.
 from builtins import bool as _bool  # numba.cuda has a type of this name
-from typing import Any as _Any
 
 from numba.core import config as config
 from numba.core.types import *  # noqa: F403
@@ -62,6 +61,7 @@ from numba.cuda import (
     utils as utils,
     vectorizers as vectorizers,
 )
+from numba.cuda._vectors import *  # noqa: F403
 from numba.cuda.api import (
     as_cuda_array as as_cuda_array,
     close as close,
@@ -223,106 +223,3 @@ HAS_NUMBA: _bool
 implementation: str
 config_default_cc: tuple[int, int]
 numba_cuda_default_ptx_cc: tuple[int, int]
-
-# Vectors. A kernel makes them of numbers and of shorter vectors.
-class _Vector1:
-    x: _Any
-    def __init__(self, *parts: _Any) -> None: ...
-
-class _Vector2(_Vector1):
-    y: _Any
-
-class _Vector3(_Vector2):
-    z: _Any
-
-class _Vector4(_Vector3):
-    w: _Any
-
-int8x1: type[_Vector1]
-int16x1: type[_Vector1]
-int32x1: type[_Vector1]
-int64x1: type[_Vector1]
-uint8x1: type[_Vector1]
-uint16x1: type[_Vector1]
-uint32x1: type[_Vector1]
-uint64x1: type[_Vector1]
-float32x1: type[_Vector1]
-float64x1: type[_Vector1]
-char1: type[_Vector1]
-short1: type[_Vector1]
-int1: type[_Vector1]
-long1: type[_Vector1]
-longlong1: type[_Vector1]
-uchar1: type[_Vector1]
-ushort1: type[_Vector1]
-uint1: type[_Vector1]
-ulong1: type[_Vector1]
-ulonglong1: type[_Vector1]
-float1: type[_Vector1]
-double1: type[_Vector1]
-int8x2: type[_Vector2]
-int16x2: type[_Vector2]
-int32x2: type[_Vector2]
-int64x2: type[_Vector2]
-uint8x2: type[_Vector2]
-uint16x2: type[_Vector2]
-uint32x2: type[_Vector2]
-uint64x2: type[_Vector2]
-float32x2: type[_Vector2]
-float64x2: type[_Vector2]
-char2: type[_Vector2]
-short2: type[_Vector2]
-int2: type[_Vector2]
-long2: type[_Vector2]
-longlong2: type[_Vector2]
-uchar2: type[_Vector2]
-ushort2: type[_Vector2]
-uint2: type[_Vector2]
-ulong2: type[_Vector2]
-ulonglong2: type[_Vector2]
-float2: type[_Vector2]
-double2: type[_Vector2]
-int8x3: type[_Vector3]
-int16x3: type[_Vector3]
-int32x3: type[_Vector3]
-int64x3: type[_Vector3]
-uint8x3: type[_Vector3]
-uint16x3: type[_Vector3]
-uint32x3: type[_Vector3]
-uint64x3: type[_Vector3]
-float32x3: type[_Vector3]
-float64x3: type[_Vector3]
-char3: type[_Vector3]
-short3: type[_Vector3]
-int3: type[_Vector3]
-long3: type[_Vector3]
-longlong3: type[_Vector3]
-uchar3: type[_Vector3]
-ushort3: type[_Vector3]
-uint3: type[_Vector3]
-ulong3: type[_Vector3]
-ulonglong3: type[_Vector3]
-float3: type[_Vector3]
-double3: type[_Vector3]
-int8x4: type[_Vector4]
-int16x4: type[_Vector4]
-int32x4: type[_Vector4]
-int64x4: type[_Vector4]
-uint8x4: type[_Vector4]
-uint16x4: type[_Vector4]
-uint32x4: type[_Vector4]
-uint64x4: type[_Vector4]
-float32x4: type[_Vector4]
-float64x4: type[_Vector4]
-char4: type[_Vector4]
-short4: type[_Vector4]
-int4: type[_Vector4]
-long4: type[_Vector4]
-longlong4: type[_Vector4]
-uchar4: type[_Vector4]
-ushort4: type[_Vector4]
-uint4: type[_Vector4]
-ulong4: type[_Vector4]
-ulonglong4: type[_Vector4]
-float4: type[_Vector4]
-double4: type[_Vector4]

@@ -59,10 +59,10 @@ class Function(autolink.DeviceCallable):
         if not format.endswith("*"):
             expected = numba_type(format)
             is_number = isinstance(given, (types.Number, types.Boolean, types.EnumMember))
-            if not is_number or (given in types.complex_domain and expected not in types.complex_domain):
-                raise self.error(
-                    name, given, f"a number, for {expected}", "pass a number, such as an element of an array, x[i]"
-                )
+            is_real = expected not in types.complex_domain
+            if not is_number or (is_real and given in types.complex_domain):
+                kind = f"a {'real ' * is_real}number, which becomes {expected}"
+                raise self.error(name, given, kind, "pass such a number; an element of an array is x[i]")
             return expected
         if given == types.none:
             return None  # a null pointer
@@ -75,7 +75,9 @@ class Function(autolink.DeviceCallable):
         if pointee != "void" and not is_of(element, pointee):
             raise self.error(name, given, expected, f"make the array with dtype={dtype}")
         if getattr(given, "layout", "C") not in "CF":
-            raise self.error(name, given, expected, "copy it with numpy.ascontiguousarray before the launch")
+            raise self.error(
+                name, given, expected, "make it contiguous before the launch, with numpy.ascontiguousarray"
+            )
         is_const = isinstance(given, types.BaseTuple) or not getattr(given, "mutable", True)
         if is_const and not format.startswith("const "):
             raise self.error(name, given, f"{expected}, not read-only", "pass an array that C++ may write to")

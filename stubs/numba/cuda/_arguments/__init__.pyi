@@ -48,4 +48,9 @@ class _NoSuchOption: ...
 
 _AnyOptions: TypeAlias = Mapping[str, _NoSuchOption]
 
+# A collection, which text is not.
+class _Several(Protocol):
+    def __iter__(self) -> Iterator[Any]: ...
+    def __contains__(self, item: object, /) -> bool: ...
+
 _LaunchBounds: TypeAlias = int | tuple[int, ...] | None

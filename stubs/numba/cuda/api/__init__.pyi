@@ -4,7 +4,7 @@ from typing import Any, Literal, SupportsIndex, TypeAlias
 
 import numpy as np
 from numba_cuda.numba.cuda.api import *  # noqa: F403
-from numba_cuda_autolink.launch.configuration_types import StreamLike
+from numba_cuda_autolink._types import StreamLike
 from numpy.typing import DTypeLike
 
 from numba.cuda.cudadrv.devicearray import DeviceNDArray, ManagedNDArray, MappedNDArray

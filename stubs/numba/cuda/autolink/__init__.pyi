@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Modules are folders here: pyright then does not report that it finds no source of theirs.
 # The argument types that hooks get are Any: the classes of Numba's types are unknown to type checkers.
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ContextDecorator
 from dataclasses import dataclass
@@ -21,20 +21,22 @@ from typing import (
 )
 
 from numba_cuda_autolink import EmulatedKernel, Kernel
-from numba_cuda_autolink.launch.configuration_types import ConfigurationLike, Size
-from numpy import dtype, generic, ndarray
+from numpy import dtype, ndarray
 from numpy.typing import DTypeLike
-from typing_extensions import ParamSpec, TypeVar, Unpack
+from typing_extensions import Unpack
 
 from numba.cuda import CUSource, LinkableCode
-from numba.cuda._arguments import (
+from numba.cuda._arguments import (  # noqa: F401  # options have some of these types
     _AnyOptions,
     _Buildable,
     _ComputeCapabilityLike,
     _KernelSignature,
+    _LaunchBounds,
     _ListOf,
+    _MLIRKernel,
     _OptionalComputeCapability,
     _Output,
+    _Several,
     _Signature,
 )
 from numba.cuda._program_options import _ProgramOptions
@@ -42,18 +44,41 @@ from numba.cuda.decorators import JitOptions
 from numba.cuda.dispatcher import CUDADispatcher
 
 from . import cache as cache, testing as testing
+from ._types import (
+    ArrayView,
+    ByReference,
+    ByValue,
+    Callback,
+    CalledFunction,
+    CallSite,
+    CompiledSource,
+    DeviceMethod,
+    Dict,
+    Exact,
+    F,
+    JobLike,
+    KernelP,
+    LaunchFacts,
+    LinkItems,
+    Meaning,
+    NamedType,
+    Names,
+    ObjectCode,
+    P,
+    Paths,
+    PlannedInput,
+    PrebuiltFile,
+    State,
+    TypeLike,
+    Values,
+    Way,
+    WayOfCxx,
+)
 from .cache import CacheMismatchError as CacheMismatchError, CacheWarning as CacheWarning
 from .reports.records import KernelReport
-from .testing import LinkInput, NotLinkableError as NotLinkableError
+from .testing import NotLinkableError as NotLinkableError
 
 __version__: str
-
-_P = ParamSpec("_P")
-_KernelP = ParamSpec("_KernelP", default=...)
-_PythonP = ParamSpec("_PythonP")
-_PythonR = TypeVar("_PythonR")
-_R = TypeVar("_R")
-_F = TypeVar("_F", bound=Callable[..., Any])
 
 __all__ = [
     "Bitcode",
@@ -117,19 +142,11 @@ __all__ = [
 
 # The hooks
 
-class _ObjectCode(Protocol):
-    """A cuda.core.ObjectCode."""
-    @property
-    def code(self) -> bytes | str: ...
-    @property
-    def code_type(self) -> str: ...
-
-LinkItem: TypeAlias = LinkableCode | _ObjectCode | DeviceFunction | str | PathLike[str]
-_LinkItems: TypeAlias = LinkItem | Iterable[LinkItem] | None
+LinkItem: TypeAlias = LinkableCode | ObjectCode | DeviceFunction | str | PathLike[str]
 
 @runtime_checkable
 class SupportsLink(Protocol):
-    def __numba_cuda_link__(self, *argtypes: Any, **named: Any) -> _LinkItems: ...
+    def __numba_cuda_link__(self, *argtypes: Any, **named: Any) -> LinkItems: ...
 
 @runtime_checkable
 class SupportsLinkKey(Protocol):
@@ -137,52 +154,16 @@ class SupportsLinkKey(Protocol):
 
 @runtime_checkable
 class SupportsCall(Protocol):
-    def __numba_cuda_call__(self, *argtypes: Any, **named: Any) -> _Meaning: ...
+    def __numba_cuda_call__(self, *argtypes: Any, **named: Any) -> Meaning: ...
 
 # Objects
 
-# A type of a front end, or a dtype.
-class _NamedType(Protocol):
-    @property
-    def name(self) -> str: ...
+span: ArrayView
+mdspan: ArrayView
 
-_TypeLike: TypeAlias = _NamedType | str | type[generic] | None
+by_value: ByValue
 
-# How an argument is passed.
-class _Way: ...
-
-class _Exact(_Way):
-    numba_type: Any
-
-class _ByReference(_Way):
-    numba_type: Any
-
-class _ArrayView(_Way):
-    name: str
-
-span: _ArrayView
-mdspan: _ArrayView
-
-class _ByValue(_Way): ...
-
-by_value: _ByValue
-
-class _State(_Way): ...
-
-state: _State
-
-# A sequence of names, which text and a dict are not.
-class _NamesInOrder(Protocol):
-    def __iter__(self) -> Iterator[str]: ...
-    def __contains__(self, name: object, /) -> bool: ...
-    def __getitem__(self, index: int, /) -> str: ...
-
-_Names: TypeAlias = _NamesInOrder | Set[str] | Iterator[str]
-
-# A dict with values of several types, which mypy joins to object.
-class _Dict(Protocol):
-    def __iter__(self) -> Iterator[str]: ...
-    def __setitem__(self, name: str, value: object, /) -> None: ...
+state: State
 
 class Extern:
     symbol: str
@@ -193,16 +174,13 @@ class Extern:
         self,
         symbol: str,
         *,
-        returns: _TypeLike = None,
-        args: _Names | Mapping[str, _TypeLike | _Way] | _Dict | None = None,
+        returns: TypeLike = None,
+        args: Names | Mapping[str, TypeLike | Way] | Dict | None = None,
         cooperative: bool = False,
     ) -> None: ...
 
-def exact(numba_type: _TypeLike) -> _Exact: ...
-def by_reference(numba_type: _TypeLike) -> _ByReference: ...
-
-# What a call stands for: a C function, or a function in Python.
-_Meaning: TypeAlias = Extern | Callable[..., Any]
+def exact(numba_type: TypeLike) -> Exact: ...
+def by_reference(numba_type: TypeLike) -> ByReference: ...
 
 class DeviceFunction(DeviceCallable):
     @property
@@ -221,51 +199,30 @@ class DeviceFunction(DeviceCallable):
     def __numba_cuda_link__(self, *args: Any) -> DeviceFunction: ...  # type: ignore[override]
 
 def device_function(
-    function: Callable[..., Any] | CUDADispatcher[..., Any] | _NamedType, *argtypes: _TypeLike, state: Any = ()
+    function: Callable[..., Any] | CUDADispatcher[..., Any] | NamedType, *argtypes: TypeLike, state: Any = ()
 ) -> DeviceFunction: ...
 
 class DeviceCallable:
-    def __numba_cuda_call__(self, *args: Any, **kwargs: Any) -> _Meaning: ...
+    def __numba_cuda_call__(self, *args: Any, **kwargs: Any) -> Meaning: ...
     # Declared so that the methods of subclasses are checked. A subclass need not have it.
-    def __numba_cuda_link__(self, *args: Any, **kwargs: Any) -> _LinkItems: ...
+    def __numba_cuda_link__(self, *args: Any, **kwargs: Any) -> LinkItems: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
-# The parameters of a device method, and what its part in Python returns: Any where that part is called _.
-class _BoundDeviceMethod(Generic[_P, _R]):
-    __self__: Any
-    __func__: _DeviceMethod[_P, _R]
-    @property
-    def __name__(self) -> str: ...
-    @property
-    def __numba_cuda_call__(self) -> Callable[..., _Meaning]: ...
-    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
-
-class _DeviceMethod(Generic[_P, _R]):
-    def link(self, function: Callable[..., _LinkItems]) -> _DeviceMethod[_P, _R]: ...
-    def link_key(self, function: Callable[..., object]) -> _DeviceMethod[_P, _R]: ...
-    def python(self, function: Callable[Concatenate[Any, _PythonP], _PythonR]) -> _DeviceMethod[_PythonP, _PythonR]: ...
-    @overload
-    def __get__(self, instance: None, owner: type | None = None) -> _DeviceMethod[_P, _R]: ...
-    @overload
-    def __get__(self, instance: object, owner: type | None = None) -> _BoundDeviceMethod[_P, _R]: ...
-
 @overload
-def device_method(function: Callable[Concatenate[Any, _P], _Meaning]) -> _DeviceMethod[_P, Any]: ...
+def device_method(function: Callable[Concatenate[Any, P], Meaning]) -> DeviceMethod[P, Any]: ...
 @overload  # one of several functions
 def device_method(  # type: ignore[overload-cannot-match]
-    function: Callable[..., _Meaning],
-) -> _DeviceMethod[..., Any]: ...
-def cxx_type(numba_type: _TypeLike, view: _ArrayView | None = None) -> str: ...
+    function: Callable[..., Meaning],
+) -> DeviceMethod[..., Any]: ...
+def cxx_type(numba_type: TypeLike, view: ArrayView | None = None) -> str: ...
 def symbol(name: str, *parts: Any) -> str: ...
 
 # C++ by name
 
-_WayOfCxx: TypeAlias = Literal["value", "pointer", "element", "span", "mdspan", "state"]
-
 class CxxFunction(DeviceCallable):
-    def passing(self, *ways: _WayOfCxx | None) -> CxxFunction: ...
-    def signature(self, *argtypes: _TypeLike, cc: _ComputeCapabilityLike | None = None) -> _Signature: ...
-    def python(self, function: _F) -> _F: ...
+    def passing(self, *ways: WayOfCxx | None) -> CxxFunction: ...
+    def signature(self, *argtypes: TypeLike, cc: _ComputeCapabilityLike | None = None) -> _Signature: ...
+    def python(self, function: F) -> F: ...
 
 class CxxType(CxxFunction):
     size: int
@@ -293,7 +250,7 @@ class CxxLibrary(DeviceCallable):
 def cxx(
     source: str | PathLike[str] = "",
     *,
-    include_paths: Iterable[str | PathLike[str]] = (),
+    include_paths: Paths = (),
     defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] | None = None,
     options: _ProgramOptions | _AnyOptions | None = None,
     namespace: str = "",
@@ -301,8 +258,6 @@ def cxx(
 ) -> CxxLibrary: ...
 
 # Code
-
-_Callback: TypeAlias = Callable[[Any], object]
 
 class CUDASource(CUSource):
     path: str | None
@@ -312,13 +267,13 @@ class CUDASource(CUSource):
         code: str | PathLike[str],
         *,
         name: str | None = None,
-        include_paths: Iterable[str | PathLike[str]] = (),
+        include_paths: Paths = (),
         defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] = (),
         options: _ProgramOptions | _AnyOptions | None = None,
         unit: str | None = None,
         prologue: str = "",
-        setup_callback: _Callback | None = None,
-        teardown_callback: _Callback | None = None,
+        setup_callback: Callback | None = None,
+        teardown_callback: Callback | None = None,
         nrt: bool = False,
         host_headers: bool = False,
     ) -> None: ...
@@ -328,21 +283,16 @@ class CUDASource(CUSource):
         path: str | PathLike[str],
         *,
         name: str | None = None,
-        include_paths: Iterable[str | PathLike[str]] = (),
+        include_paths: Paths = (),
         defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] = (),
         options: _ProgramOptions | _AnyOptions | None = None,
         unit: str | None = None,
         prologue: str = "",
-        setup_callback: _Callback | None = None,
-        teardown_callback: _Callback | None = None,
+        setup_callback: Callback | None = None,
+        teardown_callback: Callback | None = None,
         nrt: bool = False,
         host_headers: bool = False,
     ) -> CUDASource: ...
-
-class _Array(Protocol):
-    def __array__(self) -> ndarray[Any, Any]: ...
-
-_Values: TypeAlias = complex | _Array | list[Any] | tuple[Any, ...] | range
 
 class Variable(CUDASource):
     def __init__(
@@ -352,7 +302,7 @@ class Variable(CUDASource):
         shape: int | tuple[int, ...] = (),
         *,
         space: Literal["device", "constant", "managed"] = "device",
-        value: _Values | None = None,
+        value: Values | None = None,
     ) -> None: ...
     @property
     def dtype(self) -> dtype[Any]: ...
@@ -362,31 +312,19 @@ class Variable(CUDASource):
     def space(self) -> Literal["device", "constant", "managed"]: ...
     @property
     def declaration(self) -> str: ...
-    def set(self, value: _Values, *, device: int | None = None) -> None: ...
+    def set(self, value: Values, *, device: int | None = None) -> None: ...
     def get(self, kernel: Any = None, *, device: int | None = None) -> ndarray[Any, Any]: ...
 
-class _CompiledSource:
-    names: Mapping[str, str]
-    target: Target
-    log: str
-    @property
-    def code(self) -> LinkableCode: ...
-
-def compiled(source: CUDASource | Iterable[CUDASource], names: Iterable[str] = ()) -> _CompiledSource: ...
+def compiled(source: CUDASource | Iterable[CUDASource], names: Names = ()) -> CompiledSource: ...
 
 class Bitcode(LinkableCode):
     def __init__(
         self,
         data: bytes | bytearray | memoryview,
         name: str | None = None,
-        setup_callback: _Callback | None = None,
-        teardown_callback: _Callback | None = None,
+        setup_callback: Callback | None = None,
+        teardown_callback: Callback | None = None,
     ) -> None: ...
-
-class _PrebuiltFile:
-    name: str
-    kind: str
-    architecture: int
 
 class Prebuilt:
     folder: Path
@@ -396,10 +334,10 @@ class Prebuilt:
         folder: str | PathLike[str],
         *,
         prefer: Literal["cubin", "LTO-IR"] = "cubin",
-        include_paths: Iterable[str | PathLike[str]] = (),
+        include_paths: Paths = (),
     ) -> None: ...
     def code(self, target: Target | None = None) -> LinkableCode: ...
-    def choose(self, target: Target) -> _PrebuiltFile: ...
+    def choose(self, target: Target) -> PrebuiltFile: ...
 
 # The target
 
@@ -462,78 +400,25 @@ def current_target() -> Target: ...
 
 # Building and reporting
 
-class _Callee:
-    obj: Any
-    @property
-    def name(self) -> str: ...
-
-class _CallSite:
-    callee: _Callee
-    argtypes: tuple[Any, ...]
-    filename: str
-    line: int
-    function: str
-    @property
-    def call(self) -> str: ...
-    @property
-    def place(self) -> str: ...
-
-class _PlannedInput:
-    input: LinkInput
-    origins: tuple[str, ...]
-
-class _CalledFunction:
-    symbol: str
-    @property
-    def declaration(self) -> str: ...
-
-class _LaunchFacts:
-    name: str
-    argtypes: tuple[Any, ...]
-    parameter_names: tuple[str, ...]
-    debug: bool
-    cooperative: bool
-    carveout: int | None
-    setup: tuple[_Callback, ...]
-    teardown: tuple[_Callback, ...]
-    needs_nrt: bool
-
-# With the parameters of the Python function.
-class _EmulatedKernel(EmulatedKernel, Generic[_KernelP]):
-    def __getitem__(self, how: ConfigurationLike) -> Callable[_KernelP, None]: ...
-    def configure(
-        self,
-        grid: Size,
-        block: Size,
-        *,
-        stream: Any = 0,
-        shared: SupportsIndex = 0,
-        cooperative: bool = False,
-        cluster: Size | None = None,
-        programmatic: bool = False,
-    ) -> Callable[_KernelP, None]: ...
-    def with_checks(self) -> _EmulatedKernel[_KernelP]: ...
-    def with_limit(self, most_back_edges: int) -> _EmulatedKernel[_KernelP]: ...
-
 @dataclass(frozen=True)
-class LinkedKernel(Generic[_KernelP]):
+class LinkedKernel(Generic[KernelP]):
     code: bytes
     entry_name: str
     cc: ComputeCapability
     output: str
     @property
-    def call_sites(self) -> tuple[_CallSite, ...]: ...
+    def call_sites(self) -> tuple[CallSite, ...]: ...
     @property
-    def inputs(self) -> tuple[_PlannedInput, ...]: ...
+    def inputs(self) -> tuple[PlannedInput, ...]: ...
     prototypes: Mapping[str, str]
     signature: str
-    launch_facts: _LaunchFacts
+    launch_facts: LaunchFacts
     @property
-    def called_functions(self) -> tuple[_CalledFunction, ...]: ...
+    def called_functions(self) -> tuple[CalledFunction, ...]: ...
     @property
     def report(self) -> Report: ...
     @property
-    def emulate(self) -> _EmulatedKernel[_KernelP]: ...
+    def emulate(self) -> EmulatedKernel[KernelP]: ...
     def save(self, path: str | bytes | PathLike[Any]) -> None: ...
 
 class emulated(ContextDecorator):
@@ -555,14 +440,14 @@ def build(
 ) -> list[LinkedKernel]: ...
 @overload
 def build(  # type: ignore[overload-overlap]
-    kernel: CUDADispatcher[_P, Any],
+    kernel: CUDADispatcher[P, Any],
     signature: _KernelSignature,
     *,
     cc: _OptionalComputeCapability = None,
     output: _Output = "cubin",
     entry_name: str | None = None,
     **jit_options: Unpack[JitOptions],
-) -> LinkedKernel[_P] | Any: ...  # mypy then lets a variable be bound to one kernel and then to another one
+) -> LinkedKernel[P] | Any: ...  # mypy then lets a variable be bound to one kernel and then to another one
 @overload
 def build(
     kernel: _Buildable,
@@ -584,14 +469,11 @@ class Job:
     options: JitOptions | _AnyOptions = ...
     for_launch: bool = False
     @classmethod
-    def of(cls, given: _JobLike) -> Job: ...
-
-# The kernel may be any object: mypy takes those of a list for such.
-_JobLike: TypeAlias = Job | tuple[Any, _KernelSignature] | tuple[Any, _KernelSignature, _OptionalComputeCapability]
+    def of(cls, given: JobLike) -> Job: ...
 
 @overload
 def build_many(
-    jobs: Iterable[_JobLike],
+    jobs: Iterable[JobLike],
     *,
     cc: _ComputeCapabilityLike | None = None,
     executor: Executor | Callable[[], Executor] | None = None,
@@ -602,7 +484,7 @@ def build_many(
 ) -> list[LinkedKernel]: ...
 @overload
 def build_many(
-    jobs: Iterable[_JobLike],
+    jobs: Iterable[JobLike],
     *,
     cc: _ComputeCapabilityLike | None = None,
     executor: Executor | Callable[[], Executor] | None = None,
@@ -623,7 +505,10 @@ class RayExecutor(Executor):
 
 def save(path: str | bytes | PathLike[Any], kernels: LinkedKernel | Iterable[LinkedKernel]) -> None: ...
 def write_header(path: str | bytes | PathLike[Any], kernels: LinkedKernel | Iterable[LinkedKernel]) -> None: ...
-def bind(kernel: Any, *what: Any) -> Kernel: ...
+@overload
+def bind(kernel: CUDADispatcher[P, Any], *what: Any) -> Kernel[P] | Any: ...
+@overload
+def bind(kernel: CUDADispatcher[..., Any] | _MLIRKernel, *what: Any) -> Kernel: ...
 
 class Report(KernelReport):
     def show(self, file: TextIO | None = None) -> None: ...
@@ -654,10 +539,10 @@ def deactivate() -> None: ...
 class HookError(Exception):
     argtypes: tuple[Any, ...]
     raised_at: str | None
-    def describe(self, call_site: _CallSite, last_column: int | None = None) -> str: ...
+    def describe(self, call_site: CallSite, last_column: int | None = None) -> str: ...
 
 class CallError(Exception):
-    call_site: _CallSite
+    call_site: CallSite
     hook_error: HookError
 
 class CABIError(TypeError): ...

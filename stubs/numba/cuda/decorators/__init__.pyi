@@ -1,20 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-from collections.abc import Callable, Iterator
-from typing import Any, Literal, ParamSpec, Protocol, TypeAlias, TypedDict, TypeVar, overload
+from collections.abc import Callable
+from typing import Any, Literal, ParamSpec, TypeAlias, TypedDict, TypeVar, overload
 
 from numba_cuda.numba.cuda.decorators import *  # noqa: F403
 from typing_extensions import Unpack
 
-from numba.cuda._arguments import _LaunchBounds, _Signature
+from numba.cuda._arguments import _LaunchBounds, _Several, _Signature
 from numba.cuda.dispatcher import CallableDispatcher, CUDADispatcher, DeviceDispatcher, _AnyDispatcher
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-
-# A collection, which text is not.
-class _Several(Protocol):
-    def __iter__(self) -> Iterator[Any]: ...
-    def __contains__(self, item: object, /) -> bool: ...
 
 class JitOptions(TypedDict, total=False):
     link: _Several | bool  # options of jit(**options) are of the types of all of them

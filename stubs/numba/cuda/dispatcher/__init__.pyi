@@ -3,7 +3,7 @@ from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TextIO, TypeVar, overload
 
 from numba_cuda.numba.cuda.dispatcher import *  # noqa: F403
-from numba_cuda_autolink.launch.configuration_types import ConfigurationLike, Size, StreamLike
+from numba_cuda_autolink._types import ConfigurationLike, Size, StreamLike
 from typing_extensions import deprecated
 
 _P = ParamSpec("_P")

@@ -3,7 +3,7 @@ from typing import Any
 
 import numpy as np
 from numba_cuda.numba.cuda.random import *  # noqa: F403
-from numba_cuda_autolink.launch.configuration_types import StreamLike
+from numba_cuda_autolink._types import StreamLike
 
 from numba.cuda.cudadrv.devicearray import DeviceNDArray
 

@@ -41,6 +41,7 @@ class LinkedCode:
 
     @classmethod
     def of(cls, item: LinkInput) -> LinkedCode:
+        """Return the record of a link input."""
         text = item.code.decode("utf-8", "replace") if item.kind.name in ("CUDA C++ source", "PTX") else None
         return cls(item.kind.name, item.name, len(item.code), item.digest, text)
 

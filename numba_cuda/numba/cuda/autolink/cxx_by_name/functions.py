@@ -17,7 +17,7 @@ from numba_cuda_autolink.printable_texts import did_you_mean
 
 from ..c_abi.c_types import CABIError, numba_type_of
 from ..c_abi.extern import Extern
-from ..c_abi.record_values import EnumeratorType
+from ..c_abi.record_values import EnumeratorType, RecordValue
 from ..compilation.context import current_target
 from ..device_callable.base_class import DeviceCallable, call_python, not_simulated, simulate
 from ..device_functions.definition import DeviceFunction
@@ -141,10 +141,13 @@ class CxxFunction(DeviceCallable):
             return signature(self.__numba_cuda_call__(*given).returns, *given)
 
     def python(self, function: _Function) -> _Function:
-        """Decorate a Python function that does the same: kernels in the simulator call it."""
+        """Decorate a Python function that does the same: kernels in the simulator call it, and ``help()`` shows its
+        docstring and its parameters."""
         if not callable(function):
             raise TypeError(f".python of {self.__name__!r} decorates a function, got {shown(function)}")
         self._python = simulate(function)
+        self.__wrapped__ = function  # of which the signature is
+        self.__doc__ = function.__doc__
         return function
 
     def __call__(self, *args: Any) -> Any:
@@ -253,6 +256,7 @@ def _show(numba_type: types.Type, structs: Mapping[types.Type, Struct]) -> str:
     numba_type = types.unliteral(numba_type)
     if isinstance(numba_type, types.Array):
         return f"array({_show(numba_type.dtype, structs)}, {numba_type.ndim}d, {numba_type.layout})"
+    numba_type = numba_type.of_record if isinstance(numba_type, RecordValue) else numba_type
     if isinstance(numba_type, types.Record):
         struct = structs.get(numba_type)
         return struct.name if struct else f"record of {', '.join(numba_type.fields)}"

@@ -33,7 +33,7 @@ from ..frontend_api.launch_messages import USE_AS_CONSTANT
 from ..frontend_api.placed_messages import before_advice, placed
 from ..frontend_api.typing_rounds import DeferredCallError, is_guessing, use_of
 from ..protocol.callee import HOOK, Identity, find_callee, identity, misspelt_hook
-from ..protocol.errors import raised_by_hook, raised_by_user_code, typing_error, with_fix
+from ..protocol.errors import raised_by_user_code, raised_for_hook, typing_error, with_fix
 from .arguments import ArgumentError, CallArguments
 from .base_class import BoundDeviceMethod, DeviceCallable, is_defined, type_name
 
@@ -250,7 +250,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         except DeferredCallError:
             raise
         except CABIError as error:  # it says why C or C++ has no such call
-            hook = raised_by_hook(error)
+            hook = raised_for_hook(error)
             details = () if hook is None else (f"raised at: {hook}",)
             raise self._error(str(error), *details, cause=error) from error
         except Exception as error:

@@ -44,6 +44,7 @@ class CallSite:
 
     @property
     def place(self) -> str:
+        """Where it is: file and line, and the function that it is in."""
         return f"{shown_file(self.filename)}:{self.line} in {self.function}"
 
     @property

@@ -185,10 +185,15 @@ def raised_at(error: BaseException) -> str | None:
 
 
 def raised_by_hook(error: BaseException) -> str | None:
-    """Return the same of the outermost such frame, which is the hook's own; None if a hook raised the error itself,
-    which then says all."""
+    """Return the same of the outermost such frame, which is the hook's own."""
+    outside = _frames(error)[1]
+    return _describe(outside[0]) if outside else None
+
+
+def raised_for_hook(error: BaseException) -> str | None:
+    """Return the same, or None if the file of the hook raised the error itself, which then says all."""
     frames, outside = _frames(error)
-    return _describe(outside[0]) if outside and outside[-1] is not frames[-1] else None
+    return raised_by_hook(error) if outside and outside[0].filename != frames[-1].filename else None
 
 
 def raised_by_user_code(error: BaseException) -> str:

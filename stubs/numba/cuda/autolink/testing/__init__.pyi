@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
-from numba_cuda_autolink.launch.configuration_types import Size
+from numba_cuda_autolink._types import Size
 
 from numba.cuda._arguments import _ComputeCapabilityLike, _KernelSignature
+from numba.cuda.autolink import Variable
+from numba.cuda.autolink._types import FailedCheck, HasHook, Kind
 from numba.cuda.dispatcher import CUDADispatcher
-
-from .. import Variable
 
 __all__ = [
     "Check",
@@ -20,13 +20,9 @@ __all__ = [
     "compile_cached",
 ]
 
-class _Kind:
-    @property
-    def name(self) -> str: ...
-
 class LinkInput:
     @property
-    def kind(self) -> _Kind: ...
+    def kind(self) -> Kind: ...
     @property
     def code(self) -> bytes: ...
     @property
@@ -60,29 +56,17 @@ class Linkable:
     @property
     def checks(self) -> tuple[Check, ...]: ...
 
-class _FailedCheck:
-    name: str
-    got: str
-    expected: str
-    todo: str
-
 class NotLinkableError(AssertionError):
     @property
-    def wrong(self) -> tuple[_FailedCheck, ...]: ...
+    def wrong(self) -> tuple[FailedCheck, ...]: ...
     @property
     def checks(self) -> tuple[Check, ...]: ...
 
 def ask(
     obj: object, *argtypes: Any, cc: _ComputeCapabilityLike = (9, 0), lto: bool = True
 ) -> tuple[LinkInput, ...] | None: ...
-
-# What kernels call.
-class _HasHook(Protocol):
-    @property
-    def __numba_cuda_link__(self) -> Any: ...
-
 def check_linkable(
-    obj: Callable[..., Any] | CUDADispatcher[..., Any] | _HasHook,
+    obj: Callable[..., Any] | CUDADispatcher[..., Any] | HasHook,
     *argtypes: Any,
     cc: _ComputeCapabilityLike = (9, 0),
     lto: bool | None = None,

@@ -3,7 +3,7 @@ from typing import Any, SupportsIndex, overload
 
 import numpy as np
 from numba_cuda.numba.cuda.cudadrv.devicearray import *  # noqa: F403
-from numba_cuda_autolink.launch.configuration_types import StreamLike
+from numba_cuda_autolink._types import StreamLike
 from numpy.typing import DTypeLike
 from typing_extensions import Self
 

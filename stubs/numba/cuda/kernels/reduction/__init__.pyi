@@ -3,7 +3,7 @@ from collections.abc import Callable
 from typing import Any
 
 from numba_cuda.numba.cuda.kernels.reduction import *  # noqa: F403
-from numba_cuda_autolink.launch.configuration_types import StreamLike
+from numba_cuda_autolink._types import StreamLike
 
 class Reduce:
     """A reduction on the device, by a function of two values."""

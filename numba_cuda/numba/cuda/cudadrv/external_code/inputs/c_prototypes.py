@@ -77,6 +77,7 @@ class CalledFunction:
 
     @property
     def declaration(self) -> str:
+        """The function as C declares it."""
         return self.prototype.declaration(self.symbol)
 
     @property

@@ -105,6 +105,8 @@ class CUDASource(CUSource):
         For an unknown option, one that the link sets itself (architecture, link-time optimisation), or a path as text.
     """
 
+    _public: tuple[str, ...] = ("data", "from_file", "name", "path")
+
     def __init__(
         self,
         code: str | os.PathLike[str],
@@ -154,6 +156,10 @@ class CUDASource(CUSource):
 
     def __repr__(self) -> str:
         return f"<autolink.CUDASource {self.name}>"
+
+    def __dir__(self) -> list[str]:
+        """Return the names for users."""
+        return sorted([*(name for name in super().__dir__() if name.startswith("__")), *self._public])
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], **options: Any) -> CUDASource:

@@ -19,6 +19,7 @@ namespace made_for_cpus {
 struct Angle { double turns; };
 inline std::ostream& operator<<(std::ostream& out, Angle a) { return out << a.turns; }
 inline std::string name(Angle) { return "angle"; }
+inline void show(Angle a, char* text) { snprintf(text, 9, "%f", a.turns); std::fprintf(stderr, "%s", text); }
 void log(const std::vector<Angle>&, const std::map<std::string, int>&);
 template <class T> T cells(T x) { return std::floor(std::abs(x)) + std::max(std::numeric_limits<T>::min(), T(1)); }
 inline double sum(std::array<double, 3> a) { return std::get<0>(a) + a[1] + std::pow(a[2], 2); }

@@ -779,3 +779,18 @@ def test_a_method_that_a_function_makes_has_the_name_of_its_attribute():
 
     assert Numbers().twice.__name__ == "twice"
     assert "twice" in repr(Numbers().twice)
+
+
+def test_an_abi_error_that_a_hook_raises_says_all_itself():
+    class Own(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            raise autolink.CABIError("x does not fit\n  what to do: pass another")
+
+    class Passed(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern(autolink.cxx_type("no type"), returns=x)
+
+    for function, has_place in (Own(), False), (Passed(), True):
+        with pytest.raises(TypingError) as caught:
+            build(calling(function))
+        assert ("raised at: " in str(caught.value)) == has_place, str(caught.value)

@@ -178,7 +178,7 @@ def test_the_template(environment, tmp_path):
         "polynomial: the argument 'coefficients' does not fit; make the array with dtype=numpy.float64",
         "smooth_step: missing a required argument: 'x'; its parameters are (lower, upper, x, /); "
         "pass one argument for each",
-        "smooth_step: the argument 'x' does not fit; pass a number, such as an element of an array, x[i]",
+        "smooth_step: the argument 'x' does not fit; pass such a number; an element of an array is x[i]",
         "Help on Function in module sample_library:",
         "",
         "polynomial = sample_library.polynomial",

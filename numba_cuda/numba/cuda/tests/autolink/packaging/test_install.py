@@ -169,8 +169,9 @@ def test_no_file_of_the_wheel_has_the_path_of_one_of_numba_or_numba_cuda(names):
 
 def test_the_wheel_holds_these_packages_and_nothing_else(names, wheel):
     ours = ("numba_cuda_autolink/", f"{FOLDER}/autolink/", f"{FOLDER}/cudadrv/external_code/")
-    stubs = [name for name in names if name.startswith("numba/cuda/") and name.endswith(".pyi")]
+    stubs = [name for name in names if re.fullmatch(r"(numba/cuda|numba_cuda_autolink-stubs)/.*\.pyi", name)]
     assert {"numba/cuda/__init__.pyi", "numba/cuda/core/errors/__init__.pyi"} <= set(stubs)
+    assert "numba_cuda_autolink-stubs/__init__.pyi" in stubs
     stub = zipfile.ZipFile(wheel).read("numba/cuda/autolink/__init__.pyi").decode()
     assert (inspect.getdoc(autolink.current_target) or "").splitlines()[0] in stub
     others = [name for name in names if not name.startswith(ours) and ".dist-info/" not in name]

@@ -1,34 +1,33 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How a launch may be configured, for type checkers."""
-
 from typing import Any, Protocol, SupportsIndex, TypeAlias
 
+from numba_cuda_autolink import Kernel
+from typing_extensions import ParamSpec, TypeVar
+
+# The parameters of a kernel's Python function, where they are known.
+P = ParamSpec("P", default=...)
+K = TypeVar("K", bound=Kernel, default=Kernel)
 
 # Streams: of any library, of PyTorch, of CuPy, of an older numba-cuda, and of what has one.
 class _OfAnyLibrary(Protocol):
     @property
     def __cuda_stream__(self) -> Any: ...
 
-
 class _OfPyTorch(Protocol):
     @property
     def cuda_stream(self) -> Any: ...
-
 
 class _OfCuPy(Protocol):
     @property
     def ptr(self) -> Any: ...
 
-
 class _OfNumbaCUDA(Protocol):
     @property
     def handle(self) -> Any: ...
 
-
 class _HasStream(Protocol):
     @property
     def stream(self) -> Any: ...
-
 
 StreamLike: TypeAlias = SupportsIndex | _OfAnyLibrary | _OfPyTorch | _OfCuPy | _OfNumbaCUDA | _HasStream | None
 # Of a grid, a block or a cluster.
