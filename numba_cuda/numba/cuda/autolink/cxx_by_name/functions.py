@@ -138,8 +138,11 @@ class CxxFunction(DeviceCallable):
             return signature(self.__numba_cuda_call__(*given).returns, *given)
 
     def python(self, function: _Function) -> _Function:
-        """Decorate a Python function that does the same: kernels in the simulator call it."""
+        """Decorate a Python function that does the same: kernels in the simulator call it, and ``help()`` shows its
+        docstring and its parameters."""
         self._python = simulate(function)
+        self.__wrapped__ = function  # of which the signature is
+        self.__doc__ = function.__doc__
         return function
 
     def __call__(self, *args: Any) -> Any:
