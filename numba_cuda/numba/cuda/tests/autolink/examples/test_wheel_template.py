@@ -425,8 +425,12 @@ CODE = "src/sample_library/device_code.cu"
             "no .cu file of the package defines v, w, which its code uses",
         ),
         (
+            f"namespace n {{ __device__ int help(int); }} {C} int first(int x) {{ return n::help(x); }}",
+            "no .cu file of the package defines n::help, which its code uses\n  what to do: define it in a .cu file",
+        ),
+        (
             f"{C} int first() {{ return 1; }}\n#if __CUDA_ARCH__ > 900\n{C} int second() {{ return 2; }}\n#endif",
-            "the code for sm_100 and that for the oldest architecture do not both define second: define each function",
+            "the code for sm_100 and that for the oldest architecture do not both define second\n  what to do: ",
         ),
     ],
 )
