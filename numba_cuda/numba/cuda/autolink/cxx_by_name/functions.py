@@ -151,7 +151,7 @@ class CxxFunction(DeviceCallable):
         return function
 
     def __call__(self, *args: Any) -> Any:
-        """Call the function. In kernels C++ chooses the overload and the result's type; in Python, and in the simulator,
+        """Call the function. In kernels C++ chooses the overload and the result's type; in Python and in the simulator
         this calls the function that `python` was given.
         """
         if self._python is None:
