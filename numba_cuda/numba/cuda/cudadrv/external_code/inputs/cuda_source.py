@@ -9,7 +9,7 @@ import os
 import pathlib
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +52,15 @@ class CompileOptions:
     unit: str = ""
     prologue: str = ""
     working_directory: str = dataclasses.field(default="", compare=False)
+
+    def list_differences(self, other: CompileOptions) -> Iterator[str]:
+        """Yield a line for each field but ``unit`` that is different in *other*, with both values."""
+        for field in dataclasses.fields(self):
+            values = [getattr(each, field.name) for each in (self, other)]
+            if field.name in ("defines", "options"):
+                values = list(map(dict, values))
+            if values[0] != values[1] and field.name != "unit":
+                yield f"{field.name}: {values[0]!r} and {values[1]!r}"
 
 
 @messages.suggest_names
