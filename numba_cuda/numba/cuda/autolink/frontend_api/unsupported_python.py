@@ -239,7 +239,10 @@ def with_remedy(message: str) -> str:
         return message.replace(attribute[0], attribute[0] + did_you_mean(attribute[1], dir(np.ndarray)), 1)
     if attribute := _OF_STRUCT.match(message):
         meant = did_you_mean(attribute["name"], attribute["members"].split(", "))
-        return f"{attribute[0]}{meant}\n  its members: {attribute['members']}{message[attribute.end() :]}"
+        call = f"lib.expr('[](auto x) {{ return x.{attribute['name']}(); }}')"
+        method = f"\n  what to do: let C++ call a member function: {call}"
+        rest = message[attribute.end() :] + ("" if meant else method)
+        return f"{attribute[0]}{meant}\n  its members: {attribute['members']}{rest}"
     for pattern, diagnosis, remedy in _TABLE:
         if found := pattern.match(message):
             first = diagnosis.format(*found.groups()) or message
