@@ -672,3 +672,18 @@ def test_a_package_whose_build_ran_no_hook_says_so(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, "sample_library.functions", raising=False)
     with pytest.raises(ImportError, match=r"^sample_library has no device code: its build ran no hook\n  what to do: "):
         importlib.import_module("sample_library")
+
+
+def test_kernels_of_numba_cuda_mlir_call_the_functions(package):
+    mlir = pytest.importorskip("numba_cuda_mlir.cuda")
+    library = package(
+        f"struct Box {{ float lo, hi; }}; {C} float of(const Box* box, float x) {{ return box->lo * x; }}"
+    )
+
+    @mlir.jit
+    def kernel(boxes, x):
+        x[0] = library.of(boxes, x[0]) + library.of(boxes[1], 2)
+
+    boxes, x = np.ones(2, library.Box), np.full(1, 3, np.float32)
+    autolink.build(kernel, (typeof(boxes), typeof(x)), cc="9.0").emulate[1, 1](boxes, x)
+    assert x[0] == 5
