@@ -151,7 +151,9 @@ class CxxFunction(DeviceCallable):
         return function
 
     def __call__(self, *args: Any) -> Any:
-        """Do what C++ does, in Python: kernels in the simulator call this."""
+        """Call the function. In kernels C++ chooses the overload and the result's type; in Python and in the simulator
+        this calls the function that `python` was given.
+        """
         if self._python is None:
             raise not_simulated(self, "decorate a Python function that does the same with its .python")
         return call_python(self._python, *args)

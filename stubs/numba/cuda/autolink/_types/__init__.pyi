@@ -105,6 +105,8 @@ class PrebuiltFile:
     name: str
     kind: str
     architecture: int
+    include_paths: tuple[str, ...]
+    options: Mapping[str, Any]
 
 class Callee:
     obj: Any

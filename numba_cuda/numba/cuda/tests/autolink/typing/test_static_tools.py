@@ -164,11 +164,13 @@ print(arches(built[0]), third, info().entries, cache.clear(), checked.code[0].si
 """
 
 
-def test_strict_checkers_find_nothing_unknown(tmp_path, mypy, pyright):
+@pytest.mark.parametrize("version", ["3.10", "3.14"])
+def test_strict_checkers_find_nothing_unknown(version, tmp_path, mypy, pyright):
     (tmp_path / "strict.py").write_text(STRICT)
-    done = run(*mypy, "--strict", "strict.py", cwd=tmp_path)
+    done = run(*mypy, "--strict", "--python-version", version, "strict.py", cwd=tmp_path)
     assert done.returncode == 0, done.stdout
-    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "strict", "include": ["strict.py"]}))
+    settings = {"typeCheckingMode": "strict", "include": ["strict.py"], "pythonVersion": version}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
     done = run(*pyright, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
 

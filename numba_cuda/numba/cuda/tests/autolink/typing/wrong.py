@@ -193,3 +193,5 @@ autolink.bind(kernel.py_func, "void(float32[::1], int32)")  # wrong: not a kerne
 autolink.compiled(autolink.CUDASource(""), "f")  # wrong: names
 autolink.CUDASource("", include_paths=[None])  # wrong: no path
 print(cuda.float32x2(1, 2).z)  # wrong: of two numbers
+autolink.cxx("").hypot(x=3.0)  # wrong: C++ has no names of arguments
+autolink.cxx("")(3.0)  # wrong: a function of it
