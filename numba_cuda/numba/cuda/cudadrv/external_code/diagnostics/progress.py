@@ -94,8 +94,8 @@ class NotebookLine:
 
 @contextlib.contextmanager
 def step(text: str, remaining: int = 0) -> Iterator[None]:
-    """Show *text*, which begins with a verb such as *compiling*, while the block runs; *remaining* is the number of such
-    steps still to come.
+    """Show *text*, which begins with a verb such as *compiling*, while the block runs; *remaining* is the number of
+    such steps still to come.
 
     Steps may be nested and run in several threads; the innermost step of each thread is shown. The first second counts
     from the start of the first step.
