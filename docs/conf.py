@@ -45,7 +45,7 @@ copybutton_prompt_text = "$ "
 
 
 def setup(app: Any) -> None:
-    """Give each block that the tests save as a file a caption with the file's name, and list all modules."""
+    """Give blocks captions, the name of their file or that they need a GPU, and list all modules."""
     app.connect("source-read", _with_captions)
     app.connect("source-read", _with_modules)
 
@@ -53,6 +53,8 @@ def setup(app: Any) -> None:
 def _with_captions(app: Any, page: str, source: list[str]) -> None:
     captioned = r"```{code-block} \2\n:caption: \1\n"
     source[0] = re.sub(r"^<!-- test: file (\S+) -->\n```(\w+)\n", captioned, source[0], flags=re.MULTILINE)
+    on_gpu = r"```{code-block} \1\n:caption: needs a GPU\n"
+    source[0] = re.sub(r"^<!-- test: gpu -->\n```(\w+)\n", on_gpu, source[0], flags=re.MULTILINE)
 
 
 def _with_modules(app: Any, page: str, source: list[str]) -> None:

@@ -172,7 +172,6 @@ def _markdown(text: str) -> str:
 def _first_line(message: str) -> str:
     """Return the diagnosis of a message, without its kernel, as Markdown."""
     diagnosis = message.splitlines()[0].split(": ", 1)[1]
-    diagnosis = re.sub(r"^linking kernel '\w+' for sm_\w+ failed: ", "", diagnosis)
     return _markdown(diagnosis)
 
 

@@ -23,7 +23,7 @@ def headers():
     folders = [*sys.argv[1:], "boost_math/include"]
     found = [folder for folder in folders if os.path.isdir(os.path.join(folder, "boost", "math"))]
     if not found:
-        print(f"This example needs Boost.Math. Get the headers{__doc__.partition('Get the headers')[2]}")
+        print(f"This example needs Boost.Math. Get the headers{str(__doc__).partition('Get the headers')[2]}")
         sys.exit(2)
     return found[0]
 

@@ -62,7 +62,14 @@ class FFT(autolink.DeviceCallable):
         The same size in elements of `value_type`, for ``cuda.shared.array(fft.shared_size, fft.value_type)``.
     """
 
-    def __init__(self, size, precision=np.float32, direction="forward", elements_per_thread=None, ffts_per_block=None):
+    def __init__(
+        self,
+        size,
+        precision: type[np.floating] = np.float32,
+        direction="forward",
+        elements_per_thread=None,
+        ffts_per_block=None,
+    ):
         if size not in SIZES:
             raise ValueError(f"size: got {size!r}, expected a power of two from 2 to 4096")
         if precision not in (np.float32, np.float64):

@@ -83,8 +83,9 @@ def launch_as_graph(blocks, threads, y, x):
         return results[0] if results else None
 
     path = Path(tempfile.mkdtemp()) / "terms.kernels"
-    output = "ptx" if on_cpu() else "cubin"  # the emulator runs PTX
-    autolink.save(path, [autolink.build(kernel, SIGNATURE, output=output) for kernel in KERNELS])
+    # The emulator runs PTX.
+    built = [autolink.build(kernel, SIGNATURE, output="ptx" if on_cpu() else "cubin") for kernel in KERNELS]
+    autolink.save(path, built)
     loaded = numba_cuda_autolink.load(path)
     own = cuda.stream()
     stream = driver.CUstream(int(own))

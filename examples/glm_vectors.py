@@ -32,7 +32,7 @@ def headers():
     folders = [*sys.argv[1:], "glm/usr/include", "/usr/include"]
     found = [folder for folder in folders if os.path.isfile(os.path.join(folder, "glm", "glm.hpp"))]
     if not found:
-        print(f"This example needs GLM. Get the headers{__doc__.partition('Get the headers')[2]}")
+        print(f"This example needs GLM. Get the headers{str(__doc__).partition('Get the headers')[2]}")
         sys.exit(2)
     return found[0]
 

@@ -92,7 +92,7 @@ class Case:
         return float(np.linalg.norm(found - expected) / np.linalg.norm(expected))
 
 
-def make_case(kind, modes, points, eps=1e-6, dtype=np.complex128, seed=0, **options):
+def make_case(kind, modes, points, eps=1e-6, dtype: type[np.complexfloating] = np.complex128, seed=0, **options):
     """Return a `Case` of `points` points, uniformly distributed over the period."""
     plan = Plan(kind, modes, eps=eps, dtype=dtype, **options)
     rng = np.random.default_rng(seed)

@@ -59,7 +59,7 @@ is_running = False
 
 def source(code):
     return autolink.CUDASource(
-        HEADERS + code, include_paths=[INCLUDE], unit="nvshmem", setup_callback=attach, teardown_callback=detach
+        HEADERS + code, include_paths=[str(INCLUDE)], unit="nvshmem", setup_callback=attach, teardown_callback=detach
     )
 
 

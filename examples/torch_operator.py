@@ -14,7 +14,7 @@ import math
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from _frontend import cuda
@@ -43,7 +43,7 @@ def gelu_grad(dx, x, dy):
         dx[i] = dy[i] * (0.5 * (1.0 + std.erf(x[i] * 0.70710678)) + x[i] * density)
 
 
-KERNELS = {"gelu": gelu, "gelu_grad": gelu_grad}
+KERNELS: dict[str, Any] = {"gelu": gelu, "gelu_grad": gelu_grad}
 
 
 def operator(kernels: Any) -> Any:
@@ -75,7 +75,7 @@ def operator(kernels: Any) -> Any:
     return gelu
 
 
-def build(output="cubin", cc=None):
+def build(output: Literal["cubin", "ptx"] = "cubin", cc=None):
     """Return the kernels, linked."""
     return [autolink.build(KERNELS[name], each, output=output, cc=cc) for name, each in SIGNATURES.items()]
 

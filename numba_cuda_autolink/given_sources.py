@@ -60,7 +60,8 @@ def find_given(data: bytes) -> list[tuple[str, tuple[str, int]]]:
 
 def find_source(text: str, place: tuple[str, int]) -> tuple[str, Sequence[int]] | None:
     """Return the Python file of the source *text*, which the line at *place* gave, and the line there of each of its
-    lines; None if it is not there."""
+    lines; None if it is not there, or if several literals may be it: of these, one in the statement of that line is it,
+    or the only one in the function there."""
     filename, line = place
     wanted, code = text.split("\n"), "".join(linecache.getlines(filename))
     plain = (
@@ -69,8 +70,25 @@ def find_source(text: str, place: tuple[str, int]) -> tuple[str, Sequence[int]] 
         for place in _find_text(wanted, text.split("\n"))
     )
     formatted = (numbers for lines, numbers in _formatted(code) if _is_made_of(lines, wanted))
-    numbers = min(itertools.chain(plain, formatted), key=lambda numbers: abs(numbers[0] - line), default=None)
-    return None if numbers is None else (filename, numbers)
+    found = [*plain, *formatted]
+    for first, last in _find_around(code, line) if len(found) > 1 else ():
+        within = [numbers for numbers in found if first <= numbers[0] <= last]
+        if within:
+            found = within
+            break
+    return (filename, found[0]) if len({tuple(numbers) for numbers in found}) == 1 else None
+
+
+def _find_around(code: str, line: int) -> list[tuple[int, int]]:
+    """Return the first and the last lines of the statements around a *line*, the innermost first: the last of them are
+    those of functions and classes."""
+    with contextlib.suppress(SyntaxError, ValueError):
+        nodes = [each for each in ast.walk(ast.parse(code)) if isinstance(each, ast.stmt)]
+        around = [(each.lineno, each.end_lineno or each.lineno) for each in nodes]
+        return sorted(
+            ((first, last) for first, last in around if first <= line <= last), key=lambda each: each[1] - each[0]
+        )
+    return []
 
 
 def place_in_python(filename: str, line: int) -> tuple[str, int]:

@@ -8,6 +8,7 @@ import importlib.metadata
 
 _CUDA_PACKAGES = ("cuda-core", "cuda-bindings", "cuda-pathfinder")
 _PACKAGES = ("numba-cuda-autolink", "numba-cuda", "numba", "llvmlite", "numpy", *_CUDA_PACKAGES)
+NOT_INSTALLED = "not installed"
 
 
 @functools.cache
@@ -16,7 +17,7 @@ def version_of(package: str) -> str:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return "not installed"
+        return NOT_INSTALLED
 
 
 def package_versions() -> dict[str, str]:

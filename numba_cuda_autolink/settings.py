@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 
@@ -36,18 +37,24 @@ _SWITCH = (_like("[01]"), "0 or 1")
 _SIZE = (parse_size, "a number of bytes above 0, such as 500M or 2G")
 _NUMBER = (parse_positive, "a number above 0")
 _ANY = (_like(".*"), "")
+
+
+def _are_folders(text: str) -> bool:
+    return all(os.path.isdir(os.path.expanduser(each)) for each in text.split(os.pathsep) if each)
+
+
 #: By the end of the name: whether a value is right, and what is.
 _VALUES: dict[str, tuple[Callable[[str], object], str]] = {
     "": _SWITCH,
     "_CACHE": (_like("[01]|verify"), "0 (nothing on disk), 1 or verify"),
     "_CACHE_DIR": _ANY,
     "_CACHE_SIZE": _SIZE,
-    "_CACHE_READONLY": _ANY,
+    "_CACHE_READONLY": (_are_folders, "folders that exist"),
     "_CACHE_REMOTE": (_like(".*://.*|[~/].*"), "an address, such as s3://bucket/folder"),
     "_CACHE_REMOTE_KEY": _ANY,
     "_CACHE_REMOTE_MODE": (_like("ro|rw"), "ro or rw"),
     "_CACHE_REMOTE_WAIT": _NUMBER,
-    "_CAPTURE": _ANY,
+    "_CAPTURE": (os.path.isdir, "a folder that exists"),
     "_COMPILE_MEMORY": _SIZE,
     "_COMPILE_TIME": _NUMBER,
     "_EMULATE": ({"0", "1", "checks"}.__contains__, "1 or checks, or 0 for the GPU"),

@@ -26,6 +26,7 @@ VARIABLE = "NUMBA_CUDA_AUTOLINK_TRACEBACK"
 _HIDE = "__tracebackhide__"
 _IS_SHORTENED = "_numba_cuda_autolink_is_shortened"
 _IS_PRINTED = "_numba_cuda_autolink_is_printed"  # by this hook, around a hook of others, which calls this one again
+_IS_WHOLE = "_numba_cuda_autolink_is_whole"  # of the errors of which all lines are printed
 _MESSAGE = "_numba_cuda_autolink_message"  # of the errors whose frames are hidden: what returns their text
 _ENTERED = ("numba.cuda", "numba_cuda", "numba_cuda_mlir", "numba_cuda_autolink")  # what users call of compilers
 _COMPILERS = {"numba", "numba_cuda", "numba_cuda_mlir", "numba_cuda_autolink", "cuda", "llvmlite"}
@@ -81,9 +82,12 @@ class short_traceback:
                 outer = outer.f_back
 
 
-def print_short(error: BaseException, message: str | None = None) -> None:
-    """Let Python and IPython print *error* without frames of the compiler, and with the first lines of *message*."""
+def print_short(error: BaseException, message: str | None = None, *, is_cut: bool = True) -> None:
+    """Let Python and IPython print *error* without frames of the compiler, and with the first lines of *message*, or
+    all of them unless it *is_cut*."""
     vars(error)[_MESSAGE] = message
+    if not is_cut:
+        vars(error)[_IS_WHOLE] = True
     _replace_hooks()
 
 
@@ -327,7 +331,7 @@ def _shorten(error: BaseException, restored: contextlib.ExitStack) -> int:
     message = message_of(error) or (str(error) if _MESSAGE in vars(error) and len(error.args) == 1 else None)
     if message is not None:
         restored.callback(setattr, error, "args", error.args)
-        error.args = (_Message(first_lines(message)),)
+        error.args = (_Message(message if _IS_WHOLE in vars(error) else first_lines(message)),)
         if isinstance(error, ImportError):  # whose text is not that of its arguments
             restored.callback(setattr, error, "msg", error.msg)
             error.msg = error.args[0]

@@ -16,6 +16,7 @@ from .short_tracebacks import running_shell
 
 _CELL = re.compile(r"(?:.*[/\\])?ipykernel_\d+[/\\]\d+\.py|<ipython-input-.*>")
 _SHARED_ARRAY = re.compile(r"_cudapy_smem_(\d+)|static_shared_memory(?:_(\d+))?")
+_LINKED = re.compile(r"^  linked: .*$", re.MULTILINE)
 _LONGEST_LINE = 100
 _noted: dict[str, str] = {}  # names of cells of another process, by their files
 _ATTRIBUTE = re.compile(r"(?!.* raised \w+: ).*\battribute '(\w+)'")  # of a kernel, not of a hook that raised
@@ -180,11 +181,12 @@ def _called(filename: str, line: int, message: str, last_column: int | None) -> 
         owners = [each for each in nodes if isinstance(each, ast.Attribute) and each.attr == attribute[1]]
         return _columns(owners[0], linecache.getline(filename, line)) if owners else None
     calls = [each for each in nodes if isinstance(each, ast.Call)]
-    words = set(re.findall(r"\w+", message))
-    named = [each for each in calls if each.end_col_offset == last_column] or [
-        each for each in calls if _name(each) in words
-    ]
-    calls = named if len(calls) > 1 else calls
+    if len(calls) > 1:
+        diagnosis, _, details = message.partition("\n")
+        texts = diagnosis, _LINKED.sub("", details)  # all that is linked is not what the message is about
+        named = ([each for each in calls if _name(each) in re.findall(r"\w+", text)] for text in texts)
+        ending = [each for each in calls if each.end_col_offset == last_column]
+        calls = ending or next(filter(None, named), [])
     return _columns(calls[0], linecache.getline(filename, line)) if len(calls) == 1 else None
 
 

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba.cuda import autolink
 
@@ -13,6 +15,11 @@ from .primitive import Primitive, flag, items_per_thread, kernel_method, threads
 
 class _Exchange(Primitive):
     """The methods of both classes, and their implementation."""
+
+    items_per_thread: int
+    _call: Any
+    _cub_class: Any
+    _storage: Any
 
     @kernel_method
     def striped_to_blocked(self, items, out=None):

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba.cuda import autolink, types
 
@@ -16,6 +18,10 @@ _WITHOUT_STORAGE = ("direct", "striped", "vectorize")
 
 class _Tiles(Primitive):
     """The implementation of both classes."""
+
+    _prefix: str
+    _before: Any
+    _after: Any
 
     def __init__(self, block, items_per_thread=1, algorithm="direct"):
         super().__init__(block)

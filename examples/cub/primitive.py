@@ -7,6 +7,7 @@ import functools
 import operator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from numba.cuda import autolink
 
@@ -35,7 +36,7 @@ class Function:
         return (autolink.CUDASource(self.source, name=name, include_paths=[_HEADERS], unit="cub"), *self.others)
 
 
-def kernel_method(describe):
+def kernel_method(describe: Any) -> Any:
     """Make a device method of ``describe(self, *types)``, which returns the `Function` for arguments of these types.
 
     The result has a decorator ``python`` for the method in Python, which the simulator calls.

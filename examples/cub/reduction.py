@@ -21,6 +21,12 @@ _ALGORITHMS = ("warp_reductions", "raking", "raking_commutative_only")
 class _Reduction(Primitive):
     """The methods of both classes."""
 
+    items_per_thread: int
+    broadcast: bool
+    _body: Any
+    _cub_class: Any
+    _storage: Any
+
     @kernel_method
     def sum(self, x, valid=None):
         return self._reduction("sum", x, valid, lambda dtype: known(operator.add, dtype))

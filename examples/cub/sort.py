@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 from numba.cuda import autolink, types
@@ -17,6 +18,8 @@ from .primitive import Primitive, items_per_thread, kernel_method, one_of, threa
 
 class _Sort(Primitive):
     """The implementation of all classes."""
+
+    items_per_thread: int
 
     def _checked(self, keys, values):
         """Return the C++ types of a key and of a value, the parameters, the arguments and the dtypes."""
@@ -173,6 +176,10 @@ class BlockRadixSort(_Sort):
 
 class _MergeSort(_Sort):
     """The methods of both sorts by comparison."""
+
+    _cub_class: Any
+    _place: Any
+    _storage: Any
 
     @kernel_method
     def sort(self, keys, values=None, before=None, state=None):

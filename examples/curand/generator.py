@@ -30,7 +30,7 @@ def headers():
         raise FileNotFoundError(
             "cuRAND's headers were not found: pip install nvidia-curand (CUDA 13) or nvidia-curand-cu12 (CUDA 12)"
         )
-    return found.abs_path
+    return str(found.abs_path)
 
 
 def need_headers():
@@ -61,6 +61,7 @@ class Generator(autolink.DeviceCallable):
 
     __numba_cuda_link_types__ = "numba-cuda"  # the checks of arguments compare types
     cxx_state: str
+    state_type: np.dtype
 
     def cxx(self, state, parameters, expression):
         """Return a C++ function of a ``state`` and *parameters*, after a check of the type of the state."""

@@ -54,7 +54,9 @@ class Plan:
         The maximum error of the polynomials that approximate the window.
     """
 
-    def __init__(self, kind, modes, eps=1e-6, sign=None, dtype=np.complex128, longest_fft=LONGEST_FFT):
+    def __init__(
+        self, kind, modes, eps=1e-6, sign=None, dtype: type[np.complexfloating] = np.complex128, longest_fft=LONGEST_FFT
+    ):
         if kind not in (1, 2):
             raise ValueError(f"kind: got {kind!r}, expected 1 or 2")
         self.kind = int(kind)

@@ -204,15 +204,21 @@ def cxx(entry):
     name = value(entry, "name")
     if not name:
         return DERIVED.get(entry.tag.removeprefix("DW_TAG_"), "{} (...)").format(cxx(type_of(entry)))
+    parts, rest = parts_of(name)
+    if not parts:
+        return "long double" if (name, value(entry, "byte_size")) == ("double", 16) else name
+    more = {"": "", "E": "", "I": "<...>"}.get(rest[:1], "::(without a name)")
+    return "::".join(part for part in parts if not part.startswith("_GLOBAL__N_")) + more  # that of no name
+
+
+def parts_of(name):
+    """Return the parts of a mangled name, ``["ours", "Box"]`` for ``_ZN4ours3BoxE``, and what follows them in it."""
     parts, rest = [], re.sub("^_ZN?", "", name)
     while name.startswith("_Z") and (length := re.match(r"\d+", rest)):
         end = length.end() + int(length[0])
         parts.append(rest[length.end() : end])
         rest = rest[end:]
-    if not parts:
-        return "long double" if (name, value(entry, "byte_size")) == ("double", 16) else name
-    more = {"": "", "E": "", "I": "<...>"}.get(rest[:1], "::(without a name)")
-    return "::".join(part for part in parts if not part.startswith("_GLOBAL__N_")) + more  # that of no name
+    return parts, rest
 
 
 def comment_above(path, line):

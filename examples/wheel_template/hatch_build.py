@@ -22,7 +22,7 @@ from elftools.elf.elffile import ELFFile
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 sys.path.insert(0, str(Path(__file__).parent))
-from debug_information import NUMBERS, Description
+from debug_information import NUMBERS, Description, parts_of
 
 # For each kind of code: the prefix of an architecture, and the NVRTC function that returns the code.
 KINDS = {"cubin": ("sm", "CUBIN"), "LTO-IR": ("compute", "LTOIR"), "PTX": ("compute", "PTX")}
@@ -67,7 +67,10 @@ class DeviceCode(BuildHookInterface):
         folders = [source / "device_code", *self.own_include_paths]
         files = sorted(each for each in source.rglob("*.cu") if not any(map(each.is_relative_to, folders)))
         if not files:
-            raise RuntimeError(f"there is no .cu file in src/{package}, which is named after the project")
+            raise RuntimeError(
+                f"there is no .cu file in src/{package}\n"
+                "  what to do: name the folder after the project, with _ for - and ., and put .cu files into it"
+            )
         self.include_paths = [source, *self.own_include_paths, *build_requirement("include")]
         for library in build_requirement("lib/libnvrtc.so.12"):
             ctypes.CDLL(str(library))  # an enclosing environment may have another NVRTC, which would be found first
@@ -135,7 +138,8 @@ class DeviceCode(BuildHookInterface):
             raise RuntimeError("\n".join(description.problems))
         if not description.functions:
             raise RuntimeError(
-                'no .cu file defines a function for kernels: extern "C" __device__, and neither static nor inline'
+                "no .cu file defines a function for kernels\n  what to do: declare those that kernels call extern "
+                '"C" __device__, and neither static nor inline'
             )
         return description, names
 
@@ -190,11 +194,15 @@ def check_symbols(cubin, prefix, expected, architecture):
     """Raise `RuntimeError` if a cubin uses what nothing defines, or has other functions than *expected*."""
     functions, _, undefined = symbols(cubin, prefix)
     if undefined:
-        raise RuntimeError(f"no .cu file of the package defines {', '.join(sorted(undefined))}, which its code uses")
+        names = sorted("::".join(parts_of(name)[0]) or name for name in undefined)
+        raise RuntimeError(
+            f"no .cu file of the package defines {', '.join(names)}, which its code uses\n"
+            "  what to do: define it in a .cu file or a header of the package"
+        )
     if differ := functions ^ {*expected}:
         raise RuntimeError(
             f"the code for sm_{architecture} and that for the oldest architecture do not both define "
-            f"{', '.join(sorted(differ))}: define each function for all of them, with #if in its body"
+            f"{', '.join(sorted(differ))}\n  what to do: define each function for all of them, with #if in its body"
         )
 
 

@@ -11,6 +11,8 @@ import pathlib
 import re
 import sys
 import textwrap
+import traceback
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NewType, NoReturn
 
@@ -39,10 +41,15 @@ class CommandError(Exception):
 def import_autolink() -> None:
     """Import the rest of this project, and Numba with it. Raise `CommandError` if that fails."""
     try:
-        import numba.cuda.autolink  # noqa: F401
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "numba-cuda-autolink is not active")  # the error below says why
+            import numba.cuda.autolink  # noqa: F401
     except Exception as error:
+        if os.environ.get("NUMBA_CUDA_AUTOLINK_TRACEBACK") == "full":
+            traceback.print_exc()
+        reason, *_ = str(error).partition("\n  what to do: ")
         raise CommandError(
-            f"numba.cuda cannot be imported: {type(error).__name__}: {error}\n  what to do: numba-cuda-autolink doctor"
+            f"numba.cuda cannot be imported: {type(error).__name__}: {reason}\n  what to do: numba-cuda-autolink doctor"
         ) from error
 
 

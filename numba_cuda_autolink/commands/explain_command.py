@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
     if options.listings and (lists or form not in _FORMS_WITH_LISTINGS):
         raise CommandError(
             f"--listings shows the code of a kernel in HTML and JSON, got {'a file' if lists else form}\n"
-            "  what to do: name a kernel, and pass --html or --json",
+            f"  what to do: {'name a kernel, and ' if lists else ''}pass -o report.html, --html or --json",
             2,
         )
     check_folder(options.out)
@@ -137,17 +137,18 @@ def _earlier(path: pathlib.Path) -> Report:
 
 
 def _form(given: str | None, out: pathlib.Path) -> str:
+    named = "trace" if out.name.endswith(_TRACE_SUFFIX) else _SUFFIXES.get(out.suffix)
+    if given is not None and named not in (given, None):
+        raise CommandError(f"--{given} contradicts the suffix of {out}\n  what to do: leave one of the two out", 2)
     if given is not None or out == STANDARD_OUTPUT:
         return given or "text"
-    if out.name.endswith(_TRACE_SUFFIX):
-        return "trace"
-    if out.suffix not in _SUFFIXES:
+    if named is None:
         raise CommandError(
             f"{out}: no form of a report has the suffix {out.suffix or '(none)'}\n  what to do: use"
             f" {', '.join(_SUFFIXES)} or {_TRACE_SUFFIX}, or pass --json, --html, --dot, --svg or --trace",
             2,
         )
-    return _SUFFIXES[out.suffix]
+    return named
 
 
 def _check_gpu() -> None:

@@ -10,6 +10,7 @@ import io
 import os
 import pathlib
 import sys
+import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -85,6 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         show_error(str(error))
         return error.code
     except ImportError as error:
+        if os.environ.get("NUMBA_CUDA_AUTOLINK_TRACEBACK") == "full":
+            traceback.print_exc()
         show_error(f"{error}\n  what to do: numba-cuda-autolink doctor")
         return 1
     except OSError as error:

@@ -44,12 +44,18 @@ class Variable:
     that will be.
     """
 
+    _public = ("dtype", "get", "initial", "name", "set", "shape", "space")
+
     def __init__(self, type: VariableType, value: bytes | None = None):
         self.type = type
         self._lock = threading.RLock()
         self._copies: list[_Copy] = []
         self._value = value
         self._of_device: dict[int, bytes] = {}
+
+    def __dir__(self) -> list[str]:
+        """Return the names for users."""
+        return sorted([*(name for name in super().__dir__() if name.startswith("__")), *self._public])
 
     @property
     def name(self) -> str:

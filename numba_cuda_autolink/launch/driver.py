@@ -71,7 +71,10 @@ def bindings() -> Any:
     except RuntimeError as error:
         if isinstance(error, DriverError):
             raise
-        raise LaunchError(f"there is no CUDA driver: {error}\n  what to do: run this where a GPU is") from error
+        raise LaunchError(
+            f"there is no CUDA driver: {error}"
+            "\n  what to do: run this where a GPU is, or kernels saved as PTX on the CPU: load(path, emulate=True)"
+        ) from error
     return driver
 
 

@@ -180,6 +180,10 @@ class Kernel:
         """Its signatures, as Numba's types."""
         return tuple(overload.code.text for overload in self._overloads)
 
+    def __dir__(self) -> list[str]:
+        """Return the names for users."""
+        return sorted({*super().__dir__()} - {"owners"})
+
     @property
     def owners(self) -> list[Any]:
         """What keeps its code loaded, as far as it is."""

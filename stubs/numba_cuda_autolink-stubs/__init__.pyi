@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from os import PathLike
 from typing import Any, Generic, Literal, SupportsIndex, overload
 
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from typing_extensions import Self
 
-from ._types import ConfigurationLike, K, P, Size, StreamLike
+from ._types import ConfigurationLike, K, Launch, P, Size, StreamLike
 
 __version__: str
 __all__ = [
@@ -34,7 +34,7 @@ class Kernel(Generic[P]):
     name: str
     @property
     def signatures(self) -> tuple[str, ...]: ...
-    def __getitem__(self, how: ConfigurationLike) -> Callable[P, None]: ...
+    def __getitem__(self, how: ConfigurationLike) -> Launch[P]: ...
     def configure(
         self,
         grid: Size,
@@ -45,7 +45,7 @@ class Kernel(Generic[P]):
         cooperative: bool = False,
         cluster: Size | None = None,
         programmatic: bool = False,
-    ) -> Callable[P, None]: ...
+    ) -> Launch[P]: ...
 
 class EmulatedKernel(Kernel[P]):
     def close(self) -> None: ...

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-from typing import Any, Protocol, SupportsIndex, TypeAlias
+from typing import Any, Generic, Protocol, SupportsIndex, TypeAlias
 
 from numba_cuda_autolink import Kernel
 from typing_extensions import ParamSpec, TypeVar
@@ -7,6 +7,10 @@ from typing_extensions import ParamSpec, TypeVar
 # The parameters of a kernel's Python function, where they are known.
 P = ParamSpec("P", default=...)
 K = TypeVar("K", bound=Kernel, default=Kernel)
+
+# The name of the class is in messages.
+class Launch(Generic[P]):
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None: ...
 
 # Streams: of any library, of PyTorch, of CuPy, of an older numba-cuda, and of what has one.
 class _OfAnyLibrary(Protocol):

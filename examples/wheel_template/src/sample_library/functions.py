@@ -24,6 +24,8 @@ class Function(autolink.DeviceCallable):
     """A C function. Numbers are converted to the types of its parameters; pointer parameters take arrays and records
     of what they point to."""
 
+    __numba_cuda_link_types__ = "numba-cuda"  # whichever front end compiles the kernel
+
     def __init__(self, name: str, declaration: str, comment: str, returns: str, parameters: dict[str, str]) -> None:
         self.name, self.declaration, self.returns, self.parameters = name, declaration, returns, parameters
         self.__doc__ = f"{declaration}\n\n{comment}".strip()

@@ -112,6 +112,17 @@ def _make_kernel_cache(function: Any, options: Any) -> Any:
     return importlib.import_module(f"{__name__}.kernel_cache.dispatcher_cache").KernelCache(function, options)
 
 
+def _check_versions() -> None:
+    """Raise `ImportError` if cuda-core is older than this project requires, as with an old numba-cuda."""
+    try:
+        from cuda.core.utils import InMemoryProgramCache  # noqa: F401  # numba-cuda has imported it
+    except ImportError as error:
+        from numba_cuda_autolink.installed_packages import install_command, unmet_requirements
+
+        unmet = [each for each in unmet_requirements() if each.startswith("cuda-core ")]
+        raise ImportError(f"{[*unmet, error][0]}\n  what to do: {install_command()}") from error
+
+
 def _start() -> None:
     from numba.cuda.core import config
 
@@ -120,6 +131,7 @@ def _start() -> None:
 
         explain_uncaught(None)
         return
+    _check_versions()
     from .frontends.numba_cuda import activation
 
     activation.register_kernel_cache(_make_kernel_cache)

@@ -33,6 +33,7 @@ from numba.cuda._arguments import (  # noqa: F401  # options have some of these 
     _KernelSignature,
     _LaunchBounds,
     _ListOf,
+    _MLIRKernel,
     _OptionalComputeCapability,
     _Output,
     _Several,
@@ -64,6 +65,7 @@ from ._types import (
     Names,
     ObjectCode,
     P,
+    Paths,
     PlannedInput,
     PrebuiltFile,
     State,
@@ -221,6 +223,7 @@ class CxxFunction(DeviceCallable):
     def passing(self, *ways: WayOfCxx | None) -> CxxFunction: ...
     def signature(self, *argtypes: TypeLike, cc: _ComputeCapabilityLike | None = None) -> _Signature: ...
     def python(self, function: F) -> F: ...
+    def __call__(self, *args: Any) -> Any: ...
 
 class CxxType(CxxFunction):
     size: int
@@ -231,6 +234,7 @@ class CxxType(CxxFunction):
     def nested(self, name: str) -> CxxType: ...
 
 class CxxLibrary(DeviceCallable):
+    __call__: None  # type: ignore[assignment]  # its functions are called
     def __getattr__(self, name: str) -> CxxFunction: ...
     def __getitem__(self, name: str) -> CxxFunction: ...
     def expr(self, text: str) -> CxxFunction: ...
@@ -248,7 +252,7 @@ class CxxLibrary(DeviceCallable):
 def cxx(
     source: str | PathLike[str] = "",
     *,
-    include_paths: Iterable[str | PathLike[str]] = (),
+    include_paths: Paths = (),
     defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] | None = None,
     options: _ProgramOptions | _AnyOptions | None = None,
     namespace: str = "",
@@ -265,7 +269,7 @@ class CUDASource(CUSource):
         code: str | PathLike[str],
         *,
         name: str | None = None,
-        include_paths: Iterable[str | PathLike[str]] = (),
+        include_paths: Paths = (),
         defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] = (),
         options: _ProgramOptions | _AnyOptions | None = None,
         unit: str | None = None,
@@ -281,7 +285,7 @@ class CUDASource(CUSource):
         path: str | PathLike[str],
         *,
         name: str | None = None,
-        include_paths: Iterable[str | PathLike[str]] = (),
+        include_paths: Paths = (),
         defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] = (),
         options: _ProgramOptions | _AnyOptions | None = None,
         unit: str | None = None,
@@ -313,7 +317,7 @@ class Variable(CUDASource):
     def set(self, value: Values, *, device: int | None = None) -> None: ...
     def get(self, kernel: Any = None, *, device: int | None = None) -> ndarray[Any, Any]: ...
 
-def compiled(source: CUDASource | Iterable[CUDASource], names: Iterable[str] = ()) -> CompiledSource: ...
+def compiled(source: CUDASource | Iterable[CUDASource], names: Names = ()) -> CompiledSource: ...
 
 class Bitcode(LinkableCode):
     def __init__(
@@ -332,7 +336,7 @@ class Prebuilt:
         folder: str | PathLike[str],
         *,
         prefer: Literal["cubin", "LTO-IR"] = "cubin",
-        include_paths: Iterable[str | PathLike[str]] = (),
+        include_paths: Paths = (),
     ) -> None: ...
     def code(self, target: Target | None = None) -> LinkableCode: ...
     def choose(self, target: Target) -> PrebuiltFile: ...
@@ -504,9 +508,9 @@ class RayExecutor(Executor):
 def save(path: str | bytes | PathLike[Any], kernels: LinkedKernel | Iterable[LinkedKernel]) -> None: ...
 def write_header(path: str | bytes | PathLike[Any], kernels: LinkedKernel | Iterable[LinkedKernel]) -> None: ...
 @overload
-def bind(kernel: CUDADispatcher[P, Any], *what: Any) -> Kernel[P] | Any: ...
+def bind(kernel: CUDADispatcher[P, Any], *what: Any) -> Kernel[P] | Any: ...  # type: ignore[overload-overlap]
 @overload
-def bind(kernel: Any, *what: Any) -> Kernel: ...
+def bind(kernel: CUDADispatcher[..., Any] | _MLIRKernel, *what: Any) -> Kernel: ...
 
 class Report(KernelReport):
     def show(self, file: TextIO | None = None) -> None: ...

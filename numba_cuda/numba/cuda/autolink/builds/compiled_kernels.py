@@ -5,7 +5,7 @@ and the launch of finished kernels."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from numba.cuda.core import config
@@ -15,7 +15,7 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLi
 from numba_cuda_autolink.launch.kernel import Kernel
 
 from ..frontend_api.front_end import Vocabulary, front_end_of, is_kernel, vocabulary_of_kernel
-from ..function_code.build_record import FunctionRecord
+from ..function_code.build_record import BuildRecord, FunctionRecord
 from ..protocol.kernel_signatures import normalize
 from ..reports.collect import report_of
 from ..reports.report import Report
@@ -45,25 +45,36 @@ def report(
         kernel is compiled for already.
     listings:
         Whether the report shows what the code became: PTX and, if ``nvdisasm`` is installed, machine code, beside the
-        lines of Python and C++ that it comes from. With a *signature* the kernel is built with ``lineinfo=True`` for
-        that; a kernel that is compiled already needs that option, and device functions for lines of their own.
+        lines of Python and C++ that it comes from. With a *signature* the kernel is built once more for that, with
+        ``lineinfo=True``; one that is compiled already needs that option, and device functions for lines of their own.
 
     Raises `TypeError` if *kernel* is not a kernel, or is a device function that does not return what the *signature*
     says; without a *signature* `ValueError`, if it is not compiled yet, or is compiled for several signatures.
     """
     capabilities: list[Any] = cc if isinstance(cc, list) else [cc]
     front_end = front_end_of(kernel)
-    records: Iterable[FunctionRecord]
+    records: Sequence[FunctionRecord]
     if signature is None:
         records = front_end.read_launched(kernel, capabilities)
     elif front_end.is_device_function(kernel):
         records = [front_end.compile_device_function(kernel, signature, each) for each in capabilities]
     else:
-        contradicted = getattr(kernel, "targetoptions", {}).get("debug")  # which lineinfo=True contradicts
-        options: dict[str, Any] = {"lineinfo": True} if listings and not contradicted else {}
-        records = [build(kernel, signature, cc=each, **options) for each in capabilities]
+        records = [build(kernel, signature, cc=each) for each in capabilities]
     reports = [report_of(record, listings=listings) for record in records]
+    if listings and signature is not None:
+        reports = [_with_lines(each, record, kernel) for each, record in zip(reports, records, strict=True)]
     return dataclasses.replace(reports[0], builds=tuple(build for each in reports for build in each.builds))
+
+
+def _with_lines(reported: Report, record: FunctionRecord, kernel: Any) -> Report:
+    """Return the report of the kernel of *record* with the listings of a build that has line information."""
+    has_lines = record.facts.target.lineinfo or record.facts.target.debug  # which lineinfo=True contradicts
+    if has_lines or not isinstance(record, BuildRecord):
+        return reported
+    lined = build(kernel, record.launch_facts.argtypes, cc=record.cc, lineinfo=True)
+    (own,), (other,) = reported.builds, report_of(lined, listings=True).builds
+    shown = dataclasses.replace(own, listings=other.listings, listings_with_lineinfo=True)
+    return dataclasses.replace(reported, builds=(shown,))
 
 
 @suggest_names

@@ -152,27 +152,26 @@ def _referred(call: Call) -> str:
     return _refused(call, "referred", fields)
 
 
-def _refused(call: Call, name: str, others: Mapping[int, str]) -> str:
-    """Return a constant: the arguments in whose places C++ does not take *others*, of these types, as bits."""
+def _refused(call: Call, name: str, others: Mapping[int, str], *, if_possible: bool = False) -> str:
+    """Return a constant: the arguments in whose places C++ does not take *others*, of these types, as bits; none
+    *if_possible* and the call itself is not."""
     variables = [_fill(each.cxx, each, call) for each in call.parameters]
+    condition = f"sizeof(decltype({_trial(call, variables)})) == sizeof(nca::nca_yes) && " if if_possible else ""
     bits = []
     for number, other in others.items():
         trial = _trial(call, [*variables[:number], other, *variables[number + 1 :]])
-        bits.append(f"(sizeof(decltype({trial})) == sizeof(nca::nca_yes) ? 0ull : {1 << number}ull)")
+        bits.append(f"({condition}sizeof(decltype({trial})) == sizeof(nca::nca_no) ? {1 << number}ull : 0ull)")
     return f"enum : unsigned long long {{ {_PREFIX}_{name} = {' | '.join(bits) or 0} }};"
 
 
 def _copied(call: Call) -> str:
     """Return a constant: the structs that C++ copies, and that CUDA's compiler passes wrongly by value, as bits."""
-    variables = [_fill(each.cxx, each, call) for each in call.parameters]
-    possible, bits = f"sizeof(decltype({_trial(call, variables)})) == sizeof(nca::nca_yes)", []
-    for number, each in enumerate(call.parameters):
-        if each.by_address:
-            referred = [*variables]
-            referred[number] = f"nca::nca_referred<{variables[number]}>"
-            is_impossible = f"sizeof(decltype({_trial(call, referred)})) == sizeof(nca::nca_no)"
-            bits.append(f"({possible} && {is_impossible} ? {1 << number}ull : 0ull)")
-    return f"enum : unsigned long long {{ {_PREFIX}_copied = {' | '.join(bits) or 0} }};"
+    referred = {
+        number: f"nca::nca_referred<{_fill(each.cxx, each, call)}>"
+        for number, each in enumerate(call.parameters)
+        if each.by_address
+    }
+    return _refused(call, "copied", referred, if_possible=True)
 
 
 def _expression(call: Call) -> str:

@@ -63,6 +63,10 @@ class CxxType(CxxFunction):
         field = f"object_{hashlib.sha256(f'{name} {align}'.encode()).hexdigest()[:12]}"
         self.dtype = np.dtype([(field, unit, (size // unit.itemsize,))], align=True)
 
+    def _describe_inside(self, name: str) -> str:
+        static = super()._describe_inside(name).removeprefix("for a name in it, write ")
+        return f"for a member function, write .method({name!r}) of it before the kernel; for a static member, {static}"
+
     def call(self, argtypes: Sequence[types.Type]) -> Call:
         """Return the construction of an object. Raise `CABIError` if the first argument is not memory for it."""
         if not argtypes or not isinstance(argtypes[0], (types.Record, types.Array)):

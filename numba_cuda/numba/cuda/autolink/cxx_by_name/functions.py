@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from numba.cuda import types
-from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, suggest_names
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, shown, suggest_names
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike
 
 from numba_cuda_autolink.printable_texts import did_you_mean
@@ -19,7 +19,7 @@ from ..c_abi.c_types import CABIError, numba_type_of
 from ..c_abi.extern import Extern
 from ..c_abi.record_values import EnumeratorType, RecordValue
 from ..compilation.context import current_target
-from ..device_callable.base_class import DeviceCallable, not_simulated, simulate
+from ..device_callable.base_class import DeviceCallable, call_python, not_simulated, simulate
 from ..device_functions.definition import DeviceFunction
 from ..frontend_api.typing_rounds import DeferredCallError, Use
 from .calls import CALLEE, WAYS, Call, CallPattern, Parameter, make_parameter
@@ -61,9 +61,12 @@ class CxxFunction(DeviceCallable):
         return self._source.__getstate__(), self._pattern
 
     def __getattr__(self, name: str) -> NoReturn:
-        inside = f"\n  what to do: for a name in it, write lib[{f'{self.__name__}::{name}'!r}]"
+        inside = f"\n  what to do: {self._describe_inside(name)}"
         inside = "" if name.startswith("_") else inside
         raise AttributeError(f"{self.__name__!r} of C++ has no attribute {name!r}{inside}", name=name, obj=self)
+
+    def _describe_inside(self, name: str) -> str:
+        return f"for a name in it, write lib[{f'{self.__name__}::{name}'!r}]"
 
     def __getitem__(self, index: Any) -> NoReturn:
         arguments = index if type(index) is int else "..."
@@ -138,15 +141,22 @@ class CxxFunction(DeviceCallable):
             return signature(self.__numba_cuda_call__(*given).returns, *given)
 
     def python(self, function: _Function) -> _Function:
-        """Decorate a Python function that does the same: kernels in the simulator call it."""
+        """Decorate a Python function that does the same: kernels in the simulator call it, and ``help()`` shows its
+        docstring and its parameters."""
+        if not callable(function):
+            raise TypeError(f".python of {self.__name__!r} decorates a function, got {shown(function)}")
         self._python = simulate(function)
+        self.__wrapped__ = function  # of which the signature is
+        self.__doc__ = function.__doc__
         return function
 
     def __call__(self, *args: Any) -> Any:
-        """Do what C++ does, in Python: kernels in the simulator call this."""
+        """Call the function. In kernels C++ chooses the overload and the result's type; in Python and in the simulator
+        this calls the function that `python` was given.
+        """
         if self._python is None:
             raise not_simulated(self, "decorate a Python function that does the same with its .python")
-        return self._python(*args)
+        return call_python(self._python, *args)
 
     def change(self, **changes: Any) -> CxxFunction:
         """Return the function that is called by another pattern, with these *changes*."""

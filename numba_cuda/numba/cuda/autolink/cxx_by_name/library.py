@@ -248,10 +248,10 @@ def _parse_cc(cc: ComputeCapabilityLike | None) -> ComputeCapability | None:
 
 def _check_text(what: str, text: Any) -> None:
     if not isinstance(text, str):
-        raise TypeError(
-            f"{what} of C++ is a str, got {type(text).__name__}\n"
-            "  what to do: for a C++ function of this name, write lib['record'], lib['type'] or the like"
-        )
+        todo = "write the name as text, such as lib['power<3>']"
+        if what != "a name":
+            todo = "for a C++ function of this name, write lib['record'], lib['type'] or the like"
+        raise TypeError(f"{what} of C++ is a str, got {type(text).__name__}\n  what to do: {todo}")
     if not text.strip() or "\n" in text or "\0" in text:
         raise ValueError(f"{what} of C++ is one line of text, got {text!r}")
     if what == "a type" and _MORE_THAN_A_TYPE.search(text):

@@ -21,6 +21,7 @@ from numba_cuda_autolink.given_sources import find_source, note_source
 from numba_cuda_autolink.short_tracebacks import place_of_user
 from numba_cuda_autolink.source_locations import shown_file
 
+from ..frontend_api.record_fields import note_record
 from ..protocol.ask import forget_answers
 from .call_text import write_call
 from .calls import SOURCE, Call, Head
@@ -59,6 +60,7 @@ class LibrarySource:
 
     def register(self, numba_type: types.Type, struct: Struct) -> None:
         """Note that records of *numba_type* are *struct*."""
+        note_record(numba_type, struct.name, has_members=struct.has_members)
         before = self.head.records
         newest = select_newest(self.records).get(struct.name)
         if newest != numba_type:

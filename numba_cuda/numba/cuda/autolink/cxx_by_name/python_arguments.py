@@ -48,8 +48,14 @@ class Overload:
     def declare(self) -> str:
         """Return the member function that C++ calls."""
         declared = ", ".join(f"{each} nca_a{n}" for n, each in enumerate(self.cxx))
-        passed = ", ".join(f"nca_a{n}" for n in range(len(self.cxx)))
+        passed = ", ".join(_without_const(each, f"nca_a{n}") for n, each in enumerate(self.cxx))
         return f"__device__ auto operator()({declared}) const {{ return {self.function.functor}()({passed}); }}"
+
+
+def _without_const(cxx: str, name: str) -> str:
+    """Return the text of an argument of a functor, whose pointers are not to constants: Python has no such types."""
+    is_pointer = cxx.startswith("const ") and _POINTER.fullmatch(cxx)
+    return f"const_cast<{cxx.removeprefix('const ')}>({name})" if is_pointer else name
 
 
 @dataclass(frozen=True)

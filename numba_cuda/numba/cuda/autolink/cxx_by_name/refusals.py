@@ -133,27 +133,35 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
 
         options = source.compile_options
         chain = describe_chain(error.log, options.prologue + source.data, "the source", options.include_paths)
-        details = [f"in C++: {first.place}:{first.line}", *_details(first.lines, label), *chain]
+        text, declared = _split_declared(_readable(first.text))
+        details = [f"in C++: {first.place}:{first.line}", *_details(first.lines, label), *chain, *declared]
         remedy = nvrtc_log.remedy(first, options, _texts(source, target), diagnostics)
-        return _error(_write_first_line(_SOURCE_TITLE, label, _readable(first.text)), details, remedy, error.log)
+        return _error(_write_first_line(_SOURCE_TITLE, label, text), details, remedy, error.log)
     first = of_call[0]
     at = [] if first.place == label else [f"in C++: {first.place}:{first.line}"]
-    opening = _find_unclosed(label)
+    opening, called = _find_unclosed(label), label.partition("(")[0]
     if opening and (opening == "<" or first.text.startswith(("expected", "expression preceding"))):
+        text = _readable(first.text) if first.text.startswith("expected") else f"a {opening} is not closed"
         details = [*at, *_details(first.lines, label)]
-        title = _write_first_line(_CALL_TITLE, label, _readable(first.text))
-        return _error(title, details, f"close what {opening} opens", error.log)
-    text, remedy = explain_error(_readable(first.text).rstrip(":"), label.partition("(")[0])
+        return _error(_write_first_line(_CALL_TITLE, label, text), details, f"close what {opening} opens", error.log)
+    if surplus := _find_surplus(called):
+        text = f"the name has a {surplus} that ends nothing"
+        return _error(_write_first_line(_CALL_TITLE, label, text), at, f"leave out the {surplus}", error.log)
+    text, remedy = explain_error(_readable(first.text).rstrip(":"), called)
     remedy = remedy or _explain_name(first, label, source, target)
     if not remedy and "void*" in label.partition("(")[2]:
         remedy = "a pointer to what is not a number is a void*: cast it, lib.expr('[](auto* p) { return f((T*)p); }')"
     if not remedy and (strided := _STRIDED_ARGUMENT.search(label)):
         remedy = f"pass a contiguous array where C++ takes a pointer: a strided one, {strided[0]}, is an mdspan to C++"
-    elif "failed deduction" in "\n".join(first.lines) and "<" not in label.partition("(")[0]:
-        remedy = f'name the template arguments that C++ cannot deduce: lib["{label.partition("(")[0]}<...>"]'
-    elif not remedy and _OF_TEMPLATE.match(first.text) and "<" not in label.partition("(")[0]:
-        called = re.sub(r"^[\w:]+", r"\g<0><...>", label.partition("(")[0])
-        remedy = f'name the arguments of the class template: lib["{called}"], or give it the arguments of a constructor'
+    elif "failed deduction" in "\n".join(first.lines) and "<" not in (template := called.removesuffix("<>")):
+        remedy = f'name the template arguments that C++ cannot deduce: lib["{template}<...>"]'
+    elif not remedy and _OF_TEMPLATE.match(first.text) and "<" not in called:
+        template = re.sub(r"^[\w:]+", r"\g<0><...>", called)
+        remedy = (
+            f'name the arguments of the class template: lib["{template}"], or give it the arguments of a constructor'
+        )
+    elif not remedy and first.text == "type name is not allowed" and "<" not in called:
+        remedy = "write a function or a lambda; lib.type(...) is a class"
     elif not remedy and (written := _WRONG_TEMPLATE_ARGUMENTS.search("\n".join(first.lines))):
         text = f"the template arguments {written[1]} do not fit" if written[1] else text
         remedy = _explain_template_arguments(label, source, target)
@@ -165,15 +173,24 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         return _error(_write_first_line(_CALL_TITLE, label, text), at, remedy, error.log)
     of_source = [re.sub(r" at line (\d+)$", rf" at {first.place}:\1", each) for each in first.lines]
     details = [*at, *_details(of_source, label)]
-    if declared := _DECLARED.search(text):
-        text = text.replace(declared[0], "")
-        details.append(f"declared at: {declared['place']}")
+    text, declared = _split_declared(text)
+    details += declared
     if first.text in _WRONG_NUMBER:
         details += _find_declarations(label, source, target)
         remedy = _WRONG_NUMBER[first.text]
     elif not remedy and "record of" in label and "cannot be called with" in first.text:
         remedy = "make the records with the dtype that lib.record(...) returns for the type that C++ takes"
+    elif not remedy and "number of parameters of function" in "".join(first.lines):
+        remedy = explain_candidates([first.text, *first.lines])
+    elif not remedy and text.startswith("expected "):
+        remedy = "complete the C++ of this call, or correct it"
     return _error(_write_first_line(_CALL_TITLE, label, text), details, remedy, error.log)
+
+
+def _split_declared(text: str) -> tuple[str, list[str]]:
+    """Return the *text* of an error without the place of a declaration, and a line with that, if it has one."""
+    found = _DECLARED.search(text)
+    return (text, []) if found is None else (text.replace(found[0], ""), [f"declared at: {found['place']}"])
 
 
 def _find_unclosed(label: str) -> str:
@@ -182,6 +199,14 @@ def _find_unclosed(label: str) -> str:
     called = called.partition("operator")[0]
     pairs = [("<", ">", called), ("(", ")", label), ("[", "]", label), ("{", "}", label)]
     return next((opening for opening, closing, text in pairs if text.count(opening) > text.count(closing)), "")
+
+
+def _find_surplus(called: str) -> str:
+    """Return what the name *called* has too much of, at its end; empty if there is nothing."""
+    if called.endswith(";"):
+        return ";"
+    is_name = re.fullmatch(r"[\w:<>, *&]+", called) is not None and "operator" not in called
+    return ">" if is_name and called.count(">") > called.count("<") else ""
 
 
 def refuse_call(label: str, diagnosis: str, remedy: str) -> CxxError:

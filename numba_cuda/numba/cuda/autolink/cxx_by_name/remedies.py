@@ -91,6 +91,7 @@ _CANDIDATE = re.compile(r'\bfunction "[\w:]+\((?P<parameters>[^"]*)\)[^"]*"')
 _GIVEN = re.compile(r"argument types are: \((?P<types>.*)\)")
 _OTHER_NUMBER = re.compile(r"number of parameters of function .* does not match the call")
 _NAME = re.compile(r"[\w:]+(?:<.*>)?")
+_VARIABLE = re.compile(r"[A-Za-z_]\w*")
 _CLASS = re.compile(r"[A-Za-z_][\w:]*")
 _OF_LIBRARY = re.compile(
     r'(?:constructor|conversion) exists to convert from "(?P<given>.*)" to'
@@ -108,8 +109,21 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
                 "write a function or a lambda; lib.eval(...) is the value of a constant",
             )
     elif text.startswith("expression preceding parentheses"):
-        constant = f'take it before the kernel, {called} = lib.eval("{called}"), and use it without parentheses'
-        return f"{called} is no function of C++", f"if it is a constant, {constant}"
+        name = called if _VARIABLE.fullmatch(called) else "value"
+        constant = f'take it before the kernel, {name} = lib.eval("{called}"), and use it without parentheses'
+        return (
+            f"{called} is not a C++ function",
+            f"if it is a constant, {constant}; if it is a variable, call a function of C++ that returns it",
+        )
+    if text.startswith("a nonstatic member reference") and "::" in called:
+        owner, _, name = called.rpartition("::")
+        method = f'lib.type("{owner}").method("{name}"), which takes an object before the arguments'
+        data = f'lib.expr("[](const {owner}& x) {{ return x.{name}; }}")'
+        return f"{called} belongs to an object", f"for a function, call {method}; for data, {data}"
+    if text == "a namespace name is not allowed":
+        return f"{called} is a namespace, which cannot be called", f'name a function in it: lib["{called}::..."]'
+    if text.startswith("cannot determine which instance of function template"):
+        return text, f'name its template arguments: "{called}<...>"'
     if found := _STRIDED.search(text):
         diagnosis = f"a strided array cannot be passed as {found['pointer']}: C++ reads contiguous memory"
         return diagnosis, "pass a contiguous array, or a copy of the elements; or let C++ take a cuda::std::mdspan"

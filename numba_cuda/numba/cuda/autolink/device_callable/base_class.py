@@ -13,6 +13,8 @@ from numba.cuda import types
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, shown
 
+from numba_cuda_autolink.short_tracebacks import is_full, message_of, print_short
+
 from ..c_abi.extern import Extern
 
 _CALL_HOOK = "__numba_cuda_call__"
@@ -39,6 +41,16 @@ def simulate(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **kwargs)
 
     return call
+
+
+def call_python(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    """Return what the Python *function* of an object returns. The traceback of its errors shows the user's lines."""
+    try:
+        return function(*args, **named)
+    except Exception as error:
+        if not is_full():
+            print_short(error, message_of(error))
+        raise
 
 
 class DeviceCallable:
@@ -161,6 +173,8 @@ class DeviceMethod:
         return self._with_part("__call__", simulate(function))
 
     def _with_part(self, hook: str, function: Callable[..., Any]) -> DeviceMethod:
+        if not callable(function):
+            raise TypeError(f"a part of {self.__name__!r} is a function, which it decorates, got {shown(function)}")
         parts = {**self.parts, hook: function}
         if getattr(function, "__name__", "") != "_":
             return DeviceMethod(parts)
@@ -227,7 +241,7 @@ class BoundDeviceMethod:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if "__call__" not in self.__func__.parts:
             raise not_simulated(self, f"define the method in Python, decorated with @{self.__name__}.python")
-        return self.__func__.parts["__call__"](self.__self__, *args, **kwargs)
+        return call_python(self.__func__.parts["__call__"], self.__self__, *args, **kwargs)
 
     def __eq__(self, other: object) -> bool:
         same_type = isinstance(other, BoundDeviceMethod)

@@ -18,7 +18,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,10 +26,9 @@ from numba.core.errors import TypingError as NumbaTypingError
 from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import raised_by_signal_handler
 
-from numba_cuda_autolink.printable_texts import did_you_mean
-
 from ..compilation.context import compilation, current_state, guessing, inside
 from .front_end import NUMBA_CUDA, Vocabulary
+from .record_fields import unknown_field
 from .refused_calls import note_columns
 
 # Resolves requests: those that a kernel makes in the end, in their order; those that only lead to the types of these;
@@ -130,7 +128,7 @@ def propagated(propagate: Callable[..., Any], inferer: Any, raise_errors: bool, 
             note_columns(inferer)
             raise
         except KeyError as missing:
-            raise _unknown_field(missing, error) or missing from None
+            raise unknown_field(missing, error) or missing from None
         if not certain:
             break
         _resolve(certain, *_guess_calls(propagate, inferer))
@@ -140,16 +138,6 @@ def propagated(propagate: Callable[..., Any], inferer: Any, raise_errors: bool, 
 def _raise(propagate: Callable[..., Any], inferer: Any) -> Any:
     note_columns(inferer)
     return propagate(inferer, raise_errors=True)
-
-
-def _unknown_field(missing: KeyError, error: Any) -> Exception | None:
-    """Return the *error* for a field that a record lacks, for which Numba raises *missing*; else ``None``."""
-    selves = [frame.f_locals.get("self") for frame, _ in traceback.walk_tb(missing.__traceback__)]
-    if not (fields := getattr(selves[-1], "fields", None)):
-        return None
-    name = str(missing.args[0])
-    text = f"a record has no field {name!r}{did_you_mean(name, fields)}\n  its fields: {', '.join(fields)}"
-    return error(text, loc=next((each.loc for each in reversed(selves) if hasattr(each, "loc")), None))
 
 
 def _propagate_inner(

@@ -81,6 +81,11 @@ _TABLE = [
             "",
             "give it as a tuple of numbers, an array, or arguments of the kernel",
         ),
+        (
+            r"Untyped global name '\w+': Cannot determine Numba type of <class '(?!builtin_|module)[\w.<>]+'>",
+            "",
+            "take its values before the kernel, as global variables, or pass them as arguments",
+        ),
         # Arrays
         (
             r"No implementation of array\((?:shape[:=] ?)?(?:u?int\d+|(?:Uni)?Tuple\(u?int)",
@@ -144,6 +149,22 @@ _TABLE = [
             "give it elements, in a loop: kernels calculate with numbers",
         ),
         # Values
+        (
+            r"Unknown attribute '\w+' of type (?:u?int|float|complex|bool)\d*\b",
+            "",
+            "compute it with operators and math: numbers have real and imag alone",
+        ),
+        (r"failed to unpack (.*)", "{0} cannot be unpacked", "assign it to one variable"),
+        (
+            r"Numba's print\(\) function implementation does not support keyword",
+            "print() takes no keyword arguments in kernels",
+            PRINT_VALUES,
+        ),
+        (
+            rf"<[^\n]*OverloadSelector object at [^\n]*{_CONTAINER}",
+            "kernels have no lists, dictionaries and sets",
+            _LOCAL_ARRAY,
+        ),
         (
             r"printing unimplemented for values of type unicode_type"
             r"|No implementation of (?:str|format|mod)\((?:Literal\[str\]|\w+\))",
@@ -239,7 +260,10 @@ def with_remedy(message: str) -> str:
         return message.replace(attribute[0], attribute[0] + did_you_mean(attribute[1], dir(np.ndarray)), 1)
     if attribute := _OF_STRUCT.match(message):
         meant = did_you_mean(attribute["name"], attribute["members"].split(", "))
-        return f"{attribute[0]}{meant}\n  its members: {attribute['members']}{message[attribute.end() :]}"
+        call = f"lib.expr('[](auto x) {{ return x.{attribute['name']}(); }}')"
+        method = f"\n  what to do: let C++ call a member function: {call}"
+        rest = message[attribute.end() :] + ("" if meant else method)
+        return f"{attribute[0]}{meant}\n  its members: {attribute['members']}{rest}"
     for pattern, diagnosis, remedy in _TABLE:
         if found := pattern.match(message):
             first = diagnosis.format(*found.groups()) or message

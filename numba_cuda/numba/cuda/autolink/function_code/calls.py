@@ -113,7 +113,7 @@ class SymbolSites(dict[str, list[SymbolSite]]):
         for symbol, sites in self.items():
             if len({site.untyped for site in sites}) > 1:
                 raise LinkError(
-                    f"linking kernel {kernel!r}: {symbol!r} is called with different prototypes\n"
+                    f"{symbol!r} is called with different prototypes in kernel {kernel!r}\n"
                     + "\n".join(f"  {site.prototype} by: {site.call}" for site in sites)
                     + "\n  what to do: give each prototype a symbol of its own (put the types into its name)"
                 )

@@ -66,6 +66,8 @@ class Variable(VariableSource):
         constant memory, or *value* does not fit.
     """
 
+    _public = (*VariableSource._public, "declaration", "dtype", "get", "set", "shape", "space")
+
     def __init__(
         self,
         name: str,

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_text, shown, suggest_names
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike
 
-from numba_cuda_autolink.short_tracebacks import message_of
+from numba_cuda_autolink.short_tracebacks import is_full, message_of, print_short
 
 if TYPE_CHECKING:
     from ..builds.result import LinkedKernel
 
-_MOST_DESCRIBED = 10
+_MOST_DESCRIBED, _MOST_PRINTED = 10, 3
+_OF_PLACE = 4  # the lines of a message with the diagnosis and the place
+_ADVICE = "  what to do: "
 
 
 @suggest_names
@@ -82,6 +84,18 @@ def error_text(error: BaseException) -> str:
     )
 
 
+def _shorten(text: str, place: int) -> list[str]:
+    """Return what is printed of the *text* of an error that is at this *place* among all: of the first ones the
+    diagnosis, the line with its caret, and what to do; of others the diagnosis alone."""
+    lines, advice = text.splitlines(), text.find(_ADVICE)
+    if place >= _MOST_PRINTED:
+        return lines[:1]
+    return [
+        *lines[:_OF_PLACE],
+        *(text[advice:].splitlines()[:1] if advice >= len("\n".join(lines[:_OF_PLACE])) else []),
+    ]
+
+
 class BuildManyError(RuntimeError):
     """Some jobs of `build_many` failed; the others are built.
 
@@ -99,13 +113,19 @@ class BuildManyError(RuntimeError):
         self.jobs = tuple(jobs)
         self.results = tuple(results)
         self.errors = {number: each for number, each in enumerate(self.results) if isinstance(each, BaseException)}
+        described = list(self.errors.items())[:_MOST_DESCRIBED]
+        super().__init__(self._describe([(number, error_text(each).splitlines()) for number, each in described]))
+        if not is_full():
+            texts = [(number, _shorten(error_text(each), place)) for place, (number, each) in enumerate(described)]
+            print_short(self, self._describe(texts), is_cut=False)
+
+    def _describe(self, texts: Iterable[tuple[int, list[str]]]) -> str:
         lines = [f"{len(self.errors)} of {len(self.jobs)} kernels could not be built"]
-        for number, error in list(self.errors.items())[:_MOST_DESCRIBED]:
-            text = "\n".join(f"    {line}" for line in error_text(error).splitlines())
-            lines.append(f"  job {number}, {self.jobs[number]}:\n{text}")
+        for number, text in texts:
+            lines += [f"  job {number}, {self.jobs[number]}:", *(f"    {line}" for line in text)]
         if (more := len(self.errors) - _MOST_DESCRIBED) > 0:
             lines.append(f"  and {more} more, in this error's attribute errors")
-        super().__init__("\n".join(lines))
+        return "\n".join(lines)
 
     def __reduce__(self) -> Any:
         return type(self), (self.jobs, self.results)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.compile.programs import compiled
+from numba.cuda.cudadrv.external_code.compile.programs import compiled, header_texts
 from numba.cuda.cudadrv.external_code.formats.cubin import function_sizes, resources
 from numba.cuda.cudadrv.external_code.formats.elf import FormatError
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of
@@ -89,7 +89,8 @@ def _lto_reason(target: Target, lto: bool, inputs: Iterable[CodeReport]) -> str:
             are = "is" if len(apart) == 1 else "are"
             text += f"; {_names(apart)} cannot take part, and {are} called without inlining"
         return text
-    reason = "debug=True" if target.debug else "lto=False, or nvJitLink was not found"
+    found = "nvJitLink" in cuda_libraries.version_texts()
+    reason = "debug=True" if target.debug else "lto=False" if found else "nvJitLink was not found"
     if not lto:
         return reason
     needing = _names([code for code in inputs if code.linked_kind == kinds.LTO_IR.name])
@@ -123,7 +124,12 @@ def _codes(
     names = frozenset(own.undefined)
     functions = CalledFunctions.read(modules.values(), names & defined, facts.target.arch)
     called = _Called(names, functions, known)
-    return tuple(_code(item, symbols, called) for item, symbols in zip(items, found, strict=True)), functions
+    headers = [
+        _own_headers(known.get((item.kind, item.sha256)), facts.target) if program is not None else None
+        for item, program in zip(items, programs, strict=True)
+    ]
+    what = zip(items, found, headers, strict=True)
+    return tuple(_code(item, symbols, called, texts) for item, symbols, texts in what), functions
 
 
 def _linked_code(
@@ -137,6 +143,13 @@ def _linked_code(
     except Exception:  # a header was removed or edited since the build
         return None
     return (item.compiled.kind, code) if sha256(code) == item.compiled.sha256 else None
+
+
+def _own_headers(source: LinkInput | None, target: Target) -> list[str] | None:
+    """Return the texts of the headers of a source besides CUDA's; ``None`` for what is not CUDA C++."""
+    if source is None or source.kind is not kinds.CUDA:
+        return None
+    return [*header_texts(source, target, with_toolkit=False)][1:]
 
 
 @dataclass(frozen=True)
@@ -153,18 +166,31 @@ class _Called:
         words = set(_WORD.findall(source.code)) if source is not None else set()
         return tuple(name for name in names if name in self.names and name.encode() in words)
 
+    def source_of(self, item: LinkedInput, headers: Sequence[str] | None) -> str | None:
+        """Return one digest for the source of *item* and its *headers*; ``None`` if they are not known."""
+        source = self.known.get((item.kind, item.sha256))
+        return None if source is None or headers is None else sha256(repr((source.text, *headers)).encode())
 
-def _code(item: LinkedInput, symbols: Symbols | None, called: _Called, unit: LinkedInput | None = None) -> CodeReport:
-    """Return the record of *item*, which may be a part of a translation *unit* that defines *symbols*."""
+
+def _code(
+    item: LinkedInput,
+    symbols: Symbols | None,
+    called: _Called,
+    headers: Sequence[str] | None,
+    unit: LinkedInput | None = None,
+) -> CodeReport:
+    """Return the record of *item*, which may be a part of a translation *unit* that defines *symbols* and reads
+    *headers*."""
     what = item.kind, item.name, item.size, item.sha256, item.origins
     defines, undefined = (symbols.defined, symbols.undefined) if symbols is not None else (None, None)
     if unit is not None:
         own = called.named_in(item, defines or ())
         content = called.functions.content_of(own)
-        return CodeReport(*what, unit.compiled, own or None, content=content, unit=unit.name)
+        source = called.source_of(item, headers)
+        return CodeReport(*what, unit.compiled, own or None, content=content, source=source, unit=unit.name)
     content = called.functions.content_of(called.names & set(defines or ()))
-    parts = tuple(_code(part, symbols, called, item) for part in item.parts)
-    return CodeReport(*what, item.compiled, defines, undefined, content, parts=parts)
+    parts = tuple(_code(part, symbols, called, headers, item) for part in item.parts)
+    return CodeReport(*what, item.compiled, defines, undefined, content, called.source_of(item, headers), parts=parts)
 
 
 @functools.cache
@@ -176,9 +202,9 @@ def _versions() -> tuple[tuple[str, str], ...]:
     return (*named, *cuda_libraries.version_texts().items())
 
 
-_LINE = re.compile(r"\.loc\b[^\n]*\n")
+_LINE = re.compile(r"\.loc\b[^\n]*\n|^\$L__(?!BB)\w+:[ \t]*\n", re.MULTILINE)  # and the labels for debuggers
 _NAME = re.compile(r"[A-Za-z_$%][\w$%]*")
-_NUMBERED = re.compile(r"(\$L__BB|__local_depot)\d+")  # by the function's place in its module
+_NUMBERED = re.compile(r"(\$L__BB|\$L_brx_|__local_depot|\bprototype_)\d+")  # by the function's place in its module
 
 
 @dataclass(frozen=True)
@@ -231,6 +257,6 @@ def _digest(name: str, bodies: Mapping[str, str], found: dict[str, str]) -> str:
                 return "itself" + word[len(name) :]
             return _digest(word, bodies, found) if word in bodies else word
 
-        text = _NUMBERED.sub(r"\1", _LINE.sub("", bodies[name]))
+        text = " ".join(_NUMBERED.sub(r"\1", _LINE.sub("", bodies[name])).split())
         found[name] = hashlib.sha256(_NAME.sub(replaced, text).encode()).hexdigest()
     return found[name]

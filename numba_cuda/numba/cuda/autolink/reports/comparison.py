@@ -82,7 +82,7 @@ def _of_build(before: BuildReport, now: BuildReport) -> Iterator[Change]:
         if name not in moved.values():
             sizes = functions[0].get(name), functions[1].get(moved.get(name, name))
             yield from _differing(arch, f"function {moved.get(name, name)}", *sizes)
-    yield from _of_calls(arch, before.calls, now.calls)
+    yield from _of_calls(arch, before.calls, now.calls, before.arch == now.arch)
 
 
 def _moved(before: Collection[str], now: Collection[str]) -> dict[str, str]:
@@ -100,18 +100,18 @@ def _without_path(name: str) -> str:
     return name[found.end() :] if found else name
 
 
-def _of_calls(arch: str, before: Sequence[CallReport], now: Sequence[CallReport]) -> Iterator[Change]:
+def _of_calls(arch: str, before: Sequence[CallReport], now: Sequence[CallReport], same_arch: bool) -> Iterator[Change]:
     """Yield how calls differ. Those that differ in nothing but the code are one change."""
     edited: list[tuple[str, list[str], list[str]]] = []
     for old, new in _pairs(before, now):
         known = new or old
         if old is not None and new is not None and _became(old) == _became(new):
-            digests = _digests(old, new), _digests(new, old)
+            digests = _digests(old, new, same_arch), _digests(new, old, same_arch)
             if digests[0] != digests[1]:
                 edited.append((_named(known), *digests))
             continue
         renamed = old is not None and new is not None and _named(old) != _named(new)
-        sides = [_call(*each, named=renamed) for each in ((old, new), (new, old))]
+        sides = [_call(*each, same_arch, named=renamed) for each in ((old, new), (new, old))]
         name = "" if renamed else f" {_named(known)}"
         yield Change(arch, f"call{name} at {formatting.file(known.filename)}:{known.line}", *sides)
     if edited:
@@ -148,24 +148,25 @@ def _became(call: CallReport) -> tuple[str, bool | None, tuple[str, ...], list[s
     return _named(call), call.inlined, call.called, [code.name for code in call.returned]
 
 
-def _call(call: CallReport | None, other: CallReport | None, *, named: bool) -> str | None:
+def _call(call: CallReport | None, other: CallReport | None, same_arch: bool, *, named: bool) -> str | None:
     """Return what a *call* became and returned; with *named*, of what."""
     if call is None:
         return None
     how = {True: "inlined; ", False: "called; ", None: ""}[call.inlined]
     if call.called:
         how = f"{formatting.listed(call.called)} called; "
-    returned = zip((code.name for code in call.returned), _digests(call, other), strict=True)
+    returned = zip((code.name for code in call.returned), _digests(call, other, same_arch), strict=True)
     found = how + (", ".join(map(" ".join, returned)) or "nothing to link")
     return f"{_named(call)}: {found}" if named else found
 
 
-def _digests(call: CallReport, other: CallReport | None) -> list[str]:
-    """Return the digests of what a *call* returned, as the reports show them. Code that shares a source with other
-    functions counts by the functions that are called, unless only one of the reports knows their content."""
+def _digests(call: CallReport, other: CallReport | None, same_arch: bool) -> list[str]:
+    """Return the digests of what a *call* returned, each the first that both reports know: that of the functions that
+    are called, which is one of an architecture; that of the source with its headers; that of the text alone."""
     others = call.returned if other is None or len(other.returned) != len(call.returned) else other.returned
+    fields = ("content", "source", "sha256")[not same_arch :]
     return [
-        formatting.digest(code if each.content else dataclasses.replace(code, content=None))
+        formatting.digest(code, [name for name in fields if getattr(each, name)])
         for code, each in zip(call.returned, others, strict=True)
     ]
 

@@ -55,10 +55,11 @@ def code(described: CompiledCode | CodeReport | ResultReport) -> str:
     return f"{described.kind}, {size(described.size)}, sha256 {described.sha256[:12]}"
 
 
-def digest(described: CodeReport) -> str:
-    """Return what distinguishes code from other code: the ``content`` of the functions that are called, else the
-    ``sha256`` of its text."""
-    return f"content {described.content[:12]}" if described.content else f"sha256 {described.sha256[:12]}"
+def digest(described: CodeReport, among: Iterable[str] = ("content", "sha256")) -> str:
+    """Return what distinguishes code from other code, the first digest *among* these fields that is known: the
+    ``content`` of the functions that are called, else the ``sha256`` of its text."""
+    name = next(each for each in among if getattr(described, each))
+    return f"{name} {getattr(described, name)[:12]}"
 
 
 def function(qualname: str) -> str:

@@ -29,7 +29,7 @@ from ..function_code.build_record import BuildFacts
 from .records import CallReport, CodeReport, FunctionReport, LineReport, ListingReport
 
 _PADDING = "NOP"
-_LONG = 200  # lines, from which on a file is shown in parts
+_LONGEST = 200  # lines of a source that is shown whole; of a header, the parts with machine code are
 _NEAR = 2  # lines around one with machine code
 _WITHOUT_CODE = (
     "No machine code is known to come from these lines. A function needs line information of its own,"
@@ -99,7 +99,7 @@ def listings_of(
     found[0] = dataclasses.replace(found[0], sass=_sass([each for some in unplaced.values() for each in some]))
     for path, machine_code in placed.items():
         if machine_code:
-            found.append(ListingReport(path, _numbered(linecache.getlines(path), machine_code)))
+            found.append(ListingReport(path, _numbered(linecache.getlines(path), machine_code, longest=0)))
     return tuple(listing for listing in found if listing.lines or listing.ptx or listing.sass)
 
 
@@ -147,10 +147,12 @@ def _text(source: LinkInput | None) -> list[str]:
     return source.code.decode("utf-8", "replace").splitlines()
 
 
-def _numbered(lines: Sequence[str], machine_code: Mapping[int, Sequence[str]]) -> tuple[LineReport, ...]:
-    """Return *lines* with their machine code; of many lines those with machine code, and some around them."""
+def _numbered(
+    lines: Sequence[str], machine_code: Mapping[int, Sequence[str]], longest: int = _LONGEST
+) -> tuple[LineReport, ...]:
+    """Return *lines* with their machine code; of more than *longest* those with machine code, and some around them."""
     shown = list(range(1, len(lines) + 1))
-    if len(lines) >= _LONG and machine_code:
+    if len(lines) > longest and machine_code:
         near = {line + distance for line in machine_code for distance in range(-_NEAR, _NEAR + 1)}
         shown = [number for number in shown if number in near]
     numbers = [*shown, *(number for number in sorted(machine_code) if number > len(lines))]

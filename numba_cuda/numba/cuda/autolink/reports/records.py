@@ -25,8 +25,11 @@ class CodeReport:
         The symbols that it defines for others, and those that it references without defining them; ``None`` where the
         format does not show them. LTO-IR shows only the definitions that other code in the link references.
     content:
-        The digest of the functions that the kernel calls in it, whatever else the code contains; ``None`` where the
-        format does not show them.
+        The digest of the functions that the kernel calls in it, as they are for one architecture, whatever else the
+        code contains; ``None`` where the format does not show them.
+    source:
+        The digest of a source's text and of the headers that it reads besides CUDA's; ``None`` of other code, and where
+        they were edited since the build.
     unit, parts:
         Several sources may be compiled as one translation unit. The unit has ``parts``; each part names its ``unit``,
         has the unit's ``compiled``, and of its symbols only the functions that the kernel calls.
@@ -41,6 +44,7 @@ class CodeReport:
     defines: tuple[str, ...] | None = None
     undefined: tuple[str, ...] | None = None
     content: str | None = None
+    source: str | None = None
     unit: str | None = None
     parts: tuple[CodeReport, ...] = ()
 
@@ -150,7 +154,8 @@ class BuildReport:
     ``restored`` is whether the finished kernel came from the disk cache of ``cuda.jit(cache=True)``: times and origins
     are then those of the process that built it. The rest are its calls of external code, its link, the result, and the
     timeline of what the build did, in the order in which that ended; links for other architectures of a kernel that was
-    launched are in it too. ``listings`` show what the code became, if `report` was asked for them.
+    launched are in it too. ``listings`` show what the code became, if `report` was asked for them; of a kernel without
+    line information they are those of a build with it (``listings_with_lineinfo``).
     """
 
     arch: str
@@ -161,6 +166,7 @@ class BuildReport:
     result: ResultReport
     timeline: tuple[Span, ...] = ()
     listings: tuple[ListingReport, ...] = ()
+    listings_with_lineinfo: bool = False
 
 
 @dataclass(frozen=True, repr=False)

@@ -182,7 +182,12 @@ def test_completion_has_the_names_for_users():
     assert named(lib.type("Pair")) == sorted([*named(lib.f), "align", "alignment", "dtype", "method", "nested", "size"])
     linked = autolink.build(kernel, "void(float32[::1])", cc="9.0")
     assert not {"facts", "with_link"} & {*named(linked)} and {"code", "report", "save"} <= {*named(linked)}
-    assert all(hasattr(each, name) for each in (lib.f, lib.type("Pair"), linked) for name in named(each))
+    assert "owners" not in dir(linked.emulate)
+    source, table = autolink.CUDASource(""), autolink.Variable("table", "float32")
+    assert named(source) == ["data", "from_file", "name", "path"]
+    assert named(table) == sorted([*named(source), "declaration", "dtype", "get", "set", "shape", "space"])
+    objects = (lib.f, lib.type("Pair"), linked, source, table)
+    assert all(hasattr(each, name) for each in objects for name in named(each))
 
 
 @pytest.mark.parametrize("module", [autolink, numba_cuda_autolink], ids=lambda module: module.__name__)

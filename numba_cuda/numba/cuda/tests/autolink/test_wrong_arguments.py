@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 
 import numpy as np
@@ -32,6 +33,9 @@ def linked(**options):
 jobs = "the jobs of build_many() must be a list, got {}"
 signature = "a signature is text or a tuple of Numba types, got {}"
 WRONG = [
+    (lambda: lib.f.python(3), TypeError, ".python of 'f' decorates a function, got int 3"),
+    (lambda: autolink.device_method(len).python(3), TypeError, "a part of 'len' is a function, which it decorates"),
+    (lambda: lib[3], TypeError, "a name of C++ is a str, got int"),
     (lambda: autolink.build_many(None), TypeError, jobs.format("None")),
     (lambda: autolink.build_many(3), TypeError, jobs.format("int 3")),
     (lambda: autolink.build_many(kernel), TypeError, jobs.format("CUDADispatcher")),
@@ -217,3 +221,14 @@ def test_the_error_of_a_long_argument_is_short_and_printable(wrong):
     shown = "".join(traceback.format_exception(raised.value))
     assert len(shown) < 20_000
     assert "\x1b" not in shown
+
+
+def test_the_errors_of_a_python_function_of_an_object_are_printed_without_frames_of_this_package(capsys):
+    function = autolink.cxx("__device__ float g(float x) { return x; }").g
+    function.python(lambda x: x)
+    with pytest.raises(TypeError) as raised:
+        function(1, 2)
+    sys.excepthook(raised.type, raised.value, raised.tb)
+    printed = capsys.readouterr().err
+    assert "takes 1 positional argument but 2 were given" in printed
+    assert "functions.py" not in printed and "base_class.py" not in printed

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # What public functions take and return, and users do not name. jedi sees no names of other stubs that are private.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from os import PathLike
 from typing import Any, Concatenate, Generic, Literal, Protocol, TypeAlias, overload
 
 from numpy import generic, ndarray
@@ -85,6 +86,7 @@ class DeviceMethod(Generic[P, R]):
     def __get__(self, instance: object, owner: type | None = None) -> BoundDeviceMethod[P, R]: ...
 
 WayOfCxx: TypeAlias = Literal["value", "pointer", "element", "span", "mdspan", "state"]
+Paths: TypeAlias = Iterable[str | PathLike[str]] | PathLike[str]
 Callback: TypeAlias = Callable[[Any], object]
 
 class Array(Protocol):
@@ -103,6 +105,8 @@ class PrebuiltFile:
     name: str
     kind: str
     architecture: int
+    include_paths: tuple[str, ...]
+    options: Mapping[str, Any]
 
 class Callee:
     obj: Any

@@ -28,6 +28,7 @@ _ERROR = re.compile(
 )
 ASSEMBLY = "correct that instruction of PTX in asm(...)"
 _PTXAS = re.compile(r"ptxas .*line \d+; error\s*: (?P<text>.*)")
+_DECLARED_AT = re.compile(r'\(declared at line (\d+)(?: of "?([^"()]*)"?)?\)')
 _TO_MATCH, _NOT_CLOSED = " to match this", "missing closing quote"
 _NOT_MARKED = "is not marked __device__"
 _OPENED = re.compile(rf'(?P<place>.*)\((?P<line>\d+)\): note(?: #[\w-]+)?:{_TO_MATCH} (?P<opening>"[({{\[]")')
@@ -104,6 +105,7 @@ def _blocks(log: str) -> list[str]:
 def _read_error(lines: Sequence[str]) -> Diagnostic | None:
     if not lines:
         return None
+    lines = _with_places(lines)
     if (found := _ERROR.match(lines[0])) is None:
         refused = _PTXAS.match(lines[0])
         return refused and Diagnostic(refused["text"], "ptxas", lines=tuple(lines))
@@ -117,6 +119,15 @@ def _read_error(lines: Sequence[str]) -> Diagnostic | None:
         name = re.match(r"[\w:~]*", error.marked)
         return replace(error, text=f"the function {name[0] if name else ''} {_NOT_MARKED}")
     return error
+
+
+def _with_places(lines: Sequence[str]) -> list[str]:
+    """Return the *lines* about an error with ``file:line`` where NVRTC has the line of a declaration."""
+    first = _ERROR.match(lines[0])
+    own = first["place"] if first else None
+    if not own:
+        return [*lines]
+    return [_DECLARED_AT.sub(lambda found: f"(declared at {found[2] or own}:{found[1]})", each) for each in lines]
 
 
 def in_python(messages: str, code: str, name: str) -> str:

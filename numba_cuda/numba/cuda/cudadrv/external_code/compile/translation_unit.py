@@ -15,6 +15,8 @@ from numba.cuda import config
 from numba.cuda.cuda_paths import _get_include_dir
 from numba.cuda.cudadrv import nvrtc
 
+from numba_cuda_autolink.printable_texts import number_of
+
 from ..cache.entry import CacheKey
 from ..headers.manifest import MANIFEST_FORMAT, HeaderManifest
 from ..headers.search_roots import SearchRoots
@@ -156,7 +158,7 @@ class UnitKeys:
         return hashlib.sha256(repr((unit.name, unit.option("include_path"), own, folder)).encode()).hexdigest()[:32]
 
     def program(self, manifest: HeaderManifest, places: str) -> CacheKey:
-        headers = f"{len(manifest.headers)} files, sha256 {manifest.digest}"
+        headers = f"{number_of(len(manifest.headers), 'file')}, sha256 {manifest.digest}"
         return CacheKey("program", self._unit.name, (*self._parts(), ("headers", headers), ("places", places)))
 
     def _parts(self) -> tuple[tuple[str, str | bytes], ...]:

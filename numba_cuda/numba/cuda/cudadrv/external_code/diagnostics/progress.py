@@ -94,7 +94,8 @@ class NotebookLine:
 
 @contextlib.contextmanager
 def step(text: str, remaining: int = 0) -> Iterator[None]:
-    """Show *text* while the block runs; *remaining* is the number of such steps still to come.
+    """Show *text*, which begins with a verb such as *compiling*, while the block runs; *remaining* is the number of
+    such steps still to come.
 
     Steps may be nested and run in several threads; the innermost step of each thread is shown. The first second counts
     from the start of the first step.
@@ -118,6 +119,7 @@ class _Display:
         self._timer: threading.Timer | None = None
         self._live: Live | NotebookLine | None = None
         self._since = 0.0
+        self._end = ""  # how the last step ended
 
     @contextlib.contextmanager
     def showing(self, text: str) -> Iterator[None]:
@@ -129,8 +131,10 @@ class _Display:
                 self._timer.daemon = True
                 self._timer.start()
             self._steps[token] = (threading.get_ident(), text)
+        end = "failed"
         try:
             yield
+            end = "done"
         finally:
             with self._lock:
                 if len(self._steps) == 1:
@@ -139,13 +143,22 @@ class _Display:
                     if timer is not None:
                         timer.cancel()
                     if live is not None:
+                        self._end = end
                         live.stop()  # which draws once more
+                        self._end = ""
                 self._steps.pop(token, None)
 
     def text(self) -> str:
-        """The steps in progress as a line of text."""  # read without the lock, which waits for the thread that draws
-        innermost = dict(self._steps.copy().values())
-        return f"{'; '.join(innermost.values())} … {time.monotonic() - self._since:.0f} s"
+        """The steps in progress, or the last one when it has ended, as a line of text."""
+        # Read without the lock, which waits for the thread that draws.
+        shown = "; ".join(dict(self._steps.copy().values()).values())
+        seconds = f"{time.monotonic() - self._since:.0f} s"
+        if self._end == "failed":
+            return f"{shown}: failed after {seconds}"
+        if self._end:
+            doing, _, what = shown.partition(" ")
+            return f"{doing.removesuffix('ing')}ed {what} in {seconds}"
+        return f"{shown} … {seconds}"
 
     def _show(self) -> None:
         with self._lock:

@@ -40,7 +40,7 @@ def explain_failure(job: LinkJob, log: str) -> LinkError:
     if found := _TOO_MUCH.search(log):
         memory, remedy = _REMEDIES[found[1]]
         used, most = (int(size, 16) for size in found.group(2, 3))
-        why = f"it needs {used} bytes of {memory} memory, and has at most {most}"
+        why = f"{job.plan.kernel} needs {used} bytes of {memory} memory, and has at most {most}"
         defined_at = job.plan.defined_at
         at = defined_at and find_call(*defined_at, "shared.array") if found[1] == "shared" else None
         variables = _largest_shared(job) if found[1] == "shared" else []
@@ -58,11 +58,11 @@ def explain_failure(job: LinkJob, log: str) -> LinkError:
     arch = job.plan.target.arch
     at_fault = [part for part in job.parts if part.name and part.name in log]
     if version := _PTX_VERSION.search(log):
-        why = f"its PTX has .version {version[1]}, and this toolkit knows versions up to {version[2]}"
+        why = f"PTX has .version {version[1]}, and this toolkit knows versions up to {version[2]}"
         remedy = "compile the PTX with this toolkit or an older one, or update nvJitLink"
         return _refused(job, why, remedy, at_fault, log)
     if _PTX_TARGET.search(log):
-        why = f"its PTX is for an architecture that {arch} does not run"
+        why = f"PTX is for an architecture that {arch} does not run"
         remedy = f"compile it for {arch} or an older architecture (in the hook: autolink.current_target().arch)"
         return _refused(job, why, remedy, at_fault, log)
     if (wrong := wrong_assembly(job, log)) is not None:

@@ -89,7 +89,14 @@ def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
         remedy = remedy or _REMEDY_FOR_HIDDEN
     if place := place_of(symbol):
         details.append(f"declared at: {shown_file(place[0])}:{place[1]}")
-        known = sorted({repr(mangled_names.readable(name)) for each in defined.values() for name in each})
+        known = sorted(
+            {
+                repr(mangled_names.readable(name))
+                for each in defined.values()
+                for name in each
+                if not name.startswith("cxx_")
+            }
+        )
         others = f"declare {' or '.join(known)}, which the linked code defines; or " if 0 < len(known) < 4 else ""
         remedy = remedy or others + _REMEDY_FOR_DECLARED.format(symbol)
     elif not is_variable and symbol not in job.kernel_code.sites and (named := _find_in_sources(job, symbol)):

@@ -9,7 +9,7 @@ import os
 import pathlib
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,15 @@ class CompileOptions:
     prologue: str = ""
     working_directory: str = dataclasses.field(default="", compare=False)
 
+    def list_differences(self, other: CompileOptions) -> Iterator[str]:
+        """Yield a line for each field but ``unit`` that is different in *other*, with both values."""
+        for field in dataclasses.fields(self):
+            values = [getattr(each, field.name) for each in (self, other)]
+            if field.name in ("defines", "options"):
+                values = list(map(dict, values))
+            if values[0] != values[1] and field.name != "unit":
+                yield f"{field.name}: {values[0]!r} and {values[1]!r}"
+
 
 @messages.suggest_names
 class CUDASource(CUSource):
@@ -95,6 +104,8 @@ class CUDASource(CUSource):
     ValueError
         For an unknown option, one that the link sets itself (architecture, link-time optimisation), or a path as text.
     """
+
+    _public: tuple[str, ...] = ("data", "from_file", "name", "path")
 
     def __init__(
         self,
@@ -145,6 +156,10 @@ class CUDASource(CUSource):
 
     def __repr__(self) -> str:
         return f"<autolink.CUDASource {self.name}>"
+
+    def __dir__(self) -> list[str]:
+        """Return the names for users."""
+        return sorted([*(name for name in super().__dir__() if name.startswith("__")), *self._public])
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], **options: Any) -> CUDASource:

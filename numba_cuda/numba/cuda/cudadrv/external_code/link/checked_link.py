@@ -76,7 +76,7 @@ def link_checked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[b
     if tried is not None and tried.crash:
         raise link_error(
             job.plan,
-            f"it crashes nvJitLink ({tried.crash})",
+            f"an input crashes nvJitLink ({tried.crash})",
             *(f"at fault: {part.origin}" for part in alone or doubts),
             "what to do: rebuild the code: it is damaged, or it triggers a bug in nvJitLink (the link ran in another"
             " process)",

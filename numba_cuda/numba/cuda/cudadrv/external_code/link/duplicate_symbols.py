@@ -8,7 +8,6 @@ objects and archives are linked in a child process, where nvJitLink may print wh
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
@@ -73,10 +72,7 @@ def _remedy(job: LinkJob, symbol: str, planned: Sequence[PlannedInput | None]) -
     else:
         first, second = ((each.members or (each,))[0].input.options for each in sources)
         if first.unit == second.unit != "":
-            for field in dataclasses.fields(first):
-                values = getattr(first, field.name), getattr(second, field.name)
-                if values[0] != values[1]:
-                    yield f"{field.name}: {values[0]!r} and {values[1]!r}"
+            yield from first.list_differences(second)
             yield (
                 f"what to do: make these equal: only then are the sources of the unit {first.unit!r} compiled together,"
                 " and a header that both include defines it once"

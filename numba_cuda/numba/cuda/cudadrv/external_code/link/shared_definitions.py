@@ -8,7 +8,6 @@ same text, but for numbers that count in the whole module and for names.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import itertools
 import json
@@ -120,12 +119,7 @@ def _remedy(planned: Sequence[PlannedInput], form: str) -> Iterator[str]:
     """Yield how the sources of two parts are compiled differently, and what to do."""
     inputs = [(each.members or (each,))[0].input for each in planned]
     if all(each.kind is kinds.CUDA for each in inputs):
-        for field in dataclasses.fields(inputs[0].options):
-            values = [getattr(each.options, field.name) for each in inputs]
-            if field.name in ("defines", "options"):
-                values = list(map(dict, values))
-            if values[0] != values[1] and field.name != "unit":
-                yield f"{field.name}: {values[0]!r} and {values[1]!r}"
+        yield from inputs[0].options.list_differences(inputs[1].options)
     with_lto = "" if form == kinds.LTO_IR.name else "; or link with LTO, which knows what differs by its compiler alone"
     yield (
         "what to do: the linker would take one for both: give each a namespace or a name of its own, or make it static;"

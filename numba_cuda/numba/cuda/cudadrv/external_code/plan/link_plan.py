@@ -16,7 +16,7 @@ from numba.cuda.cudadrv.driver import LinkerError
 
 from numba_cuda_autolink.source_locations import shown_file, with_place
 
-from ..diagnostics.messages import LONGEST_LINE, shown_log, with_short_first_line
+from ..diagnostics.messages import shown_log, with_short_first_line
 from ..inputs import kinds
 from ..inputs.c_prototypes import CalledFunction, CPrototype, prototype_of_llvm
 from ..inputs.link_input import LinkInput, VariableSource, line_marker
@@ -240,6 +240,9 @@ class LinkError(LinkerError):
         super().__init__(f"{message}\n  log: {indented}" if shown else message)
 
 
+_OF_LINK = ("linked: ", "what to do: ")  # begin the last details
+
+
 def link_error(
     plan: LinkPlan,
     diagnosis: str,
@@ -250,14 +253,12 @@ def link_error(
     **source: str | None,
 ) -> LinkError:
     """Return the error of a failed link of *plan*: the diagnosis, its place, which is *at* a line of a file, else
-    the first call that the *details* name, else the kernel's definition, and one line for each of the details. A first
-    line that would be too long begins with the diagnosis, and ends there."""
+    the first call that the *details* name, else the kernel's definition, and one line for each of the details."""
     first = f"linking {plan.kernel} for {plan.target.arch} failed"
     if diagnosis:
-        said = diagnosis.removesuffix(": ")
-        whole = f"{first}: {said}"
-        is_short = len(whole.partition("\n")[0]) <= LONGEST_LINE
-        first = whole if is_short else f"{with_short_first_line(said)}\n  {first}"
+        number = next((n for n, each in enumerate(details) if each.startswith(_OF_LINK)), len(details))
+        details = (*details[:number], first, *details[number:])
+        first = with_short_first_line(diagnosis.removesuffix(": "))
     message = "\n  ".join((first, *details))
     if at is not None:
         message = with_place(message, f"at: {shown_file(at[0])}:{at[1]}", *at)

@@ -354,7 +354,12 @@ ERRORS = {
     "listings as text": (
         2,
         "explain KERNEL --listings",
-        "--listings shows the code of a kernel in HTML and JSON, got text\n  what to do: name a kernel, and pass",
+        "--listings shows the code of a kernel in HTML and JSON, got text\n  what to do: pass -o report.html",
+    ),
+    "a form that is not the file's": (
+        2,
+        "explain KERNEL --html -o out.json",
+        "--html contradicts the suffix of out.json\n  what to do: leave one of the two out",
     ),
     "listings of a graph": (2, "explain KERNEL --listings -o out.dot", "in HTML and JSON, got dot"),
     "listings of a file": (2, "explain FILE --listings --json", "in HTML and JSON, got a file"),

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-import importlib.metadata
+import base64
+import hashlib
 import json
 import os
 import subprocess
@@ -11,12 +12,16 @@ import sys
 from importlib.metadata import version as version_of
 
 import pytest
+from numba.cuda.cudadrv.external_code.cache.store import reset_store
 
-from numba_cuda_autolink.commands import doctor_command
+from numba_cuda_autolink.commands import doctor_command, doctor_trials
 from numba_cuda_autolink.commands.main_command import main
+from numba_cuda_autolink.installed_packages import damaged_files
 from numba_cuda_autolink.package_versions import package_versions
 from numba_cuda_autolink.settings import wrong_settings
 
+INSTALL = "pip install 'numba-cuda-autolink[cu"
+NO_TRIALS = doctor_command.Trials({}, {})
 GOOD = {"numba-cuda": "0.30.4", "numba": "0.68.0", "numpy": "2.4.6", "cuda-bindings": "13.0.0"}
 
 
@@ -32,27 +37,41 @@ def test_the_doctor_finds_nothing_wrong_here(capsys):
 @pytest.mark.parametrize(
     ("installed", "what", "fix"),
     [
-        ({"numpy": "2.5.0"}, "numpy 2.5.0 is installed, and numpy<2.5 is needed", "numpy<2.5"),
+        (
+            {"numpy": "2.5.0"},
+            "numpy 2.5.0 is installed, and numpy<2.5 is needed",
+            "pip install 'numba-cuda-autolink[cu",
+        ),
         ({"numba-cuda": "0.30.2"}, "Numba 0.68.0 with numba-cuda 0.30.2", "numba<0.66"),
-        ({"numba-cuda": "0.29.0", "numba": "0.63.0"}, "and numba-cuda>=0.30.2 is needed", "pip install 'numba-cuda>="),
-        ({"rich": "not installed"}, "rich is not installed", "pip install 'rich>="),
-        ({"numba-cuda": "not installed"}, "numba-cuda is not installed", "pip install"),
+        (
+            {"numba-cuda": "0.29.0", "numba": "0.63.0"},
+            "and numba-cuda>=0.30.2 is needed",
+            "pip install 'numba-cuda-autolink[cu",
+        ),
+        ({"cuda-core": "0.7.0"}, "cuda-core 0.7.0 is installed, and cuda-core>=1.0 is needed", INSTALL),
+        ({"rich": "not installed"}, "rich is not installed", INSTALL),
+        ({"numba-cuda": "not installed"}, "numba-cuda is not installed", INSTALL),
     ],
 )
 def test_the_doctor_knows_conflicts(installed, what, fix):
-    found = [conflict for conflict in doctor_command.conflicts({**GOOD, **installed}) if what in conflict.what]
+    found = [
+        conflict for conflict in doctor_command.conflicts({**GOOD, **installed}, NO_TRIALS) if what in conflict.what
+    ]
     assert len(found) == 1
     assert fix in found[0].fix
 
 
 def test_the_doctor_knows_variables_and_versions(monkeypatch):
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK", "0")
-    monkeypatch.setattr(doctor_command, "_version", lambda module, function: (13, 2) if module == "nvrtc" else (13, 0))
-    monkeypatch.setattr(doctor_command, "_driver_version", lambda: (12, 4))
-    found = [str(conflict) for conflict in doctor_command.conflicts(GOOD)]
+    monkeypatch.setenv("CUDA_HOME", "/no/such/folder")
+    versions = {"nvrtc": [13, 2], "nvJitLink": [13, 0], "driver": [12, 4], "headers": [12, 9]}
+    trials = doctor_command.Trials({f"version {name}": version for name, version in versions.items()}, {})
+    found = [conflict.what for conflict in doctor_command.conflicts(GOOD, trials)]
     assert any("NUMBA_CUDA_AUTOLINK=0" in conflict for conflict in found)
     assert any("NVRTC 13.2 is newer than nvJitLink 13.0" in conflict for conflict in found)
     assert any("the driver is for CUDA 12.4, the libraries are for CUDA 13.2" in conflict for conflict in found)
+    assert any("are of CUDA 12.9, NVRTC is of CUDA 13.2" in conflict for conflict in found)
+    assert "CUDA_HOME is '/no/such/folder', and there is no such folder" in found
 
 
 @pytest.mark.parametrize(
@@ -63,13 +82,15 @@ def test_the_doctor_knows_variables_and_versions(monkeypatch):
         ("_CACHE_SIZE", "abc", "NUMBA_CUDA_AUTOLINK_CACHE_SIZE is 'abc', expected a number of bytes"),
         ("_CACHE_REMOTE", "ftp", "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE is 'ftp', expected an address"),
         ("_CACHE_SIZE", "0M", "NUMBA_CUDA_AUTOLINK_CACHE_SIZE is '0M', expected a number of bytes above 0"),
+        ("_CACHE_READONLY", "/:/nope", "NUMBA_CUDA_AUTOLINK_CACHE_READONLY is '/:/nope', expected folders that exist"),
+        ("_CAPTURE", "/nope/x", "NUMBA_CUDA_AUTOLINK_CAPTURE is '/nope/x', expected a folder that exists"),
         ("_JOBS", "x", "NUMBA_CUDA_AUTOLINK_JOBS is 'x', expected a number of processes"),
         ("_CACH_DIR", "/x", "NUMBA_CUDA_AUTOLINK_CACH_DIR is not a setting; did you mean"),
     ],
 )
 def test_the_doctor_names_wrong_settings(name, value, what, monkeypatch):
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK" + name, value)
-    assert [each.fix for each in doctor_command.conflicts(GOOD) if each.what.startswith(what)] in (
+    assert [each.fix for each in doctor_command.conflicts(GOOD, NO_TRIALS) if each.what.startswith(what)] in (
         ["correct the value, or unset it"],
         ["correct the name, or unset it"],
     )
@@ -93,18 +114,85 @@ def test_settings_that_the_code_takes_are_right():
             assert list(wrong_settings({"NUMBA_CUDA_AUTOLINK" + name: value})) == []
 
 
-def test_the_doctor_names_missing_files(monkeypatch):
-    files = [importlib.metadata.PackagePath(name) for name in ("mine/__init__.py", "mine/tests/test_a.py", "README")]
-    for each in files:
-        each.dist = importlib.metadata.distribution("rich")
-    monkeypatch.setattr(importlib.metadata, "files", lambda name: files if name == "rich" else [])
-    found = [each for each in doctor_command.conflicts({**GOOD, "rich": "14.0.0"}) if each.what.startswith("rich")]
-    assert found == [
-        (
-            "rich 14.0.0 lacks 1 file of its own: mine/__init__.py",
-            "pip install --force-reinstall --no-deps 'rich==14.0.0'",
-        )
-    ]
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        ({"": "s3://x/y"}, "the shared cache cannot be used: set NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY, "),
+        ({"_KEY": "@/nope"}, "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY cannot be used: "),
+    ],
+)
+def test_the_doctor_names_a_shared_cache_that_cannot_be_used(settings, what, monkeypatch):
+    for name, value in settings.items():
+        monkeypatch.setenv(f"NUMBA_CUDA_AUTOLINK_CACHE_REMOTE{name}", value)
+    found = doctor_trials.TRIALS["cache"]()
+    reset_store()
+    assert len(found) == 1 and found[0][0].startswith(what)
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Installs a package *name* with files, before what is done to them."""
+
+    def install(name, **files):
+        folder = tmp_path / f"{name.replace('-', '_')}-1.0.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        lines = []
+        for file, text in files.items():
+            (tmp_path / file).write_text(text)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
+            lines.append(f"{file},sha256={digest},{len(text)}")
+        (folder / "RECORD").write_text("\n".join(lines))
+        monkeypatch.syspath_prepend(tmp_path)
+        return tmp_path
+
+    return install
+
+
+@pytest.mark.parametrize(
+    ("damage", "what"),
+    [
+        (lambda file: file.unlink(), "code is missing"),
+        (lambda file: file.write_text("ab"), "code has 2 bytes, and had 4"),
+        (lambda file: file.write_text("abcx"), "code has other content"),
+    ],
+)
+def test_the_doctor_names_damaged_files(installed, damage, what):
+    damage(installed("nvidia-soup", code="abcd", other="x") / "code")
+    found = [each for each in doctor_command.conflicts(GOOD, NO_TRIALS) if each.what.startswith("nvidia-soup")]
+    fix = "pip install --force-reinstall --no-deps 'nvidia-soup==1.0'"
+    assert found == [(f"nvidia-soup 1.0 is not as it was installed: {what}", fix)]
+
+
+def test_code_of_others_may_be_edited_and_not_removed(installed):
+    (file := installed("soup", code="abcd") / "code").write_text("x")
+    assert list(damaged_files("soup")) == []
+    file.unlink()
+    assert list(damaged_files("soup")) == ["code is missing"]
+
+
+def test_a_trial_that_ends_python_is_named(tmp_path, monkeypatch, capsys):
+    """As a truncated library does."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "from cuda import pathfinder\n"
+        "import os, signal\n"
+        "load = pathfinder.load_nvidia_dynamic_lib\n"
+        "end = lambda name: os.kill(os.getpid(), signal.SIGBUS) if name == 'nvfatbin' else load(name)\n"
+        "pathfinder.load_nvidia_dynamic_lib = end\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert main(["doctor"]) == 1
+    text = capsys.readouterr().out
+    assert "  nvfatbin             cannot be loaded: SIGBUS\n" in text
+    assert "  loading nvfatbin ended Python: SIGBUS\n" in text
+    assert "  autolink             active\n" in text
+
+
+def test_a_kernel_that_cannot_be_built_is_a_conflict():
+    trials = doctor_command.Trials({"build": "LinkError: it does not link\n  at: there"}, {})
+    found = list(doctor_command.conflicts(GOOD, trials))
+    assert found[-1].what == "a small kernel cannot be built: LinkError: it does not link"
+    assert found[-1].fix.startswith("pip install 'numba-cuda-autolink[cu")
 
 
 # Each of them is broken, or a part of it is missing.
@@ -190,29 +278,22 @@ def test_a_missing_package_is_one_line_and_a_conflict(command, tmp_path, monkeyp
     known = doctor_command.version_of
     monkeypatch.setattr(doctor_command, "version_of", lambda name: "not installed" if name == package else known(name))
     assert main(["doctor"]) == 1
-    assert f"  {package} is not installed\n    fix: pip install '{package}>=" in capsys.readouterr().out
+    assert f"  {package} is not installed\n    fix: pip install 'numba-cuda-autolink[cu" in capsys.readouterr().out
 
 
-def test_a_damaged_library_is_not_called_missing(monkeypatch):
-    def load(name):
-        raise RuntimeError(f"Failed to dlopen lib{name}.so: file too short")
-
-    monkeypatch.setattr("cuda.pathfinder.load_nvidia_dynamic_lib", load)
-    monkeypatch.setattr(doctor_command, "_version", lambda module, function: None)
-    found = [each for each in doctor_command.conflicts(GOOD) if each.what.startswith("NVRTC")]
-    assert [each.what for each in found] == ["NVRTC cannot be loaded: Failed to dlopen libnvrtc.so: file too short"]
-    assert found[0].fix == "pip install --force-reinstall --no-deps 'nvidia-cuda-nvrtc'"
+def test_a_damaged_library_is_not_called_missing():
+    trials = doctor_command.Trials({"library nvrtc": "cannot be loaded: Failed to dlopen libnvrtc.so"}, {})
+    found = [each.what for each in doctor_command.conflicts(GOOD, trials) if each.what.startswith("NVRTC")]
+    assert found == ["NVRTC cannot be loaded: Failed to dlopen libnvrtc.so"]
 
 
 def test_what_is_not_installed_is_a_conflict_of_its_own():
     nothing = dict.fromkeys(package_versions(), "not installed")
-    broken = doctor_command.Broken("numpy", "numpy", "ModuleNotFoundError: No module named 'numpy'")
-    found = [each.what for each in doctor_command.conflicts(nothing, broken)]
+    broken = {"module": "numpy", "error": "ModuleNotFoundError: No module named 'numpy'"}
+    found = [each.what for each in doctor_command.conflicts(nothing, doctor_command.Trials({"import": broken}, {}))]
     assert "numpy is not installed" in found
     assert "numba-cuda is not installed" in found
     assert not any("cannot be imported" in what for what in found)
-    without_numpy = list(doctor_command.conflicts({**GOOD, "numpy": "not installed"}, broken))
-    assert without_numpy[0].fix == "pip install 'numpy<2.5'"
 
 
 def test_the_diagnosis_is_json_for_tools(capsys):

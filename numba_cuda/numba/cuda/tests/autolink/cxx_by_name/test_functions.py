@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import enum
+import inspect
+import pydoc
 
 import numpy as np
 import pytest
@@ -338,3 +340,16 @@ def test_dir_has_what_the_text_shows_where_a_header_is_missing():
     names = {"A", "B", "of_c", "of_text", "newest", "unfinished"}
     assert set(dir(autolink.cxx(text))) - set(dir(autolink.cxx())) == names
     assert "elsewhere" in dir(autolink.cxx(text, namespace="other"))
+
+
+def test_help_shows_what_the_python_function_says():
+    function = autolink.cxx("__device__ float scaled(float x, float by) { return x * by; }").scaled
+
+    @function.python
+    def _(x, by):
+        """Return x times by."""
+        return x * by
+
+    shown = pydoc.render_doc(function, renderer=pydoc.plaintext)
+    assert shown.endswith("Return x times by.\n") and len(shown.splitlines()) == 4, shown
+    assert str(inspect.signature(function)) == "(x, by)"

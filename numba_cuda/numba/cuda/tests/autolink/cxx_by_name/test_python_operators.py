@@ -174,6 +174,7 @@ callers = autolink.cxx("""
     template <class F> __device__ auto of_its_type(F f, float x) -> decltype(f(x)) { return f(x); }
     template <class F> __device__ float of_structs(F f, Point p) { return f(p, 'c'); }
     template <class F> __device__ float to_a_pointer(F f) { float y = 0; f(&y, 3); return y; }
+    template <class F> __device__ float of_a_constant(F f) { const float y[] = {2, 5}; return f(y); }
     template <class F, class G> __device__ auto composed(F f, G g, float x) { return g(f(x)); }
     template <class F> __device__ int never(F, int x) { return x; }
     template <class F> __device__ float of_an_enumerator(F f) { return f(Kind::One); }
@@ -216,11 +217,12 @@ class TestFunctionsWhoseTypesCxxDecides:
             r[7] = callers.composed(lambda v: v + 1j, lambda z: z.imag * offset + z.real, 3.0)
             r[8] = callers.never(lambda v: v.no_such_attribute, 7)
             r[9] = callers.over(lambda v: v * v)
+            r[10] = callers.of_a_constant(lambda p: p[0] * p[1])
 
         linked = build(kernel, "void(float32[::1], float64[::1])")
-        x, r = np.arange(5, dtype=np.float32), np.zeros(10)
+        x, r = np.arange(5, dtype=np.float32), np.zeros(11)
         linked.emulate[1, 1](x, r)
-        expected = [10, 2, 3, (3 * 9.0 + 2) * 9 + 2, 1.5, 1.5 * ord("c") + 3, 3, 5.5, 7, 7.25]
+        expected = [10, 2, 3, (3 * 9.0 + 2) * 9 + 2, 1.5, 1.5 * ord("c") + 3, 3, 5.5, 7, 7.25, 10]
         np.testing.assert_allclose(r, expected, rtol=1e-6)
         code = build(kernel, "void(float32[::1], float64[::1])", output="ptx").code.decode()
         assert "call" not in code

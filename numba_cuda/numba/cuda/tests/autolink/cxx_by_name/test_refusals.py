@@ -16,6 +16,8 @@ from numba.cuda import autolink, types
 from numba.cuda.core.errors import TypingError
 from numba.cuda.np.numpy_support import from_dtype
 
+from numba_cuda_autolink.short_tracebacks import message_of
+
 SOURCE = """
 namespace shapes {
 struct Circle { float radius; };
@@ -69,7 +71,8 @@ class TestRemedies:
     def test_the_place_in_a_lambda(self):
         with pytest.raises(autolink.CxxError) as caught:
             autolink.cxx("").expr("[](auto x) { return x + ; }").signature(types.float32, cc=CC)
-        *_, text, caret = str(caught.value).splitlines()
+        *_, text, caret, todo = str(caught.value).splitlines()
+        assert todo == "  what to do: complete the C++ of this call, or correct it"
         assert text == "  [](auto x) { return x + ; }"
         assert caret.index("^") == text.index(";")
 
@@ -134,7 +137,7 @@ WRONG = [
     ("twice", ("int32", "float32"), "no instance of function template"),
     ("sized", (), "no instance of function template"),
     ("sized<x>", (), 'identifier "x" is undefined'),
-    ("sized<-1", (), "expression preceding parentheses"),
+    ("sized<-1", (), "a < is not closed"),
     ("member", ("float32",), "expression must have class type but it has type"),
     ("checked", ("float64",), "only four bytes"),
     ("opaque", ("int32",), "returns an object that only C++ knows (4 bytes)"),
@@ -196,10 +199,117 @@ def test_a_near_name_of_a_header_is_named(tmp_path):
     assert "what to do: did you mean hypot" in message(math, "hypott", ("float32", "float32"))
 
 
+IN_PLAIN_WORDS = {  # by names: diagnoses, and what to do
+    "power<3": ("a < is not closed", "close what < opens"),
+    "power<3>>": ("the name has a > that ends nothing", "leave out the >"),
+    "power<3>;": ("the name has a ; that ends nothing", "leave out the ;"),
+    "power<>": ("no instance of function template", 'name the template arguments that C++ cannot deduce: lib["power<'),
+    "3": ("3 is not a C++ function", 'value = lib.eval("3")'),
+    "lanes": ("lanes is not a C++ function", "if it is a variable, call a function of C++ that returns it"),
+    "inner": ("inner is a namespace, which cannot be called", 'name a function in it: lib["inner::..."]'),
+    "Counter::next": ("Counter::next belongs to an object", 'call lib.type("Counter").method("next")'),
+}
+
+
+@pytest.mark.parametrize("name", IN_PLAIN_WORDS)
+def test_a_name_that_is_no_function_is_refused_in_plain_words(name):
+    source = (
+        "template <int N> __device__ int power(int x) { return x * N; } __device__ int lanes = 3;"
+        "namespace inner { int q; } struct Counter { __device__ int next(); };"
+    )
+    diagnosis, remedy = IN_PLAIN_WORDS[name]
+    text = message(autolink.cxx(source), name, ("int32",))
+    assert text.startswith(f"{name}(int32): {diagnosis}")
+    assert remedy in text.partition("\n  what to do: ")[2]
+
+
+@pytest.mark.parametrize("lambda_", ["[](int x) { return x + ; }", "1 +", "int x"])
+def test_an_expression_that_is_not_complete_says_what_to_do(lambda_):
+    with pytest.raises(TypingError, match=r"(?s)(?:expected|not allowed).*\n  what to do: "):
+        build_call(autolink.cxx("int x;").expr(lambda_))
+
+
+def build_call(f):
+    def kernel(r):
+        r[0] = f(r[0])
+
+    build(kernel, (types.int32[::1],))
+
+
+MEMBERS = """
+class Kept {
+    int v;
+};
+__device__ int f(Kept k) { return k.v; }
+"""
+
+
+def test_a_private_member_is_declared_at_its_line_of_the_python_file():
+    members = autolink.cxx(MEMBERS)
+    with pytest.raises(TypingError) as caught:
+        build_call(members.f)
+    first, *_ = str(caught.value).split("\n")
+    assert first == 'the C++ source of f(int32) does not compile: member "Kept::v" is inaccessible'
+    line = Path(__file__).read_text().split("\n").index("    int v;") + 1
+    assert f"\n  declared at: {__file__}:{line}\n" in str(caught.value)
+
+
+EQUAL_SOURCES = """
+from numba.cuda import autolink
+T = "int"
+first = f'__device__ {T} f({T} x) {{ return y; }}'
+second = f'__device__ {T} f({T} x) {{ return y; }}'
+def within():
+    third = f'__device__ {T} f({T} x) {{ return y; }}'
+    return autolink.cxx(third)
+unknown, known, direct = autolink.cxx(second), within(), []
+direct = autolink.cxx(
+    f'__device__ {T} f({T} x) {{ return y; }}')
+"""
+
+
+def test_the_line_of_one_of_several_equal_sources_is_shown_if_it_is_known(tmp_path):
+    script = tmp_path / "equal.py"
+    script.write_text(EQUAL_SOURCES)
+    names = {}
+    exec(compile(EQUAL_SOURCES, str(script), "exec"), names)
+    for name, line in {"known": f"{script}:7", "direct": f"{script}:11"}.items():
+        with pytest.raises(TypingError, match=f"in C\\+\\+: {re.escape(line)}\n"):
+            build_call(names[name].f)
+    with pytest.raises(TypingError) as caught:
+        build_call(names["unknown"].f)
+    assert str(script) not in str(caught.value).partition("in C++: ")[2]
+    assert "__device__ int f(int x) { return y; }" in str(caught.value)
+
+
+def test_a_member_function_of_an_object_in_memory_is_called_by_its_class():
+    counters = autolink.cxx("struct Counter { int n; __device__ Counter(int s) : n(s) {} __device__ int next(); };")
+    Counter = counters.type("Counter")
+
+    def kernel(r):
+        c = cuda.local.array(1, Counter.dtype)
+        r[0] = c[0].next()
+
+    with pytest.raises(TypingError) as caught:
+        build(kernel, (types.int32[::1],))
+    first, place, _, caret, todo = message_of(caught.value).split("\n")
+    assert first == "kernels know no members of an object of Counter, got 'next'"
+    assert __file__ in place and caret.strip() == "^" * len("c[0].next()")
+    assert (
+        todo == "  what to do: call its member function by lib.type('Counter').method('next'), made before the kernel"
+    )
+
+    def of_class(r):
+        r[0] = Counter.next(r[0])
+
+    with pytest.raises(TypingError, match=r"write \.method\('next'\) of it before the kernel"):
+        build(of_class, (types.int32[::1],))
+
+
 def test_a_constant_that_is_called_or_passed_is_taken_before_the_kernel():
     constants = autolink.cxx("constexpr int lanes = 4; __device__ float f(float x, int n) { return x * n; }")
     text = message(constants, "lanes", ())
-    assert text.startswith("lanes(): lanes is no function of C++\n")
+    assert text.startswith("lanes(): lanes is not a C++ function\n")
     assert 'if it is a constant, take it before the kernel, lanes = lib.eval("lanes")' in text
     lanes = constants.lanes
 

@@ -138,7 +138,7 @@ def test_an_error_in_a_function_is_at_its_own_line_and_names_the_call():
     assert first == "Unknown attribute 'foo' of type float32"
     assert at.startswith(f"  at: {__file__}:") and source.strip() == "return lambda x: x.foo"
     assert any(line.startswith("  in: the function that ") for line in others)
-    assert others[-1].startswith(f"  called from: {__file__}:")
+    assert others[-2].startswith(f"  called from: {__file__}:") and others[-1].startswith("  what to do: ")
 
 
 def test_what_to_do_about_an_error_in_a_function_is_last():

@@ -268,7 +268,7 @@ class TestNumbaCuda:
     @pytest.mark.parametrize("assembly", ["frobnicate.s32 %0, %0;", "add.s32 %0, %0;"])
     def test_wrong_assembly_is_the_error_of_a_link(self, assembly):
         wrong = autolink.cxx(f'__device__ int wrong(int x) {{ asm("{assembly}" : "+r"(x)); return x; }}').wrong
-        with pytest.raises(autolink.LinkError, match=r"failed: .* instruction.* '(frobnicate|add)'"):
+        with pytest.raises(autolink.LinkError, match=r"instruction.* '(frobnicate|add)'"):
             cuda.jit(calling(wrong))[1, 1](np.zeros(2, np.int32))
 
     def test_machine_code_is_refused(self):

@@ -425,8 +425,12 @@ CODE = "src/sample_library/device_code.cu"
             "no .cu file of the package defines v, w, which its code uses",
         ),
         (
+            f"namespace n {{ __device__ int help(int); }} {C} int first(int x) {{ return n::help(x); }}",
+            "no .cu file of the package defines n::help, which its code uses\n  what to do: define it in a .cu file",
+        ),
+        (
             f"{C} int first() {{ return 1; }}\n#if __CUDA_ARCH__ > 900\n{C} int second() {{ return 2; }}\n#endif",
-            "the code for sm_100 and that for the oldest architecture do not both define second: define each function",
+            "the code for sm_100 and that for the oldest architecture do not both define second\n  what to do: ",
         ),
     ],
 )
@@ -668,3 +672,18 @@ def test_a_package_whose_build_ran_no_hook_says_so(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, "sample_library.functions", raising=False)
     with pytest.raises(ImportError, match=r"^sample_library has no device code: its build ran no hook\n  what to do: "):
         importlib.import_module("sample_library")
+
+
+def test_kernels_of_numba_cuda_mlir_call_the_functions(package):
+    mlir = pytest.importorskip("numba_cuda_mlir.cuda")
+    library = package(
+        f"struct Box {{ float lo, hi; }}; {C} float of(const Box* box, float x) {{ return box->lo * x; }}"
+    )
+
+    @mlir.jit
+    def kernel(boxes, x):
+        x[0] = library.of(boxes, x[0]) + library.of(boxes[1], 2)
+
+    boxes, x = np.ones(2, library.Box), np.full(1, 3, np.float32)
+    autolink.build(kernel, (typeof(boxes), typeof(x)), cc="9.0").emulate[1, 1](boxes, x)
+    assert x[0] == 5

@@ -110,6 +110,10 @@ def test_what_numba_cuda_mlir_calls_a_bug_is_at_its_statement(tmp_path, capsys, 
     assert len(text.splitlines()) <= 12
 
 
+class Config:
+    n = 3
+
+
 MISTAKES = {  # statements, with what is said of each
     "x.sort()": ("kernels ", ""),
     "x[0, 0] = sorted(x)[0]": ("", "in a loop|as a loop"),
@@ -130,6 +134,9 @@ MISTAKES = {  # statements, with what is said of each
         "cannot index array(float32, 2d, C) with 3 indices",
         "give one index for each dimension, 2 here",
     ),
+    "x[0, 0] = config.n": ("Untyped global name 'config'", "take its values before the kernel"),
+    "x[0, 0] = x[0, 0].hex()": ("Unknown attribute 'hex' of type float32", "compute it with operators and math"),
+    "print(x[0, 0], sep='')": ("print() takes no keyword arguments in kernels", "print values, as in print"),
     "for f in FUNCTIONS: x[0, 0] = f(1.0)": (
         "kernels do not loop over a tuple of device functions",
         "call each in a statement of its own",
@@ -149,7 +156,14 @@ def test_a_mistake_has_a_diagnosis_its_statement_and_what_to_do(front_end, state
     script = tmp_path / "kernel.py"
     script.write_text(f"def kernel(x):\n    {statement.replace('other_unroll', 'literal_unroll')}\n")
     functions = own.jit(lambda x: x + 1, device=True), own.jit(lambda x: x + 2, device=True)
-    names = {"np": np, "math": math, "cuda": own, "FUNCTIONS": functions, "literal_unroll": numba.literal_unroll}
+    names = {
+        "np": np,
+        "math": math,
+        "cuda": own,
+        "FUNCTIONS": functions,
+        "config": Config(),
+        "literal_unroll": numba.literal_unroll,
+    }
     exec(compile(script.read_text(), str(script), "exec"), names)
     with pytest.raises(Exception) as caught:
         build(own.jit(names["kernel"]), "void(float32[:, ::1])")

@@ -209,6 +209,16 @@ class TestFailures:
         error = autolink.BuildManyError(["f"], [ValueError("no")])
         assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
+    def test_what_is_printed_has_the_diagnosis_of_each_failed_job(self, capsys):
+        place = "at: file.py:3\n      f(x)\n      ^^^^"
+        text = f"wrong\n  {place}\n  object: f\n  in C++: f.cu\n  what to do: fix it\n  log: l"
+        error = autolink.BuildManyError(list("abcde"), [ValueError(text) for _ in range(5)])
+        sys.excepthook(type(error), error, None)
+        printed = capsys.readouterr().err
+        assert printed.count("ValueError: wrong") == 5 and printed.count("what to do: fix it") == 3
+        assert printed.count("          ^^^^\n") == 3 and "in C++" not in printed and "more lines" not in printed
+        assert str(error).count("in C++: f.cu") == 5
+
     @pytest.mark.thorough
     def test_a_job_that_ends_its_process_fails_alone(self, tmp_path, monkeypatch):
         monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_JOBS", "2")  # one would be this process

@@ -198,6 +198,17 @@ def test_a_function_without_line_information_of_its_own_has_a_note():
 
 
 @needs_nvdisasm
+def test_listings_of_a_kernel_without_line_information_leave_the_report_as_it_is(report):
+    signature = "void(int32[::1])"
+    listed, plain = (autolink.report(kernel, signature, cc=CC, listings=each) for each in (True, False))
+    assert listed.changes_since(plain) == "nothing changed"
+    assert any(listing.has_lines for listing in listed.builds[0].listings)
+    assert listed.builds[0].listings_with_lineinfo
+    assert "The rest of this report is of the kernel without." in listed.to_html()
+    assert not report.builds[0].listings_with_lineinfo
+
+
+@needs_nvdisasm
 def test_without_line_information_the_page_says_what_is_missing():
     listed = report_of(autolink.build(kernel, "void(int32[::1])", cc=CC), listings=True)
     assert "EXIT" in listed.builds[0].listings[0].sass
@@ -334,6 +345,36 @@ def test_after_an_edit_of_one_function_of_a_library_only_its_call_has_changed(tm
     what = {change.what for change in changes(before, all_changed)}
     assert "code of f0(float32), f1(float32), f2(float32) and 7 more" in what
     assert not any(each.startswith(("call ", "code of f3")) for each in what | {*changed} - {"code of f3(float32)"})
+
+
+@pytest.mark.parametrize("options", [{}, {"lineinfo": True}, {"lto": False}])
+def test_code_of_which_the_source_is_the_same_has_not_changed(tmp_path, options):
+    path = tmp_path / "same.cu"
+
+    def reported(source, *lines, cc=CC):
+        path.write_text(source)
+        namespace = {"library": autolink.cxx(path)}
+        exec("def kernel(x):" + "".join(f"\n    {line}" for line in lines), namespace)
+        return build(namespace["kernel"], "void(float32[::1])", cc=cc, **options).report
+
+    def codes(before, now):
+        return [each.what for each in changes(before, now) if each.what.startswith("code of")]
+
+    called = "__device__ __noinline__ float {0}(float x) {{ return x * {1}; }}\n".format
+    indirect = (
+        "using pointer = float (*)(float);\n"
+        "__device__ pointer table[2] = {f, g};\n"
+        "__device__ float h(float x) { return table[x > 1](x); }\n"
+    )
+    source, lines = called("f", 2) + called("g", 3) + indirect, ["x[0] = library.h(x[0])", "x[1] = library.f(x[1])"]
+    before = reported(source, *lines)
+    assert not codes(before, reported(source, "x[2] = library.g(x[2])", *lines))
+    assert not codes(before, reported(source, *lines, cc=(10, 0)))
+    edited = ["code of h(float32)" if options.get("lto", True) else "code of h(float32) and f(float32)"]
+    assert codes(before, reported(source.replace("x > 1", "x > 2"), *lines)) == edited
+    assert codes(before, reported(source.replace("x > 1", "x > 2"), *lines, cc=(10, 0))) == [
+        "code of h(float32) and f(float32)"
+    ]
 
 
 def test_functions_of_a_renamed_file_are_compared_by_their_names():

@@ -21,10 +21,12 @@ from numba.cuda import autolink, types
 from numba.cuda import dispatcher as numba_cuda_dispatcher
 from numba.cuda.autolink.compilation.context import without_device
 from numba.cuda.autolink.frontends.numba_cuda.code_library import LinkingCodeLibrary
+from numba.cuda.autolink.reports.collect import report_of
 from numba.cuda.autolink.reports.graph import MOST_BOXES, draw
 from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of, symbols_of_ptx
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
+from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -205,6 +207,13 @@ def test_why_lto_or_not(options, lto, reason):
     link = build(calling(reported), **options).report.builds[0].link
     assert link.lto is lto
     assert reason in link.why
+    assert "nvJitLink" not in link.why
+
+
+def test_without_nvjitlink_the_report_says_that_it_was_not_found(monkeypatch):
+    built = build(calling(reported), lto=False)
+    monkeypatch.setattr(cuda_libraries, "version_texts", dict)
+    assert report_of(built).builds[0].link.why == "nvJitLink was not found"
 
 
 def test_symbols_of_every_readable_kind():

@@ -418,3 +418,8 @@ compiled: dict[str, Any] = {"std": "c++17"}
 autolink.cxx("", options=compiled)
 autolink.cxx("", options={"std": "c++17", "use_fast_math": True})
 typed[on_device.shape[0], [32, 1]](on_device, 3)
+bound = autolink.bind(typed, "void(float32[::1], int32)")
+bound[1, 32](on_device, 3)
+bound = autolink.bind(kernel, np.zeros(3))
+bound[1, 32](np.zeros(3))
+autolink.compiled(autolink.CUDASource("", include_paths=Path("include"), defines="TILE"), ["f"])

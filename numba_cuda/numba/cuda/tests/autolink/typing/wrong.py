@@ -186,3 +186,12 @@ autolink.build_many([(kernel, "void()", (9, 0), "cubin")])  # wrong: a Job
 autolink.cxx("", options={"use_fast_mth": True})  # wrong: misspelled
 autolink.CUDASource("", options={"stdd": "c++17"})  # wrong: misspelled
 autolink.Job(kernel, "void()", options={"fastmth": True})  # wrong: misspelled
+bound = autolink.bind(kernel, "void(float32[::1], int32)")
+bound[1, 32](np.zeros(1, np.float32))  # wrong: two arguments
+bound(np.zeros(1, np.float32), 3)  # wrong: no grid and block
+autolink.bind(kernel.py_func, "void(float32[::1], int32)")  # wrong: not a kernel
+autolink.compiled(autolink.CUDASource(""), "f")  # wrong: names
+autolink.CUDASource("", include_paths=[None])  # wrong: no path
+print(cuda.float32x2(1, 2).z)  # wrong: of two numbers
+autolink.cxx("").hypot(x=3.0)  # wrong: C++ has no names of arguments
+autolink.cxx("")(3.0)  # wrong: a function of it

@@ -63,7 +63,11 @@ def message_of(code, **options):
         ("__device__ cuda::std::mdspan<float> f();", "what to do: include <cuda/std/mdspan>"),
         (
             "#include <cuda.h>",
-            "included: Scale.cu → cuda.h → stdlib.h\n  what to do: NVRTC has no headers of the host's",
+            "included: Scale.cu → cuda.h → stdlib.h\n",
+        ),
+        (
+            "#include <cuda.h>",
+            "\n  what to do: NVRTC has no headers of the host's",
         ),
         ("#include <cuda.h>", "leave out cuda.h, if it is for the host's code; or include <cuda/std/cstdlib>"),
         ("__device__ __int128 x;", "what to do: allow it: options={'device_int128': True}"),

@@ -216,7 +216,18 @@ def test_a_notebook_shows_the_line_below_its_cell_and_leaves_no_empty_output(qui
     with progress.step("compiling <one> for sm_90"):
         until(lambda: len(drawn) > 3)
     assert len(drawn) > 3
-    assert all(text.startswith("<pre>compiling &lt;one&gt; for sm_90 … ") for text in drawn)
+    assert all(text.startswith("<pre>compiling &lt;one&gt; for sm_90 … ") for text in drawn[:-1])
+
+
+def test_what_stays_in_a_notebook_says_that_it_was_done_or_failed(quick, notebook):
+    with progress.step("compiling one for sm_90"), progress.step("linking one"):
+        until(lambda: len(drawn) > 3)
+    assert drawn[-1].startswith("<pre>compiled one for sm_90 in ")
+    drawn.clear()
+    with pytest.raises(KeyError), progress.step("linking one"):
+        until(lambda: len(drawn) > 3)
+        raise KeyError
+    assert drawn[-1].startswith("<pre>linking one: failed after ")
 
 
 def wait_for_drawing(x):

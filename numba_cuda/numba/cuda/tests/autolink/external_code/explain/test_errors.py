@@ -117,7 +117,7 @@ def test_all_sources_that_were_found_not_to_compile_are_named(monkeypatch):
     code = '#include <cuda_fp16.h>\nextern "C" __device__ int {0}(int *out, int x) {{ return {0}_SYNTAX; }}'
     error = failure_of(*(Linked(name, autolink.CUDASource(code.format(name), name=f"{name}.cu")) for name in "fg"))
     first, *lines = str(error).splitlines()
-    assert re.search(r"failed: '([fg]).cu' does not compile: line 2: identifier \"\1_SYNTAX\" is undefined$", first)
+    assert re.search(r"^'([fg]).cu' does not compile: line 2: identifier \"\1_SYNTAX\" is undefined$", first)
     if any("does not compile either" in line for line in lines):  # else the other was not begun
         assert "f_SYNTAX" in error.log and "g_SYNTAX" in error.log
 
@@ -484,7 +484,7 @@ def test_too_much_static_shared_memory_is_the_diagnosis(kind):
     made = {"ptx": cuda.PTXSource, "ltoir": cuda.LTOIR, "cubin": cuda.Cubin}
     item = cuda.CUSource(source) if kind == "cuda" else made[kind](compiled(source, kind))
     first, *rest = str(failure_of(Linked("f", item))).splitlines()
-    assert first.endswith("failed: it needs 135168 bytes of static shared memory, and has at most 49152")
+    assert first.endswith("needs 135168 bytes of static shared memory, and has at most 49152")
     assert ("  variables: f::a of 135168 bytes" in rest) == (kind != "cubin")
     assert "  what to do: use dynamic shared memory, whose size a launch gives, or fewer threads or items" in rest
 
@@ -502,7 +502,7 @@ def test_too_much_shared_memory_of_a_kernel_without_external_code_shows_the_arra
     with pytest.raises(LinkError) as failure:
         autolink.build(kernel, "void(float64[::1])", cc=(9, 0))
     first, place, source, caret, *_ = str(failure.value).splitlines()
-    assert first.endswith("failed: it needs 80000 bytes of static shared memory, and has at most 49152")
+    assert first.endswith("needs 80000 bytes of static shared memory, and has at most 49152")
     assert place == f"  at: {__file__}:{kernel.py_func.__code__.co_firstlineno + 2}"
     assert source[caret.index("^") :] == "cuda.shared.array(10000, types.float64)"
 
@@ -651,7 +651,7 @@ def test_too_much_constant_memory_is_the_diagnosis(kind):
     source = '__constant__ int a[20000]; extern "C" __device__ int f(int *out, int x) { *out = a[x]; return 0; }'
     made = {"ptx": cuda.PTXSource, "ltoir": cuda.LTOIR}
     first, *_ = str(failure_of(Linked("f", made[kind](compiled(source, kind))))).splitlines()
-    assert first.endswith("failed: it needs 80000 bytes of constant memory, and has at most 65536")
+    assert first.endswith("needs 80000 bytes of constant memory, and has at most 65536")
 
 
 class Hidden(autolink.DeviceCallable):

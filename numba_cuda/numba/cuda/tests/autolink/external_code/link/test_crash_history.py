@@ -136,7 +136,7 @@ def test_a_crash_or_a_hang_is_an_error_that_names_the_input(statement, how, monk
     monkeypatch.setattr(nvjitlink, "TIMEOUT", 2.0)
     code = compiled(adder("f", 35), "cubin")
     for _ in range(2):  # what did not survive is not remembered as if it had
-        with pytest.raises(LinkError, match="it crashes nvJitLink") as caught:
+        with pytest.raises(LinkError, match="an input crashes nvJitLink") as caught:
             build_with(cuda.Cubin(code, name="bad one"))
         assert "at fault: cubin 'bad one'" in str(caught.value)
         assert how in str(caught.value)
@@ -185,7 +185,7 @@ def test_sources_that_refer_to_each_other_are_linked_in_the_helper_once(links):
 @pytest.mark.parametrize(
     "other, message",
     [
-        ('extern "C" __device__ int g%d(float x) { return x; }', "it crashes nvJitLink"),
+        ('extern "C" __device__ int g%d(float x) { return x; }', "an input crashes nvJitLink"),
         ('extern "C" __device__ short g%d = 3;', "Size doesn't match for 'g42'"),
         ('extern "C" __constant__ int g%d = 3;', "Memory space doesn't match for 'g42'"),
     ],

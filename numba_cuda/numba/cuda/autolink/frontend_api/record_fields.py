@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The error for a field that a record lacks, which may be a struct or an object of C++."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable
+from typing import Any
+
+from numba_cuda_autolink.printable_texts import did_you_mean
+
+_of_cxx: dict[Any, tuple[str, bool]] = {}  # by their dtypes: the names of their classes, and whether fields are members
+
+
+def note_record(numba_type: Any, name: str, *, has_members: bool) -> None:
+    """Note that records of *numba_type* are of the class *name* of C++, *has_members* if they have its members as
+    fields."""
+    _of_cxx[getattr(numba_type, "dtype", None)] = name, has_members
+
+
+def unknown_field(missing: KeyError, error: Any) -> Exception | None:
+    """Return the *error* for a field that a record lacks, for which Numba raises *missing*; else ``None``."""
+    selves = [frame.f_locals.get("self") for frame, _ in traceback.walk_tb(missing.__traceback__)]
+    if not (fields := getattr(selves[-1], "fields", None)):
+        return None
+    text = _describe(str(missing.args[0]), fields, *_of_cxx.get(getattr(selves[-1], "dtype", None), ("", True)))
+    return error(text, loc=next((each.loc for each in reversed(selves) if hasattr(each, "loc")), None))
+
+
+def _describe(name: str, fields: Iterable[str], owner: str, has_members: bool) -> str:
+    method = f"\n  what to do: call its member function by lib.type({owner!r}).method({name!r}), made before the kernel"
+    if not has_members:
+        return f"kernels know no members of an object of {owner}, got {name!r}{method}"
+    meant = did_you_mean(name, fields)
+    todo = method if owner and not meant else ""
+    return f"a record has no field {name!r}{meant}\n  its fields: {', '.join(fields)}{todo}"

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What ``doctor`` tries in a process of its own, which a damaged library may end.
+
+This module runs as a script. It prints a line of JSON when a trial begins, and one with its result. The names of trials
+that are not to run again are its arguments.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+_LIBRARIES = ("nvrtc", "nvvm", "nvJitLink", "cudart", "nvfatbin")
+_HEADERS = ("cudart", "cccl")
+# What numba-cuda is built on, in the order of its imports, and the packages that have it.
+IMPORTED = {
+    "numpy": "numpy",
+    "llvmlite.binding": "llvmlite",
+    "numba": "numba",
+    "cuda.pathfinder": "cuda-pathfinder",
+    "cuda.bindings.driver": "cuda-bindings",
+    "cuda.core": "cuda-core",
+    "numba_cuda": "numba-cuda",
+    "numba.cuda.cudadrv.driver": "numba-cuda",
+    "numba.cuda.autolink.cache": "numba-cuda-autolink",
+}
+AFTER_IMPORT = ("version headers", "state", "cache", "build")
+NOT_FOUND, NOT_LOADED = "not found", "cannot be loaded"
+
+
+def _import_all() -> dict[str, str]:
+    """Import all that numba-cuda is built on, and this project. Return the first module that fails, and its error."""
+    for module in IMPORTED:
+        try:
+            importlib.import_module(module)
+        except Exception as error:
+            if os.environ.get("NUMBA_CUDA_AUTOLINK_TRACEBACK") == "full":
+                traceback.print_exc()
+            return {"module": module, "error": f"{type(error).__name__}: {error}".partition("\n")[0]}
+    return {}
+
+
+def _find(find: Callable[..., Any], name: str) -> str:
+    try:
+        found = find(name)
+        return str(getattr(found, "abs_path", found) or NOT_FOUND)
+    except Exception as error:  # each library and platform raises another one
+        return NOT_FOUND if "NotFound" in type(error).__name__ else f"{NOT_LOADED}: {error}"
+
+
+def _find_library(name: str) -> str:
+    from cuda import pathfinder
+
+    return _find(pathfinder.load_nvidia_dynamic_lib, name)
+
+
+def _find_headers(name: str) -> str:
+    from cuda import pathfinder
+
+    return _find(pathfinder.locate_nvidia_header_directory, name)
+
+
+def _version(module: str, function: str) -> list[int] | None:
+    """Return ``[major, minor]`` of a library, or ``None`` if it was not found."""
+    try:
+        *_, major, minor = getattr(importlib.import_module(f"cuda.bindings.{module}"), function)()
+    except Exception:
+        return None
+    return [major, minor]
+
+
+def _driver_version() -> list[int] | None:
+    try:
+        from cuda.bindings import driver
+
+        error, version = driver.cuDriverGetVersion()
+    except Exception:
+        return None
+    return None if int(error) else [version // 1000, version % 1000 // 10]
+
+
+def _headers_version(name: str) -> list[int] | None:
+    from numba.cuda.cudadrv.external_code.platform.cuda_libraries import headers_version
+
+    found = headers_version(_find_headers(name))
+    return None if found is None else list(found)
+
+
+def _describe_state() -> dict[str, str]:
+    from numba.cuda.core import config
+
+    if config.ENABLE_CUDASIM:
+        return {"simulator": "on (NUMBA_ENABLE_CUDASIM): nothing is compiled or linked"}
+    from numba import cuda
+    from numba.cuda.autolink import cache
+    from numba.cuda.autolink.frontends.numba_cuda import activation as numba_cuda
+
+    gpus = list(cuda.gpus) if cuda.is_available() else []
+    capabilities = (".".join(map(str, gpu.compute_capability)) for gpu in gpus)
+    named = (f"{os.fsdecode(gpu.name)}, compute capability {cc}" for gpu, cc in zip(gpus, capabilities, strict=True))
+    return {
+        "autolink": "active" if numba_cuda.active() else "not active",
+        "GPU": ", ".join(named) or "none, or no driver",
+        "cache": str(cache.info()).splitlines()[0].removeprefix("cache in "),
+    }
+
+
+def _check_cache() -> list[list[str]]:
+    """Return what is wrong with the cache and its settings, each with what to do."""
+    from numba.cuda.core import config
+
+    if config.ENABLE_CUDASIM:
+        return []
+    from numba.cuda.autolink import cache
+    from numba.cuda.cudadrv.external_code.cache.settings import REMOTE, REMOTE_KEY, RemoteSettings, read_keys
+
+    found = []
+    try:
+        if os.environ.get(REMOTE, "").strip():
+            RemoteSettings.from_environment(os.environ)
+        else:
+            read_keys(os.environ)
+    except (ValueError, OSError) as error:
+        what = "the shared cache cannot be used" if os.environ.get(REMOTE) else f"{REMOTE_KEY} cannot be used"
+        found.append([f"{what}: {error}", f"correct the setting, or unset {REMOTE}, {REMOTE_KEY}"])
+    if not (info := cache.info()).writable:
+        fix = "let NUMBA_CUDA_AUTOLINK_CACHE_DIR name a folder that only you can write to"
+        found.append([f"the cache {info.directory} cannot be used", fix])
+    return found
+
+
+def _build_kernel() -> str:
+    """Build a kernel that calls C++ by name and libdevice, without a cache. Return the error, or an empty text."""
+    from numba.cuda.core import config
+
+    if config.ENABLE_CUDASIM or os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
+        return ""
+    os.environ["NUMBA_CUDA_AUTOLINK_CACHE"] = "0"
+    import math
+
+    from numba import cuda
+    from numba.cuda import autolink
+    from numba.cuda.cudadrv.external_code.cache import store
+
+    store.reset_store()
+    std = autolink.cxx("#include <cuda/std/cmath>", namespace="cuda::std")
+
+    def kernel(x):
+        x[0] = std.hypot(x[1], math.sin(x[2]))
+
+    cc = cuda.get_current_device().compute_capability if cuda.is_available() else (9, 0)
+    try:
+        autolink.build(kernel, "void(float32[::1])", cc=cc)
+    except Exception as error:
+        if os.environ.get("NUMBA_CUDA_AUTOLINK_TRACEBACK") == "full":
+            traceback.print_exc()
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+TRIALS: dict[str, Callable[[], Any]] = {
+    **{f"library {name}": partial(_find_library, name) for name in _LIBRARIES},
+    **{f"headers {name}": partial(_find_headers, name) for name in _HEADERS},
+    "version nvrtc": partial(_version, "nvrtc", "nvrtcVersion"),
+    "version nvJitLink": partial(_version, "nvjitlink", "version"),
+    "version driver": _driver_version,
+    "import": _import_all,
+    "version headers": partial(_headers_version, "cudart"),
+    "state": _describe_state,
+    "cache": _check_cache,
+    "build": _build_kernel,
+}
+
+
+def main() -> None:
+    """Run all trials but those that the arguments name."""
+    del sys.path[0]  # the folder of this script
+    output = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # others may print
+    warnings.simplefilter("ignore")
+    broken = "import" in sys.argv
+    for name, trial in TRIALS.items():
+        if name in sys.argv or (broken and name in AFTER_IMPORT):
+            continue
+        print(json.dumps([name]), file=output, flush=True)
+        try:
+            result = trial()
+        except Exception as error:
+            result = {"failed": f"{type(error).__name__}: {error}"}
+        broken |= name == "import" and bool(result)
+        print(json.dumps([name, result]), file=output, flush=True)
+
+
+if __name__ == "__main__":
+    main()
