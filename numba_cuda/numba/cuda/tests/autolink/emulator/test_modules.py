@@ -202,7 +202,8 @@ class TestHost:
     def test_an_assertion(self):
         message = (
             r"^Assertion `x > 0` failed\n  at: a\.cu:12\n  function: x > 0"
-            r"\n  thread: \(0, 0, 0\) of block \(0, 0, 0\) of kernel k$"
+            r"\n  thread: \(0, 0, 0\) of block \(0, 0, 0\) of kernel k"
+            r"\n  what to do: pass values for which the condition is true, or correct it$"
         )
         with pytest.raises(EmulationError, match=message) as raised:
             run(ASSERTION, 1, np.zeros(1), before=BEFORE_ASSERTION)
