@@ -58,6 +58,7 @@ class CodeReport:
     defines: tuple[str, ...] | None = None
     undefined: tuple[str, ...] | None = None
     content: str | None = None
+    source: str | None = None
     unit: str | None = None
     @property
     def parts(self) -> tuple[CodeReport, ...]: ...
@@ -149,6 +150,7 @@ class BuildReport:
     def timeline(self) -> tuple[Span, ...]: ...
     @property
     def listings(self) -> tuple[ListingReport, ...]: ...
+    listings_with_lineinfo: bool = False
 
 @dataclass(frozen=True)
 class KernelReport:
