@@ -21,6 +21,7 @@ from numba_cuda_autolink.printable_texts import did_you_mean
 from numba_cuda_autolink.source_locations import shown_file, with_place
 
 from ..compilation.context import compilation
+from ..frontend_api.type_names import readable_types
 
 if TYPE_CHECKING:
     from .call_sites import CallSite
@@ -56,7 +57,7 @@ class HookError(PrintableError):
     def describe(self, call_site: CallSite, last_column: int | None = None) -> str:
         """Return the whole message for users: the diagnosis, where it is called, the object, where its hook raised. In
         its line, the call ends in *last_column*."""
-        signature = ", ".join(map(str, self.argtypes))
+        signature = readable_types(", ".join(map(str, self.argtypes)))
         hook = "" if f"{self}".startswith("__numba_cuda_link_key__ ") else "__numba_cuda_link__ "
         said = bounded(f"{self.callee.name}.{hook}{self}")
         if self.raised_at:
@@ -142,7 +143,7 @@ def assignment_error(name: str, owner: Any, loc: Any, error: type[Exception]) ->
 def _note(message: str, cause: BaseException | None = None) -> None:
     """Remember that *message* begins with a diagnosis: Numba makes another exception of it, and puts a line first."""
     if (in_progress := compilation()) is not None:
-        in_progress.diagnoses[message.partition("\n")[0]] = cause
+        in_progress.diagnoses[readable_types(message.partition("\n")[0])] = cause
 
 
 class CallError(TypingError):
