@@ -87,14 +87,14 @@ def check_linkable(
     Of an object whose ``__numba_cuda_call__`` returns a Python function, and that has no code of its own, it checks
     that kernels that call it link, and the last two of these.
 
-    Hooks are asked up to five times for LTO and without it each, those that take longer than 0.1 s two or three times in
-    all.
+    Hooks are asked up to five times for LTO and without it each; those that take longer than 0.1 s, two or three times
+    in all.
 
-    A slow hook is a warning: a ``__numba_cuda_call__`` that takes longer than 0.1 s, or such a ``__numba_cuda_link__``
-    of an object without a link key. A run is a warning if it fails otherwise (a read of memory that nobody wrote, a loop without an end) or only for
-    numbers that are not small and positive, if its Python equivalent raises for all arguments (as ``ValueError``), and
-    if a second call with equal numbers returns another result, and there is no Python equivalent. With
-    ``@pytest.mark.filterwarnings("error")`` these fail a test. Races in global memory are not found.
+    These are warnings: a ``__numba_cuda_call__`` that takes longer than 0.1 s, or such a ``__numba_cuda_link__`` of an
+    object without a link key; a run that fails otherwise (a read of memory that nobody wrote, a loop without an end) or
+    only for numbers that are not small and positive; a Python equivalent that raises for all arguments (as
+    ``ValueError``); and a second call with equal numbers that returns another result, where there is no Python
+    equivalent. With ``@pytest.mark.filterwarnings("error")`` they fail a test. Races in global memory are not found.
 
     In a test::
 

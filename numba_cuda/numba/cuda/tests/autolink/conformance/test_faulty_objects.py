@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`check_linkable` names the fault of an object in its first line, the hook with its line, and what to do; right objects
-pass without a warning."""
+"""`check_linkable` names the fault of an object in its first line, the hook with its line, and what to do. Right
+objects pass without a warning."""
 
 from __future__ import annotations
 
