@@ -51,9 +51,9 @@ def what_is_wrong(obj, *argtypes, **options):
         quick(obj, *argtypes, **options)
     (wrong,) = raised.value.wrong
     message = str(raised.value)
-    name = type(obj).__name__
+    name = message.partition(" ")[0]
     diagnosis = wrong.got.partition("\n")[0].removeprefix(f"{name}.").removeprefix(f"{name}: ")
-    assert re.match(rf".* is not linkable: {re.escape(diagnosis)}\n  call: .*: 1 of \d+ checks failed\n", message)
+    assert re.match(rf"{name} is not linkable: {re.escape(diagnosis)}\n  call: .*: 1 of \d+ checks failed\n", message)
     for part in ("got: ", "expected: "):
         assert part in message
     assert message.count("what to do: ") == 1
