@@ -164,7 +164,7 @@ class TestRejects:
             name, message = what_is_wrong(obj)
             assert name == "can be called in a kernel"
             assert "x: got an unsupported type" in message
-            assert "what to do: pass arguments that Picky takes, or change its __numba_cuda_call__" in message
+            assert "takes, or change its __numba_cuda_call__ where it raised" in message
 
     def test_a_function_of_cxx_that_is_misspelt(self):
         lib = autolink.cxx("__device__ float distance(float x) { return x; }")
