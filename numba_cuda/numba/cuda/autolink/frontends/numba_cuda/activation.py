@@ -58,9 +58,28 @@ _kernel_caches: list[Callable[[Any, Any], Any]] = []
 
 @_in_place_of("numba.cuda:jit")
 def _jit(original: Any, func_or_sig: Any = None, *args: Any, **options: Any) -> Any:
-    """Keep ``lto=``, which numba-cuda drops where neither a function nor a signature is given."""
-    decorate = original(func_or_sig, *args, **options)  # checks the options
-    return decorate if func_or_sig is not None else lambda function: original(function, *args, **options)
+    """Keep ``lto=``, which numba-cuda drops where neither a function nor a signature is given. Note the functions that
+    cannot be compiled as they are decorated, where a file is listed."""
+    uncompiled = current_state().uncompiled
+    if func_or_sig is not None and (uncompiled is None or inspect.isfunction(func_or_sig)):
+        return original(func_or_sig, *args, **options)
+    if uncompiled is None:
+        original(None, *args, **options)  # checks the options
+
+    def decorate(function: Any) -> Any:
+        if func_or_sig is None:
+            return original(function, *args, **options)
+        return original(func_or_sig, *args, **options)(function)
+
+    def decorate_or_note(function: Any) -> Any:
+        try:
+            return decorate(function)
+        except Exception as error:
+            reason = _explain(function, options, error) or f"{type(error).__name__}: {error}"
+            uncompiled.append((function, reason))  # type: ignore[union-attr]
+            return original(function, device=options.get("device", False))
+
+    return decorate if uncompiled is None else decorate_or_note
 
 
 @_in_place_of("numba.cuda.codegen:JITCUDACodegen._library_class")
@@ -262,19 +281,20 @@ def _compile_kernel(original: Any, dispatcher: Any, signature: Any) -> Any:
     """Announce the kernels that an application compiles or loads from a cache."""
     is_stored = getattr(dispatcher._cache, "compiles_apart", False)
     again = compiling_callees_again() if is_stored else contextlib.nullcontext()
-    with short_traceback(partial(_explain, dispatcher)), again:
+    with short_traceback(partial(_explain, dispatcher.py_func, dispatcher.targetoptions)), again:
         kernel = original(dispatcher, signature)
     announce(KernelEvent(dispatcher, signature, for_launch=True))
     return kernel
 
 
-def _explain(dispatcher: Any, error: Exception) -> str | None:
-    """Return the message of an *error*: that of `placed_error`, but for options that ``cuda.jit`` does not have."""
+def _explain(function: Any, options: dict[str, Any], error: Exception) -> str | None:
+    """Return the message of an *error* of compiling *function*: that of `placed_error`, but for *options* that
+    ``cuda.jit`` does not have."""
     is_about_option = isinstance(error, TypeError) and "unexpected keyword argument" in str(error)
-    message = unknown_option("cuda.jit has", dispatcher.targetoptions) if is_about_option else None
+    message = unknown_option("cuda.jit has", options) if is_about_option else None
     if message is None:
         return placed_error(error)
-    filename, line = dispatcher.py_func.__code__.co_filename, dispatcher.py_func.__code__.co_firstlineno
+    filename, line = function.__code__.co_filename, function.__code__.co_firstlineno
     return with_place(message, f"decorated at: {shown_file(filename)}:{line}", filename, line)
 
 
