@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Whether NVRTC refuses a source because files of the CUDA toolkit are missing or damaged, and how to fix that."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .nvrtc_log import Diagnostic
+
+_OF_TOOLKIT = re.compile(r"(?:cuda|cub|thrust|cooperative_groups|nvcuda)::")
+_NOT_OPENED = re.compile(r"failed to open|cannot (?:be )?load|could not be (?:loaded|opened)")
+
+
+def explain_damage(error: Diagnostic, missing_header: str, *, has_ended: bool) -> str:
+    """Return which package of the toolkit to install again, since a file that the *error* is about is not as it was
+    installed; empty if there is no such file."""
+    from numba_cuda_autolink.installed_packages import repair_of_toolkit
+
+    if (counts := _files_about(error, missing_header, has_ended)) is None:
+        return ""
+    if repair := repair_of_toolkit(counts):
+        return repair
+    if error.place == "nvrtc" and _NOT_OPENED.search(error.text):
+        return "install the CUDA toolkit again; numba-cuda-autolink doctor shows where it is"
+    return ""
+
+
+def _files_about(error: Diagnostic, missing_header: str, has_ended: bool) -> Callable[[str], bool] | None:
+    """Return which files an *error* can be about; ``None`` if it is about the source alone."""
+    if has_ended or error.place == "nvrtc":
+        return lambda name: "libnvrtc" in name
+    if missing_header:
+        return lambda name: name.endswith(f"/{missing_header}")
+    if _OF_TOOLKIT.match(error.unknown) or _is_of_toolkit(error.place):
+        return lambda name: "/include/" in name
+    return None
+
+
+def _is_of_toolkit(place: str) -> bool:
+    from numba_cuda_autolink.installed_packages import package_of_file
+
+    return os.path.isabs(place) and bool(package_of_file(place))
