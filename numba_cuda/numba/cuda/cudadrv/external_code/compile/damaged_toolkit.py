@@ -29,6 +29,17 @@ def explain_damage(error: Diagnostic, missing_header: str, *, has_ended: bool) -
     return ""
 
 
+def explain_missing_namespace(name: str) -> str:
+    """Return the same for a namespace that C++ does not have: one of the toolkit has it in an undamaged header."""
+    from numba_cuda_autolink.installed_packages import repair_of_toolkit
+
+    return repair_of_toolkit(_is_header) if _OF_TOOLKIT.match(f"{name}::") else ""
+
+
+def _is_header(name: str) -> bool:
+    return "/include/" in name
+
+
 def _files_about(error: Diagnostic, missing_header: str, has_ended: bool) -> Callable[[str], bool] | None:
     """Return which files an *error* can be about; ``None`` if it is about the source alone."""
     if has_ended or error.place == "nvrtc":
@@ -36,7 +47,7 @@ def _files_about(error: Diagnostic, missing_header: str, has_ended: bool) -> Cal
     if missing_header:
         return lambda name: name.endswith(f"/{missing_header}")
     if _OF_TOOLKIT.match(error.unknown) or _is_of_toolkit(error.place):
-        return lambda name: "/include/" in name
+        return _is_header
     return None
 
 

@@ -7,6 +7,7 @@ import base64
 import hashlib
 
 import pytest
+from numba.cuda.cudadrv.external_code.compile.damaged_toolkit import explain_missing_namespace
 from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic, remedy
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
@@ -60,6 +61,8 @@ def test_a_name_that_a_damaged_header_lacks(toolkit):
     (toolkit / FILES[1]).write_text("abcx")
     assert f"({FILES[1]} has other content)" in what_to_do(unknown)
     assert REPAIR not in what_to_do('namespace "mine" has no member "hypot"')
+    assert explain_missing_namespace("cuda::std").startswith(REPAIR)
+    assert explain_missing_namespace("cudamine") == ""
 
 
 @pytest.mark.parametrize(
