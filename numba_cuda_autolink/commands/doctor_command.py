@@ -189,6 +189,7 @@ def conflicts(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
     yield from known
     for each in _failed_trials(installed, trials):
         yield each._replace(fix=_ABOVE) if known else each
+        known.append(each)
 
 
 def _package_conflicts(installed: dict[str, str]) -> Iterator[Conflict]:
@@ -196,8 +197,7 @@ def _package_conflicts(installed: dict[str, str]) -> Iterator[Conflict]:
     try:
         required = requirements()
         others = list(unmet_requirements())
-    except ImportError:
-        yield Conflict("packaging is not installed", "pip install packaging")
+    except ImportError:  # of packaging, which is among the packages that are not installed
         required, others = {}, []
     for name, version in installed.items():
         text = describe_unmet(name, version, required.get(name, name)) if required else None
@@ -208,9 +208,9 @@ def _package_conflicts(installed: dict[str, str]) -> Iterator[Conflict]:
             others = [each for each in others if not each.startswith(f"{name} ")]
     yield from (Conflict(each, install_command()) for each in others)
     numba_cuda, numba = (_parse(installed.get(name, "")) for name in ("numba-cuda", "numba"))
-    if numba_cuda and numba >= (0, 66) and numba_cuda < (0, 30, 4):
+    if numba >= (0, 66) and (0, 30, 2) <= numba_cuda < (0, 30, 4):  # older ones are conflicts already
         what = f"Numba {installed['numba']} with numba-cuda {installed['numba-cuda']}, which needs an older one"
-        yield Conflict(what, "pip install 'numba<0.66', or a newer numba-cuda")
+        yield Conflict(what, "pip install 'numba-cuda>=0.30.4'")
 
 
 def _damage(installed: dict[str, str]) -> Iterator[Conflict]:

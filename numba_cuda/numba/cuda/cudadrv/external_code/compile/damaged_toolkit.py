@@ -6,25 +6,22 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .nvrtc_log import Diagnostic
 
 _OF_TOOLKIT = re.compile(r"(?:cuda|cub|thrust|cooperative_groups|nvcuda)::")
 _NOT_OPENED = re.compile(r"failed to open|cannot (?:be )?load|could not be (?:loaded|opened)")
 
 
-def explain_damage(error: Diagnostic, missing_header: str, *, has_ended: bool) -> str:
-    """Return which package of the toolkit to install again, since a file that the *error* is about is not as it was
-    installed; empty if there is no such file."""
+def explain_damage(text: str, place: str, unknown: str, missing_header: str, *, has_ended: bool) -> str:
+    """Return which package of the toolkit to install again, since a file that an error is about is not as it was
+    installed; empty if there is no such file. The error's *text*, *place* and *unknown* name are those of a
+    `Diagnostic`; *has_ended* is whether NVRTC ended in the middle of the compile."""
     from numba_cuda_autolink.installed_packages import repair_of_toolkit
 
-    if (counts := _files_about(error, missing_header, has_ended)) is None:
+    if (counts := _files_about(place, unknown, missing_header, has_ended)) is None:
         return ""
     if repair := repair_of_toolkit(counts):
         return repair
-    if error.place == "nvrtc" and _NOT_OPENED.search(error.text):
+    if place == "nvrtc" and _NOT_OPENED.search(text):
         return "install the CUDA toolkit again; numba-cuda-autolink doctor shows where it is"
     return ""
 
@@ -40,13 +37,13 @@ def _is_header(name: str) -> bool:
     return "/include/" in name
 
 
-def _files_about(error: Diagnostic, missing_header: str, has_ended: bool) -> Callable[[str], bool] | None:
-    """Return which files an *error* can be about; ``None`` if it is about the source alone."""
-    if has_ended or error.place == "nvrtc":
+def _files_about(place: str, unknown: str, missing_header: str, has_ended: bool) -> Callable[[str], bool] | None:
+    """Return which files an error can be about; ``None`` if it is about the source alone."""
+    if has_ended or place == "nvrtc":
         return lambda name: "libnvrtc" in name
     if missing_header:
         return lambda name: name.endswith(f"/{missing_header}")
-    if _OF_TOOLKIT.match(error.unknown) or _is_of_toolkit(error.place):
+    if _OF_TOOLKIT.match(unknown) or _is_of_toolkit(place):
         return _is_header
     return None
 

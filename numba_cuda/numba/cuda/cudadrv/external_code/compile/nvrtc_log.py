@@ -178,7 +178,8 @@ def remedy(
     text, include_paths, macros = error.text, options.include_paths, [name for name, _ in options.defines]
     missing = _MISSING_HEADER.search(text)
     has_ended = text.startswith(_ENDED)
-    if damage := explain_damage(error, missing[1] if missing else "", has_ended=has_ended):
+    header = missing[1] if missing else ""
+    if damage := explain_damage(text, error.place, error.unknown, header, has_ended=has_ended):
         return damage
     if has_ended:
         return "make the source smaller, or its templates less deep; or raise the limit that it reached"

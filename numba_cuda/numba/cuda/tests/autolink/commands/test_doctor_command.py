@@ -46,7 +46,7 @@ def test_the_doctor_finds_nothing_wrong_here(capsys):
             "numpy 2.5.0 is installed, and numpy<2.5 is needed",
             "pip install 'numba-cuda-autolink[cu",
         ),
-        ({"numba-cuda": "0.30.2"}, "Numba 0.68.0 with numba-cuda 0.30.2", "numba<0.66"),
+        ({"numba-cuda": "0.30.2"}, "Numba 0.68.0 with numba-cuda 0.30.2", "pip install 'numba-cuda>=0.30.4'"),
         (
             {"numba-cuda": "0.29.0", "numba": "0.63.0"},
             "and numba-cuda>=0.30.2 is needed",
