@@ -37,6 +37,7 @@ _CALCULATES = (
     r"i?(?:add|sub|mul|truediv|floordiv|mod|pow|and|or|xor|lshift|rshift|matmul)_?"
     "|neg|pos|invert|lt|le|gt|ge|abs|min|max|int|float|round|complex|bool|divmod|sum"
 )
+_TEXT = r"(?:Literal\[str\]|unicode_type)"
 _NEW_VALUE = "pass a new value as an argument, or use a variable"
 _NO_KEYWORDS = "kernels have no dictionaries, nor **keywords"
 _EACH_PARAMETER = "name each parameter, and pass each value"
@@ -82,7 +83,7 @@ _TABLE = [
             "assign it first; where it has the name of a global variable, give it another one",
         ),
         (
-            r"No implementation of getitem\(type\(\w+Dispatcher\(<function (\w+) at ",
+            r"No implementation of getitem\(type\(\w+Dispatcher\(<function (\S+) at ",
             "kernels launch no kernels: {0}[...] is launched in one",
             "launch both from Python; or decorate it with @cuda.jit(device=True), and call it without brackets",
         ),
@@ -188,6 +189,11 @@ _TABLE = [
             "pass the array, and the index as an argument of its own: cuda.atomic.add(x, 0, 1)",
         ),
         (
+            r"'(?:UnicodeType|StringLiteral)' object has no attribute",
+            "a text is used where a number belongs",
+            "use numbers: kernels have text in print() alone",
+        ),
+        (
             r"Expected either a scalar linear index or (\d+) indices for memref",
             "the index has another number of dimensions than the array",
             "give one index for each dimension, {0} here",
@@ -205,7 +211,7 @@ _TABLE = [
         (r"<ufunc '\w+'>$", "kernels do not calculate with whole arrays", "write a loop over the elements"),
         (r"No definition for lowering array\.(\w+)\(", "kernels have no method {0} of arrays", _LOOP),
         (
-            rf"No implementation of (?:{_CALCULATES})\(.*(?:Literal\[str\]|unicode_type)",
+            rf"No implementation of (?!mod\({_TEXT})(?:{_CALCULATES})\(.*{_TEXT}",
             "",
             "use numbers: kernels have text in print() alone",
         ),
@@ -243,7 +249,7 @@ _TABLE = [
             "write cuda.grid(1), cuda.grid(2) or cuda.grid(3)",
         ),
         (
-            r"Pseudo-exception to force literal arguments",
+            r"Pseudo-exception to force literal arguments|Cannot request literal type",
             "an argument of this call must be a constant",
             "write a number, or a global variable, which kernels read as a constant",
         ),

@@ -71,7 +71,7 @@ def has_own_diagnosis(error: Exception, function: Any) -> bool:
 def diagnose(error: Exception, function: Any, kind: type[Exception] = TypingError) -> Exception | None:
     """Return the error of the class *kind* to raise in place of *error*, which compiling *function* raised; ``None``
     for *error* itself, which `has_own_diagnosis` has changed if it is one of this project."""
-    if has_own_diagnosis(error, function):
+    if type(error).__module__ != "builtins" and has_own_diagnosis(error, function):
         return None
     text, found = str(error), None
     with contextlib.suppress(Exception):  # whatever is wrong with the function, Numba has said it
