@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import (
     Any,
     Concatenate,
-    Generic,
     Literal,
     Protocol,
     SupportsIndex,
@@ -57,7 +56,6 @@ from ._types import (
     Exact,
     F,
     JobLike,
-    KernelP,
     LaunchFacts,
     LinkItems,
     Meaning,
@@ -403,7 +401,7 @@ def current_target() -> Target: ...
 # Building and reporting
 
 @dataclass(frozen=True)
-class LinkedKernel(Generic[KernelP]):
+class LinkedKernel:
     code: bytes
     entry_name: str
     cc: ComputeCapability
@@ -420,7 +418,7 @@ class LinkedKernel(Generic[KernelP]):
     @property
     def report(self) -> Report: ...
     @property
-    def emulate(self) -> EmulatedKernel[KernelP]: ...
+    def emulate(self) -> EmulatedKernel: ...
     def save(self, path: str | bytes | PathLike[Any]) -> None: ...
 
 class emulated(ContextDecorator):
@@ -440,16 +438,6 @@ def build(
     entry_name: str | None = None,
     **jit_options: Unpack[JitOptions],
 ) -> list[LinkedKernel]: ...
-@overload
-def build(  # type: ignore[overload-overlap]
-    kernel: CUDADispatcher[P, Any],
-    signature: _KernelSignature,
-    *,
-    cc: _OptionalComputeCapability = None,
-    output: _Output = "cubin",
-    entry_name: str | None = None,
-    **jit_options: Unpack[JitOptions],
-) -> LinkedKernel[P] | Any: ...  # mypy then lets a variable be bound to one kernel and then to another one
 @overload
 def build(
     kernel: _Buildable,
@@ -507,9 +495,6 @@ class RayExecutor(Executor):
 
 def save(path: str | bytes | PathLike[Any], kernels: LinkedKernel | Iterable[LinkedKernel]) -> None: ...
 def write_header(path: str | bytes | PathLike[Any], kernels: LinkedKernel | Iterable[LinkedKernel]) -> None: ...
-@overload
-def bind(kernel: CUDADispatcher[P, Any], *what: Any) -> Kernel[P] | Any: ...  # type: ignore[overload-overlap]
-@overload
 def bind(kernel: CUDADispatcher[..., Any] | _MLIRKernel, *what: Any) -> Kernel: ...
 
 class Report(KernelReport):
