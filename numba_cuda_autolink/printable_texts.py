@@ -45,6 +45,11 @@ def number_of(number: int, what: str) -> str:
     return f"{number} {what if number == 1 else several}"
 
 
+def public_names(names: Iterable[str]) -> list[str]:
+    """Return those of *names* that are for users, and Python's own: what ``dir()`` of an object shows."""
+    return [name for name in names if not name.startswith("_") or name.startswith("__")]
+
+
 def did_you_mean(wrong: object, names: Iterable[str]) -> str:
     """Return ``; did you mean NAME?`` for the one of *names* that has the letters of *wrong* in another order, or that
     looks most like it; or an empty text."""

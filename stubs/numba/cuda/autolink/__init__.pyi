@@ -21,7 +21,6 @@ from typing import (
 
 from numba_cuda_autolink import EmulatedKernel, Kernel
 from numpy import dtype, ndarray
-from numpy.typing import DTypeLike
 from typing_extensions import Unpack
 
 from numba.cuda import CUSource, LinkableCode
@@ -38,12 +37,7 @@ from numba.cuda._arguments import (  # noqa: F401  # options have some of these 
     _Several,
     _Signature,
 )
-from numba.cuda._program_options import _ProgramOptions
-from numba.cuda.decorators import JitOptions
-from numba.cuda.dispatcher import CUDADispatcher
-
-from . import cache as cache, testing as testing
-from ._types import (
+from numba.cuda._autolink import (
     ArrayView,
     ByReference,
     ByValue,
@@ -72,6 +66,12 @@ from ._types import (
     Way,
     WayOfCxx,
 )
+from numba.cuda._cxx_library import CxxLibrary as CxxLibrary
+from numba.cuda._program_options import _ProgramOptions
+from numba.cuda.decorators import JitOptions
+from numba.cuda.dispatcher import CUDADispatcher
+
+from . import cache as cache, testing as testing
 from .cache import CacheMismatchError as CacheMismatchError, CacheWarning as CacheWarning
 from .reports.records import KernelReport
 from .testing import NotLinkableError as NotLinkableError
@@ -230,22 +230,6 @@ class CxxType(CxxFunction):
     dtype: dtype[Any]
     def method(self, name: str) -> CxxFunction: ...
     def nested(self, name: str) -> CxxType: ...
-
-class CxxLibrary(DeviceCallable):
-    __call__: None  # type: ignore[assignment]  # its functions are called
-    def __getattr__(self, name: str) -> CxxFunction: ...
-    def __getitem__(self, name: str) -> CxxFunction: ...
-    def expr(self, text: str) -> CxxFunction: ...
-    def eval(self, text: str, cc: _ComputeCapabilityLike | None = None) -> Any: ...
-    def type(self, name: str, cc: _ComputeCapabilityLike | None = None) -> CxxType: ...
-    def record(
-        self, name: str, dtype: DTypeLike | None = None, cc: _ComputeCapabilityLike | None = None
-    ) -> dtype[Any]: ...
-    def declare(
-        self,
-        calls: Iterable[tuple[str | CxxFunction, Iterable[Any]]],
-        cc: _ComputeCapabilityLike | None = None,
-    ) -> None: ...
 
 def cxx(
     source: str | PathLike[str] = "",

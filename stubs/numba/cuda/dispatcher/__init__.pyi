@@ -3,8 +3,9 @@ from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TextIO, TypeVar, overload
 
 from numba_cuda.numba.cuda.dispatcher import *  # noqa: F403
-from numba_cuda_autolink._types import AnyConfiguration, ConfigurationLike, NotLaunched, Size, StreamLike, TooMany
 from typing_extensions import deprecated
+
+from numba.cuda._launches import AnyConfiguration, ConfigurationLike, NotLaunched, Size, StreamLike, TooMany
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

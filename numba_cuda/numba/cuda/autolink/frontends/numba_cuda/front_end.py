@@ -34,6 +34,7 @@ from ...function_code.build_record import (
     check_only_overload,
     kernel_parameters,
     parameter_names,
+    record_build,
 )
 from ...protocol.errors import HookError
 from ...protocol.kernel_signatures import kernel_argument_types, normalize
@@ -111,7 +112,7 @@ def _record(compiled: Any, code: bytes, output: str, plan: LinkPlan, facts: Buil
         any(NRT in planned.origins for planned in plan.inputs),
         tuple(variable for _, variable in plan.variables),
     )
-    return BuildRecord.of(library.function_code, code, output, _signature(compiled), plan, facts, launch)
+    return record_build(library.function_code, code, output, _signature(compiled), plan, facts, launch)
 
 
 def read_launched(kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None]) -> list[BuildRecord]:

@@ -372,7 +372,7 @@ def test_editors_show_parameters_of_numba_cuda(call, parameters, server):
 )
 def test_editors_complete_public_names_alone(code, names, server):
     completed = {name for name in server.complete(code) if not name.startswith("__")}
-    assert completed - {"_types"} == {*names}  # the stubs' own module
+    assert completed == {*names}
 
 
 def test_editors_complete_the_options_of_the_compiler(server):
@@ -431,6 +431,10 @@ def of_a_build(what, cc="(9, 0)"):
     return of_a_kernel(f"py_func\n{built}linked.{what}")
 
 
+LIBRARY = "from numba.cuda import autolink\nlib = autolink.cxx('#include <cuda/std/cmath>')\n"
+LOADED = "import numba_cuda_autolink\nnumba_cuda_autolink.load('all.kernels"
+
+
 def test_jedi_tells_one_kernel_from_a_list(asked_of_jedi):
     one = {completion.name for completion in asked_of_jedi(of_a_build("")).complete()}
     assert {"emulate", "report", "save"} <= one and not one & {"append", "pop"}
@@ -454,10 +458,34 @@ def test_jedi_tells_one_kernel_from_a_list(asked_of_jedi):
         (of_a_kernel("", "('void(int32)')"), {"forall", "inspect_sass", "specialize"}),
         (of_a_build("call_sites[0]."), {"callee", "place", "line"}),
         (of_a_build("report.builds[0].calls[0]."), {"returned", "inlined"}),
+        (f"{LIBRARY}lib.", {"declare", "eval", "expr", "record", "type"}),
+        (f"{LIBRARY}lib.type('T').", {"method", "nested", "size", "dtype", "passing"}),
     ],
 )
 def test_jedi_completes(code, expected, asked_of_jedi):
     assert {completion.name for completion in asked_of_jedi(code).complete()} >= expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (f"{LIBRARY}lib.hypot.", {"passing", "python", "signature"}),
+        (f"{LIBRARY}lib['f<3>'].", {"passing", "python", "signature"}),
+        (f"{LIBRARY}f = lib.f\nf.", {"passing", "python", "signature"}),
+        (f"{LOADED}').axpy.", {"configure", "name", "signatures"}),
+        (f"{LOADED}')['axpy'].", {"configure", "name", "signatures"}),
+        ("from numba.cuda import autolink\nautolink.", {*autolink.__all__, "reports"}),
+    ],
+)
+def test_jedi_completes_nothing_else(code, expected, asked_of_jedi):
+    completed = {completion.name for completion in asked_of_jedi(code).complete()}
+    assert {name for name in completed if not name.startswith("__")} == expected
+
+
+@pytest.mark.parametrize("name", ["lib.hypot", "lib['f<3>']", "lib.type('T')"])
+def test_jedi_knows_calls_of_cxx(name, asked_of_jedi):
+    (signature,) = asked_of_jedi(f"{LIBRARY}{name}(").get_signatures()
+    assert signature.docstring().startswith("Cxx") and " of C++" in signature.docstring()
 
 
 @pytest.mark.parametrize(
@@ -513,6 +541,7 @@ def test_all_that_the_stubs_declare_has_a_docstring_in_the_wheel(python):
     stubs = [
         *(site / "numba" / "cuda" / "autolink").rglob("*.pyi"),
         site / "numba_cuda_autolink-stubs" / "__init__.pyi",
+        *(site / "numba" / "cuda").glob("_*_library.py"),
     ]
     assert len(stubs) > 5
     for stub in stubs:
@@ -520,7 +549,7 @@ def test_all_that_the_stubs_declare_has_a_docstring_in_the_wheel(python):
         public = [
             (name, node)
             for name, node in build_stubs.declarations(ast.parse("\n".join(lines)).body)
-            if not re.search(r"(^|\.)_", name) and stub.parent.name != "_types"
+            if not re.search(r"(^|\.)_", name)
         ]
         assert not [name for name, node in public if not build_stubs.has_docstring(node, lines)], stub
 
