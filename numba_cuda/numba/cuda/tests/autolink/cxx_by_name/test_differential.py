@@ -202,7 +202,7 @@ class Trial:
         calls, refused = {}, {}
         for draw in self.batch.draws:
             try:
-                calls[draw.name] = self.names[draw.name].call(self.find_types(draw))
+                calls[draw.name] = self.names[draw.name]._call(self.find_types(draw))
             except CABIError as error:
                 refused[draw.name] = str(error)
         with resolve_for(CC) as target:
