@@ -78,7 +78,8 @@ class LibrarySource:
     @functools.cached_property
     def _shown(self) -> str:
         source = self._given[0]
-        shown = repr(source) if isinstance(source, os.PathLike) else repr(" ".join(str(source).split())[:60])
+        is_path = isinstance(source, os.PathLike)
+        shown = repr(os.fspath(source) if is_path else " ".join(str(source).split())[:60])
         return f"cxx({shown}{f', namespace={self.namespace!r}' if self.namespace else ''})"
 
     def __repr__(self) -> str:
