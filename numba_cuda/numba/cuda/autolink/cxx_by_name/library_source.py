@@ -56,7 +56,7 @@ class LibrarySource:
         self.records: dict[types.Type, Struct] = {}  # the structs that have Numba types, by these
         # What is known of its calls.
         self.resolver = Resolver(self.write_source, self._select_records, self.place_error)
-        self.place = note_source(self.text, place_of_user())
+        self.place = note_source(self.text, place_of_user()[:2])
 
     def register(self, numba_type: types.Type, struct: Struct) -> None:
         """Note that records of *numba_type* are *struct*."""
