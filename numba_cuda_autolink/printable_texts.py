@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _LONGEST_TEXT, _LONGEST_LINE = 20_000, 1000
 # What moves a terminal's cursor, changes its colours or the order of its text.
@@ -50,10 +51,21 @@ def public_names(names: Iterable[str]) -> list[str]:
     return [name for name in names if not name.startswith("_") or name.startswith("__")]
 
 
+def _common(names: Sequence[str]) -> str:
+    """Return the whole words that all of several *names* begin with: ``--`` of options."""
+    if len(names) < 2:
+        return ""
+    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(min(names), max(names), strict=False))
+    text = "".join(letter for letter, _ in same)
+    return text[: max(text.rfind("-"), text.rfind("_")) + 1]
+
+
 def did_you_mean(wrong: object, names: Iterable[str]) -> str:
     """Return ``; did you mean NAME?`` for the one of *names* that has the letters of *wrong* in another order, or that
     looks most like it; or an empty text."""
     names = [*names] if isinstance(wrong, str) else []
+    begin = len(_common(names)) if str(wrong).startswith(_common(names)) else 0
     exchanged = [each for each in names if sorted(each) == sorted(str(wrong))]
-    near = exchanged or difflib.get_close_matches(str(wrong), names, 1)
+    ends = {each[begin:]: each for each in names}  # which alone tell the names apart
+    near = exchanged or [ends[each] for each in difflib.get_close_matches(str(wrong)[begin:], ends, 1)]
     return f"; did you mean {near[0]}?" if near else ""

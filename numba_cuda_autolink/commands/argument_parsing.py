@@ -27,7 +27,7 @@ OUTPUTS = ("cubin", "ptx", "ltoir", "fatbin", "kernels")
 # Types of arguments, by which shells complete them; other files are a `pathlib.Path`.
 KernelName = NewType("KernelName", str)
 Program = NewType("Program", str)
-SIGNATURE_EXAMPLE = "'void(float32[::1], int32)'"
+_SIGNATURE_EXAMPLE = "'void(float32[::1], int32)'"
 
 
 class CommandError(Exception):
@@ -62,7 +62,10 @@ def show_error(message: str, program: str = "numba-cuda-autolink") -> None:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors begin with what is wrong, not with the usage, and whose examples keep their lines."""
+    """A parser whose errors begin with what is wrong, not with the usage, and whose examples keep their lines. Its
+    ``instead`` is what to do instead of giving it more arguments, with ``{}`` for these."""
+
+    instead = ""
 
     def __init__(self, **options: Any):
         super().__init__(formatter_class=_Formatter, **options)
@@ -81,15 +84,21 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print *message*, what may be meant, and where the arguments are explained, and exit with 2."""
-        choices = ""
+        choices, remedy = "", f"{self.prog} --help lists the arguments"
         if message.startswith("the following arguments are required") and (unknown := self._unknown_options()):
             message = f"unrecognized arguments: {' '.join(unknown)}"
+        elif message.startswith("the following arguments are required"):
+            for each in (each for each in self._actions if each.required and each.option_strings):
+                message = message.replace(each.option_strings[0], f"{each.option_strings[0]} {each.metavar}")
         if wrong := re.fullmatch(r"argument (\S+): invalid choice: '(.*)' \(choose from (.*)\)", message):
-            message = f"argument {wrong[1]}: invalid choice: {wrong[2]!r}{did_you_mean(wrong[2], self._names())}"
+            names = [each for each in self._names() if not each.startswith("-")]
+            message = f"argument {wrong[1]}: invalid choice: {wrong[2]!r}{did_you_mean(wrong[2], names)}"
             choices = f"  choose from: {wrong[3]}\n".replace("'", "")
         elif wrong := re.match(r"unrecognized arguments: (-[^\s=]*)", message):
-            message += did_you_mean(wrong[1], self._names())
-        show_error(f"{message}\n{choices}  what to do: {self.prog} --help lists the arguments", self.prog)
+            message += did_you_mean(wrong[1], [each for each in self._names() if each.startswith("--")])
+        elif self.instead and message.startswith("unrecognized arguments: "):
+            remedy = self.instead.format(message.partition(": ")[2])
+        show_error(f"{message}\n{choices}  what to do: {remedy}", self.prog)
         self.exit(2)
 
     def _unknown_options(self) -> list[str]:
@@ -138,7 +147,7 @@ def add_kernel(parser: argparse.ArgumentParser, *, listed: bool = False) -> None
         "--sig",
         metavar="SIGNATURE",
         action=_Once,
-        help=f"types of its arguments, as cuda.jit takes them: {SIGNATURE_EXAMPLE} (default: that of its decorator)",
+        help=f"types of its arguments, as cuda.jit takes them: {_SIGNATURE_EXAMPLE} (default: that of its decorator)",
     )
     add_capabilities(parser, " (default: the GPU's)" if listed else "", required=not listed)
 

@@ -38,6 +38,7 @@ contents: entry name, architectures, linked code and library versions. -o - writ
 output, and nothing else.
 """
 _FOR_SEVERAL = ("fatbin", "kernels")
+_OF_HEADERS = (".h", ".hh", ".hpp", ".hxx", ".h++", ".cuh", ".inc", ".inl", "")
 MANIFEST_FORMAT = 1
 
 
@@ -132,11 +133,20 @@ def _output(options: argparse.Namespace) -> str:
 
     check_name(options.kernel)
     if options.out is None and options.header is None:
-        raise CommandError("pass -o OUT, --header FILE.h, or both", 2)
+        raise CommandError("no file to write\n  what to do: pass -o OUT, --header FILE.h, or both", 2)
     several = len(options.cc) > 1
     suffix = options.out.suffix if options.out else ""
     output: str = options.output or suffix.lstrip(".") or ("fatbin" if several and options.out else "cubin")
     _check_files(options, output)
+    if options.header is not None and (options.header.suffix not in _OF_HEADERS or options.header == STANDARD_OUTPUT):
+        meant = options.header.with_suffix(".h") if options.header != STANDARD_OUTPUT else "FILE.h"
+        raise CommandError(
+            f"--header {options.header} does not name a header for C and C++\n  what to do: pass --header {meant}", 2
+        )
+    if output not in OUTPUTS and suffix in _OF_HEADERS and suffix:
+        raise CommandError(
+            f"-o {options.out}: headers are written by --header\n  what to do: pass --header {options.out}", 2
+        )
     if output not in OUTPUTS:
         raise CommandError(
             f"{options.out}: no kind of output has the suffix {suffix}\n"

@@ -6,9 +6,12 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
 import pathlib
+import warnings
 from typing import Any
 
+from ..cache_folder import DIRECTORY, why_not_trusted
 from ..printable_texts import number_of
 from ..settings import parse_size
 from .argument_parsing import CommandError, check_folder
@@ -27,7 +30,9 @@ def add_to(commands: Any) -> None:
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
 
     def action(name: str, does: str) -> argparse.ArgumentParser:
-        return actions.add_parser(name, help=does, description=f"{does[0].upper()}{does[1:]}.")
+        parser = actions.add_parser(name, help=does, description=f"{does[0].upper()}{does[1:]}.")
+        parser.instead = f"name a cache's folder so: {DIRECTORY}={{}} {parser.prog}"
+        return parser
 
     info = action("info", "show its levels, its size, and how often it hits")
     info.add_argument("--json", action="store_true", help="write JSON, for tools")
@@ -64,6 +69,7 @@ def _size(text: str) -> int:
 def _run(options: argparse.Namespace) -> int:
     from numba.cuda.autolink import cache
 
+    is_there = _check(options.action)
     if options.action == "info":
         found = cache.info()
         print(json.dumps({"format": INFO_FORMAT, **dataclasses.asdict(found)}, indent=2) if options.json else found)
@@ -88,6 +94,51 @@ def _run(options: argparse.Namespace) -> int:
         left_out = f", without {others} for this machine alone" if others > 0 else ""
         print(f"{options.file}: {number_of(count, 'entry')}{left_out}")
     else:
-        removed = cache.clear() if options.action == "clear" else cache.prune(options.size)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", cache.CacheWarning)
+                removed = (
+                    0 if not is_there else cache.clear() if options.action == "clear" else cache.prune(options.size)
+                )
+        except cache.CacheWarning as error:
+            raise CommandError(f"nothing was removed: {error}") from error
         print(f"{number_of(removed, 'entry')} removed")
     return 0
+
+
+def _check(action: str) -> bool:
+    """Return whether the cache's folder is there, which nothing but the default may not be. Raise `CommandError` if it
+    is not the folder of a cache, or cannot be used."""
+    from numba.cuda.cudadrv.external_code.cache.disk import ENTRIES
+    from numba.cuda.cudadrv.external_code.cache.settings import MODE
+    from numba.cuda.cudadrv.external_code.cache.store import current_store
+
+    settings = current_store().settings
+    folder, remedy = settings.directory, f"set {DIRECTORY} to the folder of a cache, or unset it"
+    if not settings.on_disk:
+        if action == "info":
+            return False
+        why = f"{MODE}=0" if folder else "this user has no home directory"
+        raise CommandError(f"there is no cache on disk: {why}\n  what to do: {f'unset {MODE}' if folder else remedy}")
+    if not os.path.exists(folder):
+        if os.environ.get(DIRECTORY) and action != "import":
+            raise CommandError(
+                f"there is no folder {folder}, which {DIRECTORY} names\n"
+                f"  what to do: correct {DIRECTORY}, or build a kernel, which makes the folder"
+            )
+        return False
+    if not os.path.isdir(folder):
+        raise CommandError(f"the cache's folder {folder} is a file\n  what to do: {remedy}")
+    try:
+        found = os.listdir(folder)
+    except OSError as error:
+        raise CommandError(f"{folder} cannot be read: {error.strerror}\n  what to do: chmod u+rwx {folder}") from error
+    if found and not {ENTRIES, "emulator"}.intersection(found) and action != "import":
+        raise CommandError(f"{folder} is not a cache: it has no folder {ENTRIES}\n  what to do: {remedy}")
+    for each in (folder, os.path.join(folder, ENTRIES)):
+        if os.path.exists(each) and (why := why_not_trusted(each)):
+            raise CommandError(
+                f"{each} is not used as a cache: it {why}, who could put code there that runs in your kernels\n"
+                f"  what to do: make it yours alone: chown, chmod go-w; or {remedy}"
+            )
+    return True

@@ -23,7 +23,7 @@ from .argument_parsing import (
 if TYPE_CHECKING:
     from numba.cuda.autolink.reports.report import Report
 
-    from .kernel_loading import NamedKernel
+    from .kernel_loading import NamedKernel, Uncompiled
 
 _EXAMPLES = """examples:
   numba-cuda-autolink explain mykernels.py
@@ -98,10 +98,11 @@ def run(options: argparse.Namespace) -> int:
     check_folder(options.out)
     with prints_to_stderr(), explained_errors():
         if lists:
-            found = kernels_in(load_file(options.kernel, options.cc))
+            uncompiled: Uncompiled = []
+            found = kernels_in(load_file(options.kernel, options.cc, uncompiled), uncompiled)
             text = _as_json(options.kernel, found) if form == "json" else _list(options.kernel, found)
         else:
-            kernel = load_kernel(options.kernel, options.cc)
+            kernel = load_kernel(options.kernel, options.cc, [])
             signature = kernel.signature(options.sig)
             if kernel.is_compiled_for(signature, options.cc) and not options.listings:
                 signature = None  # what was built as the file was imported, with its timeline
@@ -122,7 +123,7 @@ def run(options: argparse.Namespace) -> int:
         what = "changes" if options.against is not None else "list" if lists else "report"
         shown = f"{what} as {form if form == 'text' else form.upper()}"
         print(f"{options.out}: {shown if form != 'trace' else 'timeline of the build, for https://ui.perfetto.dev'}")
-    return 0
+    return int(lists and any(each.error for each in found))
 
 
 def _earlier(path: pathlib.Path) -> Report:
@@ -168,6 +169,8 @@ def _list(path: str, found: list[NamedKernel]) -> str:
         compiled = "".join(f", for {signature}" for signature in each.signatures)
         called = f"{each.name}{each.parameters}"
         lines.append(f"  {called:{width}}  {kind}, {_place(path, each)}{compiled}")
+        if each.error:
+            lines += [f"    {line}" for line in f"cannot be compiled: {each.error}".splitlines()]
     return "\n".join([f"{path}:", *lines])
 
 
@@ -184,6 +187,7 @@ def _as_json(path: str, found: list[NamedKernel]) -> str:
             "parameters": each.parameters,
             "device": each.is_device_function,
             "signatures": each.signatures,
+            "error": each.error or None,
             "file": each.function.__code__.co_filename,
             "line": each.function.__code__.co_firstlineno,
         }

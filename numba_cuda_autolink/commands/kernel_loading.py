@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import importlib.util
 import inspect
 import operator
@@ -15,19 +14,23 @@ import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 from cuda import pathfinder
 from numba import cuda
+from numba.cuda.autolink.compilation.context import inside
 from numba.cuda.autolink.frontend_api.front_end import is_kernel
 from numba.cuda.autolink.frontend_api.placed_messages import placed_error
+from numba.cuda.autolink.frontend_api.signature_messages import example_for
 from numba.cuda.autolink.protocol.kernel_signatures import type_text
+from numba.cuda.autolink.reports.formatting import listed
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.platform.cuda_libraries import why_missing
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
+from ..printable_texts import did_you_mean
 from ..short_tracebacks import first_lines, user_frames
-from .argument_parsing import SIGNATURE_EXAMPLE, CommandError, check_known, check_signature
+from .argument_parsing import CommandError, check_known, check_signature
 
 # What kernels that are compiled as their file is imported are compiled for, without a GPU and without --cc.
 _WITHOUT_GPU = ComputeCapability(9, 0)
@@ -35,10 +38,12 @@ _WITHOUT_GPU = ComputeCapability(9, 0)
 
 @dataclass(frozen=True)
 class NamedKernel:
-    """A kernel, device function or Python function ``obj`` in a file; ``name`` is what the command line calls it."""
+    """A kernel, device function or Python function ``obj`` in a file; ``name`` is what the command line calls it.
+    ``error`` is why it could not be compiled for the signatures in its decorator; empty if it could."""
 
     obj: Any
     name: str
+    error: str = ""
 
     @property
     def is_device_function(self) -> bool:
@@ -81,19 +86,28 @@ class NamedKernel:
             return argtypes if named == [argtypes] else given
         if len(named) == 1:
             return named[0]
+        if self.error:
+            raise CommandError(self.error)
         if named:
             listed = "".join(f"\n  {each}" for each in self.signatures)
             raise CommandError(f"{self.name} is compiled for {len(named)} signatures; pass one as --sig:{listed}", 2)
+        example = example_for(self.function, *(["float32"] if self.is_device_function else []))
         raise CommandError(
             f"--sig is missing: {self.name}{self.parameters} is not compiled for a signature yet\n"
-            f"  what to do: pass the types of its arguments, such as --sig {SIGNATURE_EXAMPLE}",
+            f"  what to do: pass the types of its arguments, such as --sig {example!r}",
             2,
         )
 
 
-def load_file(path: str, capabilities: list[ComputeCapability] | None = None) -> ModuleType:
+Uncompiled: TypeAlias = list[tuple[Any, str]]
+
+
+def load_file(
+    path: str, capabilities: list[ComputeCapability] | None = None, uncompiled: Uncompiled | None = None
+) -> ModuleType:
     """Return the module that the Python file *path* is; its directory is first in ``sys.path``. Without a GPU, kernels
-    whose decorators name signatures are compiled for the first of *capabilities*.
+    whose decorators name signatures are compiled for the first of *capabilities*. A list *uncompiled* gets the
+    functions that could not be, with the reasons; without it, the errors are raised.
 
     Raise `CommandError` if there is no such file, or it raises an exception or exits.
     """
@@ -111,7 +125,7 @@ def load_file(path: str, capabilities: list[ComputeCapability] | None = None) ->
     module = importlib.util.module_from_spec(spec)
     sys.path[:0] = [str(file.parent), *([str(file.parents[len(package)])] if package else [])]
     try:
-        with device_or_stand_in(capabilities), _arguments(str(file)):
+        with device_or_stand_in(capabilities), _arguments(str(file)), inside(uncompiled=uncompiled):
             if package:
                 importlib.import_module(".".join(package))
             sys.modules[name] = module
@@ -169,7 +183,21 @@ def _line_in(file: pathlib.Path, error: BaseException) -> int:
 
 def _missing(path: str) -> CommandError:
     """Return the error about a *path* that is not a file."""
-    return CommandError(f"{path} is a folder: name a Python file" if os.path.isdir(path) else f"{path}: no such file")
+    folder, name = os.path.split(path)
+    try:
+        files = sorted(os.listdir(path if os.path.isdir(path) else folder or "."))
+    except OSError:
+        files = []
+    if not os.path.isdir(path):
+        return CommandError(f"{path}: no such file{did_you_mean(name, files)}")
+    paths = [os.path.normpath(os.path.join(path, each)) for each in files if each.endswith(".py")]
+    found = [each for each in paths if os.path.isfile(each)]
+    if not found:
+        return CommandError(f"{path} is a folder without Python files\n  what to do: name a Python file")
+    return CommandError(
+        f"{path} is a folder\n  what to do: name a Python file in it: {listed(found)};\n"
+        f"    numba-cuda-autolink explain {found[0]} lists the kernels of one"
+    )
 
 
 def _why_not_run(path: str, file: pathlib.Path, error: Exception) -> str:
@@ -192,7 +220,7 @@ def check_name(text: str) -> tuple[str, str]:
     """Return the file and the kernel that *text*, FILE.py:KERNEL or MODULE:KERNEL, names. Raise `CommandError` if it
     names none."""
     path, _, name = text.rpartition(":")
-    if text.endswith(".py") and not pathlib.Path(text).is_file():
+    if os.path.isdir(text) or (text.endswith(".py") and not os.path.isfile(text)):
         raise _missing(text)
     if not path or not name:
         hint = f"; numba-cuda-autolink explain {text} lists its kernels" if pathlib.Path(text).is_file() else ""
@@ -210,22 +238,28 @@ def _file_of_module(name: str) -> str | None:
     return None
 
 
-def load_kernel(text: str, capabilities: list[ComputeCapability] | None = None) -> NamedKernel:
+def load_kernel(
+    text: str, capabilities: list[ComputeCapability] | None = None, uncompiled: Uncompiled | None = None
+) -> NamedKernel:
     """Return what FILE.py:KERNEL names, from the file as `load_file` imports it. Raise `CommandError` if there is no
     such file, or what is named in it is neither a kernel nor a Python function."""
     path, name = check_name(text)
-    module = load_file(path, capabilities)
+    module = load_file(path, capabilities, uncompiled)
     try:
-        found = NamedKernel(operator.attrgetter(name)(module), name)
+        found = _named(operator.attrgetter(name)(module), name, uncompiled)
     except AttributeError as error:
-        near = difflib.get_close_matches(error.name or name, dir(error.obj), n=3)
-        hint = f"; did you mean {' or '.join(near)}?" if near else _kernels_as_hint(module)
+        functions = [each for each in dir(error.obj) if _is_function(inspect.getattr_static(error.obj, each, None))]
+        hint = did_you_mean(error.name or name, functions) or _kernels_as_hint(module)
         raise CommandError(f"{path} has no {name!r}{hint}") from None
-    if not inspect.isfunction(found.function):
+    if not _is_function(found.obj):
         raise CommandError(
             f"{name} is neither a kernel nor a Python function: {type(found.obj).__name__}{_kernels_as_hint(module)}"
         )
     return found
+
+
+def _is_function(obj: Any) -> bool:
+    return is_kernel(obj) or inspect.isfunction(obj)
 
 
 def _kernels_as_hint(module: ModuleType) -> str:
@@ -233,6 +267,11 @@ def _kernels_as_hint(module: ModuleType) -> str:
     return f"; kernels in it: {', '.join(names)}" if names else ""
 
 
-def kernels_in(module: ModuleType) -> list[NamedKernel]:
+def kernels_in(module: ModuleType, uncompiled: Uncompiled | None = None) -> list[NamedKernel]:
     """Return the kernels and device functions among the names of *module*, in the order of their definitions."""
-    return [NamedKernel(value, name) for name, value in vars(module).items() if is_kernel(value)]
+    return [_named(value, name, uncompiled) for name, value in vars(module).items() if is_kernel(value)]
+
+
+def _named(obj: Any, name: str, uncompiled: Uncompiled | None) -> NamedKernel:
+    reasons = [reason for function, reason in uncompiled or () if function is getattr(obj, "py_func", obj)]
+    return NamedKernel(obj, name, first_lines(reasons[0]) if reasons else "")

@@ -74,6 +74,8 @@ class State:
     # The calls that type inference has put off, by what resolves them; ``None`` outside of type inference.
     put_off: dict[Any, list[Any]] | None = None
     guesses: Any = None  # what type inference notes while it guesses results; ``None`` where all types are true
+    # The functions that could not be compiled as they were decorated, and why; ``None`` where that is raised.
+    uncompiled: list[tuple[Any, str]] | None = None
     call: tuple[Any, Any] | None = None  # the Numba type of the callee and the place of the call that is being lowered
 
 

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
+import textwrap
 import traceback
 from collections.abc import Mapping
 from typing import Any
@@ -17,10 +20,33 @@ from numba_cuda_autolink.short_tracebacks import is_frame_of_compiler, place_of_
 from numba_cuda_autolink.source_locations import shown_file, with_place
 
 _EXAMPLE = "void(float32[::1], int32)"
+_OF_ARRAYS = frozenset(("size", "shape", "ndim", "strides", "dtype", "T", "flat"))
 _NAME = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*")
 
 
-def describe_refused(signature: Any, error: Exception, names: Mapping[str, Any]) -> str:
+def example_for(function: Any, returns: str = "void") -> str:
+    """Return a signature with one type for each parameter of a Python *function*: of an array with as many dimensions
+    as it has indices, and of a number for what is not used as an array."""
+    indices: dict[str, int] = {}
+    try:
+        nodes = list(ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function)))))
+    except (OSError, TypeError, SyntaxError):  # there is no source
+        nodes = []
+    for node in nodes:
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            given = len(node.slice.elts) if isinstance(node.slice, ast.Tuple) else 1
+            indices[node.value.id] = max(given, indices.get(node.value.id, 1))
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in _OF_ARRAYS:
+            indices.setdefault(node.value.id, 1)
+    number = "int32" if returns == "void" else returns
+    shown = []
+    for parameter in inspect.signature(function).parameters:
+        dimensions = indices.get(parameter, 0)
+        shown.append(f"float32[{', '.join([':'] * (dimensions - 1) + ['::1'])}]" if dimensions else number)
+    return f"{returns}({', '.join(shown)})"
+
+
+def describe_refused(signature: Any, error: Exception, names: Mapping[str, Any], example: str = _EXAMPLE) -> str:
     """Return what is wrong with a *signature* over which a front end raised *error*; *names* are those of its types."""
     if not isinstance(signature, str):
         given = signature if isinstance(signature, tuple) else (signature,)
@@ -36,7 +62,7 @@ def describe_refused(signature: Any, error: Exception, names: Mapping[str, Any])
     why = error.msg if isinstance(error, SyntaxError) else str(error).partition("\n")[0] or "Numba has no such type"
     unknown = [each for each in _NAME.findall(signature) if each not in names]
     near = did_you_mean(unknown[0], names) if unknown else ""
-    advice = f"write the types, such as {_EXAMPLE!r}"
+    advice = f"write the types, such as {example!r}"
     return f"{signature!r} is not a signature: {why}{near}\n  what to do: {advice}"
 
 
@@ -55,6 +81,6 @@ def signature_message(error: Exception) -> str | None:
     for frame, _ in traceback.walk_tb(error.__traceback__):
         if frame.f_code.co_name == "normalize_signature" and is_frame_of_compiler(frame):
             message = describe_refused(frame.f_locals["sig"], error, vars(frame.f_globals["types"]))
-            filename, line = place_of_user(error)
-            return with_place(message, f"at: {shown_file(filename)}:{line}", filename, line)
+            filename, line, column = place_of_user(error)
+            return with_place(message, f"at: {shown_file(filename)}:{line}", filename, line, last_column=column)
     return None

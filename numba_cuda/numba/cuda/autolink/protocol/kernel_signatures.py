@@ -12,13 +12,14 @@ from numba_cuda_autolink.printable_texts import number_of
 
 from ..frontend_api.front_end import NUMBA_CUDA, Vocabulary, core_type, vocabulary_of
 from ..frontend_api.launch_messages import wrong_count
-from ..frontend_api.signature_messages import describe_refused
+from ..frontend_api.signature_messages import describe_refused, example_for
 from .callee import find_callee
 
 
-def normalize(signature: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> tuple[tuple[Any, ...], Any]:
+def normalize(signature: Any, vocabulary: Vocabulary = NUMBA_CUDA, function: Any = None) -> tuple[tuple[Any, ...], Any]:
     """Return the types of the arguments and of the result, ``None`` where *signature* does not give it, as types of the
-    front end of the *vocabulary*. Types may be given as those of any front end.
+    front end of the *vocabulary*. Types may be given as those of any front end. An error about text shows a signature
+    for the kernel made of the Python *function*, if that is given.
 
     Raises `ValueError` for text that is not a signature, and `TypeError` for an object among the types.
     """
@@ -32,7 +33,8 @@ def normalize(signature: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> tuple[tupl
         argtypes, return_type = vocabulary.sigutils.normalize_signature(_translate(signature, vocabulary))
     except Exception as error:
         kind = ValueError if isinstance(signature, str) else TypeError
-        raise kind(describe_refused(signature, error, vars(vocabulary.types))) from None
+        example = () if function is None else (example_for(function),)
+        raise kind(describe_refused(signature, error, vars(vocabulary.types), *example)) from None
     return tuple(argtypes), return_type
 
 
@@ -71,7 +73,7 @@ def kernel_argument_types(signature: Any, function: Any, vocabulary: Vocabulary 
 
     Raises what `normalize` does, and `TypeError` for a signature that returns, or of another number of arguments.
     """
-    argtypes, return_type = normalize(signature, vocabulary)
+    argtypes, return_type = normalize(signature, vocabulary, function)
     if return_type not in (None, vocabulary.types.void):
         raise TypeError(
             f"a kernel returns nothing, but the signature returns {return_type}\n"
@@ -86,5 +88,5 @@ def check_count(argtypes: tuple[Any, ...], function: Any) -> None:
         given = number_of(len(argtypes), "argument")
         raise TypeError(
             f"the signature has {given}, but the kernel is {function.__name__}{inspect.signature(function)}\n"
-            "  what to do: give the signature one type for each parameter of the kernel"
+            f"  what to do: give one type for each parameter of the kernel, such as {example_for(function)!r}"
         )

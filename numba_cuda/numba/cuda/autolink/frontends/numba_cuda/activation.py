@@ -27,7 +27,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import handler
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 
 from numba_cuda_autolink.printable_texts import did_you_mean
-from numba_cuda_autolink.short_tracebacks import explain_uncaught, place_of_user, short_traceback
+from numba_cuda_autolink.short_tracebacks import explain_uncaught, place_of_user, raised_by_front_end, short_traceback
 from numba_cuda_autolink.source_locations import shown_file, with_place
 
 from ...compilation.context import (
@@ -58,9 +58,28 @@ _kernel_caches: list[Callable[[Any, Any], Any]] = []
 
 @_in_place_of("numba.cuda:jit")
 def _jit(original: Any, func_or_sig: Any = None, *args: Any, **options: Any) -> Any:
-    """Keep ``lto=``, which numba-cuda drops where neither a function nor a signature is given."""
-    decorate = original(func_or_sig, *args, **options)  # checks the options
-    return decorate if func_or_sig is not None else lambda function: original(function, *args, **options)
+    """Keep ``lto=``, which numba-cuda drops where neither a function nor a signature is given. Note the functions that
+    cannot be compiled as they are decorated, where a file is listed."""
+    uncompiled = current_state().uncompiled
+    if func_or_sig is not None and (uncompiled is None or inspect.isfunction(func_or_sig)):
+        return original(func_or_sig, *args, **options)
+    if uncompiled is None:
+        original(None, *args, **options)  # checks the options
+
+    def decorate(function: Any) -> Any:
+        if func_or_sig is None:
+            return original(function, *args, **options)
+        return original(func_or_sig, *args, **options)(function)
+
+    def decorate_or_note(function: Any) -> Any:
+        try:
+            return decorate(function)
+        except Exception as error:
+            reason = _explain(function, options, error) or f"{type(error).__name__}: {error}"
+            uncompiled.append((function, reason))  # type: ignore[union-attr]
+            return original(function, device=options.get("device", False))
+
+    return decorate if uncompiled is None else decorate_or_note
 
 
 @_in_place_of("numba.cuda.codegen:JITCUDACodegen._library_class")
@@ -183,7 +202,7 @@ def _declare_device_function(
     from numba.cuda.cudadrv.external_code.plan.declared_functions import Declaration, note_declared
 
     template = original(name, restype, argtypes, link, use_cooperative, abi)
-    note_declared(template.key, Declaration(tuple(link), use_cooperative, abi, place_of_user()))
+    note_declared(template.key, Declaration(tuple(link), use_cooperative, abi, place_of_user()[:2]))
     return template
 
 
@@ -209,12 +228,12 @@ def _diagnose(function: Any, argtypes: Sequence[Any] = ()) -> Iterator[None]:
     instead of what Numba cannot type."""
     try:
         yield
-    except NumbaError as error:
+    except Exception as error:
         from ...frontend_api.launch_messages import refused_argument
         from ...frontend_api.typing_rounds import is_put_off
         from ...protocol.typing_diagnosis import diagnose
 
-        if is_put_off(error):
+        if is_put_off(error) or not (isinstance(error, NumbaError) or raised_by_front_end(error)):
             raise
         if (better := refused_argument(function, argtypes) or diagnose(error, function)) is None:
             raise
@@ -262,20 +281,18 @@ def _compile_kernel(original: Any, dispatcher: Any, signature: Any) -> Any:
     """Announce the kernels that an application compiles or loads from a cache."""
     is_stored = getattr(dispatcher._cache, "compiles_apart", False)
     again = compiling_callees_again() if is_stored else contextlib.nullcontext()
-    with short_traceback(partial(_explain, dispatcher)), again:
+    with short_traceback(partial(_explain, dispatcher.py_func, dispatcher.targetoptions)), again:
         kernel = original(dispatcher, signature)
     announce(KernelEvent(dispatcher, signature, for_launch=True))
     return kernel
 
 
-def _explain(dispatcher: Any, error: Exception) -> str | None:
-    """Return the message of an *error*: that of `placed_error`, but for options that ``cuda.jit`` does not have."""
+def _explain(function: Any, options: dict[str, Any], error: Exception) -> str | None:
+    """Return the message of an *error* of compiling *function*: that of `placed_error`, but for *options* that
+    ``cuda.jit`` does not have."""
     is_about_option = isinstance(error, TypeError) and "unexpected keyword argument" in str(error)
-    message = unknown_option("cuda.jit has", dispatcher.targetoptions) if is_about_option else None
-    if message is None:
-        return placed_error(error)
-    filename, line = dispatcher.py_func.__code__.co_filename, dispatcher.py_func.__code__.co_firstlineno
-    return with_place(message, f"decorated at: {shown_file(filename)}:{line}", filename, line)
+    given = options if is_about_option else ()
+    return unknown_option("cuda.jit has", given, decorated=function) or placed_error(error)
 
 
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile_device")
@@ -334,14 +351,19 @@ def _get_function(original: Any, context: Any, func_type: Any, signature: Any, *
     return implementation
 
 
-def unknown_option(have: str, options: Iterable[str], *others: str) -> str | None:
-    """Return the message about the first of *options* that neither kernels nor *others* are, ``None`` if all are."""
+def unknown_option(have: str, options: Iterable[str], *others: str, decorated: Any = None) -> str | None:
+    """Return the message about the first of *options* that neither kernels nor *others* are, ``None`` if all are. Its
+    place is that of the Python function that is *decorated* with them."""
     from numba.cuda.dispatcher import _Kernel
 
     known = inspect.signature(_Kernel).parameters.keys()
     if not (unknown := set(options) - known):
         return None
-    return f"{have} no option {min(unknown)!r}{did_you_mean(min(unknown), [*known, *others])}{FIX_OPTION}"
+    message = f"{have} no option {min(unknown)!r}{did_you_mean(min(unknown), [*known, *others])}{FIX_OPTION}"
+    if decorated is None:
+        return message
+    filename, line = decorated.__code__.co_filename, decorated.__code__.co_firstlineno
+    return with_place(message, f"decorated at: {shown_file(filename)}:{line}", filename, line)
 
 
 # Attributes of numba-cuda that are used and not replaced.

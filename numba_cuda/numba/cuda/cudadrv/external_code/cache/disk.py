@@ -29,7 +29,7 @@ from .statistics import FILE_NAME as STATISTICS
 # takes 60 ms.
 _CAP_CHECKS = 256
 
-_ENTRIES, _TEMPORARY, LOCKS = "entries", "tmp", "locks"
+ENTRIES, _TEMPORARY, LOCKS = "entries", "tmp", "locks"
 # What verify mode found to differ, and sources that did not compile.
 MISMATCHES, FAILED_SOURCES, SOURCES = "mismatches", "failed-sources", "sources"
 
@@ -151,7 +151,8 @@ class DiskEntries:
                 os.unlink(file.path)
         shutil.rmtree(os.path.join(self._root, SOURCES), ignore_errors=True)
         removed = self._evict(-1)
-        shutil.rmtree(os.path.join(self._root, _ENTRIES), ignore_errors=True)  # the folders
+        for name in os.listdir(os.path.join(self._root, ENTRIES)):
+            shutil.rmtree(os.path.join(self._root, ENTRIES, name), ignore_errors=True)
         return removed
 
     def prune(self, max_bytes: int) -> int:
@@ -196,7 +197,7 @@ class DiskEntries:
         place = os.path.abspath(self._root)
         while not os.path.lexists(place):
             place = os.path.dirname(place)
-        folders = filter(os.path.exists, (self._root, os.path.join(self._root, _ENTRIES)))
+        folders = filter(os.path.exists, (self._root, os.path.join(self._root, ENTRIES)))
         with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=place):
             return not any(map(why_not_trusted, folders))
         return False
@@ -206,7 +207,7 @@ class DiskEntries:
         if self._is_usable is None:
             is_usable, temporary = False, os.path.join(self._root, _TEMPORARY)
             try:
-                is_usable = self._prepare(self._root, os.path.join(self._root, _ENTRIES), temporary)
+                is_usable = self._prepare(self._root, os.path.join(self._root, ENTRIES), temporary)
                 remove_abandoned(temporary)
             except OSError as error:
                 text = f"cannot use its cache {self._root} and continues without it: {error}. Set {DIRECTORY}."
@@ -243,12 +244,12 @@ class DiskEntries:
 
     def _folders(self, path: str) -> tuple[str, str, str]:
         """The directories whose owners and modes decide who can write an entry."""
-        return self._root, os.path.join(self._root, _ENTRIES), os.path.dirname(path)
+        return self._root, os.path.join(self._root, ENTRIES), os.path.dirname(path)
 
     def _paths(self) -> Iterator[str]:
         if not self._settings.on_disk:
             return
-        with contextlib.suppress(OSError), os.scandir(os.path.join(self._root, _ENTRIES)) as folders:
+        with contextlib.suppress(OSError), os.scandir(os.path.join(self._root, ENTRIES)) as folders:
             for folder in folders:
                 with contextlib.suppress(OSError), os.scandir(folder.path) as files:
                     yield from (file.path for file in files if file.is_file(follow_symlinks=False))
@@ -292,7 +293,7 @@ def read_only_data(directories: Sequence[str], digest: bytes) -> bytes | None:
 
 def _path(directory: str, digest: bytes) -> str:
     name = hashlib.sha256(digest).hexdigest()
-    return os.path.join(directory, _ENTRIES, name[:2], name[2:])
+    return os.path.join(directory, ENTRIES, name[:2], name[2:])
 
 
 def remove_abandoned(folder: str, prefix: str = "") -> None:

@@ -69,6 +69,12 @@ def twice(x):
 @cuda.jit
 def wrong(x):
     x[0] = undeclared(x[0])
+
+
+@cuda.jit
+def image(pixels, out, n):
+    for i in range(n):
+        out[i] = pixels[i, 0] * out.size
 """
 SIGNATURE = "void(int32[::1])"
 
@@ -304,7 +310,8 @@ ERRORS = {
     ),
     "nothing to write": (2, "build KERNEL", "pass -o OUT, --header"),
     "a file as a folder": (1, "build KERNEL -o empty.json/out.ptx", "empty.json is a file, not a folder"),
-    "an option without a command": (2, "--verbose", "unrecognized arguments: --verbose; did you mean --version?"),
+    "an option without a command": (2, "--verzion", "unrecognized arguments: --verzion; did you mean --version?"),
+    "an option like no other": (2, "explain FILE:kernel --foo", "unrecognized arguments: --foo\n"),
     "exchanged letters": (2, "explain FILE:kernel --sgi x", "unrecognized arguments: --sgi x; did you mean --sig?"),
     "an option alone": (2, "build --verbose", "unrecognized arguments: --verbose"),
     "another suffix": (2, "build KERNEL -o out.ptx --output cubin", "-o out.ptx: cubin is written there"),
@@ -348,7 +355,7 @@ ERRORS = {
         "build KERNEL -o - --output kernels",
         "-o - writes the code for one compute capability",
     ),
-    "a folder to list": (1, "explain folder.py", "folder.py is a folder: name a Python file"),
+    "a folder to list": (1, "explain folder.py", "folder.py is a folder without Python files\n"),
     "no such file to list": (1, "explain missing.py", "missing.py: no such file"),
     "no earlier report": (1, "explain KERNEL --against missing.json", "missing.json: No such file or directory"),
     "listings as text": (
@@ -379,14 +386,40 @@ ERRORS = {
         2,
         "explain FILE:kernel --sig 'void(int32[::1], int32)' --cc 9.0",
         "--sig 'void(int32[::1], int32)': the signature has 2 arguments, but the kernel is kernel(x)\n"
-        "  what to do: give the signature one type for each parameter of the kernel",
+        "  what to do: give one type for each parameter of the kernel, such as 'void(float32[::1])'",
+    ),
+    "no signature of several arguments": (
+        2,
+        "explain FILE:image --cc 9.0",
+        "such as --sig 'void(float32[:, ::1], float32[::1], int32)'",
+    ),
+    "half a signature": (
+        2,
+        "explain FILE:image --sig 'void(' --cc 9.0",
+        "what to do: write the types, such as 'void(float32[:, ::1], float32[::1], int32)'",
+    ),
+    "no signature of a device function": (2, "explain FILE:twice --cc 9.0", "such as --sig 'float32(float32)'"),
+    "no name like it": (1, "explain FILE:cud", "commanded.py has no 'cud'; kernels in it: kernel, wrong, image\n"),
+    "a name like that of a file": (1, "explain commanded.pi:kernel", "no such file; did you mean commanded.py?"),
+    "a header of another suffix": (2, "build KERNEL --header out.txt", "what to do: pass --header out.h"),
+    "a header on standard output": (2, "build KERNEL --header -", "what to do: pass --header FILE.h"),
+    "a header as -o": (2, "build KERNEL -o out.h", "what to do: pass --header out.h"),
+    "no compute capability to build for": (2, "build FILE:kernel", "required: --cc 9.0[,10.0]\n"),
+    "a folder of a cache as an argument": (
+        2,
+        "cache info folder.py",
+        "what to do: name a cache's folder so: NUMBA_CUDA_AUTOLINK_CACHE_DIR=folder.py numba-cuda-autolink cache info",
     ),
     "a file without its kernel": (
         2,
         "build FILE --cc 9.0",
         "does not name a kernel: write FILE.py:KERNEL; numba-cuda-autolink explain ",
     ),
-    "a folder of kernels": (1, "explain .:kernel --cc 9.0", ". is a folder: name a Python file"),
+    "a folder of kernels": (
+        1,
+        "explain .:kernel --cc 9.0",
+        ". is a folder\n  what to do: name a Python file in it: beside.py and commanded.py;\n",
+    ),
     "a missing file of entries": (1, "cache import missing", "missing: No such file or directory"),
     "a folder for entries": (1, "cache export missing/entries", "there is no folder missing"),
     "a full disk": (1, "explain FILE --json -o /dev/full", "/dev/full: No space left on device"),
@@ -400,7 +433,7 @@ ERRORS = {
     "an error of Numba": (
         1,
         "explain FILE:plain --sig SIGNATURE --cc 9.0",
-        'No implementation of add(int32, Literal[str](a))\n  at: PATH:29\n      x[0] = x[1] + "a"\n      ^^^^',
+        "No implementation of add(int32, 'a')\n  at: PATH:29\n      x[0] = x[1] + \"a\"\n             ^^^^",
     ),
     "no size": (2, "cache prune much", "'much' is not a size"),
     "no command": (2, "", "COMMAND"),
@@ -420,6 +453,135 @@ def test_errors_are_reported_without_a_traceback(kernels, capsys, monkeypatch, t
     assert found == code
 
 
+DECORATED = """
+from numba import cuda
+
+
+@cuda.jit("void(float32[::1])")
+def good(x):
+    x[0] = 1
+
+
+@cuda.jit("void(float32)")
+def bad(x):
+    x[0] = 1
+
+
+@cuda.jit(["void(float32[::1])", "void(foo)"])
+def misspelt(x):
+    x[0] = 2
+
+
+@cuda.jit("float32(float32[::1])", device=True)
+def attribute(x):
+    return x[0].q
+
+
+@cuda.jit("void(float32[::1])", fastmaths=True)
+def option(x):
+    x[0] = 3
+
+
+@cuda.jit
+def later(x):
+    x[0] = 4
+"""
+
+
+def test_a_decorator_that_fails_hides_no_other_kernel(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    path = tmp_path / "decorated.py"
+    path.write_text(DECORATED)
+    assert main(["explain", str(path)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    why = "    cannot be compiled: "
+    assert [line for line in lines if line.startswith("  ") and line[2] != " "] == [
+        "  good(x)       kernel, line 5, for void(float32[::1])",
+        "  bad(x)        kernel, line 10",
+        "  misspelt(x)   kernel, line 15",
+        "  attribute(x)  device function, line 20",
+        "  option(x)     kernel, line 25",
+        "  later(x)      kernel, line 30",
+    ]
+    assert [line for line in lines if line.startswith(why)] == [
+        f"{why}No implementation of setitem(float32, Literal[int](0), Literal[int](1))",
+        f"{why}'void(foo)' is not a signature: name 'foo' is not defined",
+        f"{why}Unknown attribute 'q' of type float32",
+        f"{why}cuda.jit has no option 'fastmaths'; did you mean fastmath?",
+    ]
+    assert f"      at: {path}:15" in lines
+    assert main(["explain", str(path), "--json"]) == 1
+    kernels = json.loads(capsys.readouterr().out)["kernels"]
+    assert [each["name"] for each in kernels if each["error"]] == ["bad", "misspelt", "attribute", "option"]
+    assert main(["explain", f"{path}:good", "--cc", "9.0"]) == 0
+    capsys.readouterr()
+    assert f"at: {path}:12" in failing(capsys, "explain", f"{path}:bad", "--cc", "9.0")[1]
+    # Python cannot import the file, and nothing is built of it.
+    assert (
+        f"at: {path}:12" in failing(capsys, "build", f"{path}:good", "--cc", "9.0", "-o", str(tmp_path / "good.ptx"))[1]
+    )
+
+
+@pytest.mark.parametrize("action", ["info", "clear", "prune", "why", "export out"])
+@pytest.mark.parametrize(
+    ("folder", "diagnosis"),
+    [
+        ("missing", "there is no folder PATH, which NUMBA_CUDA_AUTOLINK_CACHE_DIR names"),
+        ("file", "the cache's folder PATH is a file"),
+        ("documents", "PATH is not a cache: it has no folder entries"),
+        ("shared", "PATH is not used as a cache: it can be written to by any user, who could put code there"),
+        ("unreadable", "PATH cannot be read: Permission denied"),
+    ],
+)
+def test_commands_on_what_is_not_a_cache_fail(tmp_path, monkeypatch, capsys, action, folder, diagnosis):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents" / "letter.txt").write_text("")
+    for name, mode in (("shared", 0o777), ("unreadable", 0)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name).chmod(mode)
+    if folder == "unreadable" and os.geteuid() == 0:
+        listed = os.listdir
+
+        def refuse(path):
+            if path == str(tmp_path / folder):
+                raise PermissionError(13, "Permission denied")
+            return listed(path)
+
+        monkeypatch.setattr(os, "listdir", refuse)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(tmp_path / folder))
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE", "1")
+    before = sorted(tmp_path.rglob("*"))
+    reset_store()
+    try:
+        code, printed = failing(capsys, "cache", *action.split())
+    finally:
+        reset_store()
+    assert code == 1
+    assert printed.startswith(f"numba-cuda-autolink: {diagnosis.replace('PATH', str(tmp_path / folder))}")
+    assert "\n  what to do: " in printed
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_commands_on_a_cache_that_is_off_or_not_there_yet(tmp_path, monkeypatch, capsys):
+    def run(*arguments):
+        reset_store()
+        return main(["cache", *arguments]), *capsys.readouterr()
+
+    monkeypatch.delenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", raising=False)
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE", "1")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    assert run("clear") == run("prune") == (0, "0 entries removed\n", "")
+    assert run("info")[0] == 0
+    assert not (tmp_path / "caches").exists()
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE", "0")
+    assert "(off)" in run("info")[1]
+    code, _, error = run("clear")
+    assert (code, "there is no cache on disk: NUMBA_CUDA_AUTOLINK_CACHE=0" in error) == (1, True)
+    reset_store()
+
+
 # Below a file; where nobody can make a folder; where others could put code.
 @pytest.mark.parametrize("place", ["FOLDER/file/cache", "/proc/cache", "FOLDER/shared"])
 def test_a_cache_that_cannot_be_used(kernels, place, tmp_path):
@@ -434,7 +596,7 @@ def test_a_cache_that_cannot_be_used(kernels, place, tmp_path):
         command = [sys.executable, "-m", "numba_cuda_autolink", *arguments]
         return subprocess.run(command, env=environment, capture_output=True, text=True)
 
-    assert f"cache in {place} (cannot be used)" in run("cache", "info").stdout
+    assert (run("cache", "info").returncode, place in run("cache", "info").stderr) == (1, True)
     diagnosis = run("doctor")
     assert (diagnosis.returncode, f"the cache {place} cannot be used\n    fix: " in diagnosis.stdout) == (1, True)
     typed = "--sig", SIGNATURE, "--cc", "9.0", "-o", str(tmp_path / "out.cubin")
@@ -498,7 +660,7 @@ def test_the_cache_can_be_shown_and_cleared(kernels, tmp_path, monkeypatch, caps
     assert kinds.startswith("  cached: ") and "'program'" in kinds
     assert run("cache", "prune", "1G") == "0 entries removed\n"
     assert int(run("cache", "prune", "0").split()[0]) >= 3
-    assert run("cache", "clear") == "0 entries removed\n"
+    assert run("cache", "clear") == run("cache", "clear") == "0 entries removed\n"  # it is still a cache
     reset_store()
 
 

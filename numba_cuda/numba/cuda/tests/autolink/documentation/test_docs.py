@@ -8,9 +8,11 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
@@ -95,6 +97,24 @@ def test_the_wheel_of_the_page_has_all_its_files(tmp_path):
     files = {block.argument for block in blocks if block.argument.startswith("mypackage/")}
     assert files | {"mypackage/scale.kernels"} <= packed
     assert any(file.endswith(".cuh") for file in files)
+
+
+def test_the_cmake_file_of_the_page_builds_a_kernel_once(tmp_path):
+    if shutil.which("cmake") is None:
+        pytest.skip("needs CMake")
+    files = {block.argument: block.code for block in blocks_of((DOCS / "how_to_ci.md").read_text())}
+    for name in "kernels.py", "CMakeLists.txt":
+        (tmp_path / name).write_text(files[name])
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+
+    def cmake(*arguments):
+        command = ["cmake", *arguments]
+        return subprocess.run(command, cwd=tmp_path, env={**os.environ, "PATH": path}, check=True, stdout=-1, text=True)
+
+    cmake("-S", ".", "-B", "build")
+    assert "Generating roots.h" in cmake("--build", "build").stdout
+    assert (tmp_path / "build" / "roots.h").stat().st_size > 1000
+    assert "Generating" not in cmake("--build", "build").stdout
 
 
 def test_a_python_operator_for_a_template_takes_at_most_twelve_lines():

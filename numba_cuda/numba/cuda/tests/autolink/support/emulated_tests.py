@@ -10,7 +10,6 @@ _REASONS = {
         "test_on_gpu.py::test_a_built_cubin_runs",
         "test_on_gpu.py::test_precompiled_code_runs[cubin]",
         "test_docs.py::test_blocks_run_with_a_gpu[ahead_of_time]",
-        "test_docs.py::test_blocks_run_with_a_gpu[finished_kernels]",
         "test_docs.py::test_blocks_run_with_a_gpu[porting_from_compile]",
     ),
     "the page needs CuPy": ("test_docs.py::test_blocks_run_with_a_gpu[porting_from_other_projects]",),
