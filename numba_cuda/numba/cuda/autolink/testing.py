@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 from numba.cuda.core import config
+from numba.cuda.cudadrv.external_code.diagnostics import progress
 from numba.cuda.cudadrv.external_code.diagnostics.messages import shown, suggest_names
 
 from numba_cuda_autolink.short_tracebacks import each_warning_once, short_traceback
@@ -86,10 +87,14 @@ def check_linkable(
     Of an object whose ``__numba_cuda_call__`` returns a Python function, and that has no code of its own, it checks
     that kernels that call it link, and the last two of these.
 
-    A run is a warning if it fails otherwise (a read of memory that nobody wrote, a loop without an end) or only for
-    numbers that are not small and positive, if its Python equivalent raises for all arguments (as ``ValueError``), and
-    if a second call with equal numbers returns another result, and there is no Python equivalent. Races in global
-    memory are not found.
+    Hooks are asked up to five times for LTO and without it each; those that take longer than 0.1 s, two or three times
+    in all.
+
+    These are warnings: a ``__numba_cuda_call__`` that takes longer than 0.1 s, or such a ``__numba_cuda_link__`` of an
+    object without a link key; a run that fails otherwise (a read of memory that nobody wrote, a loop without an end) or
+    only for numbers that are not small and positive; a Python equivalent that raises for all arguments (as
+    ``ValueError``); and a second call with equal numbers that returns another result, where there is no Python
+    equivalent. With ``@pytest.mark.filterwarnings("error")`` they fail a test. Races in global memory are not found.
 
     In a test::
 
@@ -98,7 +103,8 @@ def check_linkable(
         def test_fft_is_linkable():
             check_linkable(FFT(size=128), "complex64[::1]", "complex64[::1]", others=[FFT(size=256)], length=4096)
 
-    Raises `NotLinkableError`, an `AssertionError` that lists each failed check: got, expected, and what to do. Raises
+    Raises `NotLinkableError`, an `AssertionError` whose first line names the first fault, and that lists each failed
+    check: got, with the place of the hook, expected, and what to do. Raises
     `TypeError` or `ValueError` if *argtypes* are not types, or this toolkit does not know *cc*; `RuntimeError` in the
     simulator.
 
@@ -135,7 +141,7 @@ def check_linkable(
     given = None if samples is None else as_items("samples", samples, "a list of tuples of arguments")
     compared = as_items("others", others, "a list of objects, as others=[FFT(256)]")
     options = RunOptions(length, threads, given, rtol)
-    with short_traceback(), each_warning_once():
+    with short_traceback(), each_warning_once(), progress.step(f"checking {type(obj).__name__}"):
         return run_checks(obj, argtypes, cc, (True, False) if lto is None else (lto,), compared, options)
 
 

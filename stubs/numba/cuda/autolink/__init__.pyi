@@ -540,7 +540,9 @@ def deactivate() -> None: ...
 
 class HookError(Exception):
     argtypes: tuple[Any, ...]
+    said: str
     raised_at: str | None
+    hook: str
     def describe(self, call_site: CallSite, last_column: int | None = None) -> str: ...
 
 class CallError(Exception):

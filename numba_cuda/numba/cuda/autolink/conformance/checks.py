@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -14,7 +14,10 @@ from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInputError
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike, Target
 
+from numba_cuda_autolink.short_tracebacks import warn_user
+
 from ..compilation.context import compute_capability
+from ..cxx_by_name.functions import CxxFunction
 from ..protocol.ask import link_key
 from ..protocol.callee import HOOK, KEY_HOOK
 from ..protocol.errors import HookError
@@ -24,14 +27,21 @@ from .emulated_run import check_run
 from .records import FailedError, Linkable, LinkedCode, SkippedError
 from .samples import RunOptions
 from .subject import (
+    A_KEY,
+    CALL_HOOK,
+    Again,
     CalledSubject,
     Subject,
     ask_again,
+    ask_call_again,
     build_both,
+    describe_error,
     describe_linking,
-    find_changed_call,
     find_python_subject,
     find_subject,
+    hook_failed,
+    place_of,
+    remembered_answer,
 )
 
 
@@ -89,35 +99,60 @@ _KEY_OF_VALUES = "make the key of values: no hash() of a string, no id(), no add
 _OBJECTS = 64
 _MOST_REPETITIONS = 4  # of hooks that answer soon: what is random may be the same twice
 _SECONDS_OF_REPETITIONS = 1.0
+_SLOW = 0.1  # seconds of a hook, which is asked again once
 
 
 def _check_repetition(subject: CalledSubject) -> None:
-    """Check that the object gives the same answers when it is asked again in this process."""
+    """Check that the object gives the same answers when it is asked again in this process. Warn of slow hooks."""
+    seconds: dict[str, float] = {}
     with subject.findings.check("gives the same answers when asked again"):
         started = time.monotonic()
         for number in range(_MOST_REPETITIONS):
-            if number and time.monotonic() - started > _SECONDS_OF_REPETITIONS:
+            spent = time.monotonic() - started
+            if number and (spent > _SECONDS_OF_REPETITIONS or max(seconds.values()) >= _SLOW):
                 break
-            if difference := find_changed_call(subject) or _changed_code(subject):
-                on = "the object's own constant attributes, the argument types and autolink.current_target()"
-                raise FailedError(
-                    difference, "the same answer each time", f"make the answer depend on nothing but {on}"
-                )
+            for hook, ask in ((CALL_HOOK, ask_call_again), (HOOK, _ask_code_again)):
+                again = ask(subject)
+                seconds[hook] = min(again.seconds, seconds.get(hook, again.seconds))
+                if again.difference:
+                    on = "the object's own constant attributes, the argument types and autolink.current_target()"
+                    todo = f"make the answer depend on nothing but {on}"
+                    raise FailedError(again.difference, "the same answer each time", todo)
+    _warn_of_slow_hooks(subject, seconds)
 
 
-def _changed_code(subject: CalledSubject) -> str:
-    """Ask the object again for its code, and return how it differs; an empty text if it is the same."""
-    if not isinstance(subject, Subject):
-        return ""
+def _warn_of_slow_hooks(subject: CalledSubject, seconds: Mapping[str, float]) -> None:
+    remedies = {
+        CALL_HOOK: f"leave what takes long to {HOOK}",
+        HOOK: f"give it a {KEY_HOOK}, under which its answers are stored on disk",
+    }
+    for hook, taken in seconds.items():
+        if taken >= _SLOW:
+            warn_user(
+                f"{subject.findings.name}.{hook} takes {taken:.1f} s, in each process that builds a kernel with it"
+                f"\n  call: {subject.findings.call}\n  what to do: {remedies[hook]}"
+            )
+
+
+def _ask_code_again(subject: CalledSubject) -> Again:
+    """Ask the object again for its code: for each target, or for the first one if it takes long."""
+    if not isinstance(subject, Subject) or isinstance(subject.obj, CxxFunction):
+        return Again()
+    callee, argtypes = subject.site.callee, subject.site.argtypes
     for target in subject.targets:
+        started = time.perf_counter()
         try:
-            again = ask_again(subject.site.callee, subject.site.argtypes, target).inputs()
+            again = ask_again(callee, argtypes, target).inputs()
         except (HookError, LinkInputError) as error:
-            return f"{HOOK}: first code, then it {error}"
+            return Again(f"{HOOK} answers once only, and then {error}{place_of(callee.hook)}")
+        taken = time.perf_counter() - started
         before, now = ([*map(LinkedCode.of, inputs)] for inputs in (subject.answers[target], again))
-        if difference := _difference(before, now, "first", "then"):
-            return f"{HOOK}: {difference}"
-    return ""
+        if difference := _difference(before, now):
+            return Again(f"{HOOK} changes its answer{difference}{place_of(callee.hook)}")
+        if taken >= _SLOW and callee.link_key is None:
+            answered = remembered_answer(callee, argtypes, target)
+            return Again("", 0.0 if answered.asks_compiler else min(taken, answered.seconds))
+    return Again()
 
 
 def _check_own_symbols(subject: CalledSubject, others: Sequence[CalledSubject]) -> None:
@@ -129,14 +164,13 @@ def _check_own_symbols(subject: CalledSubject, others: Sequence[CalledSubject]) 
         for other in others:
             shared = [symbol for symbol in other.built.prototypes if symbol in subject.built.prototypes]
             if shared and _codes_differ(subject, other):
-                got = f"{', '.join(shared)}, also defined by {other.findings.call} with different code"
+                got = f"two objects define {', '.join(shared)} with different code\nthe other: {other.findings.call}"
                 todo = "put into the symbol what the code depends on: attributes of the object, types"
                 raise FailedError(got, "a symbol of its own for different code", todo)
             try:
                 build_both(subject, other, subject.targets[0])
             except Exception as error:
-                got = f"{type(error).__name__}: {error}"
-                raise FailedError(got, "a kernel that calls both links", "see the message") from error
+                raise FailedError(describe_error(error), "a kernel that calls both links", "see the message") from error
 
 
 def _check_link_key(subject: Subject, others: Sequence[CalledSubject]) -> None:
@@ -150,16 +184,18 @@ def _check_link_key(subject: Subject, others: Sequence[CalledSubject]) -> None:
             again = _key(subject)
             del living
         except HookError as error:
-            raise FailedError(str(error), "a key", "let it return a value, or None for no key") from error
+            raise hook_failed(error, None, subject.targets) from error
         if key is None:
             raise SkippedError("it is None")
-        if _digest(key) != _digest(again):
-            got = f"first {safe_repr(key)}, then {safe_repr(again)}"
+        place = place_of(subject.site.callee.link_key)
+        if _digest(key, place) != _digest(again, place):
+            got = f"{KEY_HOOK} changes its answer: first {safe_repr(key)}, then {safe_repr(again)}{place}"
             raise FailedError(got, "the same key each time", _KEY_OF_VALUES)
         for other in (each for each in others if isinstance(each, Subject)):
             must_differ = _question(subject) == _question(other) and _codes_differ(subject, other)
-            if must_differ and _digest(_key(other)) == _digest(key):
-                got = f"{safe_repr(key)}, also the key of {other.findings.call} with different code"
+            if must_differ and _digest(_key(other), place) == _digest(key, place):
+                got = f"{KEY_HOOK} returns {safe_repr(key)} for different code"
+                got += f"\nalso the key of: {other.findings.call}{place}"
                 todo = "put into the key what the code depends on: attributes of the object, versions of the generator"
                 raise FailedError(got, "different keys for different code", todo)
 
@@ -168,12 +204,12 @@ def _key(subject: Subject) -> Any:
     return link_key(subject.site.callee, subject.site.argtypes, subject.targets[0])
 
 
-def _digest(key: Any) -> bytes:
+def _digest(key: Any, place: str) -> bytes:
     try:
         return link_key_digest(key)
     except UnknownValueError as error:
-        got = f"{safe_repr(key)}, with which no answer can be stored: {error}"
-        raise FailedError(got, "numbers, strings, bytes and tuples of them", _KEY_OF_VALUES) from error
+        got = f"{KEY_HOOK} returns {safe_repr(key)}, with which no answer can be stored: {error}{place}"
+        raise FailedError(got, A_KEY, _KEY_OF_VALUES) from error
 
 
 def _question(subject: Subject) -> Any:
@@ -189,19 +225,19 @@ def _codes_differ(one: CalledSubject, other: CalledSubject) -> bool:
     return one.answers[one.targets[0]] != other.answers[one.targets[0]]
 
 
-def _difference(one: Sequence[LinkedCode], other: Sequence[LinkedCode], first: str, then: str) -> str:
+def _difference(one: Sequence[LinkedCode], other: Sequence[LinkedCode]) -> str:
     """Return how two answers differ, or an empty text if they are the same code."""
     if len(one) != len(other):
-        return f"{first} {len(one)} pieces of code, {then} {len(other)}"
+        return f": first {len(one)} pieces of code, then {len(other)}"
     for before, after in zip(one, other, strict=True):
         if before.digest != after.digest:
-            return f"{first} {before}, {then} {after}{_differing_line(before, after, first, then)}"
+            return f"{_differing_line(before, after)}\nfirst: {before}\nthen: {after}"
     return ""
 
 
-def _differing_line(before: LinkedCode, after: LinkedCode, first: str, then: str) -> str:
+def _differing_line(before: LinkedCode, after: LinkedCode) -> str:
     lines = itertools.zip_longest((before.text or "").splitlines(), (after.text or "").splitlines(), fillvalue="")
     for number, (one, other) in enumerate(lines, 1):
         if one != other:
-            return f"\nline {number} {first}: {one.strip()}\nline {number} {then}: {other.strip()}"
+            return f" in line {number}\nline {number} first: {one.strip()}\nline {number} then: {other.strip()}"
     return ""

@@ -17,8 +17,8 @@ from numba_cuda_autolink.emulator.errors import AddressSpaceError, BarrierError,
 from numba_cuda_autolink.errors import FinishedKernelError
 
 from ..compilation.context import compute_capability, without_device
-from .equivalent import CALLS, Comparison, Expected
-from .records import FailedError, FailedRunError, Findings, SkippedError
+from .equivalent import CALLS, Comparison, Expected, place_of_equivalent
+from .records import FailedError, FailedRunError, Findings, SkippedError, take_remedy
 from .samples import Block, RunOptions, Sample, block_size, dtype_of, given_samples, random_samples, wide_samples
 from .subject import Argument, Probe, make_probe
 
@@ -54,10 +54,13 @@ def check_run(findings: Findings, obj: Any, args: Sequence[Argument], target: Ta
         if given is None and (expected or isinstance(refused, FailedRunError)):
             expected += _all_expected(obj, wide_samples(*how))[0]
         if not expected and refused is not None:
+            if isinstance(refused.__cause__, RecursionError):
+                got = f"its __call__ calls itself without an end{place_of_equivalent(obj)}"
+                raise FailedError(got, "a result", "let it end, or leave __call__ out") from refused
             for sample in samples:
                 run.alone(sample, refused)
             raise FailedRunError(f"it runs, and {refused}") if isinstance(refused, FailedRunError) else refused
-        comparison = Comparison(_dtypes_of(args, returns), expected, options.rtol)
+        comparison = Comparison(_dtypes_of(args, returns), expected, options.rtol, place_of_equivalent(obj))
         for each in expected:
             run.compared(each, comparison)
         if given is not None and refused is not None:
@@ -110,17 +113,18 @@ class _Run:
         except AddressSpaceError as error:
             raise SkippedError("an array must be in shared memory, and the check passes it in global memory") from error
         except EmulationError as error:
-            diagnosis, *where = str(error).split("\n")
+            said, remedy = take_remedy(str(error))
+            remedy = f"{remedy}; {_WRONG_ARGUMENTS}".removeprefix("; ")
+            diagnosis, *where = said.split("\n")
             where.append(f"  with: {sample.describe(sample.call_of(error.thread, block))}")
             if isinstance(error, BarrierError) and sample.integers_differ:
                 refused = "integers differ in each thread"
             elif sample.is_wide:
                 refused = "in Python it does not fail"
             if isinstance(error, FaultError) and not refused:
-                todo = f"let the code do so for no arguments; {_WRONG_ARGUMENTS}"
-                raise FailedError("\n".join([diagnosis, *where]), "a run without faults", todo) from error
+                raise FailedError("\n".join([diagnosis, *where]), "a run without faults", remedy) from error
             diagnosis += f"; {refused}" * bool(refused)
-            raise FailedRunError("\n".join([diagnosis, *where, f"  what to do: {_WRONG_ARGUMENTS}"])) from error
+            raise FailedRunError("\n".join([diagnosis, *where, f"  what to do: {remedy}"])) from error
 
 
 def _compare_repeated(sample: Sample, results: np.ndarray | None) -> None:
@@ -150,7 +154,7 @@ def _result_type(obj: Any, args: Sequence[Argument], target: Target) -> types.Ty
 def _emulated(obj: Any, args: Sequence[Argument], target: Target, returns: types.Type) -> _Launch:
     """Return what runs the calls in a block, with these arguments, and returns the results of each call, or ``None`` if
     there are none. Raise `SkippedError` if the emulator cannot run them."""
-    dtype = None if isinstance(returns, types.NoneType) else dtype_of(returns)
+    dtype = None if isinstance(returns, types.NoneType) else dtype_of(returns, "it does not compare results")
     try:
         linked = _kernel(obj, args, returns).build(target, lto=target.lto)
         kernel = linked.emulate.with_checks().with_limit(_MOST_BACK_EDGES)

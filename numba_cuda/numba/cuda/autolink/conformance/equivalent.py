@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,9 +14,12 @@ from typing import Any
 import numpy as np
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import raised_by_signal_handler
+from numba.cuda.cudadrv.external_code.inputs.link_input import NOT_ASYNC
 
+from ..protocol.errors import raised_by_user_code
 from .records import FailedError, FailedRunError, SkippedError
 from .samples import Sample, array_of, largest_of
+from .subject import place_of
 
 CALLS = 2
 _MOST_LINES = 1 << 16
@@ -67,11 +71,16 @@ def _call(obj: Any, call: Sequence[Any], is_wide: bool) -> Any:
         if is_wide:
             with np.errstate(divide="raise", over="raise", invalid="raise", under="ignore"):
                 result = _call_within_limit(obj, call)
+            _refuse_coroutine(obj, result)
             if np.iscomplexobj(result) and not any(map(np.iscomplexobj, call)):
                 raise ValueError("the result is complex")
             return result
         with np.errstate(all="ignore"):
-            return obj(*call)
+            result = obj(*call)
+        _refuse_coroutine(obj, result)
+        return result
+    except FailedError:
+        raise
     except NotImplementedError as error:
         raise SkippedError(_NO_EQUIVALENT) from error
     except (Exception, SystemExit) as error:
@@ -82,8 +91,21 @@ def _call(obj: Any, call: Sequence[Any], is_wide: bool) -> Any:
         raised = f"raises {type(error).__name__}: {str(error).partition(chr(10))[0]}"
         mistakes = (NameError, SystemExit) if is_wide else (NameError, SystemExit, AttributeError, TypeError)
         if isinstance(error, mistakes):
-            raise FailedError(f"its __call__ {raised}", "a result", "correct it, or leave __call__ out") from error
+            got = f"its __call__ {raised}\nraised at: {raised_by_user_code(error)}"
+            raise FailedError(got, "a result", "correct it, or leave __call__ out") from error
         raise FailedRunError(f"in Python {raised}") from error
+
+
+def _refuse_coroutine(obj: Any, result: Any) -> None:
+    if inspect.iscoroutine(result):
+        result.close()  # or Python warns that nobody awaited it
+        raise FailedError(f"its __call__ returns a coroutine{place_of_equivalent(obj)}", "a result", NOT_ASYNC)
+
+
+def place_of_equivalent(obj: Any) -> str:
+    """Return a line with the place where ``__call__`` is defined; empty if that is unknown, or it stands for another
+    function."""
+    return "" if obj.__call__.__module__.startswith("numba.cuda.autolink.") else place_of(obj.__call__)
 
 
 class _TooLongError(BaseException):
@@ -126,8 +148,9 @@ class Comparison:
     whichever is smaller. The default is half of the digits, or 12 of them where all floats of the call are doubles.
     """
 
-    def __init__(self, dtypes: Sequence[np.dtype], expected: Sequence[Expected], rtol: float | None):
+    def __init__(self, dtypes: Sequence[np.dtype], expected: Sequence[Expected], rtol: float | None, place: str = ""):
         self._rtol = rtol
+        self._place = place  # of the equivalent, as a line
         self._are_doubles = all(np.finfo(each).eps < _DIGITS_OF_DOUBLES for each in _floats_in(dtypes))
         results = [result for each in expected for repeated in each.results for result in repeated]
         self._largest_result = max(map(largest_of, results), default=0.0)
@@ -139,7 +162,7 @@ class Comparison:
             if not _is_value(other, like=one):
                 returned = f"its __call__ returns {safe_repr(other)} for {expected.sample.describe(number)}"
                 wanted = f"a value as the linked code returns, {one!r}"
-                raise FailedError(returned, wanted, "return the result from __call__")
+                raise FailedError(returned + self._place, wanted, "return the result from __call__")
             if not self.is_close(one, other, scale):
                 what = f"the result of {expected.sample.describe(number)}{', called again,' * repetition}"
                 raise self._difference(what, one, other, expected.sample, scale)
@@ -186,7 +209,8 @@ class Comparison:
             todo += f"; pass rtol= if they may differ by more than {self._tolerance(*dtypes):.1e} of it"
         if sample.is_wide:
             todo += "; let __call__ raise ValueError for arguments that it is not for, or pass samples="
-        return FailedError(f"{what} is {one!r} in the emulator", f"{other!r}, as its __call__ returns", todo)
+        expected = f"{other!r}, as its __call__ returns{self._place}"
+        return FailedError(f"{what} is {one!r} in the emulator, and {other!r} in Python", expected, todo)
 
 
 def _is_value(value: Any, like: Any) -> bool:

@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from numba.cuda import types
-from numba.cuda.cudadrv.external_code.diagnostics.messages import bounded
+from numba.cuda.cudadrv.external_code.diagnostics.messages import bounded, with_short_first_line
 
 from numba_cuda_autolink.short_tracebacks import warn_user
 
 if TYPE_CHECKING:
     from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
+
+_REMEDY = re.compile(r"^ *what to do: (.*)(?:\n|\Z)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -90,18 +93,27 @@ class NotLinkableError(AssertionError):
 
     __module__ = "numba.cuda.autolink"  # as tracebacks show it
 
-    def __init__(self, call: str, wrong: tuple[FailedCheck, ...], checks: tuple[Check, ...]):
+    def __init__(self, name: str, call: str, wrong: tuple[FailedCheck, ...], checks: tuple[Check, ...]):
         self.wrong = wrong
         self.checks = checks
         made = len(wrong) + sum(not check.skipped for check in checks)
-        text = [f"{call} is not linkable: {len(wrong)} of {made} checks failed"]
+        first = wrong[0].got.partition("\n")[0].removeprefix(f"{name}.").removeprefix(f"{name}: ")
+        diagnosis = with_short_first_line(f"{name} is not linkable: {first}")
+        text = [diagnosis, f"  call: {call}: {len(wrong)} of {made} checks failed"]
         for number, each in enumerate(wrong, 1):
             text.append(f"  {number}. " + str(each).replace("\n", "\n     "))
         super().__init__(bounded("\n".join([*text, *(f"  {check}" for check in checks if check.skipped)])))
 
 
+def take_remedy(text: str) -> tuple[str, str]:
+    """Return the *text* of an error without what it says to do, and that, which is empty if it says nothing or several
+    things."""
+    remedies = _REMEDY.findall(text)
+    return (_REMEDY.sub("", text).strip("\n"), remedies[0]) if len(remedies) == 1 else (text, "")
+
+
 class FailedError(Exception):
-    """A check failed: the result, the expected result, and what to do."""
+    """A check failed: the result, the expected result, and what to do, unless the result says so itself."""
 
 
 class SkippedError(Exception):
@@ -114,8 +126,10 @@ class FailedRunError(SkippedError):
 
 @dataclass
 class Findings:
-    """The checks of a *call*: those that passed or were skipped, and those that failed, in order."""
+    """The checks of a *call* of the object *name*: those that passed or were skipped, and those that failed, in
+    order."""
 
+    name: str
     call: str
     checks: list[Check] = field(default_factory=list)
     wrong: list[FailedCheck] = field(default_factory=list)
@@ -126,7 +140,8 @@ class Findings:
         try:
             yield
         except FailedError as error:
-            self.wrong.append(FailedCheck(name, *error.args))
+            got, remedy = take_remedy(error.args[0])
+            self.wrong.append(FailedCheck(name, got, error.args[1], remedy or error.args[2]))
         except SkippedError as error:
             if isinstance(error, FailedRunError):
                 reason = str(error).replace("\n", "\n  ")
@@ -137,4 +152,4 @@ class Findings:
 
     def raise_failed(self) -> None:
         if self.wrong:
-            raise NotLinkableError(self.call, tuple(self.wrong), tuple(self.checks))
+            raise NotLinkableError(self.name, self.call, tuple(self.wrong), tuple(self.checks))

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
+import numbers
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -148,11 +150,16 @@ def largest_of(values: Any) -> float:
 
 
 def array_of(value: Any) -> np.ndarray:
-    """Return *value* as an array; one of objects, if it is a nest of lists of several lengths."""
+    """Return *value* as an array; one of objects, if it is a nest of lists of several lengths. A fraction and the like,
+    which NumPy has not, is a float."""
     try:
-        return np.asarray(value)
+        array = np.asarray(value)
     except ValueError:
         return np.asarray(value, object)
+    if array.dtype.kind == "O" and isinstance(value, numbers.Number):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            return np.asarray(float(value))  # type: ignore[arg-type]
+    return array
 
 
 def random_samples(args: Sequence[Argument], calls: int, length: int) -> Iterator[Sample]:
@@ -244,7 +251,9 @@ def _random_array(random: np.random.Generator, dtype: np.dtype, shape: tuple[int
     return random.integers(max(low, 0) if dtype.kind == "u" else low, high, shape).astype(dtype)
 
 
-def dtype_of(type: types.Type) -> np.dtype:
+def dtype_of(type: types.Type, otherwise: str = "it does not make up arguments") -> np.dtype:
+    """Return the dtype of numbers and records. Raise `SkippedError` for another *type*, of which the check does what
+    *otherwise* says."""
     if isinstance(type, (types.Number, types.Boolean, types.Record)):
         return as_dtype(type)
-    raise SkippedError(f"there are no random values of the type {type}")
+    raise SkippedError(f"{otherwise} of the type {type}, which is neither a number nor a record")

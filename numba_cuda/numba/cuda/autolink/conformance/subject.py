@@ -12,11 +12,15 @@ from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
+from numba.core.errors import NumbaError
 from numba.cuda import types
-from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, safe_text
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
+from numba_cuda_autolink.errors import PrintableError
+from numba_cuda_autolink.short_tracebacks import user_frames
 from numba_cuda_autolink.source_locations import shown_file
 
 from ..builds.ahead_of_time import build
@@ -28,14 +32,15 @@ from ..device_callable.base_class import BoundDeviceMethod, DeviceCallable
 from ..device_callable.object_type import DeviceCallableType, asked_afresh
 from ..frontend_api.front_end import core_type
 from ..protocol.answers import Answer
-from ..protocol.ask import ask_afresh
+from ..protocol.ask import ask, ask_afresh
 from ..protocol.call_sites import CallSite
-from ..protocol.callee import HOOK, Callee, find_callee
-from ..protocol.errors import TAKE_ARGUMENTS, CallError, HookError
+from ..protocol.callee import HOOK, KEY_HOOK, Callee, find_callee
+from ..protocol.errors import TAKE_ARGUMENTS, CallError, HookError, raised_by_user_code
 from ..protocol.value_digest import is_plain
 from .records import FailedError, Findings
 
 CALL_HOOK = "__numba_cuda_call__"
+A_KEY = "a key: numbers, strings, bytes, and tuples, lists, sets and dicts of them"
 _numbers = itertools.count(1)
 _CALL = "    obj({arguments})\n"
 
@@ -126,7 +131,12 @@ class CalledSubject:
         try:
             build_calls(self.obj, self.args, target, calls, lto=target.lto)
         except Exception as error:
-            return f"{type(error).__name__}: {error}"
+            return describe_error(error) + self.place
+        return ""
+
+    @property
+    def place(self) -> str:
+        """A line with the place of the hook that returns the code; empty if that is unknown."""
         return ""
 
 
@@ -139,6 +149,10 @@ class Subject(CalledSubject):
 
     site: CallSite
     answers: Mapping[Target, tuple[LinkInput, ...]]
+
+    @property
+    def place(self) -> str:
+        return "" if isinstance(self.obj, CxxFunction) else place_of(self.site.callee.hook, HOOK)
 
 
 def build_both(one: CalledSubject, other: CalledSubject, target: Target) -> LinkedKernel:
@@ -155,21 +169,33 @@ def describe_linking(target: Target) -> str:
     return "with LTO" if target.lto else "without LTO"
 
 
+def _start(obj: Any, args: Iterable[Argument]) -> Findings:
+    name = Callee(obj, obj).name
+    return Findings(name, f"{safe_repr(obj)}({', '.join(map(str, args))})")
+
+
+def place_of(hook: Any, name: str = "") -> str:
+    """Return a line with the place where a *hook* is defined, with its *name*; empty if that is unknown."""
+    code = getattr(inspect.unwrap(hook), "__code__", None) if callable(hook) else None
+    label = f"{name} is defined at" if name else "defined at"
+    return "" if code is None else f"\n{label}: {shown_file(code.co_filename)}:{code.co_firstlineno}"
+
+
 def find_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target, ...]) -> Subject:
     """Return the subject of the other checks. Raise `NotLinkableError` if *obj* cannot be called, or does not return
     code for each target."""
     args = tuple(map(Argument.of, argtypes))
-    findings = Findings(f"{safe_repr(obj)}({', '.join(map(str, args))})")
+    findings = _start(obj, args)
     callee = find_callee(obj)
     with findings.check(f"has a {HOOK}"):
         if callee is None and isinstance(obj, type) and (hasattr(obj, HOOK) or hasattr(obj, CALL_HOOK)):
             todo = f"pass an instance: check_linkable({obj.__name__}(...), ...)"
-            raise FailedError(f"the class {obj.__name__}", "an instance of it, which kernels call", todo)
+            raise FailedError("it is a class", "an instance of it, which kernels call", todo)
         if callee is None:
             todo = "define it; for a class, as a classmethod or a staticmethod"
-            raise FailedError(f"{type(obj).__name__} without one", f"a method {HOOK}(*argtypes)", todo)
+            raise FailedError(f"{type(obj).__name__} has no {HOOK}", f"a method {HOOK}(*argtypes)", todo)
         if not callable(callee.hook):
-            raise FailedError(f"{HOOK} = {safe_repr(callee.hook)}", "a method", "define it as a method")
+            raise FailedError(f"{HOOK} is {safe_repr(callee.hook)}", "a method", "define it as a method")
     findings.raise_failed()
     hook_error: HookError | None = None
     with findings.check("can be called in a kernel"):
@@ -181,7 +207,7 @@ def find_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target, ...])
     findings.raise_failed()
     with findings.check("returns code that links"):
         if hook_error is not None:
-            raise _hook_failed(hook_error, None, targets)
+            raise hook_failed(hook_error, None, targets)
         answers = {target: _answer(site, target, targets) for target in targets}
     findings.raise_failed()
     return Subject(findings, obj, args, targets, built, site, answers)
@@ -193,7 +219,7 @@ def find_python_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target
     if find_callee(obj) is not None or isinstance(obj, type) or not hasattr(obj, CALL_HOOK):
         return None
     args = tuple(map(Argument.of, argtypes))
-    findings = Findings(f"{safe_repr(obj)}({', '.join(map(str, args))})")
+    findings = _start(obj, args)
     with findings.check("can be called in a kernel"):
         built = _build(obj, args, targets[0])
     findings.raise_failed()
@@ -209,6 +235,10 @@ def _build(obj: Any, args: tuple[Argument, ...], target: Target) -> LinkedKernel
     except CallError:
         raise
     except Exception as error:
+        if not isinstance(error, NumbaError) and (frames := user_frames(error)):  # of what it defines besides hooks
+            todo = f"correct {frames[-1][0].co_name}: the compiler uses it"
+            got = f"its {frames[-1][0].co_name} raises {describe_error(error)}\nraised at: {raised_by_user_code(error)}"
+            raise FailedError(got, "a kernel that calls it compiles", todo) from error
         todo = (
             "check it with types that it accepts, or let its __numba_cuda_call__ accept these"
             if hasattr(obj, CALL_HOOK)
@@ -216,7 +246,17 @@ def _build(obj: Any, args: tuple[Argument, ...], target: Target) -> LinkedKernel
             " or register its typing and lowering with Numba"
         )
         todo = "see the message, or check it with types that it accepts" if isinstance(obj, CxxFunction) else todo
-        raise FailedError(f"{type(error).__name__}: {error}", "a kernel that calls it compiles", todo) from error
+        said, place = describe_error(error), ""
+        if "raised at: " not in said and not isinstance(obj, CxxFunction):
+            place = place_of(getattr(obj, CALL_HOOK, None), CALL_HOOK)
+        raise FailedError(said + place, "a kernel that calls it compiles", todo) from error
+
+
+def describe_error(error: Exception) -> str:
+    """Return the text of an *error*; after its class, unless it is the compiler's, whose texts say what is wrong."""
+    if isinstance(error, (NumbaError, PrintableError, LinkError)):
+        return str(error)
+    return f"{type(error).__name__}: {safe_text(error)}"
 
 
 def _site_of(obj: Any, built: LinkedKernel) -> CallSite:
@@ -228,22 +268,39 @@ def _site_of(obj: Any, built: LinkedKernel) -> CallSite:
     raise FailedError(got, f"it asks {safe_repr(obj)}", todo)
 
 
-def find_changed_call(subject: CalledSubject) -> str:
-    """Ask a `DeviceCallable` again what the call is, and return how the answers differ: an empty text if not."""
+@dataclass(frozen=True)
+class Again:
+    """How an object that is asked again answers: the *difference*, an empty text if there is none, and the *seconds*
+    that it took, this time or before."""
+
+    difference: str = ""
+    seconds: float = 0.0
+
+
+def ask_call_again(subject: CalledSubject) -> Again:
+    """Ask a `DeviceCallable` again what the call is."""
     obj = subject.obj
     if isinstance(obj, CxxFunction) or not isinstance(obj, (DeviceCallable, BoundDeviceMethod)):
-        return ""
-    first = DeviceCallableType.of(obj).answers
+        return Again()
+    known = DeviceCallableType.of(obj)
     with asked_afresh(obj):
         try:
             again = build_calls(obj, subject.args, subject.targets[0], output="ltoir")
         except Exception as error:
-            return f"{CALL_HOOK}: first an answer, then {type(error).__name__}: {error}"
-        then = DeviceCallableType.of(obj).answers
+            return Again(f"{CALL_HOOK} answers once only, and then {describe_error(error)}")
+        other = DeviceCallableType.of(obj)
+    changed = _changed_call(subject, known.answers, other.answers, again)
+    return Again(changed, min(known.seconds, other.seconds))
+
+
+def _changed_call(
+    subject: CalledSubject, first: Mapping[Any, Any], then: Mapping[Any, Any], again: LinkedKernel
+) -> str:
+    obj = subject.obj
     for call, answer in then.items():
         one, other = _Answered.of(first.get(call, answer)), _Answered.of(answer)
         if one != other or (other.code is None and again.code != subject.built.code):
-            return f"{CALL_HOOK}: first {one}, then {other}"
+            return f"{CALL_HOOK} changes its answer: first {one}, then {other}{place_of(obj.__numba_cuda_call__)}"
     return ""
 
 
@@ -273,27 +330,38 @@ def ask_again(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answ
         return ask_afresh(callee, argtypes, target)
 
 
+def remembered_answer(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
+    """Return the answer of the object, which is asked only if it was not asked before."""
+    with without_device(target.cc):
+        return ask(callee, argtypes, target)
+
+
 def _answer(site: CallSite, target: Target, targets: tuple[Target, ...]) -> tuple[LinkInput, ...]:
     """Return the code that the object returns for *target*, one of *targets*."""
+    # With a link key it may be an answer of another process.
+    find = remembered_answer if site.callee.link_key is None else ask_again
     try:
-        inputs = ask_again(site.callee, site.argtypes, target).inputs()
+        inputs = find(site.callee, site.argtypes, target).inputs()
     except HookError as error:
-        raise _hook_failed(error, target, targets) from error
+        raise hook_failed(error, target, targets) from error
     if not inputs:
         expected = f"code for ({', '.join(map(str, site.argtypes))})"
-        raise FailedError("nothing", expected, "return the code; an object without code to link needs no hook")
+        got = f"{HOOK} returns nothing{place_of(site.callee.hook)}"
+        raise FailedError(got, expected, "return the code; an object without code to link needs no hook")
     return inputs
 
 
-def _hook_failed(error: HookError, target: Target | None, targets: tuple[Target, ...]) -> FailedError:
-    where = f"\nraised at: {error.raised_at}" if error.raised_at else ""
-    if (code := getattr(error.callee.hook, "__code__", None)) is not None and not where:
-        where = f"\ndefined at: {shown_file(code.co_filename)}:{code.co_firstlineno}"
+def hook_failed(error: HookError, target: Target | None, targets: tuple[Target, ...]) -> FailedError:
+    is_key = error.hook == KEY_HOOK
+    hook = error.callee.link_key if is_key else error.callee.hook
+    where = f"\nraised at: {error.raised_at}" if error.raised_at else place_of(hook)
     asked = f"\nasked for: code for {target.arch}, {describe_linking(target)}" if target is not None else ""
+    expected = "a LinkableCode, a cuda.core.ObjectCode, a path, or several of these"
     todo = "let it return code for this signature, or let __numba_cuda_call__ reject the signature"
+    if is_key:
+        expected, todo = A_KEY, "let it return a value for this signature, or None for no key"
     if error.is_of_parameters:
         todo = TAKE_ARGUMENTS
-    elif target is not None and not target.lto and len(targets) > 1:
+    elif target is not None and not target.lto and len(targets) > 1 and not is_key:
         todo += "; for code that requires LTO, pass lto=True to check_linkable"
-    got = f"{HOOK}({', '.join(map(str, error.argtypes))}) {error}{where}{asked}"
-    return FailedError(got, "a LinkableCode, a cuda.core.ObjectCode, a path, or several of these", todo)
+    return FailedError(f"{error.hook} {error.said}{where}{asked}", expected, todo)

@@ -7,6 +7,7 @@ import contextlib
 import functools
 import inspect
 import itertools
+import time
 import types as pytypes
 import weakref
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from numba.cuda import types
 from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, safe_text, shown, with_short_first_line
 from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import raised_by_signal_handler
+from numba.cuda.cudadrv.external_code.inputs.link_input import NOT_ASYNC
 from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba.cuda.datamodel import models
 from numba.cuda.extending import register_model, typeof_impl
@@ -101,6 +103,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         self._bound: dict[Any, CallArguments] = {}  # by the arguments as they are written
         self._arguments: dict[tuple[Any, ...], CallArguments] = {}
         self._returned: dict[Any, Any] = {}  # by the types of the arguments and the target
+        self.seconds = 0.0  # that `__numba_cuda_call__` took when it was asked last
         self.elsewhere: dict[str, Any] = {}  # the types of the object in other front ends
         super().__init__(name=safe_repr(obj))
 
@@ -252,7 +255,9 @@ class DeviceCallableType(types.Callable, types.Opaque):
         try:
             if (call := (self, arguments.types)) in raised:
                 raise raised[call]
+            started = time.perf_counter()
             extern = self._returned[arguments.types, _target()] = self.declared_call(arguments)
+            self.seconds = time.perf_counter() - started
             body = self.body_of(arguments, extern)
         except DeferredCallError:
             raise
@@ -283,6 +288,9 @@ class DeviceCallableType(types.Callable, types.Opaque):
             remedy = "return an autolink.Extern, or a Python function that does the same"
             if isinstance(extern, str):
                 remedy = f"return autolink.Extern({extern!r}, returns=...), with the type of the result"
+            elif inspect.iscoroutine(extern):
+                extern.close()  # or Python warns that nobody awaited it
+                remedy = NOT_ASYNC
             elif extern is None:
                 remedy = "return what it makes: it ends without a return statement that has a value"
             diagnosis = f"{name} returned neither an autolink.Extern nor a function\n  what to do: {remedy}"

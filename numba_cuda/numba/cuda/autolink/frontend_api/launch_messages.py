@@ -108,8 +108,8 @@ def launch_message(error: Exception) -> str | None:
             f"a launch takes its arguments by position, got {named}="
             f"\n  what to do: pass them in the order of the parameters{where}"
         )
-        filename, line = place_of_user(error)
-        return with_place(text, f"launched at: {shown_file(filename)}:{line}", filename, line)
+        filename, line, column = place_of_user(error)
+        return with_place(text, f"launched at: {shown_file(filename)}:{line}", filename, line, last_column=column)
     if (launch := _find_launch(error)) is None:
         return None
     name = launch.kernel.py_func.__name__

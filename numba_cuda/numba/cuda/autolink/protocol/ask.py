@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +17,13 @@ from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, safe_text
 from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import raised_by_signal_handler
 from numba.cuda.cudadrv.external_code.inputs import kinds
-from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, file_of, from_item
+from numba.cuda.cudadrv.external_code.inputs.link_input import (
+    NOT_ASYNC,
+    LinkInput,
+    LinkInputError,
+    file_of,
+    from_item,
+)
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
 from numba_cuda_autolink.files import find_elsewhere
@@ -25,7 +32,7 @@ from ..compilation.context import answering, asking, compilation, current_state,
 from ..frontend_api.refused_calls import last_column
 from .answers import Answer, AnswerMemory, CallingCode, Item, items_of
 from .call_sites import CallSite, CallSites
-from .callee import KEY_HOOK, Callee, identity
+from .callee import HOOK, KEY_HOOK, Callee, identity
 from .errors import AskedAgainError, CallError, HookError, raised_at, raised_by_hook
 
 if TYPE_CHECKING:
@@ -123,9 +130,13 @@ def link_key(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Any:
     if callee.link_key is None:
         return None
     if not callable(callee.link_key):
-        raise _not_callable(callee, argtypes, callee.link_key, f"{KEY_HOOK} ")
-    with asking(target), _hook_errors(callee, argtypes, f"{KEY_HOOK} "):
-        return callee.link_key(*argtypes)
+        raise _not_callable(callee, argtypes, callee.link_key, KEY_HOOK)
+    with asking(target), _hook_errors(callee, argtypes, KEY_HOOK):
+        key = callee.link_key(*argtypes)
+    if inspect.iscoroutine(key):
+        key.close()  # or Python warns that nobody awaited it
+        raise HookError(callee, argtypes, f"returned a coroutine\n  what to do: {NOT_ASYNC}", hook=KEY_HOOK)
+    return key
 
 
 def _answer(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
@@ -164,9 +175,10 @@ def _call_hook(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> tup
     return tuple(_check_item(callee, item) for item in items)
 
 
-def _not_callable(callee: Callee, argtypes: tuple[Any, ...], hook: Any, which: str = "") -> HookError:
+def _not_callable(callee: Callee, argtypes: tuple[Any, ...], got: Any, hook: str = HOOK) -> HookError:
     remedy = "make it a method, not a property or a value"
-    return HookError(callee, argtypes, f"{which}is not callable\n  got: {safe_repr(hook)}\n  what to do: {remedy}")
+    said = f"is not callable\n  got: {safe_repr(got)}\n  what to do: {remedy}"
+    return HookError(callee, argtypes, said, hook=hook)
 
 
 def _check_item(callee: Callee, item: Any) -> Item:
@@ -181,15 +193,16 @@ def _name_after(callee: Callee, link_input: LinkInput) -> LinkInput:
 
 
 @contextlib.contextmanager
-def _hook_errors(callee: Callee, argtypes: tuple[Any, ...], which: str = "") -> Iterator[None]:
-    """Turn what a hook raises into `HookError`; *which* names the hook if it is not ``__numba_cuda_link__``."""
+def _hook_errors(callee: Callee, argtypes: tuple[Any, ...], hook: str = HOOK) -> Iterator[None]:
+    """Turn what the *hook* raises into `HookError`."""
     try:
         yield
     except HookError:
         raise
     except LinkInputError as error:
         advice = f"\n  what to do: {find_elsewhere(error.missing)}" if error.missing else ""
-        raise HookError(callee, argtypes, f"{which}returned what cannot be linked: {error}{advice}") from error
+        said = f"returned what cannot be linked: {error}{advice}"
+        raise HookError(callee, argtypes, said, hook=hook) from error
     except (Exception, SystemExit) as error:
         if raised_by_signal_handler(error):
             raise
@@ -199,9 +212,9 @@ def _hook_errors(callee: Callee, argtypes: tuple[Any, ...], which: str = "") -> 
                 f"  compiled call at: {error.call_site.place}\n"
                 "  what to do: let the code that it compiles call something else, or return CUDA C++"
             )
-            raise HookError(callee, argtypes, message, raised_at=raised_by_hook(error)) from error
-        message = f"{which}raised {type(error).__name__}: {safe_text(error)}"
-        raise HookError(callee, argtypes, message, raised_at=raised_at(error)) from error
+            raise HookError(callee, argtypes, message, raised_at=raised_by_hook(error), hook=hook) from error
+        message = f"raised {type(error).__name__}: {safe_text(error)}"
+        raise HookError(callee, argtypes, message, raised_at=raised_at(error), hook=hook) from error
 
 
 def _verify(callee: Callee, argtypes: tuple[Any, ...], target: Target, before: Answer) -> None:

@@ -21,6 +21,8 @@ from numba_cuda_autolink.printable_texts import did_you_mean
 from numba_cuda_autolink.source_locations import shown_file, with_place
 
 from ..compilation.context import compilation
+from ..frontend_api.type_names import readable_types
+from .callee import HOOK
 
 if TYPE_CHECKING:
     from .call_sites import CallSite
@@ -36,31 +38,35 @@ TAKE_ARGUMENTS = "let the hook take one parameter for each argument type"
 class HookError(PrintableError):
     """A ``__numba_cuda_link__`` gave no usable answer. It becomes a `CallError` where the call site is known.
 
-    ``callee`` is the object, ``argtypes`` are the Numba types that it was asked with, and ``raised_at`` is the file,
-    line and function in which its hook raised an exception, or None.
+    ``callee`` is the object, ``argtypes`` are the Numba types that it was asked with, ``hook`` is the name of the
+    method, that of the link key too, ``said`` is what it did, and ``raised_at`` is the file, line and function in which
+    it raised an exception, or None.
     """
 
     __module__ = "numba.cuda.autolink"  # as tracebacks show it
 
-    def __init__(self, callee: Callee, argtypes: tuple[Any, ...], message: str, raised_at: str | None = None):
+    def __init__(
+        self, callee: Callee, argtypes: tuple[Any, ...], said: str, raised_at: str | None = None, hook: str = HOOK
+    ):
         self.callee = callee
         self.argtypes = argtypes
+        self.said = said
         self.raised_at = raised_at
-        super().__init__(message)
+        self.hook = hook
+        super().__init__(said if hook == HOOK else f"{hook} {said}")
 
     @property
     def is_of_parameters(self) -> bool:
         """Whether the hook does not take the arguments that it is called with."""
-        return not self.raised_at and f"{self}".startswith("raised TypeError: ")
+        return not self.raised_at and self.said.startswith("raised TypeError: ")
 
     def describe(self, call_site: CallSite, last_column: int | None = None) -> str:
         """Return the whole message for users: the diagnosis, where it is called, the object, where its hook raised. In
         its line, the call ends in *last_column*."""
-        signature = ", ".join(map(str, self.argtypes))
-        hook = "" if f"{self}".startswith("__numba_cuda_link_key__ ") else "__numba_cuda_link__ "
-        said = bounded(f"{self.callee.name}.{hook}{self}")
+        signature = readable_types(", ".join(map(str, self.argtypes)))
+        said = bounded(f"{self.callee.name}.{self.hook} {self.said}")
         if self.raised_at:
-            said = with_fix(said, self.callee.name, "hook", self.__cause__)
+            said = with_fix(said, self.callee.name, "hook" if self.hook == HOOK else self.hook, self.__cause__)
         elif self.is_of_parameters:
             said += f"\n  what to do: {TAKE_ARGUMENTS}"
         first, *others = said.split("\n")
@@ -142,7 +148,7 @@ def assignment_error(name: str, owner: Any, loc: Any, error: type[Exception]) ->
 def _note(message: str, cause: BaseException | None = None) -> None:
     """Remember that *message* begins with a diagnosis: Numba makes another exception of it, and puts a line first."""
     if (in_progress := compilation()) is not None:
-        in_progress.diagnoses[message.partition("\n")[0]] = cause
+        in_progress.diagnoses[readable_types(message.partition("\n")[0])] = cause
 
 
 class CallError(TypingError):

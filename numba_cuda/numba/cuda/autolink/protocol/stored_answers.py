@@ -71,6 +71,11 @@ def stored(
 
 
 class _LinkKeyPickler(ValuePickler):
+    def persistent_id(self, obj: Any) -> Any:
+        if type(obj) is dict:  # two are equal in every order
+            return "dict", sorted((self._part(key), self._part(value)) for key, value in obj.items())
+        return super().persistent_id(obj)
+
     def _object(self, obj: Any) -> Any:
         counted = super()._object(obj)
         parts = counted[1]  # a list, where pickle writes more of it than a name

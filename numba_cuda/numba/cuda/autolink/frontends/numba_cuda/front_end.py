@@ -65,6 +65,8 @@ def prepare(kernel: Any, signature: Any, request: BuildRequest) -> tuple[BuildRe
 def _function_and_options(kernel: Any, jit_options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     options = dict(jit_options)
     if isinstance(kernel, CUDADispatcher):
+        if (message := unknown_option("cuda.jit has", kernel.targetoptions, decorated=kernel.py_func)) is not None:
+            raise TypeError(message)
         options = {**kernel.targetoptions, **jit_options}
         if "debug" in jit_options and "lto" not in jit_options:
             options.pop("lto", None)  # its default depends on debug

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from numba_cuda_autolink.errors import FormatError
 from numba_cuda_autolink.mangled_names import readable
-from numba_cuda_autolink.source_locations import find_call
+from numba_cuda_autolink.source_syntax import find_call
 
 from ..formats.containers import read_lto_ir
 from ..inputs import kinds

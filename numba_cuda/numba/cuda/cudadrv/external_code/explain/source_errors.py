@@ -32,7 +32,15 @@ from ..inputs.c_prototypes import CalledFunction
 from ..inputs.link_input import LinkInput, LinkInputError, from_item
 from ..link import ltoir_symbols
 from ..plan.declared_functions import find_bringing, place_of
-from ..plan.link_plan import NAMED_EXPLICITLY, KernelCode, LinkError, LinkPlan, PlannedInput, link_error
+from ..plan.link_plan import (
+    NAMED_EXPLICITLY,
+    KernelCode,
+    LinkError,
+    LinkPlan,
+    PlannedInput,
+    calls_kernel,
+    link_error,
+)
 from ..plan.plan_checks import declaration_error, undeclared_variable
 from ..platform.target import Target
 
@@ -181,7 +189,12 @@ def wrong_types(
     plan: LinkPlan, planned: PlannedInput, error: PrototypeError, wrong: Sequence[WrongFunction]
 ) -> LinkError:
     if of_types := [each for each in wrong if each.declaration]:
-        diagnosis = f"{of_types[0].called.symbol!r} is called with other types than it has"
+        symbol = of_types[0].called.symbol
+        is_kernel = re.compile(rf"__global__\s[^;{{}}()]*\b{re.escape(symbol)}\s*\(")
+        if place := find_line(planned.input, plan.target, is_kernel):
+            called = f"called: {of_types[0].called.call}"
+            return calls_kernel(plan, symbol, called, f"defined by: {planned}", f"in C++: {place}")
+        diagnosis = f"{symbol!r} is called with other types than it has"
         pairs = [
             (f"{each.called.declaration} for {each.called.call}", f"{each.declaration}, as it is defined")
             for each in of_types

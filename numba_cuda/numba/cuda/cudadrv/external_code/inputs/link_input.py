@@ -28,6 +28,7 @@ from ..diagnostics.messages import safe_repr, shown
 from .cuda_source import CompileOptions, CUDASource
 from .kinds import BITCODE, CUDA, KINDS, PTX, Bitcode, Kind
 
+NOT_ASYNC = "make the method an ordinary one, without async"
 _AS_TEXT = "save it as UTF-8, or replace that character"
 _AS_OTHER = "give it the suffix or the class of what it is, or make it again if it is damaged"
 _AS_SOURCE = "this is CUDA C++: return autolink.CUDASource(text)"
@@ -54,7 +55,7 @@ class LinkInputError(PrintableError, ValueError):
         hint = ""
         if inspect.iscoroutine(item):
             item.close()  # or Python warns that nobody awaited it
-            hint = "\n  what to do: make the method an ordinary one, without async"
+            hint = f"\n  what to do: {NOT_ASYNC}"
         elif isinstance(item, (bytes, bytearray, memoryview)):
             hint = "\n  what to do: wrap the bytes, whose kind is not known: cuda.LTOIR(data), cuda.Cubin(data), ..."
         return cls(

@@ -27,7 +27,7 @@ from ..formats.containers import has_compressed_piece, has_ltoir, readable_piece
 from ..formats.cubin import cubin_prototypes
 from ..inputs import kinds
 from ..inputs.c_prototypes import CPrototype, CType
-from ..plan.link_plan import NAMED_EXPLICITLY, link_error
+from ..plan.link_plan import NAMED_EXPLICITLY, calls_kernel, link_error
 from .linker_input import LinkJob, Part, list_origins, parts_of_key
 from .ltoir_symbols import ptx_of_ltoir, relocatable_cubin
 
@@ -83,13 +83,8 @@ def check_no_kernel_is_called(job: LinkJob, *kernels: Collection[str]) -> None:
     names = set().union(*kernels)
     for symbol in job.kernel_code.sites:
         if symbol in names:
-            raise link_error(
-                job.plan,
-                f"{symbol!r} is called as a function, but it is a kernel",
-                f"called: {job.kernel_code.referenced_by(symbol)}",
-                f"linked: {list_origins(job.parts)}",
-                f"what to do: declare {symbol!r} as __device__, not as __global__ (in PTX: .func, not .entry)",
-            )
+            called, linked = job.kernel_code.referenced_by(symbol), list_origins(job.parts)
+            raise calls_kernel(job.plan, symbol, f"called: {called}", f"linked: {linked}")
 
 
 def prototypes_of(kind: str, code: bytes) -> tuple[Prototypes, Prototypes]:

@@ -270,6 +270,12 @@ def link_error(
     return kind(message, log, **source)
 
 
+def calls_kernel(plan: LinkPlan, symbol: str, *details: str) -> LinkError:
+    """Return the error of a call in Python to the kernel *symbol*, which only a launch can run."""
+    remedy = f"what to do: declare {symbol!r} as __device__, not as __global__ (in PTX: .func, not .entry)"
+    return link_error(plan, f"{symbol!r} is called as a function, but it is a kernel", *details, remedy)
+
+
 def with_definition(message: str, defined_at: tuple[str, int] | None) -> str:
     """Return *message* with the place where its kernel is defined, if that is known."""
     if defined_at is None:

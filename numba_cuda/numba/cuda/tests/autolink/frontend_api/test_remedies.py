@@ -45,7 +45,7 @@ def test_linear_algebra_of_numpy(capsys):
 UNSUPPORTED = {
     "print(f'{x[0, 0]}')": "print values, as in print('x:', x[i])",
     "try: x[0, 0] = 1\n    except Exception: pass": "write a condition",
-    "yield x[0, 0]": "write the values to an array",
+    "yield x[0, 0]": "write a loop, and the values to an array",
     "with x: x[0, 0] = 1": "write its statements without it",
     "import math": "import it before the kernel",
     "global G; G = 1": "write the value to an array",
@@ -128,8 +128,8 @@ MISTAKES = {  # statements, with what is said of each
     "x[0, 0] = cuda.local.array((4, 4))[0, 0]": ("the array has no dtype", "pass it after the shape"),
     "cuda.atomic.add(x[0, 0], 0, 1)": ("a number is passed where an array belongs", "pass the array, and the index"),
     "x[0, 0] = None": ("an element of array(float32, 2d, C) cannot be set to none", "assign a number"),
-    "x[0, 0] = 'a'": ("an element of array(float32, 2d, C) cannot be set to Literal[str](a)", "assign a number"),
-    "x['a', 0] = 1": ("Unsupported array index type Literal[str](a)", "index with an integer, or with a slice"),
+    "x[0, 0] = 'a'": ("an element of array(float32, 2d, C) cannot be set to 'a'", "assign a number"),
+    "x['a', 0] = 1": ("Unsupported array index type 'a'", "index with an integer, or with a slice"),
     "x[0, 0, 0] = 1": (
         "cannot index array(float32, 2d, C) with 3 indices",
         "give one index for each dimension, 2 here",

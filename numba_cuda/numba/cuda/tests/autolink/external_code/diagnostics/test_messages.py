@@ -49,7 +49,7 @@ LARGE = (HOSTILE + "\n") * 1_000_000 + "x" * 1_000_000  # 24 MB
         CompileError(LARGE, LARGE),
         autolink.LinkError(LARGE, LARGE),
         CxxError(LARGE, LARGE),
-        NotLinkableError("call", (FailedCheck("name", LARGE, "expected", "todo"),), ()),
+        NotLinkableError("name", "call", (FailedCheck("name", LARGE, "expected", "todo"),), ()),
         BuildManyError(["job"], [ValueError(LARGE)]),
         RuntimeError(safe_text(ValueError(LARGE))),
         *[cls(LARGE) for cls in (autolink.CABIError, autolink.LinkInputError, autolink.PrebuiltError)],
