@@ -132,7 +132,7 @@ class Variable:
         ValueError
             If loaded kernels have different values, and none was chosen.
         """
-        return self.get_from(None if kernel is None else kernel.owners, device)
+        return self.get_from(None if kernel is None else kernel._owners, device)
 
     def get_from(self, owners: Iterable[Any] | None, device: int | None = None) -> Any:
         """Return the value in the modules that one of *owners* keeps loaded (default: in all); see `get`."""

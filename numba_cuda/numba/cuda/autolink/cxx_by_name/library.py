@@ -36,7 +36,7 @@ class CxxLibrary(DeviceCallable):
     expressions name, in Python and in kernels. Each is a device callable, always the same object.
     """
 
-    cxx_reads_files = "constants"  # headers, which may change between two kernels
+    _cxx_reads_files = "constants"  # headers, which may change between two kernels
 
     def __init__(self, source: LibrarySource):
         # Each name without the prefix "_" hides a function of that name in C++.
@@ -55,7 +55,7 @@ class CxxLibrary(DeviceCallable):
     def __dir__(self) -> list[str]:
         """Return the methods, and the functions and types that the library's text and, as far as they are known, its
         headers seem to declare in its namespace."""
-        methods = [name for name in vars(CxxLibrary) if not name.startswith(_NOT_CXX) and name != "cxx_reads_files"]
+        methods = [name for name in vars(CxxLibrary) if not name.startswith(_NOT_CXX)]
         return sorted({*methods, *list_names(self._source)})
 
     def __getattr__(self, name: str) -> CxxFunction:
@@ -163,7 +163,7 @@ class CxxLibrary(DeviceCallable):
                 f"declare() takes pairs of a function and the list of its arguments' types\n  got: {safe_repr(given)}\n"
                 '  expected: such as ("hypot", ["float32", "float32"])'
             )
-        return function.call([numba_type_of(each) for each in argtypes])
+        return function._call([numba_type_of(each) for each in argtypes])
 
 
 @suggest_names

@@ -32,6 +32,7 @@ from ...function_code.build_record import (
     check_only_overload,
     facts_of,
     parameter_names,
+    record_build,
 )
 from ...function_code.emulated_texts import emulated_texts
 from ...function_code.function_code import FunctionCode
@@ -102,7 +103,7 @@ def _record(dispatcher: Any, compiled: Any, output: str, carveout: int | str | N
         front_end=MLIR.name,
     )
     facts = facts_of(external, target, output)
-    record = BuildRecord.of(external, code, output, _signature(compiled), plan, facts, launch)
+    record = record_build(external, code, output, _signature(compiled), plan, facts, launch)
     texts = EmulatedTexts(partial(_emulated_texts, compiled), target.compute_capability.parts)
     return dataclasses.replace(record, emulated_texts=texts)
 

@@ -35,6 +35,7 @@ from ...function_code.build_record import (
     check_only_overload,
     kernel_parameters,
     parameter_names,
+    record_build,
 )
 from ...protocol.callee import find_callee
 from ...protocol.errors import HookError
@@ -123,7 +124,7 @@ def _record(compiled: Any, code: bytes, output: str, plan: LinkPlan, facts: Buil
         any(NRT in planned.origins for planned in plan.inputs),
         tuple(variable for _, variable in plan.variables),
     )
-    return BuildRecord.of(library.function_code, code, output, _signature(compiled), plan, facts, launch)
+    return record_build(library.function_code, code, output, _signature(compiled), plan, facts, launch)
 
 
 def read_launched(kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None]) -> list[BuildRecord]:
