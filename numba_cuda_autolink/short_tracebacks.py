@@ -361,6 +361,9 @@ def _shorten(error: BaseException, restored: contextlib.ExitStack) -> int:
     if message is not None:
         restored.callback(setattr, error, "args", error.args)
         error.args = (_Message(message if _IS_WHOLE in vars(error) else first_lines(message)),)
+        if isinstance(error, (AttributeError, NameError)) and message_of(error):  # to which Python adds a name
+            restored.callback(setattr, error, "name", error.name)
+            error.name = None
         if isinstance(error, ImportError):  # whose text is not that of its arguments
             restored.callback(setattr, error, "msg", error.msg)
             error.msg = error.args[0]

@@ -52,6 +52,10 @@ _RAISED = re.compile(  # as numba-cuda words what a kernel raises
     re.DOTALL,
 )
 _OPTIONS = re.compile(r"\s*Printing the options because: (.*?)\.?\n(.*)", re.DOTALL)
+_NOT_A_FUNCTION = re.compile(
+    r"type object '(\w+)' has no attribute '__\w+__'|'(\w+)' object has no attribute '__\w+__'"
+    r"|(.*) is not a callable object"
+)
 FIX_OPTION = "\n  what to do: correct its name or value, or leave it out"
 
 
@@ -224,6 +228,17 @@ def option_message(error: Exception) -> str | None:
     why, names = found[1], re.findall(r"^(\w+) ", found[2], re.MULTILINE)
     near = did_you_mean(why.rpartition(" ")[2], names) if why.startswith("Got invalid options") else ""
     return f"{why}{near}{FIX_OPTION}"
+
+
+def decoration_message(error: Exception) -> str | None:
+    """Return the message of an *error* that a front end raised over what ``cuda.jit`` is given in place of a function;
+    ``None`` for every other."""
+    if (found := _NOT_A_FUNCTION.fullmatch(str(error))) is None or not raised_by_front_end(error):
+        return None
+    given = f"the class {found[1]}" if found[1] else next(filter(None, found.groups()))
+    filename, line, column = place_of_user(error)
+    text = f"cuda.jit makes a kernel of a function, got {given}\n  what to do: decorate a function: def kernel(x): ..."
+    return with_place(text, f"at: {shown_file(filename)}:{line}", filename, line, last_column=column)
 
 
 def _find_launch(error: Exception) -> _Launch | None:

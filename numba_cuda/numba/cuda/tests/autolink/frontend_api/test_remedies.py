@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import linecache
 import math
 import re
 import sys
@@ -168,6 +169,22 @@ MISTAKES = {  # statements, with what is said of each
         "kernels have no numpy.ndarray",
         "write it in the kernel",
     ),
+    "y = dict()": ("kernels have no lists, dictionaries and sets", "make an array"),
+    "y = {i for i in range(3)}": ("kernels have no lists, dictionaries and sets", "make an array"),
+    "y = '{}'.format(x[0, 0])": ("kernels make no text", "print values, as in print"),
+    "yield from x": ("kernels have no generators", "write a loop"),
+    "raise ValueError('a', x[0, 0])": ("an exception in a kernel has constant arguments", "raise it with constants"),
+    "raise 'a'": ("Directly raising a string constant", "raise an exception with the text"),
+    "y = cuda.shfl_sync(1, x, 1)": ("No implementation of shfl_sync(1, array(float32, 2d, C), 1)", "give it elements"),
+    "y = cuda.local.array(-1, np.float32)": (
+        "an array has a shape that is not positive",
+        "give it a shape of positive",
+    ),
+    "y = cuda.shared.array(4, np.int8, alignment=3)": (
+        "Alignment must be a power of 2",
+        "give one such as alignment=16",
+    ),
+    "y = cuda.fma(1, 2)": ("cuda.fma(a, b, c) takes 3 arguments, got 2", "pass c, too"),
     "print(x[0, 0], sep='')": ("print() takes no keyword arguments in kernels", "print values, as in print"),
     "for f in FUNCTIONS: x[0, 0] = f(1.0)": (
         "kernels do not loop over a tuple of device functions",
@@ -204,3 +221,27 @@ def test_a_mistake_has_a_diagnosis_its_statement_and_what_to_do(front_end, state
     assert f"Error: {first}" in text and f"\n  at: {script}:2" in text and "^^" in text
     assert "Literal[" not in text
     assert not remedy or re.search(f"\n  what to do: .*(?:{remedy})", text)
+
+
+@pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
+@pytest.mark.parametrize(
+    ("given", "first"),
+    [
+        ("class kernel: pass", "cuda.jit makes a kernel of a function, got the class kernel"),
+        (
+            "def kernel(x, y=3): pass",
+            "the signature has another number of types than the function has parameters: 1 and",
+        ),
+    ],
+)
+def test_what_is_not_a_kernel_is_shown_without_frames_of_the_front_end(front_end, given, first, tmp_path, capsys):
+    script = tmp_path / "decorated.py"
+    script.write_text(f"@cuda.jit\n{given}\n\nbuild(kernel, 'void(float32[::1])')\n")
+    linecache.checkcache()
+    with pytest.raises(Exception) as caught:
+        exec(
+            compile(script.read_text(), str(script), "exec"), {"cuda": front_end_named(front_end).cuda, "build": build}
+        )
+    text = printed(caught.value, capsys)
+    assert f"Error: {first}" in text and f"\n  at: {script}:1\n" in text and "\n  what to do: " in text
+    assert "site-packages" not in text and "Did you mean" not in text
