@@ -34,8 +34,10 @@ class Functions:
     """The functions of the template, with code of one kind."""
 
     def __init__(self, code: autolink.Prebuilt):
-        self.smooth_step = Function(code, "sample_library_smooth_step", types.float32, [types.float32] * 3)
-        self.polynomial = Function(code, "sample_library_polynomial", types.float64, [None, types.int32, types.float64])
+        self.smooth_step = Function(code, "_ZN14sample_library11smooth_stepEfff", types.float32, [types.float32] * 3)
+        self.polynomial = Function(
+            code, "_ZN14sample_library10polynomialEPKdid", types.float64, [None, types.int32, types.float64]
+        )
 
 
 class Function(autolink.DeviceCallable):

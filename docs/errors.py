@@ -77,7 +77,7 @@ These messages are rarer than [those of the other pages](../errors.md). Each is 
 says it. … stands for names and values.
 """
 _REMEDY = "\n  what to do: "
-_OF_PAIRS = ("_Misuse", "refuse_call", "message")  # take a diagnosis and a remedy
+_OF_PAIRS = ("Misuse", "refuse_call", "message")  # take a diagnosis and a remedy
 
 PRELUDE = """\
 from numba import cuda

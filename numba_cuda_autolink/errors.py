@@ -78,5 +78,5 @@ def at_call(message: str, word: str = "called at") -> str:
     underlined."""
     from .source_locations import shown_file, with_place
 
-    filename, line = place_of_user()
-    return with_place(message, f"{word}: {shown_file(filename)}:{line}", filename, line)
+    filename, line, column = place_of_user()
+    return with_place(message, f"{word}: {shown_file(filename)}:{line}", filename, line, last_column=column)

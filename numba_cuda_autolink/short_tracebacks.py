@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
+import itertools
 import os
 import re
 import sys
@@ -18,7 +19,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from .printable_texts import bound_text
 
@@ -157,12 +158,32 @@ def each_warning_once() -> Iterator[None]:
         _shown.reset(token)
 
 
-def place_of_user(error: BaseException | None = None) -> tuple[str, int]:
+class UserPlace(NamedTuple):
+    """Where the user calls the compiler: a file, a line, and the column, in bytes, where the call ends, which Python
+    3.10 does not know."""
+
+    filename: str
+    line: int
+    last_column: int | None
+
+
+def place_of_user(error: BaseException | None = None) -> UserPlace:
     """Return the place where the user calls the compiler, now, or where it did when *error* left the compiler."""
-    if error is not None and (frames := user_frames(error)):
-        return frames[-1][0].co_filename, frames[-1][1]
+    if error is not None and (frames := _user_frames(error)):
+        frame, place = frames[-1]
+        return place_in(frame, place.tb_lineno, place.tb_lasti)
     frame, _ = _find_user()
-    return frame.f_code.co_filename, frame.f_lineno
+    return place_in(frame, frame.f_lineno)
+
+
+def place_in(frame: FrameType, line: int, instruction: int | None = None) -> UserPlace:
+    """Return the place of a *line* of *frame*, and of its last *instruction*, or of another one if that is given."""
+    column = None
+    if sys.version_info >= (3, 11):
+        number = (frame.f_lasti if instruction is None else instruction) // 2
+        first, _, _, column = next(itertools.islice(frame.f_code.co_positions(), number, None), (None,) * 4)
+        column = column if first == line else None
+    return UserPlace(frame.f_code.co_filename, line, column)
 
 
 def _find_user() -> tuple[FrameType, int]:
@@ -174,8 +195,11 @@ def _find_user() -> tuple[FrameType, int]:
 
 def user_frames(error: BaseException) -> list[tuple[CodeType, int]]:
     """Return the code and the line of each frame in the traceback of *error* that is not the compiler's."""
-    frames = _frames(error.__traceback__)
-    return [(frame.f_code, place.tb_lineno) for frame, place in frames if not is_frame_of_compiler(frame)]
+    return [(frame.f_code, place.tb_lineno) for frame, place in _user_frames(error)]
+
+
+def _user_frames(error: BaseException) -> list[tuple[FrameType, TracebackType]]:
+    return [(frame, place) for frame, place in _frames(error.__traceback__) if not is_frame_of_compiler(frame)]
 
 
 def running_shell() -> Any:
@@ -195,6 +219,11 @@ def _is_of_user(error: BaseException) -> bool:
     is_raised = frame.f_code.co_code[innermost.tb_lasti] == dis.opmap["RAISE_VARARGS"]
     is_about_use = isinstance(error, (TypeError, ValueError, RuntimeError, AttributeError))
     return is_about_use and is_raised and is_frame_of_compiler(frame)
+
+
+def is_raised_in_compiler(error: BaseException) -> bool:
+    """Return whether *error* was raised in a frame of a compiler, and not in code of the user that it called."""
+    return any(is_frame_of_compiler(frame) for frame, place in _frames(error.__traceback__) if place.tb_next is None)
 
 
 def raised_by_front_end(error: BaseException) -> bool:
@@ -332,6 +361,9 @@ def _shorten(error: BaseException, restored: contextlib.ExitStack) -> int:
     if message is not None:
         restored.callback(setattr, error, "args", error.args)
         error.args = (_Message(message if _IS_WHOLE in vars(error) else first_lines(message)),)
+        if isinstance(error, (AttributeError, NameError)) and message_of(error):  # to which Python adds a name
+            restored.callback(setattr, error, "name", error.name)
+            error.name = None
         if isinstance(error, ImportError):  # whose text is not that of its arguments
             restored.callback(setattr, error, "msg", error.msg)
             error.msg = error.args[0]

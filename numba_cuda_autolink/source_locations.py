@@ -3,23 +3,19 @@
 
 from __future__ import annotations
 
-import ast
-import functools
 import linecache
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from types import CodeType
+from collections.abc import Iterable, Sequence
 
 from .mangled_names import short_name
 from .short_tracebacks import running_shell
+from .source_syntax import columns_of_message, shared_arrays
 
 _CELL = re.compile(r"(?:.*[/\\])?ipykernel_\d+[/\\]\d+\.py|<ipython-input-.*>")
 _SHARED_ARRAY = re.compile(r"_cudapy_smem_(\d+)|static_shared_memory(?:_(\d+))?")
-_LINKED = re.compile(r"^  linked: .*$", re.MULTILINE)
 _LONGEST_LINE = 100
 _noted: dict[str, str] = {}  # names of cells of another process, by their files
-_ATTRIBUTE = re.compile(r"(?!.* raised \w+: ).*\battribute '(\w+)'")  # of a kernel, not of a hook that raised
 
 
 def cell_name(filename: str) -> str | None:
@@ -63,18 +59,27 @@ def name_of_file(path: str) -> str:
 
 
 def with_place(
-    message: str, place: str, filename: str, line: int, *, is_call: bool = True, last_column: int | None = None
+    message: str,
+    place: str,
+    filename: str,
+    line: int,
+    *,
+    is_call: bool = True,
+    last_column: int | None = None,
+    columns: tuple[int, int] | None = None,
 ) -> str:
-    """Return *message* with a second line *place*, the source of *line* below it, and a caret under the attribute or
-    call that the message is about: the call that ends in *last_column*, in bytes, if it is known; under the whole line,
-    if the message is about none, or of several it names none."""
+    """Return *message* with a second line *place*, the source of *line* below it, and a caret under its *columns*; by
+    default under the attribute, operator or call that the message is about: the call that ends in *last_column*, in
+    bytes, if it is known; under the whole line, if the message is about none, or of several it names none."""
     first, *others = message.split("\n")
     filename = next((each for each in linecache.cache if cell_name(each) == filename), filename)
     text = linecache.getline(filename, line).rstrip()
     if not text.strip():
         return "\n".join([first, f"  {place}", *others])
     indent = len(text) - len(text.lstrip())
-    columns = (is_call and _called(filename, line, message, last_column)) or (indent, len(text))
+    if columns is None:
+        found = columns_of_message(filename, line, message, last_column) if is_call else None
+        columns = found or (indent, len(text))
     return "\n".join([first, f"  {place}", *(f"      {each}" for each in _underline(text, indent, *columns)), *others])
 
 
@@ -115,17 +120,6 @@ def _underline(text: str, indent: int, begin: int, end: int) -> tuple[str, str]:
     return f"{before}{text[first:last]}{after}", carets
 
 
-def find_call(filename: str, line: int, name: str) -> tuple[str, int] | None:
-    """Return the place of the first call of *name* in the function that begins at *line*, None if there is none."""
-    for function in _nodes(filename):
-        if not isinstance(function, ast.FunctionDef):
-            continue
-        if line in (function.lineno, *(each.lineno for each in function.decorator_list)):
-            calls = (each for each in ast.walk(function) if isinstance(each, ast.Call))
-            return next(((filename, each.lineno) for each in calls if ast.unparse(each.func).endswith(name)), None)
-    return None
-
-
 def name_of_shared_array(label: str, labels: Iterable[str] = (), places: Iterable[str] = ()) -> str:
     """Return the name of the variable for the array of ``cuda.shared.array`` that a front end's *label* stands for, of
     all *labels*; *places* are the ``file:line`` where a kernel is, innermost first. Where there are other arrays than
@@ -133,71 +127,6 @@ def name_of_shared_array(label: str, labels: Iterable[str] = (), places: Iterabl
     if _SHARED_ARRAY.fullmatch(label) is None:
         return short_name(label)
     numbers = {each: int(found[1] or found[2] or -1) for each in labels if (found := _SHARED_ARRAY.fullmatch(each))}
-    names = list(dict.fromkeys(each for place in places for each in _shared_arrays(place)))
+    names = list(dict.fromkeys(each for place in places for each in shared_arrays(place)))
     order = sorted(numbers, key=lambda each: numbers[each])
     return names[order.index(label)][1] if len(names) == len(order) else "a shared array"
-
-
-def _shared_arrays(place: str) -> list[tuple[int, str]]:
-    """Return the lines and the names of variables that are shared arrays, of the innermost function around *place*."""
-    filename, _, line = place.rpartition(":")
-    functions = [each for each in _nodes(filename) if isinstance(each, ast.FunctionDef)]
-    around = [each for each in functions if each.lineno <= int(line) <= (each.end_lineno or 0)]
-    assignments = (each for each in ast.walk(around[-1]) if isinstance(each, ast.Assign)) if around else ()
-    is_array = re.compile(r"(?:\w+\.)*shared\.array\(").match
-    return sorted(
-        (each.lineno, ast.unparse(each.targets[0])) for each in assignments if is_array(ast.unparse(each.value))
-    )
-
-
-def _nodes(filename: str) -> list[ast.AST]:
-    try:
-        return _parse("".join(linecache.getlines(filename)))
-    except (SyntaxError, ValueError):  # the file has changed, or is not Python's
-        return []
-
-
-@functools.lru_cache(maxsize=1)  # errors come in series: a launch tries several signatures
-def _parse(source: str) -> list[ast.AST]:
-    return list(ast.walk(ast.parse(source)))
-
-
-def code_of_file(filename: str) -> Iterator[CodeType]:
-    """Yield the code of all functions in a file of Python, as they are compiled now; nothing if that fails."""
-    try:
-        pending = [compile("".join(linecache.getlines(filename)), filename, "exec", dont_inherit=True)]
-    except (SyntaxError, ValueError):
-        return
-    while pending:
-        yield (code := pending.pop())
-        pending += [each for each in code.co_consts if isinstance(each, CodeType)]
-
-
-def _called(filename: str, line: int, message: str, last_column: int | None) -> tuple[int, int] | None:
-    """Return the columns of the attribute, or else of the call, in a *line* that *message* is about; None if that is
-    not known."""
-    nodes = [each for each in _nodes(filename) if getattr(each, "lineno", 0) == getattr(each, "end_lineno", 0) == line]
-    if attribute := _ATTRIBUTE.match(message.partition("\n")[0]):
-        owners = [each for each in nodes if isinstance(each, ast.Attribute) and each.attr == attribute[1]]
-        return _columns(owners[0], linecache.getline(filename, line)) if owners else None
-    calls = [each for each in nodes if isinstance(each, ast.Call)]
-    if len(calls) > 1:
-        diagnosis, _, details = message.partition("\n")
-        texts = diagnosis, _LINKED.sub("", details)  # all that is linked is not what the message is about
-        named = ([each for each in calls if _name(each) in re.findall(r"\w+", text)] for text in texts)
-        ending = [each for each in calls if each.end_col_offset == last_column]
-        calls = ending or next(filter(None, named), [])
-    return _columns(calls[0], linecache.getline(filename, line)) if len(calls) == 1 else None
-
-
-def _name(call: ast.Call) -> str:
-    """Return the last name of the function that *call* calls."""
-    function = call.func.value if isinstance(call.func, ast.Subscript) else call.func
-    return str(getattr(function, "attr", getattr(function, "id", "")))
-
-
-def _columns(node: ast.AST, text: str) -> tuple[int, int]:
-    """Return the columns of *node* in its line *text*, which Python counts in bytes."""
-    begin, end = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0)
-    encoded = text.encode()
-    return len(encoded[:begin].decode()), len(encoded[:end].decode())

@@ -13,41 +13,64 @@ from elftools.elf.elffile import ELFFile
 NUMBERS = {"?": "bool", "f2": "float", "f4": "float", "f8": "float", "c8": "complex", "c16": "complex"}
 NUMBERS.update({letter + size: "int" for letter in "iu" for size in "1248"})
 STRUCTS_AS_NUMBERS = {"__half": "f2", "float2": "c8", "double2": "c16"}
+FLOATING = 4
 LETTERS = {2: "?", 4: "f", 5: "i", 6: "i", 7: "u", 8: "u"}  # for the encodings of DWARF
-POINTERS = {"DW_TAG_pointer_type", "DW_TAG_reference_type"}
+REFERENCES = {"DW_TAG_reference_type", "DW_TAG_rvalue_reference_type"}
+POINTERS = {"DW_TAG_pointer_type", *REFERENCES}
 DERIVED = {"const_type": "const {}", "volatile_type": "volatile {}", "pointer_type": "{}*", "reference_type": "{}&"}
+DERIVED["rvalue_reference_type"] = "{}&&"
+NAMELESS = "a type without a name"
+OTHER_NAMES = {("double", 16): "long double", ("**128-BIT SIGNED INTEGER**", 16): "__int128"}
+OTHER_NAMES["**128-BIT UNSIGNED INTEGER**", 16] = "unsigned __int128"
 
 
 class Description:
-    """What the debug information of a *cubin* says about these functions, and about the structs that they take.
+    """What the debug information of a *cubin* says about the functions in it that kernels call, and about the structs
+    that they take. *Symbols* are all names that it defines for others, which ``variables`` are among.
 
     The ``problems`` are texts: what kernels cannot call or pass, where it is, and what to do.
     """
 
-    def __init__(self, cubin, symbols, root):
-        self.functions, self.structs, self.incomplete, self.problems = {}, {}, {}, []
-        self.symbols, self.root, self.offsets = symbols, root, {}
+    def __init__(self, cubin, symbols, root, package):
+        self.functions: dict[str, dict] = {}
+        self.structs, self.incomplete, self.problems = {}, {}, []
+        self.root, self.offsets, self.overloaded = root, {}, set()
         dwarf = ELFFile(io.BytesIO(cubin)).get_dwarf_info(relocate_dwarf_sections=False)
         (unit,) = dwarf.iter_CUs()
         header = dwarf.line_program_for_CU(unit).header
         folders = [b"", *header.include_directory]
         self.files = [Path(folders[each.dir_index].decode(), each.name.decode()) for each in header.file_entry]
-        entries = {value(each, "MIPS_linkage_name"): each for each in children(unit.get_top_DIE(), "subprogram")}
-        for symbol in sorted(symbols):
-            self.functions[symbol] = self.function(symbol, entries[symbol])
+        functions = by_symbol(unit.get_top_DIE(), "subprogram")
+        variables = by_symbol(unit.get_top_DIE(), "variable")
+        self.variables = symbols & {*variables}
+        names = {symbol: name_in_python(symbol, package) for symbol in sorted(symbols)}
+        self.names = {name for symbol, name in names.items() if symbol in functions}
+        for symbol, name in names.items():
+            entry = functions.get(symbol, variables.get(symbol))
+            if name is None:
+                is_c = symbol in functions and not parts_of(symbol)[0]
+                todo = f"put it into namespace {package}{', without the mark' * is_c}"
+                todo += "; or declare it static, if only the package's own code uses it"
+                shown = "::".join(parts_of(symbol)[0]) or symbol
+                why = 'is extern "C"' if is_c else f"is not in namespace {package}"
+                problem = f"{shown} {why}, so other packages could have the same name"
+                self.problem(self.place(entry), problem, todo)
+            elif name in self.functions:
+                self.overloaded.add(name)
+                self.problem(self.place(entry), f"there are two functions {name}", "kernels call one: rename the other")
+            elif name and symbol in functions:
+                self.functions[name] = {"symbol": symbol, **self.function(name, entry)}
 
-    def function(self, symbol, entry):
+    def function(self, name, entry):
         """Return the declaration of a function, the comment above it, and the formats of its result and parameters."""
-        name, place, returns = value(entry, "name"), self.place(entry), type_of(entry)
-        if symbol != name:
-            own = f'declare it extern "C"; or inline, if only the package\'s own code calls {name}'
-            self.problem(place, f'{name} is not extern "C", so kernels cannot call it', own)
-            return None
+        place, returns = self.place(entry), type_of(entry)
         if keyword.iskeyword(name):
             self.problem(place, f"{name} is a word of Python, so kernels cannot call the function", "rename it")
         if (returned := self.format(returns, place)) not in {"void", *NUMBERS}:
             todo = f"return void, and write it to a parameter, {cxx(returns)}* result"
-            if peeled(returns)[0].tag in POINTERS:
+            if value(peeled(returns)[0], "encoding") == FLOATING:
+                todo = "return double"
+            elif peeled(returns)[0].tag in POINTERS:
                 todo = "return an index, or write to memory that the kernel passes"
             self.problem(place, f"{name} returns {cxx(returns)}, expected a number or void", todo)
         if children(entry, "unspecified_parameters"):
@@ -62,7 +85,7 @@ class Description:
             parameters[label] = self.format(type_of(each), place)
             if not re.fullmatch(r"[^*]+\*", parameters[label]) and parameters[label] not in NUMBERS:
                 problem = f"{name} takes {declared[-1]!r}, expected a number or a pointer to numbers, a struct or void"
-                self.problem(place, problem, f"take {pointer_for(type_of(each))}")
+                self.problem(place, problem, instead_of(type_of(each)))
         return {
             "declaration": f"{cxx(returns)} {name}({', '.join(declared)})",
             "comment": comment_above(*place),
@@ -77,7 +100,8 @@ class Description:
         if behind.tag == "DW_TAG_pointer_type":
             pointee = self.format(type_of(behind), place)
             return pointee and f"{'const ' * peeled(type_of(behind))[2]}{pointee}*"
-        if behind.tag == "DW_TAG_structure_type" and not number(behind):
+        has_name = value(behind, "name") or aliases or names  # a pointer to a member function has none
+        if behind.tag == "DW_TAG_structure_type" and has_name and not number(behind):
             return self.struct(behind, [*aliases, *names], place)
         return "void" if behind.tag == "DW_TAG_unspecified_type" else number(behind)
 
@@ -88,7 +112,7 @@ class Description:
             self.problem(place, f"{cxx(entry)} has no name that Python can use", "give it one: using NAME = ...")
             return cxx(entry)
         name = names[0].rpartition("::")[2]
-        if name in self.symbols or self.offsets.setdefault(name, entry.offset) != entry.offset:
+        if name in self.names or self.offsets.setdefault(name, entry.offset) != entry.offset:
             problem = f"the name of {cxx(entry)} is that of another struct or a function"
             self.problem(place, problem, "rename one of them: both would be one name in Python")
         elif name not in self.structs:  # a struct within it comes first
@@ -152,6 +176,10 @@ def children(entry, tag):
     return [child for child in entry.iter_children() if child.tag == f"DW_TAG_{tag}"]
 
 
+def by_symbol(entry, tag):
+    return {value(child, "MIPS_linkage_name"): child for child in children(entry, tag)}
+
+
 def type_of(entry):
     return entry.get_DIE_from_attribute("DW_AT_type")
 
@@ -178,14 +206,22 @@ def number(entry):
     return found if found in NUMBERS else ""
 
 
-def pointer_for(entry):
-    """Return the type of a pointer that a function can take in place of another type."""
+def instead_of(entry):
+    """Return what a function can take in place of a type that no argument has."""
     behind = peeled(entry)[0]
+    is_pointer = behind.tag in POINTERS
+    target = peeled(type_of(behind))[0] if is_pointer else behind
+    if target.tag == "DW_TAG_subroutine_type" or cxx(entry) == NAMELESS:
+        return "take a number that selects the function: kernels have no pointers to functions of C++"
+    if value(target, "encoding") == FLOATING and not number(target):
+        return f"take double{'*' * is_pointer}"
     if behind.tag == "DW_TAG_structure_type":
-        return f"const {cxx(entry)}*"
-    if behind.tag == "DW_TAG_reference_type":
-        return f"{cxx(type_of(behind))}*"
-    return "void*, and cast it in the function"
+        return f"take const {cxx(entry)}*"
+    if behind.tag in REFERENCES:
+        return f"take {cxx(type_of(behind))}*"
+    if behind.tag == "DW_TAG_base_type":
+        return "take two numbers of 64 bits"
+    return "take void*, and cast it in the function"
 
 
 def members(entry, at=0):
@@ -202,13 +238,27 @@ def members(entry, at=0):
 def cxx(entry):
     """Return the C++ name of a type: ``ours::Box`` for ``_ZN4ours3BoxE``."""
     name = value(entry, "name")
+    if not name and "DW_AT_type" not in entry.attributes:
+        return NAMELESS
     if not name:
         return DERIVED.get(entry.tag.removeprefix("DW_TAG_"), "{} (...)").format(cxx(type_of(entry)))
     parts, rest = parts_of(name)
     if not parts:
-        return "long double" if (name, value(entry, "byte_size")) == ("double", 16) else name
+        return OTHER_NAMES.get((name, value(entry, "byte_size")), name)
     more = {"": "", "E": "", "I": "<...>"}.get(rest[:1], "::(without a name)")
     return "::".join(part for part in parts if not part.startswith("_GLOBAL__N_")) + more  # that of no name
+
+
+def name_in_python(symbol, package):
+    """Return what kernels call a symbol by, ``f`` for *package*``::f``; empty for what is the package's own code's;
+    ``None`` for what other packages could have, too."""
+    parts, rest = parts_of(symbol)
+    if not parts:
+        return "" if symbol.startswith(f"{package}_") else None
+    if parts[0] != package or not symbol.startswith("_ZN"):
+        return None
+    is_own = len(parts) > 2 or not rest.startswith("E") or parts[1].startswith("_")
+    return "" if is_own else parts[1]
 
 
 def parts_of(name):

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Build the package's .cu files for the wheel, ahead of time, with NVRTC. No GPU is needed.
 
-The names in the code begin with that of the package, so that one kernel can call functions of several packages. No C++
-is read here: the compiler's debug information describes the functions, see ``debug_information.py``.
+No C++ is read or changed here: the compiler's debug information describes the functions, see ``debug_information.py``.
 """
 
 import ctypes
+import difflib
+import hashlib
 import io
 import json
 import os
@@ -14,6 +15,7 @@ import shutil
 import sys
 import tempfile
 import textwrap
+import typing
 from pathlib import Path
 
 from cuda.bindings import nvrtc
@@ -22,17 +24,39 @@ from elftools.elf.elffile import ELFFile
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 sys.path.insert(0, str(Path(__file__).parent))
-from debug_information import NUMBERS, Description, parts_of
+from debug_information import NUMBERS, Description, name_in_python, parts_of
 
 # For each kind of code: the prefix of an architecture, and the NVRTC function that returns the code.
 KINDS = {"cubin": ("sm", "CUBIN"), "LTO-IR": ("compute", "LTOIR"), "PTX": ("compute", "PTX")}
 SETTINGS = ("architectures", "include_paths", "defines", "options")  # of the hook's section in pyproject.toml
 OF_CUDA = {"vprintf", "malloc", "free"}  # and the device runtime, cuda...
+OPTIONS_OF_THE_HOOK = {
+    **dict.fromkeys(("arch", "name", "relocatable_device_code", "link_time_optimization", "debug"), "the hook sets it"),
+    **dict.fromkeys(("extra_sources", "define_macro", "include_path"), "the hook has settings for it"),
+}
+PYTHON = {".py", ".pyi", ".pyc", ".typed"}
+WORDS = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    dict: "a table: { NAME = VALUE }",
+}
 SHARED_MEMORY = 2  # among the attributes of a symbol
-# The names of the structs into which the code does not look; of those that it only declares, nothing is known.
+# Debug information has the members of a struct where code looks into it: this does, for all that functions point to.
 LOOK = """
-template <class T> __device__ auto look(T* it, int) -> decltype(sizeof(T), (void*)it) { return it + 1; }
-template <class T> __device__ void* look(T* it, long) { return it; }
+namespace look_of_the_build {
+using Any = const volatile void*;
+template <class T> struct To { using Type = T; };
+template <class T> struct To<T*> { using Type = T; };
+template <class T> __device__ auto look(T* it, int) -> decltype(sizeof(T), (Any)it) { return it + 1; }
+template <class T> __device__ Any look(T* it, long) { return it; }
+template <class T> struct Look { static __device__ Any at(typename To<T>::Type* it) { return look(it, 0); } };
+template <class T> struct Look<T&> : Look<T> {};
+template <class T> struct Look<T&&> : Look<T> {};
+template <class R, class... A> __device__ void at(R (*)(A...)) { Any each[] = {nullptr, Look<A>::at(nullptr)...}; }
+__device__ inline void at(...) {}
+}
 """
 HOST_HEADERS = r"[a-z_]+|(assert|ctype|errno|locale|setjmp|signal|stdarg|stdio|stdlib|string|time|w?char|wctype)\.h"
 # What to do about errors of the compiler.
@@ -42,6 +66,8 @@ REMEDIES = {
         "{ device_as_default_execution_space = true } in the hook's section of pyproject.toml"
     ),
     '"C" linkage|linkage specification': "choose another name: a function of CUDA, or of the package, has this one",
+    r"^nvrtc: error.*--std": 'write std = "c++17" or "c++20" in options in pyproject.toml, or leave it out',
+    r"^(nvrtc: error(?!.*--std)|ptxas fatal|Command-line error)": "correct options in pyproject.toml",
     "already been defined|redefinition": "define it once, in a header: the .cu files are compiled as one",
 }
 
@@ -60,8 +86,7 @@ class DeviceCode(BuildHookInterface):
         self.temporary.cleanup()
 
     def add_code(self, version, build_data):
-        package = re.sub(r"[-.]", "_", self.metadata.core.name)
-        self.prefix = f"{package}_"
+        self.package = package = re.sub(r"[-.]", "_", self.metadata.core.name)
         source = Path(self.root, "src", package)
         self.read_settings(source)
         folders = [source / "device_code", *self.own_include_paths]
@@ -77,7 +102,7 @@ class DeviceCode(BuildHookInterface):
         first, *others = checked_architectures(self.config.get("architectures"))
         code = "".join(f'#include "{file.relative_to(source).as_posix()}"\n' for file in files)
         code = "".join(f"#define {name} {macro_text(text)}\n" for name, text in self.defines.items()) + code
-        description, names = self.described(code, first)
+        description = self.described(code, first)
         for function in description.functions.values():
             self.app.display_info(f"{package}: {function['declaration']}")
 
@@ -88,21 +113,32 @@ class DeviceCode(BuildHookInterface):
         folder = into / "device_code"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        code = "".join(f"#define {name} {self.prefix}{name}\n" for name in sorted(names)) + code
         (folder / "all_sources.cu").write_text(code)
         headers = [os.path.relpath(each, source / "device_code") for each in [source, *self.own_include_paths]]
-        built = [{"name": "all_sources.cu", "kind": "source", "include_paths": headers, "options": self.options}]
+        built: list[dict] = [
+            {"name": "all_sources.cu", "kind": "source", "include_paths": headers, "options": self.options}
+        ]
         for kind, architecture in [*(("cubin", each) for each in [first, *others]), ("LTO-IR", first), ("PTX", first)]:
             data = self.compiled(code, kind, architecture)
             if kind == "cubin":
-                check_symbols(data, self.prefix, description.functions, architecture)
+                check_symbols(data, self.package, description, architecture)
             name = f"code.sm_{architecture}.{kind.replace('-', '').lower()}"
             (folder / name).write_bytes(data)
             built.append({"name": name, "kind": kind, "architecture": architecture})
-        manifest = {"toolkit": list(checked(nvrtc.nvrtcVersion())), "files": built, "prefix": self.prefix}
-        manifest |= {"functions": description.functions, "structs": description.structs}
+        manifest: dict = {"toolkit": list(checked(nvrtc.nvrtcVersion())), "files": built}
+        digests = {
+            os.path.relpath(file, source / "device_code"): hashlib.sha256(file.read_bytes()).hexdigest()
+            for file in self.sources(source, in_place)
+        }
+        manifest |= {"sources": digests, "functions": description.functions, "structs": description.structs}
         (folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
         (into / "__init__.pyi").write_text(stub_of(description))
+
+    def sources(self, source, in_place):
+        """Return the files that the code can come from; of an editable install, the settings, too."""
+        files = [file for file in sorted(source.rglob("*")) if file.is_file() and file.suffix not in PYTHON]
+        files = [file for file in files if source / "device_code" not in file.parents]
+        return [*files, Path(self.root, "pyproject.toml")] if in_place else files
 
     def read_settings(self, source):
         """Read how to compile from the hook's section of pyproject.toml. Raises `RuntimeError` for what is wrong."""
@@ -110,8 +146,9 @@ class DeviceCode(BuildHookInterface):
             raise RuntimeError(
                 f"pyproject.toml: the hook has no setting {', '.join(sorted(unknown))}, expected {', '.join(SETTINGS)}"
             )
-        self.options, self.defines = self.config.get("options", {}), self.config.get("defines", {})
-        self.own_include_paths = [Path(os.path.abspath(source / each)) for each in self.config.get("include_paths", [])]
+        self.options, self.defines = checked_options(self.config), checked_defines(self.config)
+        folders = checked_setting("include_paths", self.config.get("include_paths", []), list[str])
+        self.own_include_paths = [Path(os.path.abspath(source / each)) for each in folders]
         for each in self.own_include_paths:
             if not each.is_dir() or not each.is_relative_to(source):
                 raise RuntimeError(
@@ -120,17 +157,19 @@ class DeviceCode(BuildHookInterface):
                 )
 
     def described(self, code, architecture):
-        """Return the `Description` of the *code*, and all C names that it defines."""
+        """Return the `Description` of the *code*."""
         cubin = self.compiled(code, "cubin", architecture, debug=True)
-        functions, names, _ = symbols(cubin)
-        description = Description(cubin, functions, self.root)
-        if description.incomplete:  # structs into which the code does not look: now it does
+        defined, _ = symbols(cubin)
+        description = Description(cubin, defined, self.root, self.package)
+        if description.incomplete:
             looks = [
-                f'#line {line} "{path}"\n__device__ void* look_{number}({struct}* it) {{ return look(it, 0); }}\n'
-                for number, (struct, (path, line)) in enumerate(description.incomplete.items())
+                f"__device__ void look_{number}_() {{ look_of_the_build::at({function}); }}\n"
+                for number, function in enumerate(description.functions)
+                if function not in description.overloaded
             ]
-            cubin = self.compiled(code + LOOK + "".join(looks), "cubin", architecture, debug=True)
-            description = Description(cubin, functions, self.root)
+            look = f"{code}{LOOK}namespace {self.package} {{\n{''.join(looks)}}}\n"
+            cubin = self.compiled(look, "cubin", architecture, debug=True)
+            description = Description(cubin, defined, self.root, self.package)
         for struct, place in description.incomplete.items():
             todo = "define it in the package, with members; or let the functions take void*"
             description.problem(place, f"{struct} has no members, or is not defined", todo)
@@ -138,10 +177,10 @@ class DeviceCode(BuildHookInterface):
             raise RuntimeError("\n".join(description.problems))
         if not description.functions:
             raise RuntimeError(
-                "no .cu file defines a function for kernels\n  what to do: declare those that kernels call extern "
-                '"C" __device__, and neither static nor inline'
+                "no .cu file defines a function for kernels\n  what to do: declare those that kernels call __device__, "
+                f"in namespace {self.package}, and neither static nor inline; templates are not among them"
             )
-        return description, names
+        return description
 
     def compiled(self, code, kind, architecture, **options):
         """Return what NVRTC makes of the *code*. Raises `RuntimeError` with the compiler's errors if it cannot."""
@@ -149,61 +188,100 @@ class DeviceCode(BuildHookInterface):
         program = checked(nvrtc.nvrtcCreateProgram(code.encode(), b"all_sources.cu", 0, [], []))
         options |= {"link_time_optimization": kind == "LTO-IR", "relocatable_device_code": True, "define_macro": None}
         include_path = list(map(str, self.include_paths))
-        try:
-            given = ProgramOptions(
-                arch=f"{prefix}_{architecture}", include_path=include_path, **options, **self.options
-            ).as_bytes("nvrtc")
-        except TypeError as error:
-            raise RuntimeError(
-                f"options in pyproject.toml: {str(error).partition(') ')[2]}\n  what to do: name other fields of "
-                "cuda.core.ProgramOptions"
-            ) from None
+        options |= {"arch": f"{prefix}_{architecture}", "include_path": include_path}
+        given = ProgramOptions(**options, **self.options).as_bytes("nvrtc")
         (status,) = nvrtc.nvrtcCompileProgram(program, len(given), given)
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             log = bytes(checked(nvrtc.nvrtcGetProgramLogSize(program)))
             checked(nvrtc.nvrtcGetProgramLog(program, log))
             text = log.decode().rstrip("\0\n ").replace(f"{self.root}/", "")
-            what_to_do = "".join(f"\n  what to do: {each}" for each in remedies(text, self.include_paths, self.prefix))
+            what_to_do = "".join(f"\n  what to do: {each}" for each in remedies(text, self.include_paths))
             raise RuntimeError(f"the code does not compile for sm_{architecture}:\n{text}{what_to_do}")
         data = bytes(checked(getattr(nvrtc, f"nvrtcGet{get}Size")(program)))
         checked(getattr(nvrtc, f"nvrtcGet{get}")(program, data))
         return data.rstrip(b"\0") if kind == "PTX" else data
 
 
-def symbols(cubin, prefix=""):
-    """Return the functions that a cubin defines for others, all C names that it defines, and those that it lacks."""
+def symbols(cubin):
+    """Return the names of the functions and variables that a cubin defines for others, and of what it lacks."""
     elf = ELFFile(io.BytesIO(cubin))
-    functions, names, undefined = set(), set(), set()
+    defined, undefined = set(), set()
     for symbol in elf.get_section_by_name(".symtab").iter_symbols():
-        name, info = symbol.name.removeprefix(prefix), symbol["st_info"]
-        is_kernel = elf.get_section_by_name(f".nv.constant0.{symbol.name}")
+        name, info = symbol.name, symbol["st_info"]
+        is_kernel = elf.get_section_by_name(f".nv.constant0.{name}")
         if info["bind"] == "STB_LOCAL" or is_kernel or name.startswith(("__", ".")):
             continue
-        if symbol["st_shndx"] == "SHN_UNDEF":
-            if symbol["st_other"]["local"] != SHARED_MEMORY and name not in OF_CUDA and not name.startswith("cuda"):
-                undefined.add(name)
-            continue
-        if not name.startswith("_Z"):
-            names.add(name)
-        if info["bind"] == "STB_GLOBAL" and info["type"] == "STT_FUNC" and not re.match("_[^Z]", name):
-            functions.add(name)
-    return functions, names, undefined
+        if symbol["st_shndx"] != "SHN_UNDEF":
+            defined |= {name} if info["bind"] == "STB_GLOBAL" else set()
+        elif symbol["st_other"]["local"] != SHARED_MEMORY and name not in OF_CUDA and not name.startswith("cuda"):
+            undefined.add(name)
+    return defined, undefined
 
 
-def check_symbols(cubin, prefix, expected, architecture):
-    """Raise `RuntimeError` if a cubin uses what nothing defines, or has other functions than *expected*."""
-    functions, _, undefined = symbols(cubin, prefix)
+def check_symbols(cubin, package, description, architecture):
+    """Raise `RuntimeError` if a cubin uses what nothing defines, or has other functions than are described."""
+    defined, undefined = symbols(cubin)
     if undefined:
         names = sorted("::".join(parts_of(name)[0]) or name for name in undefined)
         raise RuntimeError(
             f"no .cu file of the package defines {', '.join(names)}, which its code uses\n"
             "  what to do: define it in a .cu file or a header of the package"
         )
-    if differ := functions ^ {*expected}:
+    described = {each["symbol"] for each in description.functions.values()}
+    if differ := described ^ {each for each in defined if name_in_python(each, package)} - description.variables:
+        names = sorted(name_in_python(each, package) for each in differ)
         raise RuntimeError(
             f"the code for sm_{architecture} and that for the oldest architecture do not both define "
-            f"{', '.join(sorted(differ))}\n  what to do: define each function for all of them, with #if in its body"
+            f"{', '.join(names)}\n  what to do: define each function for all of them, with #if in its body"
         )
+
+
+def checked_setting(name, value, *kinds):
+    """Return a *value* of pyproject.toml. Raises `RuntimeError` if it is of none of these *kinds*."""
+    if not any(is_of_kind(value, each) for each in kinds):
+        expected = " or ".join(dict.fromkeys(filter(None, map(shown_kind, kinds))))
+        raise RuntimeError(f"{name} in pyproject.toml: got {value!r}, expected {expected}")
+    return value
+
+
+def is_of_kind(value, kind):
+    """Return whether a *value* is of a type, or is a list of such."""
+    if typing.get_origin(kind) is list:
+        return type(value) is list and all(is_of_kind(each, typing.get_args(kind)[0]) for each in value)
+    return type(value) is kind  # True is not a number here
+
+
+def shown_kind(kind):
+    """Return a type in words; empty for one that no value in TOML has."""
+    return f"a list, each {WORDS[typing.get_args(kind)[0]]}" if typing.get_origin(kind) is list else WORDS.get(kind, "")
+
+
+def checked_defines(config):
+    """Return the macros of pyproject.toml. Raises `RuntimeError` for what is not one."""
+    example = "{ TILE = 16, NDEBUG = true }"
+    defines = checked_setting("defines", config.get("defines", {}), dict)
+    for name, text in defines.items():
+        if not re.fullmatch(r"[A-Za-z_]\w*(\([\w, .]*\))?", name):
+            raise RuntimeError(f"defines in pyproject.toml: got the name {name!r}, expected names as in {example}")
+        checked_setting(f"defines.{name}", text, str, int, float, bool)
+        if "\n" in str(text):
+            raise RuntimeError(f"defines.{name} in pyproject.toml: got {text!r}, expected one line")
+    return defines
+
+
+def checked_options(config):
+    """Return the options of pyproject.toml. Raises `RuntimeError` for what the compiler's options cannot be."""
+    options = checked_setting("options", config.get("options", {}), dict)
+    kinds = typing.get_type_hints(ProgramOptions)
+    for name, value in options.items():
+        if name not in kinds or name in OPTIONS_OF_THE_HOOK:
+            why = OPTIONS_OF_THE_HOOK.get(name, "cuda.core.ProgramOptions has no such field")
+            near = difflib.get_close_matches(name, {*kinds} - {*OPTIONS_OF_THE_HOOK}, n=1)
+            todo = f"write {near[0]}" if near else "name other fields of cuda.core.ProgramOptions"
+            todo = todo if name not in OPTIONS_OF_THE_HOOK else "leave it out"
+            raise RuntimeError(f"options.{name} in pyproject.toml: {why}\n  what to do: {todo}")
+        checked_setting(f"options.{name}", value, *typing.get_args(kinds[name]))
+    return options
 
 
 def checked_architectures(given):
@@ -218,13 +296,11 @@ def checked_architectures(given):
     return sorted(set(given))
 
 
-def remedies(log, include_paths, prefix):
+def remedies(log, include_paths):
     """Yield what to do about the errors in NVRTC's *log*, as far as that is known."""
     for pattern, what_to_do in REMEDIES.items():
         if re.search(pattern, log):
             yield what_to_do
-    if clash := re.search(rf"error: .*\b{prefix}(\w+)", log):
-        yield f"if CUDA or a member of a struct is called {clash[1]}, too, give the function another name"
     missing = re.search(r'^(.*)\(\d+\): .*cannot open source file "([^"]+)"', log, re.MULTILINE)
     if not missing or Path(missing[1]).is_absolute():  # in a header that is not the package's
         return

@@ -224,5 +224,5 @@ def raise_failures(function: Callable[..., Any], *args: Any, **named: Any) -> An
 
 
 def _placed(text: str) -> str:
-    filename, line = place_of_user()
-    return with_place(text, f"launched at: {shown_file(filename)}:{line}", filename, line)
+    filename, line, column = place_of_user()
+    return with_place(text, f"launched at: {shown_file(filename)}:{line}", filename, line, last_column=column)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Make the C functions of the device code callable in kernels, and their structs known as dtypes."""
+"""Make the functions of the device code callable in kernels, and their structs known as dtypes."""
 
 import inspect
 import json
@@ -21,13 +21,16 @@ code = autolink.Prebuilt(HERE / "device_code", prefer="LTO-IR")  # the functions
 
 
 class Function(autolink.DeviceCallable):
-    """A C function. Numbers are converted to the types of its parameters; pointer parameters take arrays and records
-    of what they point to."""
+    """A function of the device code. Numbers are converted to the types of its parameters; pointer parameters take
+    arrays and records of what they point to."""
 
     __numba_cuda_link_types__ = "numba-cuda"  # whichever front end compiles the kernel
 
-    def __init__(self, name: str, declaration: str, comment: str, returns: str, parameters: dict[str, str]) -> None:
-        self.name, self.declaration, self.returns, self.parameters = name, declaration, returns, parameters
+    def __init__(
+        self, name: str, symbol: str, declaration: str, comment: str, returns: str, parameters: dict[str, str]
+    ) -> None:
+        self.name, self.symbol, self.declaration = name, symbol, declaration
+        self.returns, self.parameters = returns, parameters
         self.__doc__ = f"{declaration}\n\n{comment}".strip()
         self.__module__ = __package__
 
@@ -46,11 +49,11 @@ class Function(autolink.DeviceCallable):
 
     @property
     def __numba_cuda_call__(self) -> Callable[..., autolink.Extern]:  # pyright: ignore
-        """A function with the parameters of the C function, by which calls are checked."""
+        """A function with the parameters of the C++ function, by which calls are checked."""
 
         def call(*args: Any) -> autolink.Extern:
             passed = {name: self.passed(name, given) for name, given in zip(self.parameters, args, strict=True)}
-            return autolink.Extern(_prefix + self.name, returns=numba_type(self.returns), args=passed)
+            return autolink.Extern(self.symbol, returns=numba_type(self.returns), args=passed)
 
         call.__signature__ = self.__signature__  # type: ignore[attr-defined]
         return call
@@ -75,7 +78,7 @@ class Function(autolink.DeviceCallable):
         if not isinstance(given, (types.Array, types.Record, types.BaseTuple)):
             raise self.error(name, given, expected, "pass the array itself; for an element x[i], x[i : i + 1]")
         if pointee != "void" and not is_of(element, pointee):
-            raise self.error(name, given, expected, f"make the array with dtype={dtype}")
+            raise self.error(name, given, expected, self.instead(given, dtype))
         if getattr(given, "layout", "C") not in "CF":
             raise self.error(
                 name, given, expected, "make it contiguous before the launch, with numpy.ascontiguousarray"
@@ -84,6 +87,11 @@ class Function(autolink.DeviceCallable):
         if is_const and not format.startswith("const "):
             raise self.error(name, given, f"{expected}, not read-only", "pass an array that C++ may write to")
         return types.voidptr
+
+    def instead(self, given: Any, dtype: str) -> str:
+        if isinstance(given, types.BaseTuple):
+            return f"convert each element: ({dtype}(x), {dtype}(y)) for (x, y)"
+        return f"make the array with dtype={dtype}"
 
     def error(self, name: str, given: Any, expected: str, todo: str) -> Exception:
         return autolink.CABIError(
@@ -107,7 +115,6 @@ def is_of(element: Any, pointee: str) -> bool:
 
 
 _manifest = json.loads((code.folder / "manifest.json").read_text())
-_prefix = _manifest["prefix"]
 structs: dict[str, np.dtype[Any]] = {}
 for _name, _fields in _manifest["structs"].items():  # a struct in another one comes first
     _fields["formats"] = [(structs.get(element, element), tuple(shape)) for element, shape in _fields["formats"]]

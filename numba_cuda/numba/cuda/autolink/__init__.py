@@ -79,6 +79,7 @@ _NAMES = {
     "cudadrv.external_code.platform.target": ("ComputeCapability", "Target"),
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}
+_MEANT = dict.fromkeys(("cpp", "cplusplus", "cu", "cuda"), "cxx")  # names that look like no other
 _SUBMODULES = ("cache", "testing")
 __all__ = sorted([*_WHERE, *_SUBMODULES])
 
@@ -89,6 +90,14 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         return importlib.import_module("numba_cuda_autolink").__version__
     if name not in _WHERE:
+        from numba import cuda
+
+        from numba_cuda_autolink.printable_texts import did_you_mean
+
+        is_near = did_you_mean(name, __all__) != ""  # then Python suggests it
+        elsewhere = f"numba.cuda.{name}" if hasattr(cuda, name) and name[:1] != "_" else _MEANT.get(name.lower())
+        if (meant := None if is_near else elsewhere) is not None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}; did you mean {meant}?")
         module = sys.modules[__name__]  # with which Python suggests names
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=module)
     try:

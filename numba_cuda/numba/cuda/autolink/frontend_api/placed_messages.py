@@ -5,6 +5,7 @@ about plain Python that kernels do not have."""
 from __future__ import annotations
 
 import inspect
+import itertools
 import os
 import re
 import traceback
@@ -12,13 +13,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from numba_cuda_autolink.printable_texts import did_you_mean
-from numba_cuda_autolink.short_tracebacks import message_of, place_of_user, raised_by_front_end
-from numba_cuda_autolink.source_locations import find_call, shown_file, with_place
+from numba_cuda_autolink.short_tracebacks import is_raised_in_compiler, message_of, place_of_user, raised_by_front_end
+from numba_cuda_autolink.source_locations import shown_file, with_place
+from numba_cuda_autolink.source_syntax import find_call
 
-from .launch_messages import launch_message, option_message, placed_launch
+from .kernel_syntax import NO_TEXT, find_statement
+from .launch_messages import decoration_message, launch_message, option_message, placed_launch
 from .signature_messages import signature_message
+from .type_names import readable_types
 from .unsupported_python import OTHER_COMPILER, PRINT_VALUES, with_remedy
 
+_CONDITION = re.compile(r">>> (truth\((?:readonly )?array\(.*\)\))\s*$", re.MULTILINE)
 _STEPS = re.compile(
     r"(?:Failed in \w+ mode pipeline \(step: [^\n]*\)\n|- Resolution failure for (?:non-)?literal arguments:\n)+"
 )
@@ -51,6 +56,7 @@ _WITHOUT_GPU = (
     "\n  what to do: set NUMBA_CUDA_AUTOLINK_EMULATE=1, and kernels run on the CPU, in an emulator;"
     "\n    autolink.build(kernel, signature, cc=(9, 0)) compiles and links without a GPU"
 )
+_IN_OTHER_WORDS = "write it with indices, numbers and operators"
 _IS_PLACED = re.compile(r".*\n  (?:called )?at: ")
 
 
@@ -74,11 +80,13 @@ def placed(text: str, function: Any = None) -> str:
             expected = f"\n  expected: {' or '.join(signatures)}" if 0 < len(signatures) <= 4 else ""
             candidates = f"\n{message[no_overload.end() :]}" if reasons else expected
             message = f"No implementation of {no_overload[1]}{candidates}"
-    if (allocates := _ALLOCATES.search(message)) and _MAKES_TEXT.search(text):
-        message = f"kernels make no text\n  what to do: {PRINT_VALUES}"
+    if condition := _CONDITION.search(text):
+        message = f"No implementation of {condition[1]}"
+    elif (allocates := _ALLOCATES.search(message)) and _MAKES_TEXT.search(text):
+        message = f"{NO_TEXT}\n  what to do: {PRINT_VALUES}"
     elif allocates:
         message = f"kernels do not allocate memory for lists, texts and arrays: {allocates[0]}{_DO_NOT_ALLOCATE}"
-    message = with_remedy(message.rstrip())
+    message = readable_types(with_remedy(message.rstrip()))
     if found is None:
         return message.rstrip()
     filename, line = found["file"] or found["path"], int(found["line"])
@@ -99,7 +107,20 @@ def placed(text: str, function: Any = None) -> str:
     called += caller
     first, *others = message.rstrip().split("\n")
     last_column = columns.get((filename, line))
-    return with_place("\n".join([first, *called, *others]), f"at: {place}", filename, line, last_column=last_column)
+    return _at("\n".join([first, *called, *others]), filename, line, last_column=last_column, function=name)
+
+
+def _at(
+    text: str, filename: str, line: int, *, last_column: int | None = None, function: str = "", is_call: bool = True
+) -> str:
+    """Return *text* with its place: a *line*, of a *function* if that is known, or what in it the text is about."""
+    statement = find_statement(text, filename, line)
+    columns = None
+    if statement is not None:
+        line, columns = statement
+        is_call = False
+    place = f"at: {shown_file(filename)}:{line}{function and ' in '}{function}"
+    return with_place(text, place, filename, line, is_call=is_call, last_column=last_column, columns=columns)
 
 
 def before_advice(message: str, *details: str) -> str:
@@ -134,26 +155,45 @@ def placed_error(error: Exception) -> str | None:
     statement whose types were inferred, or of the launch. Where there is no GPU, it says what runs without one. Return
     ``None`` for an error of another class, unless a front end raised it over a statement of the user, or a launch."""
     if _is_of_class(error, "CudaSupportError"):
-        filename, line = place_of_user(error)
+        filename, line, column = place_of_user(error)
         diagnosis, *advice = " ".join(str(error).split()).rstrip(" :.").split(". ")
         text = "\n  ".join([diagnosis, *advice]) + _WITHOUT_GPU
-        return with_place(text, f"at: {shown_file(filename)}:{line}", filename, line)
+        return with_place(text, f"at: {shown_file(filename)}:{line}", filename, line, last_column=column)
     if (known := message_of(error)) is not None:
         return known
-    if (message := launch_message(error) or option_message(error) or signature_message(error)) is not None:
-        return message
+    for explain in (launch_message, option_message, decoration_message, signature_message):
+        if (message := explain(error)) is not None:
+            return message
     if opcode := _OPCODE.match(str(error)):
         filename, line = opcode["file"], int(opcode["line"])
-        return with_place(with_remedy(str(error)), f"at: {shown_file(filename)}:{line}", filename, line, is_call=False)
+        return _at(with_remedy(str(error)), filename, line, is_call=False)
     is_of_front_end = _is_of_class(error, "NumbaError")
-    text = placed(str(error)) if is_of_front_end else with_remedy(str(error))
+    text = placed(str(error)) if is_of_front_end else readable_types(with_remedy(str(error)))
     place = next(_statements(error), None)
     if isinstance(error, AttributeError) and "what to do: " not in text:
         text += did_you_mean(error.name, dir(error.obj))
+    if place is not None and not text and is_raised_in_compiler(error):
+        text = f"the compiler has no rule for this statement: {type(error).__name__}\n  what to do: {_IN_OTHER_WORDS}"
     if place is not None and not _IS_PLACED.match(text):
         filename, line = place.filename, place.line
-        text = with_place(text, f"at: {shown_file(filename)}:{line}", filename, line, last_column=place.col)
+        text = _at(text, filename, line, last_column=place.col)
     return text if is_of_front_end or (place is not None and raised_by_front_end(error)) else placed_launch(error)
+
+
+def message_of_python(error: Exception) -> str | None:
+    """Return the message of an *error* of a class of Python's own, which a front end raised over a statement of the
+    user, if it says what to do; ``None`` for every other."""
+    is_of_python = type(error).__module__ == "builtins" and raised_by_front_end(error) and is_raised_in_compiler(error)
+    if not is_of_python or next(_statements(error), None) is None or launch_message(error) is not None:
+        return None
+    text = placed_error(error)
+    return text if text is not None and "\n  what to do: " in text else None
+
+
+def lines_of(error: Exception) -> set[int]:
+    """Return the lines that a front end names in its *error*, or else was at when it raised it."""
+    named = {int(each["line"]) for each in _PLACE.finditer(str(error))} if _is_of_class(error, "NumbaError") else set()
+    return named or {place.line for place in itertools.islice(_statements(error), 1)}
 
 
 def not_compiled(error: Exception) -> str | None:
@@ -171,7 +211,7 @@ def not_compiled(error: Exception) -> str | None:
         text = f"numba-cuda-mlir cannot compile this statement: {said}"
     text = text if "\n" in text else f"{text}\n  what to do: {OTHER_COMPILER}"
     filename, line = place.filename, place.line
-    return with_place(text, f"at: {shown_file(filename)}:{line}", filename, line, last_column=place.col)
+    return _at(text, filename, line, last_column=place.col)
 
 
 def _is_of_class(error: Exception, name: str) -> bool:

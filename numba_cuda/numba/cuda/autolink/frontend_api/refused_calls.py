@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from numba_cuda_autolink.source_locations import code_of_file
+from numba_cuda_autolink.source_syntax import code_of_file
 
 # The offset of an instruction, in the name of the variable with its result; of a function that is inlined, too.
 _OFFSET = re.compile(r"(?:\$|.*_v\d+__v)(\d+)[a-z]")
@@ -36,13 +36,13 @@ def _has_types(inferer: Any, constraint: Any) -> bool:
 
 
 def _last_columns(func_ir: Any, target: str, loc: Any) -> Iterator[int]:
-    """Yield the column, in bytes, where a call at *loc* ends whose result is the variable *target*, and which is in one
-    line of the function, or of one that is inlined in it. Python 3.10 knows none."""
+    """Yield the column, in bytes, where a call at *loc* ends whose result is the variable *target*, of the function or
+    of one that is inlined in it. Python 3.10 knows none."""
     offset, line = _OFFSET.match(target), loc.line
     if offset is None or sys.version_info < (3, 11):
         return
     for each in itertools.chain([func_ir.func_id.code], code_of_file(loc.filename)):
         positions = itertools.islice(each.co_positions(), int(offset[1]) // 2, None)
-        first, last, _, column = next(positions, (None, None, None, None))
-        if first == last == line and column is not None:
+        first, _, _, column = next(positions, (None, None, None, None))
+        if first == line and column is not None:
             yield column

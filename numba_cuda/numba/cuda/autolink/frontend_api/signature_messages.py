@@ -81,6 +81,6 @@ def signature_message(error: Exception) -> str | None:
     for frame, _ in traceback.walk_tb(error.__traceback__):
         if frame.f_code.co_name == "normalize_signature" and is_frame_of_compiler(frame):
             message = describe_refused(frame.f_locals["sig"], error, vars(frame.f_globals["types"]))
-            filename, line = place_of_user(error)
-            return with_place(message, f"at: {shown_file(filename)}:{line}", filename, line)
+            filename, line, column = place_of_user(error)
+            return with_place(message, f"at: {shown_file(filename)}:{line}", filename, line, last_column=column)
     return None

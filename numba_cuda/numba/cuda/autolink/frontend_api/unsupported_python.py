@@ -13,22 +13,40 @@ from numba.core.utils import OPERATORS_TO_BUILTINS
 
 from numba_cuda_autolink.printable_texts import did_you_mean
 
+from .kernel_syntax import NO_CONTAINERS, NO_EXCEPTIONS, NO_TEXT, NO_WITH, NO_YIELD
+
 PRINT_VALUES = "print values, as in print('x:', x[i])"
 _LOOP = "write it as a loop over the elements, or compute it before the kernel"
-_LOCAL_ARRAY = "make an array, with cuda.local.array or before the kernel"
+CONVERT = "pass values that it takes: int(x) and float(x) convert a number"
+_WITH_ELEMENTS = "write it with elements, x[i], or compute it before the kernel"
+LOCAL_ARRAY = "make an array, with cuda.local.array or before the kernel"
 OTHER_COMPILER = (
     "write it with indices, numbers and operators, or compile the kernel with numba-cuda: from numba import cuda"
 )
 _CALL_EACH = "call each in a statement of its own: functions[0](x), functions[1](x)"
 _BY_ITS_NAME = "from numba.cuda import literal_unroll; for numba-cuda-mlir, from numba_cuda_mlir.cuda"
 _LOWERS_CALL = r"NotImplemented lowering call to <(?:class '|ufunc '|function |built-in function )"
+_UNTYPED_NAME = "Untyped global name '"
 _UNTYPED = r"Untyped global name '(\w+)': Cannot determine Numba type of <class "
 _SHAPE = (
     r"(?:shape[:=] ?)?(?:Literal\[int\]\(\d+\)|UniTuple\(Literal\[int\].*\)|Tuple\((?:Literal\[int\]\(\d+\)(?:, )?)+\))"
 )
+_CALLED = r"No implementation of (?!array\(|(?:static_)?[gs]etitem\(|delitem\()\w+"
 _SET = r"No implementation of setitem\(((?:readonly |unaligned )?array\(.*?\)), .*, "
 _MADE_BY_NUMPY = "zeros|ones|empty|full|array|arange|linspace|eye|identity"
 _BUILTINS = "|".join(each for each in dir(builtins) if each.isalpha() and each.islower())
+_OF_PYTHON = "open|input|exec|eval|compile|vars|dir|help|id|hash|iter|next|super|memoryview|object"
+_CALCULATES = (
+    r"i?(?:add|sub|mul|truediv|floordiv|mod|pow|and|or|xor|lshift|rshift|matmul)_?"
+    "|neg|pos|invert|lt|le|gt|ge|abs|min|max|int|float|round|complex|bool|divmod|sum"
+)
+_TEXT = r"(?:Literal\[str\]|unicode_type)"
+_NEW_VALUE = "pass a new value as an argument, or use a variable"
+_WRITE_LOOP = "write a loop, and the values to an array"
+_NO_KEYWORDS = "kernels have no dictionaries, nor **keywords"
+_EACH_PARAMETER = "name each parameter, and pass each value"
+_OF_DIMENSIONS = "write one of its dimensions, as in cuda.threadIdx.x"
+_IN_CXX = "write it in the kernel, or call a function of C++, autolink.cxx(...)"
 _CONTAINER = r"(?:\bDictType\[|\b(?:reflected )?[lL]ist(?:Type\[|\()|\bset\()"
 
 # A diagnosis, in which {} stands for a group of the pattern, takes the place of what the front end says; where it is
@@ -39,24 +57,67 @@ _TABLE = [
         # Statements
         (
             r".*object has no attribute 'set_try_status'|No implementation of (?:exception_match|mark_try_block)\(",
-            "kernels catch no exceptions",
+            NO_EXCEPTIONS,
             "write a condition",
         ),
         (
             r".*object has no attribute 'get_function_type'|<class '.*\.Generator'>$",
-            "kernels yield nothing",
-            "write the values to an array",
+            NO_YIELD,
+            _WRITE_LOOP,
         ),
         (r"The use of yield in a closure", "kernels have no generator expressions", "write a loop"),
         (
             r".*has no attribute 'terminator_types'|The 'with \(context manager\)",
-            "kernels have no with",
+            NO_WITH,
             "write its statements without it",
+        ),
+        (r".*\((?:GET_YIELD_FROM_ITER|YIELD_FROM|SEND)\) found", NO_YIELD, _WRITE_LOOP),
+        (
+            r".*object has no attribute 'return_dynamic_user_exc'|NotImplemented lowering <dynamic> raise",
+            "an exception in a kernel has constant arguments",
+            "raise it with constants, and print values or write them to an array",
+        ),
+        (r"Directly raising a string constant", "", "raise an exception with the text, such as ValueError('...')"),
+        (
+            r"compiler re-entrant to the same function signature",
+            "a function calls itself, and what it returns is not known by then",
+            "write a loop; or a device function that returns on one path before it calls itself",
+        ),
+        (
+            r"Signature mismatch: (\d+) argument types given, but function takes (\d+) arguments",
+            "the signature has another number of types than the function has parameters: {0} and {1}",
+            "give one type for each parameter",
         ),
         (r".*\(IMPORT_NAME\) found", "kernels import nothing", "import it before the kernel"),
         (r".*\(STORE_GLOBAL\) found", "kernels assign to no global variable", "write the value to an array"),
         (r".*\(LOAD_BUILD_CLASS\) found", "kernels define no class", "define it before the kernel"),
         (r"Use of unsupported opcode", "kernels do not have this statement of Python", "write it in another way"),
+        (r"unhashable type: 'dict'$|Unsupported assignment encountered: <class 'dict'>", _NO_KEYWORDS, _EACH_PARAMETER),
+        (
+            r"\('wrong tuple length for .*: ', 'expected (\d+), got (\d+)'\)",
+            "{1} values are assigned to {0} variables",
+            "give as many variables as there are values",
+        ),
+        (
+            r"The compiler failed to analyze the bytecode\. Variable '(\w+)(?:\.\d+)?' is not defined",
+            "the variable {0!r} is used before it is assigned",
+            "assign it first; where it has the name of a global variable, give it another one",
+        ),
+        (
+            r"No implementation of getitem\(type\(\w+Dispatcher\(<function (\S+) at ",
+            "kernels launch no kernels: {0}[...] is launched in one",
+            "launch both from Python; or decorate it with @cuda.jit(device=True), and call it without brackets",
+        ),
+        (
+            r"Cannot resolve setattr: \((.*)\)\.\w+ = ",
+            "kernels assign to no attribute of {0}",
+            _NEW_VALUE,
+        ),
+        (
+            r"No definition for lowering (.*)\.\w+ = ",
+            "kernels assign to no attribute of {0}",
+            _NEW_VALUE,
+        ),
         (r"Illegal IR, del found at: (del [^\n]*)", "kernels have no del", "leave out the statement {0}"),
         # Names
         (
@@ -68,6 +129,17 @@ _TABLE = [
             r"Untyped global name 'literal_unroll'",
             "literal_unroll is imported from another package than the kernel's cuda",
             _BY_ITS_NAME,
+        ),
+        (
+            _UNTYPED_NAME
+            + r"(?:list|dict|set|frozenset|bytearray|bytes)': Cannot determine Numba type of <class 'type'>",
+            NO_CONTAINERS,
+            LOCAL_ARRAY,
+        ),
+        (
+            rf"Untyped global name '({_OF_PYTHON})': Cannot determine Numba type of <class '(?:type|builtin_.*)'>",
+            "kernels have no {0}() of Python",
+            "call it before the kernel, and pass what it returns",
         ),
         (
             rf"Untyped global name '({_BUILTINS})': Cannot determine Numba type of <class '(?:type|builtin_.*)'>",
@@ -88,12 +160,18 @@ _TABLE = [
         ),
         # Arrays
         (
+            r"array length <= 0|Invalid type:.*invalid memref size",
+            "an array has a shape that is not positive",
+            "give it a shape of positive constants",
+        ),
+        (r"Alignment must be a power of 2", "", "give one such as alignment=16, in bytes"),
+        (
             r"No implementation of array\((?:shape[:=] ?)?(?:u?int\d+|(?:Uni)?Tuple\(u?int)",
             "",
             "give the array a shape of constants; dynamic shared memory is cuda.shared.array(0, dtype)",
         ),
         (
-            r"No implementation of array\(.*Literal\[str\]",
+            r"No implementation of array\(.*(?:Literal\[str\]|Function\(<class ')",
             "",
             "give the dtype as a NumPy type, such as np.float32",
         ),
@@ -133,22 +211,94 @@ _TABLE = [
             "",
             "pass an array that can be written to: kernels read global ones as constants",
         ),
+        (r"Unsupported array index type Dim3", "", _OF_DIMENSIONS),
+        (r"Unknown attribute '\w+' of type Dim3", "", "write x, y or z, as in cuda.threadIdx.x"),
         (r"Unsupported array index type float", "", "convert the index with int(...)"),
         (r"Unsupported array index type", "", "index with an integer, or with a slice"),
         (r"cannot index array\(\w+, (\d+)d", "", "give one index for each dimension, {0} here"),
         (
-            r"'\w+' object has no attribute 'dtype'$",
+            r"'(?:Integer|Float|Complex|Boolean)\w*' object has no attribute 'dtype'$",
             "a number is passed where an array belongs",
             "pass the array, and the index as an argument of its own: cuda.atomic.add(x, 0, 1)",
+        ),
+        (
+            r"'(?:UnicodeType|StringLiteral)' object has no attribute",
+            "a text is used where a number belongs",
+            "use numbers: kernels have text in print() alone",
+        ),
+        (
+            r"Expected either a scalar linear index or (\d+) indices for memref",
+            "the index has another number of dimensions than the array",
+            "give one index for each dimension, {0} here",
+        ),
+        (
+            r"No implementation of (?:truth|bool|not_)\(((?:readonly )?array\(.*\))\)",
+            "a condition cannot be {0}",
+            "test an element, as in x[i] > 0, or the number of them, x.size > 0",
+        ),
+        (
+            r"No implementation of (?:and_|or_|xor|inc|dec)\((?:readonly )?array\((?:float|complex)",
+            "",
+            "pass an array of integers: this operation is one of bits, or of counters",
         ),
         (r"<ufunc '\w+'>$", "kernels do not calculate with whole arrays", "write a loop over the elements"),
         (r"No definition for lowering array\.(\w+)\(", "kernels have no method {0} of arrays", _LOOP),
         (
-            r"No implementation of (?!array\(|(?:static_)?[gs]etitem\(|delitem\()(\w+)\((?:readonly )?array\(",
+            rf"No implementation of (?!mod\({_TEXT})(?:{_CALCULATES})\(.*{_TEXT}",
+            "",
+            "use numbers: kernels have text in print() alone",
+        ),
+        (
+            rf"{_CALLED}\((?:[^\n]*[ =])?(?:readonly )?array\(",
             "",
             "give it elements, in a loop: kernels calculate with numbers",
         ),
         # Values
+        (
+            rf"No implementation of (?:{_CALCULATES})\((?:.*, )?none\b",
+            "",
+            "use numbers: a value is None here, as the result of a function that returns nothing is",
+        ),
+        (rf"No implementation of (?:{_CALCULATES})\(.*Tuple\(", "", "use the elements of a tuple, such as value[0]"),
+        (
+            r"No implementation of (?:i?(?:and|or)_?|i?xor|i?[lr]shift|invert)\((?:.*, )?float",
+            "",
+            "convert to integers with int(...); conditions are combined with and, or and not",
+        ),
+        (r"No implementation of len\(", "", "pass an array or a tuple: other values have no length"),
+        (
+            r"No implementation of range\(\)",
+            "range() takes 1 to 3 arguments, got 0",
+            "pass the end, as in range(x.size)",
+        ),
+        (
+            r"No implementation of grid(?:size)?\((?:u?int|float)",
+            "",
+            "pass 1, 2 or 3 as a constant: a number, or a global variable",
+        ),
+        (
+            r"argument can only be 1, 2, 3$|cuda\.grid\w*\(\) only supports dimensions",
+            "a grid has 1, 2 or 3 dimensions",
+            "write cuda.grid(1), cuda.grid(2) or cuda.grid(3)",
+        ),
+        (
+            r"Pseudo-exception to force literal arguments|Cannot request literal type",
+            "an argument of this call must be a constant",
+            "write a number, or a global variable, which kernels read as a constant",
+        ),
+        (
+            r"Invalid use of getiter with parameters \((Literal\[\w+\]\(.*?\)|(?:u?int|float|complex)\d+|bool|none)\)",
+            "{0} has no elements to loop over",
+            "loop over range(...), an array or a tuple",
+        ),
+        (r"Invalid use of (Dim3) with parameters", "{0} is not a function", _OF_DIMENSIONS),
+        (
+            r"Invalid use of (.*) with parameters \(.*\)\nNo type info available for .* as a callable",
+            "{0} is not a function",
+            "call a function; an element is in brackets, x[i], and a product has its sign, a * (b + c)",
+        ),
+        (r"Cannot cast (.*) to (\S+): .*", "{0} cannot be converted to {1}", "give a value of that type"),
+        (r"Use of unsupported NumPy function '([\w.]+)'", "kernels have no {0} for this use", _IN_CXX),
         (
             r"Unknown attribute '\w+' of type (?:u?int|float|complex|bool)\d*\b",
             "",
@@ -162,21 +312,29 @@ _TABLE = [
         ),
         (
             rf"<[^\n]*OverloadSelector object at [^\n]*{_CONTAINER}",
-            "kernels have no lists, dictionaries and sets",
-            _LOCAL_ARRAY,
+            NO_CONTAINERS,
+            LOCAL_ARRAY,
         ),
         (
-            r"printing unimplemented for values of type unicode_type"
+            r"printing unimplemented for values of type unicode_type|format spec in f-strings"
+            rf"|Unknown attribute '\w+' of type {_TEXT}"
             r"|No implementation of (?:str|format|mod)\((?:Literal\[str\]|\w+\))",
-            "kernels make no text",
+            NO_TEXT,
             PRINT_VALUES,
         ),
         (
-            rf"No implementation of \w+\([^\n]*{_CONTAINER}|Unknown attribute '\w+' of type {_CONTAINER}",
-            "kernels have no lists, dictionaries and sets",
-            _LOCAL_ARRAY,
+            r"printing unimplemented for values of type (.*)$",
+            "print() does not print {0} in kernels",
+            PRINT_VALUES,
         ),
-        (rf".*{_CONTAINER}", "", f"kernels have no lists, dictionaries and sets: {_LOCAL_ARRAY}"),
+        (
+            rf"No implementation of \w+\([^\n]*{_CONTAINER}|Unknown attribute '\w+' of type {_CONTAINER}"
+            r"|Unknown attribute '(?:add|append)' of type \w*iter"
+            r"|.* object has no attribute 'build_(?:set|map)'",
+            NO_CONTAINERS,
+            LOCAL_ARRAY,
+        ),
+        (rf".*{_CONTAINER}", "", f"{NO_CONTAINERS}: {LOCAL_ARRAY}"),
         (
             r"No conversion from .* to none$|CUDA kernel must have void return type",
             "",
@@ -193,6 +351,11 @@ _TABLE = [
             r"Invalid use of getiter with parameters \(Tuple\(",
             "kernels do not loop over a tuple of different types",
             f"loop over literal_unroll(values), imported by its name: {_BY_ITS_NAME}",
+        ),
+        (
+            rf"{_CALLED}\(",
+            "",
+            CONVERT,
         ),
         # What numba-cuda-mlir does not compile
         (
@@ -214,7 +377,7 @@ _TABLE = [
         (
             r"NotImplemented lowering setattr for .* \(type: (.*)\)",
             "kernels assign to no attribute of {0}",
-            "pass a new value as an argument, or use a variable",
+            _NEW_VALUE,
         ),
         (
             r"lowering getitem |Expected Python tuple, got ",
@@ -257,7 +420,8 @@ def with_remedy(message: str) -> str:
             " autolink.cxx(...), or compute it before the kernel"
         )
     if attribute := _OF_ARRAY.match(message):
-        return message.replace(attribute[0], attribute[0] + did_you_mean(attribute[1], dir(np.ndarray)), 1)
+        meant = did_you_mean(attribute[1], dir(np.ndarray))
+        return message.replace(attribute[0], attribute[0] + (meant or f"\n  what to do: {_WITH_ELEMENTS}"), 1)
     if attribute := _OF_STRUCT.match(message):
         meant = did_you_mean(attribute["name"], attribute["members"].split(", "))
         call = f"lib.expr('[](auto x) {{ return x.{attribute['name']}(); }}')"
@@ -284,5 +448,5 @@ def _no_function(name: str, module: str) -> str:
     if module == "numpy.random":
         remedy = "draw numbers with numba.cuda.random, or with cuRAND from C++, autolink.cxx(...)"
     else:
-        remedy = "write it in the kernel, or call a function of C++, autolink.cxx(...)"
+        remedy = _IN_CXX
     return f"kernels have no {module}.{name}\n  what to do: {remedy}"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -54,7 +55,8 @@ class Prebuilt:
     "architecture": 90}, {"name": "code.cu", "kind": "source"}, ...]}``. ``architecture`` is anything without a suffix
     that `ComputeCapability.parse` accepts. ``toolkit`` is the version of the NVRTC that built all files: nvJitLink of
     that version or later links them. Source may have ``"include_paths"``, relative to the folder, and ``"options"``, as
-    `CUDASource` takes them.
+    `CUDASource` takes them. ``"sources": {"../code.cu": DIGEST, ...}``, if there, has the SHA-256 of each file that all
+    of this was built from, relative to the folder: where one is another, the prebuilt code is out of date.
 
     Parameters
     ----------
@@ -65,7 +67,7 @@ class Prebuilt:
     include_paths : iterable of path-like, optional
         Where the source finds headers, besides the folder itself.
 
-    Raises `PrebuiltError` if the manifest does not exist or cannot be read.
+    Raises `PrebuiltError` if the manifest does not exist or cannot be read, or a file of ``"sources"`` has changed.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class Prebuilt:
             manifest = json.loads(read_regular_file(path))
             self.toolkit: tuple[int, ...] = tuple(int(part) for part in manifest["toolkit"])
             self.files = tuple(_file(entry) for entry in manifest["files"])
+            self._sources: dict[str, str] = dict(manifest.get("sources", {}))
         except FileNotFoundError:
             raise PrebuiltError(
                 f"{MANIFEST} not found: the device code was not built\n  folder: {self.folder}"
@@ -95,6 +98,7 @@ class Prebuilt:
                 f"{MANIFEST} cannot be read: {type(error).__name__}: {error}\n  file: {path}"
                 "\n  what to do: install the package again, from its wheel or its source"
             ) from error
+        self._check_sources()
 
     def __repr__(self) -> str:
         return f"Prebuilt({str(self.folder)!r}, prefer={self.prefer!r})"
@@ -106,10 +110,12 @@ class Prebuilt:
         linked with LTO; else PTX in the same way; else the source, which NVRTC compiles. For kernels with debug or
         line information the source comes first.
 
-        Raises `PrebuiltError` if no file fits: the message lists the files, the target, and what to do.
+        Raises `PrebuiltError` if no file fits: the message lists the files, the target, and what to do; and if a file
+        that the code was built from has changed.
         """
         from ..compilation.context import current_target  # which the simulator does not have
 
+        self._check_sources()
         chosen = self.choose(current_target() if target is None else target)
         path = self.folder / chosen.name
         try:
@@ -144,6 +150,21 @@ class Prebuilt:
         if not in_order:
             raise PrebuiltError(self._no_fit(target))
         return in_order[0]
+
+    def _check_sources(self) -> None:
+        for name, digest in self._sources.items():
+            path = os.path.normpath(self.folder / name)
+            try:
+                if hashlib.sha256(read_regular_file(path)).hexdigest() == digest:
+                    continue
+                changed = "has changed since it was built"
+            except (OSError, ValueError) as error:
+                changed = f"cannot be read ({getattr(error, 'strerror', None) or error})"
+            raise PrebuiltError(
+                f"the device code is out of date: {os.path.basename(name)} {changed}\n  file: {path}"
+                f"\n  built: {self.folder}\n  what to do: build and install the package again; in a checkout,"
+                " pip install -e ."
+            )
 
     def _is_linkable(self, target: Target) -> bool:
         return target.nvjitlink_version is None or target.nvjitlink_version >= self.toolkit

@@ -21,6 +21,7 @@ from numba_cuda_autolink.printable_texts import did_you_mean
 from numba_cuda_autolink.source_locations import shown_file, with_place
 
 from ..compilation.context import compilation
+from ..frontend_api.type_names import readable_types
 from .callee import HOOK
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class HookError(PrintableError):
     def describe(self, call_site: CallSite, last_column: int | None = None) -> str:
         """Return the whole message for users: the diagnosis, where it is called, the object, where its hook raised. In
         its line, the call ends in *last_column*."""
-        signature = ", ".join(map(str, self.argtypes))
+        signature = readable_types(", ".join(map(str, self.argtypes)))
         said = bounded(f"{self.callee.name}.{self.hook} {self.said}")
         if self.raised_at:
             said = with_fix(said, self.callee.name, "hook" if self.hook == HOOK else self.hook, self.__cause__)
@@ -120,7 +121,7 @@ class AskedAgainError(HookError):
 def how_to_use(name: str, value: Any = None) -> str:
     """Return what to do with the object *value* in a place where it cannot be called: *name* may be a constant of C++,
     which only its compiler knows."""
-    is_cxx = value is None or hasattr(type(value), "cxx_text")
+    is_cxx = value is None or hasattr(type(value), "_cxx_text")
     constant = f'; a constant of C++ is taken before the kernel: {name} = lib.eval("{name}")' if is_cxx else ""
     return f"call it: {name}(...){constant}"
 
@@ -136,10 +137,12 @@ def typing_error(
 
 def assignment_error(name: str, owner: Any, loc: Any, error: type[Exception]) -> Any:
     """Return the *error* of a kernel that assigns to the attribute *name* of the object with the type *owner*."""
+    is_cxx = hasattr(getattr(owner, "numba_cuda_link_object", None), "cxx_reads_files")
+    set_before = "let a function of C++ set a variable of C++" if is_cxx else "set it before the kernel is compiled"
     message = (
         f"cannot assign to the attribute {name!r} in a kernel: attributes of device callables are constants\n"
         f"  object: {owner}\n"
-        "  what to do: set it before the kernel is compiled; keep what changes in a variable or an array of the kernel"
+        f"  what to do: {set_before}; keep what changes in a variable or an array of the kernel"
     )
     return typing_error(message, loc, error=error)
 
@@ -147,7 +150,7 @@ def assignment_error(name: str, owner: Any, loc: Any, error: type[Exception]) ->
 def _note(message: str, cause: BaseException | None = None) -> None:
     """Remember that *message* begins with a diagnosis: Numba makes another exception of it, and puts a line first."""
     if (in_progress := compilation()) is not None:
-        in_progress.diagnoses[message.partition("\n")[0]] = cause
+        in_progress.diagnoses[readable_types(message.partition("\n")[0])] = cause
 
 
 class CallError(TypingError):

@@ -10,10 +10,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import itertools
 import re
 import types as pytypes
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from numba import cuda
 from numba.cuda.compiler import run_frontend
@@ -24,7 +25,10 @@ from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.inputs.link_input import VariableSource
 
 from ..compilation.context import compilation
-from ..frontend_api.placed_messages import placed
+from ..frontend_api.kernel_syntax import NO_CONTAINERS
+from ..frontend_api.placed_messages import lines_of, message_of_python, placed
+from ..frontend_api.unsupported_python import CONVERT, LOCAL_ARRAY
+from .argument_counts import Misuse, misfits
 from .call_sites import constant_of
 from .callee import HOOK, find_callee
 from .errors import how_to_use, typing_error
@@ -40,6 +44,7 @@ _AS_CONSTANT = "before the kernel is defined, as a global variable or one of the
 _MAKE_BEFORE = f"make the object {_AS_CONSTANT}"
 _CALL_BEFORE = "call it before the kernel is defined, and use what it returns in the kernel"
 _MADE = {"build_list": "list", "build_set": "set", "build_map": "dict"}  # by the operation that makes it in a kernel
+_NOT_BOUND = "Cannot bind 'args="  # as numba-cuda-mlir says of a call of a device function, at the function's line
 _BUG = "triggered a compiler bug"  # as numba-cuda-mlir calls what it does not compile
 _IN_TUPLE = (
     "make it a tuple, and call its elements by constant index or in a loop over literal_unroll (from"
@@ -47,12 +52,6 @@ _IN_TUPLE = (
 )
 _NAMED = "give each object a name of its own: a global variable, or an attribute of a module"
 _MOST_ELEMENTS = 1000  # of a container that are looked at
-
-
-class _Misuse(NamedTuple):
-    loc: ir.Loc
-    diagnosis: str
-    remedy: str
 
 
 def has_own_diagnosis(error: Exception, function: Any) -> bool:
@@ -72,13 +71,18 @@ def has_own_diagnosis(error: Exception, function: Any) -> bool:
 def diagnose(error: Exception, function: Any, kind: type[Exception] = TypingError) -> Exception | None:
     """Return the error of the class *kind* to raise in place of *error*, which compiling *function* raised; ``None``
     for *error* itself, which `has_own_diagnosis` has changed if it is one of this project."""
-    if has_own_diagnosis(error, function):
+    if type(error).__module__ != "builtins" and has_own_diagnosis(error, function):
         return None
     text, found = str(error), None
     with contextlib.suppress(Exception):  # whatever is wrong with the function, Numba has said it
-        found = next(_misuses(run_frontend(function), text), None)
+        func_ir, lines = run_frontend(function), lines_of(error)
+        *_, advice = placed(text).partition("\n  what to do: ")
+        has_advice = advice not in ("", CONVERT)
+        is_at = (lambda line: True) if _NOT_BOUND in text else lines.__contains__
+        misfit = (each for each in misfits(func_ir) if is_at(each.loc.line) and not has_advice)
+        found = next(itertools.chain(_misuses(func_ir, text), misfit), None)
     if found is None:
-        return None
+        return plain_error(error, kind)
     package = kind.__module__.partition(".")[0]  # of the front end, which has its own literal_unroll
     remedy = found.remedy.replace("from numba.cuda", f"from {package}.cuda")
     better = typing_error(f"{found.diagnosis}\n  what to do: {remedy}", found.loc, error=kind)
@@ -86,7 +90,14 @@ def diagnose(error: Exception, function: Any, kind: type[Exception] = TypingErro
     return better
 
 
-def _misuses(func_ir: ir.FunctionIR, text: str) -> Iterator[_Misuse]:
+def plain_error(error: Exception, kind: type[Exception] = TypingError) -> Exception | None:
+    """Return the error of the class *kind* in place of an *error* of a class of Python's own, which a front end raised
+    over a statement of the user; ``None`` for every other."""
+    text = message_of_python(error)
+    return None if text is None else typing_error(text, error=kind)
+
+
+def _misuses(func_ir: ir.FunctionIR, text: str) -> Iterator[Misuse]:
     for block in func_ir.blocks.values():
         for assignment in block.find_insts(ir.Assign):
             value, loc = assignment.value, assignment.loc
@@ -104,13 +115,13 @@ def _misuses(func_ir: ir.FunctionIR, text: str) -> Iterator[_Misuse]:
             yield from _chosen(name, [each for each in called if find_callee(each)], definitions)
 
 
-def _misused_expression(func_ir: ir.FunctionIR, expr: ir.Expr, loc: ir.Loc, text: str) -> Iterator[_Misuse]:
+def _misused_expression(func_ir: ir.FunctionIR, expr: ir.Expr, loc: ir.Loc, text: str) -> Iterator[Misuse]:
     if (kind := _MADE.get(expr.op)) is not None:
         items = [value for item in expr.items for value in (item if isinstance(item, tuple) else [item])]
         if _has_called_objects(constant_of(func_ir, each) for each in items):
-            yield _Misuse(loc, f"kernels cannot call objects in a {kind}", _NAMED if kind == "dict" else _IN_TUPLE)
+            yield Misuse(loc, f"kernels cannot call objects in a {kind}", _NAMED if kind == "dict" else _IN_TUPLE)
         elif _BUG in text:
-            yield _Misuse(loc, f"kernels have no {kind}s", "make an array, with cuda.local.array or before the kernel")
+            yield Misuse(loc, NO_CONTAINERS, LOCAL_ARRAY)
     elif expr.op == "getattr":
         owner = constant_of(func_ir, expr.value)
         if owner is not None and find_callee(owner) is None:
@@ -124,7 +135,7 @@ def _misused_expression(func_ir: ir.FunctionIR, expr: ir.Expr, loc: ir.Loc, text
                 diagnosis = "the index of a tuple of called objects must be a constant"
             else:
                 diagnosis = "a loop over a tuple of called objects must be unrolled"
-            yield _Misuse(
+            yield Misuse(
                 loc,
                 diagnosis,
                 "loop over the tuple with `for f in literal_unroll(functions)` (from numba.cuda import literal_unroll),"
@@ -133,16 +144,16 @@ def _misused_expression(func_ir: ir.FunctionIR, expr: ir.Expr, loc: ir.Loc, text
     elif expr.op == "call" and _NO_OVERLOAD in text and constant_of(func_ir, expr.func) in _ARRAYS:
         for dtype in (*expr.args[1:], *(value for name, value in expr.kws if name == "dtype")):
             if (callee := find_callee(constant_of(func_ir, dtype))) is not None:
-                yield _Misuse(
+                yield Misuse(
                     loc,
                     "the dtype of an array is an object to call, not a type",
                     f"give a Numba type; a type of C++ by name is lib.type({callee.name!r}), made before the kernel",
                 )
 
 
-def _indexed(func_ir: ir.FunctionIR, expr: ir.Expr, value: Any, loc: ir.Loc) -> Iterator[_Misuse]:
+def _indexed(func_ir: ir.FunctionIR, expr: ir.Expr, value: Any, loc: ir.Loc) -> Iterator[Misuse]:
     name = _name(guard(get_definition, func_ir, expr.value)).strip("'")
-    yield _Misuse(loc, f"{name} is an object to call, which has no index and no elements", how_to_use(name, value))
+    yield Misuse(loc, f"{name} is an object to call, which has no index and no elements", how_to_use(name, value))
 
 
 def _elements(func_ir: ir.FunctionIR, var: ir.Var) -> Any:
@@ -152,14 +163,14 @@ def _elements(func_ir: ir.FunctionIR, var: ir.Var) -> Any:
     return constant_of(func_ir, var)
 
 
-def _misused_operands(func_ir: ir.FunctionIR, text: str) -> Iterator[_Misuse]:
+def _misused_operands(func_ir: ir.FunctionIR, text: str) -> Iterator[Misuse]:
     nothing: dict[str, ir.Loc] = {}
     for loc, operand in _operands(func_ir, text):
         definition = guard(get_definition, func_ir, operand)
         if find_callee(value := constant_of(func_ir, operand)) is not None:
             if safe_repr(value) in text:
                 shown = (name := _name(definition)).strip("'")
-                yield _Misuse(
+                yield Misuse(
                     loc,
                     f"kernels can call the object {name}, and cannot store it or calculate with it",
                     how_to_use(shown, value),
@@ -169,7 +180,7 @@ def _misused_operands(func_ir: ir.FunctionIR, text: str) -> Iterator[_Misuse]:
         if called is None or find_callee(constant_of(func_ir, called)) is None:
             continue
         if _OTHER_STRUCT.search(text):
-            yield _Misuse(
+            yield Misuse(
                 loc,
                 "a struct cannot be assigned to an element of an array of records of another type",
                 "assign its members, x[i]['name'] = r.name; or make the array with the dtype of that struct",
@@ -178,7 +189,7 @@ def _misused_operands(func_ir: ir.FunctionIR, text: str) -> Iterator[_Misuse]:
             function = guard(get_definition, func_ir, called)
             nothing[_name(function)] = loc
     if nothing:
-        yield _Misuse(
+        yield Misuse(
             next(iter(nothing.values())),
             f"{' or '.join(nothing)} returns nothing, and its result is used",
             "call it as a statement of its own, or declare what it returns",
@@ -209,10 +220,10 @@ def _operands(func_ir: ir.FunctionIR, text: str) -> Iterator[tuple[ir.Loc, ir.Va
                 yield from ((statement.loc, operand) for operand in operands)
 
 
-def _misused_constant(name: str, value: Any, loc: ir.Loc, text: str) -> Iterator[_Misuse]:
+def _misused_constant(name: str, value: Any, loc: ir.Loc, text: str) -> Iterator[Misuse]:
     if isinstance(value, (list, dict)):
         if _has_called_objects(value.values() if isinstance(value, dict) else value):
-            yield _Misuse(
+            yield Misuse(
                 loc,
                 f"kernels cannot call objects in a {type(value).__name__}: {name!r}",
                 _NAMED if isinstance(value, dict) else _IN_TUPLE,
@@ -220,34 +231,34 @@ def _misused_constant(name: str, value: Any, loc: ir.Loc, text: str) -> Iterator
     elif f"'{name}'" not in text:
         return
     elif isinstance(value, VariableSource):
-        yield _Misuse(
+        yield Misuse(
             loc,
             f"kernels cannot use the autolink.Variable {name!r} by its name: it is a variable of C++",
             "declare it extern in C++, and call a function that reads or writes it",
         )
     elif inspect.isroutine(value) and str(value.__module__).startswith(_OURS):
-        yield _Misuse(loc, f"kernels cannot call {value.__qualname__}() of numba-cuda-autolink", _CALL_BEFORE)
+        yield Misuse(loc, f"kernels cannot call {value.__qualname__}() of numba-cuda-autolink", _CALL_BEFORE)
     elif inspect.isclass(value):
         has_hook = any(hasattr(value, name) for name in (HOOK, "__numba_cuda_call__")) and find_callee(value) is None
         if has_hook or value.__module__.startswith(_OURS):
-            yield _Misuse(loc, f"kernels cannot make objects: {value.__qualname__} is called in one", _MAKE_BEFORE)
+            yield Misuse(loc, f"kernels cannot make objects: {value.__qualname__} is called in one", _MAKE_BEFORE)
     elif isinstance(value, pytypes.FunctionType):
         if _calls_objects(value):
-            yield _Misuse(
+            yield Misuse(
                 loc,
                 f"kernels cannot call the Python function {name!r}: it is not a device function",
                 "decorate it with @cuda.jit(device=True), or write cuda.jit(device=True)(lambda ...)",
             )
     elif isinstance(value, functools.partial):
         if _has_called_objects([value.func, *value.args, *value.keywords.values()]):
-            yield _Misuse(
+            yield Misuse(
                 loc,
                 f"kernels cannot call functools.partial: {name!r}",
                 "write a device function that passes these arguments",
             )
     elif find_callee(value) is not None and _UNTYPED.search(text):
         kind = type(value).__qualname__
-        yield _Misuse(
+        yield Misuse(
             loc,
             f"kernels cannot call {name!r}: {kind} has {HOOK}, but no Numba type",
             f"derive {kind} from autolink.DeviceCallable and define __numba_cuda_call__, or register a Numba type"
@@ -255,10 +266,10 @@ def _misused_constant(name: str, value: Any, loc: ir.Loc, text: str) -> Iterator
         )
 
 
-def _chosen(name: str, called: list[Any], definitions: list[Any]) -> Iterator[_Misuse]:
+def _chosen(name: str, called: list[Any], definitions: list[Any]) -> Iterator[Misuse]:
     if len({id(each) for each in called}) > 1:
         what = "a conditional expression" if name.startswith("$") else f"the variable {name!r}"
-        yield _Misuse(
+        yield Misuse(
             definitions[-1].loc,
             f"{what} stands for one called object or another, chosen while the kernel runs",
             "call each object in a branch of its own: y = f(x) if condition else g(x)",

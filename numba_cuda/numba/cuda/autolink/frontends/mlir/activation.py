@@ -22,7 +22,7 @@ from numba_cuda_mlir.numba_cuda import typing
 from numba_cuda_mlir.numba_cuda.core.errors import LoweringError, NumbaError, TypingError
 
 from numba_cuda_autolink.emulated_driver import activation as emulation
-from numba_cuda_autolink.short_tracebacks import short_traceback
+from numba_cuda_autolink.short_tracebacks import raised_by_front_end, short_traceback
 from numba_cuda_autolink.source_locations import shown_file
 
 from ...compilation.context import KernelEvent, announce, compilation, compiling, current_state, isolate
@@ -30,7 +30,7 @@ from ...frontend_api.front_end import register
 from ...frontend_api.launch_messages import USE_AS_CONSTANT, check_count, refused_argument
 from ...frontend_api.placed_messages import not_compiled, placed_error
 from ...frontend_api.seams import Seams
-from ...frontend_api.typing_rounds import infer_types, propagated, template_of
+from ...frontend_api.typing_rounds import infer_types, is_put_off, propagated, template_of
 from ...function_code.calls import check_state
 from ...function_code.function_code import FunctionCode
 from ...protocol.ask import ask_all, ask_at
@@ -62,10 +62,12 @@ def _compile(original: Any, pyfunc: Any, return_type: Any, args: Any, targetopti
     with compiling(target), progress.step(f"compiling {name} for {target.arch}"), front_end:
         try:
             return original(pyfunc, return_type, args, targetoptions)
-        except (NumbaError, LookupError, UserFacingInternalCompilerError) as error:
+        except Exception as error:
+            is_own = isinstance(error, (NumbaError, UserFacingInternalCompilerError))
+            if is_put_off(error) or not (is_own or raised_by_front_end(error)):
+                raise
             better: Exception | None = None if targetoptions.get("device") else refused_argument(pyfunc, args)
-            if better is None and not isinstance(error, LookupError):
-                better = diagnose(error, pyfunc, TypingError)
+            better = better or diagnose(error, pyfunc, TypingError)
             if better is None and isinstance(error, UserFacingInternalCompilerError) and (text := not_compiled(error)):
                 better = LoweringError(text)
             if better is None:

@@ -24,7 +24,8 @@ from numba_cuda_mlir.linker import resolve_link_plan
 
 from numba_cuda_autolink.files import find_elsewhere
 from numba_cuda_autolink.mangled_names import readable
-from numba_cuda_autolink.source_locations import find_call, shown_file, with_place
+from numba_cuda_autolink.source_locations import shown_file, with_place
+from numba_cuda_autolink.source_syntax import find_call
 
 from ...frontend_api.placed_messages import placed_error
 from ...function_code.emulated_texts import emulated_texts

@@ -27,7 +27,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import handler
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 
 from numba_cuda_autolink.printable_texts import did_you_mean
-from numba_cuda_autolink.short_tracebacks import explain_uncaught, place_of_user, short_traceback
+from numba_cuda_autolink.short_tracebacks import explain_uncaught, place_of_user, raised_by_front_end, short_traceback
 from numba_cuda_autolink.source_locations import shown_file, with_place
 
 from ...compilation.context import (
@@ -202,7 +202,7 @@ def _declare_device_function(
     from numba.cuda.cudadrv.external_code.plan.declared_functions import Declaration, note_declared
 
     template = original(name, restype, argtypes, link, use_cooperative, abi)
-    note_declared(template.key, Declaration(tuple(link), use_cooperative, abi, place_of_user()))
+    note_declared(template.key, Declaration(tuple(link), use_cooperative, abi, place_of_user()[:2]))
     return template
 
 
@@ -228,12 +228,12 @@ def _diagnose(function: Any, argtypes: Sequence[Any] = ()) -> Iterator[None]:
     instead of what Numba cannot type."""
     try:
         yield
-    except NumbaError as error:
+    except Exception as error:
         from ...frontend_api.launch_messages import refused_argument
         from ...frontend_api.typing_rounds import is_put_off
         from ...protocol.typing_diagnosis import diagnose
 
-        if is_put_off(error):
+        if is_put_off(error) or not (isinstance(error, NumbaError) or raised_by_front_end(error)):
             raise
         if (better := refused_argument(function, argtypes) or diagnose(error, function)) is None:
             raise
@@ -291,11 +291,8 @@ def _explain(function: Any, options: dict[str, Any], error: Exception) -> str | 
     """Return the message of an *error* of compiling *function*: that of `placed_error`, but for *options* that
     ``cuda.jit`` does not have."""
     is_about_option = isinstance(error, TypeError) and "unexpected keyword argument" in str(error)
-    message = unknown_option("cuda.jit has", options) if is_about_option else None
-    if message is None:
-        return placed_error(error)
-    filename, line = function.__code__.co_filename, function.__code__.co_firstlineno
-    return with_place(message, f"decorated at: {shown_file(filename)}:{line}", filename, line)
+    given = options if is_about_option else ()
+    return unknown_option("cuda.jit has", given, decorated=function) or placed_error(error)
 
 
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile_device")
@@ -354,14 +351,19 @@ def _get_function(original: Any, context: Any, func_type: Any, signature: Any, *
     return implementation
 
 
-def unknown_option(have: str, options: Iterable[str], *others: str) -> str | None:
-    """Return the message about the first of *options* that neither kernels nor *others* are, ``None`` if all are."""
+def unknown_option(have: str, options: Iterable[str], *others: str, decorated: Any = None) -> str | None:
+    """Return the message about the first of *options* that neither kernels nor *others* are, ``None`` if all are. Its
+    place is that of the Python function that is *decorated* with them."""
     from numba.cuda.dispatcher import _Kernel
 
     known = inspect.signature(_Kernel).parameters.keys()
     if not (unknown := set(options) - known):
         return None
-    return f"{have} no option {min(unknown)!r}{did_you_mean(min(unknown), [*known, *others])}{FIX_OPTION}"
+    message = f"{have} no option {min(unknown)!r}{did_you_mean(min(unknown), [*known, *others])}{FIX_OPTION}"
+    if decorated is None:
+        return message
+    filename, line = decorated.__code__.co_filename, decorated.__code__.co_firstlineno
+    return with_place(message, f"decorated at: {shown_file(filename)}:{line}", filename, line)
 
 
 # Attributes of numba-cuda that are used and not replaced.

@@ -433,7 +433,7 @@ ERRORS = {
     "an error of Numba": (
         1,
         "explain FILE:plain --sig SIGNATURE --cc 9.0",
-        'No implementation of add(int32, Literal[str](a))\n  at: PATH:29\n      x[0] = x[1] + "a"\n      ^^^^',
+        "No implementation of add(int32, 'a')\n  at: PATH:29\n      x[0] = x[1] + \"a\"\n             ^^^^",
     ),
     "no size": (2, "cache prune much", "'much' is not a size"),
     "no command": (2, "", "COMMAND"),

@@ -30,19 +30,21 @@ OTHER = """
 #include <cuda/std/cstdint>
 #include "amount.h"
 
+namespace my_fine_code {
 template <class T> __device__ T sum(T x, T y) { return x + y + AMOUNT; } // no function of the package's
 
-extern "C" __device__ cuda::std::int32_t plus(const int x, short /* no, a comma */ y) {
+__device__ cuda::std::int32_t plus(const int x, short /* no, a comma */ y) {
     return sum<int>(x, y);
 }
-extern "C" __device__ void negate(float *__restrict__ values, // in place
+__device__ void negate(float *__restrict__ values, // in place
                                   size_t count) {
     for (size_t i = 0; i < count; ++i) values[i] = -values[i];
 }
-extern "C" __device__ float2 halved(float2 z) { return {z.x / 2, z.y / 2}; }
+__device__ float2 halved(float2 z) { return {z.x / 2, z.y / 2}; }
 struct Numbered { short number; };
 namespace mine { template <class T> struct Pair : Numbered { T values[2]; }; using Entry = Pair<double>; }
-extern "C" __device__ bool is_given(const mine::Entry* entry) { return entry != nullptr; }
+__device__ bool is_given(const mine::Entry* entry) { return entry != nullptr; }
+}
 """
 
 
@@ -257,6 +259,7 @@ def build(hook, tmp_path, monkeypatch):
     monkeypatch.setattr(hook, "build_requirement", lambda *names: found.get(names, []))
     package = tmp_path / "src" / "sample_library"
     package.mkdir(parents=True)
+    (tmp_path / "pyproject.toml").write_text("")
     metadata = SimpleNamespace(core=SimpleNamespace(name="sample-library"))
 
     def build(code, **config):
@@ -269,48 +272,56 @@ def build(hook, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def package(build, tmp_path, monkeypatch):
+def package(build, tmp_path):
     """Return the package that is built of *code*."""
 
     def package(code, **config):
         shutil.copytree(TEMPLATE / "src", tmp_path / "src", dirs_exist_ok=True)
         build(code, **config)
-        monkeypatch.syspath_prepend(tmp_path / "src")
-        for name in "sample_library", "sample_library.functions":
-            monkeypatch.delitem(sys.modules, name, raising=False)
-        found = importlib.import_module("sample_library")
-        monkeypatch.delitem(sys.modules, "sample_library")
-        monkeypatch.delitem(sys.modules, "sample_library.functions")
-        return found
+        return imported(tmp_path)
 
     return package
+
+
+def imported(folder):
+    """Return the package in *folder*, which no later import finds."""
+    names = "sample_library", "sample_library.functions"
+    sys.path.insert(0, str(folder / "src"))
+    try:
+        return importlib.import_module("sample_library")
+    finally:
+        sys.path.remove(str(folder / "src"))
+        for name in names:
+            sys.modules.pop(name, None)
 
 
 FORMS = """
 #include <cuda/std/cstdint>
 #include <cuda_fp16.h>
-#define API(...) extern "C" __device__ __VA_ARGS__
+#define API(...) __device__ __VA_ARGS__
+namespace sample_library {
 namespace ours {
 using real = double;
 enum Kind : unsigned char { small, large = 255 };
 enum class Sign { minus = -1, plus = 1 };
-extern "C" {
-__device__ real
-    block(real x, cuda::std::int16_t, unsigned long const n) { return x; }
+__device__ int of_a_namespace_within() { return 1; }
 }
-}
+__device__ ours::real
+    block(ours::real x, cuda::std::int16_t, unsigned long const n) { return x; }
 API(void twice(float* __restrict__ in, const volatile int* counts, float in_[3])) {}
 API(ours::Kind kinds(ours::Sign sign, ours::Kind kind, char c, bool b)) { return kind; }
 API(__half halves(float2 z, const half* h, double2* zs, const void* const p)) { return h[0]; }
-extern "C" inline __device__ int unused(int x) { return x; }
+inline __device__ int unused(int x) { return x; }
 static __device__ int hidden(int x) { return x; }
-extern "C" __device__ int _own(int x) { return hidden(x); }
+extern "C" __device__ int sample_library_in_c(int x) { return x; }
+__device__ int _own(int x) { return hidden(x); }
 template <class T> __device__ T sum(T x, T y) { return x + y; }
 #if 0
-extern "C" __device__ int twice(int x) { return x; }
+__device__ int twice(int x) { return x; }
 #endif
-extern "C" __device__ int defaults(int x = 3) { return sum(x, _own(x)); }
-extern "C" __global__ void kernel(int* x) {}
+__device__ int defaults(int x = 3) { return sum(x, _own(x)); }
+__global__ void kernel(int* x) {}
+}
 """
 
 
@@ -323,12 +334,20 @@ def test_the_compiler_says_what_functions_take(build):
         "halves": ["f2", {"z": "c8", "h": "const f2*", "zs": "c16*", "p": "const void*"}],
         "defaults": ["i4", {"x": "i4"}],
     }
-    declared = "ours::Kind kinds(ours::Sign sign, ours::Kind kind, char c, bool b)"
+    ours = "sample_library::ours"
+    declared = f"{ours}::Kind kinds({ours}::Sign sign, {ours}::Kind kind, char c, bool b)"
     assert described["kinds"]["declaration"] == declared
 
 
-C = 'extern "C" __device__'
+C = "__device__"
 BOX = f"{C} int first(const Box* box) {{ return 0; }}"
+
+
+def OWN(code):
+    """Return *code* in the namespace of the package."""
+    return code if code.startswith("#") else f"namespace sample_library {{ {code}\n}}"
+
+
 CODE = "src/sample_library/device_code.cu"
 
 
@@ -343,19 +362,12 @@ CODE = "src/sample_library/device_code.cu"
         ('#include "amount.h"', "what to do: copy amount.h into the package, and name its folder in include_paths"),
         (f"{C} int first() {{ return x; }}", f'{CODE}(1): error: identifier "x" is undefined'),
         (
-            f"{C} int f(int x) {{ return x; }} {C} int f() {{ return 1; }}",
-            "what to do: choose another name: a function of CUDA, or of the package, has this one",
+            f'}} extern "C" {C} float norm(float x) {{ return x; }} namespace {{',
+            "what to do: choose another name: a function of",
         ),
-        (f"{C} float norm(float x) {{ return x; }}", "what to do: choose another name: a function of CUDA, or of"),
-        (f"{C} float hypot(float x, float y) {{ return x; }}", "what to do: choose another name: a function of CUDA"),
         (
             f"{C} int f() {{ return 1; }}\n{C} int f() {{ return 1; }}",
             "what to do: define it once, in a header: the .cu",
-        ),
-        (
-            "namespace n { __device__ int help(int x) { return x; } }",
-            f'help is not extern "C", so kernels cannot call it\n  at: {CODE}:1\n      namespace n {{ __device__ int '
-            'help(int x) { return x; } }\n  what to do: declare it extern "C"; or inline, if only',
         ),
         (f"\n{C} int lambda(int x) {{ return x; }}", "lambda is a word of Python, so kernels cannot call the function"),
         (
@@ -404,29 +416,50 @@ CODE = "src/sample_library/device_code.cu"
             f"{C} int first(int n, ...) {{ return n; }}",
             "first takes any number of arguments, which kernels cannot pass",
         ),
-        ('extern "C" int first() { return 1; }', "what to do: mark functions and variables __device__"),
+        ("int first() { return 1; }", "what to do: mark functions and variables __device__"),
         (f"int count; {C} int first() {{ return 1; }}", "what to do: mark functions and variables __device__"),
+        (f"{C} int first() {{ return 1; }} {C} int first(int x) {{ return x; }}", "there are two functions first\n"),
+        (f"}} {C} int other() {{ return 1; }} namespace {{", "other is not in namespace sample_library, so other"),
         (
-            f"{C} int x() {{ return 1; }} {C} float first(float2 z) {{ return z.x; }}",
-            "what to do: if CUDA or a member of a struct is called x, too, give the function another name",
+            f"}} {C} int other() {{ return 1; }} namespace {{",
+            "what to do: put it into namespace sample_library; or declare it static",
         ),
+        (f'extern "C" {C} int other() {{ return 1; }}', 'other is extern "C", so other packages could have the same'),
+        (
+            f'extern "C" {C} int other() {{ return 1; }}',
+            "what to do: put it into namespace sample_library, without the mark",
+        ),
+        (f"}} {C} int table[2]; namespace {{", "table is not in namespace sample_library, so other packages could ha"),
+        (f"{C} void first(long double* x, long double y) {{}}", "what to do: take double"),
+        (f"{C} void first(long double* x, long double y) {{}}", "what to do: take double*\n"),
+        (f"{C} long double first() {{ return 1; }}", "what to do: return double"),
+        (f"{C} int first(int (*f)(int)) {{ return f(1); }}", "what to do: take a number that selects the function"),
+        (f"{C} int first(int (&f)(int)) {{ return f(1); }}", "what to do: take a number that selects the function"),
+        (
+            f"struct Box {{ int a; }}; {C} void first(int (Box::*f)()) {{}}",
+            "what to do: take a number that selects the function",
+        ),
+        (f"{C} int first(int&& x) {{ return x; }}", "first takes 'int&& x', expected"),
         (f"struct Box;\n{BOX}", f"Box has no members, or is not defined\n  at: {CODE}:2\n"),
         (
             "template <class T> struct Of { T x; };\n" + BOX.replace("Box*", "Of<int>*"),
             "what to do: give it one: using NAME = ...",
         ),
         (
-            f"struct Box {{ int a; }}; {BOX} namespace n {{ struct Box {{ int b; }}; {C} void w(Box* b) {{}} }}",
+            f"struct Box {{ int a; }}; {BOX} namespace n {{ struct Box {{ int b; }}; }} {C} void w(n::Box* b) {{}}",
             "is that of another struct or a function",
         ),
-        (f"{C} int other(int); {C} int first(int x) {{ return other(x); }}", "package defines other, which its code"),
+        (
+            f"{C} int other(int); {C} int first(int x) {{ return other(x); }}",
+            "package defines sample_library::other, which its",
+        ),
         (
             f"extern __device__ double v; {C} void w(); {C} double f() {{ w(); return v; }}",
-            "no .cu file of the package defines v, w, which its code uses",
+            "no .cu file of the package defines sample_library::v, sample_library::w, which its code uses",
         ),
         (
             f"namespace n {{ __device__ int help(int); }} {C} int first(int x) {{ return n::help(x); }}",
-            "no .cu file of the package defines n::help, which its code uses\n  what to do: define it in a .cu file",
+            "no .cu file of the package defines sample_library::n::help, which its code uses\n  what to do: define it",
         ),
         (
             f"{C} int first() {{ return 1; }}\n#if __CUDA_ARCH__ > 900\n{C} int second() {{ return 2; }}\n#endif",
@@ -436,19 +469,37 @@ CODE = "src/sample_library/device_code.cu"
 )
 def test_a_build_says_what_is_wrong_and_where(code, message, build):
     with pytest.raises(SystemExit, match=f"^sample-library: (?s:.*){re.escape(message)}"):
-        build(code, architectures=[90, 100])
+        build(OWN(code), architectures=[90, 100])
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"{C} int x() {{ return 1; }} {C} float first(float2 z) {{ return z.x; }}",
+        f"}} #include <cuda_fp16.h>\n namespace sample_library {{ {C} float move(float x) {{ return x; }}",
+        f"template <class T> {C} T twice(T x) {{ return 2 * x; }} {C} int first(int x) {{ return twice(x); }}",
+        f"namespace n {{ struct Box {{ int a; }}; }} {C} int first(const n::Box* box) {{ return 0; }}",
+        f"{C} float norm(float x) {{ return x; }} {C} float hypot(float x, float y) {{ return x; }}",
+        f"{C} int f(int x) {{ return x; }} namespace n {{ {C} int f(int x, int y) {{ return x + y; }} }}",
+    ],
+)
+def test_a_build_leaves_names_as_they_are(code, build):
+    code = OWN(code).replace("} #include", "}\n#include")
+    assert build(f"{code}\n#include <cuda_fp16.h>\n#include <cuda/std/utility>")["functions"]
 
 
 def test_a_build_allows_what_cuda_defines(build):
     body = 'assert(*x); printf("%d", s[0]); delete x; return *new int;'
-    assert [*build(f"extern __shared__ int s[]; {C} int first(int* x) {{ {body} }}")["functions"]] == ["first"]
+    assert [*build(OWN(f"extern __shared__ int s[]; {C} int first(int* x) {{ {body} }}"))["functions"]] == ["first"]
 
 
 def test_editors_find_the_functions_and_their_declarations(build, tmp_path):
     build("""
+        namespace sample_library {
         struct Box { float lo, hi; };
-        extern "C" __device__ void scale(float* x, unsigned n) {} extern "C" __device__ float one() { return 1; }
-        extern "C" __device__ bool truth(float2, const Box* in) { return true; }""")
+        __device__ void scale(float* x, unsigned n) {} __device__ float one() { return 1; }
+        __device__ bool truth(float2, const Box* in) { return true; }
+        }""")
     assert (tmp_path / "src" / "sample_library" / "__init__.pyi").read_text().splitlines() == [
         "from typing import Any as _Any",
         "__all__ = ['Box', 'one', 'scale', 'truth']",
@@ -485,6 +536,7 @@ def test_a_build_names_a_wrong_architecture(given, named, build):
 
 STRUCTS = """
 #include <cuda/std/array>
+namespace sample_library {
 struct Empty {};
 template <class T> struct Span { T* first; size_t size; };
 using Floats = Span<float>;
@@ -496,11 +548,12 @@ struct Tags { Tag of[2]; };
 struct __align__(16) Pair { Box a; Box b[2]; Tags tags; float4 at; double m[2][3]; const float* p; bool ok, oks[3];
     struct { int k; } in; cuda::std::array<Tag, 2> pair; };
 }
-extern "C" __device__ void hit(Box* box) { box->hit(); }
-extern "C" __device__ bool inside(const Box* box, float x) { return box->lo <= x && x <= box->hi; }
-extern "C" __device__ float second(const deep::Pair* pair) { return pair->b[1].hi; }
-extern "C" __device__ void keep(const Floats*) {}
-extern "C" __device__ float raw(const void* p) { return *(const float*)p; }
+__device__ void hit(Box* box) { box->hit(); }
+__device__ bool inside(const Box* box, float x) { return box->lo <= x && x <= box->hi; }
+__device__ float second(const deep::Pair* pair) { return pair->b[1].hi; }
+__device__ void keep(const Floats*) {}
+__device__ float raw(const void* p) { return *(const float*)p; }
+}
 """
 
 
@@ -557,18 +610,17 @@ def test_a_pointer_takes_what_it_points_to_alone(package):
 
 
 def test_packages_may_have_functions_of_the_same_name(build, tmp_path):
-    helpers = f"__device__ int table[2]; {C} int _own(int x) {{ return x; }} {C} inline int help() {{ return 1; }}"
-    build(f"{helpers} {C} int use(int x) {{ return _own(table[x]) + help(); }}")
+    helpers = f"{C} int table[2]; {C} int _own(int x) {{ return x; }} {C} inline int help() {{ return 1; }}"
+    build(OWN(f"{helpers} {C} int use(int x) {{ return _own(table[x]) + help(); }}"))
     code = (tmp_path / "src" / "sample_library" / "device_code" / "code.sm_90.ptx").read_text()
     names = re.findall(r"^\.visible \.(?:func|global).*?\s(\w+)[(\[]", code, re.MULTILINE)
-    assert sorted(names) == ["sample_library__own", "sample_library_table", "sample_library_use"]
+    assert sorted(names) == ["_ZN14sample_library3useEi", "_ZN14sample_library4_ownEi", "_ZN14sample_library5tableE"]
 
 
 def test_a_build_names_all_that_kernels_cannot_call(build):
     with pytest.raises(SystemExit) as failure:
-        build(
-            f"struct Box {{ int a : 3, b : 2; }}; {C} int* f(Box* box, float& x) {{ return 0; }} {C} void lambda() {{}}"
-        )
+        box = "struct Box { int a : 3, b : 2; };"
+        build(OWN(f"{box} {C} int* f(Box* box, float& x) {{ return 0; }} {C} void lambda() {{}}"))
     assert re.findall(r"^(?:sample-library: )?(\w.*)$", str(failure.value), re.MULTILINE) == [
         "f returns int*, expected a number or void",
         "the member a of Box is a bit-field, which no dtype describes",
@@ -579,22 +631,24 @@ def test_a_build_names_all_that_kernels_cannot_call(build):
 
 
 COMMENTED = """
+namespace sample_library {
 // First line.
 // Second "line" \\\\.
-extern "C" __device__ int lines(int x) { return x; }
+__device__ int lines(int x) { return x; }
 /**
  * A block:
  *   - of an item
  */
-extern "C" __device__ int block(int x) { return x; }
+__device__ int block(int x) { return x; }
 /* one line */
-extern "C" __device__ int one(int x) { return x; }
+__device__ int one(int x) { return x; }
 // of none
 
-extern "C" __device__ int none(int x) { return x; } // behind it
-extern "C" __device__ int after(int x) { return x; } /* begins
+__device__ int none(int x) { return x; } // behind it
+__device__ int after(int x) { return x; } /* begins
 here */
-extern "C" __device__ int next(int x) { return x; }
+__device__ int next(int x) { return x; }
+}
 """
 
 
@@ -618,7 +672,9 @@ def test_functions_have_the_comment_above_them(package, tmp_path):
 SCALED = """
 #include <scale.h>
 #include "../own.h"
-extern "C" __device__ float scaled(float x) { return helper(x) * SCALE * WIDTH; }
+namespace sample_library {
+__device__ float scaled(float x) { return helper(x) * SCALE * WIDTH; }
+}
 """
 
 
@@ -652,17 +708,59 @@ def test_code_is_compiled_with_the_settings_of_the_project_and_so_is_its_source(
         ({"include_path": ["."]}, "pyproject.toml: the hook has no setting include_path, expected architectures, incl"),
         ({"include_paths": ["/usr/include"]}, "include_paths in pyproject.toml: /usr/include is not a folder in "),
         ({"include_paths": ["missing"]}, "missing is not a folder in "),
-        ({"options": {"fast": True}}, "options in pyproject.toml: got an unexpected keyword argument 'fast'\n"),
-        (
-            {"options": {"arch": "sm_90"}},
-            "options in pyproject.toml: got multiple values for keyword argument 'arch'\n",
-        ),
-        ({"options": {"define_macro": "X"}}, "got multiple values for keyword argument 'define_macro'\n"),
+        ({"include_paths": "vendor"}, "include_paths in pyproject.toml: got 'vendor', expected a list, each a text"),
+        ({"include_paths": [1]}, "include_paths in pyproject.toml: got [1], expected a list, each a text"),
+        ({"options": "-std=c++20"}, "options in pyproject.toml: got '-std=c++20', expected a table: { NAME = VALUE }"),
+        ({"options": {"use_fast": True}}, "options.use_fast in pyproject.toml: cuda.core.ProgramOptions has no such"),
+        ({"options": {"use_fast": True}}, "what to do: write use_fast_math"),
+        ({"options": {"arch": "sm_90"}}, "options.arch in pyproject.toml: the hook sets it\n  what to do: leave it"),
+        ({"options": {"define_macro": "X"}}, "options.define_macro in pyproject.toml: the hook has settings for it"),
+        ({"options": {"use_fast_math": "yes"}}, "options.use_fast_math in pyproject.toml: got 'yes', expected true or"),
+        ({"options": {"max_register_count": True}}, "options.max_register_count in pyproject.toml: got True, expect"),
+        ({"options": {"std": "c++99"}}, 'what to do: write std = "c++17" or "c++20" in options in pyproject.toml'),
+        ({"options": {"ptxas_options": "--none"}}, "what to do: correct options in pyproject.toml"),
+        ({"defines": ["STEP=2"]}, "defines in pyproject.toml: got ['STEP=2'], expected a table: { NAME = VALUE }"),
+        ({"defines": {"STEP": [2]}}, "defines.STEP in pyproject.toml: got [2], expected a text or a whole number"),
+        ({"defines": {"2STEP": 2}}, "defines in pyproject.toml: got the name '2STEP', expected names as in { TILE"),
+        ({"defines": {"STEP": "2\n3"}}, "defines.STEP in pyproject.toml: got '2\\n3', expected one line"),
     ],
 )
 def test_a_build_names_a_wrong_setting(settings, message, build):
     with pytest.raises(SystemExit, match=f"^sample-library: (?s:.*){re.escape(message)}"):
-        build(f"{C} int first() {{ return 1; }}", **settings)
+        build(OWN(f"{C} int first() {{ return 1; }}"), **settings)
+
+
+def test_changed_code_is_an_error_until_it_is_built_again(package, build, tmp_path):
+    folder = tmp_path / "src" / "sample_library"
+    (folder / "own.h").write_text("#define STEP 1")
+    code = '#include "own.h"\n' + OWN(f"{C} int step(int x) {{ return x + STEP; }}")
+    library = package(code)
+
+    def kernel(x):
+        x[0] = library.step(x[0])
+
+    def stepped(cc):
+        x = np.ones(1, np.int32)
+        autolink.build(kernel, (typeof(x),), cc=cc).emulate[1, 1](x)
+        return x[0]
+
+    assert stepped("9.0") == 2
+    edits = {
+        "own.h": (folder / "own.h", "#define STEP 5"),
+        "pyproject.toml": (tmp_path / "pyproject.toml", "[project]"),
+    }
+    for name, (edited, text) in edits.items():
+        edited.write_text(text)
+        expected = (
+            rf"the device code is out of date: {name} has changed since it was built\n(?s:.*)what to do: build and "
+        )
+        with pytest.raises(autolink.CallError, match=expected):
+            stepped("8.0")
+        with pytest.raises(autolink.PrebuiltError, match=f"^{expected}"):
+            imported(tmp_path)
+        build(code)
+        library = imported(tmp_path)
+        assert stepped("9.0") == 6
 
 
 def test_a_package_whose_build_ran_no_hook_says_so(tmp_path, monkeypatch):
@@ -676,9 +774,8 @@ def test_a_package_whose_build_ran_no_hook_says_so(tmp_path, monkeypatch):
 
 def test_kernels_of_numba_cuda_mlir_call_the_functions(package):
     mlir = pytest.importorskip("numba_cuda_mlir.cuda")
-    library = package(
-        f"struct Box {{ float lo, hi; }}; {C} float of(const Box* box, float x) {{ return box->lo * x; }}"
-    )
+    code = f"struct Box {{ float lo, hi; }}; {C} float of(const Box* box, float x) {{ return box->lo * x; }}"
+    library = package(OWN(code))
 
     @mlir.jit
     def kernel(boxes, x):

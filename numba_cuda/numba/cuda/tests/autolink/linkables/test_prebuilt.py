@@ -2,7 +2,9 @@
 """The choice among a package's prebuilt files for a target."""
 
 import dataclasses
+import hashlib
 import json
+import os
 
 import pytest
 from autolink_support import build, calling, compiled
@@ -154,3 +156,34 @@ def test_source_is_compiled_with_the_paths_and_options_of_the_manifest(tmp_path)
     files = [{"name": "code.cu", "kind": "source", "include_paths": ["../include"], "options": {"std": "c++20"}}]
     (planned,) = build(calling(PlusOne(prebuilt(package / "code", files)))).inputs
     assert dict(planned.input.options.options) == {"std": "c++20"}
+
+
+class TestSources:
+    @staticmethod
+    def of(folder, source):
+        digest = hashlib.sha256(SOURCE.encode()).hexdigest()
+        manifest = {"toolkit": [12, 0], "files": SOURCES, "sources": {os.path.relpath(source, folder): digest}}
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+        (folder / "code.cu").write_text(SOURCE)
+        return autolink.Prebuilt(folder)
+
+    def test_code_is_given_while_they_are_what_it_was_built_from(self, tmp_path):
+        (tmp_path / "built").mkdir()
+        source = tmp_path / "plus_one.cu"
+        source.write_text(SOURCE)
+        code = self.of(tmp_path / "built", source)
+        assert code.code(target((9, 0))).data == SOURCE
+        source.write_text(SOURCE + "// edited")
+        with pytest.raises(PrebuiltError) as caught:
+            code.code(target((9, 0)))
+        assert str(caught.value).splitlines() == [
+            "the device code is out of date: plus_one.cu has changed since it was built",
+            f"  file: {source}",
+            f"  built: {tmp_path / 'built'}",
+            "  what to do: build and install the package again; in a checkout, pip install -e .",
+        ]
+        with pytest.raises(PrebuiltError, match=r"plus_one\.cu has changed"):
+            autolink.Prebuilt(tmp_path / "built")
+        source.unlink()
+        with pytest.raises(PrebuiltError, match=r"plus_one\.cu cannot be read \(No such file or directory\)\n"):
+            autolink.Prebuilt(tmp_path / "built")

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Where in a kernel is what kernels do not have: the statement, or the expression that makes the value.
+
+A front end refuses a list, a dictionary or a text where the kernel uses it, and a ``with`` at the decorator.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from numba_cuda_autolink.source_syntax import columns_of, function_around
+
+KERNELS_HAVE_NO = "kernels have no "
+NO_CONTAINERS = f"{KERNELS_HAVE_NO}lists, dictionaries and sets"
+NO_TEXT = "kernels make no text"
+NO_WITH = f"{KERNELS_HAVE_NO}with"
+NO_YIELD = f"{KERNELS_HAVE_NO}generators: no yield, map() and filter()"
+NO_EXCEPTIONS = "kernels catch no exceptions"
+
+
+class Statement(NamedTuple):
+    """A line, and the columns in it that are meant; ``None`` for all of them."""
+
+    line: int
+    columns: tuple[int, int] | None
+
+
+def _makes_container(node: ast.AST) -> bool:
+    containers = (ast.List, ast.ListComp, ast.Dict, ast.DictComp, ast.Set, ast.SetComp)
+    is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    return isinstance(node, containers) or (is_call and node.func.id in ("list", "dict", "set", "sorted"))  # type: ignore[attr-defined]
+
+
+def _makes_text(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        function = node.func
+        is_method = isinstance(function, ast.Attribute) and _is_text(function.value)
+        return is_method or (isinstance(function, ast.Name) and function.id in ("str", "repr", "format"))
+    is_operation = isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mod, ast.Add))
+    return isinstance(node, ast.JoinedStr) or (is_operation and _is_text(node.left))  # type: ignore[attr-defined]
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+_VALUES: dict[str, Callable[[ast.AST], bool]] = {NO_CONTAINERS: _makes_container, NO_TEXT: _makes_text}
+_STATEMENTS: dict[str, tuple[type[ast.AST], ...]] = {
+    NO_WITH: (ast.With,),
+    NO_YIELD: (ast.Yield, ast.YieldFrom),
+    NO_EXCEPTIONS: (ast.Try, *([ast.TryStar] if hasattr(ast, "TryStar") else [])),
+}
+
+
+def find_statement(message: str, filename: str, line: int) -> Statement | None:
+    """Return the statement or expression that the *message* of a front end is about, in the function with a *line* of a
+    file; ``None`` where it is about no such thing, or that is not known."""
+    diagnosis = message.partition("\n")[0]
+    if (function := function_around(filename, line)) is None:
+        return None
+    if kinds := _STATEMENTS.get(diagnosis):
+        found = [each for each in _within(function) if isinstance(each, kinds)]
+        around = [each for each in found if each.lineno <= line <= (each.end_lineno or 0)]  # type: ignore[attr-defined]
+        node = next(iter([*reversed(around), *found]), None)
+    elif makes := _VALUES.get(diagnosis):
+        node = _find_made(function, line, makes)
+    else:
+        return None
+    if node is None:
+        return None
+    first: int = node.lineno  # type: ignore[attr-defined]
+    return Statement(first, None if isinstance(node, ast.stmt) else columns_of(node, filename, first))
+
+
+def _within(function: ast.FunctionDef) -> Iterator[ast.AST]:
+    """Yield the nodes of a *function* in the order of its lines, without those of functions in it."""
+    pending: list[ast.AST] = [*reversed(function.body)]
+    while pending:
+        yield (node := pending.pop())
+        if not isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
+            pending += reversed([*ast.iter_child_nodes(node)])
+
+
+def _find_made(function: ast.FunctionDef, line: int, makes: Callable[[ast.AST], bool]) -> ast.AST | None:
+    """Return what *makes* the value that a *line* of *function* uses: in it, or where its variables are assigned."""
+    statements = [each for each in _within(function) if isinstance(each, ast.stmt)]
+    pending = [each for each in reversed(statements) if each.lineno <= line <= (each.end_lineno or 0)][:1]
+    if not pending:  # the front end names the function alone
+        return next(filter(makes, _within(function)), None)
+    seen: set[str] = set()
+    while pending:
+        nodes = [*_own_nodes(pending.pop(0))]
+        if made := next(filter(makes, nodes), None):
+            return made
+        used = {each.id for each in nodes if isinstance(each, ast.Name)} - seen
+        seen |= used
+        pending += [each for each in statements if used & _assigned(each)]
+    return None
+
+
+def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
+    """Yield the nodes of a *statement* without those of statements in it."""
+    pending: list[ast.AST] = [statement]
+    while pending:
+        yield (node := pending.pop())
+        inner = [each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.stmt)]
+        pending += reversed(inner)
+
+
+def _assigned(statement: ast.stmt) -> set[str]:
+    targets: list[ast.expr] = []
+    if isinstance(statement, ast.Assign):
+        targets = statement.targets
+    elif isinstance(statement, (ast.AnnAssign, ast.AugAssign, ast.For)):
+        targets = [statement.target]
+    return {each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name) and _is_set(each)}
+
+
+def _is_set(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Store)  # and not the array of which an element is

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What kernels do not have is underlined where it is made, and calls and operators where they are."""
+
+from __future__ import annotations
+
+import linecache
+import math
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from front_ends import front_end_named
+from numba.cuda import autolink
+
+CONTAINERS, TEXT = "kernels have no lists, dictionaries and sets", "kernels make no text"
+MADE = {  # kernels, with the diagnosis and what is underlined
+    "with open('a') as f:\n        x[0] = 1": ("kernels have no with", "with open('a') as f:"),
+    "x[0] = 1\n    yield x[0]": ("kernels have no generators", "yield x[0]"),
+    "try:\n        x[0] = 2\n    except ValueError:\n        x[0] = 3": ("kernels catch no exceptions", "try:"),
+    "y = []\n    y.append(x[0])": (CONTAINERS, "[]"),
+    "y = []\n    if x[0] > 1:\n        for i in range(3):\n            y.append(x[i])": (CONTAINERS, "[]"),
+    "y = [x[i] for i in range(3)]\n    x[0] = y[0]": (CONTAINERS, "[x[i] for i in range(3)]"),
+    "d = {1: 2.0}\n    x[0] = d[1]": (CONTAINERS, "{1: 2.0}"),
+    "d = {'a': 1.0}\n    e = d\n    x[0] = e['a']": (CONTAINERS, "{'a': 1.0}"),
+    "d = {1, 2}\n    x[0] = 1 in d": ("kernels have no ", "{1, 2}"),
+    "s = f'a{x[0]}'\n    print(s)": (TEXT, "f'a{x[0]}'"),
+    "s = f'{x[0]:.2f}'\n    print(s)": (TEXT, "f'{x[0]:.2f}'"),
+}
+
+
+def failure(front_end, body, tmp_path, capsys, **names):
+    """Return what is printed of the error of a kernel with *body*, from its diagnosis on."""
+    own = front_end_named(front_end).cuda
+    script = tmp_path / "kernel.py"
+    script.write_text(f"@cuda.jit\ndef kernel(x):\n    {body}\n")
+    linecache.checkcache()
+    names = {"cuda": own, "math": math, "np": np, **names}
+    exec(compile(script.read_text(), str(script), "exec"), names)
+    with pytest.raises(Exception) as caught:
+        autolink.build(names["kernel"], "void(float32[::1])", cc=(9, 0))
+    sys.excepthook(type(caught.value), caught.value, caught.value.__traceback__)
+    return capsys.readouterr().err.rpartition("Error: ")[2]
+
+
+def underlined(text):
+    """Return the text above the carets of a message."""
+    lines = text.splitlines()
+    carets = next(line for line in lines if set(line.strip()) == {"^"})
+    source = lines[lines.index(carets) - 1]
+    return source[carets.index("^") : len(carets)]
+
+
+@pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
+@pytest.mark.parametrize("body", MADE)
+def test_what_kernels_do_not_have_is_underlined_where_it_is_made(front_end, body, tmp_path, capsys):
+    text = failure(front_end, body, tmp_path, capsys)
+    diagnosis, made = MADE[body]
+    assert text.startswith(diagnosis)
+    assert underlined(text) == made
+    line = 3 + body[: body.index(made)].count("\n")
+    assert f"\n  at: {tmp_path / 'kernel.py'}:{line}" in text
+
+
+@pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
+def test_a_list_of_another_function_of_the_file_is_not_what_a_kernel_makes(front_end, tmp_path, capsys):
+    body = "x[0] = VALUES['a']\n\ndef other():\n    return [1, 2], {}"
+    text = failure(front_end, body, tmp_path, capsys, VALUES={"a": 1})
+    assert underlined(text) == "x[0] = VALUES['a']"
+
+
+@pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ("x[0] = 1 + cuda.shfl_sync(\n        x[0],\n    )", "cuda.shfl_sync("),
+        ("x[0] = (x[1]\n        + math.sqroot(x[2],\n              x[3]))", "math.sqroot"),
+        ("x[0] = math.sqrt(x[0]) + 'a'", "math.sqrt(x[0]) + 'a'"),
+        ("x[0] = abs(x[0]) + (x[1] & 3)", "x[1] & 3"),
+    ],
+)
+def test_a_call_over_several_lines_and_an_operator_are_underlined_alone(front_end, body, shown, tmp_path, capsys):
+    assert underlined(failure(front_end, body, tmp_path, capsys)) == shown
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 knows no columns")
+@pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
+@pytest.mark.parametrize(
+    ("launch", "shown"),
+    [
+        ("emulate[1, 1](np.zeros(3), 2)", "emulate[1, 1](np.zeros(3), 2)"),
+        ("emulate[1, 1](np.zeros(3, np.int8))", "emulate[1, 1](np.zeros(3, np.int8))"),
+        ("emulate[1, 5000](np.zeros(3))", "emulate[1, 5000]"),
+    ],
+)
+def test_of_chained_calls_the_one_that_fails_is_underlined(front_end, launch, shown, tmp_path, capsys):
+    own, script = front_end_named(front_end).cuda, tmp_path / "chained.py"
+    script.write_text(
+        textwrap.dedent(f"""\
+            @cuda.jit
+            def kernel(x):
+                x[0] = 1
+
+            autolink.build(kernel, "void(float32[::1])", cc=(9, 0)).{launch}
+        """)
+    )
+    linecache.checkcache()
+    with pytest.raises(Exception) as caught:
+        exec(compile(script.read_text(), str(script), "exec"), {"cuda": own, "np": np, "autolink": autolink})
+    assert underlined(str(caught.value)) == shown
+
+
+@pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
+@pytest.mark.parametrize(
+    ("body", "diagnosis", "remedy"),
+    [
+        ("i = cuda.grid()", "cuda.grid(ndim) takes 1 argument, got 0", "pass ndim, too"),
+        ("cuda.syncthreads(1)", "cuda.syncthreads() takes 0 arguments, got 1", "pass no argument"),
+        ("cuda.atomic.add(x, 1)", "cuda.atomic.add(ary, idx, val) takes 3 arguments, got 2", "pass val, too"),
+        ("x[0] = math.sqrt(x[0], 2)", "math.sqrt(x, /) takes 1 argument, got 2", "pass no more than x"),
+        ("x[0] = two(x[0])", "two(a, b) takes 2 arguments, got 1", "pass b, too"),
+        (
+            "x[0] = two(x[0], c=1)",
+            "two(a, b) has no parameter 'c'",
+            "pass the arguments by position, or by these names",
+        ),
+        (
+            "for i in enumerate(x, start=1.5): pass",
+            "the compiler has no rule for this statement",
+            "write it with indices",
+        ),
+    ],
+)
+def test_a_wrong_number_of_arguments_names_the_parameters(front_end, body, diagnosis, remedy, tmp_path, capsys):
+    two = front_end_named(front_end).cuda.jit(lambda a, b: a + b, device=True)
+    text = failure(front_end, body, tmp_path, capsys, two=two)
+    assert text.replace("sqrt(x)", "sqrt(x, /)").startswith(diagnosis)
+    assert f"\n  what to do: {remedy}" in text
+
+
+@pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
+def test_an_error_that_the_front_end_raises_in_a_class_of_python_is_a_typing_error(front_end, tmp_path):
+    def kernel(x):
+        yield x[0]
+
+    with pytest.raises(Exception) as caught:
+        autolink.build(front_end_named(front_end).cuda.jit(kernel), "void(float32[::1])", cc=(9, 0))
+    assert type(caught.value).__name__ == "TypingError"
+
+
+def test_a_misspelt_option_is_placed_where_the_kernel_is_decorated():
+    from numba import cuda
+
+    @cuda.jit(fasthmath=True)
+    def kernel(x):
+        x[0] = 1
+
+    with pytest.raises(TypeError) as caught:
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+    text = str(caught.value)
+    assert text.startswith("cuda.jit has no option 'fasthmath'; did you mean fastmath?\n  decorated at: ")
+    assert underlined(text) == "cuda.jit(fasthmath=True)"
