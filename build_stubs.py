@@ -61,8 +61,14 @@ def write_stubs(folder: Path) -> None:
         stub.write_text(HANDED_ON.format(origin=origin, submodules=submodules))
     for stub in (cuda / "decorators" / "__init__.pyi", cuda / "autolink" / "__init__.pyi"):
         stub.write_text(with_options(stub.read_text()))
-    for stub in (cuda / "autolink").rglob("*.pyi"):
-        stub.write_text(with_docstrings(stub.read_text(), stub.parent.relative_to(cuda).parts))
+    of_autolink = [
+        *(cuda / "autolink").rglob("*.pyi"),
+        cuda / "_autolink" / "__init__.pyi",
+        *cuda.glob("_*_library.py"),
+    ]
+    for stub in of_autolink:
+        module = stub.parent if stub.name == "__init__.pyi" else stub.with_suffix("")
+        stub.write_text(with_docstrings(stub.read_text(), module.relative_to(cuda).parts))
     stub = folder / "numba_cuda_autolink-stubs" / "__init__.pyi"
     stub.write_text(with_docstrings(stub.read_text(), ("numba_cuda_autolink",)))
 
@@ -217,7 +223,9 @@ def is_code(module: tuple[str, ...]) -> bool:
 @functools.cache
 def modules() -> list[tuple[str, ...]]:
     files = [*(CODE / "autolink").rglob("*.py"), *(CODE / "cudadrv" / "external_code").rglob("*.py")]
-    return sorted(file.relative_to(CODE).with_suffix("").parts for file in files if file.name != "__init__.py")
+    of_numba = sorted(file.relative_to(CODE).with_suffix("").parts for file in files if file.name != "__init__.py")
+    others = (ROOT / "numba_cuda_autolink").rglob("*.py")
+    return of_numba + sorted(file.relative_to(ROOT).with_suffix("").parts for file in others)
 
 
 @functools.cache

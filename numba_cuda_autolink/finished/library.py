@@ -19,6 +19,7 @@ from ..launch.driver import Device
 from ..launch.kernel import Kernel
 from ..launch.loaded_kernel import Loaded, LoadedCode
 from ..plain_types import VariableType, place_leaves
+from ..printable_texts import public_names
 from ..short_tracebacks import print_short
 from .kernel_file import Block, Image, KernelFile, Signature, best
 from .variables import Variable
@@ -74,7 +75,7 @@ class KernelLibrary:
         return isinstance(name, str) and name in self._file.names
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self})
+        return sorted({*public_names(super().__dir__()), *self})
 
     def __repr__(self) -> str:
         return f"<{len(self)} kernels of {self._file.path}>"
@@ -140,7 +141,7 @@ class KernelLibrary:
     def close(self) -> None:
         """Run the teardown callbacks of its kernels, unload them, and close the file. Launches must have ended."""
         for kernel in self._kernels.values():
-            kernel.close()
+            kernel._close()
         for variable in tuple(self._variables.values()):
             variable.unload_all()
         for finalizer in self._unload:

@@ -42,7 +42,7 @@ class LibrarySource:
     """The source of a library: C++ text or the path of a file, the *arguments* of a `CUDASource` besides it, and the
     *namespace* in which names resolve."""
 
-    cxx_reads_files = "constants"  # headers, which may change between two kernels
+    _cxx_reads_files = "constants"  # headers, which may change between two kernels
 
     def __init__(self, source: str | os.PathLike[str], arguments: Mapping[str, Any], namespace: str):
         self._given = source, dict(arguments), namespace

@@ -186,7 +186,7 @@ def _dtype(name: str, given: Any) -> np.dtype[Any]:
 
 
 def _modules_of(kernel: Any) -> Iterator[Any]:
-    compiled = kernel.overloads.values() if hasattr(kernel, "overloads") else getattr(kernel, "owners", None)
+    compiled = kernel.overloads.values() if hasattr(kernel, "overloads") else getattr(kernel, "_owners", None)
     if compiled is None:
         raise TypeError(f"get() takes a kernel made by cuda.jit or autolink.bind, got {safe_repr(kernel)}")
     for each in compiled:
