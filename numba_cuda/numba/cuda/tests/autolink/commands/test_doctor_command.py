@@ -70,6 +70,12 @@ def test_the_doctor_knows_variables_and_versions(monkeypatch):
     monkeypatch.setenv("CUDA_HOME", "/no/such/folder")
     versions = {"nvrtc": [13, 2], "nvJitLink": [13, 0], "driver": [12, 4], "headers": [12, 9]}
     trials = doctor_command.Trials({f"version {name}": version for name, version in versions.items()}, {})
+    monkeypatch.setattr(doctor_command, "version_of", lambda name: "13.0.88")
+    fixes = {conflict.fix for conflict in doctor_command.conflicts(GOOD, trials)}
+    assert {
+        "pip install 'nvidia-nvjitlink==13.2.*'",
+        "update the driver, or: pip install 'numba-cuda-autolink[cu12]'",
+    } <= fixes
     found = [conflict.what for conflict in doctor_command.conflicts(GOOD, trials)]
     assert any("NUMBA_CUDA_AUTOLINK=0" in conflict for conflict in found)
     assert any("NVRTC 13.2 is newer than nvJitLink 13.0" in conflict for conflict in found)
