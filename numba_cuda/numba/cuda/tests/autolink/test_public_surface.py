@@ -207,6 +207,14 @@ def test_completion_has_the_names_for_users(tmp_path):
         assert with_those_of_the_class(each) <= {*named(each)}
 
 
+def test_help_of_a_function_of_cxx_says_what_it_is_and_names_no_constructor():
+    lib = autolink.cxx("struct Pair { int x, y; }; __device__ float f(float x) { return x; }")
+    for function, what in (lib.f, "A function of C++"), (lib.type("Pair"), "A class of C++"):
+        shown = pydoc.plain(pydoc.render_doc(function))
+        assert what in shown and "LibrarySource" not in shown
+        assert all(name in shown for name in named(function) if name not in named(lib.f))
+
+
 @pytest.mark.parametrize("cls", [autolink.CxxFunction, autolink.CxxLibrary, autolink.CxxType, autolink.LinkedKernel])
 def test_help_of_an_object_has_the_names_for_users(cls):
     shown = re.findall(r"^ \|  (\w+)(?:\(|$)", pydoc.plain(pydoc.render_doc(cls)), re.MULTILINE)
