@@ -203,6 +203,8 @@ def test_completion_has_the_names_for_users(tmp_path):
     assert named(table) == sorted([*named(source), "declaration", "dtype", "get", "set", "shape", "space"])
     objects = (lib.f, lib.type("Pair"), linked, source, table)
     assert all(hasattr(each, name) for each in objects for name in named(each))
+    of_variable = ["dtype", "get", "initial", "name", "set", "shape", "space"]
+    assert [name for name in dir(numba_cuda_autolink.Variable) if not name.startswith("_")] == of_variable
     for each in (lib, lib.f, lib.type("Pair"), linked, linked.emulate):
         assert with_those_of_the_class(each) <= {*named(each)}
 
