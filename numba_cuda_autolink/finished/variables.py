@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import LaunchError
 from ..launch.driver import DriverError, bindings, call_driver, current_context, device_of
 from ..plain_types import VariableType, type_name
+from ..printable_texts import number_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -261,7 +262,9 @@ class Variable:
 
     def _check_size(self, size: int) -> None:
         if size != self.type.nbytes:
-            raise LaunchError(f"{self.name!r} has {size} bytes in its module, expected {self.type.nbytes}: {self.type}")
+            raise LaunchError(
+                f"{self.name!r} has {number_of(size, 'byte')} in its module, expected {self.type.nbytes}: {self.type}"
+            )
 
     # Values
 

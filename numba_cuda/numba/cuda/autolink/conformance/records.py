@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.diagnostics.messages import bounded, with_short_first_line
 
+from numba_cuda_autolink.printable_texts import number_of
 from numba_cuda_autolink.short_tracebacks import warn_user
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class LinkedCode:
         return cls(item.kind.name, item.name, len(item.code), item.digest, text)
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.name!r} ({self.size} bytes, SHA-256 {self.digest[:12]})"
+        return f"{self.kind} {self.name!r} ({number_of(self.size, 'byte')}, SHA-256 {self.digest[:12]})"
 
 
 @dataclass(frozen=True)

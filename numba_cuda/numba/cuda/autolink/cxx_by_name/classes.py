@@ -59,18 +59,21 @@ class CxxType(CxxFunction):
         The NumPy dtype of memory for one object.
     """
 
+    size: int
+    align: int
+    dtype: np.dtype[np.void]
     _public = (*CxxFunction._public, "align", "alignment", "dtype", "method", "nested", "size")
     _doc = _DOC
 
     def __init__(self, source: LibrarySource, name: str, cc: ComputeCapability | None, size: int, align: int):
         super().__init__(source, CallPattern(name, f"(void)(new (nca::nca_here{{&{FIRST}}}) {name}({REST}))"))
-        self.size, self.align = size, align
         self._name = name
         self._cc = cc
         unit = np.dtype(_UNITS.get(align, np.uint64))
         # A field name of its own, so that no two classes have one dtype.
         field = f"object_{hashlib.sha256(f'{name} {align}'.encode()).hexdigest()[:12]}"
-        self.dtype = np.dtype([(field, unit, (size // unit.itemsize,))], align=True)
+        dtype = np.dtype([(field, unit, (size // unit.itemsize,))], align=True)
+        vars(self).update(size=size, align=align, dtype=dtype)  # which nobody else assigns
 
     def _describe_inside(self, name: str) -> str:
         static = super()._describe_inside(name).removeprefix("for a name in it, write ")

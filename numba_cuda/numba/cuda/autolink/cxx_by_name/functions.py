@@ -43,6 +43,17 @@ python                  decorates a Python function that does the same
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
+def assignment_refused(obj: object, name: str, what: str) -> AttributeError:
+    """Return the error for Python code that assigns to the attribute *name* of *obj*, an object of C++, *what* users
+    call it."""
+    return AttributeError(
+        f"cannot assign to {name!r} of {what}: its names are those of C++\n"
+        "  what to do: write the value in the C++ text; for one that changes, use an argument or an autolink.Variable",
+        name=name,
+        obj=obj,
+    )
+
+
 class CxxFunction(DeviceCallable):
     """A function of C++, or any expression that can be called, which kernels call: ``lib.f`` of `cxx`."""
 
@@ -72,6 +83,11 @@ class CxxFunction(DeviceCallable):
         inside = f"\n  what to do: {self._describe_inside(name)}"
         inside = "" if name.startswith("_") else inside
         raise AttributeError(f"{self.__name__!r} of C++ has no attribute {name!r}{inside}", name=name, obj=self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            raise assignment_refused(self, name, f"{self.__name__!r} of C++")
+        object.__setattr__(self, name, value)
 
     def _describe_inside(self, name: str) -> str:
         return f"for a name in it, write lib[{f'{self.__name__}::{name}'!r}]"

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log
+from numba.cuda.cudadrv.external_code.compile.damaged_toolkit import explain_missing_namespace
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
 from numba.cuda.cudadrv.external_code.compile.translation_unit import KERNEL_MARK
@@ -223,6 +224,7 @@ def _no_namespace(error: Diagnostic, source: CUDASource, target: Target, log: st
     near = difflib.get_close_matches(unknown, known - {unknown, "nca_check"}, n=1, cutoff=0.6)
     meant = f"did you mean {namespace.replace(unknown, near[0])}? Or " if near else ""
     remedy = f"{meant}include the header that has it, or leave out namespace= and name it in each call"
+    remedy = explain_missing_namespace(namespace) or remedy
     return _error([f"C++ has no namespace {namespace}"], [f"in Python: {NAMESPACE}"], remedy, log)
 
 

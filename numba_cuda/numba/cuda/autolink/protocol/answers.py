@@ -17,6 +17,8 @@ from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, file_of, from_item, is_item
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
+from numba_cuda_autolink.printable_texts import number_of
+
 from .callee import Callee, Identity
 
 _MOST_ITEMS = 100_000  # of one answer; an iterable with more of them may never end
@@ -91,7 +93,7 @@ def _describe(item: Item) -> str:
         return str(item)
     if not isinstance(item, LinkInput):
         return str(file_of(item))
-    return f"{item.kind} {item.name!r} ({len(item.code)} bytes, SHA-256 {item.digest[:12]})"
+    return f"{item.kind} {item.name!r} ({number_of(len(item.code), 'byte')}, SHA-256 {item.digest[:12]})"
 
 
 def items_of(returned: Any) -> tuple[Any, ...]:

@@ -24,7 +24,7 @@ from ...builds.result import EmulatedTexts
 from ...compilation.context import compute_capability, without_device
 from ...finished_kernels.saving import check_runtime, layout_of
 from ...frontend_api.front_end import BuildRequest
-from ...frontend_api.launch_messages import FIX_OPTION, option_message
+from ...frontend_api.launch_messages import FIX_OPTION, not_a_kernel, option_message
 from ...function_code.build_record import (
     BuildRecord,
     LaunchFacts,
@@ -68,7 +68,7 @@ def prepare(kernel: Any, signature: Any, request: BuildRequest) -> tuple[BuildRe
 
 def _options(kernel: Any, jit_options: dict[str, Any]) -> dict[str, Any]:
     if kernel.targetoptions.get("device"):
-        raise TypeError(f"build() builds kernels, and {kernel.py_func.__name__} is a device function")
+        raise not_a_kernel(kernel.py_func.__name__)
     options = {**kernel.targetoptions, "cache": False}
     options["link"] = list(options.get("link") or ())
     try:
