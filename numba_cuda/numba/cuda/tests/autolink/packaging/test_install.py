@@ -265,6 +265,10 @@ def test_without_numba_cuda_python_starts_and_numba_imports(tmp_path, wheel):
     environment = bare(tmp_path)
     zipfile.ZipFile(wheel).extractall(environment.site)
     assert environment.facts("import numba; facts['numba'] = numba.__name__") == {"numba": "numba"}
+    done = environment.run("from numba.cuda import autolink", NUMBA_CUDA_AUTOLINK="0")
+    first, last = done.stderr[done.stderr.rindex("ImportError: ") :].splitlines()
+    assert first == "ImportError: numba-cuda is not installed"
+    assert last.startswith("  what to do: pip install 'numba-cuda-autolink[cu")
 
 
 def test_a_broken_numba_cuda_fails_with_its_own_error(tmp_path):
