@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import csv
 import hashlib
 import importlib.metadata
 import os
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from .package_versions import NOT_INSTALLED, version_of
 
@@ -23,21 +25,26 @@ _LEFT_OUT = {"test", "tests", "doc", "docs", "examples", "benchmarks", "stubs"}
 
 def requirements(package: str = _OURS) -> dict[str, str]:
     """Return what *package* requires here, without extras, by the names of the packages: ``{"numpy": "numpy<2.5"}``."""
-    from packaging.requirements import Requirement
-
     try:
-        listed = map(Requirement, importlib.metadata.requires(package) or [])
+        listed = map(_requirement, importlib.metadata.requires(package) or [])
     except importlib.metadata.PackageNotFoundError:
         return {}
     needed = [each for each in listed if each.marker is None or each.marker.evaluate({"extra": ""})]
     return {each.name: f"{each.name}{each.specifier}" for each in needed}
 
 
+def _requirement(text: str) -> Any:
+    """Return the requirement *text*, read by packaging or the copy of it in pip. Raise `ImportError` without both."""
+    try:
+        from packaging.requirements import Requirement
+    except ImportError:
+        from pip._vendor.packaging.requirements import Requirement  # type: ignore[assignment]
+    return Requirement(text)
+
+
 def meets(version: str, requirement: str) -> bool:
     """Whether a *version* is within the bounds of a *requirement*."""
-    from packaging.requirements import Requirement
-
-    return Requirement(requirement).specifier.contains(version, prereleases=True)
+    return _requirement(requirement).specifier.contains(version, prereleases=True)
 
 
 def unmet_requirements() -> Iterator[str]:
@@ -46,6 +53,13 @@ def unmet_requirements() -> Iterator[str]:
         for name, needed in requirements(package).items():
             if (text := describe_unmet(name, version_of(name), needed, package)) is not None:
                 yield text
+
+
+def describe_missing(*names: str) -> str:
+    """Return which of the packages *names* does not fit what is required; empty if all fit, or that is unknown."""
+    with contextlib.suppress(ImportError):  # of packaging
+        return next((each for each in unmet_requirements() if each.startswith(tuple(f"{n} " for n in names))), "")
+    return ""
 
 
 def describe_unmet(name: str, version: str, needed: str, package: str = _OURS) -> str | None:
@@ -62,7 +76,7 @@ def install_command() -> str:
     major = version_of("cuda-bindings").partition(".")[0]
     if major in ("12", "13"):
         return f"pip install '{_OURS}[cu{major}]'"
-    return f"pip install '{_OURS}[cu13]' or, for a driver of CUDA 12, '{_OURS}[cu12]'"
+    return f"pip install '{_OURS}[cu13]'  # or [cu12], for a driver of CUDA 12"
 
 
 def reinstall_command(*packages: str) -> str:

@@ -143,7 +143,7 @@ class KernelLibrary:
         for kernel in self._kernels.values():
             kernel._close()
         for variable in tuple(self._variables.values()):
-            variable.unload_all()
+            variable._unload_all()
         for finalizer in self._unload:
             finalizer()
         self._file.close()
@@ -211,7 +211,7 @@ class _SavedCode:
         self._library._unload.append(code.unload)
         function = code.function(image.entry, image.carveout)
         for described, value in image.variables:
-            self._library._variable(described, value).load(code)
+            self._library._variable(described, value)._load(code)
         own = place_leaves(self.parameters, image.layout)
         assert own is not None
         return Loaded.of(function, own, image.cooperative, code)

@@ -33,7 +33,6 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
 import sys
@@ -131,12 +130,10 @@ def _check_versions() -> None:
         if not ENABLE_CUDASIM:
             from cuda.core.utils import InMemoryProgramCache  # noqa: F401  # numba-cuda has imported it
     except ImportError as error:
-        from numba_cuda_autolink.installed_packages import install_command, unmet_requirements
+        from numba_cuda_autolink.installed_packages import describe_missing, install_command
 
-        unmet: list[str] = []
-        with contextlib.suppress(ImportError):  # of packaging, which may not be installed either
-            unmet = [each for each in unmet_requirements() if each.startswith(("numba-cuda ", "cuda-core "))]
-        raise ImportError(f"{[*unmet, error][0]}\n  what to do: {install_command()}") from error
+        said = describe_missing("numba-cuda", "cuda-core") or error
+        raise ImportError(f"{said}\n  what to do: {install_command()}") from error
 
 
 def _start() -> None:

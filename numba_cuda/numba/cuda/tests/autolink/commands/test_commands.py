@@ -504,7 +504,7 @@ def test_a_decorator_that_fails_hides_no_other_kernel(tmp_path, capsys, monkeypa
         "  later(x)      kernel, line 30",
     ]
     assert [line for line in lines if line.startswith(why)] == [
-        f"{why}No implementation of setitem(float32, Literal[int](0), Literal[int](1))",
+        f"{why}No implementation of setitem(float32, 0, 1)",
         f"{why}'void(foo)' is not a signature: name 'foo' is not defined",
         f"{why}Unknown attribute 'q' of type float32",
         f"{why}cuda.jit has no option 'fastmaths'; did you mean fastmath?",

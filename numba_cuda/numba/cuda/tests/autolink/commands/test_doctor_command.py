@@ -349,6 +349,18 @@ def test_a_damaged_library_is_not_called_missing():
     assert found == ["NVRTC cannot be loaded: Failed to dlopen libnvrtc.so"]
 
 
+def test_without_packaging_pip_has_a_copy_of_it(monkeypatch):
+    known = installed_packages.requirements()
+    monkeypatch.setitem(sys.modules, "packaging.requirements", None)
+    assert "numpy" in known and installed_packages.requirements() == known
+
+
+def test_the_fix_for_what_comes_from_one_fault_is_given_once():
+    missing = {"library nvrtc": "not found", "build": "LinkError: NVRTC was not found\n  what to do: install it"}
+    found = [each.fix for each in doctor_command.conflicts(GOOD, doctor_command.Trials(missing, {}))]
+    assert len(found) == 2 and found[0].startswith(INSTALL) and found[1] == "first what is listed above"
+
+
 def test_what_is_not_installed_is_a_conflict_of_its_own():
     nothing = dict.fromkeys(package_versions(), "not installed")
     broken = {"module": "numpy", "error": "ModuleNotFoundError: No module named 'numpy'"}
