@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, TextIO, TypeVar, overload
+from typing import Any, Generic, TextIO, overload
 
 from numba_cuda.numba.cuda.dispatcher import *  # noqa: F403
-from typing_extensions import deprecated
+from typing_extensions import ParamSpec, TypeVar, deprecated
 
 from numba.cuda._launches import AnyConfiguration, ConfigurationLike, NotLaunched, Size, StreamLike, TooMany
 
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
+_P = ParamSpec("_P", default=...)
+_R = TypeVar("_R", default=Any)
 
 class _LaunchConfiguration(Generic[_P]):
     dispatcher: CUDADispatcher[_P, Any]

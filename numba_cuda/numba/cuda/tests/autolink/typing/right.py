@@ -459,3 +459,28 @@ for copied in [1, 2, 3], (1.0, 2.0), np.float32(3), 4, np.zeros(3).tolist():
     cuda.to_device(copied)
 linked_kernel: autolink.LinkedKernel = autolink.build(kernel, "void(float32[::1])")
 report: autolink.Report = linked_kernel.report
+
+
+@cuda.vectorize(["float32(float32, float32)"])
+def summed(x: float, y: float) -> float:
+    return x + y
+
+
+@cuda.guvectorize([types.void(types.float32[:], types.float32[:])], "(n)->(n)")
+def copied_to(x: Any, out: Any) -> None:
+    out[0] = x[0]
+
+
+cuda.config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
+cuda.core.config.CUDA_NVRTC_EXTRA_SEARCH_PATHS = "include"
+print(cuda.config.CUDA_LOG_LEVEL, cuda.config.DEBUG_TYPEINFER)
+summed(np.zeros(3), cuda.to_device(np.zeros(3)), out=on_device, stream=cuda.stream())
+print(summed.reduce(np.zeros(3)) + 1, copied_to(np.zeros(3), on_device), copied_to.max_blocksize)
+
+
+def launch_any(launched: cuda.dispatcher.CUDADispatcher) -> None:
+    launched[1, 32](np.zeros(3))
+
+
+launch_any(kernel)
+launch_any(typed)

@@ -192,3 +192,4 @@ autolink.CUDASource("", include_paths=[None])  # wrong: no path
 print(cuda.float32x2(1, 2).z)  # wrong: of two numbers
 autolink.cxx("").hypot(x=3.0)  # wrong: C++ has no names of arguments
 autolink.cxx("")(3.0)  # wrong: a function of it
+cuda.guvectorize(["void(float32[:])"])  # wrong: no dimensions
