@@ -5,6 +5,7 @@ Those of numba.cuda go into the folder of Numba's own numba.cuda, where all tool
 numba-stubs hides Numba's own types: pyright then reads none of Numba's stubs. The other modules of numba-cuda, which no
 tool finds under the names that they are imported by, have stubs that hand on what is in them. The package
 numba_cuda_autolink has stubs of its own, so that editors complete no modules and no attributes that are not public.
+jedi does not look for ``__getattr__`` in stubs: classes that have it are in Python files, which no program can import.
 """
 
 import ast
@@ -61,8 +62,14 @@ def write_stubs(folder: Path) -> None:
         stub.write_text(HANDED_ON.format(origin=origin, submodules=submodules))
     for stub in (cuda / "decorators" / "__init__.pyi", cuda / "autolink" / "__init__.pyi"):
         stub.write_text(with_options(stub.read_text()))
-    for stub in (cuda / "autolink").rglob("*.pyi"):
-        stub.write_text(with_docstrings(stub.read_text(), stub.parent.relative_to(cuda).parts))
+    of_autolink = [
+        *(cuda / "autolink").rglob("*.pyi"),
+        cuda / "_autolink" / "__init__.pyi",
+        *cuda.glob("_*_library.py"),
+    ]
+    for stub in of_autolink:
+        module = stub.parent if stub.name == "__init__.pyi" else stub.with_suffix("")
+        stub.write_text(with_docstrings(stub.read_text(), module.relative_to(cuda).parts))
     stub = folder / "numba_cuda_autolink-stubs" / "__init__.pyi"
     stub.write_text(with_docstrings(stub.read_text(), ("numba_cuda_autolink",)))
 
@@ -217,7 +224,9 @@ def is_code(module: tuple[str, ...]) -> bool:
 @functools.cache
 def modules() -> list[tuple[str, ...]]:
     files = [*(CODE / "autolink").rglob("*.py"), *(CODE / "cudadrv" / "external_code").rglob("*.py")]
-    return sorted(file.relative_to(CODE).with_suffix("").parts for file in files if file.name != "__init__.py")
+    of_numba = sorted(file.relative_to(CODE).with_suffix("").parts for file in files if file.name != "__init__.py")
+    others = (ROOT / "numba_cuda_autolink").rglob("*.py")
+    return of_numba + sorted(file.relative_to(ROOT).with_suffix("").parts for file in others)
 
 
 @functools.cache

@@ -46,6 +46,11 @@ def number_of(number: int, what: str) -> str:
     return f"{number} {what if number == 1 else several}"
 
 
+def public_names(names: Iterable[str]) -> list[str]:
+    """Return those of *names* that are for users, and Python's own: what ``dir()`` of an object shows."""
+    return [name for name in names if not name.startswith("_") or name.startswith("__")]
+
+
 def _common(names: Sequence[str]) -> str:
     """Return the whole words that all of several *names* begin with: ``--`` of options."""
     if len(names) < 2:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from numba_cuda_autolink.errors import FormatError
+from numba_cuda_autolink.printable_texts import number_of
 
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
@@ -50,7 +51,7 @@ class Parameter:
     align: int | None = None
 
     def __str__(self) -> str:
-        size = "unknown size" if self.size is None else f"{self.size} bytes"
+        size = "unknown size" if self.size is None else f"{number_of(self.size, 'byte')}"
         return size if self.align is None else f"a struct of {size} aligned to {self.align}"
 
 

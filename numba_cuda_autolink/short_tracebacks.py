@@ -171,16 +171,19 @@ def place_of_user(error: BaseException | None = None) -> UserPlace:
     """Return the place where the user calls the compiler, now, or where it did when *error* left the compiler."""
     if error is not None and (frames := _user_frames(error)):
         frame, place = frames[-1]
-        return _place(frame.f_code, place.tb_lineno, place.tb_lasti)
+        return place_in(frame, place.tb_lineno, place.tb_lasti)
     frame, _ = _find_user()
-    return _place(frame.f_code, frame.f_lineno, frame.f_lasti)
+    return place_in(frame, frame.f_lineno)
 
 
-def _place(code: CodeType, line: int, instruction: int) -> UserPlace:
+def place_in(frame: FrameType, line: int, instruction: int | None = None) -> UserPlace:
+    """Return the place of a *line* of *frame*, and of its last *instruction*, or of another one if that is given."""
     column = None
     if sys.version_info >= (3, 11):
-        _, _, _, column = next(itertools.islice(code.co_positions(), instruction // 2, None), (None,) * 4)
-    return UserPlace(code.co_filename, line, column)
+        number = (frame.f_lasti if instruction is None else instruction) // 2
+        first, _, _, column = next(itertools.islice(frame.f_code.co_positions(), number, None), (None,) * 4)
+        column = column if first == line else None
+    return UserPlace(frame.f_code.co_filename, line, column)
 
 
 def _find_user() -> tuple[FrameType, int]:
@@ -358,6 +361,9 @@ def _shorten(error: BaseException, restored: contextlib.ExitStack) -> int:
     if message is not None:
         restored.callback(setattr, error, "args", error.args)
         error.args = (_Message(message if _IS_WHOLE in vars(error) else first_lines(message)),)
+        if isinstance(error, (AttributeError, NameError)) and message_of(error):  # to which Python adds a name
+            restored.callback(setattr, error, "name", error.name)
+            error.name = None
         if isinstance(error, ImportError):  # whose text is not that of its arguments
             restored.callback(setattr, error, "msg", error.msg)
             error.msg = error.args[0]

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..launch_limits import MOST_BLOCKS, MOST_THREADS
 from ..mangled_names import short_name
+from ..printable_texts import number_of
 from . import memory
 from .access import ACCESS_BYTES
 from .compiler import NativeCode
@@ -161,6 +162,6 @@ def _check_sizes(program: Program, grid: Size, block: Size, arguments: bytes) ->
     elif exact is not None and tuple(block) != exact:
         why = f"{name} is compiled for blocks of exactly {exact} threads (.reqntid){where}"
     elif len(arguments) != nbytes:
-        why = f"{name} takes {nbytes} bytes of parameters; {len(arguments)} were passed"
+        why = f"{name} takes {number_of(nbytes, 'byte')} of parameters; {len(arguments)} were passed"
     if why:
         raise LaunchSizeError(why, kernel=program.kernel.name)

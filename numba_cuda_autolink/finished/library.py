@@ -19,6 +19,7 @@ from ..launch.driver import Device
 from ..launch.kernel import Kernel
 from ..launch.loaded_kernel import Loaded, LoadedCode
 from ..plain_types import VariableType, place_leaves
+from ..printable_texts import public_names
 from ..short_tracebacks import print_short
 from .kernel_file import Block, Image, KernelFile, Signature, best
 from .variables import Variable
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 class KernelLibrary:
     """The kernels of a file: ``library.name`` or ``library["name"]``. Iterating gives the names.
 
-    Kernels that are called as an attribute of the library is (``close``, ``describe``, ``made_by``), or whose names
-    begin with an underscore, are found in brackets alone: ``library["close"]``.
+    Kernels with the name of an attribute of the library (``close``, ``describe``, ``made_by``), or with a name that
+    begins with an underscore, are found in brackets alone: ``library["close"]``.
 
     Code is read and loaded into a context when a kernel is first launched there. `close` unloads it all.
     """
@@ -74,7 +75,7 @@ class KernelLibrary:
         return isinstance(name, str) and name in self._file.names
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self})
+        return sorted({*public_names(super().__dir__()), *self})
 
     def __repr__(self) -> str:
         return f"<{len(self)} kernels of {self._file.path}>"
@@ -140,9 +141,9 @@ class KernelLibrary:
     def close(self) -> None:
         """Run the teardown callbacks of its kernels, unload them, and close the file. Launches must have ended."""
         for kernel in self._kernels.values():
-            kernel.close()
+            kernel._close()
         for variable in tuple(self._variables.values()):
-            variable.unload_all()
+            variable._unload_all()
         for finalizer in self._unload:
             finalizer()
         self._file.close()
@@ -210,7 +211,7 @@ class _SavedCode:
         self._library._unload.append(code.unload)
         function = code.function(image.entry, image.carveout)
         for described, value in image.variables:
-            self._library._variable(described, value).load(code)
+            self._library._variable(described, value)._load(code)
         own = place_leaves(self.parameters, image.layout)
         assert own is not None
         return Loaded.of(function, own, image.cooperative, code)

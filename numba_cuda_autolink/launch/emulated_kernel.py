@@ -49,7 +49,7 @@ class EmulatedCode:
         """Return the code as a module, with its variables set and after its setup callbacks."""
         module = Module(self.texts(), checks=checks, make_lined=self.make_lined)
         for variable in self.variables:
-            variable.emulate(module)
+            variable._emulate(module)
         self._call_back(self.setup, module)
         return module
 
@@ -81,12 +81,15 @@ class EmulatedKernel(Kernel):
         self._unload: list[weakref.finalize] = []
 
     @property
-    def owners(self) -> list[Any]:
+    def _owners(self) -> list[Any]:
         """Its code, as far as it is loaded."""
         return list(self._modules.values())
 
     def close(self) -> None:
         """Run the teardown callbacks of its code. The next launch loads it again."""
+        self._close()
+
+    def _close(self) -> None:
         while self._unload:
             self._unload.pop()()
         self._modules.clear()

@@ -10,6 +10,7 @@ from typing import Any, SupportsIndex
 
 from ..argument_names import suggest_names
 from ..errors import ArgumentError, at_call, flag
+from ..printable_texts import public_names
 from .driver import DriverError, current_context, device_count, device_of
 from .launch_config import Configuration, refused_launch
 from .loaded_kernel import Code, ReadyCode, relaxed_capture
@@ -182,14 +183,14 @@ class Kernel:
 
     def __dir__(self) -> list[str]:
         """Return the names for users."""
-        return sorted({*super().__dir__()} - {"owners"})
+        return sorted(public_names(super().__dir__()))
 
     @property
-    def owners(self) -> list[Any]:
+    def _owners(self) -> list[Any]:
         """What keeps its code loaded, as far as it is."""
         return [owner for overload in self._overloads_or_none or () for owner in overload.owners]
 
-    def close(self) -> None:
+    def _close(self) -> None:
         """Refuse launches of code that was loaded so far, because it is unloaded."""
         for overload in self._overloads_or_none or ():
             overload.close()

@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Kernels call these.
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypeAlias, overload
+
+from typing_extensions import deprecated
+
+_NoDimensions: TypeAlias = Literal[-1, 0, 4, 5]
+
+# What such a number of dimensions gives. The name of the class is in messages.
+class _DimensionsAre1To3: ...
 
 @overload
 def grid(ndim: Literal[1], /) -> int:
@@ -11,6 +18,11 @@ def grid(ndim: Literal[2], /) -> tuple[int, int]: ...
 @overload
 def grid(ndim: Literal[3], /) -> tuple[int, int, int]: ...
 @overload
+@deprecated("the number of dimensions is 1, 2 or 3")
+def grid(ndim: _NoDimensions, /) -> _DimensionsAre1To3: ...
+@overload
+def grid(ndim: int, /) -> Any: ...
+@overload
 def gridsize(ndim: Literal[1], /) -> int:
     """Return the size of the grid in threads: in *ndim* dimensions, a constant, 1, 2 or 3."""
 
@@ -18,6 +30,11 @@ def gridsize(ndim: Literal[1], /) -> int:
 def gridsize(ndim: Literal[2], /) -> tuple[int, int]: ...
 @overload
 def gridsize(ndim: Literal[3], /) -> tuple[int, int, int]: ...
+@overload
+@deprecated("the number of dimensions is 1, 2 or 3")
+def gridsize(ndim: _NoDimensions, /) -> _DimensionsAre1To3: ...
+@overload
+def gridsize(ndim: int, /) -> Any: ...
 def syncthreads() -> None:
     """Wait for all threads of the block, and see what they wrote to memory."""
 

@@ -78,6 +78,7 @@ _NAMES = {
     "cudadrv.external_code.platform.target": ("ComputeCapability", "Target"),
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}
+_MEANT = dict.fromkeys(("cpp", "cplusplus", "cu", "cuda"), "cxx")  # names that look like no other
 _SUBMODULES = ("cache", "testing")
 __all__ = sorted([*_WHERE, *_SUBMODULES])
 
@@ -88,6 +89,14 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         return importlib.import_module("numba_cuda_autolink").__version__
     if name not in _WHERE:
+        from numba import cuda
+
+        from numba_cuda_autolink.printable_texts import did_you_mean
+
+        is_near = did_you_mean(name, __all__) != ""  # then Python suggests it
+        elsewhere = f"numba.cuda.{name}" if hasattr(cuda, name) and name[:1] != "_" else _MEANT.get(name.lower())
+        if (meant := None if is_near else elsewhere) is not None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}; did you mean {meant}?")
         module = sys.modules[__name__]  # with which Python suggests names
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=module)
     try:
@@ -113,17 +122,22 @@ def _make_kernel_cache(function: Any, options: Any) -> Any:
 
 
 def _check_versions() -> None:
-    """Raise `ImportError` if cuda-core is older than this project requires, as with an old numba-cuda."""
+    """Raise `ImportError` if numba-cuda is not installed, as where this project was installed alone, or cuda-core is
+    older than this project requires, as with an old numba-cuda."""
     try:
-        from cuda.core.utils import InMemoryProgramCache  # noqa: F401  # numba-cuda has imported it
-    except ImportError as error:
-        from numba_cuda_autolink.installed_packages import install_command, unmet_requirements
+        from numba.cuda.core.config import ENABLE_CUDASIM
 
-        unmet = [each for each in unmet_requirements() if each.startswith("cuda-core ")]
-        raise ImportError(f"{[*unmet, error][0]}\n  what to do: {install_command()}") from error
+        if not ENABLE_CUDASIM:
+            from cuda.core.utils import InMemoryProgramCache  # noqa: F401  # numba-cuda has imported it
+    except ImportError as error:
+        from numba_cuda_autolink.installed_packages import describe_missing, install_command
+
+        said = describe_missing("numba-cuda", "cuda-core") or error
+        raise ImportError(f"{said}\n  what to do: {install_command()}") from error
 
 
 def _start() -> None:
+    _check_versions()
     from numba.cuda.core import config
 
     if config.ENABLE_CUDASIM:
@@ -131,7 +145,6 @@ def _start() -> None:
 
         explain_uncaught(None)
         return
-    _check_versions()
     from .frontends.numba_cuda import activation
 
     activation.register_kernel_cache(_make_kernel_cache)

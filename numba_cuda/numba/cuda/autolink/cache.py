@@ -30,6 +30,7 @@ from numba.cuda.cudadrv.external_code.cache.settings import REMOTE_KEY, CacheWar
 from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, CacheStore, current_store
 from numba.cuda.cudadrv.external_code.diagnostics import messages
 
+from numba_cuda_autolink.files import missing_file
 from numba_cuda_autolink.printable_texts import number_of
 
 from .reports import formatting
@@ -195,7 +196,8 @@ def import_file(path: str | os.PathLike[str], *, trust: bool = False) -> int:
     not trusted, or not all entries can be written to the cache, and `OSError` if the file cannot be read.
     """
     path = messages.path("import_file()", path)
-    os.stat(path)  # a missing file is not one without a key
+    if not os.path.exists(path):  # which is not one without a key
+        raise missing_file("import_file()", path)
     keys = None if trust else read_keys(os.environ)
     if keys == ():
         raise ValueError(

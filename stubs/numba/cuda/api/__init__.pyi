@@ -4,9 +4,9 @@ from typing import Any, Literal, SupportsIndex, TypeAlias
 
 import numpy as np
 from numba_cuda.numba.cuda.api import *  # noqa: F403
-from numba_cuda_autolink._types import StreamLike
 from numpy.typing import DTypeLike
 
+from numba.cuda._launches import StreamLike
 from numba.cuda.cudadrv.devicearray import DeviceNDArray, ManagedNDArray, MappedNDArray
 from numba.cuda.cudadrv.devices import _DeviceList
 from numba.cuda.cudadrv.driver import Context, Device, Event, Stream, event_elapsed_time as event_elapsed_time

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import (
     Any,
     Concatenate,
-    Generic,
     Literal,
     Protocol,
     SupportsIndex,
@@ -22,7 +21,6 @@ from typing import (
 
 from numba_cuda_autolink import EmulatedKernel, Kernel
 from numpy import dtype, ndarray
-from numpy.typing import DTypeLike
 from typing_extensions import Unpack
 
 from numba.cuda import CUSource, LinkableCode
@@ -39,12 +37,7 @@ from numba.cuda._arguments import (  # noqa: F401  # options have some of these 
     _Several,
     _Signature,
 )
-from numba.cuda._program_options import _ProgramOptions
-from numba.cuda.decorators import JitOptions
-from numba.cuda.dispatcher import CUDADispatcher
-
-from . import cache as cache, testing as testing
-from ._types import (
+from numba.cuda._autolink import (
     ArrayView,
     ByReference,
     ByValue,
@@ -57,7 +50,6 @@ from ._types import (
     Exact,
     F,
     JobLike,
-    KernelP,
     LaunchFacts,
     LinkItems,
     Meaning,
@@ -74,6 +66,12 @@ from ._types import (
     Way,
     WayOfCxx,
 )
+from numba.cuda._cxx_library import CxxLibrary as CxxLibrary
+from numba.cuda._program_options import _ProgramOptions
+from numba.cuda.decorators import JitOptions
+from numba.cuda.dispatcher import CUDADispatcher
+
+from . import cache as cache, testing as testing
 from .cache import CacheMismatchError as CacheMismatchError, CacheWarning as CacheWarning
 from .reports.records import KernelReport
 from .testing import NotLinkableError as NotLinkableError
@@ -233,22 +231,6 @@ class CxxType(CxxFunction):
     def method(self, name: str) -> CxxFunction: ...
     def nested(self, name: str) -> CxxType: ...
 
-class CxxLibrary(DeviceCallable):
-    __call__: None  # type: ignore[assignment]  # its functions are called
-    def __getattr__(self, name: str) -> CxxFunction: ...
-    def __getitem__(self, name: str) -> CxxFunction: ...
-    def expr(self, text: str) -> CxxFunction: ...
-    def eval(self, text: str, cc: _ComputeCapabilityLike | None = None) -> Any: ...
-    def type(self, name: str, cc: _ComputeCapabilityLike | None = None) -> CxxType: ...
-    def record(
-        self, name: str, dtype: DTypeLike | None = None, cc: _ComputeCapabilityLike | None = None
-    ) -> dtype[Any]: ...
-    def declare(
-        self,
-        calls: Iterable[tuple[str | CxxFunction, Iterable[Any]]],
-        cc: _ComputeCapabilityLike | None = None,
-    ) -> None: ...
-
 def cxx(
     source: str | PathLike[str] = "",
     *,
@@ -403,7 +385,7 @@ def current_target() -> Target: ...
 # Building and reporting
 
 @dataclass(frozen=True)
-class LinkedKernel(Generic[KernelP]):
+class LinkedKernel:
     code: bytes
     entry_name: str
     cc: ComputeCapability
@@ -420,7 +402,7 @@ class LinkedKernel(Generic[KernelP]):
     @property
     def report(self) -> Report: ...
     @property
-    def emulate(self) -> EmulatedKernel[KernelP]: ...
+    def emulate(self) -> EmulatedKernel: ...
     def save(self, path: str | bytes | PathLike[Any]) -> None: ...
 
 class emulated(ContextDecorator):
@@ -440,16 +422,6 @@ def build(
     entry_name: str | None = None,
     **jit_options: Unpack[JitOptions],
 ) -> list[LinkedKernel]: ...
-@overload
-def build(  # type: ignore[overload-overlap]
-    kernel: CUDADispatcher[P, Any],
-    signature: _KernelSignature,
-    *,
-    cc: _OptionalComputeCapability = None,
-    output: _Output = "cubin",
-    entry_name: str | None = None,
-    **jit_options: Unpack[JitOptions],
-) -> LinkedKernel[P] | Any: ...  # mypy then lets a variable be bound to one kernel and then to another one
 @overload
 def build(
     kernel: _Buildable,
@@ -507,9 +479,6 @@ class RayExecutor(Executor):
 
 def save(path: str | bytes | PathLike[Any], kernels: LinkedKernel | Iterable[LinkedKernel]) -> None: ...
 def write_header(path: str | bytes | PathLike[Any], kernels: LinkedKernel | Iterable[LinkedKernel]) -> None: ...
-@overload
-def bind(kernel: CUDADispatcher[P, Any], *what: Any) -> Kernel[P] | Any: ...  # type: ignore[overload-overlap]
-@overload
 def bind(kernel: CUDADispatcher[..., Any] | _MLIRKernel, *what: Any) -> Kernel: ...
 
 class Report(KernelReport):

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, TextIO, TypeVar, overload
+from typing import Any, Generic, TextIO, overload
 
 from numba_cuda.numba.cuda.dispatcher import *  # noqa: F403
-from numba_cuda_autolink._types import ConfigurationLike, Size, StreamLike
-from typing_extensions import deprecated
+from typing_extensions import ParamSpec, TypeVar, deprecated
 
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
+from numba.cuda._launches import AnyConfiguration, ConfigurationLike, NotLaunched, Size, StreamLike, TooMany
+
+_P = ParamSpec("_P", default=...)
+_R = TypeVar("_R", default=Any)
 
 class _LaunchConfiguration(Generic[_P]):
     dispatcher: CUDADispatcher[_P, Any]
@@ -37,9 +38,14 @@ class CUDADispatcher(Generic[_P, _R]):
     targetctx: Any
     targetdescr: Any
     typingctx: Any
+    @overload
     def __getitem__(self, configuration: ConfigurationLike) -> _LaunchConfiguration[_P]:
         """Return the launch with a grid, a block, and a stream and bytes of shared memory if they are given."""
 
+    @overload
+    def __getitem__(self, configuration: TooMany) -> NotLaunched: ...
+    @overload
+    def __getitem__(self, configuration: AnyConfiguration) -> _LaunchConfiguration[_P]: ...
     def configure(
         self, griddim: Size, blockdim: Size, stream: StreamLike = 0, sharedmem: int = 0
     ) -> _LaunchConfiguration[_P]:

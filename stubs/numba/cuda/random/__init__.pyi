@@ -3,8 +3,8 @@ from typing import Any
 
 import numpy as np
 from numba_cuda.numba.cuda.random import *  # noqa: F403
-from numba_cuda_autolink._types import StreamLike
 
+from numba.cuda._launches import StreamLike
 from numba.cuda.cudadrv.devicearray import DeviceNDArray
 
 def create_xoroshiro128p_states(

@@ -22,7 +22,7 @@ from numba_cuda_autolink.short_tracebacks import short_traceback
 from ..compilation.context import KernelEvent, announce
 from ..frontend_api.front_end import BuildRequest, front_end_of
 from ..frontend_api.placed_messages import placed_error
-from .result import LinkedKernel, RanLink
+from .result import LinkedKernel, RanLink, with_link
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _OUTPUTS = ("cubin", "ptx", "ltoir")
@@ -111,7 +111,7 @@ class PreparedBuild:
     @global_compiler_lock
     def link(self) -> LinkedKernel:
         """Link the kernel. Raises what `build` describes."""
-        return self.kernel if self.request is None else self.kernel.with_link(RanLink.of(self.request))
+        return self.kernel if self.request is None else with_link(self.kernel, RanLink.of(self.request))
 
 
 def prepare(

@@ -15,7 +15,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span, Timeline
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkRequest
 
 from numba_cuda_autolink.errors import FinishedKernelError, at_call
-from numba_cuda_autolink.printable_texts import number_of
+from numba_cuda_autolink.printable_texts import number_of, public_names
 from numba_cuda_autolink.short_tracebacks import without_warnings
 
 from ..compilation.context import without_device
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from numba_cuda_autolink.launch.emulated_kernel import EmulatedKernel
 
     from ..reports.report import Report
-
-
-_INTERNAL = {"emulated_texts", "facts", "of", "with_link"}
 
 
 @dataclass(frozen=True)
@@ -91,7 +88,7 @@ class LinkedKernel(BuildRecord):
 
     def __dir__(self) -> list[str]:
         """Return the names for users."""
-        return sorted({*super().__dir__()} - _INTERNAL)
+        return sorted({*public_names(super().__dir__())} - {"emulated_texts", "facts"})
 
     def _repr_html_(self) -> str:
         return self.report._repr_html_()
@@ -153,16 +150,17 @@ class LinkedKernel(BuildRecord):
         )
         return EmulatedKernel(name, lambda: [code])
 
-    def with_link(self, ran: RanLink) -> LinkedKernel:
-        """Return the kernel with the code that a link of it made."""
-        log = ran.record.log.replace("\0", "").strip() if self.output == "cubin" else ""
-        timeline = (*self.facts.timeline, *ran.timeline)
-        facts = dataclasses.replace(self.facts, link=ran.record, log=log, timeline=timeline)
-        return dataclasses.replace(self, code=ran.code, facts=facts)
-
     def save(self, path: str | bytes | os.PathLike[Any]) -> None:
         """Write the kernel to a file, for `numba_cuda_autolink.load`; `save` describes the errors."""
         save(path, self)
+
+
+def with_link(kernel: LinkedKernel, ran: RanLink) -> LinkedKernel:
+    """Return *kernel* with the code that a link of it made."""
+    log = ran.record.log.replace("\0", "").strip() if kernel.output == "cubin" else ""
+    timeline = (*kernel.facts.timeline, *ran.timeline)
+    facts = dataclasses.replace(kernel.facts, link=ran.record, log=log, timeline=timeline)
+    return dataclasses.replace(kernel, code=ran.code, facts=facts)
 
 
 class EmulatedTexts:

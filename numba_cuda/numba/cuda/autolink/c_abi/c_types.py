@@ -21,7 +21,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CField, CType
 
 from numba_cuda_autolink.errors import PrintableError
-from numba_cuda_autolink.printable_texts import did_you_mean
+from numba_cuda_autolink.printable_texts import did_you_mean, number_of
 
 from ..frontend_api.front_end import core_type
 from ..frontend_api.signature_messages import type_meant_by
@@ -271,7 +271,7 @@ def _record(record: Any) -> Layout:
                 f" {offset}{described}"
             )
     if record.size != expected.size:
-        raise CABIError(f"a record has {record.size} bytes, but {expected.size} in C++{described}")
+        raise CABIError(f"a record has {number_of(record.size, 'byte')}, but {expected.size} in C++{described}")
     return expected
 
 

@@ -292,7 +292,7 @@ def _content(part: Any, argtypes: Sequence[Any]) -> Any:
     if link_key is not None:
         return type(meant), link_key(*argtypes)
     is_named = is_plain(part) or isinstance(part, type) or is_numba_type(part)
-    if not is_named and not hasattr(type(part), "cxx_text"):
+    if not is_named and not hasattr(type(part), "_cxx_text"):
         value_digest(part)  # raises before it warns
         warnings.warn(
             f"symbol() names a {type(part).__qualname__} by its content, which is deprecated and ends with 0.3.0\n"

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.diagnostics.messages import bounded, with_short_first_line
 
+from numba_cuda_autolink.printable_texts import number_of
 from numba_cuda_autolink.short_tracebacks import warn_user
 
 if TYPE_CHECKING:
     from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 
+_MEANT = re.compile(r"; (did you mean .*\?)$")
 _REMEDY = re.compile(r"^ *what to do: (.*)(?:\n|\Z)", re.MULTILINE)
 
 
@@ -49,7 +51,7 @@ class LinkedCode:
         return cls(item.kind.name, item.name, len(item.code), item.digest, text)
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.name!r} ({self.size} bytes, SHA-256 {self.digest[:12]})"
+        return f"{self.kind} {self.name!r} ({number_of(self.size, 'byte')}, SHA-256 {self.digest[:12]})"
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ class NotLinkableError(AssertionError):
 def take_remedy(text: str) -> tuple[str, str]:
     """Return the *text* of an error without what it says to do, and that, which is empty if it says nothing or several
     things."""
-    remedies = _REMEDY.findall(text)
+    remedies = _REMEDY.findall(text) or _MEANT.findall(text.partition("\n")[0])
     return (_REMEDY.sub("", text).strip("\n"), remedies[0]) if len(remedies) == 1 else (text, "")
 
 

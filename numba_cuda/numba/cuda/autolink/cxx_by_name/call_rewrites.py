@@ -146,7 +146,7 @@ def rewrite_written(state: Any, vocabulary: Vocabulary) -> bool:
     rewritten = False
     for block, statement, callee in calls:
         argtypes = [found.get(arg.name) for arg in statement.value.args]
-        refused = None if None in argtypes else callee.get_refusal([vocabulary.to_core(each) for each in argtypes])
+        refused = None if None in argtypes else callee._get_refusal([vocabulary.to_core(each) for each in argtypes])
         if isinstance(refused, WrittenArgumentError):
             call = PlacedCall(state, vocabulary, found, block, statement)
             rewritten |= call.pass_places(callee, refused.referred, refused.written)
@@ -176,8 +176,8 @@ def note_read_only(state: Any, vocabulary: Vocabulary) -> bool:
     rewritten = False
     for block, statement, callee in find_calls(state, vocabulary):
         found = find_read_only(state.func_ir, state.typemap, statement.value, vocabulary)
-        if found != callee.pattern.read_only:
-            _call(callee.change(read_only=found), state, block, statement, vocabulary.ir)
+        if found != callee._pattern.read_only:
+            _call(callee._change(read_only=found), state, block, statement, vocabulary.ir)
             rewritten = True
     return rewritten
 
@@ -188,19 +188,19 @@ class NamedResults(CxxFunction):
     def __reduce__(self) -> Any:
         return _get_named, (self._source, self._pattern)
 
-    def change(self, **changes: Any) -> CxxFunction:
+    def _change(self, **changes: Any) -> CxxFunction:
         """Return the function that is called by another pattern, with these *changes*."""
-        return name_results(super().change(**changes))
+        return name_results(super()._change(**changes))
 
     def __numba_cuda_call__(self, *args: types.Type) -> Extern:
         """Return the C function for arguments of these types. Raise `CxxError` if C++ refuses the call."""
         found = copy.copy(super().__numba_cuda_call__(*args))
-        found.returns = self._name(self.call(args), found.returns)
+        found.returns = self._name(self._call(args), found.returns)
         return found
 
-    def guess_result(self, args: Sequence[types.Type], use: Use) -> types.Type:
+    def _guess_result(self, args: Sequence[types.Type], use: Use) -> types.Type:
         """Return what a call probably returns, as that of the function without names."""
-        return self._name(self.call(args), super().guess_result(args, use))
+        return self._name(self._call(args), super()._guess_result(args, use))
 
     def _name(self, call: Call, returns: Any) -> Any:
         """Return the type of a result with names, or as it is if C++ has none that are known."""
@@ -215,7 +215,7 @@ class NamedResults(CxxFunction):
 
 def name_results(function: CxxFunction) -> CxxFunction:
     """Return *function* with named results."""
-    return _get_named(function.library_source, function.pattern)
+    return _get_named(function._source, function._pattern)
 
 
 def _get_named(source: LibrarySource, pattern: CallPattern) -> CxxFunction:

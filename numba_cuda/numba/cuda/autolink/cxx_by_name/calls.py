@@ -98,7 +98,7 @@ def make_parameter(numba_type: Any, way: str | None, records: Records, is_read_o
     if callee is not None:
         if isinstance(callee, DeviceFunction):
             return _make_python_function(callee)
-        if not hasattr(type(callee), "cxx_text"):
+        if not hasattr(type(callee), "_cxx_text"):
             raise CABIError(f"an object that is not a function of C++ cannot be passed to one\n  got: {callee!r}")
         return _make_functor(callee)
     if isinstance(numba_type, types.StringLiteral):
@@ -149,7 +149,7 @@ def _make_text(text: str) -> Parameter:
 
 
 def _make_functor(callee: Any) -> Parameter:
-    text = callee.cxx_text
+    text = callee._cxx_text
     name = f"nca_functor_{_digest(text)}"
     given = [*(["static_cast<nca_A0&&>(nca_a0)"] if FIRST in text else []), "static_cast<nca_A&&>(nca_a)..."]
     first = ("class nca_A0, ", "nca_A0&& nca_a0, ") if FIRST in text else ("", "")

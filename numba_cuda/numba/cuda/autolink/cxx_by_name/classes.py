@@ -26,6 +26,14 @@ _TEXT = """
 @close@
 """
 _QUESTION = "&nca::nca_tell_numbers<@inside@nca_size, @inside@nca_align>"
+_DOC = """A class of C++. Kernels construct an object in a record of its dtype, with the arguments of a constructor.
+
+size, align             its size and alignment in bytes
+dtype                   the NumPy dtype of memory for one object
+alignment               what cuda.shared.array and cuda.local.array take for it
+method(name)            a member function, which kernels call with the object first
+nested(name)            a class inside this one
+"""
 _UNITS = {1: np.uint8, 2: np.uint16, 4: np.uint32}
 
 
@@ -51,32 +59,36 @@ class CxxType(CxxFunction):
         The NumPy dtype of memory for one object.
     """
 
+    size: int
+    align: int
+    dtype: np.dtype[np.void]
     _public = (*CxxFunction._public, "align", "alignment", "dtype", "method", "nested", "size")
+    _doc = _DOC
 
     def __init__(self, source: LibrarySource, name: str, cc: ComputeCapability | None, size: int, align: int):
         super().__init__(source, CallPattern(name, f"(void)(new (nca::nca_here{{&{FIRST}}}) {name}({REST}))"))
-        self.size, self.align = size, align
         self._name = name
         self._cc = cc
         unit = np.dtype(_UNITS.get(align, np.uint64))
         # A field name of its own, so that no two classes have one dtype.
         field = f"object_{hashlib.sha256(f'{name} {align}'.encode()).hexdigest()[:12]}"
-        self.dtype = np.dtype([(field, unit, (size // unit.itemsize,))], align=True)
+        dtype = np.dtype([(field, unit, (size // unit.itemsize,))], align=True)
+        vars(self).update(size=size, align=align, dtype=dtype)  # which nobody else assigns
 
     def _describe_inside(self, name: str) -> str:
         static = super()._describe_inside(name).removeprefix("for a name in it, write ")
         return f"for a member function, write .method({name!r}) of it before the kernel; for a static member, {static}"
 
-    def call(self, argtypes: Sequence[types.Type]) -> Call:
+    def _call(self, argtypes: Sequence[types.Type]) -> Call:
         """Return the construction of an object. Raise `CABIError` if the first argument is not memory for it."""
         if not argtypes or not isinstance(argtypes[0], (types.Record, types.Array)):
             raise CABIError(
                 f"the first argument of a constructor is the memory for the object of {self.__name__}\n"
                 "  what to do: pass an element of an array of its .dtype before the arguments, such as T(x[0], ...)"
             )
-        return super().call(argtypes)
+        return super()._call(argtypes)
 
-    def register(self) -> None:
+    def _register(self) -> None:
         """Let the library take records of this dtype as objects of the class."""
         from numba.cuda.np import numpy_support
 
@@ -110,5 +122,5 @@ def get_class(source: LibrarySource, name: str, cc: ComputeCapability | None) ->
     (answer,) = ask(source, Question(name, _TEXT, [_QUESTION]), cc)
     size, align = read_numbers(answer)
     found = source.get_object(("type", name, cc, size, align), lambda: CxxType(source, name, cc, size, align))
-    found.register()
+    found._register()
     return found

@@ -34,21 +34,40 @@ if TYPE_CHECKING:
     from numba.cuda.typing.templates import Signature
 
 _LONGEST_NAME = 50
+_DOC = """A function of C++, which kernels call. C++ chooses the overload, and the type of the result.
+
+signature(*argtypes)    the types of a call with arguments of these types
+passing(*ways)          the function with its arguments passed in certain ways
+python                  decorates a Python function that does the same
+"""
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def assignment_refused(obj: object, name: str, what: str) -> AttributeError:
+    """Return the error for Python code that assigns to the attribute *name* of *obj*, an object of C++, *what* users
+    call it."""
+    return AttributeError(
+        f"cannot assign to {name!r} of {what}: its names are those of C++\n"
+        "  what to do: write the value in the C++ text; for one that changes, use an argument or an autolink.Variable",
+        name=name,
+        obj=obj,
+    )
 
 
 class CxxFunction(DeviceCallable):
     """A function of C++, or any expression that can be called, which kernels call: ``lib.f`` of `cxx`."""
 
-    cxx_reads_files = "calls"  # headers, which may change between two kernels
+    _cxx_reads_files = "calls"  # headers, which may change between two kernels
     __numba_cuda_link_types__ = "numba-cuda"
     _public: tuple[str, ...] = ("passing", "python", "signature")
+    _doc = _DOC
 
     def __init__(self, source: LibrarySource, pattern: CallPattern):
         self._source = source
         self._pattern = pattern
         self._python: Callable[..., Any] | None = None
         self._calls: dict[Any, Call] = {}
+        self.__doc__ = self._doc  # for help(), which otherwise describes the class
 
     def __repr__(self) -> str:
         return f"{self._source!r}[{self.__name__!r}]"
@@ -64,6 +83,11 @@ class CxxFunction(DeviceCallable):
         inside = f"\n  what to do: {self._describe_inside(name)}"
         inside = "" if name.startswith("_") else inside
         raise AttributeError(f"{self.__name__!r} of C++ has no attribute {name!r}{inside}", name=name, obj=self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            raise assignment_refused(self, name, f"{self.__name__!r} of C++")
+        object.__setattr__(self, name, value)
 
     def _describe_inside(self, name: str) -> str:
         return f"for a name in it, write lib[{f'{self.__name__}::{name}'!r}]"
@@ -85,19 +109,9 @@ class CxxFunction(DeviceCallable):
         return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."
 
     @property
-    def cxx_text(self) -> str:
+    def _cxx_text(self) -> str:
         """The C++ text of a call, with placeholders for the arguments."""
         return self._pattern.text.replace(CALLEE, f"({self._pattern.callee})")
-
-    @property
-    def library_source(self) -> LibrarySource:
-        """The source of the library that it is a function of."""
-        return self._source
-
-    @property
-    def pattern(self) -> CallPattern:
-        """How it is called."""
-        return self._pattern
 
     @suggest_names
     def passing(self, *ways: str | None) -> CxxFunction:
@@ -120,7 +134,7 @@ class CxxFunction(DeviceCallable):
                 raise ValueError(
                     f"passing() takes {', '.join(map(repr, WAYS))} or None, got {safe_repr(way, 30)}{near}"
                 )
-        return self.change(passing=ways)
+        return self._change(passing=ways)
 
     @suggest_names
     def signature(self, *argtypes: Any, cc: ComputeCapabilityLike | None = None) -> Signature:
@@ -158,29 +172,29 @@ class CxxFunction(DeviceCallable):
             raise not_simulated(self, "decorate a Python function that does the same with its .python")
         return call_python(self._python, *args)
 
-    def change(self, **changes: Any) -> CxxFunction:
+    def _change(self, **changes: Any) -> CxxFunction:
         """Return the function that is called by another pattern, with these *changes*."""
         return get_function(self._source, dataclasses.replace(self._pattern, **changes))
 
-    def get_refusal(self, argtypes: Sequence[types.Type]) -> CxxError | None:
+    def _get_refusal(self, argtypes: Sequence[types.Type]) -> CxxError | None:
         """Return why a call with these types was refused in the compilation in progress; None if it was not."""
         try:
-            call = self.call([drop_number(each) for each in argtypes])
+            call = self._call([drop_number(each) for each in argtypes])
         except CABIError:
             return None
         return self._source.resolver.get_refusal(call)
 
     @staticmethod
-    def ask_together(calls: Iterable[tuple[CxxFunction, Sequence[types.Type]]]) -> None:
+    def _ask_together(calls: Iterable[tuple[CxxFunction, Sequence[types.Type]]]) -> None:
         """Find out the C functions of all calls of a kernel, in the order in which it links them: apart, each would
         cost a run of the compiler."""
         of_libraries: dict[LibrarySource, list[Call]] = {}
         for function, argtypes in calls:
-            of_libraries.setdefault(function.library_source, []).append(function.call(argtypes))
+            of_libraries.setdefault(function._source, []).append(function._call(argtypes))
         for source, each in of_libraries.items():
             source.resolver.resolve_linked(each)
 
-    def call(self, argtypes: Sequence[types.Type]) -> Call:
+    def _call(self, argtypes: Sequence[types.Type]) -> Call:
         """Return the call with arguments of these types. Raise `CABIError` if one cannot be passed to C++."""
         records = self._source.records
         has_python = any(map(is_python_function, argtypes))
@@ -208,7 +222,7 @@ class CxxFunction(DeviceCallable):
         records = self._source.records
         for number, (numba_type, way) in enumerate(itertools.zip_longest(argtypes, ways), 1):
             callee = getattr(numba_type, "numba_cuda_link_object", None)
-            if isinstance(callee, CxxFunction) and callee.library_source is not self._source:
+            if isinstance(callee, CxxFunction) and callee._source is not self._source:
                 raise CABIError(f"argument {number}: {callee!r} is a function of another library")
             if number - 1 in python:
                 yield python[number - 1].make_parameter()
@@ -225,20 +239,20 @@ class CxxFunction(DeviceCallable):
 
     def __numba_cuda_call__(self, *args: types.Type) -> Extern:
         """Return the C function for arguments of these types. Raise `CxxError` if C++ refuses the call."""
-        return self._source.resolver.resolve(self.call(args), current_target())
+        return self._source.resolver.resolve(self._call(args), current_target())
 
-    def guess_result(self, args: Sequence[types.Type], use: Use) -> types.Type:
+    def _guess_result(self, args: Sequence[types.Type], use: Use) -> types.Type:
         """Return what a call with arguments of these types probably returns, and note the call, while types are
         guessed. Raise `DeferredCallError` if nothing is likely, as for a call with Python functions: C++ decides for
         which types they are compiled."""
         if any(map(is_python_function, args)):
             raise DeferredCallError
-        return self._source.resolver.guess(self.call(args), use, current_target())
+        return self._source.resolver.guess(self._call(args), use, current_target())
 
     def __numba_cuda_link__(self, *args: types.Type) -> list[CUDASource | DeviceFunction]:
         """Return the source of the call, with those of the calls that were declared together with it; and the code of
         the Python functions that C++ gets."""
-        call = self.call(args)
+        call = self._call(args)
         called = (getattr(each, "numba_cuda_link_object", None) for each in args)
         python = [each for each in (*called, *call.python) if isinstance(each, DeviceFunction)]
         return [*self._source.resolver.sources(call, current_target()), *python]

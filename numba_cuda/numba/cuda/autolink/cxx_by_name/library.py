@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
-from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, suggest_names
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, shown, suggest_names
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import folders_given
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
 from numpy.typing import DTypeLike
@@ -18,7 +18,7 @@ from ..c_abi.c_types import CABIError, numba_type_of
 from ..device_callable.base_class import DeviceCallable
 from .calls import ALL, CALLEE, Call, CallPattern
 from .classes import CxxType, get_class
-from .functions import CxxFunction, get_function
+from .functions import CxxFunction, assignment_refused, get_function
 from .library_source import LibrarySource
 from .questions import evaluate, list_names, resolve_for
 from .records import ask_record
@@ -36,7 +36,7 @@ class CxxLibrary(DeviceCallable):
     expressions name, in Python and in kernels. Each is a device callable, always the same object.
     """
 
-    cxx_reads_files = "constants"  # headers, which may change between two kernels
+    _cxx_reads_files = "constants"  # headers, which may change between two kernels
 
     def __init__(self, source: LibrarySource):
         # Each name without the prefix "_" hides a function of that name in C++.
@@ -55,13 +55,18 @@ class CxxLibrary(DeviceCallable):
     def __dir__(self) -> list[str]:
         """Return the methods, and the functions and types that the library's text and, as far as they are known, its
         headers seem to declare in its namespace."""
-        methods = [name for name in vars(CxxLibrary) if not name.startswith(_NOT_CXX) and name != "cxx_reads_files"]
+        methods = [name for name in vars(CxxLibrary) if not name.startswith(_NOT_CXX)]
         return sorted({*methods, *list_names(self._source)})
 
     def __getattr__(self, name: str) -> CxxFunction:
         if name.startswith(_NOT_CXX):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return self[name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            raise assignment_refused(self, name, "a C++ library")
+        object.__setattr__(self, name, value)
 
     def __getitem__(self, name: str) -> CxxFunction:
         _check_text("a name", name)
@@ -158,7 +163,7 @@ class CxxLibrary(DeviceCallable):
                 f"declare() takes pairs of a function and the list of its arguments' types\n  got: {safe_repr(given)}\n"
                 '  expected: such as ("hypot", ["float32", "float32"])'
             )
-        return function.call([numba_type_of(each) for each in argtypes])
+        return function._call([numba_type_of(each) for each in argtypes])
 
 
 @suggest_names
@@ -213,7 +218,10 @@ def cxx(
         As for `CUDASource`.
     """
     if not isinstance(source, (str, os.PathLike)):
-        raise TypeError(f"cxx() takes C++ text or a path, got {type(source).__name__}")
+        raise TypeError(
+            f"cxx() takes C++ text or a path, got {shown(source)}\n"
+            '  what to do: pass one text, "\\n".join(lines) for several; or the path of a file, cxx("solver.cu")'
+        )
     if not isinstance(namespace, str) or not re.fullmatch(r"(?:(?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)?", namespace):
         raise ValueError(f"cxx() takes the namespace as a name such as 'a::b', got {namespace!r}")
     if not isinstance(options, (Mapping, type(None))):

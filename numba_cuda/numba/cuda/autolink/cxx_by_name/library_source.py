@@ -42,7 +42,7 @@ class LibrarySource:
     """The source of a library: C++ text or the path of a file, the *arguments* of a `CUDASource` besides it, and the
     *namespace* in which names resolve."""
 
-    cxx_reads_files = "constants"  # headers, which may change between two kernels
+    _cxx_reads_files = "constants"  # headers, which may change between two kernels
 
     def __init__(self, source: str | os.PathLike[str], arguments: Mapping[str, Any], namespace: str):
         self._given = source, dict(arguments), namespace
@@ -78,7 +78,8 @@ class LibrarySource:
     @functools.cached_property
     def _shown(self) -> str:
         source = self._given[0]
-        shown = repr(source) if isinstance(source, os.PathLike) else repr(" ".join(str(source).split())[:60])
+        is_path = isinstance(source, os.PathLike)
+        shown = repr(os.fspath(source) if is_path else " ".join(str(source).split())[:60])
         return f"cxx({shown}{f', namespace={self.namespace!r}' if self.namespace else ''})"
 
     def __repr__(self) -> str:

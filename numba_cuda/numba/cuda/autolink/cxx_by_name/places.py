@@ -44,11 +44,11 @@ class PlacedCall:
             for number, origin in origins.items()
             if number not in written and isinstance(origin, ir.Var) and self._is_constant(origin)
         )
-        args, ways = [*call.args], [*callee.pattern.passing]
+        args, ways = [*call.args], [*callee._pattern.passing]
         ways += [None] * (len(args) - len(ways))
         for number in {*referred} - {*temporaries, *constants}:
             args[number], ways[number] = self._place(origins[number], call.args[number]), ELEMENT
-        changed = callee.change(passing=tuple(ways), temporaries=temporaries, constants=constants)
+        changed = callee._change(passing=tuple(ways), temporaries=temporaries, constants=constants)
         called = self._assign(self.before, ir.Global(changed.__name__, changed, self._loc))
         definitions = self.state.func_ir._definitions[self.statement.target.name]
         self.statement.value = ir.Expr.call(called, args, (), self._loc)

@@ -18,6 +18,8 @@ from numba.cuda.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_text, shown
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
 
+from numba_cuda_autolink.printable_texts import number_of
+
 from ..c_abi.c_types import CABIError
 from ..c_abi.record_values import EnumeratorType
 from .call_text import write_call
@@ -98,7 +100,7 @@ def _same_type(source: LibrarySource, name: str, other: str, cc: ComputeCapabili
 def _listed(dtype: np.dtype[Any]) -> str:
     fields: Mapping[str, Any] = dtype.fields or {}
     shown = [f"{name}: {field[0]} at {field[1]}" for name, field in sorted(fields.items(), key=lambda item: item[1][1])]
-    return f"{dtype.itemsize} bytes, {', '.join(shown)}"
+    return f"{number_of(dtype.itemsize, 'byte')}, {', '.join(shown)}"
 
 
 @dataclass(eq=False)

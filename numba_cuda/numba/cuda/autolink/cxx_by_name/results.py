@@ -10,6 +10,8 @@ from typing import Any
 
 from numba.cuda import types
 
+from numba_cuda_autolink.printable_texts import number_of
+
 from ..c_abi.c_types import CType, ctype
 from ..c_abi.conversions import state
 from ..c_abi.extern import Extern
@@ -157,7 +159,7 @@ def make_extern(call: Call, answer: str, records: Records, may_refer: Callable[[
     returns = read_type(iter(code), list(records))
     if isinstance(returns, CxxObject):
         raise CxxError(
-            f"{call.label} returns an object that only C++ knows ({returns.size} bytes)\n"
+            f"{call.label} returns an object that only C++ knows ({number_of(returns.size, 'byte')})\n"
             "  what to do: let a lambda, lib.expr(...), use the object and return numbers; or keep it in memory of a"
             " lib.type(...)"
         )

@@ -144,7 +144,7 @@ def _typeof(refused: Refused, context: Any) -> NoReturn:
 
 
 def _not_constant_index(owner: Any) -> TypingError:
-    if hasattr(type(owner), "cxx_text"):  # which says that it has no index at all
+    if hasattr(type(owner), "_cxx_text"):  # which says that it has no index at all
         _value(operator.getitem, owner, None)
     return typing_error(
         f"an element of {type_name(owner)} needs a constant index\n  object: {safe_repr(owner)}\n"
@@ -249,7 +249,7 @@ def _error(owner: Any, diagnosis: str) -> TypingError:
 def _not_constant(what: str, value: Any) -> str:
     if isinstance(value, MethodType):
         advice = "decorate it with @autolink.device_method, or call it outside of kernels"
-        if hasattr(value.__self__, "cxx_reads_files"):  # a library of C++
+        if hasattr(value.__self__, "_cxx_reads_files"):  # a library of C++
             advice = f"call it outside of kernels; a function of C++ with that name is lib[{value.__name__!r}]"
         return f"{what} is a Python method\n  what to do: {advice}"
     if attribute_of(value, "__cuda_array_interface__") is not None:

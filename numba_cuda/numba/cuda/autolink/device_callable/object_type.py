@@ -179,7 +179,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         """Return a call's signature while types are guessed. The object is not asked: only what it has said is known,
         and what a function of C++ probably returns."""
         obj = self.numba_cuda_link_object
-        if (guess := getattr(type(obj), "guess_result", None)) is None:
+        if (guess := getattr(type(obj), "_guess_result", None)) is None:
             as_written = tuple(args), tuple(dict(kws).items()), _target()
             if (known := self._remembered(self._as_written).get(as_written)) is None:
                 raise DeferredCallError
@@ -237,7 +237,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         """Return the memory of calls for *always*, or for the compilation in progress, if what the object says of a
         call depends on files."""
         in_progress = compilation()
-        if in_progress is None or not getattr(type(self.numba_cuda_link_object), "cxx_reads_files", False):
+        if in_progress is None or not getattr(type(self.numba_cuda_link_object), "_cxx_reads_files", False):
             return always
         return in_progress.notes.setdefault((id(self), id(always)), {})
 

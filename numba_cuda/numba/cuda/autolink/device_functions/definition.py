@@ -72,7 +72,7 @@ class DeviceFunction(CallingCode, DeviceCallable):
     _signature: CSignature
     _code: tuple[LinkInput, ...]
     _target: Target
-    library: Any
+    _library: Any
     _made_of: Any  # the weak reference to what was compiled
 
     @property
@@ -101,15 +101,15 @@ class DeviceFunction(CallingCode, DeviceCallable):
         return declaration(self.symbol, self._signature)
 
     @functools.cached_property
-    def undefined(self) -> tuple[str, ...]:  # type: ignore[override]
+    def _undefined(self) -> tuple[str, ...]:  # type: ignore[override]
         return self._modules.undefined
 
     @property
-    def function_code(self) -> Any:
-        return self.library.function_code
+    def _function_code(self) -> Any:
+        return self._library.function_code
 
     @property
-    def takes_arrays(self) -> bool:  # type: ignore[override]
+    def _takes_arrays(self) -> bool:  # type: ignore[override]
         return any(isinstance(state, types.Array) for state in self._signature.state)
 
     def __numba_cuda_call__(self, *args: Any) -> Extern:
@@ -122,12 +122,12 @@ class DeviceFunction(CallingCode, DeviceCallable):
         """Return its code."""
         return self
 
-    def traced_inputs(self, origin: str) -> Iterator[tuple[str, LinkInput]]:
+    def _traced_inputs(self, origin: str) -> Iterator[tuple[str, LinkInput]]:
         yield from ((origin, each) for each in self._code)
-        yield from self.function_code.provided(self._target)
+        yield from self._function_code.provided(self._target)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, DeviceFunction) and list(self.traced_inputs("")) == list(other.traced_inputs(""))
+        return isinstance(other, DeviceFunction) and list(self._traced_inputs("")) == list(other._traced_inputs(""))
 
     def __hash__(self) -> int:
         return hash(self.symbol)
@@ -158,7 +158,7 @@ _compiled: weakref.WeakKeyDictionary[Any, dict[Any, dict[Any, DeviceFunction]]] 
 
 @suggest_names
 def device_function(function: Any, *argtypes: Any, state: Any = ()) -> DeviceFunction:
-    """Compile a Python function for C++ that an object's code consists of.
+    """Compile a Python function that the C++ of an object calls.
 
     To be called in ``__numba_cuda_call__`` and ``__numba_cuda_link__``, which return the result among their items. That
     brings the function's code, and the code of the objects that it calls, which are asked as at any other call::

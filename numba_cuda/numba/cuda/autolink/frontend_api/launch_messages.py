@@ -18,8 +18,10 @@ import numpy as np
 
 from numba_cuda_autolink.printable_texts import did_you_mean
 from numba_cuda_autolink.short_tracebacks import (
+    UserPlace,
     find_named_argument,
     is_frame_of_compiler,
+    place_in,
     place_of_user,
     raised_by_front_end,
 )
@@ -50,21 +52,33 @@ _RAISED = re.compile(  # as numba-cuda words what a kernel raises
     re.DOTALL,
 )
 _OPTIONS = re.compile(r"\s*Printing the options because: (.*?)\.?\n(.*)", re.DOTALL)
+_NOT_A_FUNCTION = re.compile(
+    r"type object '(\w+)' has no attribute '__\w+__'|'(\w+)' object has no attribute '__\w+__'"
+    r"|(.*) is not a callable object"
+)
 FIX_OPTION = "\n  what to do: correct its name or value, or leave it out"
+
+
+def not_a_kernel(name: str) -> TypeError:
+    """Return the error for a device function *name* that is to be built."""
+    return TypeError(
+        f"build() builds kernels, and {name} is a device function"
+        "\n  what to do: pass a kernel that calls it; cuda.compile makes code of a device function"
+    )
 
 
 class _Launch(NamedTuple):
     kernel: Any  # what ``cuda.jit`` made
     method: str  # of the front end
     args: Sequence[Any] | None  # if the method has them
-    place: tuple[str, int]  # where the user calls the front end
+    place: UserPlace  # where the user calls the front end
 
     def message(self, diagnosis: str, remedy: str) -> str:
         return self.placed(f"{diagnosis}\n  what to do: {remedy}")
 
     def placed(self, text: str) -> str:
-        filename, line = self.place
-        return with_place(text, f"launched at: {shown_file(filename)}:{line}", filename, line)
+        filename, line, column = self.place
+        return with_place(text, f"launched at: {shown_file(filename)}:{line}", filename, line, last_column=column)
 
 
 def wrong_count(kernel: Any, count: int) -> str | None:
@@ -216,6 +230,17 @@ def option_message(error: Exception) -> str | None:
     return f"{why}{near}{FIX_OPTION}"
 
 
+def decoration_message(error: Exception) -> str | None:
+    """Return the message of an *error* that a front end raised over what ``cuda.jit`` is given in place of a function;
+    ``None`` for every other."""
+    if (found := _NOT_A_FUNCTION.fullmatch(str(error))) is None or not raised_by_front_end(error):
+        return None
+    given = f"the class {found[1]}" if found[1] else next(filter(None, found.groups()))
+    filename, line, column = place_of_user(error)
+    text = f"cuda.jit makes a kernel of a function, got {given}\n  what to do: decorate a function: def kernel(x): ..."
+    return with_place(text, f"at: {shown_file(filename)}:{line}", filename, line, last_column=column)
+
+
 def _find_launch(error: Exception) -> _Launch | None:
     """Return the innermost launch that *error* is raised in, by a method of the front end that the user calls; ``None``
     if there is none."""
@@ -229,7 +254,7 @@ def _find_launch(error: Exception) -> _Launch | None:
         if method in (*_LAUNCHES, "__getitem__", "__call__") and (kernel := _kernel_of(frame)) is not None:
             user, line = next(each for each in reversed(frames[:number]) if not is_frame_of_compiler(each[0]))
             args = frame.f_locals["args"] if method in _LAUNCHES else None
-            return _Launch(kernel, method, args, (user.f_code.co_filename, line))
+            return _Launch(kernel, method, args, place_in(user, line))
     return None
 
 

@@ -18,7 +18,7 @@ from numba_cuda_autolink.source_locations import shown_file, with_place
 from numba_cuda_autolink.source_syntax import find_call
 
 from .kernel_syntax import NO_TEXT, find_statement
-from .launch_messages import launch_message, option_message, placed_launch
+from .launch_messages import decoration_message, launch_message, option_message, placed_launch
 from .signature_messages import signature_message
 from .type_names import readable_types
 from .unsupported_python import OTHER_COMPILER, PRINT_VALUES, with_remedy
@@ -161,8 +161,9 @@ def placed_error(error: Exception) -> str | None:
         return with_place(text, f"at: {shown_file(filename)}:{line}", filename, line, last_column=column)
     if (known := message_of(error)) is not None:
         return known
-    if (message := launch_message(error) or option_message(error) or signature_message(error)) is not None:
-        return message
+    for explain in (launch_message, option_message, decoration_message, signature_message):
+        if (message := explain(error)) is not None:
+            return message
     if opcode := _OPCODE.match(str(error)):
         filename, line = opcode["file"], int(opcode["line"])
         return _at(with_remedy(str(error)), filename, line, is_call=False)

@@ -265,7 +265,7 @@ def template_of(
 
 
 def _note_compiled(called: Any, argtypes: Any) -> None:
-    if (guess := getattr(type(called), "guess_result", None)) is not None:
+    if (guess := getattr(type(called), "_guess_result", None)) is not None:
         with contextlib.suppress(DeferredCallError):
             guess(called, argtypes, Use())
 

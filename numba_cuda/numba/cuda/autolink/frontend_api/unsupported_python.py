@@ -17,6 +17,7 @@ from .kernel_syntax import NO_CONTAINERS, NO_EXCEPTIONS, NO_TEXT, NO_WITH, NO_YI
 
 PRINT_VALUES = "print values, as in print('x:', x[i])"
 _LOOP = "write it as a loop over the elements, or compute it before the kernel"
+CONVERT = "pass values that it takes: int(x) and float(x) convert a number"
 _WITH_ELEMENTS = "write it with elements, x[i], or compute it before the kernel"
 LOCAL_ARRAY = "make an array, with cuda.local.array or before the kernel"
 OTHER_COMPILER = (
@@ -25,10 +26,12 @@ OTHER_COMPILER = (
 _CALL_EACH = "call each in a statement of its own: functions[0](x), functions[1](x)"
 _BY_ITS_NAME = "from numba.cuda import literal_unroll; for numba-cuda-mlir, from numba_cuda_mlir.cuda"
 _LOWERS_CALL = r"NotImplemented lowering call to <(?:class '|ufunc '|function |built-in function )"
+_UNTYPED_NAME = "Untyped global name '"
 _UNTYPED = r"Untyped global name '(\w+)': Cannot determine Numba type of <class "
 _SHAPE = (
     r"(?:shape[:=] ?)?(?:Literal\[int\]\(\d+\)|UniTuple\(Literal\[int\].*\)|Tuple\((?:Literal\[int\]\(\d+\)(?:, )?)+\))"
 )
+_CALLED = r"No implementation of (?!array\(|(?:static_)?[gs]etitem\(|delitem\()\w+"
 _SET = r"No implementation of setitem\(((?:readonly |unaligned )?array\(.*?\)), .*, "
 _MADE_BY_NUMPY = "zeros|ones|empty|full|array|arange|linspace|eye|identity"
 _BUILTINS = "|".join(each for each in dir(builtins) if each.isalpha() and each.islower())
@@ -37,7 +40,9 @@ _CALCULATES = (
     r"i?(?:add|sub|mul|truediv|floordiv|mod|pow|and|or|xor|lshift|rshift|matmul)_?"
     "|neg|pos|invert|lt|le|gt|ge|abs|min|max|int|float|round|complex|bool|divmod|sum"
 )
+_TEXT = r"(?:Literal\[str\]|unicode_type)"
 _NEW_VALUE = "pass a new value as an argument, or use a variable"
+_WRITE_LOOP = "write a loop, and the values to an array"
 _NO_KEYWORDS = "kernels have no dictionaries, nor **keywords"
 _EACH_PARAMETER = "name each parameter, and pass each value"
 _OF_DIMENSIONS = "write one of its dimensions, as in cuda.threadIdx.x"
@@ -58,13 +63,30 @@ _TABLE = [
         (
             r".*object has no attribute 'get_function_type'|<class '.*\.Generator'>$",
             NO_YIELD,
-            "write a loop, and the values to an array",
+            _WRITE_LOOP,
         ),
         (r"The use of yield in a closure", "kernels have no generator expressions", "write a loop"),
         (
             r".*has no attribute 'terminator_types'|The 'with \(context manager\)",
             NO_WITH,
             "write its statements without it",
+        ),
+        (r".*\((?:GET_YIELD_FROM_ITER|YIELD_FROM|SEND)\) found", NO_YIELD, _WRITE_LOOP),
+        (
+            r".*object has no attribute 'return_dynamic_user_exc'|NotImplemented lowering <dynamic> raise",
+            "an exception in a kernel has constant arguments",
+            "raise it with constants, and print values or write them to an array",
+        ),
+        (r"Directly raising a string constant", "", "raise an exception with the text, such as ValueError('...')"),
+        (
+            r"compiler re-entrant to the same function signature",
+            "a function calls itself, and what it returns is not known by then",
+            "write a loop; or a device function that returns on one path before it calls itself",
+        ),
+        (
+            r"Signature mismatch: (\d+) argument types given, but function takes (\d+) arguments",
+            "the signature has another number of types than the function has parameters: {0} and {1}",
+            "give one type for each parameter",
         ),
         (r".*\(IMPORT_NAME\) found", "kernels import nothing", "import it before the kernel"),
         (r".*\(STORE_GLOBAL\) found", "kernels assign to no global variable", "write the value to an array"),
@@ -82,7 +104,7 @@ _TABLE = [
             "assign it first; where it has the name of a global variable, give it another one",
         ),
         (
-            r"No implementation of getitem\(type\(\w+Dispatcher\(<function (\w+) at ",
+            r"No implementation of getitem\(type\(\w+Dispatcher\(<function (\S+) at ",
             "kernels launch no kernels: {0}[...] is launched in one",
             "launch both from Python; or decorate it with @cuda.jit(device=True), and call it without brackets",
         ),
@@ -109,6 +131,12 @@ _TABLE = [
             _BY_ITS_NAME,
         ),
         (
+            _UNTYPED_NAME
+            + r"(?:list|dict|set|frozenset|bytearray|bytes)': Cannot determine Numba type of <class 'type'>",
+            NO_CONTAINERS,
+            LOCAL_ARRAY,
+        ),
+        (
             rf"Untyped global name '({_OF_PYTHON})': Cannot determine Numba type of <class '(?:type|builtin_.*)'>",
             "kernels have no {0}() of Python",
             "call it before the kernel, and pass what it returns",
@@ -131,6 +159,12 @@ _TABLE = [
             "take its values before the kernel, as global variables, or pass them as arguments",
         ),
         # Arrays
+        (
+            r"array length <= 0|Invalid type:.*invalid memref size",
+            "an array has a shape that is not positive",
+            "give it a shape of positive constants",
+        ),
+        (r"Alignment must be a power of 2", "", "give one such as alignment=16, in bytes"),
         (
             r"No implementation of array\((?:shape[:=] ?)?(?:u?int\d+|(?:Uni)?Tuple\(u?int)",
             "",
@@ -188,6 +222,11 @@ _TABLE = [
             "pass the array, and the index as an argument of its own: cuda.atomic.add(x, 0, 1)",
         ),
         (
+            r"'(?:UnicodeType|StringLiteral)' object has no attribute",
+            "a text is used where a number belongs",
+            "use numbers: kernels have text in print() alone",
+        ),
+        (
             r"Expected either a scalar linear index or (\d+) indices for memref",
             "the index has another number of dimensions than the array",
             "give one index for each dimension, {0} here",
@@ -205,12 +244,12 @@ _TABLE = [
         (r"<ufunc '\w+'>$", "kernels do not calculate with whole arrays", "write a loop over the elements"),
         (r"No definition for lowering array\.(\w+)\(", "kernels have no method {0} of arrays", _LOOP),
         (
-            rf"No implementation of (?:{_CALCULATES})\(.*(?:Literal\[str\]|unicode_type)",
+            rf"No implementation of (?!mod\({_TEXT})(?:{_CALCULATES})\(.*{_TEXT}",
             "",
             "use numbers: kernels have text in print() alone",
         ),
         (
-            r"No implementation of (?!array\(|(?:static_)?[gs]etitem\(|delitem\()(\w+)\((?:readonly )?array\(",
+            rf"{_CALLED}\((?:[^\n]*[ =])?(?:readonly )?array\(",
             "",
             "give it elements, in a loop: kernels calculate with numbers",
         ),
@@ -243,7 +282,7 @@ _TABLE = [
             "write cuda.grid(1), cuda.grid(2) or cuda.grid(3)",
         ),
         (
-            r"Pseudo-exception to force literal arguments",
+            r"Pseudo-exception to force literal arguments|Cannot request literal type",
             "an argument of this call must be a constant",
             "write a number, or a global variable, which kernels read as a constant",
         ),
@@ -278,6 +317,7 @@ _TABLE = [
         ),
         (
             r"printing unimplemented for values of type unicode_type|format spec in f-strings"
+            rf"|Unknown attribute '\w+' of type {_TEXT}"
             r"|No implementation of (?:str|format|mod)\((?:Literal\[str\]|\w+\))",
             NO_TEXT,
             PRINT_VALUES,
@@ -289,6 +329,7 @@ _TABLE = [
         ),
         (
             rf"No implementation of \w+\([^\n]*{_CONTAINER}|Unknown attribute '\w+' of type {_CONTAINER}"
+            r"|Unknown attribute '(?:add|append)' of type \w*iter"
             r"|.* object has no attribute 'build_(?:set|map)'",
             NO_CONTAINERS,
             LOCAL_ARRAY,
@@ -310,6 +351,11 @@ _TABLE = [
             r"Invalid use of getiter with parameters \(Tuple\(",
             "kernels do not loop over a tuple of different types",
             f"loop over literal_unroll(values), imported by its name: {_BY_ITS_NAME}",
+        ),
+        (
+            rf"{_CALLED}\(",
+            "",
+            CONVERT,
         ),
         # What numba-cuda-mlir does not compile
         (

@@ -186,24 +186,23 @@ class BuildRecord(FunctionRecord):
     call_sites: tuple[CallSite, ...]
     prototypes: Mapping[str, str] = field(compare=False)
     launch_facts: LaunchFacts = field(compare=False)
-    called_functions: tuple[CalledFunction, ...] = field(default=(), compare=False)
-    emulated_texts: Callable[[], list[str]] | None = field(default=None, compare=False)
+    called_functions: tuple[CalledFunction, ...] = field(compare=False)
+    emulated_texts: Callable[[], list[str]] | None = field(compare=False)
 
-    @classmethod
-    def of(
-        cls,
-        function: FunctionCode,
-        code: bytes,
-        output: str,
-        signature: str,
-        plan: LinkPlan,
-        facts: BuildFacts,
-        launch: LaunchFacts,
-    ) -> BuildRecord:
-        """Return the record of the kernel *function*, which is linked as *plan* says to *code*, an *output*."""
-        capability, sites = ComputeCapability(*facts.target.cc), tuple(call.site for call in function.call_sites)
-        how = code, facts.entry_name, output, signature, plan.inputs, facts, capability, sites
-        return cls(*how, function.prototypes, launch, function.called_functions)
+
+def record_build(
+    function: FunctionCode,
+    code: bytes,
+    output: str,
+    signature: str,
+    plan: LinkPlan,
+    facts: BuildFacts,
+    launch: LaunchFacts,
+) -> BuildRecord:
+    """Return the record of the kernel *function*, which is linked as *plan* says to *code*, an *output*."""
+    capability, sites = ComputeCapability(*facts.target.cc), tuple(call.site for call in function.call_sites)
+    how = code, facts.entry_name, output, signature, plan.inputs, facts, capability, sites
+    return BuildRecord(*how, function.prototypes, launch, function.called_functions, None)
 
 
 _ARRAYS = {"numba-cuda": "array", "numba-cuda-mlir": "memref"}

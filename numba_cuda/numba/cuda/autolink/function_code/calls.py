@@ -126,7 +126,7 @@ def check_state(asked: Iterable[AskedCall], prototypes: Sequence[tuple[str, CPro
     if not prototypes or addresses:
         return
     for call in asked:
-        if any(each.takes_arrays for each in call.answer.calling):
+        if any(each._takes_arrays for each in call.answer.calling):
             diagnosis = (
                 "returned a function with an array as state, and the call passes none\n"
                 "  what to do: pass the array as state, in the args of the Extern: args={'name': autolink.state}"

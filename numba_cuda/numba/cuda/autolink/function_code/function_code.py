@@ -119,8 +119,8 @@ class FunctionCode:
         self.add_items((call,))
         self.calls.sites.add(call)
         for code in call.answer.calling:
-            self.calls.add(code.function_code, by_cxx=True)
-            self.symbols.note_all(code.function_code.symbols)
+            self.calls.add(code._function_code, by_cxx=True)
+            self.symbols.note_all(code._function_code.symbols)
 
     def add_items(self, items: Iterable[Entry]) -> None:
         self._entries.update(items)
@@ -223,7 +223,7 @@ class FunctionCode:
         """Return the same with those of Python functions that C++ calls in a link for *target*."""
         if not self.symbols:
             return {}
-        called = itertools.chain.from_iterable(code.undefined for code in self._called_by_cxx(target))
+        called = itertools.chain.from_iterable(code._undefined for code in self._called_by_cxx(target))
         return self._sites_of((*self.own_undefined(), *called))
 
     def _sites_of(self, undefined: Iterable[str]) -> dict[str, tuple[SymbolSite, ...]]:
@@ -240,7 +240,7 @@ class FunctionCode:
         for site in self.call_sites:
             for code in with_answer(site, target).answer.calling:
                 yield code
-                yield from code.function_code._called_by_cxx(target)
+                yield from code._function_code._called_by_cxx(target)
 
     @property
     def prototypes(self) -> dict[str, str]:

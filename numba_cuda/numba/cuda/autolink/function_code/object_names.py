@@ -22,7 +22,7 @@ def short_names(objects: Mapping[T, tuple[str, str]]) -> dict[T, str]:
     """Return a name for each of *objects*, of which a fallback name and the repr are known. No two names are equal.
 
     A short repr is the name. Of a longer one, arguments that all objects of its class share are left out, and never one
-    that differs. An item of a library, ``cxx('...')['hypot']``, has its own name, unless another one has it too.
+    that differs. An item of a library, ``cxx('...')['hypot']``, has its own name, unless another object has it too.
     Objects whose repr tells nothing have the fallback name, and a number if there are several.
     """
     classes: defaultdict[str, list[T]] = defaultdict(list)
@@ -40,7 +40,7 @@ def short_names(objects: Mapping[T, tuple[str, str]]) -> dict[T, str]:
             if len(names[key]) > _LONGEST:
                 kept = (each if shared[each] < len(members) else _ELIDED for each in arguments[key])
                 names[key] = f"{name}({', '.join(_without_repeats(kept))})"
-    items = {key: found[1] for key, name in names.items() if len(name) > _LONGEST and (found := _ITEM.fullmatch(name))}
+    items = {key: item for key, name in names.items() if (item := item_name(name))}
     taken = Counter([*items.values(), *(name for key, name in names.items() if key not in items)])
     names.update({key: name for key, name in items.items() if taken[name] == 1})
     same = Counter(names.values())
@@ -50,6 +50,12 @@ def short_names(objects: Mapping[T, tuple[str, str]]) -> dict[T, str]:
             numbers[name] += 1
             names[key] = f"{name} #{numbers[name]}"
     return names
+
+
+def item_name(text: str) -> str | None:
+    """Return the name of an item of a library, ``hypot`` of ``cxx('...')['hypot']``; ``None`` for any other repr."""
+    found = _ITEM.fullmatch(text)
+    return found[1] if found else None
 
 
 def only_different(names: Iterable[str]) -> list[str]:

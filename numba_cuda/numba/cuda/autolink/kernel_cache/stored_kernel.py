@@ -162,7 +162,7 @@ def _ask_together(calls: Iterable[tuple[Any, Any]], target: Target) -> None:
     """Let objects find out what they answer in all *calls* at once, if their class can."""
     asked: dict[Any, list[tuple[Any, Any]]] = {}
     for obj, arguments in calls:
-        if (ask := getattr(type(obj), "ask_together", None)) is not None:
+        if (ask := getattr(type(obj), "_ask_together", None)) is not None:
             asked.setdefault(ask, []).append((obj, arguments.types))
     with asking(target):
         for ask, each in asked.items():

@@ -29,6 +29,7 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLi
 from numba_cuda_autolink.printable_texts import number_of
 from numba_cuda_autolink.short_tracebacks import short_traceback
 
+from ..builds.result import with_link
 from .executors import Workers
 from .jobs import BuildManyError, Job, note_lost
 from .pickling import pickle_jobs
@@ -264,7 +265,7 @@ class _Building:
         def ended(task: int, outcome: Any) -> None:
             job, ran = prepared.pop(numbers[task]), self._take(outcome)
             kernel = ran if isinstance(ran, BaseException) else _load(job.kernel)
-            self._results[numbers[task]] = kernel if isinstance(kernel, BaseException) else kernel.with_link(ran)
+            self._results[numbers[task]] = kernel if isinstance(kernel, BaseException) else with_link(kernel, ran)
 
         self._map("linking kernels", tasks, ended)
 

@@ -17,6 +17,8 @@ from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, file_of, from_item, is_item
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
+from numba_cuda_autolink.printable_texts import number_of
+
 from .callee import Callee, Identity
 
 _MOST_ITEMS = 100_000  # of one answer; an iterable with more of them may never end
@@ -25,12 +27,12 @@ _MOST_ITEMS = 100_000  # of one answer; an iterable with more of them may never 
 class CallingCode:
     """Compiled code, and the code of the objects that it calls. Two are equal if what they link is."""
 
-    library: Any  # the code library of the function that was compiled, which knows its calls
-    function_code: Any  # the `FunctionCode` of that function
-    undefined: tuple[str, ...]  # the functions that it calls and does not define
-    takes_arrays: bool  # whether C++ passes on the address of an array that it gets from the call
+    _library: Any  # the code library of the function that was compiled, which knows its calls
+    _function_code: Any  # the `FunctionCode` of that function
+    _undefined: tuple[str, ...]  # the functions that it calls and does not define
+    _takes_arrays: bool  # whether C++ passes on the address of an array that it gets from the call
 
-    def traced_inputs(self, origin: str) -> Iterator[tuple[str, LinkInput]]:
+    def _traced_inputs(self, origin: str) -> Iterator[tuple[str, LinkInput]]:
         """Yield its code, whose origin is *origin*, and what the objects that it calls provide, each with its call."""
         raise NotImplementedError
 
@@ -77,7 +79,7 @@ class Answer:
         """Yield the code as `inputs` does, each piece with its origin: *origin*, or a call in the code."""
         for item in self.items:
             if isinstance(item, CallingCode):
-                yield from item.traced_inputs(origin)
+                yield from item._traced_inputs(origin)
             else:
                 yield origin, item if isinstance(item, LinkInput) else from_item(item)
 
@@ -91,7 +93,7 @@ def _describe(item: Item) -> str:
         return str(item)
     if not isinstance(item, LinkInput):
         return str(file_of(item))
-    return f"{item.kind} {item.name!r} ({len(item.code)} bytes, SHA-256 {item.digest[:12]})"
+    return f"{item.kind} {item.name!r} ({number_of(len(item.code), 'byte')}, SHA-256 {item.digest[:12]})"
 
 
 def items_of(returned: Any) -> tuple[Any, ...]:

@@ -121,7 +121,7 @@ class AskedAgainError(HookError):
 def how_to_use(name: str, value: Any = None) -> str:
     """Return what to do with the object *value* in a place where it cannot be called: *name* may be a constant of C++,
     which only its compiler knows."""
-    is_cxx = value is None or hasattr(type(value), "cxx_text")
+    is_cxx = value is None or hasattr(type(value), "_cxx_text")
     constant = f'; a constant of C++ is taken before the kernel: {name} = lib.eval("{name}")' if is_cxx else ""
     return f"call it: {name}(...){constant}"
 
@@ -137,10 +137,12 @@ def typing_error(
 
 def assignment_error(name: str, owner: Any, loc: Any, error: type[Exception]) -> Any:
     """Return the *error* of a kernel that assigns to the attribute *name* of the object with the type *owner*."""
+    is_cxx = hasattr(getattr(owner, "numba_cuda_link_object", None), "cxx_reads_files")
+    set_before = "let a function of C++ set a variable of C++" if is_cxx else "set it before the kernel is compiled"
     message = (
         f"cannot assign to the attribute {name!r} in a kernel: attributes of device callables are constants\n"
         f"  object: {owner}\n"
-        "  what to do: set it before the kernel is compiled; keep what changes in a variable or an array of the kernel"
+        f"  what to do: {set_before}; keep what changes in a variable or an array of the kernel"
     )
     return typing_error(message, loc, error=error)
 

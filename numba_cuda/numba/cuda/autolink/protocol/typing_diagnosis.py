@@ -27,7 +27,7 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import VariableSource
 from ..compilation.context import compilation
 from ..frontend_api.kernel_syntax import NO_CONTAINERS
 from ..frontend_api.placed_messages import lines_of, message_of_python, placed
-from ..frontend_api.unsupported_python import LOCAL_ARRAY
+from ..frontend_api.unsupported_python import CONVERT, LOCAL_ARRAY
 from .argument_counts import Misuse, misfits
 from .call_sites import constant_of
 from .callee import HOOK, find_callee
@@ -71,12 +71,13 @@ def has_own_diagnosis(error: Exception, function: Any) -> bool:
 def diagnose(error: Exception, function: Any, kind: type[Exception] = TypingError) -> Exception | None:
     """Return the error of the class *kind* to raise in place of *error*, which compiling *function* raised; ``None``
     for *error* itself, which `has_own_diagnosis` has changed if it is one of this project."""
-    if has_own_diagnosis(error, function):
+    if type(error).__module__ != "builtins" and has_own_diagnosis(error, function):
         return None
     text, found = str(error), None
     with contextlib.suppress(Exception):  # whatever is wrong with the function, Numba has said it
         func_ir, lines = run_frontend(function), lines_of(error)
-        has_advice = "\n  what to do: " in placed(text)
+        *_, advice = placed(text).partition("\n  what to do: ")
+        has_advice = advice not in ("", CONVERT)
         is_at = (lambda line: True) if _NOT_BOUND in text else lines.__contains__
         misfit = (each for each in misfits(func_ir) if is_at(each.loc.line) and not has_advice)
         found = next(itertools.chain(_misuses(func_ir, text), misfit), None)

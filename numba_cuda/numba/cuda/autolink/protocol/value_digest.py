@@ -255,7 +255,7 @@ class ValuePickler(pickle.Pickler):
         return obj.data, obj.nrt, callbacks, getattr(obj, "compile_options", None)
 
     def _compiled(self, obj: Any) -> Any:
-        return str(obj), [each.digest for _, each in obj.traced_inputs("")]
+        return str(obj), [each.digest for _, each in obj._traced_inputs("")]
 
     def _jit(self, obj: Any) -> Any:
         options = dict(getattr(obj, "targetoptions", {}))

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+from ..function_code.object_names import item_name
 from . import formatting
 from .records import BuildReport, CallReport, KernelReport, ResultReport
 
@@ -105,12 +106,14 @@ def _of_calls(arch: str, before: Sequence[CallReport], now: Sequence[CallReport]
     edited: list[tuple[str, list[str], list[str]]] = []
     for old, new in _pairs(before, now):
         known = new or old
-        if old is not None and new is not None and _became(old) == _became(new):
+        are_two = old is not None and new is not None
+        is_same = are_two and (_object(old) == _object(new) or _named(old) == _named(new))
+        if is_same and _became(old) == _became(new):
             digests = _digests(old, new, same_arch), _digests(new, old, same_arch)
             if digests[0] != digests[1]:
                 edited.append((_named(known), *digests))
             continue
-        renamed = old is not None and new is not None and _named(old) != _named(new)
+        renamed = are_two and not is_same
         sides = [_call(*each, same_arch, named=renamed) for each in ((old, new), (new, old))]
         name = "" if renamed else f" {_named(known)}"
         yield Change(arch, f"call{name} at {formatting.file(known.filename)}:{known.line}", *sides)
@@ -126,7 +129,14 @@ def _pairs(before: Sequence[CallReport], now: Sequence[CallReport]) -> Iterator[
     the line was edited."""
     partner: dict[int, int] = {}  # of a call now: its index before
     left = list(range(len(before)))
-    for key in (lambda call: (_named(call), call.text), lambda call: call.text, _named):
+    for key in (
+        lambda call: (call.object, call.argtypes, call.text),
+        lambda call: (_object(call), call.text),
+        lambda call: (_named(call), call.text),
+        lambda call: call.text,
+        _object,
+        _named,
+    ):
         waiting: defaultdict[Any, list[int]] = defaultdict(list)
         for number in left:
             waiting[key(before[number])].append(number)
@@ -144,8 +154,15 @@ def _named(call: CallReport) -> str:
     return f"{_NUMBER.sub('', call.name)}({', '.join(call.argtypes)})"
 
 
-def _became(call: CallReport) -> tuple[str, bool | None, tuple[str, ...], list[str]]:
-    return _named(call), call.inlined, call.called, [code.name for code in call.returned]
+def _object(call: CallReport) -> tuple[str, tuple[str, ...]]:
+    """Return which object is called, by its repr: its name depends on the other objects of the report. An item of a
+    library is the same when the library's source was edited."""
+    item = item_name(call.object)
+    return item or (_named(call) if call.object.startswith("<") else call.object), call.argtypes
+
+
+def _became(call: CallReport) -> tuple[bool | None, tuple[str, ...], list[str]]:
+    return call.inlined, call.called, [code.name for code in call.returned]
 
 
 def _call(call: CallReport | None, other: CallReport | None, same_arch: bool, *, named: bool) -> str | None:

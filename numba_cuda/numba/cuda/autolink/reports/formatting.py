@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import os
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,9 +15,11 @@ from numba_cuda_autolink.source_locations import cell_name
 if TYPE_CHECKING:
     from numba.cuda.cudadrv.external_code.link.linker_input import CompiledCode
 
+    from ..function_code.build_record import CallRecord
     from ..function_code.call_graph import Frame
     from .records import CodeReport, ResultReport
 
+_UNIT = re.compile(r"cxx_[0-9a-f]+\.cu")  # of calls of one library
 RESTORED = "from the disk cache of cuda.jit(cache=True); the rest describes how it was built"
 
 
@@ -75,6 +79,33 @@ def chain(frames: Iterable[Frame]) -> str:
 def compiled(done: CompiledCode) -> str:
     """Return what a source was compiled to: ``LTO-IR, 2.9 KiB: built in 19 ms``."""
     return f"{done.kind}, {size(done.size)}: {origin(done.origin, done.seconds)}"
+
+
+def titles(codes: Sequence[CodeReport], calls: Iterable[CallRecord]) -> list[str]:
+    """Return the names of linked *codes*, no two of them equal: those that have one name are told apart by the object
+    whose call returned them, ``Power.cu of Power(n=2)``, or else by a number. C++ that calls of one library share is
+    named after its functions."""
+    objects = {call.site: call.name for call in calls}
+    names = [_of_functions(code) if _UNIT.fullmatch(code.name) else file(function(code.name)) for code in codes]
+    shared = Counter(names)
+    for number, code in enumerate(codes):
+        if shared[names[number]] > 1 and code.brought_by:
+            names[number] += f" of {objects.get(code.brought_by[0], code.brought_by[0])}"
+    shared, seen = Counter(names), Counter[str]()
+    for number, name in enumerate(names):
+        seen[name] += 1
+        if shared[name] > 1:
+            names[number] += f" #{seen[name]}"
+    return names
+
+
+def unit(name: str) -> str:
+    """Return ``, as NAME`` for the name that a translation unit was given; nothing for that of calls of one library."""
+    return "" if _UNIT.fullmatch(name) else f", as {name}"
+
+
+def _of_functions(code: CodeReport) -> str:
+    return listed(list(dict.fromkeys(part.name.partition("(")[0] for part in code.parts)), 2) or code.name
 
 
 def file(path: str | None) -> str:

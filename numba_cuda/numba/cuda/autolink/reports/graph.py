@@ -105,8 +105,8 @@ def _add_build(drawn: Graph, build: BuildReport) -> None:
         drawn.connect("kernel", key, _place(call))
     result = f"result {build.arch}"
     inputs = [code for code in build.link.inputs if not code.own]
-    for code in inputs:
-        key = _add_input(drawn, code)
+    for code, title in zip(inputs, formatting.titles(inputs, build.calls), strict=True):
+        key = _add_input(drawn, code, title)
         for origin in code.brought_by:
             if origin not in callers:
                 drawn.boxes.setdefault(f"call {origin}", Box("calls", origin, "", origin))
@@ -129,8 +129,8 @@ def _place(call: CallReport) -> str:
     return f"{formatting.file(call.filename)}:{call.line}" + (f" by way of {chain}" if len(call.chain) > 1 else "")
 
 
-def _add_input(drawn: Graph, code: CodeReport) -> str:
-    """Add the box of a linked input, unless it is there, and return its key."""
+def _add_input(drawn: Graph, code: CodeReport, title: str) -> str:
+    """Add the box of a linked input under a *title*, unless it is there, and return its key."""
     key = f"input {code.kind} {code.sha256} {code.name}"
     kind = code.kind.removesuffix(" source")
     detail = f"{number_of(len(code.parts), 'source') if code.parts else kind}, {formatting.size(code.size)}"
@@ -139,8 +139,8 @@ def _add_input(drawn: Graph, code: CodeReport) -> str:
         hint.append(f"compiled to {formatting.compiled(code.compiled)}")
     for what, names in ("defines ", code.defines), ("undefined: ", code.undefined):
         hint += [what + ", ".join(map(readable, names))] if names else []
-    title = formatting.file(code.name)
-    drawn.boxes.setdefault(key, Box("inputs", title, detail, "\n".join(hint), f"{kind} inputs"))
+    family = "C++ sources" if kind == "CUDA C++" else f"{kind} inputs"
+    drawn.boxes.setdefault(key, Box("inputs", title, detail, "\n".join(hint), family))
     return key
 
 

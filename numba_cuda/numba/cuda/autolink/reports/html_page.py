@@ -69,8 +69,18 @@ def _environment() -> Environment:
     others = (readable, shown_file, number_of)
     environment.filters |= {"address": _address, "in_order": _in_order, **{each.__name__: each for each in others}}
     environment.filters["breakable"] = lambda name: markupsafe.Markup("_<wbr>").join(name.split("_"))
-    called = (occupancies, trace.lanes, trace.totals_of, text.full_name, text.inlining, text.resources, graph.draw)
+    called = (
+        occupancies,
+        trace.lanes,
+        trace.totals_of,
+        text.full_name,
+        text.whole_name,
+        text.inlining,
+        text.resources,
+        graph.draw,
+    )
     environment.globals |= {function.__name__: function for function in called}
+    environment.globals |= {"titles": formatting.titles, "zip": zip}
     environment.globals |= {"CLASS": CLASS, "KINDS": trace.KINDS, "MANY": text.MANY, "RESTORED": formatting.RESTORED}
     environment.globals["style"] = markupsafe.Markup(_important("graph.css") + _important("report.css"))
     environment.globals["graph_style"] = markupsafe.Markup(_important("graph.css"))

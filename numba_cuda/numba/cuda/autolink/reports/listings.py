@@ -26,6 +26,7 @@ from numba.cuda.cudadrv.external_code.link.ltoir_symbols import PROBE_SYMBOLS, p
 from numba_cuda_autolink.mangled_names import readable
 
 from ..function_code.build_record import BuildFacts
+from . import formatting
 from .records import CallReport, CodeReport, FunctionReport, LineReport, ListingReport
 
 _PADDING = "NOP"
@@ -90,12 +91,13 @@ def listings_of(
         lines = _python_lines(function.filename, function.line, placed.get(function.filename or "", {}))
         without = bool(placed) and not any(line.sass for line in lines)
         found.append(ListingReport(function.name, lines, note=_WITHOUT_CODE if without else ""))
-    for (code, _, linked), text, of_code in zip(codes, texts, names, strict=True):
+    titles = formatting.titles([code for code, *_ in codes], facts.calls)
+    for (code, _, linked), title, text, of_code in zip(codes, titles, texts, names, strict=True):
         if not code.own:
             path = next((path for path in placed if os.path.basename(path) in of_code), "")
             lines = _numbered(text, placed.pop(path, {}))
             rest = [each for name in code.defines or () for each in unplaced.pop(name, ())]
-            found.append(ListingReport(code.name, lines, _ptx(code, linked, facts.target.arch), _sass(rest)))
+            found.append(ListingReport(title, lines, _ptx(code, linked, facts.target.arch), _sass(rest)))
     found[0] = dataclasses.replace(found[0], sass=_sass([each for some in unplaced.values() for each in some]))
     for path, machine_code in placed.items():
         if machine_code:
@@ -161,8 +163,6 @@ def _numbered(
 
 
 def _sass(instructions: list[Instruction]) -> str | None:
-    while instructions and _PADDING in instructions[-1].text:
-        instructions = instructions[:-1]
     return as_text(instructions) or None
 
 
@@ -229,7 +229,15 @@ def _instructions(text: str, entry_name: str) -> list[Instruction]:
             is_new = False
         elif (label := _FUNCTION.fullmatch(line)) and not label[1].startswith("."):
             function, places = label[1].removeprefix(f"${entry_name}$"), ()
-    return found
+    return [
+        each for _, some in itertools.groupby(found, lambda each: each.function) for each in _without_padding([*some])
+    ]
+
+
+def _without_padding(instructions: list[Instruction]) -> list[Instruction]:
+    while instructions and _PADDING in instructions[-1].text:
+        instructions = instructions[:-1]
+    return instructions
 
 
 def as_text(instructions: list[Instruction]) -> str:

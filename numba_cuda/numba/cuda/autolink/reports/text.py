@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
 _STATISTICS = re.compile(r"(ptxas )?info +:|ptxas +\. +\d|INFO: ")  # lines of a linker's log that are left out
+_AMOUNT, _NO_BREAK = re.compile(r"(?<=\d) (?=(?:µs|ms|s|bytes?|[KMG]iB)\b)"), "\0"  # in a number with its unit
 _WIDTH = 80  # characters of a line, unless a name is longer
+_LONGEST_OBJECT = 300  # characters
 _ROOM = 100  # characters of an object's repr
 _MOST_ALIKE = 4  # options of one name
 MANY = 24  # calls, from which on each has one line
@@ -48,7 +50,7 @@ def _lines(item: Item, depth: int) -> Iterator[str]:
     separator = "" if item.text.startswith("(") and depth else ": " if item.label and item.text else ""
     indent, line = "  " * depth, f"{item.label}{separator}{item.text}"
     whole_names = textwrap.TextWrapper(_WIDTH, indent, f"{indent}    ", break_long_words=False, break_on_hyphens=False)
-    yield from whole_names.wrap(line)
+    yield from (each.replace(_NO_BREAK, " ") for each in whole_names.wrap(_AMOUNT.sub(_NO_BREAK, line)))
     for below in item.below:
         yield from _lines(below, depth + 1)
 
@@ -123,7 +125,8 @@ def _call(number: int, call: CallReport, seen: dict[CodeReport, int]) -> Item:
         _code(code) if seen.setdefault(code, number) == number else Item(code.name, f"same as for call {seen[code]}")
         for code in call.returned
     )
-    place = Item("at", f"{shown_file(call.filename)}:{call.line}"), Item("by way of", formatting.chain(call.chain))
+    of = [Item("object", whole)] if (whole := whole_name(call)) else []
+    place = *of, Item("at", f"{shown_file(call.filename)}:{call.line}"), Item("by way of", formatting.chain(call.chain))
     became = [] if call.inlined is None else [Item("inlined", inlining(call))]
     found = Item(f"returned{asked}", "" if returned else "nothing to link", returned)
     return Item(f"{number}. {full_name(call)}", f"({', '.join(call.argtypes)})", (*place, found, *became))
@@ -161,10 +164,16 @@ def full_name(call: CallReport) -> str:
     return call.object if "…" in call.name and len(call.object) <= _ROOM else call.name
 
 
+def whole_name(call: CallReport) -> str:
+    """Return the repr of a call's object where `full_name` leaves a part of it out; else an empty text."""
+    tells_all = full_name(call) == call.object or call.object.startswith("<")
+    return "" if tells_all else formatting.shortened(call.object, _LONGEST_OBJECT)
+
+
 def _code(code: CodeReport) -> Item:
     below = []
     if (done := code.compiled) is not None:
-        together = f" (with others, as {code.unit})" if code.unit else ""
+        together = f" (with others{formatting.unit(code.unit)})" if code.unit else ""
         took = formatting.origin(done.origin, done.seconds)
         below.append(Item("compiled to", f"{formatting.code(done)}: {took}{together}"))
     if code.defines is None and code.undefined is None:
@@ -188,10 +197,13 @@ def _link(build: BuildReport) -> Iterator[Item]:
     yield Item("with LTO" if link.lto else "without LTO", link.why)
     if link.inputs:
         if len(calls) < MANY:
-            inputs = tuple(_input(number, code, calls) for number, code in enumerate(link.inputs, 1))
+            named = zip(link.inputs, formatting.titles(link.inputs, build.calls), strict=True)
+            inputs = tuple(_input(number, *each, calls) for number, each in enumerate(named, 1))
             yield Item("inputs", f"{len(inputs)}, in this order", inputs)
         else:
-            others = (_input(n, c, calls) for n, c in enumerate(link.inputs, 1) if not calls.keys() & {*c.brought_by})
+            others = (
+                _input(n, c, c.name, calls) for n, c in enumerate(link.inputs, 1) if not calls.keys() & {*c.brought_by}
+            )
             yield Item("inputs", f"{len(link.inputs)}, of which the calls returned all but these", tuple(others))
     if link.options is not None:
         yield Item("options", " ".join(_options(link.options)))
@@ -213,12 +225,12 @@ def _options(options: Sequence[str]) -> Iterator[str]:
             yield f"and {counts[name] - _MOST_ALIKE} more of {name}"
 
 
-def _input(number: int, code: CodeReport, calls: dict[str, str]) -> Item:
+def _input(number: int, code: CodeReport, name: str, calls: dict[str, str]) -> Item:
     origins = dict.fromkeys(calls.get(origin, origin) for origin in code.brought_by)
     by = "the kernel's own code" if code.own else f"of {' and '.join(origins)}"
     kind = f"{code.kind} → {code.compiled.kind}" if code.compiled else code.kind
     kind += f" of {number_of(len(code.parts), 'source')}" if code.parts else ""
-    return Item(f"{number}. {formatting.function(code.name)}", f"{kind}, {by}")
+    return Item(f"{number}. {formatting.function(name)}", f"{kind}, {by}")
 
 
 def resources(result: ResultReport) -> list[tuple[str, str]]:

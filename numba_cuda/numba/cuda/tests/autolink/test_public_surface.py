@@ -8,6 +8,8 @@ import importlib.metadata
 import inspect
 import os
 import pkgutil
+import pydoc
+import re
 import subprocess
 import sys
 import typing
@@ -170,7 +172,12 @@ def named(obj) -> list[str]:
     return [name for name in dir(obj) if not name.startswith("__")]
 
 
-def test_completion_has_the_names_for_users():
+def with_those_of_the_class(obj) -> set[str]:
+    """Return what IPython completes: what the class has, too."""
+    return {name for name in (*dir(obj), *dir(type(obj))) if not name.startswith("_")}
+
+
+def test_completion_has_the_names_for_users(tmp_path):
     lib = autolink.cxx("struct Pair { int x, y; }; __device__ float f(float x) { return x; }")
 
     def kernel(x):
@@ -181,13 +188,40 @@ def test_completion_has_the_names_for_users():
     assert named(lib.f) == ["passing", "python", "signature"]
     assert named(lib.type("Pair")) == sorted([*named(lib.f), "align", "alignment", "dtype", "method", "nested", "size"])
     linked = autolink.build(kernel, "void(float32[::1])", cc="9.0")
-    assert not {"facts", "with_link"} & {*named(linked)} and {"code", "report", "save"} <= {*named(linked)}
-    assert "owners" not in dir(linked.emulate)
+    launch = ["configure", "name", "signatures"]
+    assert named(linked.emulate) == sorted([*launch, "close", "with_checks", "with_limit"])
+    of_record = ["call_sites", "called_functions", "cc", "code", "entry_name", "inputs", "launch_facts", "output"]
+    made = ["emulate", "prototypes", "report", "save", "signature"]
+    assert [name for name in named(linked) if not name.startswith("_")] == sorted([*of_record, *made])
+    linked.save(tmp_path / "kernel.kernels")
+    with numba_cuda_autolink.load(tmp_path / "kernel.kernels") as library:
+        assert named(library) == ["close", "describe", "kernel", "made_by", "variables"]
+        assert named(library.kernel) == launch
+        assert with_those_of_the_class(library.kernel) == {*launch}
     source, table = autolink.CUDASource(""), autolink.Variable("table", "float32")
     assert named(source) == ["data", "from_file", "name", "path"]
     assert named(table) == sorted([*named(source), "declaration", "dtype", "get", "set", "shape", "space"])
     objects = (lib.f, lib.type("Pair"), linked, source, table)
     assert all(hasattr(each, name) for each in objects for name in named(each))
+    of_variable = ["dtype", "get", "initial", "name", "set", "shape", "space"]
+    assert [name for name in dir(numba_cuda_autolink.Variable) if not name.startswith("_")] == of_variable
+    for each in (lib, lib.f, lib.type("Pair"), linked, linked.emulate):
+        assert with_those_of_the_class(each) <= {*named(each)}
+
+
+def test_help_of_a_function_of_cxx_says_what_it_is_and_names_no_constructor():
+    lib = autolink.cxx("struct Pair { int x, y; }; __device__ float f(float x) { return x; }")
+    for function, what in (lib.f, "A function of C++"), (lib.type("Pair"), "A class of C++"):
+        shown = pydoc.plain(pydoc.render_doc(function))
+        assert what in shown and "LibrarySource" not in shown
+        assert all(name in shown for name in named(function) if name not in named(lib.f))
+
+
+@pytest.mark.parametrize("cls", [autolink.CxxFunction, autolink.CxxLibrary, autolink.CxxType, autolink.LinkedKernel])
+def test_help_of_an_object_has_the_names_for_users(cls):
+    shown = re.findall(r"^ \|  (\w+)(?:\(|$)", pydoc.plain(pydoc.render_doc(cls)), re.MULTILINE)
+    internal = r"ask_together|call|change|cxx_\w+|get_refusal|guess_result|library_source|of|pattern|register|with_link"
+    assert shown and not [name for name in shown if re.fullmatch(internal, name)]
 
 
 @pytest.mark.parametrize("module", [autolink, numba_cuda_autolink], ids=lambda module: module.__name__)

@@ -33,6 +33,20 @@ def linked(**options):
 jobs = "the jobs of build_many() must be a list, got {}"
 signature = "a signature is text or a tuple of Numba types, got {}"
 WRONG = [
+    (
+        lambda: autolink.cpp("int f();"),
+        AttributeError,
+        "module 'numba.cuda.autolink' has no attribute 'cpp'; did you mean cxx?",
+    ),
+    (
+        lambda: autolink.jit,
+        AttributeError,
+        "module 'numba.cuda.autolink' has no attribute 'jit'; did you mean numba.cuda.jit?",
+    ),
+    (lambda: autolink.cache.import_file("nofile"), FileNotFoundError, "import_file() finds no file 'nofile'"),
+    (lambda: setattr(lib, "scale", 3), AttributeError, "cannot assign to 'scale' of a C++ library"),
+    (lambda: setattr(lib.f, "scale", 3), AttributeError, "cannot assign to 'scale' of 'f' of C++"),
+    (lambda: setattr(lib.type("P"), "size", 3), AttributeError, "cannot assign to 'size' of 'P' of C++"),
     (lambda: lib.f.python(3), TypeError, ".python of 'f' decorates a function, got int 3"),
     (lambda: autolink.device_method(len).python(3), TypeError, "a part of 'len' is a function, which it decorates"),
     (lambda: lib[3], TypeError, "a name of C++ is a str, got int"),
@@ -232,3 +246,20 @@ def test_the_errors_of_a_python_function_of_an_object_are_printed_without_frames
     printed = capsys.readouterr().err
     assert "takes 1 positional argument but 2 were given" in printed
     assert "functions.py" not in printed and "base_class.py" not in printed
+
+
+@pytest.mark.parametrize(
+    ("call", "remedy"),
+    [
+        (lambda: autolink.Bitcode("no.bc"), "read the file, Bitcode(pathlib.Path('no.bc').read_bytes())"),
+        (lambda: autolink.cxx(["int f();"]), 'pass one text, "\\n".join(lines) for several'),
+        (lambda: autolink.build(lib.f, "void()", cc=CC), "pass a kernel that calls this object"),
+        (lambda: autolink.build(None, "void()", cc=CC), "decorate a function with @cuda.jit"),
+        (lambda: build(cuda.jit(lambda x: x, device=True)), "pass a kernel that calls it"),
+        (lambda: setattr(lib, "scale", 3), "write the value in the C++ text"),
+    ],
+)
+def test_a_wrong_argument_comes_with_what_to_do(call, remedy):
+    with pytest.raises((TypeError, AttributeError)) as caught:
+        call()
+    assert f"\n  what to do: {remedy}" in str(caught.value)

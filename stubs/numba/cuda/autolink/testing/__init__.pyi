@@ -2,11 +2,10 @@
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
-from numba_cuda_autolink._types import Size
-
 from numba.cuda._arguments import _ComputeCapabilityLike, _KernelSignature
+from numba.cuda._autolink import FailedCheck, HasHook, Kind
+from numba.cuda._launches import Size
 from numba.cuda.autolink import Variable
-from numba.cuda.autolink._types import FailedCheck, HasHook, Kind
 from numba.cuda.dispatcher import CUDADispatcher
 
 __all__ = [

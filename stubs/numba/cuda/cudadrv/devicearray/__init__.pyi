@@ -3,10 +3,10 @@ from typing import Any, SupportsIndex, overload
 
 import numpy as np
 from numba_cuda.numba.cuda.cudadrv.devicearray import *  # noqa: F403
-from numba_cuda_autolink._types import StreamLike
 from numpy.typing import DTypeLike
 from typing_extensions import Self
 
+from numba.cuda._launches import StreamLike
 from numba.cuda.cudadrv._host_arrays import HostArrayOnly
 
 class DeviceNDArrayBase:

@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from numba_cuda.numba.cuda.cudadrv.driver import *  # noqa: F403
-from numba_cuda_autolink._types import StreamLike
 
+from numba.cuda._launches import StreamLike
 from numba.cuda.cudadrv._device_attributes import DeviceAttributes
 
 class Device(DeviceAttributes):

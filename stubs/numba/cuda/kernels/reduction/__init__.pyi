@@ -3,7 +3,8 @@ from collections.abc import Callable
 from typing import Any
 
 from numba_cuda.numba.cuda.kernels.reduction import *  # noqa: F403
-from numba_cuda_autolink._types import StreamLike
+
+from numba.cuda._launches import StreamLike
 
 class Reduce:
     """A reduction on the device, by a function of two values."""

@@ -24,7 +24,7 @@ from ...builds.result import EmulatedTexts
 from ...compilation.context import compute_capability, without_device
 from ...finished_kernels.saving import check_runtime, layout_of
 from ...frontend_api.front_end import BuildRequest
-from ...frontend_api.launch_messages import FIX_OPTION, option_message
+from ...frontend_api.launch_messages import FIX_OPTION, not_a_kernel, option_message
 from ...function_code.build_record import (
     BuildRecord,
     LaunchFacts,
@@ -32,6 +32,7 @@ from ...function_code.build_record import (
     check_only_overload,
     facts_of,
     parameter_names,
+    record_build,
 )
 from ...function_code.emulated_texts import emulated_texts
 from ...function_code.function_code import FunctionCode
@@ -67,7 +68,7 @@ def prepare(kernel: Any, signature: Any, request: BuildRequest) -> tuple[BuildRe
 
 def _options(kernel: Any, jit_options: dict[str, Any]) -> dict[str, Any]:
     if kernel.targetoptions.get("device"):
-        raise TypeError(f"build() builds kernels, and {kernel.py_func.__name__} is a device function")
+        raise not_a_kernel(kernel.py_func.__name__)
     options = {**kernel.targetoptions, "cache": False}
     options["link"] = list(options.get("link") or ())
     try:
@@ -102,7 +103,7 @@ def _record(dispatcher: Any, compiled: Any, output: str, carveout: int | str | N
         front_end=MLIR.name,
     )
     facts = facts_of(external, target, output)
-    record = BuildRecord.of(external, code, output, _signature(compiled), plan, facts, launch)
+    record = record_build(external, code, output, _signature(compiled), plan, facts, launch)
     texts = EmulatedTexts(partial(_emulated_texts, compiled), target.compute_capability.parts)
     return dataclasses.replace(record, emulated_texts=texts)
 

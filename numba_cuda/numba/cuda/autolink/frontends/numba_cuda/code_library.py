@@ -81,8 +81,8 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def add_call(self, call: AskedCall) -> None:
         self.function_code.add_call(call)
         for code in call.answer.calling:
-            self.use_cooperative |= code.library.use_cooperative
-            self.referenced_objects.update(code.library.referenced_objects)
+            self.use_cooperative |= code._library.use_cooperative
+            self.referenced_objects.update(code._library.referenced_objects)
 
     def get_asm_str(self, cc: Any = None) -> str:
         """Return the PTX for *cc* (default: the current GPU).

@@ -25,6 +25,7 @@ from ...builds.result import EmulatedTexts
 from ...compilation.context import compute_capability, without_device
 from ...finished_kernels.saving import check_launchable
 from ...frontend_api.front_end import BuildRequest
+from ...frontend_api.launch_messages import not_a_kernel
 from ...function_code.build_record import (
     BuildFacts,
     BuildRecord,
@@ -34,7 +35,9 @@ from ...function_code.build_record import (
     check_only_overload,
     kernel_parameters,
     parameter_names,
+    record_build,
 )
+from ...protocol.callee import find_callee
 from ...protocol.errors import HookError
 from ...protocol.kernel_signatures import kernel_argument_types, normalize
 from .activation import active as active
@@ -62,6 +65,13 @@ def prepare(kernel: Any, signature: Any, request: BuildRequest) -> tuple[BuildRe
         return dataclasses.replace(record, launch_facts=launch, emulated_texts=texts), link
 
 
+def _how_to_build(given: Any) -> str:
+    """Return what to do about what was *given* in place of a kernel."""
+    if find_callee(given) is not None:
+        return "pass a kernel that calls this object"
+    return "decorate a function with @cuda.jit, and pass that, without calling it"
+
+
 def _function_and_options(kernel: Any, jit_options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     options = dict(jit_options)
     if isinstance(kernel, CUDADispatcher):
@@ -74,10 +84,11 @@ def _function_and_options(kernel: Any, jit_options: Mapping[str, Any]) -> tuple[
     elif not callable(kernel) or not hasattr(kernel, "__code__"):
         raise TypeError(
             "build() expects a Python function or a @cuda.jit kernel\n"
-            f"  got: {type(kernel).__name__}, {safe_repr(kernel)}"
+            f"  got: {type(kernel).__name__}, {safe_repr(kernel)}\n"
+            f"  what to do: {_how_to_build(kernel)}"
         )
     if options.get("device"):
-        raise TypeError(f"build() builds kernels, and {kernel.__name__} is a device function")
+        raise not_a_kernel(kernel.__name__)
     # cuda.jit fills in the defaults, and refuses options that contradict each other.
     options = {name: value for name, value in options.items() if name not in ("device", "cache")}
     targetoptions = dict(cuda.jit(kernel, **options).targetoptions)
@@ -113,7 +124,7 @@ def _record(compiled: Any, code: bytes, output: str, plan: LinkPlan, facts: Buil
         any(NRT in planned.origins for planned in plan.inputs),
         tuple(variable for _, variable in plan.variables),
     )
-    return BuildRecord.of(library.function_code, code, output, _signature(compiled), plan, facts, launch)
+    return record_build(library.function_code, code, output, _signature(compiled), plan, facts, launch)
 
 
 def read_launched(kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None]) -> list[BuildRecord]:

@@ -18,6 +18,7 @@ from ..cache.disk import FAILED_SOURCES
 from ..cache.store import current_store
 from ..inputs.cuda_source import HOST_HEADERS, CompileOptions
 from ..inputs.link_input import line_marker
+from .damaged_toolkit import explain_damage
 from .unknown_names import NOT_ON_DEVICES, explain_undeclared, explain_unknown, find_similar_header
 
 _MOST_SHOWN = 5
@@ -176,7 +177,12 @@ def remedy(
     """Return what to do about an *error* of a source that is compiled with *options*. *texts* are those of the source
     and its headers, in which names like one that is unknown are looked for; *errors* are all that NVRTC found."""
     text, include_paths, macros = error.text, options.include_paths, [name for name, _ in options.defines]
-    if text.startswith(_ENDED):
+    missing = _MISSING_HEADER.search(text)
+    has_ended = text.startswith(_ENDED)
+    header = missing[1] if missing else ""
+    if damage := explain_damage(text, error.place, error.unknown, header, has_ended=has_ended):
+        return damage
+    if has_ended:
         return "make the source smaller, or its templates less deep; or raise the limit that it reached"
     if error.place.endswith(_BUILT_IN) and macros:
         return (
@@ -191,7 +197,7 @@ def remedy(
         return f"correct options={named}" if named else "correct the options"
     if error.place == "ptxas":
         return ASSEMBLY
-    if missing := _MISSING_HEADER.search(text):
+    if missing:
         name = missing[1]
         if absent := [path for path in include_paths if not os.path.isdir(path)]:
             return f"fix the source's include_paths, of which these do not exist: {', '.join(absent)}"

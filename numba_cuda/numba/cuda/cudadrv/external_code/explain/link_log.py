@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from numba_cuda_autolink.errors import FormatError
 from numba_cuda_autolink.mangled_names import readable
+from numba_cuda_autolink.printable_texts import number_of
 from numba_cuda_autolink.source_syntax import find_call
 
 from ..formats.containers import read_lto_ir
@@ -40,7 +41,7 @@ def explain_failure(job: LinkJob, log: str) -> LinkError:
     if found := _TOO_MUCH.search(log):
         memory, remedy = _REMEDIES[found[1]]
         used, most = (int(size, 16) for size in found.group(2, 3))
-        why = f"{job.plan.kernel} needs {used} bytes of {memory} memory, and has at most {most}"
+        why = f"{job.plan.kernel} needs {number_of(used, 'byte')} of {memory} memory, and has at most {most}"
         defined_at = job.plan.defined_at
         at = defined_at and find_call(*defined_at, "shared.array") if found[1] == "shared" else None
         variables = _largest_shared(job) if found[1] == "shared" else []
@@ -79,7 +80,7 @@ def _largest_shared(job: LinkJob) -> list[str]:
         ptx.append(linked_code(lto, job.plan.target.arch, "ptx") or b"")
     found = _SHARED.findall(b"\n".join(ptx).decode("utf-8", "replace"))
     largest = sorted(found, key=lambda each: -int(each[1]))[:_MOST_VARIABLES]
-    listed = ", ".join(f"{readable(name)} of {nbytes} bytes" for name, nbytes in largest)
+    listed = ", ".join(f"{readable(name)} of {number_of(nbytes, 'byte')}" for name, nbytes in largest)
     return [f"variables: {listed}"] if listed else []
 
 

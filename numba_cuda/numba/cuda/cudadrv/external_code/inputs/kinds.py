@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -45,7 +46,12 @@ class Bitcode(LinkableCode):
         try:
             code = bytes(memoryview(data))
         except TypeError:
-            raise TypeError(f"Bitcode takes the bytes of a .bc file, got {type(data).__name__}") from None
+            path = data if isinstance(data, (str, os.PathLike)) else "kernels.bc"
+            raise TypeError(
+                f"Bitcode takes the bytes of a .bc file, got {type(data).__name__}\n"
+                f"  what to do: read the file, Bitcode(pathlib.Path({str(path)!r}).read_bytes());"
+                " link= and hooks take its path, too"
+            ) from None
         others = {"setup_callback": setup_callback, "teardown_callback": teardown_callback}
         # The simulator's base class takes no other arguments.
         super().__init__(code, name, **{key: value for key, value in others.items() if value})

@@ -14,6 +14,8 @@ import string
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from numba_cuda_autolink.printable_texts import number_of
+
 from ..inputs import kinds
 from ..inputs.link_input import LinkInput, VariableSource
 from ..platform.target import Target
@@ -158,7 +160,7 @@ def declaration_error(plan: LinkPlan, planned: PlannedInput, log: str) -> LinkEr
         f"{name!r} is declared with another {'size' if size else 'type'} than it has",
         f"declared by: {planned}{f', line {declared[1]}' if declared else ''}",
         *([f"got: {code.splitlines()[declared[1] - 1].strip()}"] if declared else []),
-        f"expected: {described}{f', {size} bytes' if size else ''}",
+        f"expected: {described}{', ' + number_of(int(size), 'byte') if size else ''}",
         "what to do: declare it as the Variable is: an array as an array, not as a pointer (Variable.declaration is the"
         " text)",
         log=log,

@@ -202,11 +202,11 @@ class Trial:
         calls, refused = {}, {}
         for draw in self.batch.draws:
             try:
-                calls[draw.name] = self.names[draw.name].call(self.find_types(draw))
+                calls[draw.name] = self.names[draw.name]._call(self.find_types(draw))
             except CABIError as error:
                 refused[draw.name] = str(error)
         with resolve_for(CC) as target:
-            of_cxx = self.names["g0"].library_source.resolver.find_refusals(list(calls.values()), target)
+            of_cxx = self.names["g0"]._source.resolver.find_refusals(list(calls.values()), target)
         for name, call in calls.items():
             refusal = of_cxx.get(call.symbol)
             draw = next(each for each in self.batch.draws if each.name == name)

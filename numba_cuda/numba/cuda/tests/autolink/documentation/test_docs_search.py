@@ -15,10 +15,15 @@ TYPED = {
     "CMake": "how_to_ci",
     "JAX": "faq",
     "SIMD": "cxx_by_name",
+    "VS Code": "faq",
     "WSL": "index",
+    "bank conflict": "how_to_slow",
+    "cuDNN": "faq",
     "cffi": "faq",
     "colab": "faq",
     "fp8": "cxx_by_name",
+    "half2": "cxx_by_name",
+    "int128": "cxx_by_name",
     "libnvrtc": "faq",
     "macOS": "index",
     "no kernel image": "debugging",
@@ -26,6 +31,7 @@ TYPED = {
     "threadfence": "cxx_by_name",
     "timer": "cxx_by_name",
     "too many resources": "debugging",
+    "virtual function": "cxx_by_name",
 }
 
 

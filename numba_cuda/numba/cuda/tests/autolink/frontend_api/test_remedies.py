@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import linecache
 import math
 import re
 import sys
@@ -136,6 +137,54 @@ MISTAKES = {  # statements, with what is said of each
     ),
     "x[0, 0] = config.n": ("Untyped global name 'config'", "take its values before the kernel"),
     "x[0, 0] = x[0, 0].hex()": ("Unknown attribute 'hex' of type float32", "compute it with operators and math"),
+    "x[0, 0] = x[0, 0] + 'a'": ("No implementation of add(float32, 'a')", "use numbers: kernels have text in print"),
+    "x[0, 0] = x[0, 0] + (1, 2)": ("No implementation of add(float32, (1, 2))", "use the elements of a tuple"),
+    "x[0, 0] = None + x[0, 0]": ("No implementation of add(none, float32)", "use numbers: a value is None here"),
+    "x[0, 0] = x[0, 0] & 1": ("No implementation of and_(float32, 1)", "convert to integers with int"),
+    "print('%f' % x[0, 0])": ("kernels make no text", "print values, as in print"),
+    "if x: x[0, 0] = 1": ("a condition cannot be array(float32, 2d, C)", "test an element, as in x.i. > 0"),
+    "if not x: x[0, 0] = 1": ("a condition cannot be array(float32, 2d, C)", "test an element, as in x.i. > 0"),
+    "i = cuda.grid(4)": ("a grid has 1, 2 or 3 dimensions", "write cuda.grid"),
+    "i = cuda.grid(x.size)": ("", "1, 2 or 3 as a constant|write a number, or a global variable"),
+    "i, j, k = cuda.grid(2)": ("2 values are assigned to 3 variables", "give as many variables as there are values"),
+    "for i in 3: x[i, 0] = 1": ("3 has no elements to loop over", "loop over range"),
+    "for i in range(): x[i, 0] = 1": ("range() takes 1 to 3 arguments, got 0", "pass the end"),
+    "x[0, 0] = len(x[0, 0])": ("No implementation of len(float32)", "pass an array or a tuple"),
+    "x(0)": ("array(float32, 2d, C) is not a function", "an element is in brackets"),
+    "i = cuda.threadIdx()": ("Dim3 is not a function", "write one of its dimensions"),
+    "i = cuda.threadIdx.w": ("Unknown attribute 'w' of type Dim3", "write x, y or z"),
+    "x[cuda.threadIdx, 0] = 1": ("Unsupported array index type", "cuda.threadIdx.x|with an integer"),
+    "x.foo = 3": ("kernels assign to no attribute of array(float32, 2d, C)", "pass a new value as an argument"),
+    "x.append(1)": ("Unknown attribute 'append' of type array", "write it with elements"),
+    "x[0, 0] = y; y = 1": ("the variable 'y' is used before it is assigned", "assign it first"),
+    "y = open('a')": ("kernels have no open() of Python", "call it before the kernel"),
+    "y = cuda.local.array(3, float)": ("No implementation of array(3, ", "give the dtype as a NumPy type"),
+    "for v in map(abs, x[0]): x[0, 0] = v": (
+        "kernels have no generators: no yield, map() and filter()",
+        "write a loop",
+    ),
+    "FUNCTIONS[0][1, 1](x)": ("kernels launch no kernels: ", "launch both from Python"),
+    "cuda.atomic.xor(x, (0, 0), 1)": ("No implementation of xor(array(float32, 2d, C)", "pass an array of integers"),
+    "x[0, 0] = 1 if isinstance(x[0, 0], np.ndarray) else 2": (
+        "kernels have no numpy.ndarray",
+        "write it in the kernel",
+    ),
+    "y = dict()": ("kernels have no lists, dictionaries and sets", "make an array"),
+    "y = {i for i in range(3)}": ("kernels have no lists, dictionaries and sets", "make an array"),
+    "y = '{}'.format(x[0, 0])": ("kernels make no text", "print values, as in print"),
+    "yield from x": ("kernels have no generators", "write a loop"),
+    "raise ValueError('a', x[0, 0])": ("an exception in a kernel has constant arguments", "raise it with constants"),
+    "raise 'a'": ("Directly raising a string constant", "raise an exception with the text"),
+    "y = cuda.shfl_sync(1, x, 1)": ("No implementation of shfl_sync(1, array(float32, 2d, C), 1)", "give it elements"),
+    "y = cuda.local.array(-1, np.float32)": (
+        "an array has a shape that is not positive",
+        "give it a shape of positive",
+    ),
+    "y = cuda.shared.array(4, np.int8, alignment=3)": (
+        "Alignment must be a power of 2",
+        "give one such as alignment=16",
+    ),
+    "y = cuda.fma(1, 2)": ("cuda.fma(a, b, c) takes 3 arguments, got 2", "pass c, too"),
     "print(x[0, 0], sep='')": ("print() takes no keyword arguments in kernels", "print values, as in print"),
     "for f in FUNCTIONS: x[0, 0] = f(1.0)": (
         "kernels do not loop over a tuple of device functions",
@@ -169,5 +218,30 @@ def test_a_mistake_has_a_diagnosis_its_statement_and_what_to_do(front_end, state
         build(own.jit(names["kernel"]), "void(float32[:, ::1])")
     text = printed(caught.value, capsys)
     first, remedy = MISTAKES[statement]
-    assert f"Error: {first}" in text and f"\n  at: {script}:2" in text and "^^^" in text
+    assert f"Error: {first}" in text and f"\n  at: {script}:2" in text and "^^" in text
+    assert "Literal[" not in text
     assert not remedy or re.search(f"\n  what to do: .*(?:{remedy})", text)
+
+
+@pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
+@pytest.mark.parametrize(
+    ("given", "first"),
+    [
+        ("class kernel: pass", "cuda.jit makes a kernel of a function, got the class kernel"),
+        (
+            "def kernel(x, y=3): pass",
+            "the signature has another number of types than the function has parameters: 1 and",
+        ),
+    ],
+)
+def test_what_is_not_a_kernel_is_shown_without_frames_of_the_front_end(front_end, given, first, tmp_path, capsys):
+    script = tmp_path / "decorated.py"
+    script.write_text(f"@cuda.jit\n{given}\n\nbuild(kernel, 'void(float32[::1])')\n")
+    linecache.checkcache()
+    with pytest.raises(Exception) as caught:
+        exec(
+            compile(script.read_text(), str(script), "exec"), {"cuda": front_end_named(front_end).cuda, "build": build}
+        )
+    text = printed(caught.value, capsys)
+    assert f"Error: {first}" in text and f"\n  at: {script}:1\n" in text and "\n  what to do: " in text
+    assert "site-packages" not in text and "Did you mean" not in text

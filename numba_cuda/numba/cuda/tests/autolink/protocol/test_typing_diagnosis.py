@@ -219,7 +219,7 @@ def test_assigning_to_a_name_of_a_library_is_told_in_both_front_ends():
             autolink.build(decorate(kernel), "void(float32[::1])", cc=(9, 0))
         diagnosis, place, *_, remedy = str(caught.value).splitlines()
         assert diagnosis.startswith("cannot assign to the attribute 'n' in a kernel")
-        assert place.startswith(f"  at: {__file__}:") and remedy.startswith("  what to do: set it before the kernel")
+        assert place.startswith(f"  at: {__file__}:") and remedy.startswith("  what to do: let a function of C++ set")
 
 
 def test_the_default_repr_leaves_out_private_attributes_and_long_texts():

@@ -377,6 +377,27 @@ def test_code_of_which_the_source_is_the_same_has_not_changed(tmp_path, options)
     ]
 
 
+def test_calls_are_the_same_one_whatever_the_other_objects_of_a_report_are_called():
+    text = "namespace n{0} {{ __device__ float f(float x) {{ return x * {0}; }} }}".format
+    libraries = [autolink.cxx(text(n), namespace=f"n{n}") for n in (2, 3)]
+
+    def reported(*lines):
+        namespace = {"one": libraries[0], "other": libraries[1]}
+        exec("def kernel(x):" + "".join(f"\n    {line}" for line in lines), namespace)
+        return build(namespace["kernel"], "void(float32[::1])").report
+
+    before, now = reported("x[0] = one.f(x[0])"), reported("x[0] = one.f(x[0])", "x[1] = other.f(x[1])")
+    assert before.builds[0].calls[0].name != now.builds[0].calls[0].name
+    (added,) = [each for each in changes(before, now) if each.what.startswith(("call", "code"))]
+    assert (added.before, "x * 3" in added.what) == (None, True)
+
+
+@needs_nvdisasm
+def test_machine_code_ends_without_padding(report):
+    lines = [text for listing in report.builds[0].listings for line in listing.lines for text in line.sass]
+    assert lines and not any("NOP" in text for text in lines)
+
+
 def test_functions_of_a_renamed_file_are_compared_by_their_names():
     def named(module, number):
         kernel = f"{module}::kernel(Array<float, 1>)"

@@ -5,6 +5,7 @@ import copy
 import dataclasses
 import functools
 import hashlib
+import html
 import inspect
 import io
 import json
@@ -22,6 +23,7 @@ from numba.cuda import dispatcher as numba_cuda_dispatcher
 from numba.cuda.autolink.compilation.context import without_device
 from numba.cuda.autolink.frontends.numba_cuda.code_library import LinkingCodeLibrary
 from numba.cuda.autolink.reports.collect import report_of
+from numba.cuda.autolink.reports.formatting import titles
 from numba.cuda.autolink.reports.graph import MOST_BOXES, draw
 from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of, symbols_of_ptx
@@ -515,6 +517,67 @@ def test_the_box_of_the_only_input_has_its_whole_name():
     link = dataclasses.replace(link, inputs=(inputs[0], long))
     report = dataclasses.replace(report, builds=(dataclasses.replace(report.builds[0], link=link),))
     assert [each.title for each in draw(report).boxes if each.box.column == "inputs"] == ["norm(float3…oat32)"]
+
+
+class Root(autolink.DeviceCallable):
+    """The n-th root: sources of one class have one name."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern(f"root_{self.n}", returns=x)
+
+    def __numba_cuda_link__(self, x):
+        code = f'extern "C" __device__ float root_{self.n}(float x) {{ return powf(x, 1.f / {self.n}); }}'
+        return autolink.CUDASource(code, name="Root.cu")
+
+
+def calling_roots(number):
+    names = {f"root{n}": Root(n) for n in range(2, 2 + number)}
+    exec("def kernel(x):" + "".join(f"\n    x[0] += {name}(x[0])" for name in names), names)
+    return autolink.report(cuda.jit(names["kernel"]), "void(float32[::1])", cc=CC, listings=number == 2)
+
+
+def test_inputs_of_one_name_are_told_apart_by_the_objects_that_returned_them():
+    report = calling_roots(2)
+    names = ["Root.cu of Root(n=2)", "Root.cu of Root(n=3)"]
+    assert [placed.box.title for placed in draw(report).boxes if placed.box.column == "inputs"] == names
+    assert [listing.name for listing in report.builds[0].listings][1:3] == names
+    assert all(f"<summary>{name}</summary>" in report.to_html() for name in names)
+    assert all(f">{name}</code>" in report.to_html() for name in names)
+    (folded,) = [each.box for each in draw(calling_roots(MOST_BOXES + 1)).boxes if each.box.column == "inputs"]
+    assert folded.title == f"{MOST_BOXES + 1} C++ sources"
+    assert folded.detail == "Root.cu of Root(n=2) … Root.cu of Root(n=14)"
+    codes = report.builds[0].link.inputs[1:]
+    same = [dataclasses.replace(code, brought_by=("link=",)) for code in codes]
+    assert titles(same, ()) == ["Root.cu of link= #1", "Root.cu of link= #2"]
+
+
+def test_a_library_names_its_file_and_shared_code_its_functions(tmp_path):
+    path = tmp_path / "a_folder_with_a_long_name_of_its_own" / "library.cu"
+    path.parent.mkdir()
+    path.write_text(
+        "__device__ float twice(float x) { return 2 * x; }\n__device__ float half(float x) { return x / 2; }\n"
+    )
+    library = autolink.cxx(path)
+
+    def kernel(x):
+        x[0] = library.twice(x[0])
+        x[1] = library.half(x[1])
+
+    report = build(kernel, "void(float32[::1])").report
+    assert [call.name for call in report.builds[0].calls] == ["twice", "half"]
+    shown = [f"cxx({str(path)!r})['{name}']" for name in ("twice", "half")]
+    assert [call.object for call in report.builds[0].calls] == shown
+    assert all(f"object: {each}" in " ".join(str(report).split()) for each in shown)
+    assert all(html.escape(each, quote=False).replace("'", "&#39;") in report.to_html() for each in shown)
+    assert [each.box.title for each in draw(report).boxes if each.box.column == "inputs"] == ["twice and half"]
+
+
+def test_a_line_of_text_is_not_broken_between_a_number_and_its_unit(report):
+    units = re.compile(r"(?:µs|ms|s|bytes?|[KMG]iB)\b")
+    assert not [line for line in str(report).splitlines() if units.match(line.strip())]
 
 
 def test_long_columns_are_folded_and_their_box_names_all():

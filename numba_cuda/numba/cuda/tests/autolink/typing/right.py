@@ -423,3 +423,64 @@ bound[1, 32](on_device, 3)
 bound = autolink.bind(kernel, np.zeros(3))
 bound[1, 32](np.zeros(3))
 autolink.compiled(autolink.CUDASource("", include_paths=Path("include"), defines="TILE"), ["f"])
+
+
+NUMBER_OF_DIMENSIONS = 2
+numbers: list[Any] = [1, 2]
+of_any: tuple[Any, ...] = (1, 32)
+computed = tuple((size + 7) // 8 for size in on_device.shape)
+
+
+@cuda.jit
+def of_dimensions(x: npt.NDArray[np.float32], n: int) -> None:
+    x[cuda.grid(NUMBER_OF_DIMENSIONS)] = cuda.gridsize(NUMBER_OF_DIMENSIONS)[0]
+
+
+def launch_all(grid: tuple[int, ...], block: tuple[int, int] | int, stream: Any = 0) -> None:
+    typed[grid, block](on_device, 3)
+    typed[block, grid, stream](on_device, 3)
+    typed.configure(grid, block, stream, 64)(on_device, 3)
+    finished.configure(grid, block, cluster=grid)(np.zeros(3))
+    built.emulate[grid, block, stream, 0](np.zeros(3))
+
+
+for size in computed, of_any:
+    typed[size](on_device, 3)
+    typed[size, size](on_device, 3)
+    typed[(1, *size), 32](on_device, 3)
+    typed[(1,) * len(size), (32,) * len(size), cuda.stream()](on_device, 3)
+    finished[size, size](np.zeros(3))
+typed[of_any, computed](on_device, 3)
+typed[tuple(numbers), tuple(size + 1 for size in computed)](on_device, 3)
+typed[computed, tuple(numbers), None, 16](on_device, 3)
+typed[numbers, [np.int64(32), 1]](on_device, 3)
+typed[tuple(np.array([8, 16]) // 8), np.int32(32)](on_device, 3)
+for copied in [1, 2, 3], (1.0, 2.0), np.float32(3), 4, np.zeros(3).tolist():
+    cuda.to_device(copied)
+linked_kernel: autolink.LinkedKernel = autolink.build(kernel, "void(float32[::1])")
+report: autolink.Report = linked_kernel.report
+
+
+@cuda.vectorize(["float32(float32, float32)"])
+def summed(x: float, y: float) -> float:
+    return x + y
+
+
+@cuda.guvectorize([types.void(types.float32[:], types.float32[:])], "(n)->(n)")
+def copied_to(x: Any, out: Any) -> None:
+    out[0] = x[0]
+
+
+cuda.config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
+cuda.core.config.CUDA_NVRTC_EXTRA_SEARCH_PATHS = "include"
+print(cuda.config.CUDA_LOG_LEVEL, cuda.config.DEBUG_TYPEINFER)
+summed(np.zeros(3), cuda.to_device(np.zeros(3)), out=on_device, stream=cuda.stream())
+print(summed.reduce(np.zeros(3)) + 1, copied_to(np.zeros(3), on_device), copied_to.max_blocksize)
+
+
+def launch_any(launched: cuda.dispatcher.CUDADispatcher) -> None:
+    launched[1, 32](np.zeros(3))
+
+
+launch_any(kernel)
+launch_any(typed)

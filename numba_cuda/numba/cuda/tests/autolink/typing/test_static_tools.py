@@ -164,6 +164,52 @@ print(arches(built[0]), third, info().entries, cache.clear(), checked.code[0].si
 """
 
 
+EXACT = """
+from typing_extensions import assert_type
+
+from numba import cuda
+from numba.cuda import autolink
+
+import numba_cuda_autolink
+
+
+@cuda.jit
+def plain(x, y):
+    x[0] = y
+
+
+@cuda.jit
+def annotated(x: int, y: int) -> None: ...
+
+
+@cuda.jit("void(int32, int32)")
+def with_signature(x, y):
+    x[0] = y
+
+
+for kernel in (plain, annotated, with_signature):
+    assert_type(autolink.build(kernel, "void(int32, int32)"), autolink.LinkedKernel)
+linked = autolink.build(plain, "void(int32, int32)")
+assert_type(linked, autolink.LinkedKernel)
+assert_type(linked.report, autolink.Report)
+assert_type(linked.emulate, numba_cuda_autolink.EmulatedKernel)
+assert_type(autolink.build(annotated, "void(int32, int32)", cc=(9, 0)), autolink.LinkedKernel)
+assert_type(autolink.build(with_signature, "void(int32, int32)", cc="9.0a"), autolink.LinkedKernel)
+assert_type(autolink.build(plain, "void(int32, int32)", cc=[80, 90]), list[autolink.LinkedKernel])
+assert_type(autolink.bind(plain), numba_cuda_autolink.Kernel)
+assert_type(autolink.bind(annotated, "void(int32, int32)"), numba_cuda_autolink.Kernel)
+"""
+
+
+def test_what_build_and_bind_return_is_the_same_type_for_every_kernel(tmp_path, mypy, pyright):
+    (tmp_path / "exact.py").write_text(EXACT)
+    done = run(*mypy, "--check-untyped-defs", "exact.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "standard"}))
+    done = run(*pyright, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+
+
 @pytest.mark.parametrize("version", ["3.10", "3.14"])
 def test_strict_checkers_find_nothing_unknown(version, tmp_path, mypy, pyright):
     (tmp_path / "strict.py").write_text(STRICT)
@@ -312,11 +358,6 @@ def test_editors_show_parameters_of_numba_cuda(call, parameters, server):
     assert signatures and all(name in signatures[0] for name in parameters), signatures
 
 
-def test_editors_show_the_parameters_of_emulated_kernels(server):
-    first, *_ = server.signatures(f"{EMULATED}linked.emulate[1, 32](")
-    assert first == "(x: NDArray[float64], n: int) -> None"
-
-
 @pytest.mark.parametrize(
     ("code", "names"),
     [
@@ -331,7 +372,7 @@ def test_editors_show_the_parameters_of_emulated_kernels(server):
 )
 def test_editors_complete_public_names_alone(code, names, server):
     completed = {name for name in server.complete(code) if not name.startswith("__")}
-    assert completed - {"_types"} == {*names}  # the stubs' own module
+    assert completed == {*names}
 
 
 def test_editors_complete_the_options_of_the_compiler(server):
@@ -390,6 +431,10 @@ def of_a_build(what, cc="(9, 0)"):
     return of_a_kernel(f"py_func\n{built}linked.{what}")
 
 
+LIBRARY = "from numba.cuda import autolink\nlib = autolink.cxx('#include <cuda/std/cmath>')\n"
+LOADED = "import numba_cuda_autolink\nnumba_cuda_autolink.load('all.kernels"
+
+
 def test_jedi_tells_one_kernel_from_a_list(asked_of_jedi):
     one = {completion.name for completion in asked_of_jedi(of_a_build("")).complete()}
     assert {"emulate", "report", "save"} <= one and not one & {"append", "pop"}
@@ -413,10 +458,34 @@ def test_jedi_tells_one_kernel_from_a_list(asked_of_jedi):
         (of_a_kernel("", "('void(int32)')"), {"forall", "inspect_sass", "specialize"}),
         (of_a_build("call_sites[0]."), {"callee", "place", "line"}),
         (of_a_build("report.builds[0].calls[0]."), {"returned", "inlined"}),
+        (f"{LIBRARY}lib.", {"declare", "eval", "expr", "record", "type"}),
+        (f"{LIBRARY}lib.type('T').", {"method", "nested", "size", "dtype", "passing"}),
     ],
 )
 def test_jedi_completes(code, expected, asked_of_jedi):
     assert {completion.name for completion in asked_of_jedi(code).complete()} >= expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (f"{LIBRARY}lib.hypot.", {"passing", "python", "signature"}),
+        (f"{LIBRARY}lib['f<3>'].", {"passing", "python", "signature"}),
+        (f"{LIBRARY}f = lib.f\nf.", {"passing", "python", "signature"}),
+        (f"{LOADED}').axpy.", {"configure", "name", "signatures"}),
+        (f"{LOADED}')['axpy'].", {"configure", "name", "signatures"}),
+        ("from numba.cuda import autolink\nautolink.", {*autolink.__all__, "reports"}),
+    ],
+)
+def test_jedi_completes_nothing_else(code, expected, asked_of_jedi):
+    completed = {completion.name for completion in asked_of_jedi(code).complete()}
+    assert {name for name in completed if not name.startswith("__")} == expected
+
+
+@pytest.mark.parametrize("name", ["lib.hypot", "lib['f<3>']", "lib.type('T')"])
+def test_jedi_knows_calls_of_cxx(name, asked_of_jedi):
+    (signature,) = asked_of_jedi(f"{LIBRARY}{name}(").get_signatures()
+    assert signature.docstring().startswith("Cxx") and " of C++" in signature.docstring()
 
 
 @pytest.mark.parametrize(
@@ -472,6 +541,7 @@ def test_all_that_the_stubs_declare_has_a_docstring_in_the_wheel(python):
     stubs = [
         *(site / "numba" / "cuda" / "autolink").rglob("*.pyi"),
         site / "numba_cuda_autolink-stubs" / "__init__.pyi",
+        *(site / "numba" / "cuda").glob("_*_library.py"),
     ]
     assert len(stubs) > 5
     for stub in stubs:
@@ -479,7 +549,7 @@ def test_all_that_the_stubs_declare_has_a_docstring_in_the_wheel(python):
         public = [
             (name, node)
             for name, node in build_stubs.declarations(ast.parse("\n".join(lines)).body)
-            if not re.search(r"(^|\.)_", name) and stub.parent.name != "_types"
+            if not re.search(r"(^|\.)_", name)
         ]
         assert not [name for name, node in public if not build_stubs.has_docstring(node, lines)], stub
 

@@ -171,14 +171,10 @@ cuda.libdevice.powf("a", 1.0)  # wrong: a number
 cuda.blockDim.x = 3  # wrong: it is read
 autolink.Extern("f", args="float32")  # wrong: names
 cuda.declare_device("foreign", "float32(float32)").__numba_cuda_lnk__ = len  # wrong: misspelled
-cuda.grid(4)  # wrong: at most 3
-cuda.gridsize(0)  # wrong: at least 1
+print(cuda.grid(4) + 1)  # wrong: at most 3
+print(cuda.gridsize(0) + 1)  # wrong: at least 1
 kernel[(1, 1, 1, 1), 32](np.zeros(1, np.float32), 3)  # wrong: at most three numbers
 built.emulate[1, (8, 2, 1, 1)](np.zeros(1, np.float32), 3)  # wrong: at most three numbers
-built.emulate[1, 32](np.zeros(1, np.float32))  # wrong: two arguments
-built.emulate[1, 32](np.zeros(1, np.float32), "3")  # wrong: a number
-built.emulate.with_checks()[1, 32](np.zeros(1, np.float32))  # wrong: two arguments
-built.emulate.configure(1, 32)("x", 3)  # wrong: an array
 autolink.build_many([kernel])  # wrong: no signature
 autolink.build_many([(kernel,)])  # wrong: no signature
 autolink.build_many([(kernel, 3)])  # wrong: no signature
@@ -187,11 +183,13 @@ autolink.cxx("", options={"use_fast_mth": True})  # wrong: misspelled
 autolink.CUDASource("", options={"stdd": "c++17"})  # wrong: misspelled
 autolink.Job(kernel, "void()", options={"fastmth": True})  # wrong: misspelled
 bound = autolink.bind(kernel, "void(float32[::1], int32)")
-bound[1, 32](np.zeros(1, np.float32))  # wrong: two arguments
 bound(np.zeros(1, np.float32), 3)  # wrong: no grid and block
+bound[1, 32](x=np.zeros(1, np.float32), n=3)  # wrong: by position
+built.emulate[1, 32](np.zeros(1, np.float32), n=3)  # wrong: by position
 autolink.bind(kernel.py_func, "void(float32[::1], int32)")  # wrong: not a kernel
 autolink.compiled(autolink.CUDASource(""), "f")  # wrong: names
 autolink.CUDASource("", include_paths=[None])  # wrong: no path
 print(cuda.float32x2(1, 2).z)  # wrong: of two numbers
 autolink.cxx("").hypot(x=3.0)  # wrong: C++ has no names of arguments
 autolink.cxx("")(3.0)  # wrong: a function of it
+cuda.guvectorize(["void(float32[:])"])  # wrong: no dimensions

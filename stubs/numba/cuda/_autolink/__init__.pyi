@@ -13,7 +13,6 @@ from numba.cuda.autolink import Extern, Job, LinkItem, Target
 from numba.cuda.autolink.testing import LinkInput
 
 P = ParamSpec("P")
-KernelP = ParamSpec("KernelP", default=...)
 PythonP = ParamSpec("PythonP")
 PythonR = TypeVar("PythonR")
 R = TypeVar("R")

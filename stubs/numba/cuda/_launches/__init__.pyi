@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-2-Clause
+from typing import Any, Protocol, SupportsIndex, TypeAlias
+
+from numba_cuda_autolink import Kernel
+from typing_extensions import TypeVar, Unpack
+
+K = TypeVar("K", bound=Kernel, default=Kernel)
+
+# The name of the class is in messages.
+class Launch:
+    def __call__(self, *args: Any) -> None: ...
+
+# Streams: of any library, of PyTorch, of CuPy, of an older numba-cuda, and of what has one.
+class _OfAnyLibrary(Protocol):
+    @property
+    def __cuda_stream__(self) -> Any: ...
+
+class _OfPyTorch(Protocol):
+    @property
+    def cuda_stream(self) -> Any: ...
+
+class _OfCuPy(Protocol):
+    @property
+    def ptr(self) -> Any: ...
+
+class _OfNumbaCUDA(Protocol):
+    @property
+    def handle(self) -> Any: ...
+
+class _HasStream(Protocol):
+    @property
+    def stream(self) -> Any: ...
+
+StreamLike: TypeAlias = SupportsIndex | _OfAnyLibrary | _OfPyTorch | _OfCuPy | _OfNumbaCUDA | _HasStream | None
+# Of a grid, a block or a cluster: up to three numbers, which a tuple of unknown length may have.
+_ThreeNumbers: TypeAlias = (
+    SupportsIndex
+    | tuple[SupportsIndex]
+    | tuple[SupportsIndex, SupportsIndex]
+    | tuple[SupportsIndex, SupportsIndex, SupportsIndex]
+    | list[Any]
+)
+Size: TypeAlias = _ThreeNumbers | tuple[SupportsIndex, ...]
+# Grid and block, and then a stream and the bytes of dynamic shared memory.
+ConfigurationLike: TypeAlias = (
+    tuple[_ThreeNumbers, _ThreeNumbers]
+    | tuple[_ThreeNumbers, _ThreeNumbers, StreamLike]
+    | tuple[_ThreeNumbers, _ThreeNumbers, StreamLike, SupportsIndex]
+)
+_Four: TypeAlias = tuple[SupportsIndex, SupportsIndex, SupportsIndex, SupportsIndex, Unpack[tuple[SupportsIndex, ...]]]
+TooMany: TypeAlias = (
+    tuple[Any]
+    | tuple[_Four, _ThreeNumbers | _Four, Unpack[tuple[Any, ...]]]
+    | tuple[_ThreeNumbers, _Four, Unpack[tuple[Any, ...]]]
+    | tuple[Any, Any, Any, Any, Any, Unpack[tuple[Any, ...]]]
+)
+# With tuples of unknown lengths.
+AnyConfiguration: TypeAlias = (
+    tuple[Size, ...] | tuple[Size, Size, StreamLike] | tuple[Size, Size, StreamLike, SupportsIndex]
+)
+
+# What a configuration of too many numbers, or too few, gives. The name of the class is in messages.
+class NotLaunched: ...

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Settings, which programs may set. Those of Numba are Any.
+from typing import Any
+
+from numba_cuda.numba.cuda.core.config import *  # noqa: F403
+
+CUDA_ARRAY_INTERFACE_SYNC: int
+CUDA_DEALLOCS_COUNT: int
+CUDA_DEALLOCS_RATIO: float
+CUDA_DEBUGINFO_DEFAULT: int
+CUDA_DEBUG_POLY: int
+CUDA_DEBUG_POLY_USE_TYPED_CONST: int
+CUDA_DEFAULT_PTX_CC: tuple[int, int] | None
+CUDA_DRIVER: str
+CUDA_ENABLE_MINOR_VERSION_COMPATIBILITY: int
+CUDA_ENABLE_NRT: int
+CUDA_INCLUDE_PATH: str
+CUDA_LOG_API_ARGS: int
+CUDA_LOG_LEVEL: str | int
+CUDA_LOG_SIZE: int
+CUDA_LOW_OCCUPANCY_WARNINGS: int
+CUDA_MEMORY_MANAGER: str
+CUDA_NRT_STATS: int
+CUDA_NVRTC_EXTRA_SEARCH_PATHS: str
+CUDA_PER_THREAD_DEFAULT_STREAM: int
+CUDA_USE_NVIDIA_BINDING: int
+CUDA_VERBOSE_JIT_LOG: int
+CUDA_WARN_ON_IMPLICIT_COPY: int
+DISABLE_CUDA: int
+ENABLE_CUDASIM: int
+FORCE_CUDA_CC: Any
+
+def __getattr__(name: str) -> Any: ...
