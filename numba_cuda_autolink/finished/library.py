@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 class KernelLibrary:
     """The kernels of a file: ``library.name`` or ``library["name"]``. Iterating gives the names.
 
-    Kernels that are called as an attribute of the library is (``close``, ``describe``, ``made_by``), or whose names
-    begin with an underscore, are found in brackets alone: ``library["close"]``.
+    Kernels with the name of an attribute of the library (``close``, ``describe``, ``made_by``), or with a name that
+    begins with an underscore, are found in brackets alone: ``library["close"]``.
 
     Code is read and loaded into a context when a kernel is first launched there. `close` unloads it all.
     """

@@ -81,7 +81,7 @@ _LAUNCHED = re.compile(r"[\w:]+\s*(?:<[^<>]*>\s*)?<<<")
 
 
 class CxxError(CABIError):
-    """C++ refuses a call, or a name is not what is asked for. ``log`` is all that NVRTC printed."""
+    """C++ refuses a call, or does not have a name as it is used. ``log`` is all that NVRTC printed."""
 
     __module__ = "numba.cuda.autolink"  # as tracebacks show it
 
