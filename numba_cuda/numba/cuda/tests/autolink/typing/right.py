@@ -490,7 +490,7 @@ OF_COMPILER = {"std": "c++17"}
 autolink.cxx("", options=OF_COMPILER)
 autolink.CUDASource("", options={**OF_COMPILER, "use_fast_math": True})
 autolink.Job(kernel, "void(float32[::1])", options=OPTIONS)
-autolink.build(kernel, "void(float32[::1])", cc=tuple(map(int, "9.0".split("."))))
+autolink.build(kernel, "void(float32[::1])", cc=tuple(map(int, input().split("."))))
 autolink.Variable("table", np.float32, np.int64(4)).set(3)
 kernel.forall(np.int64(3), tpb=np.int32(64))(np.zeros(3))
 
