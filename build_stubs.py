@@ -5,6 +5,7 @@ Those of numba.cuda go into the folder of Numba's own numba.cuda, where all tool
 numba-stubs hides Numba's own types: pyright then reads none of Numba's stubs. The other modules of numba-cuda, which no
 tool finds under the names that they are imported by, have stubs that hand on what is in them. The package
 numba_cuda_autolink has stubs of its own, so that editors complete no modules and no attributes that are not public.
+jedi does not look for ``__getattr__`` in stubs: classes that have it are in Python files, which no program can import.
 """
 
 import ast

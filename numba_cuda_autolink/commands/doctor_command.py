@@ -7,6 +7,7 @@ It works where packages are missing or broken: this process reads their metadata
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
 import os
@@ -16,6 +17,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -24,8 +26,9 @@ from ..installed_packages import (
     damaged_files,
     describe_unmet,
     install_command,
-    nvidia_packages,
+    reinstall_command,
     requirements,
+    toolkit_packages,
     unmet_requirements,
 )
 from ..package_versions import NOT_INSTALLED, package_versions, version_of
@@ -35,6 +38,7 @@ from . import doctor_trials
 from .doctor_trials import NOT_FOUND, NOT_LOADED
 
 FORMAT = 1  # of the JSON
+_LIMIT = 120  # seconds of all trials
 _ABOVE = "first what is listed above"
 
 
@@ -109,21 +113,38 @@ def run_trials() -> Trials:
     is_full = os.environ.get("NUMBA_CUDA_AUTOLINK_TRACEBACK") == "full"
     while True:
         done = [name for name in trials.results if name != "import"]
-        process = subprocess.run(
-            [sys.executable, doctor_trials.__file__, *done, *trials.ended],
-            stdout=subprocess.PIPE,
-            stderr=None if is_full else subprocess.DEVNULL,
-            text=True,
-        )
+        lines, code = _run_process([*done, *trials.ended], None if is_full else subprocess.DEVNULL)
         name = ""
-        for line in process.stdout.splitlines():
+        for line in lines:
             name, *result = json.loads(line)
             if result:
                 trials.results[name], name = result[0], ""
         if not name:
             return trials
-        code = process.returncode
-        trials.ended[name] = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        if code is None:
+            trials.ended[name] = f"it took longer than {_LIMIT} s"
+        else:
+            trials.ended[name] = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+
+
+def _run_process(arguments: list[str], stderr: int | None) -> tuple[list[str], int | None]:
+    """Run trials in a process. Return the lines that it printed, and its exit code; ``None`` if it had to be killed,
+    with those that it had started."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+        command = [sys.executable, doctor_trials.__file__, *arguments]
+        process = subprocess.Popen(command, stdout=output, stderr=stderr, start_new_session=True)
+        code: int | None = None
+        try:
+            code = process.wait(_LIMIT)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            if code is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        output.seek(0)
+        return output.read().splitlines(), code
 
 
 def installed_versions() -> dict[str, str]:
@@ -168,6 +189,7 @@ def conflicts(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
     yield from known
     for each in _failed_trials(installed, trials):
         yield each._replace(fix=_ABOVE) if known else each
+        known.append(each)
 
 
 def _package_conflicts(installed: dict[str, str]) -> Iterator[Conflict]:
@@ -175,8 +197,7 @@ def _package_conflicts(installed: dict[str, str]) -> Iterator[Conflict]:
     try:
         required = requirements()
         others = list(unmet_requirements())
-    except ImportError:
-        yield Conflict("packaging is not installed", "pip install packaging")
+    except ImportError:  # of packaging, which is among the packages that are not installed
         required, others = {}, []
     for name, version in installed.items():
         text = describe_unmet(name, version, required.get(name, name)) if required else None
@@ -187,20 +208,20 @@ def _package_conflicts(installed: dict[str, str]) -> Iterator[Conflict]:
             others = [each for each in others if not each.startswith(f"{name} ")]
     yield from (Conflict(each, install_command()) for each in others)
     numba_cuda, numba = (_parse(installed.get(name, "")) for name in ("numba-cuda", "numba"))
-    if numba_cuda and numba >= (0, 66) and numba_cuda < (0, 30, 4):
+    if numba >= (0, 66) and (0, 30, 2) <= numba_cuda < (0, 30, 4):  # older ones are conflicts already
         what = f"Numba {installed['numba']} with numba-cuda {installed['numba-cuda']}, which needs an older one"
-        yield Conflict(what, "pip install 'numba<0.66', or a newer numba-cuda")
+        yield Conflict(what, "pip install 'numba-cuda>=0.30.4'")
 
 
 def _damage(installed: dict[str, str]) -> Iterator[Conflict]:
     """Yield the packages of which files are missing or have changed."""
     damaged = {}
-    for name in (*installed, *nvidia_packages()):
+    for name in (*installed, *toolkit_packages()):
         if files := list(damaged_files(name)):
             damaged[name] = f"{name} {version_of(name)} is not as it was installed: {files[0]}"
             if len(files) > 1:
                 damaged[name] += f", and {number_of(len(files) - 1, 'more file')}"
-    fix = _reinstall(*(f"{name}=={version_of(name)}" for name in damaged))
+    fix = reinstall_command(*damaged)
     yield from (Conflict(what, fix) for what in damaged.values())
 
 
@@ -216,10 +237,6 @@ def _environment_conflicts() -> Iterator[Conflict]:
             yield Conflict(f"{name} is {folder!r}, and there is no such folder", "correct it, or unset it")
 
 
-def _reinstall(*required: str) -> str:
-    return f"pip install --force-reinstall --no-deps {' '.join(map(repr, required))}"
-
-
 def _cache_conflicts(trials: Trials) -> Iterator[Conflict]:
     result = trials.results.get("cache") or []
     if isinstance(result, list):
@@ -233,12 +250,14 @@ def _failed_trials(installed: dict[str, str], trials: Trials) -> Iterator[Confli
         if kind == "version":
             continue  # of a library
         tried = f"loading {what}" if kind == "library" else f"the trial {name!r}"
-        yield Conflict(f"{tried} ended Python: {how}", install_command())
+        yield Conflict(
+            f"{tried} {'did not end' if how.startswith('it took') else 'ended Python'}: {how}", install_command()
+        )
     if broken := trials.results.get("import"):
         package = doctor_trials.IMPORTED[broken["module"]]
-        if (version := installed.get(package)) != NOT_INSTALLED:
+        if installed.get(package) != NOT_INSTALLED:
             what = f"{broken['module']} cannot be imported: {broken['error']}"
-            yield Conflict(what, _reinstall(f"{package}=={version}"))
+            yield Conflict(what, reinstall_command(package))
     for name, library in (("NVRTC", "nvrtc"), ("nvJitLink", "nvJitLink")):
         state = trials.results.get(f"library {library}")
         if isinstance(state, str) and state.startswith((NOT_FOUND, NOT_LOADED)):
@@ -247,18 +266,21 @@ def _failed_trials(installed: dict[str, str], trials: Trials) -> Iterator[Confli
         if isinstance(result := trials.results.get(name), dict) and "failed" in result:
             yield Conflict(f"the trial {name!r} failed: {result['failed']}", install_command())
     if error := trials.results.get("build"):
-        yield Conflict(f"a small kernel cannot be built: {error.splitlines()[0]}", install_command())
+        first, *others = error.splitlines()
+        remedies = [line.partition("what to do: ")[2] for line in others if "what to do: " in line]
+        yield Conflict(f"a small kernel cannot be built: {first}", (*remedies, install_command())[0])
 
 
 def _toolkit_conflicts(trials: Trials) -> Iterator[Conflict]:
     nvrtc, nvjitlink, driver = (_version(trials, name) for name in ("nvrtc", "nvJitLink", "driver"))
     if nvrtc and nvjitlink and nvrtc > nvjitlink:
         what = f"NVRTC {_dotted(nvrtc)} is newer than nvJitLink {_dotted(nvjitlink)}, which rejects its LTO-IR"
-        yield Conflict(what, "install both for one CUDA version (pip install -U nvidia-nvjitlink)")
+        package = f"nvidia-nvjitlink{'-cu12' if nvrtc[0] == 12 else ''}"
+        fix = f"pip install '{package}=={_dotted(nvrtc)}.*'"
+        yield Conflict(what, fix if version_of(package) != NOT_INSTALLED else "install both for one CUDA version")
     if driver and nvrtc and nvrtc[0] > driver[0]:
         what = f"the driver is for CUDA {_dotted(driver)}, the libraries are for CUDA {_dotted(nvrtc)}"
-        extra = f"numba-cuda-autolink[cu{driver[0]}]"
-        yield Conflict(what, f"update the driver, or install the CUDA {driver[0]} libraries ({extra})")
+        yield Conflict(what, f"update the driver, or: pip install 'numba-cuda-autolink[cu{driver[0]}]'")
     headers = _version(trials, "headers")
     if nvrtc and headers and nvrtc[0] != headers[0]:
         where = trials.results.get("headers cudart")

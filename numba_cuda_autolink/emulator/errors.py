@@ -7,7 +7,7 @@ from ..errors import UserError
 
 
 class EmulationError(UserError, RuntimeError):
-    """A kernel did what a GPU would not forgive, or what a check forbids.
+    """A kernel has a fault in the emulator: one of those on a GPU, or one that a check finds.
 
     `kernel` is its name; `block` and `thread` are indices (x, y, z); `address` the device address, or None; `lines` the
     source lines as ``file:line``, innermost first: of inlined code, the line of the callee comes before the caller's.
@@ -34,7 +34,7 @@ class EmulationError(UserError, RuntimeError):
 
 
 class FaultError(EmulationError):
-    """A thread did what no launch allows: an access out of bounds or misaligned, a race, a trap, a call of no code."""
+    """A fault of a thread: an access out of bounds or misaligned, a race, a trap, a call of an invalid address."""
 
 
 class AddressSpaceError(FaultError):
@@ -46,7 +46,7 @@ class BarrierError(FaultError):
 
 
 class LaunchSizeError(EmulationError):
-    """A launch with a block, a grid or parameters of a size that the kernel does not have."""
+    """A launch whose block, grid or parameters have a size that the kernel or the device does not allow."""
 
     driver_code = 1  # CUDA_ERROR_INVALID_VALUE, as on a GPU
 
@@ -62,4 +62,4 @@ class UnsupportedInstruction(EmulationError):
 
 
 class PTXSyntaxError(EmulationError):
-    """A text that is not the PTX that compilers write."""
+    """A text cannot be read as PTX."""

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 class KernelLibrary:
     """The kernels of a file: ``library.name`` or ``library["name"]``. Iterating gives the names.
 
-    Kernels that are called as an attribute of the library is (``close``, ``describe``, ``made_by``), or whose names
-    begin with an underscore, are found in brackets alone: ``library["close"]``.
+    Kernels with the name of an attribute of the library (``close``, ``describe``, ``made_by``), or with a name that
+    begins with an underscore, are found in brackets alone: ``library["close"]``.
 
     Code is read and loaded into a context when a kernel is first launched there. `close` unloads it all.
     """
@@ -143,7 +143,7 @@ class KernelLibrary:
         for kernel in self._kernels.values():
             kernel._close()
         for variable in tuple(self._variables.values()):
-            variable.unload_all()
+            variable._unload_all()
         for finalizer in self._unload:
             finalizer()
         self._file.close()
@@ -211,7 +211,7 @@ class _SavedCode:
         self._library._unload.append(code.unload)
         function = code.function(image.entry, image.carveout)
         for described, value in image.variables:
-            self._library._variable(described, value).load(code)
+            self._library._variable(described, value)._load(code)
         own = place_leaves(self.parameters, image.layout)
         assert own is not None
         return Loaded.of(function, own, image.cooperative, code)

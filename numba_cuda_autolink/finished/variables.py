@@ -132,9 +132,9 @@ class Variable:
         ValueError
             If loaded kernels have different values, and none was chosen.
         """
-        return self.get_from(None if kernel is None else kernel._owners, device)
+        return self._get_from(None if kernel is None else kernel._owners, device)
 
-    def get_from(self, owners: Iterable[Any] | None, device: int | None = None) -> Any:
+    def _get_from(self, owners: Iterable[Any] | None, device: int | None = None) -> Any:
         """Return the value in the modules that one of *owners* keeps loaded (default: in all); see `get`."""
         wanted = None if owners is None else set(map(id, owners))
         with self._lock:
@@ -155,7 +155,7 @@ class Variable:
             )
         return self._array(found[0])
 
-    def load(self, owner: Any, library: Any = None) -> None:
+    def _load(self, owner: Any, library: Any = None) -> None:
         """Set it in a module that was loaded into the current context: *library*, or the handle of *owner*, which keeps
         it loaded."""
         context = current_context()[0]
@@ -168,7 +168,7 @@ class Variable:
             if value is not None:
                 self._write(copy, value, None)
 
-    def emulate(self, module: Any) -> None:
+    def _emulate(self, module: Any) -> None:
         """Set it in a *module* of the emulator."""
         with self._lock:
             copy = _Copy(weakref.ref(module), None, _EMULATED, 0)
@@ -176,12 +176,12 @@ class Variable:
             if self._value is not None:
                 self._write(copy, self._value, None)
 
-    def unload(self, owner: Any) -> None:
+    def _unload(self, owner: Any) -> None:
         """Forget the module that *owner* keeps loaded, before it is unloaded."""
         with self._lock:
             self._copies = [copy for copy in self._copies if copy.owner() is not owner]
 
-    def unload_all(self) -> None:
+    def _unload_all(self) -> None:
         """Forget all modules, before they are unloaded."""
         with self._lock:
             self._copies = []

@@ -49,7 +49,7 @@ class EmulatedCode:
         """Return the code as a module, with its variables set and after its setup callbacks."""
         module = Module(self.texts(), checks=checks, make_lined=self.make_lined)
         for variable in self.variables:
-            variable.emulate(module)
+            variable._emulate(module)
         self._call_back(self.setup, module)
         return module
 

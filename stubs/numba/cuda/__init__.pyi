@@ -2,14 +2,9 @@
 # All names are listed: mypy does not look into the code of numba-cuda.
 from builtins import bool as _bool  # numba.cuda has a type of this name
 
-from numba.core import config as config
 from numba.core.types import *  # noqa: F403
 from numba.cuda.api_util import prepare_shape_strides_dtype as prepare_shape_strides_dtype
 from numba.cuda.misc import literal as literal
-from numba.cuda.np.ufunc import (
-    guvectorize as guvectorize,
-    vectorize as vectorize,
-)
 
 from numba.cuda import (
     api as api,
@@ -115,6 +110,7 @@ from numba.cuda.compiler import (
     compile_ptx as compile_ptx,
     compile_ptx_for_current_device as compile_ptx_for_current_device,
 )
+from numba.cuda.core import config as config
 from numba.cuda.cudadrv import (
     devicearray as devicearray,
     devices as devices,
@@ -181,6 +177,10 @@ from numba.cuda.intrinsics import (
 from numba.cuda.kernels import reduction as reduction
 from numba.cuda.kernels.reduction import (
     Reduce as Reduce,
+)
+from numba.cuda.np.ufunc import (
+    guvectorize as guvectorize,
+    vectorize as vectorize,
 )
 from numba.cuda.stubs import (
     activemask as activemask,

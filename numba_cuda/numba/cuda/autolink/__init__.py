@@ -122,17 +122,22 @@ def _make_kernel_cache(function: Any, options: Any) -> Any:
 
 
 def _check_versions() -> None:
-    """Raise `ImportError` if cuda-core is older than this project requires, as with an old numba-cuda."""
+    """Raise `ImportError` if numba-cuda is not installed, as where this project was installed alone, or cuda-core is
+    older than this project requires, as with an old numba-cuda."""
     try:
-        from cuda.core.utils import InMemoryProgramCache  # noqa: F401  # numba-cuda has imported it
-    except ImportError as error:
-        from numba_cuda_autolink.installed_packages import install_command, unmet_requirements
+        from numba.cuda.core.config import ENABLE_CUDASIM
 
-        unmet = [each for each in unmet_requirements() if each.startswith("cuda-core ")]
-        raise ImportError(f"{[*unmet, error][0]}\n  what to do: {install_command()}") from error
+        if not ENABLE_CUDASIM:
+            from cuda.core.utils import InMemoryProgramCache  # noqa: F401  # numba-cuda has imported it
+    except ImportError as error:
+        from numba_cuda_autolink.installed_packages import describe_missing, install_command
+
+        said = describe_missing("numba-cuda", "cuda-core") or error
+        raise ImportError(f"{said}\n  what to do: {install_command()}") from error
 
 
 def _start() -> None:
+    _check_versions()
     from numba.cuda.core import config
 
     if config.ENABLE_CUDASIM:
@@ -140,7 +145,6 @@ def _start() -> None:
 
         explain_uncaught(None)
         return
-    _check_versions()
     from .frontends.numba_cuda import activation
 
     activation.register_kernel_cache(_make_kernel_cache)

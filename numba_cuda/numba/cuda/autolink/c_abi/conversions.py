@@ -46,7 +46,7 @@ class _Named:
 
 
 class ByValue(_Named):
-    """A record or a tuple as a struct by value."""
+    """Pass a record or a tuple as a struct by value, for the ``args`` of an `Extern`."""
 
 
 by_value = ByValue("by_value")
@@ -55,7 +55,7 @@ The C++ struct is trivially copyable and has the same layout. Numbers are passed
 
 
 class State(_Named):
-    """A value of any type as the address of where it is, for a Python function that C++ calls."""
+    """Pass the address of a value of any type, for the ``args`` of an `Extern` whose C++ calls a Python function."""
 
 
 state = State("state")
@@ -186,7 +186,7 @@ _SIZE = CType("unsigned long long", "uint", 8, 8)
 
 
 class ArrayView(_Named):
-    """How an array is passed: as a ``"span"`` or as an ``"mdspan"``."""
+    """Pass an array as a ``cuda::std::span`` or ``cuda::std::mdspan``, for the ``args`` of an `Extern`."""
 
     def ctype(self, array: Any) -> CType:
         """Return the C++ type of a parameter that takes an *array* of this Numba type, or raise `CABIError`."""

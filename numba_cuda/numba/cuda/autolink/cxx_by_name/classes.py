@@ -26,6 +26,14 @@ _TEXT = """
 @close@
 """
 _QUESTION = "&nca::nca_tell_numbers<@inside@nca_size, @inside@nca_align>"
+_DOC = """A class of C++. Kernels construct an object in a record of its dtype, with the arguments of a constructor.
+
+size, align             its size and alignment in bytes
+dtype                   the NumPy dtype of memory for one object
+alignment               what cuda.shared.array and cuda.local.array take for it
+method(name)            a member function, which kernels call with the object first
+nested(name)            a class inside this one
+"""
 _UNITS = {1: np.uint8, 2: np.uint16, 4: np.uint32}
 
 
@@ -55,6 +63,7 @@ class CxxType(CxxFunction):
     align: int
     dtype: np.dtype[np.void]
     _public = (*CxxFunction._public, "align", "alignment", "dtype", "method", "nested", "size")
+    _doc = _DOC
 
     def __init__(self, source: LibrarySource, name: str, cc: ComputeCapability | None, size: int, align: int):
         super().__init__(source, CallPattern(name, f"(void)(new (nca::nca_here{{&{FIRST}}}) {name}({REST}))"))

@@ -34,6 +34,12 @@ if TYPE_CHECKING:
     from numba.cuda.typing.templates import Signature
 
 _LONGEST_NAME = 50
+_DOC = """A function of C++, which kernels call. C++ chooses the overload, and the type of the result.
+
+signature(*argtypes)    the types of a call with arguments of these types
+passing(*ways)          the function with its arguments passed in certain ways
+python                  decorates a Python function that does the same
+"""
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -54,12 +60,14 @@ class CxxFunction(DeviceCallable):
     _cxx_reads_files = "calls"  # headers, which may change between two kernels
     __numba_cuda_link_types__ = "numba-cuda"
     _public: tuple[str, ...] = ("passing", "python", "signature")
+    _doc = _DOC
 
     def __init__(self, source: LibrarySource, pattern: CallPattern):
         self._source = source
         self._pattern = pattern
         self._python: Callable[..., Any] | None = None
         self._calls: dict[Any, Call] = {}
+        self.__doc__ = self._doc  # for help(), which otherwise describes the class
 
     def __repr__(self) -> str:
         return f"{self._source!r}[{self.__name__!r}]"

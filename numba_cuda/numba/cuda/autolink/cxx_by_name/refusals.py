@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log
+from numba.cuda.cudadrv.external_code.compile.damaged_toolkit import explain_missing_namespace
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
 from numba.cuda.cudadrv.external_code.compile.translation_unit import KERNEL_MARK
@@ -41,6 +42,7 @@ _NOT_CONSTRUCTED = 'expected a ")"'  # of the call's arguments: the name is that
 _LAMBDA = re.compile(r" *inline __device__ auto cxx_\w+_made\(\) \{ return (?P<text>.*); \}$")
 _BY_CALL = "detected during"
 _CANDIDATE = re.compile(r'\bfunction (?:template )?"')  # with its declaration
+_WARNING = re.compile(r".*\(\d+\): (?:warning|remark)\b")
 _SUMMARY = re.compile(r"^\d+ (?:catastrophic )?errors? detected in the compilation of .*", re.MULTILINE)
 # Headers with operators of their own types, which NVRTC lists as candidates for all other types.
 _OTHER_OPERATORS = re.compile(r"cuda_(?:fp16|bf16)\.hp?p?$")
@@ -79,7 +81,7 @@ _LAUNCHED = re.compile(r"[\w:]+\s*(?:<[^<>]*>\s*)?<<<")
 
 
 class CxxError(CABIError):
-    """C++ refuses a call, or a name is not what is asked for. ``log`` is all that NVRTC printed."""
+    """C++ refuses a call, or does not have a name as it is used. ``log`` is all that NVRTC printed."""
 
     __module__ = "numba.cuda.autolink"  # as tracebacks show it
 
@@ -168,7 +170,9 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     elif not remedy and _OVERLOADS.match(first.text):
         remedy = explain_candidates([first.text, *first.lines])
     if first.text == _NOT_CONSTRUCTED:
-        remedy = "for a struct without constructors: lib.expr('[](auto... members) { return T{members...}; }')"
+        remedy = (
+            f"for a struct without constructors: lib.expr('[](auto... members) {{ return {called}{{members...}}; }}')"
+        )
         text = "not a function, nor a class with a constructor of these arguments"
         return _error(_write_first_line(_CALL_TITLE, label, text), at, remedy, error.log)
     of_source = [re.sub(r" at line (\d+)$", rf" at {first.place}:\1", each) for each in first.lines]
@@ -223,6 +227,7 @@ def _no_namespace(error: Diagnostic, source: CUDASource, target: Target, log: st
     near = difflib.get_close_matches(unknown, known - {unknown, "nca_check"}, n=1, cutoff=0.6)
     meant = f"did you mean {namespace.replace(unknown, near[0])}? Or " if near else ""
     remedy = f"{meant}include the header that has it, or leave out namespace= and name it in each call"
+    remedy = explain_missing_namespace(namespace) or remedy
     return _error([f"C++ has no namespace {namespace}"], [f"in Python: {NAMESPACE}"], remedy, log)
 
 
@@ -236,6 +241,12 @@ def is_named_in(log: str, label: str) -> bool:
     """Whether an error in NVRTC's *log* is in the text that *label* names, or in a template that this instantiates."""
     log = _SUMMARY.sub("", log)  # which has the name of the whole unit: that of its first call
     return re.search(rf'(?:^|(?<=["\s])){re.escape(label)}(?=\(\d+\): |"|$)', log, re.MULTILINE) is not None
+
+
+def is_at_fault(log: str, label: str) -> bool:
+    """Return whether an error in NVRTC's *log*, not only a warning, names the text of *label*."""
+    blocks = re.split(r"\n\s*\n", log)
+    return is_named_in("\n\n".join(block for block in blocks if not _WARNING.match(block.lstrip("\n"))), label)
 
 
 def find_called_kernel(label: str, log: str) -> CxxError | None:
@@ -355,15 +366,17 @@ def _explain_name(error: Diagnostic, label: str, source: CUDASource, target: Tar
     if of_class := _NO_MEMBER.match(error.text):
         near = difflib.get_close_matches(name, sorted(find_members(texts, of_class["name"])), n=1)
         return f"did you mean {near[0]}?" if near else f"name a public member of {of_class['name']}, or add it there"
-    if not error.unknown.startswith("std::") and (found := find_namespaces(texts, name)):
+    own, _, used = options.prologue.partition(NAMESPACE)
+    namespaces = {"", *_USING.findall(used)}
+    written = {error.unknown.rpartition("::")[0], *namespaces}
+    found = [each for each in find_namespaces(texts, name) if each not in written]
+    if found and not error.unknown.startswith("std::"):
         return f"write its namespace: {' or '.join(f'{namespace}::{name}' for namespace in found)}"
     macros = [macro for macro, _ in options.defines]
     if known := explain_unknown(error.unknown, texts, options.include_paths, macros):
         return known
     if re.search(rf"<.*\b{name}\b", called):
         return f"write the value of a variable of Python into the name: lib[f{called.replace(name, f'{{{name}}}')!r}]"
-    own, _, used = options.prologue.partition(NAMESPACE)
-    namespaces = {"", *_USING.findall(used)}
     declared = sorted({each for namespace in namespaces for each in find_names([own], namespace)})
     if near := difflib.get_close_matches(name, declared, n=1):
         return f"did you mean {near[0]}?"

@@ -27,7 +27,7 @@ from .call_text import write_call
 from .calls import Call, Records
 from .declared_names import may_refer
 from .guesses import KnownResults
-from .refusals import CxxError, explain_refusal, find_called_kernel, is_named_in
+from .refusals import CxxError, explain_refusal, find_called_kernel, is_at_fault
 from .results import WrittenArgumentError, make_extern
 
 
@@ -202,7 +202,7 @@ class Resolver:
         guessed again."""
         known = {*notes.calls, *(call.symbol for call in certain)}
         guessed = [call for call in itertools.chain(*unit) if call.symbol not in known]
-        at_fault = [call for call in itertools.chain(*unit) if is_named_in(error.log, call.label)]
+        at_fault = [call for call in itertools.chain(*unit) if is_at_fault(error.log, call.label)]
         refused = {call.symbol: call for call in guessed if call in at_fault or not at_fault}
         notes.unlikely.update(dict.fromkeys(refused, True))
         notes.refused.update({symbol: error for symbol, call in refused.items() if call in at_fault})
@@ -223,7 +223,7 @@ class Resolver:
     ) -> None:
         """Resolve the calls of a *unit* that does not compile: those that are not at fault together, or each alone."""
         calls = tuple(itertools.chain(*unit))
-        at_fault = [each for each in calls if is_named_in(error.log, each.label)] or (calls if len(calls) == 1 else ())
+        at_fault = [each for each in calls if is_at_fault(error.log, each.label)] or (calls if len(calls) == 1 else ())
         for call in at_fault:
             notes.externs[call.symbol] = self._explain(call, error, target)
         if at_fault and len(at_fault) < len(calls):

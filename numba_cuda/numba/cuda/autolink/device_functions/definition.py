@@ -158,7 +158,7 @@ _compiled: weakref.WeakKeyDictionary[Any, dict[Any, dict[Any, DeviceFunction]]] 
 
 @suggest_names
 def device_function(function: Any, *argtypes: Any, state: Any = ()) -> DeviceFunction:
-    """Compile a Python function for C++ that an object's code consists of.
+    """Compile a Python function that the C++ of an object calls.
 
     To be called in ``__numba_cuda_call__`` and ``__numba_cuda_link__``, which return the result among their items. That
     brings the function's code, and the code of the objects that it calls, which are asked as at any other call::

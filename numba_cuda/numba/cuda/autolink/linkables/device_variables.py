@@ -135,7 +135,7 @@ class Variable(VariableSource):
         """Return the value as a NumPy array: as it is in memory, where kernels may have changed it, as
         `numba_cuda_autolink.Variable.get` does."""
         owners = None if kernel is None else list(_modules_of(kernel))
-        return self.memory.get_from(owners, device)
+        return self.memory._get_from(owners, device)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a kernel that is compiled with it depends on, which its value is not."""

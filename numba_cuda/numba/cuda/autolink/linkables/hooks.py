@@ -68,7 +68,7 @@ class SupportsLinkKey(Protocol):
 
 @runtime_checkable
 class SupportsCall(Protocol):
-    """An object that says what a call in a kernel means: a `DeviceCallable`, from which it must derive."""
+    """An object that describes its calls in kernels. It must derive from `DeviceCallable`."""
 
     def __numba_cuda_call__(self, *argtypes: Any, **named: Any) -> Extern | Callable[..., Any]:
         """Return the C function for a call with arguments of the Numba types *argtypes*, or a Python function with the

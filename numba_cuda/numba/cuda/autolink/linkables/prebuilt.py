@@ -56,7 +56,7 @@ class Prebuilt:
     that `ComputeCapability.parse` accepts. ``toolkit`` is the version of the NVRTC that built all files: nvJitLink of
     that version or later links them. Source may have ``"include_paths"``, relative to the folder, and ``"options"``, as
     `CUDASource` takes them. ``"sources": {"../code.cu": DIGEST, ...}``, if there, has the SHA-256 of each file that all
-    of this was built from, relative to the folder: where one is another, the prebuilt code is out of date.
+    of this was built from, relative to the folder: where one differs, the prebuilt code is out of date.
 
     Parameters
     ----------

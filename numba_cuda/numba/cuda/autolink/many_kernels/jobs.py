@@ -28,7 +28,7 @@ class Job:
     Attributes
     ----------
     kernel, signature, cc, output, entry_name:
-        As for `build`. ``cc`` is one compute capability; by default that of the parent's GPU.
+        As for `build`. ``cc`` is one compute capability; by default that of this machine's GPU.
     options:
         Options of ``cuda.jit``.
     for_launch:

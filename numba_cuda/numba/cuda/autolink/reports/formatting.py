@@ -99,6 +99,11 @@ def titles(codes: Sequence[CodeReport], calls: Iterable[CallRecord]) -> list[str
     return names
 
 
+def unit(name: str) -> str:
+    """Return ``, as NAME`` for the name that a translation unit was given; nothing for that of calls of one library."""
+    return "" if _UNIT.fullmatch(name) else f", as {name}"
+
+
 def _of_functions(code: CodeReport) -> str:
     return listed(list(dict.fromkeys(part.name.partition("(")[0] for part in code.parts)), 2) or code.name
 

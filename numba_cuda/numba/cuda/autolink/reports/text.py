@@ -173,7 +173,7 @@ def whole_name(call: CallReport) -> str:
 def _code(code: CodeReport) -> Item:
     below = []
     if (done := code.compiled) is not None:
-        together = f" (with others, as {code.unit})" if code.unit else ""
+        together = f" (with others{formatting.unit(code.unit)})" if code.unit else ""
         took = formatting.origin(done.origin, done.seconds)
         below.append(Item("compiled to", f"{formatting.code(done)}: {took}{together}"))
     if code.defines is None and code.undefined is None:
@@ -197,10 +197,13 @@ def _link(build: BuildReport) -> Iterator[Item]:
     yield Item("with LTO" if link.lto else "without LTO", link.why)
     if link.inputs:
         if len(calls) < MANY:
-            inputs = tuple(_input(number, code, calls) for number, code in enumerate(link.inputs, 1))
+            named = zip(link.inputs, formatting.titles(link.inputs, build.calls), strict=True)
+            inputs = tuple(_input(number, *each, calls) for number, each in enumerate(named, 1))
             yield Item("inputs", f"{len(inputs)}, in this order", inputs)
         else:
-            others = (_input(n, c, calls) for n, c in enumerate(link.inputs, 1) if not calls.keys() & {*c.brought_by})
+            others = (
+                _input(n, c, c.name, calls) for n, c in enumerate(link.inputs, 1) if not calls.keys() & {*c.brought_by}
+            )
             yield Item("inputs", f"{len(link.inputs)}, of which the calls returned all but these", tuple(others))
     if link.options is not None:
         yield Item("options", " ".join(_options(link.options)))
@@ -222,12 +225,12 @@ def _options(options: Sequence[str]) -> Iterator[str]:
             yield f"and {counts[name] - _MOST_ALIKE} more of {name}"
 
 
-def _input(number: int, code: CodeReport, calls: dict[str, str]) -> Item:
+def _input(number: int, code: CodeReport, name: str, calls: dict[str, str]) -> Item:
     origins = dict.fromkeys(calls.get(origin, origin) for origin in code.brought_by)
     by = "the kernel's own code" if code.own else f"of {' and '.join(origins)}"
     kind = f"{code.kind} → {code.compiled.kind}" if code.compiled else code.kind
     kind += f" of {number_of(len(code.parts), 'source')}" if code.parts else ""
-    return Item(f"{number}. {formatting.function(code.name)}", f"{kind}, {by}")
+    return Item(f"{number}. {formatting.function(name)}", f"{kind}, {by}")
 
 
 def resources(result: ResultReport) -> list[tuple[str, str]]:

@@ -203,8 +203,18 @@ def test_completion_has_the_names_for_users(tmp_path):
     assert named(table) == sorted([*named(source), "declaration", "dtype", "get", "set", "shape", "space"])
     objects = (lib.f, lib.type("Pair"), linked, source, table)
     assert all(hasattr(each, name) for each in objects for name in named(each))
+    of_variable = ["dtype", "get", "initial", "name", "set", "shape", "space"]
+    assert [name for name in dir(numba_cuda_autolink.Variable) if not name.startswith("_")] == of_variable
     for each in (lib, lib.f, lib.type("Pair"), linked, linked.emulate):
         assert with_those_of_the_class(each) <= {*named(each)}
+
+
+def test_help_of_a_function_of_cxx_says_what_it_is_and_names_no_constructor():
+    lib = autolink.cxx("struct Pair { int x, y; }; __device__ float f(float x) { return x; }")
+    for function, what in (lib.f, "A function of C++"), (lib.type("Pair"), "A class of C++"):
+        shown = pydoc.plain(pydoc.render_doc(function))
+        assert what in shown and "LibrarySource" not in shown
+        assert all(name in shown for name in named(function) if name not in named(lib.f))
 
 
 @pytest.mark.parametrize("cls", [autolink.CxxFunction, autolink.CxxLibrary, autolink.CxxType, autolink.LinkedKernel])

@@ -340,7 +340,7 @@ _ALSO_NEEDED = (
 def activate() -> None:
     """Make numba-cuda-mlir ask called objects for their code. Do nothing if it already does.
 
-    Raises `MissingSeamError` if the installed numba-cuda-mlir lacks a seam. Nothing is replaced then.
+    Raises `MissingSeamError` if the installed numba-cuda-mlir lacks a name to replace. Nothing is replaced then.
     """
     if not _seams.active:
         _seams.replace(_ALSO_NEEDED)

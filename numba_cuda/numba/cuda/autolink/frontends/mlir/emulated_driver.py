@@ -87,7 +87,7 @@ def is_emulated() -> bool:
 def activate() -> None:
     """Attach numba-cuda-mlir to the emulated driver. Do nothing if it is.
 
-    Raises `MissingSeamError` if the installed numba-cuda-mlir lacks a seam. Nothing is replaced then.
+    Raises `MissingSeamError` if the installed numba-cuda-mlir lacks a name to replace. Nothing is replaced then.
     """
     if _seams.active:
         return

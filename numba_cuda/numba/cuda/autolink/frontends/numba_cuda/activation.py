@@ -397,7 +397,7 @@ def register_kernel_cache(make: Callable[[Any, Any], Any]) -> None:
 def activate() -> None:
     """Make numba-cuda ask called objects for their code. Do nothing if it already does.
 
-    Raises `MissingSeamError` if the installed numba-cuda lacks a seam. Nothing is replaced then.
+    Raises `MissingSeamError` if the installed numba-cuda lacks a name to replace. Nothing is replaced then.
     """
     if not _seams.active:
         _seams.replace(_ALSO_NEEDED)

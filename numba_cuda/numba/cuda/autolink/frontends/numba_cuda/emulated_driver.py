@@ -138,7 +138,7 @@ _ALSO_NEEDED = (
 def activate() -> None:
     """Attach numba-cuda to the emulated driver, which is started. Do nothing if it is, or if CUDA is disabled.
 
-    Raises `MissingSeamError` if the installed numba-cuda lacks a seam. Nothing is replaced then.
+    Raises `MissingSeamError` if the installed numba-cuda lacks a name to replace. Nothing is replaced then.
     """
     if _seams.active or config.DISABLE_CUDA:
         return

@@ -294,7 +294,7 @@ class VariableSource(CUDASource):
         self.setup_callback, self.teardown_callback = self._set_up, self._tear_down
 
     def _set_up(self, module: Any) -> None:
-        self.memory.load(module)
+        self.memory._load(module)
 
     def _tear_down(self, module: Any) -> None:
-        self.memory.unload(module)  # numba-cuda unloads it, although others may keep its code
+        self.memory._unload(module)  # numba-cuda unloads it, although others may keep its code

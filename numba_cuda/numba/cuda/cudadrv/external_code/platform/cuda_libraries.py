@@ -17,11 +17,11 @@ from ..diagnostics.signal_handlers import raised_by_signal_handler
 
 Version = tuple[int, int]
 
-# The module of cuda.bindings, its function that returns the version, and what the library does.
+# The module of cuda.bindings, its function that returns the version, what the library does, and how its files begin.
 _LIBRARIES = {
-    "NVRTC": ("nvrtc", "nvrtcVersion", "compiles CUDA C++"),
-    "nvJitLink": ("nvjitlink", "version", "links kernels with external code"),
-    "NVVM": ("nvvm", "version", "compiles kernels"),
+    "NVRTC": ("nvrtc", "nvrtcVersion", "compiles CUDA C++", "libnvrtc"),
+    "nvJitLink": ("nvjitlink", "version", "links kernels with external code", "libnvJitLink"),
+    "NVVM": ("nvvm", "version", "compiles kernels", "libnvvm"),
 }
 
 
@@ -50,7 +50,7 @@ def version_texts() -> dict[str, str]:
 
 
 def _load(library: str) -> tuple[Version | None, Exception | None]:
-    module, function, _ = _LIBRARIES[library]
+    module, function, *_ = _LIBRARIES[library]
     try:
         *_, major, minor = getattr(importlib.import_module(f"cuda.bindings.{module}"), function)()
     except Exception as error:  # each platform and version reports a missing library in its own way
@@ -76,6 +76,10 @@ def why_missing(library: str) -> tuple[str, Exception] | None:
     _, error = _load(library)
     if error is None:
         return None
+    from numba_cuda_autolink.installed_packages import repair_of_toolkit  # which nothing needs where it is there
+
+    _, _, does, files = _LIBRARIES[library]
+    repair = repair_of_toolkit(lambda name: os.path.basename(name).startswith(files))
     if "dlopen" in str(error):
         what, remedy = f"cannot be loaded: {error}", "install it again; numba-cuda-autolink doctor says how"
     else:
@@ -84,7 +88,7 @@ def why_missing(library: str) -> tuple[str, Exception] | None:
             f"install it with this package: pip install 'numba-cuda-autolink[{extra()}]', or install the CUDA toolkit"
             " and set CUDA_HOME to its directory"
         )
-    return f"{library}, which {_LIBRARIES[library][2]}, {what}\n  what to do: {remedy}", error
+    return f"{library}, which {does}, {what}\n  what to do: {repair or remedy}", error
 
 
 @functools.cache

@@ -4,16 +4,20 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import os
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError, requires
 from importlib.metadata import version as version_of
 
 import pytest
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
+from packaging.requirements import Requirement
 
+from numba_cuda_autolink import installed_packages
 from numba_cuda_autolink.commands import doctor_command, doctor_trials
 from numba_cuda_autolink.commands.main_command import main
 from numba_cuda_autolink.installed_packages import damaged_files
@@ -42,7 +46,7 @@ def test_the_doctor_finds_nothing_wrong_here(capsys):
             "numpy 2.5.0 is installed, and numpy<2.5 is needed",
             "pip install 'numba-cuda-autolink[cu",
         ),
-        ({"numba-cuda": "0.30.2"}, "Numba 0.68.0 with numba-cuda 0.30.2", "numba<0.66"),
+        ({"numba-cuda": "0.30.2"}, "Numba 0.68.0 with numba-cuda 0.30.2", "pip install 'numba-cuda>=0.30.4'"),
         (
             {"numba-cuda": "0.29.0", "numba": "0.63.0"},
             "and numba-cuda>=0.30.2 is needed",
@@ -66,6 +70,12 @@ def test_the_doctor_knows_variables_and_versions(monkeypatch):
     monkeypatch.setenv("CUDA_HOME", "/no/such/folder")
     versions = {"nvrtc": [13, 2], "nvJitLink": [13, 0], "driver": [12, 4], "headers": [12, 9]}
     trials = doctor_command.Trials({f"version {name}": version for name, version in versions.items()}, {})
+    monkeypatch.setattr(doctor_command, "version_of", lambda name: "13.0.88")
+    fixes = {conflict.fix for conflict in doctor_command.conflicts(GOOD, trials)}
+    assert {
+        "pip install 'nvidia-nvjitlink==13.2.*'",
+        "update the driver, or: pip install 'numba-cuda-autolink[cu12]'",
+    } <= fixes
     found = [conflict.what for conflict in doctor_command.conflicts(GOOD, trials)]
     assert any("NUMBA_CUDA_AUTOLINK=0" in conflict for conflict in found)
     assert any("NVRTC 13.2 is newer than nvJitLink 13.0" in conflict for conflict in found)
@@ -139,11 +149,13 @@ def installed(tmp_path, monkeypatch):
         (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
         lines = []
         for file, text in files.items():
+            (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / file).write_text(text)
             digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
             lines.append(f"{file},sha256={digest},{len(text)}")
         (folder / "RECORD").write_text("\n".join(lines))
         monkeypatch.syspath_prepend(tmp_path)
+        installed_packages.version_of.cache_clear()
         return tmp_path
 
     return install
@@ -152,23 +164,96 @@ def installed(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("damage", "what"),
     [
-        (lambda file: file.unlink(), "code is missing"),
-        (lambda file: file.write_text("ab"), "code has 2 bytes, and had 4"),
-        (lambda file: file.write_text("abcx"), "code has other content"),
+        (lambda file: file.unlink(), "include/code.h is missing"),
+        (lambda file: file.write_text("ab"), "include/code.h has 2 bytes, and had 4"),
+        (lambda file: file.write_text("abcx"), "include/code.h has other content"),
     ],
 )
-def test_the_doctor_names_damaged_files(installed, damage, what):
-    damage(installed("nvidia-soup", code="abcd", other="x") / "code")
+def test_the_doctor_names_damaged_files(installed, damage, what, monkeypatch):
+    monkeypatch.setattr(doctor_command, "toolkit_packages", lambda: ["nvidia-soup"])
+    damage(installed("nvidia-soup", **{"include/code.h": "abcd", "include/other.h": "x"}) / "include" / "code.h")
     found = [each for each in doctor_command.conflicts(GOOD, NO_TRIALS) if each.what.startswith("nvidia-soup")]
     fix = "pip install --force-reinstall --no-deps 'nvidia-soup==1.0'"
     assert found == [(f"nvidia-soup 1.0 is not as it was installed: {what}", fix)]
 
 
 def test_code_of_others_may_be_edited_and_not_removed(installed):
-    (file := installed("soup", code="abcd") / "code").write_text("x")
+    (file := installed("soup", **{"soup.py": "abcd"}) / "soup.py").write_text("x")
     assert list(damaged_files("soup")) == []
     file.unlink()
-    assert list(damaged_files("soup")) == ["code is missing"]
+    assert list(damaged_files("soup")) == ["soup.py is missing"]
+
+
+@pytest.mark.parametrize(
+    ("source", "asked"),
+    [
+        ("", "soup==1.0"),
+        ('{"url": "file:///home/me/soup", "dir_info": {}}', "/home/me/soup"),
+        ('{"url": "https://example.org/soup.whl", "archive_info": {}}', "https://example.org/soup.whl"),
+        (
+            '{"url": "https://example.org/soup", "vcs_info": {"vcs": "git", "commit_id": "abc"}}',
+            "soup @ git+https://example.org/soup@abc",
+        ),
+    ],
+)
+def test_a_package_is_installed_again_from_where_it_was(installed, source, asked):
+    folder = installed("soup")
+    (folder / "soup-1.0.dist-info" / "direct_url.json").write_text(source)
+    assert installed_packages.reinstall_command("soup") == f"pip install --force-reinstall --no-deps '{asked}'"
+
+
+def test_what_no_kernel_needs_may_be_removed(installed):
+    """As small images leave it out."""
+    removed = ("soup.pyi", "soup/tests/test_soup.py", "soup/LICENSE", "bin/soup", "soup/py.typed")
+    folder = installed("soup", **dict.fromkeys((*removed, "soup/code.py"), "x"))
+    for name in removed:
+        (folder / name).unlink()
+    assert list(damaged_files("soup")) == []
+    (folder / "soup" / "code.py").rename(folder / "soup" / "code.pyc")
+    assert list(damaged_files("soup")) == []
+
+
+def test_what_no_kernel_needs_of_the_toolkit_may_be_removed(installed):
+    removed = ("bin/ptxas", "lib/libsoup_static.a", "lib/libsoup.alt.so.13", "lib/cmake/soup.cmake")
+    folder = installed("nvidia-soup", **dict.fromkeys((*removed, "lib/libsoup.so.13", "lib/libsoup.bc"), "x"))
+    for name in removed:
+        (folder / name).unlink()
+    assert list(damaged_files("nvidia-soup")) == []
+    (folder / "lib" / "libsoup.so.13").unlink()
+    (folder / "lib" / "libsoup.bc").unlink()
+    assert [*damaged_files("nvidia-soup")] == ["lib/libsoup.so.13 is missing", "lib/libsoup.bc is missing"]
+
+
+def test_the_packages_of_the_toolkit_are_those_that_the_extras_install():
+    """Directly, and with numba-cuda and cuda-toolkit."""
+    found, left = set(), [("numba-cuda-autolink", frozenset({"cu12"})), ("numba-cuda-autolink", frozenset({"cu13"}))]
+    for package, extras in left:
+        if package.startswith("nvidia-"):
+            found.add(package.removesuffix("-cu12"))
+            continue
+        with contextlib.suppress(PackageNotFoundError):
+            for each in map(Requirement, requires(package) or []):
+                asked = each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in ("", *extras))
+                if asked and (each.name, frozenset(each.extras)) not in left:
+                    left.append((each.name, frozenset(each.extras)))
+    assert found <= {*installed_packages._TOOLKIT}, found
+
+
+def test_a_trial_that_does_not_end_is_stopped(tmp_path, monkeypatch, capsys):
+    (tmp_path / "sitecustomize.py").write_text(
+        "from cuda import pathfinder\n"
+        "import subprocess\n"
+        "load = pathfinder.load_nvidia_dynamic_lib\n"
+        "wait = lambda name: subprocess.run(['sleep', '600']) if name == 'nvrtc' else load(name)\n"
+        "pathfinder.load_nvidia_dynamic_lib = wait\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(doctor_command, "_LIMIT", 5)
+    monkeypatch.setattr(doctor_command, "_damage", lambda installed: [])
+    assert main(["doctor"]) == 1
+    text = capsys.readouterr().out
+    assert "  loading nvrtc did not end: it took longer than 5 s\n" in text
+    assert "  nvrtc                cannot be loaded: it took longer than 5 s\n" in text
 
 
 def test_a_trial_that_ends_python_is_named(tmp_path, monkeypatch, capsys):
@@ -193,6 +278,8 @@ def test_a_kernel_that_cannot_be_built_is_a_conflict():
     found = list(doctor_command.conflicts(GOOD, trials))
     assert found[-1].what == "a small kernel cannot be built: LinkError: it does not link"
     assert found[-1].fix.startswith("pip install 'numba-cuda-autolink[cu")
+    trials.results["build"] += "\n  what to do: unset CUDA_HOME"
+    assert [*doctor_command.conflicts(GOOD, trials)][-1].fix == "unset CUDA_HOME"
 
 
 # Each of them is broken, or a part of it is missing.
@@ -285,6 +372,18 @@ def test_a_damaged_library_is_not_called_missing():
     trials = doctor_command.Trials({"library nvrtc": "cannot be loaded: Failed to dlopen libnvrtc.so"}, {})
     found = [each.what for each in doctor_command.conflicts(GOOD, trials) if each.what.startswith("NVRTC")]
     assert found == ["NVRTC cannot be loaded: Failed to dlopen libnvrtc.so"]
+
+
+def test_without_packaging_pip_has_a_copy_of_it(monkeypatch):
+    known = installed_packages.requirements()
+    monkeypatch.setitem(sys.modules, "packaging.requirements", None)
+    assert "numpy" in known and installed_packages.requirements() == known
+
+
+def test_the_fix_for_what_comes_from_one_fault_is_given_once():
+    missing = {"library nvrtc": "not found", "build": "LinkError: NVRTC was not found\n  what to do: install it"}
+    found = [each.fix for each in doctor_command.conflicts(GOOD, doctor_command.Trials(missing, {}))]
+    assert len(found) == 2 and found[0].startswith(INSTALL) and found[1] == "first what is listed above"
 
 
 def test_what_is_not_installed_is_a_conflict_of_its_own():

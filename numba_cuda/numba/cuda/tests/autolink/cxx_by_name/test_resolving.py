@@ -7,6 +7,7 @@ import os
 import textwrap
 import threading
 
+import numpy as np
 import pytest
 from autolink_support import CC, build
 from kernel_cache_support import run_warm
@@ -283,6 +284,23 @@ def test_a_call_that_is_refused_does_not_hide_the_others(runs):
     with pytest.raises(cuda.core.errors.TypingError, match=r"whole\(array\(complex64, 1d, C\)\)"):
         build(kernel, "void(float32[::1], complex64[::1])")
     assert len(runs) <= 2
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_call_that_cxx_only_warns_of_is_not_refused():
+    """C++ refuses a tuple for a struct until it is known that the tuple is one."""
+    lib = autolink.cxx("""
+        struct Step { float length; int count; };
+        __device__ float total(Step step) { return step.length * step.count; }
+    """)
+    make = lib.expr("[](auto... members) { return Step{members...}; }")  # which narrows a double and a long long
+
+    def kernel(x):
+        x[0] = lib.total(make(0.5, 4))
+
+    x = np.zeros(1, np.float32)
+    build(kernel, types.void(f32[::1])).emulate[1, 1](x)
+    assert x[0] == 2
 
 
 def test_a_call_whose_name_is_part_of_a_refused_one_is_not_refused():

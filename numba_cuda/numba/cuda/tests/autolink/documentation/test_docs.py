@@ -49,6 +49,9 @@ FIRST = {
     "install": "index",
     "include path": "how_to_header_only",
     "--against": "command_line",
+    "report": "how_to_read_a_report",
+    "read a report": "how_to_read_a_report",
+    "compare builds": "how_to_read_a_report",
 }
 
 

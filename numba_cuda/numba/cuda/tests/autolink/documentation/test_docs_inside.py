@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""docs/upstream.md and docs/architecture.md name seams, packages and modules that exist."""
+"""Pages about the inside, CONTRIBUTING.md too, name seams, packages and modules that exist."""
 
 from __future__ import annotations
 
@@ -49,6 +49,13 @@ def test_the_page_has_one_row_for_each_package():
     assert len(packages) > 10
     assert packages <= set(rows)
     assert len(rows) == len(set(rows))
+
+
+def test_the_places_for_a_change_exist():
+    table = (PROJECT / "CONTRIBUTING.md").read_text().partition("| To change | Edit |")[2].partition("\n\n")[0]
+    places = re.findall(r"`([\w/]+/[\w.]*)`", table)
+    assert len(places) > 15
+    assert [place for place in places if not any((root / place).exists() for root in (PROJECT, PACKAGES))] == []
 
 
 def test_the_questions_name_their_threads():

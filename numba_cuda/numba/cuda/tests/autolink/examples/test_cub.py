@@ -201,7 +201,7 @@ class TestArguments:
             (cub.BlockReduce(64), "f.reduce(x[0, 0], min, state=x)", "state: got array.*expected None: min has none"),
             (cub.BlockMergeSort(64), "f.sort(x[0, :1], None, min)", "before: got Function.*expected a function"),
             (cub.BlockMergeSort(64), "f.sort(x[0, :1], state=x)", "state: got array.*without before, expected both"),
-            (cub.BlockScan(64, 4), "f.inclusive_sum((1, 2, 3, 4))", "x: got UniTuple.*, expected a contiguous"),
+            (cub.BlockScan(64, 4), "f.inclusive_sum((1, 2, 3, 4))", r"x: got \(int64, .*, expected a contiguous"),
             (cub.BlockScan(64, 4), "f.inclusive_sum(items, ranks)", "out: got items of int32, expected float32, as x"),
             (cub.BlockScan(64), "f.inclusive_sum(1.0, items)", "out: got array.*, expected None"),
             (cub.WarpScan(64), "f.inclusive_sum(items)", "x: got array.*, expected integers, floats or complex"),

@@ -43,29 +43,29 @@ def floats(fake, library, context=0x100):
 class TestModules:
     def test_a_value_reaches_modules_that_are_loaded_and_those_that_will_be(self, fake):
         table, first, second = variable(), Module(1), Module(2)
-        table.load(first)
+        table._load(first)
         assert fake.globals == {}  # zeros already
         table.set(np.arange(4, dtype="f4"))
-        table.load(second)
+        table._load(second)
         assert floats(fake, 1) == floats(fake, 2) == [0, 1, 2, 3]
         assert table.get().tolist() == [0, 1, 2, 3]
 
     def test_a_module_is_set_in_each_context_and_forgotten_when_it_is_unloaded(self, fake):
         table, module = variable(), Module(1)
-        table.load(module)
+        table._load(module)
         fake.context = 0x101
-        table.load(module)
-        table.load(module)
+        table._load(module)
+        table._load(module)
         table.set([5, 6, 7, 8])
         assert fake.copies == [("table", 0)] * 2 and fake.context == 0x101
         assert floats(fake, 1, 0x100) == floats(fake, 1, 0x101) == [5, 6, 7, 8]
-        table.unload(module)
+        table._unload(module)
         table.set([1, 1, 1, 1])
         assert len(fake.copies) == 2 and table.get().tolist() == [1, 1, 1, 1]
 
     def test_a_module_is_not_kept(self, fake):
         table, module = variable(), Module(1)
-        table.load(module)
+        table._load(module)
         gone = weakref.ref(module)
         del module
         gc.collect()
@@ -74,11 +74,11 @@ class TestModules:
 
     def test_one_device_alone(self, fake):
         table, module = variable(), Module(1)
-        table.load(module)
+        table._load(module)
         table.set([1, 2, 3, 4])
         table.set([9, 9, 9, 9], device=1)
         fake.context = 0x101
-        table.load(module)
+        table._load(module)
         assert floats(fake, 1, 0x101) == [9, 9, 9, 9] and floats(fake, 1, 0x100) == [1, 2, 3, 4]
         assert table.get().tolist() == [9, 9, 9, 9] and table.get(device=0).tolist() == [1, 2, 3, 4]
         table.set([0, 0, 0, 0])
@@ -86,27 +86,27 @@ class TestModules:
 
     def test_managed_memory_is_one_for_all_devices(self, fake):
         table, module = variable(space="managed"), Module(1)
-        table.load(module)
+        table._load(module)
         table.set([1, 2, 3, 4])
         fake.context = 0x101
-        table.load(module)
+        table._load(module)
         assert floats(fake, 1, 0) == table.get().tolist() == [1, 2, 3, 4]
 
     def test_kernels_may_have_changed_their_copies(self, fake):
         table, first, second = variable(), Module(1), Module(2)
-        table.load(first)
-        table.load(second)
+        table._load(first)
+        table._load(second)
         assert table.get().tolist() == [0, 0, 0, 0]
         fake.globals[2, 0x100, "table"][:4] = np.float32(7).tobytes()
         with pytest.raises(ValueError, match="'table' has different values in 2 loaded kernels") as caught:
             table.get()
         assert "what to do: read the copy of one kernel, by get(kernel)" in str(caught.value)
-        assert table.get_from([first]).tolist() == [0, 0, 0, 0] and table.get_from([second]).tolist() == [7, 0, 0, 0]
+        assert table._get_from([first]).tolist() == [0, 0, 0, 0] and table._get_from([second]).tolist() == [7, 0, 0, 0]
 
     def test_a_context_that_was_destroyed_does_not_count(self, fake):
         table, module = variable(), Module(1)
         fake.context = 0x102  # of a device that is not there
-        table.load(module)
+        table._load(module)
         fake.context = 0x100
         table.set([1, 2, 3, 4])
         assert fake.copies == []
@@ -115,7 +115,7 @@ class TestModules:
         table, module = variable(), Module(1)
         table.set([1, 2, 3, 4])
         del fake.sizes["table"]
-        table.load(module)
+        table._load(module)
         assert fake.copies == [] and table.get().tolist() == [1, 2, 3, 4]
         fake.sizes["table"] = 8
         with pytest.raises(LaunchError, match="'table' has 8 bytes in its module, expected 16: float32"):
@@ -125,7 +125,7 @@ class TestModules:
         table, module = variable(), Module(1)
         table.set([1, 2, 3, 4])
         fake.capturing = True  # code may be loaded then
-        table.load(module)
+        table._load(module)
         with pytest.raises(LaunchError, match="'table' cannot be set while a stream is captured into a graph"):
             table.set([0, 0, 0, 0])
         with pytest.raises(LaunchError, match="'table' cannot be read while a stream is captured"):
@@ -143,7 +143,7 @@ class TestModules:
             for number in range(200):
                 table.set([number] * 4)
 
-        threads = [threading.Thread(target=set_often), threading.Thread(target=lambda: list(map(table.load, modules)))]
+        threads = [threading.Thread(target=set_often), threading.Thread(target=lambda: list(map(table._load, modules)))]
         for thread in threads:
             thread.start()
         for thread in threads:

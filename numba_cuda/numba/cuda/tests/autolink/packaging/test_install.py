@@ -175,7 +175,8 @@ def test_the_wheel_holds_these_packages_and_nothing_else(names, wheel):
     stub = zipfile.ZipFile(wheel).read("numba/cuda/autolink/__init__.pyi").decode()
     assert (inspect.getdoc(autolink.current_target) or "").splitlines()[0] in stub
     others = [name for name in names if not name.startswith(ours) and ".dist-info/" not in name]
-    assert sorted(set(others) - set(stubs)) == ["numba_cuda_autolink.pth", "numba_cuda_autolink.start"]
+    for_jedi = ["numba/cuda/_cxx_library.py", "numba/cuda/_kernel_library.py"]
+    assert sorted(set(others) - set(stubs)) == [*for_jedi, "numba_cuda_autolink.pth", "numba_cuda_autolink.start"]
     assert {f"{package}__init__.py" for package in ours} <= set(names)
 
 
@@ -264,6 +265,10 @@ def test_without_numba_cuda_python_starts_and_numba_imports(tmp_path, wheel):
     environment = bare(tmp_path)
     zipfile.ZipFile(wheel).extractall(environment.site)
     assert environment.facts("import numba; facts['numba'] = numba.__name__") == {"numba": "numba"}
+    done = environment.run("from numba.cuda import autolink", NUMBA_CUDA_AUTOLINK="0")
+    first, last = done.stderr[done.stderr.rindex("ImportError: ") :].splitlines()
+    assert first == "ImportError: numba-cuda is not installed"
+    assert last.startswith("  what to do: pip install 'numba-cuda-autolink[cu")
 
 
 def test_a_broken_numba_cuda_fails_with_its_own_error(tmp_path):

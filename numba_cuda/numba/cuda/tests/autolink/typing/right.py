@@ -459,3 +459,46 @@ for copied in [1, 2, 3], (1.0, 2.0), np.float32(3), 4, np.zeros(3).tolist():
     cuda.to_device(copied)
 linked_kernel: autolink.LinkedKernel = autolink.build(kernel, "void(float32[::1])")
 report: autolink.Report = linked_kernel.report
+
+
+@cuda.vectorize(["float32(float32, float32)"])
+def summed(x: float, y: float) -> float:
+    return x + y
+
+
+@cuda.guvectorize([types.void(types.float32[:], types.float32[:])], "(n)->(n)")
+def copied_to(x: Any, out: Any) -> None:
+    out[0] = x[0]
+
+
+cuda.config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
+cuda.core.config.CUDA_NVRTC_EXTRA_SEARCH_PATHS = "include"
+print(cuda.config.CUDA_LOG_LEVEL, cuda.config.DEBUG_TYPEINFER)
+summed(np.zeros(3), cuda.to_device(np.zeros(3)), out=on_device, stream=cuda.stream())
+print(summed.reduce(np.zeros(3)) + 1, copied_to(np.zeros(3), on_device), copied_to.max_blocksize)
+
+
+def launch_any(launched: cuda.dispatcher.CUDADispatcher) -> None:
+    launched[1, 32](np.zeros(3))
+
+
+launch_any(kernel)
+launch_any(typed)
+
+
+OF_COMPILER = {"std": "c++17"}
+autolink.cxx("", options=OF_COMPILER)
+autolink.CUDASource("", options={**OF_COMPILER, "use_fast_math": True})
+autolink.Job(kernel, "void(float32[::1])", options=OPTIONS)
+autolink.build(kernel, "void(float32[::1])", cc=tuple(map(int, input().split("."))))
+autolink.Variable("table", np.float32, np.int64(4)).set(3)
+kernel.forall(np.int64(3), tpb=np.int32(64))(np.zeros(3))
+
+
+@cuda.jit
+def of_integers(x: npt.NDArray[np.int32]) -> None:
+    mask = types.uint32(0xFFFFFFFF)
+    x[0] = cuda.shfl_sync(np.uint32(1), x[0], x[1]) + cuda.shfl_xor_sync(mask, x[1], types.int32(1))
+    cuda.syncwarp(mask)
+    cuda.nanosleep(np.uint32(10))
+    x[1] = cuda.match_any_sync(cuda.ballot_sync(mask, x[0] > 1), x[0])

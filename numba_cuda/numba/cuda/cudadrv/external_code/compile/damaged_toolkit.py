@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Whether NVRTC refuses a source because files of the CUDA toolkit are missing or damaged, and how to fix that."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+
+_OF_TOOLKIT = re.compile(r"(?:cuda|cub|thrust|cooperative_groups|nvcuda)::")
+_NOT_OPENED = re.compile(r"failed to open|cannot (?:be )?load|could not be (?:loaded|opened)")
+
+
+def explain_damage(text: str, place: str, unknown: str, missing_header: str, *, has_ended: bool) -> str:
+    """Return which package of the toolkit to install again, since a file that an error is about is not as it was
+    installed; empty if there is no such file. The error's *text*, *place* and *unknown* name are those of a
+    `Diagnostic`; *has_ended* is whether NVRTC ended in the middle of the compile."""
+    from numba_cuda_autolink.installed_packages import repair_of_toolkit
+
+    if (counts := _files_about(place, unknown, missing_header, has_ended)) is None:
+        return ""
+    if repair := repair_of_toolkit(counts):
+        return repair
+    if place == "nvrtc" and _NOT_OPENED.search(text):
+        return "install the CUDA toolkit again; numba-cuda-autolink doctor shows where it is"
+    return ""
+
+
+def explain_missing_namespace(name: str) -> str:
+    """Return the same for a namespace that C++ does not have: one of the toolkit has it in an undamaged header."""
+    from numba_cuda_autolink.installed_packages import repair_of_toolkit
+
+    return repair_of_toolkit(_is_header) if _OF_TOOLKIT.match(f"{name}::") else ""
+
+
+def _is_header(name: str) -> bool:
+    return "/include/" in name
+
+
+def _files_about(place: str, unknown: str, missing_header: str, has_ended: bool) -> Callable[[str], bool] | None:
+    """Return which files an error can be about; ``None`` if it is about the source alone."""
+    if has_ended or place == "nvrtc":
+        return lambda name: "libnvrtc" in name
+    if missing_header:
+        return lambda name: name.endswith(f"/{missing_header}")
+    if _OF_TOOLKIT.match(unknown) or _is_of_toolkit(place):
+        return _is_header
+    return None
+
+
+def _is_of_toolkit(place: str) -> bool:
+    from numba_cuda_autolink.installed_packages import package_of_file
+
+    return os.path.isabs(place) and bool(package_of_file(place))

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Where files of the toolkit are missing or damaged, a failed compile says which package to install again."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+
+import pytest
+from numba.cuda.cudadrv.external_code.compile.damaged_toolkit import explain_missing_namespace
+from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic, remedy
+from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions
+from numba.cuda.cudadrv.external_code.platform import cuda_libraries
+
+from numba_cuda_autolink import installed_packages
+
+FILES = ("nvidia/include/soup/soup.h", "nvidia/include/soup/inner.h", "nvidia/lib/libnvrtc-builtins.so.13.5")
+REPAIR = "pip install --force-reinstall --no-deps 'nvidia-soup=="
+
+
+@pytest.fixture
+def toolkit(tmp_path, monkeypatch):
+    """The folder of an installed package of a toolkit, whose files have 4 bytes."""
+    folder = tmp_path / "nvidia_soup-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: nvidia-soup\nVersion: 1.0\n")
+    digest = base64.urlsafe_b64encode(hashlib.sha256(b"abcd").digest()).decode().rstrip("=")
+    for name in FILES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("abcd")
+    (folder / "RECORD").write_text("".join(f"{name},sha256={digest},4\n" for name in FILES))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(installed_packages, "toolkit_packages", lambda: ["nvidia-soup"])
+    return tmp_path
+
+
+def what_to_do(text, place="", **of_diagnostic):
+    return remedy(Diagnostic(text, place, **of_diagnostic), CompileOptions())
+
+
+def test_a_header_that_is_missing(toolkit):
+    missing = 'cannot open source file "soup/inner.h"'
+    assert "include_paths" in what_to_do(missing)
+    (toolkit / FILES[1]).unlink()
+    assert what_to_do(missing).startswith(REPAIR) and f"({FILES[1]} is missing)" in what_to_do(missing)
+    assert "include_paths" in what_to_do('cannot open source file "soup/of_the_user.h"')
+
+
+def test_a_header_that_is_cut(toolkit):
+    """NVRTC may find the error in another header."""
+    in_toolkit = "the #endif for this directive is missing", str(toolkit / FILES[0])
+    in_source = "the #endif for this directive is missing", "source.cu"
+    assert what_to_do(*in_toolkit).startswith("fix the source at that line")
+    (toolkit / FILES[1]).write_text("ab")
+    assert f"({FILES[1]} has 2 bytes, and had 4)" in what_to_do(*in_toolkit)
+    assert what_to_do(*in_source) == "fix the source at that line"
+
+
+def test_a_name_that_a_damaged_header_lacks(toolkit):
+    unknown = 'namespace "cuda::std" has no member "hypot"'
+    (toolkit / FILES[1]).write_text("abcx")
+    assert f"({FILES[1]} has other content)" in what_to_do(unknown)
+    assert REPAIR not in what_to_do('namespace "mine" has no member "hypot"')
+    assert explain_missing_namespace("cuda::std").startswith(REPAIR)
+    assert explain_missing_namespace("cudamine") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "place"), [("failed to open libnvrtc-builtins.so.13.5.", "nvrtc"), ("NVRTC ended (SIGBUS)", "")]
+)
+def test_a_library_of_nvrtc(toolkit, text, place):
+    assert REPAIR not in what_to_do(text, place)
+    (toolkit / FILES[2]).unlink()
+    assert f"({FILES[2]} is missing)" in what_to_do(text, place)
+
+
+def test_a_toolkit_that_is_in_no_package(toolkit):
+    assert what_to_do("failed to open libnvrtc-builtins.so.13.5.", "nvrtc").startswith("install the CUDA toolkit again")
+    assert what_to_do("unrecognized option --nothing found", "nvrtc") == "correct the options"
+
+
+def test_a_library_that_is_missing(toolkit, monkeypatch):
+    monkeypatch.setattr(cuda_libraries, "_load", lambda library: (None, RuntimeError("no libnvrtc")))
+    assert "pip install 'numba-cuda-autolink[cu" in cuda_libraries.why_missing("NVRTC")[0]
+    (toolkit / FILES[2]).unlink()
+    message, _ = cuda_libraries.why_missing("NVRTC")
+    assert message.startswith("NVRTC, which compiles CUDA C++, was not found\n  what to do: " + REPAIR)
