@@ -8,6 +8,7 @@ import contextlib
 import csv
 import hashlib
 import importlib.metadata
+import json
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -80,9 +81,18 @@ def install_command() -> str:
 
 
 def reinstall_command(*packages: str) -> str:
-    """Return the command of pip that installs *packages* again, in their versions."""
-    required = (repr(f"{name}=={version_of(name)}") for name in packages)
-    return f"pip install --force-reinstall --no-deps {' '.join(required)}"
+    """Return the command of pip that installs *packages* again, in their versions, from where they were installed."""
+    return f"pip install --force-reinstall --no-deps {' '.join(repr(_installed_as(name)) for name in packages)}"
+
+
+def _installed_as(package: str) -> str:
+    """Return what pip takes for an installed *package*: of one that came from a folder or an address, that one."""
+    text = importlib.metadata.distribution(package).read_text("direct_url.json")
+    source = json.loads(text) if text else {}
+    url = str(source.get("url", ""))
+    if "vcs_info" in source:
+        return f"{package} @ {source['vcs_info']['vcs']}+{url}@{source['vcs_info']['commit_id']}"
+    return url.removeprefix("file://") or f"{package}=={version_of(package)}"
 
 
 def toolkit_packages() -> list[str]:

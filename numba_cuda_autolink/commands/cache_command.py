@@ -79,9 +79,15 @@ def _run(options: argparse.Namespace) -> int:
             message, kinds = str(history), [each.kind for each in cache.info().by_kind]
             if kinds and options.kind not in (None, *kinds):
                 message += f"\n  cached: {', '.join(map(repr, kinds))}"
+            elif kinds:
+                message += "\n  what to do: numba-cuda-autolink cache why lists all entries"
             raise CommandError(message)
         _print_history(str(history).splitlines(), options.all)
     elif options.action in ("export", "import"):
+        if options.file.is_dir():
+            raise CommandError(f"{options.file} is a folder\n  what to do: name a file")
+        if options.action == "import" and not options.file.exists():
+            raise CommandError(f"{options.file}: no such file\n  what to do: write one with cache export")
         try:
             if options.action == "import":
                 count, others = cache.import_file(options.file, trust=options.trust), 0

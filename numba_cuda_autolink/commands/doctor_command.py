@@ -275,11 +275,12 @@ def _toolkit_conflicts(trials: Trials) -> Iterator[Conflict]:
     nvrtc, nvjitlink, driver = (_version(trials, name) for name in ("nvrtc", "nvJitLink", "driver"))
     if nvrtc and nvjitlink and nvrtc > nvjitlink:
         what = f"NVRTC {_dotted(nvrtc)} is newer than nvJitLink {_dotted(nvjitlink)}, which rejects its LTO-IR"
-        yield Conflict(what, "install both for one CUDA version (pip install -U nvidia-nvjitlink)")
+        package = f"nvidia-nvjitlink{'-cu12' if nvrtc[0] == 12 else ''}"
+        fix = f"pip install '{package}=={_dotted(nvrtc)}.*'"
+        yield Conflict(what, fix if version_of(package) != NOT_INSTALLED else "install both for one CUDA version")
     if driver and nvrtc and nvrtc[0] > driver[0]:
         what = f"the driver is for CUDA {_dotted(driver)}, the libraries are for CUDA {_dotted(nvrtc)}"
-        extra = f"numba-cuda-autolink[cu{driver[0]}]"
-        yield Conflict(what, f"update the driver, or install the CUDA {driver[0]} libraries ({extra})")
+        yield Conflict(what, f"update the driver, or: pip install 'numba-cuda-autolink[cu{driver[0]}]'")
     headers = _version(trials, "headers")
     if nvrtc and headers and nvrtc[0] != headers[0]:
         where = trials.results.get("headers cudart")

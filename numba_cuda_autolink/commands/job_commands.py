@@ -72,7 +72,11 @@ def capture(options: argparse.Namespace) -> int:
         jobs = read_captured(folder)
     code = code if code >= 0 else 128 - code
     if not jobs.jobs:
-        raise CommandError(f"{name} compiled no kernels: {options.out} is not written", code or 1)
+        raise CommandError(
+            f"{name} compiled no kernels: {options.out} is not written\n"
+            "  what to do: run what launches or builds kernels",
+            code or 1,
+        )
     jobs.write(options.out)
     print(f"{options.out}: {number_of(len(jobs.jobs), 'job')}")
     return code

@@ -121,7 +121,7 @@ def load_file(
     name = ".".join((*package, file.stem))
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise CommandError(f"{path} is not a Python file")
+        raise CommandError(f"{path} is not a Python file\n  what to do: name one with kernels, whose name ends in .py")
     module = importlib.util.module_from_spec(spec)
     sys.path[:0] = [str(file.parent), *([str(file.parents[len(package)])] if package else [])]
     try:

@@ -91,6 +91,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         show_error(f"{error}\n  what to do: numba-cuda-autolink doctor")
         return 1
     except OSError as error:
+        if error.errno is None:
+            show_error(str(error))
+            return 1
         if not isinstance(error, BrokenPipeError):  # the reader of the output has closed it
             show_error(f"{error.filename or 'standard output'}: {error.strerror}")
         if error.filename is None:  # Python flushes standard output again as it ends

@@ -4,6 +4,8 @@ from typing import Any, Literal, TypeAlias, overload
 
 from typing_extensions import deprecated
 
+from numba.cuda._arguments import _Integer
+
 _NoDimensions: TypeAlias = Literal[-1, 0, 4, 5]
 
 # What such a number of dimensions gives. The name of the class is in messages.
@@ -47,26 +49,26 @@ def syncthreads_and(predicate: Any, /) -> int:
 def syncthreads_or(predicate: Any, /) -> int:
     """Wait for all threads of the block. Return 1 if *predicate* is true for any of them, otherwise 0."""
 
-def shfl_sync(mask: int, value: Any, src_lane: int, /) -> Any:
+def shfl_sync(mask: _Integer, value: Any, src_lane: _Integer, /) -> Any:
     """Return *value* as the lane *src_lane* of the warp has it."""
 
-def shfl_up_sync(mask: int, value: Any, delta: int, /) -> Any:
+def shfl_up_sync(mask: _Integer, value: Any, delta: _Integer, /) -> Any:
     """Return *value* as the lane that is *delta* before that of this thread has it."""
 
-def shfl_down_sync(mask: int, value: Any, delta: int, /) -> Any:
+def shfl_down_sync(mask: _Integer, value: Any, delta: _Integer, /) -> Any:
     """Return *value* as the lane that is *delta* after that of this thread has it."""
 
-def shfl_xor_sync(mask: int, value: Any, lane_mask: int, /) -> Any:
+def shfl_xor_sync(mask: _Integer, value: Any, lane_mask: _Integer, /) -> Any:
     """Return *value* as the lane has it whose number is that of this thread's xor *lane_mask*."""
 
-def all_sync(mask: int, predicate: Any, /) -> bool:
+def all_sync(mask: _Integer, predicate: Any, /) -> bool:
     """Return whether *predicate* is true for all threads in *mask*."""
 
-def any_sync(mask: int, predicate: Any, /) -> bool:
+def any_sync(mask: _Integer, predicate: Any, /) -> bool:
     """Return whether *predicate* is true for any thread in *mask*."""
 
-def eq_sync(mask: int, predicate: Any, /) -> bool:
+def eq_sync(mask: _Integer, predicate: Any, /) -> bool:
     """Return whether *predicate* is the same for all threads in *mask*."""
 
-def ballot_sync(mask: int, predicate: Any, /) -> int:
+def ballot_sync(mask: _Integer, predicate: Any, /) -> int:
     """Return the mask of the threads in *mask* for which *predicate* is true."""

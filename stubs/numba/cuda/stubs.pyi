@@ -4,6 +4,8 @@ from typing import Any, SupportsIndex, TypeAlias, TypeVar
 
 from numba_cuda.numba.cuda.stubs import Stub as Stub, stub_function as stub_function
 
+from numba.cuda._arguments import _Integer
+
 _Array = TypeVar("_Array")
 _Shape: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...]
 
@@ -34,14 +36,14 @@ class shared:
     """Memory that the threads of a block share."""
 
     @staticmethod
-    def array(shape: _Shape, dtype: Any, alignment: int | None = None) -> Any:
+    def array(shape: _Shape, dtype: Any, alignment: SupportsIndex | None = None) -> Any:
         """Return an array that the threads of a block share. *shape* is a constant, 0 for the launch's size."""
 
 class local:
     """Memory of one thread."""
 
     @staticmethod
-    def array(shape: _Shape, dtype: Any, alignment: int | None = None) -> Any:
+    def array(shape: _Shape, dtype: Any, alignment: SupportsIndex | None = None) -> Any:
         """Return an array of this thread alone. *shape* is a constant."""
 
 class const:
@@ -51,13 +53,13 @@ class const:
     def array_like(ndarray: _Array) -> _Array:
         """Return an array in constant memory with the content of *ndarray*, which is a constant of the kernel."""
 
-def syncwarp(mask: int = 0xFFFFFFFF, /) -> None:
+def syncwarp(mask: _Integer = 0xFFFFFFFF, /) -> None:
     """Wait for the threads of the warp that *mask* names, and see what they wrote to memory."""
 
-def match_any_sync(mask: int, value: Any, /) -> int:
+def match_any_sync(mask: _Integer, value: Any, /) -> int:
     """Return the mask of the threads in *mask* whose *value* is that of this thread."""
 
-def match_all_sync(mask: int, value: Any, /) -> tuple[int, bool]:
+def match_all_sync(mask: _Integer, value: Any, /) -> tuple[int, bool]:
     """Return the mask of the threads in *mask* and True if all have the same *value*; otherwise 0 and False."""
 
 def activemask() -> int:
@@ -96,7 +98,7 @@ def fma(a: Any, b: Any, c: Any, /) -> Any:
 def cbrt(a: Any, /) -> Any:
     """Return the cube root of *a*."""
 
-def nanosleep(ns: int, /) -> None:
+def nanosleep(ns: _Integer, /) -> None:
     """Let the thread sleep for about *ns* nanoseconds."""
 
 class atomic:

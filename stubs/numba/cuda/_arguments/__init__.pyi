@@ -10,11 +10,7 @@ from numba.cuda.dispatcher import CUDADispatcher
 _T = TypeVar("_T", covariant=True)
 
 _ComputeCapabilityLike: TypeAlias = (
-    ComputeCapability
-    | tuple[SupportsIndex, SupportsIndex]
-    | tuple[SupportsIndex, SupportsIndex, str]
-    | str
-    | SupportsIndex
+    ComputeCapability | tuple[SupportsIndex, ...] | tuple[SupportsIndex, SupportsIndex, str] | str | SupportsIndex
 )
 _OptionalComputeCapability: TypeAlias = _ComputeCapabilityLike | None
 _Output: TypeAlias = Literal["cubin", "ptx", "ltoir"]
@@ -30,6 +26,9 @@ class _Signature(Protocol):
     @property
     def return_type(self) -> Any: ...
 
+# Integers in kernels: those that Numba's types make have its signatures.
+_Integer: TypeAlias = SupportsIndex | _Signature
+
 # What is compiled for a signature: a dispatcher, a function, or a kernel of numba-cuda-mlir.
 class _Function(Protocol):
     @property
@@ -43,10 +42,8 @@ class _MLIRKernel(Protocol):
 _Buildable: TypeAlias = CUDADispatcher[..., Any] | _Function | _MLIRKernel
 _KernelSignature: TypeAlias = str | tuple[Any, ...] | _Signature
 
-# Options whose names are not checked: a dict[str, Any]. One that is written as an argument has the names of options.
-class _NoSuchOption: ...
-
-_AnyOptions: TypeAlias = Mapping[str, _NoSuchOption]
+# Options in a variable. Editors complete the names of those that are written as an argument.
+_AnyOptions: TypeAlias = Mapping[str, Any]
 
 # A collection, which text is not.
 class _Several(Protocol):

@@ -283,7 +283,7 @@ class Variable(CUDASource):
         self,
         name: str,
         dtype: Any,
-        shape: int | tuple[int, ...] = (),
+        shape: SupportsIndex | tuple[SupportsIndex, ...] = (),
         *,
         space: Literal["device", "constant", "managed"] = "device",
         value: Values | None = None,

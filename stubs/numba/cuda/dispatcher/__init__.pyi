@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 from collections.abc import Callable
-from typing import Any, Generic, TextIO, overload
+from typing import Any, Generic, SupportsIndex, TextIO, overload
 
 from numba_cuda.numba.cuda.dispatcher import *  # noqa: F403
 from typing_extensions import ParamSpec, TypeVar, deprecated
@@ -47,11 +47,13 @@ class CUDADispatcher(Generic[_P, _R]):
     @overload
     def __getitem__(self, configuration: AnyConfiguration) -> _LaunchConfiguration[_P]: ...
     def configure(
-        self, griddim: Size, blockdim: Size, stream: StreamLike = 0, sharedmem: int = 0
+        self, griddim: Size, blockdim: Size, stream: StreamLike = 0, sharedmem: SupportsIndex = 0
     ) -> _LaunchConfiguration[_P]:
         """Return the launch with these: what ``kernel[griddim, blockdim, stream, sharedmem]`` is."""
 
-    def forall(self, ntasks: int, tpb: int = 0, stream: StreamLike = 0, sharedmem: int = 0) -> ForAll[_P]: ...
+    def forall(
+        self, ntasks: SupportsIndex, tpb: SupportsIndex = 0, stream: StreamLike = 0, sharedmem: SupportsIndex = 0
+    ) -> ForAll[_P]: ...
     def specialize(self, *args: Any) -> CUDADispatcher[_P, _R]: ...
     @property
     def specialized(self) -> bool: ...

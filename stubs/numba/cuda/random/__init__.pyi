@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numba_cuda.numba.cuda.random import *  # noqa: F403
@@ -8,9 +8,11 @@ from numba.cuda._launches import StreamLike
 from numba.cuda.cudadrv.devicearray import DeviceNDArray
 
 def create_xoroshiro128p_states(
-    n: int, seed: int, subsequence_start: int = 0, stream: StreamLike = 0
+    n: SupportsIndex, seed: SupportsIndex, subsequence_start: SupportsIndex = 0, stream: StreamLike = 0
 ) -> DeviceNDArray: ...
-def init_xoroshiro128p_states(states: Any, seed: int, subsequence_start: int = 0, stream: StreamLike = 0) -> None: ...
+def init_xoroshiro128p_states(
+    states: Any, seed: SupportsIndex, subsequence_start: SupportsIndex = 0, stream: StreamLike = 0
+) -> None: ...
 
 xoroshiro128p_dtype: np.dtype[Any]
 xoroshiro128p_type: Any

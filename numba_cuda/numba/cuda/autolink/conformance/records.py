@@ -18,6 +18,7 @@ from numba_cuda_autolink.short_tracebacks import warn_user
 if TYPE_CHECKING:
     from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 
+_MEANT = re.compile(r"; (did you mean .*\?)$")
 _REMEDY = re.compile(r"^ *what to do: (.*)(?:\n|\Z)", re.MULTILINE)
 
 
@@ -109,7 +110,7 @@ class NotLinkableError(AssertionError):
 def take_remedy(text: str) -> tuple[str, str]:
     """Return the *text* of an error without what it says to do, and that, which is empty if it says nothing or several
     things."""
-    remedies = _REMEDY.findall(text)
+    remedies = _REMEDY.findall(text) or _MEANT.findall(text.partition("\n")[0])
     return (_REMEDY.sub("", text).strip("\n"), remedies[0]) if len(remedies) == 1 else (text, "")
 
 

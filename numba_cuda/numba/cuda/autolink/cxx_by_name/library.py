@@ -205,7 +205,8 @@ def cxx(
         language is C++17 or later.
     host_headers : bool, optional
         Whether ``<cmath>``, ``<limits>`` and other headers of the host are found, with the names of ``cuda::std`` in
-        ``std``.
+        ``std``. ``std::vector``, ``std::string``, streams and the like are declared only: a kernel that calls code with
+        them is an error of its build. ``throw`` stops the kernel, as a failed assertion does.
     namespace : str, optional
         Names resolve as inside this namespace. Qualified names work in any case.
 

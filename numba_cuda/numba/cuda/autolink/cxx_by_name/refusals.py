@@ -366,15 +366,17 @@ def _explain_name(error: Diagnostic, label: str, source: CUDASource, target: Tar
     if of_class := _NO_MEMBER.match(error.text):
         near = difflib.get_close_matches(name, sorted(find_members(texts, of_class["name"])), n=1)
         return f"did you mean {near[0]}?" if near else f"name a public member of {of_class['name']}, or add it there"
-    if not error.unknown.startswith("std::") and (found := find_namespaces(texts, name)):
+    own, _, used = options.prologue.partition(NAMESPACE)
+    namespaces = {"", *_USING.findall(used)}
+    written = {error.unknown.rpartition("::")[0], *namespaces}
+    found = [each for each in find_namespaces(texts, name) if each not in written]
+    if found and not error.unknown.startswith("std::"):
         return f"write its namespace: {' or '.join(f'{namespace}::{name}' for namespace in found)}"
     macros = [macro for macro, _ in options.defines]
     if known := explain_unknown(error.unknown, texts, options.include_paths, macros):
         return known
     if re.search(rf"<.*\b{name}\b", called):
         return f"write the value of a variable of Python into the name: lib[f{called.replace(name, f'{{{name}}}')!r}]"
-    own, _, used = options.prologue.partition(NAMESPACE)
-    namespaces = {"", *_USING.findall(used)}
     declared = sorted({each for namespace in namespaces for each in find_names([own], namespace)})
     if near := difflib.get_close_matches(name, declared, n=1):
         return f"did you mean {near[0]}?"

@@ -2,8 +2,6 @@
 # Settings, which programs may set. Those of Numba are Any.
 from typing import Any
 
-from numba_cuda.numba.cuda.core.config import *  # noqa: F403
-
 CUDA_ARRAY_INTERFACE_SYNC: int
 CUDA_DEALLOCS_COUNT: int
 CUDA_DEALLOCS_RATIO: float
@@ -30,4 +28,5 @@ DISABLE_CUDA: int
 ENABLE_CUDASIM: int
 FORCE_CUDA_CC: Any
 
+def reload_config() -> None: ...
 def __getattr__(name: str) -> Any: ...

@@ -82,7 +82,7 @@ def _blobs(file: BinaryIO, path: str) -> Iterator[tuple[bytes, bytes]]:
     """Yield the digests and signed entries of a *file*. Raise `EntryFileError` unless all of it is what `write_entries`
     writes."""
     if file.read(len(_FIRST_LINE)) != _FIRST_LINE:
-        raise EntryFileError(f"{path} is not a file of cache entries")
+        raise EntryFileError(f"{path} is not a file of cache entries\n  what to do: write one with cache export")
     while (header := file.read(len(_END))) != _END:
         digest, size = header[:32], int.from_bytes(header[32:], "little")
         blob = file.read(min(size, LARGEST))

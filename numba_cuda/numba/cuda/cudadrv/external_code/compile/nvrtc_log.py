@@ -22,6 +22,7 @@ from .damaged_toolkit import explain_damage
 from .unknown_names import NOT_ON_DEVICES, explain_undeclared, explain_unknown, find_similar_header
 
 _MOST_SHOWN = 5
+FOR_THE_HOST = "put what only the host needs between #ifndef __CUDACC_RTC__ and #endif"
 _MOST_ERRORS = 100  # with which NVRTC ends
 _ERROR = re.compile(
     r"(?:(?P<place>.*?)\((?P<line>\d+)\)|(?P<options>nvrtc)|At end of source): (?:catastrophic )?error"
@@ -188,6 +189,8 @@ def remedy(
             f"rename a macro in defines ({', '.join(macros)}): macros replace names in the compiler's own headers, too,"
             " whose templates have parameters of one letter"
         )
+    if error.place.startswith((HOST_HEADERS, *_toolkit())) and (replaced := _macro_in(error, macros)):
+        return f"rename the macro {replaced} in defines: it replaces that name in the installed header, too"
     if error.place == "nvrtc":
         words = re.findall(r"[a-z]\w*", text.replace("-", "_"))
         named = {name: value for name, value in options.options if name in words}
@@ -208,18 +211,19 @@ def remedy(
                 " of include_paths, and a host compiler's macros (__GNUC__) out of defines"
             )
         if _STANDARD_HEADER.fullmatch(name):
-            from .translation_unit import toolkit_include_paths
-
             same = f"cuda/std/c{name[:-2]}" if name.endswith(".h") else f"cuda/std/{name}"
             todo = f"put a file {name} that defines what is used"
-            if any(os.path.isfile(os.path.join(folder, same)) for folder in toolkit_include_paths()):
+            if any(os.path.isfile(os.path.join(folder, same)) for folder in _toolkit()):
                 todo = f"include <{same}>, whose names are in cuda::std, or put a file {name} that includes it"
-            is_own = error.place.endswith(".cu") or not os.path.isabs(error.place)
-            header = f"leave out {os.path.basename(error.place)}, if it is for the host's code; or "
-            todo = f"{_instead_of(name) if is_own else header}{todo} into one of the source's include_paths"
+            todo += " into one of the source's include_paths"
+            if error.place.endswith(".cu") or not os.path.isabs(error.place):
+                first = _instead_of(name)
+            else:
+                first = f"leave out {os.path.basename(error.place)}, if it is for the host's code; or "
             if HOST_HEADERS in include_paths:
-                return f"{name} is not among the headers of host_headers=True: {todo}"
-            return f"NVRTC has no headers of the host's C++ library: {todo}; or use host_headers=True"
+                return f"{name} is not among the headers of host_headers=True: {first}{todo}; or {FOR_THE_HOST}"
+            use = "use host_headers=True; or " if os.path.isfile(os.path.join(HOST_HEADERS, name)) else ""
+            return f"NVRTC has no headers of the host's C++ library: {first}{use}{todo}"
         if similar := find_similar_header(name, include_paths):
             return f"did you mean {similar}?"
         return f"add the directory that {name} is in to the source's include_paths"
@@ -229,10 +233,14 @@ def remedy(
     texts = texts if len(others) < _MOST_ERRORS else ()  # where the rest may be unknown too
     if error.unknown and (known := explain_unknown(error.unknown, texts, include_paths, macros, others)):
         return known
+    if "does not support exception handling" in text:
+        return _without_exceptions(include_paths)
+    if HOST_HEADERS in include_paths and any(re.search(r"\bthrow *\( *\)", line) for line in error.lines[1:2]):
+        return "write noexcept for throw(); or, if nothing throws, defines={'throw': 'throw'}, which replaces a macro"
     if "--device-int128" in text:
         return "allow it: options={'device_int128': True}"
     if "explicitly marked as a __host__ function" in text:
-        return "mark it __host__ __device__, or put the host's functions between #ifndef __CUDACC_RTC__ and #endif"
+        return f"mark it __host__ __device__; or {FOR_THE_HOST}"
     if text.endswith(_NOT_MARKED):
         return (
             "mark the function __device__, or make all functions device functions:"
@@ -249,6 +257,24 @@ def remedy(
             " include_paths"
         )
     return todo
+
+
+def _toolkit() -> list[str]:
+    from .translation_unit import toolkit_include_paths
+
+    return list(toolkit_include_paths())
+
+
+def _macro_in(error: Diagnostic, macros: Iterable[str]) -> str:
+    """Return the one of *macros* that is in the line of an *error*; empty if none is."""
+    words = {word for line in error.lines[1:2] for word in re.findall(r"\w+", line)}
+    return next((each for each in macros if each.partition("(")[0] in words), "")
+
+
+def _without_exceptions(include_paths: Sequence[str]) -> str:
+    if HOST_HEADERS in include_paths:
+        return f"leave out try and catch, since throw stops the kernel; or {FOR_THE_HOST}"
+    return f"use host_headers=True, with which throw stops the kernel; or {FOR_THE_HOST}"
 
 
 def _fix(error: Diagnostic) -> str:
@@ -271,7 +297,9 @@ def instead_of_host_type(errors: str) -> str:
     """Return what to use rather than a type of the host's library that is declared only; empty if it is none."""
     found = _INCOMPLETE.search(errors)
     name = found[1] if found else ""
-    return f"device code has no std::{name}: use {NOT_ON_DEVICES[name]}" if name in NOT_ON_DEVICES else ""
+    if name not in NOT_ON_DEVICES:
+        return ""
+    return f"device code has no std::{name}: use {NOT_ON_DEVICES[name]}; or {FOR_THE_HOST}"
 
 
 def _instead_of(header: str) -> str:

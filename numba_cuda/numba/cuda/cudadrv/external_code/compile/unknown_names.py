@@ -16,15 +16,38 @@ from ..inputs.cuda_source import HOST_HEADERS
 
 _ARRAYS = "cuda::std::array of <cuda/std/array>, or memory that the kernel passes, not a container that allocates"
 # Of the host's library, which host_headers=True declares only.
+_TEXTS = "printf, which needs no header, or arrays of char that the kernel passes"
 NOT_ON_DEVICES = {
-    **dict.fromkeys(("deque", "list", "map", "set", "string", "unordered_map", "unordered_set", "vector"), _ARRAYS),
     **dict.fromkeys(
-        ("cerr", "cout", "endl", "fstream", "iostream", "ostream", "print", "sstream", "ostringstream", "stringstream"),
+        re.findall(
+            r"\w+",
+            "deque forward_list list map multimap multiset priority_queue queue set stack string unordered_map"
+            " unordered_multimap unordered_multiset unordered_set vector wstring",
+        ),
+        _ARRAYS,
+    ),
+    **dict.fromkeys(
+        re.findall(
+            r"\w+",
+            "cerr clog cout endl fstream ios ios_base iomanip iostream istream istringstream ofstream ostream"
+            " ostringstream print setbase setfill setprecision setw sstream stringstream",
+        ),
         "printf, which needs no header",
     ),
-    **dict.fromkeys(("thread", "mutex", "shared_mutex"), "the threads of the kernel, and <cuda/std/atomic>"),
-    **dict.fromkeys(("sort", "stable_sort", "stable_partition"), "algorithms of CUB, or a loop"),
+    **dict.fromkeys(("cin", "getline", "ifstream", "stod", "stof", "stoi", "stol", "to_string"), _TEXTS),
+    **dict.fromkeys(
+        ("allocator", "enable_shared_from_this", "make_shared", "shared_ptr", "weak_ptr"),
+        "a pointer to memory that the kernel passes",
+    ),
+    "function": "a lambda, which a template takes",
+    **dict.fromkeys(
+        ("condition_variable", "lock_guard", "mutex", "scoped_lock", "shared_mutex", "thread", "unique_lock"),
+        "the threads of the kernel, and <cuda/std/atomic>",
+    ),
+    **dict.fromkeys(("nth_element", "sort", "stable_sort", "stable_partition"), "algorithms of CUB, or a loop"),
+    **dict.fromkeys(("mt19937", "mt19937_64", "random_device"), "cuRAND's generators, of <curand_kernel.h>"),
 }
+_OF_HOST = re.compile(r"\bstd::(?:basic_|operator\W*)?(?P<name>\w+)")
 _HEADERS = {
     r"half2?|__\w*half\w*": "cuda_fp16.h",
     r"(?:__)?nv_bfloat16\w*|__\w*bfloat16\w*": "cuda_bf16.h",
@@ -62,6 +85,7 @@ _BUILT_IN = {
 }
 _OF_CCCL = re.compile(r"(cub|cuda(?:::std)?)::(\w+)")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_CONDITION = re.compile(r"\s*#\s*(ifdef|ifndef|if|elif|else|endif)\b")
 _IN_SOURCE = re.compile(r"\b[A-Za-z_]\w{2,}(?=\s*[^\s\w'\"])")
 _IN_HEADER = re.compile(r"\b[A-Za-z]\w{2,}(?=\s*[(<{;])")
 _ALIKE = 0.78  # more than foo and floor
@@ -91,10 +115,67 @@ def explain_unknown(
         return (
             f"did you mean {last} by the macro {misspelt[0]} in defines=? Or {misspelt[0]} where the source has {last}?"
         )
+    texts = list(texts)
+    if guard := find_guard(texts, last):
+        return f"define what {guard} asks for, or use another name: {last} is within it, and so left out here"
     known = {*_BUILT_IN, *_list_names(iter(texts))} - {last, *others}
     if near := difflib.get_close_matches(last, sorted(known), n=3, cutoff=_ALIKE):
         return f"did you mean {' or '.join(near)}?"
     return f"include the header of CCCL that has {name}" if found else ""
+
+
+def not_on_devices(function: str) -> str:
+    """Return the name in ``std`` that a *function* of the host's library is about, of those that host_headers=True
+    declares only; empty if it is about none."""
+    if not function.startswith(("std::", "_Nca_host::")):
+        return ""
+    return next((each["name"] for each in _OF_HOST.finditer(function) if each["name"] in NOT_ON_DEVICES), "")
+
+
+def find_guard(texts: Iterable[str], name: str) -> str:
+    """Return the directive, such as ``#ifdef FAST``, within which alone one of *texts* declares a *name*; empty if none
+    does, or one declares it without a condition."""
+    named = re.escape(name)
+    declared = re.compile(
+        rf"(?:^|(?<!return)[\s*&]){named}\s*[(<{{;:=]|\b(?:struct|class|enum|union|using)\s+{named}\b"
+    )
+    found = ""
+    for text in texts:
+        if name not in text:
+            continue
+        conditions: list[str] = []
+        for line in _COMMENT.sub(_only_lines, text).splitlines():
+            if directive := _CONDITION.match(line):
+                _follow(conditions, directive[1], line.strip())
+            elif (guard := _of_include_guard(conditions, line)) is not None:
+                conditions[-1] = guard
+            elif declared.search(line):
+                within = [each for each in conditions if each]
+                if not within:
+                    return ""
+                found = found or within[-1]
+    return found
+
+
+def _only_lines(comment: re.Match[str]) -> str:
+    return "\n" * comment[0].count("\n")
+
+
+def _follow(conditions: list[str], directive: str, line: str) -> None:
+    if directive.startswith("if"):
+        conditions.append(line)
+    elif directive == "endif":
+        del conditions[-1:]
+    elif conditions:
+        conditions[-1] = line if directive == "elif" else f"#else of {conditions[-1]}"
+
+
+def _of_include_guard(conditions: Sequence[str], line: str) -> str | None:
+    """Return an empty condition if a *line* defines the macro that the last one asks not to be defined."""
+    asked = (
+        re.fullmatch(r"#\s*(?:ifndef\s+|if\s*!\s*defined\s*\(?\s*)(\w+)\s*\)?", conditions[-1]) if conditions else None
+    )
+    return "" if asked and re.match(rf"\s*#\s*define\s+{asked[1]}\b", line) else None
 
 
 def explain_undeclared(name: str) -> str:

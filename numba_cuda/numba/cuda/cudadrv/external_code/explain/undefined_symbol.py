@@ -14,6 +14,7 @@ from numba_cuda_autolink.source_locations import shown_file
 
 from ..compile import bitcode, programs
 from ..compile.nvrtc import CompileError
+from ..compile.unknown_names import NOT_ON_DEVICES, not_on_devices
 from ..formats import symbols
 from ..formats.containers import has_compressed_piece
 from ..inputs import kinds
@@ -104,9 +105,14 @@ def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
         remedy = remedy or _REMEDY_FOR_CXX.format(mangled_names.readable(symbol))
     remedy = remedy or (_REMEDY_WITHOUT_CODE if not external else _REMEDY_FOR_VARIABLES if is_variable else _REMEDY)
     used = "read" if is_variable else "called"
+    diagnosis = f"{mangled_names.readable(symbol)!r} is {used} but nothing that is linked defines it"
+    if of_host := not_on_devices(mangled_names.readable(symbol)):
+        diagnosis = f"the kernel's code uses std::{of_host}, which device code does not have"
+        details = [f"{used}: {mangled_names.readable(symbol)}"]
+        remedy = f"use {NOT_ON_DEVICES[of_host]}; or call a function that does without std::{of_host}"
     return link_error(
         job.plan,
-        f"{mangled_names.readable(symbol)!r} is {used} but nothing that is linked defines it",
+        diagnosis,
         *mangled_names.mangled_lines(symbol),
         *details,
         *(f"near miss: {line}" for line in near),

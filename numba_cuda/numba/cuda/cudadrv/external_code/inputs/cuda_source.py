@@ -95,7 +95,7 @@ class CUDASource(CUSource):
     host_headers : bool, optional
         Whether ``<cmath>``, ``<limits>`` and others of the host's headers are found, after those in *include_paths*:
         ``std`` then has the names of ``cuda::std``. ``std::string``, ``std::vector``, streams and the like are declared
-        only: code on the device cannot use them.
+        only: a kernel that calls code with them is an error of its build. ``throw`` stops the kernel.
 
     Raises
     ------

@@ -420,7 +420,7 @@ ERRORS = {
         "explain .:kernel --cc 9.0",
         ". is a folder\n  what to do: name a Python file in it: beside.py and commanded.py;\n",
     ),
-    "a missing file of entries": (1, "cache import missing", "missing: No such file or directory"),
+    "a missing file of entries": (1, "cache import missing", "missing: no such file\n  what to do: write one with"),
     "a folder for entries": (1, "cache export missing/entries", "there is no folder missing"),
     "a full disk": (1, "explain FILE --json -o /dev/full", "/dev/full: No space left on device"),
     "a folder for jobs": (1, "capture -o missing/jobs.json -- false", "there is no folder missing"),
@@ -435,6 +435,8 @@ ERRORS = {
         "explain FILE:plain --sig SIGNATURE --cc 9.0",
         "No implementation of add(int32, 'a')\n  at: PATH:29\n      x[0] = x[1] + \"a\"\n             ^^^^",
     ),
+    "a folder of entries to read": (1, "cache import folder.py", "folder.py is a folder\n  what to do: name a file"),
+    "not a Python file": (1, "explain empty.json:kernel", "empty.json is not a Python file\n  what to do: name one"),
     "no size": (2, "cache prune much", "'much' is not a size"),
     "no command": (2, "", "COMMAND"),
 }
@@ -653,7 +655,11 @@ def test_the_cache_can_be_shown_and_cleared(kernels, tmp_path, monkeypatch, caps
     assert "program 'add.cu'" in run("cache", "why", "add.cu", "--kind", "program")
     assert main(["cache", "why", "subtract.cu"]) == 1
     shown = capsys.readouterr()
-    assert (shown.out, shown.err) == ("", "numba-cuda-autolink: nothing is cached under the name 'subtract.cu'\n")
+    assert shown.out == ""
+    assert shown.err == (
+        "numba-cuda-autolink: nothing is cached under the name 'subtract.cu'\n"
+        "  what to do: numba-cuda-autolink cache why lists all entries\n"
+    )
     assert main(["cache", "why", "--kind", "soup"]) == 1
     nothing, kinds = capsys.readouterr().err.splitlines()
     assert nothing == "numba-cuda-autolink: nothing of the kind 'soup' is cached"

@@ -70,6 +70,12 @@ def test_the_doctor_knows_variables_and_versions(monkeypatch):
     monkeypatch.setenv("CUDA_HOME", "/no/such/folder")
     versions = {"nvrtc": [13, 2], "nvJitLink": [13, 0], "driver": [12, 4], "headers": [12, 9]}
     trials = doctor_command.Trials({f"version {name}": version for name, version in versions.items()}, {})
+    monkeypatch.setattr(doctor_command, "version_of", lambda name: "13.0.88")
+    fixes = {conflict.fix for conflict in doctor_command.conflicts(GOOD, trials)}
+    assert {
+        "pip install 'nvidia-nvjitlink==13.2.*'",
+        "update the driver, or: pip install 'numba-cuda-autolink[cu12]'",
+    } <= fixes
     found = [conflict.what for conflict in doctor_command.conflicts(GOOD, trials)]
     assert any("NUMBA_CUDA_AUTOLINK=0" in conflict for conflict in found)
     assert any("NVRTC 13.2 is newer than nvJitLink 13.0" in conflict for conflict in found)
@@ -149,6 +155,7 @@ def installed(tmp_path, monkeypatch):
             lines.append(f"{file},sha256={digest},{len(text)}")
         (folder / "RECORD").write_text("\n".join(lines))
         monkeypatch.syspath_prepend(tmp_path)
+        installed_packages.version_of.cache_clear()
         return tmp_path
 
     return install
@@ -175,6 +182,24 @@ def test_code_of_others_may_be_edited_and_not_removed(installed):
     assert list(damaged_files("soup")) == []
     file.unlink()
     assert list(damaged_files("soup")) == ["soup.py is missing"]
+
+
+@pytest.mark.parametrize(
+    ("source", "asked"),
+    [
+        ("", "soup==1.0"),
+        ('{"url": "file:///home/me/soup", "dir_info": {}}', "/home/me/soup"),
+        ('{"url": "https://example.org/soup.whl", "archive_info": {}}', "https://example.org/soup.whl"),
+        (
+            '{"url": "https://example.org/soup", "vcs_info": {"vcs": "git", "commit_id": "abc"}}',
+            "soup @ git+https://example.org/soup@abc",
+        ),
+    ],
+)
+def test_a_package_is_installed_again_from_where_it_was(installed, source, asked):
+    folder = installed("soup")
+    (folder / "soup-1.0.dist-info" / "direct_url.json").write_text(source)
+    assert installed_packages.reinstall_command("soup") == f"pip install --force-reinstall --no-deps '{asked}'"
 
 
 def test_what_no_kernel_needs_may_be_removed(installed):

@@ -158,7 +158,7 @@ def test_what_is_wrong_with_a_file_is_told_with_its_line(tmp_path, monkeypatch, 
     path = tmp_path / "failing.py"
     path.write_text(code)
     (tmp_path / "beside_it.py").write_text("def f():\n    raise ValueError('in there')\n")
-    assert main(["explain", f"{path}:kernel"]) == 1
+    assert main(["explain", f"{path}:k"]) == 1
     expected = FAILING[code].replace("FILE", str(path)).replace("FOLDER", str(tmp_path))
     assert capsys.readouterr().err.startswith(f"numba-cuda-autolink: {expected}")
     for name in ("failing", "beside_it"):

@@ -77,6 +77,18 @@ FAULTS = {
         "raise_error",
         "let it return code for this signature, or let __numba_cuda_call__ reject the signature",
     ),
+    "a misspelt option": (
+        dict(link=lambda self, x: autolink.CUDASource(SAME, options={"max_register_cuont": 32})),
+        r"__numba_cuda_link__ raised ValueError: compile option 'max_register_cuont' is not a field",
+        "raised at",
+        "did you mean max_register_count?",
+    ),
+    "a result of a misspelt type": (
+        dict(call=lambda self, x: autolink.Extern("f", returns="float33")),
+        r"Extern's returns: 'float33' is not the name of a Numba type",
+        "__numba_cuda_call__ is defined at",
+        "did you mean float32?",
+    ),
     "a hook that answers once": (
         dict(link=once(autolink.CUDASource(SAME))),
         r"__numba_cuda_link__ answers once only, and then raised OSError: the table is gone",

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import os
+import re
+import string
 from pathlib import Path
 from typing import Any
 
@@ -83,19 +85,168 @@ def test_a_header_has_its_functions_without_the_others(header, function, expecte
 @pytest.mark.parametrize(
     ("header", "body", "reason"),
     [
-        ("vector", "std::vector<int> v; return 1;", "device code has no std::vector: use cuda::std::array"),
-        ("sstream", "std::ostringstream s; return 1;", "device code has no std::ostringstream: use printf"),
-        (
-            "utility",
-            "return std::stable_partition(1);",
-            "device code has no std::stable_partition: use algorithms of CUB",
-        ),
+        ("utility", "return std::stable_partition(1);", "use algorithms of CUB, or a loop"),
+        ("thread", "std::future<int> f; return 1;", "std::future"),
     ],
 )
-def test_what_no_device_has_is_refused(header, body, reason):
-    library = autolink.cxx(f"#include <{header}>", host_headers=True)
+def test_what_is_not_declared_is_refused(header, body, reason):
+    library = autolink.cxx(f"#include <{header}>\n#include <future>", host_headers=True)
     with pytest.raises(autolink.CxxError, match=reason):
         library.expr(f"[] {{ {body} }}").signature(cc=CC)
+
+
+FOR_CPUS = {
+    "vector": """
+        std::vector<int> v(3), w{1, 2}, u = v; v.push_back(x); v.emplace_back(4); v.insert(v.begin(), 1); v.resize(7);
+        for (int each : v) x += each;
+        return v.size() + v[0] + v.at(1) + v.back() + *v.data() + w.empty() + (u == w);""",
+    "map": """
+        std::map<int, float> m{{1, 2.f}}; m[3] = 4; m.insert({5, 6.f}); m.emplace(7, 8.f); m.erase(1);
+        for (const auto& [key, value] : m) x += key + value;
+        auto found = m.find(x);
+        return found != m.end() ? found->second : m.count(1) + m.at(3);""",
+    "unordered_map": "std::unordered_map<int, int> m; m[x] = 1; return m.at(x) + m.size();",
+    "set": "std::set<int> s; s.insert(x); return s.count(x) + *s.begin();",
+    "queue": "std::queue<int> q; q.push(x); int first = q.front(); q.pop(); return first + q.size();",
+    "list": "std::list<int> l; l.push_front(x); for (int each : l) x += each; return x;",
+    "string": """
+        std::string s = "a"; s += "b"; s = s + std::to_string(x) + 'c';
+        if (s == "abc" || s.find("b") == std::string::npos) return 1;
+        return s.substr(1, 2).size() + s[0] + s.back();""",
+    "cout": 'std::cout << std::setw(3) << std::hex << x << " " << 1.5 << std::endl; return x;',
+    "ostringstream": "std::ostringstream s; s << x; std::string t = s.str(); std::cerr << t; return x;",
+    "shared_ptr": "auto p = std::make_shared<int>(x); std::shared_ptr<int> q = p; return *q + p.use_count();",
+    "function": "std::function<int(int)> f = [](int y) { return y; }; return f(x);",
+    "sort": "std::vector<int> v{x, 1}; std::sort(v.begin(), v.end()); return v[0];",
+    "mt19937": "std::mt19937 g(x); std::uniform_int_distribution<int> d(0, 3); return d(g) + std::random_device()();",
+    "string_view": 'std::string_view v = "ab"; std::string s(v); std::string_view w = s; return w.size();',
+    "mutex": "static std::mutex m; std::lock_guard<std::mutex> lock(m); return x;",
+}
+HEADERS = """algorithm functional iomanip iostream list map memory mutex queue random set sstream stdexcept string
+    string_view unordered_map vector"""
+INCLUDED = re.sub(r"(\w+)\s*", r"#include <\1>\n", HEADERS)
+
+
+@pytest.mark.parametrize("name", FOR_CPUS)
+def test_functions_for_cpus_compile_and_only_a_call_is_refused(name):
+    library = autolink.cxx(f"{INCLUDED}inline int f(int x) {{ {FOR_CPUS[name]} }}", host_headers=True)
+    other = library.expr("[](int x) { return x + 1; }")
+
+    def kernel(x):
+        x[0] = other(x[0])
+
+    def wrong(x):
+        x[0] = library.f(x[0])
+
+    autolink.build(kernel, "void(int32[::1])", cc=CC)
+    with pytest.raises(autolink.LinkError, match=r"^the kernel's code uses std::\w+, which device code does not have"):
+        autolink.build(wrong, "void(int32[::1])", cc=CC)
+
+
+@pytest.mark.parametrize("name", ["sort", "stable_sort", "nth_element", "mt19937", "random_device"])
+def test_what_is_declared_only_is_not_in_libcu(name):  # where it is, ours would hide it
+    library = autolink.cxx(f"#include <algorithm>\n#include <random>\nusing cuda::std::{name};", host_headers=True)
+    with pytest.raises(autolink.CxxError, match=f'namespace "cuda::std" has no member "{name}"'):
+        library.expr("[] { return 1; }").signature(cc=CC)
+
+
+def test_an_error_names_what_the_kernel_uses():
+    library = autolink.cxx(f"{INCLUDED}inline int f(int x) {{ std::vector<int> v(x); return 1; }}", host_headers=True)
+
+    def kernel(x):
+        x[0] = library.f(x[0])
+
+    with pytest.raises(autolink.LinkError) as failure:
+        autolink.build(kernel, "void(int32[::1])", cc=CC)
+    first, *others = str(failure.value).splitlines()
+    assert first == "the kernel's code uses std::vector, which device code does not have"
+    (todo,) = [line for line in others if "what to do:" in line]
+    assert todo.startswith("  what to do: use cuda::std::array of <cuda/std/array>, or memory that the kernel passes")
+
+
+CLASSES = """
+struct Table { std::vector<int> values; std::string name; int size; };
+class Wrong : public std::runtime_error {
+public:
+    explicit Wrong(const std::string& text) : std::runtime_error("wrong: " + text) {}
+    const char* what() const noexcept override { return "wrong"; }
+};
+struct Plain : std::exception {};
+constexpr int checked(int x) { return x > 0 ? x : throw std::invalid_argument("x"); }
+static_assert(checked(3) == 3, "");
+inline int root(int x) {
+    if (x < 0) throw Wrong("got " + std::to_string(x));
+    if (x > 99) throw "text";
+    return x + 1;
+}
+"""
+
+
+def test_what_is_thrown_stops_the_kernel():
+    library = autolink.cxx(INCLUDED + CLASSES, host_headers=True)
+
+    def kernel(x):
+        x[0] = library.checked(library.root(x[0]))
+
+    linked = autolink.build(kernel, "void(int32[::1])", cc=CC)
+    x = np.full(1, 3, np.int32)
+    linked.emulate[1, 1](x)
+    assert x[0] == 4
+    for wrong in -3, 100, -1:
+        with pytest.raises(Exception, match=r"^Assertion `nothing is thrown` failed\n  at: .*\n      .*\bthrow "):
+            linked.emulate[1, 1](np.full(1, wrong, np.int32))
+
+
+def test_structs_with_containers_have_the_size_that_they_have_on_cpus():
+    names = {"std::vector<int>": 24, "std::string": 32, "std::map<int, int>": 48, "std::unordered_map<int, int>": 56}
+    names |= {"std::set<int>": 48, "std::list<int>": 24, "std::deque<int>": 80, "std::shared_ptr<int>": 16}
+    names |= {"std::function<void()>": 32, "std::mutex": 40, "std::queue<int>": 80, "std::runtime_error": 16}
+    asserted = "\n".join(f'static_assert(sizeof({name}) == {size}, "{name}");' for name, size in names.items())
+    autolink.cxx(f"{INCLUDED}{asserted}\n__device__ int f() {{ return 1; }}", host_headers=True).f.signature(cc=CC)
+
+
+@pytest.mark.parametrize(
+    ("code", "options", "remedy"),
+    [
+        ("int f(int x) { try { return x; } catch (...) { return 0; } }", {"host_headers": True}, "leave out try and"),
+        ("int f(int x) { if (x) throw 1; return x; }", {}, "use host_headers=True, with which throw stops the kernel"),
+        ("int f(int x) throw() { return x; }", {"host_headers": True}, r"write noexcept for throw\(\); or, if"),
+        ("#include <ostream>\nint f(int x) { return x; }", {}, r"no header; or use host_headers=True; or put a file"),
+        ("#include <regex>\nint f(int x) { return x; }", {"host_headers": True}, "#ifndef __CUDACC_RTC__ and #endif"),
+    ],
+)
+def test_an_error_says_how_to_leave_code_to_the_host(code, options, remedy):
+    source = f"#include <stdexcept>\n{code}" if options and "#" not in code else code
+    with pytest.raises(autolink.CxxError, match=f"what to do: .*{remedy}"):
+        autolink.cxx(source, **options).f.signature("int32", cc=CC)
+
+
+def test_throw_can_stay_as_it_is():
+    declared = "struct E : std::exception { const char* what() const throw() { return 0; } };"
+    source = f"#include <stdexcept>\n{declared} int f() {{ return 1; }}"
+    autolink.cxx(source, host_headers=True, defines={"throw": "throw"}).f.signature(cc=CC)
+
+
+def test_macros_of_one_capital_letter_leave_the_headers_as_they_are(library):
+    macros = dict.fromkeys(set(string.ascii_uppercase) - {"T"}, 1)  # NVRTC's own headers use that one
+    names = sorted(each for each in os.listdir(HOST_HEADERS) if not each.startswith("nca_"))
+    source = "".join(f"#include <{each}>\n" for each in names) + "__device__ int f() { return A + Z; }"
+    autolink.cxx(source, host_headers=True, defines=macros).f.signature(cc=CC)
+
+
+def test_names_in_the_headers_that_are_not_the_standards_are_reserved():
+    for path in Path(HOST_HEADERS).iterdir():
+        code = re.sub(r"//[^\n]*", "", path.read_text())
+        named = re.findall(r"\b(?:class|typename|class\.\.\.)\s+(\w+)\s*[,>=]", code)
+        assert [each for each in named if not each.startswith("_Nca_")] == [], path.name
+
+
+def test_an_error_in_an_installed_header_names_the_macro_that_is_at_fault():
+    library = autolink.cxx(
+        "#include <vector>\n__device__ int f() { return 1; }", host_headers=True, defines={"reserve": 1}
+    )
+    with pytest.raises(autolink.CxxError, match="what to do: rename the macro reserve in defines"):
+        library.f.signature(cc=CC)
 
 
 @pytest.mark.skipif(not Path("/usr/include/eigen3").is_dir(), reason="Eigen (libeigen3-dev) is not installed")

@@ -766,7 +766,7 @@ def test_functions_that_devices_cannot_call_are_refused():
     with pytest.raises(autolink.CxxError) as caught:
         host.f.signature("float32", cc=CC)
     assert "explicitly marked as a __host__ function" in caught.value.log
-    assert "what to do: mark it __host__ __device__, or put the host's functions between" in str(caught.value)
+    assert "what to do: mark it __host__ __device__; or put what only the host needs between" in str(caught.value)
     at_compile_time = autolink.cxx("consteval __device__ int f(int x) { return x; }", options={"std": "c++20"})
     with pytest.raises(autolink.CxxError, match='consteval function "f" did not produce a valid constant'):
         at_compile_time.f.signature("int32", cc=CC)
@@ -830,3 +830,34 @@ def test_a_name_that_is_unknown_too_is_not_suggested():
     assert "what to do: if WEIGHT_A is a macro, define it" in message(both, "mix", ("float32",))
     one = autolink.cxx("constexpr int WEIGHT_B = 2; __device__ float mix(float x) { return x * WEIGHT_A + WEIGHT_B; }")
     assert message(one, "mix", ("float32",)).endswith("what to do: did you mean WEIGHT_B?")
+
+
+GUARDED = """
+#ifndef TALLY_HPP
+#define TALLY_HPP
+namespace tally {
+/* count(x)
+   is declared below */
+#ifdef TALLY_EXTRA
+__device__ int count(int x) { return x; }
+#endif
+#ifndef __CUDACC_RTC__
+struct File { int of; };
+#else
+__device__ int plain(int x) { return x; }
+#endif
+}
+#endif
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "guard"),
+    [("count", "#ifdef TALLY_EXTRA"), ("tally::count", "#ifdef TALLY_EXTRA"), ("File", "#ifndef __CUDACC_RTC__")],
+)
+def test_a_name_within_a_condition_is_said_to_be_there(name, guard, tmp_path):
+    (tmp_path / "tally.hpp").write_text(GUARDED)
+    library = autolink.cxx("#include <tally.hpp>", include_paths=[tmp_path], namespace="tally")
+    with pytest.raises(autolink.CxxError, match=f"what to do: define what {guard} asks for, or use another name: "):
+        library.type(name) if name == "File" else library[name].signature("int32")
+    assert str(library.plain.signature("int32")) == "(int32,) -> int32"

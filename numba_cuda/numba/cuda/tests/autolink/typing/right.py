@@ -484,3 +484,21 @@ def launch_any(launched: cuda.dispatcher.CUDADispatcher) -> None:
 
 launch_any(kernel)
 launch_any(typed)
+
+
+OF_COMPILER = {"std": "c++17"}
+autolink.cxx("", options=OF_COMPILER)
+autolink.CUDASource("", options={**OF_COMPILER, "use_fast_math": True})
+autolink.Job(kernel, "void(float32[::1])", options=OPTIONS)
+autolink.build(kernel, "void(float32[::1])", cc=tuple(map(int, input().split("."))))
+autolink.Variable("table", np.float32, np.int64(4)).set(3)
+kernel.forall(np.int64(3), tpb=np.int32(64))(np.zeros(3))
+
+
+@cuda.jit
+def of_integers(x: npt.NDArray[np.int32]) -> None:
+    mask = types.uint32(0xFFFFFFFF)
+    x[0] = cuda.shfl_sync(np.uint32(1), x[0], x[1]) + cuda.shfl_xor_sync(mask, x[1], types.int32(1))
+    cuda.syncwarp(mask)
+    cuda.nanosleep(np.uint32(10))
+    x[1] = cuda.match_any_sync(cuda.ballot_sync(mask, x[0] > 1), x[0])

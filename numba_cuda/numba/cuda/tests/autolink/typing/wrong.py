@@ -41,7 +41,6 @@ autolink.Target(9.0)  # wrong: a float
 autolink.build(lambda x: None, "void(float32[::1])", cc=9.0)  # wrong: a float
 autolink.build(lambda x: None, "void(float32[::1])", cc=[9.0])  # wrong: a float
 autolink.build(lambda x: None, "void(float32[::1])", cc=("9", 0))  # wrong: text
-autolink.build(lambda x: None, "void(float32[::1])", cc=(9,))  # wrong: one number
 autolink.build(lambda x: None, "void(float32[::1])", output="elf")  # wrong: no such output
 autolink.build(lambda x: None, "void(float32[::1])", ccc=(9, 0))  # wrong: misspelled
 autolink.Variable("table", "float32", 4, space="constnt")  # wrong: misspelled
@@ -179,9 +178,6 @@ autolink.build_many([kernel])  # wrong: no signature
 autolink.build_many([(kernel,)])  # wrong: no signature
 autolink.build_many([(kernel, 3)])  # wrong: no signature
 autolink.build_many([(kernel, "void()", (9, 0), "cubin")])  # wrong: a Job
-autolink.cxx("", options={"use_fast_mth": True})  # wrong: misspelled
-autolink.CUDASource("", options={"stdd": "c++17"})  # wrong: misspelled
-autolink.Job(kernel, "void()", options={"fastmth": True})  # wrong: misspelled
 bound = autolink.bind(kernel, "void(float32[::1], int32)")
 bound(np.zeros(1, np.float32), 3)  # wrong: no grid and block
 bound[1, 32](x=np.zeros(1, np.float32), n=3)  # wrong: by position
@@ -193,3 +189,4 @@ print(cuda.float32x2(1, 2).z)  # wrong: of two numbers
 autolink.cxx("").hypot(x=3.0)  # wrong: C++ has no names of arguments
 autolink.cxx("")(3.0)  # wrong: a function of it
 cuda.guvectorize(["void(float32[:])"])  # wrong: no dimensions
+autolink.cxx("", options=["use_fast_math"])  # wrong: names and values

@@ -37,8 +37,14 @@ def message_of(code, **options):
             "#include <stdio.h>",
             "what to do: NVRTC has no headers of the host's C++ library: delete the line (printf",
         ),
-        ("#include <cassert>", "delete the line (assert needs no header); or include <cuda/std/cassert>"),
-        ("#include <math.h>", "such as sqrtf and fmax, needs no header); or include <cuda/std/cmath>"),
+        (
+            "#include <cassert>",
+            "delete the line (assert needs no header); or use host_headers=True; or include <cuda/std/cassert>",
+        ),
+        (
+            "#include <math.h>",
+            "such as sqrtf and fmax, needs no header); or use host_headers=True; or include <cuda/std/cmath>",
+        ),
         ("#include <vector>", "use cuda::std::array of <cuda/std/array>, or memory that the kernel passes"),
         ("#include <iostream>", "use printf, which needs no header"),
         (
@@ -69,7 +75,10 @@ def message_of(code, **options):
             "#include <cuda.h>",
             "\n  what to do: NVRTC has no headers of the host's",
         ),
-        ("#include <cuda.h>", "leave out cuda.h, if it is for the host's code; or include <cuda/std/cstdlib>"),
+        (
+            "#include <cuda.h>",
+            "leave out cuda.h, if it is for the host's code; or use host_headers=True; or include <cuda/std/cstdlib>",
+        ),
         ("__device__ __int128 x;", "what to do: allow it: options={'device_int128': True}"),
         ("int;;;garbage", "what to do: declare garbage before that place, or include the header that does\n"),
         ("__global__ int f() { return 0; }", "what to do: fix the source at that line\n"),
