@@ -154,9 +154,10 @@ def _columns_of_last(node: ast.Call | ast.Subscript, filename: str, line: int) -
     while isinstance(before, (ast.Attribute, ast.Subscript)):
         before = before.value
     if isinstance(before, ast.Call) and before.end_lineno == line:
-        text = linecache.getline(filename, line)
-        begin = columns_of(before, filename, line)[1]
-        begin += text[begin:].startswith(".")
+        text = linecache.getline(filename, line).rstrip()
+        after = columns_of(before, filename, line)[1]
+        if text[after:].strip(" .\\"):  # it goes on in this line
+            begin = after + text[after:].startswith(".")
     return begin, end
 
 

@@ -4,6 +4,7 @@ about plain Python that kernels do not have."""
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import itertools
 import os
@@ -56,6 +57,8 @@ _WITHOUT_GPU = (
     "\n  what to do: set NUMBA_CUDA_AUTOLINK_EMULATE=1, and kernels run on the CPU, in an emulator;"
     "\n    autolink.build(kernel, signature, cc=(9, 0)) compiles and links without a GPU"
 )
+_PASS_FAILED = re.compile(r'Failure while executing pass pipeline.*?"(?P<file>[^"\n]+)":(?P<line>\d+)', re.DOTALL)
+_MOST_NAMES = 20
 _IN_OTHER_WORDS = "write it with indices, numbers and operators"
 _IS_PLACED = re.compile(r".*\n  (?:called )?at: ")
 
@@ -79,7 +82,9 @@ def placed(text: str, function: Any = None) -> str:
             signatures = list(dict.fromkeys(_SIGNATURE.findall(message)))
             expected = f"\n  expected: {' or '.join(signatures)}" if 0 < len(signatures) <= 4 else ""
             candidates = f"\n{message[no_overload.end() :]}" if reasons else expected
-            message = f"No implementation of {no_overload[1]}{candidates}"
+            message = (
+                f"No implementation of {no_overload[1].replace('<unknown function>', 'this function')}{candidates}"
+            )
     if condition := _CONDITION.search(text):
         message = f"No implementation of {condition[1]}"
     elif (allocates := _ALLOCATES.search(message)) and _MAKES_TEXT.search(text):
@@ -167,17 +172,30 @@ def placed_error(error: Exception) -> str | None:
     if opcode := _OPCODE.match(str(error)):
         filename, line = opcode["file"], int(opcode["line"])
         return _at(with_remedy(str(error)), filename, line, is_call=False)
+    if failed := _PASS_FAILED.match(str(error)):
+        filename, line = failed["file"], int(failed["line"])
+        return _at(with_remedy(str(error)), filename, line, is_call=False)
     is_of_front_end = _is_of_class(error, "NumbaError")
     text = placed(str(error)) if is_of_front_end else readable_types(with_remedy(str(error)))
     place = next(_statements(error), None)
     if isinstance(error, AttributeError) and "what to do: " not in text:
-        text += did_you_mean(error.name, dir(error.obj))
+        text += _name_meant(error.name, error.obj)
     if place is not None and not text and is_raised_in_compiler(error):
         text = f"the compiler has no rule for this statement: {type(error).__name__}\n  what to do: {_IN_OTHER_WORDS}"
     if place is not None and not _IS_PLACED.match(text):
         filename, line = place.filename, place.line
         text = _at(text, filename, line, last_column=place.col)
     return text if is_of_front_end or (place is not None and raised_by_front_end(error)) else placed_launch(error)
+
+
+def _name_meant(name: Any, owner: Any) -> str:
+    """Return the end of a message about a *name* that its *owner* does not have: which one is meant, or what it has."""
+    if meant := did_you_mean(name, dir(owner)):
+        return meant
+    if hasattr(builtins, str(name)):
+        return f"\n  what to do: write {name}(...), a function of Python"
+    names = [each for each in dir(owner) if not each.startswith("_")]
+    return f"\n  what to do: use one of its names: {', '.join(names)}" if 0 < len(names) <= _MOST_NAMES else ""
 
 
 def message_of_python(error: Exception) -> str | None:
@@ -187,7 +205,8 @@ def message_of_python(error: Exception) -> str | None:
     if not is_of_python or next(_statements(error), None) is None or launch_message(error) is not None:
         return None
     text = placed_error(error)
-    return text if text is not None and "\n  what to do: " in text else None
+    is_advised = text is not None and ("\n  what to do: " in text or "; did you mean " in text)
+    return text if is_advised else None
 
 
 def lines_of(error: Exception) -> set[int]:

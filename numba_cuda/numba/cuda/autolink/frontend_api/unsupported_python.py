@@ -31,7 +31,7 @@ _UNTYPED = r"Untyped global name '(\w+)': Cannot determine Numba type of <class 
 _SHAPE = (
     r"(?:shape[:=] ?)?(?:Literal\[int\]\(\d+\)|UniTuple\(Literal\[int\].*\)|Tuple\((?:Literal\[int\]\(\d+\)(?:, )?)+\))"
 )
-_CALLED = r"No implementation of (?!array\(|(?:static_)?[gs]etitem\(|delitem\()\w+"
+_CALLED = r"No implementation of (?!array\(|(?:static_)?[gs]etitem\(|delitem\()[\w ]+"
 _SET = r"No implementation of setitem\(((?:readonly |unaligned )?array\(.*?\)), .*, "
 _MADE_BY_NUMPY = "zeros|ones|empty|full|array|arange|linspace|eye|identity"
 _BUILTINS = "|".join(each for each in dir(builtins) if each.isalpha() and each.islower())
@@ -164,6 +164,7 @@ _TABLE = [
             "an array has a shape that is not positive",
             "give it a shape of positive constants",
         ),
+        (r"(\w+)\(\) only support for numbers", "{0}() takes one number", "give it an element, such as value[0]"),
         (r"Alignment must be a power of 2", "", "give one such as alignment=16, in bytes"),
         (
             r"No implementation of array\((?:shape[:=] ?)?(?:u?int\d+|(?:Uni)?Tuple\(u?int)",
@@ -329,7 +330,7 @@ _TABLE = [
         ),
         (
             rf"No implementation of \w+\([^\n]*{_CONTAINER}|Unknown attribute '\w+' of type {_CONTAINER}"
-            r"|Unknown attribute '(?:add|append)' of type \w*iter"
+            r"|Unknown attribute '(?:add|append)' of type \w*iter|<class '[\w.]+\.containers\.(?:List|Set|DictType)'>$"
             r"|.* object has no attribute 'build_(?:set|map)'",
             NO_CONTAINERS,
             LOCAL_ARRAY,
@@ -382,6 +383,11 @@ _TABLE = [
         (
             r"lowering getitem |Expected Python tuple, got ",
             "kernels of numba-cuda-mlir do not take elements from this value",
+            OTHER_COMPILER,
+        ),
+        (
+            r"Failure while executing pass pipeline",
+            "numba-cuda-mlir makes invalid code of this kernel",
             OTHER_COMPILER,
         ),
         (

@@ -91,6 +91,7 @@ def test_a_call_over_several_lines_and_an_operator_are_underlined_alone(front_en
         ("emulate[1, 1](np.zeros(3), 2)", "emulate[1, 1](np.zeros(3), 2)"),
         ("emulate[1, 1](np.zeros(3, np.int8))", "emulate[1, 1](np.zeros(3, np.int8))"),
         ("emulate[1, 5000](np.zeros(3))", "emulate[1, 5000]"),
+        ("\\\n                emulate[1, 1](3)", 'autolink.build(kernel, "void(float32[::1])", cc=(9, 0)).\\'),
     ],
 )
 def test_of_chained_calls_the_one_that_fails_is_underlined(front_end, launch, shown, tmp_path, capsys):
