@@ -130,14 +130,18 @@ WRONG = [
     (
         lambda: autolink.cxx("", options={"use_fast_math": "yes"}),
         TypeError,
-        "compile option 'use_fast_math' has a wrong type\n  got: str 'yes'\n  expected: bool",
+        "compile option 'use_fast_math' has a wrong type: got str 'yes', expected bool",
     ),
     (
         lambda: autolink.CUDASource("", options={"max_register_count": "32"}),
         TypeError,
-        "compile option 'max_register_count' has a wrong type\n  got: str '32'\n  expected: int",
+        "compile option 'max_register_count' has a wrong type: got str '32', expected int",
     ),
-    (lambda: autolink.cxx("", options={"std": 20}), TypeError, "compile option 'std' has a wrong type\n  got: int 20"),
+    (
+        lambda: autolink.cxx("", options={"std": 20}),
+        TypeError,
+        "compile option 'std' has a wrong type: got int 20, expected str",
+    ),
     (
         lambda: autolink.cxx("", options={"use_fastmath": True}),
         ValueError,

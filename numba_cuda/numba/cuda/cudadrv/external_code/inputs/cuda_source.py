@@ -231,7 +231,7 @@ def _check_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
             raise ValueError(f"compile option {option!r} is not a field of cuda.core.ProgramOptions{near}")
         if (expected := _kind_expected(option, options[option])) is not None:
             got = messages.shown(options[option])
-            raise TypeError(f"compile option {option!r} has a wrong type\n  got: {got}\n  expected: {expected}")
+            raise TypeError(f"compile option {option!r} has a wrong type: got {got}, expected {expected}")
     return tuple(sorted((name, tuple(v) if isinstance(v, list) else v) for name, v in options.items()))
 
 
