@@ -74,6 +74,8 @@ class Function(autolink.DeviceCallable):
         pointee = format.removeprefix("const ").removesuffix("*")
         dtype = f"{__package__}.{pointee}" if pointee in structs else f"numpy.{np.dtype(pointee)}"
         expected = "a contiguous array" if pointee == "void" else f"a contiguous array of {dtype}"
+        if format.startswith("const ") and pointee not in {"void", *structs}:
+            expected += ", or a tuple of such numbers"
         element = given if isinstance(given, types.Record) else getattr(given, "dtype", None)
         if not isinstance(given, (types.Array, types.Record, types.BaseTuple)):
             raise self.error(name, given, expected, "pass the array itself; for an element x[i], x[i : i + 1]")

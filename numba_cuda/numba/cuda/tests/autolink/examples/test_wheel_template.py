@@ -609,6 +609,33 @@ def test_a_pointer_takes_what_it_points_to_alone(package):
             library.raw.passed("p", given)
 
 
+def test_what_does_not_fit_says_what_does(package):
+    library = package(OWN(f"{C} float sum(const float* x, int n) {{ return x[0] + x[n - 1]; }}"))
+    with pytest.raises(autolink.CABIError) as failure:
+        library.sum.passed("x", types.UniTuple(types.float64, 2))
+    assert str(failure.value).splitlines() == [
+        "sum: the argument 'x' does not fit",
+        "  got: UniTuple(float64 x 2)",
+        "  expected: a contiguous array of numpy.float32, or a tuple of such numbers",
+        "  declared: float sum(const float* x, int n)",
+        "  what to do: convert each element: (numpy.float32(x), numpy.float32(y)) for (x, y)",
+    ]
+    with pytest.raises(
+        AttributeError, match=r"^sample_library has no function 'total'\n  expected: sum\n  what to do: "
+    ):
+        library.total(1)
+
+    def kernel(x):
+        x[0] = library.sum((np.float32(1), np.float32(2)), 2)
+
+    x = np.zeros(1, np.float32)
+    linked = autolink.build(kernel, (typeof(x),), cc="9.0", lto=False)
+    with pytest.raises(autolink.LinkError, match="what to do: leave out lto=False, or build with lineinfo=True, for"):
+        linked.emulate[1, 1](x)
+    autolink.build(kernel, (typeof(x),), cc="9.0", lto=False, lineinfo=True).emulate[1, 1](x)
+    assert x[0] == 3
+
+
 def test_packages_may_have_functions_of_the_same_name(build, tmp_path):
     helpers = f"{C} int table[2]; {C} int _own(int x) {{ return x; }} {C} inline int help() {{ return 1; }}"
     build(OWN(f"{helpers} {C} int use(int x) {{ return _own(table[x]) + help(); }}"))
