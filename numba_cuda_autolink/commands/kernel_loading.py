@@ -207,7 +207,7 @@ def _why_not_run(path: str, file: pathlib.Path, error: Exception) -> str:
         return f"{place}:{error.lineno}: {type(error).__name__}: {error.msg}"
     if (message := placed_error(error)) is not None:
         return first_lines(message)  # of a kernel that is compiled as the file is imported
-    text = f"{path}:{_line_in(file, error)}: {type(error).__name__}: {error}"
+    text = f"{path}:{_line_in(file, error)}: {type(error).__name__}: {error}".removesuffix(": ")
     for code, line in reversed(user_frames(error)):
         if not code.co_filename.startswith("<"):
             if code.co_filename != str(file) and not code.co_filename.startswith(sys.prefix):

@@ -74,10 +74,13 @@ def _other_texts(code: FunctionCode, plan: LinkPlan) -> Iterator[tuple[PlannedIn
 
 
 def _machine_code(plan: LinkPlan, planned: PlannedInput) -> Exception:
+    todo = "provide CUDA C++ or PTX; LTO-IR and bitcode too, in kernels with link-time optimisation: a Prebuilt with"
+    todo += " prefer='LTO-IR'"
+    if not plan.target.lto:
+        todo = f"leave out lto=False, or build with lineinfo=True, for which a Prebuilt gives its source; or {todo}"
     return link_error(
         plan,
         f"the emulator runs PTX, and {planned.input.name!r} is linked as {planned.input.kind}",
         f"at fault: {planned}",
-        "what to do: provide CUDA C++ or PTX; LTO-IR and bitcode too, in kernels with link-time optimisation: a"
-        " Prebuilt with prefer='LTO-IR'",
+        f"what to do: {todo}",
     )

@@ -128,6 +128,21 @@ WRONG = [
     ),
     (autolink.current_target, RuntimeError, "current_target() has a value only while a kernel is being compiled"),
     (
+        lambda: autolink.cxx("", options={"use_fast_math": "yes"}),
+        TypeError,
+        "compile option 'use_fast_math' has a wrong type: got str 'yes', expected bool",
+    ),
+    (
+        lambda: autolink.CUDASource("", options={"max_register_count": "32"}),
+        TypeError,
+        "compile option 'max_register_count' has a wrong type: got str '32', expected int",
+    ),
+    (
+        lambda: autolink.cxx("", options={"std": 20}),
+        TypeError,
+        "compile option 'std' has a wrong type: got int 20, expected str",
+    ),
+    (
         lambda: autolink.cxx("", options={"use_fastmath": True}),
         ValueError,
         "compile option 'use_fastmath' is not a field of cuda.core.ProgramOptions; did you mean use_fast_math?",
@@ -200,6 +215,10 @@ def test_what_to_do_instead(call, remedy):
 
 def test_a_flag_may_be_a_number_or_of_numpy():
     autolink.cxx("", host_headers=np.True_)
+    autolink.cxx(
+        "", options={"use_fast_math": np.True_, "restrict": 1, "max_register_count": np.int64(32), "std": None}
+    )
+    autolink.cxx("", options={"diag_suppress": [177], "ptxas_options": ("-v",)})
     report = autolink.build(kernel, "void(float32[::1])", cc=CC, lto=0, lineinfo=None).report
     assert not report.builds[0].link.lto
 

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import numbers
 import os
 import pathlib
 import re
 import sys
+import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -227,4 +229,22 @@ def _check_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
         if option not in known:
             near = messages.did_you_mean(option, known)
             raise ValueError(f"compile option {option!r} is not a field of cuda.core.ProgramOptions{near}")
+        if (expected := _kind_expected(option, options[option])) is not None:
+            got = messages.shown(options[option])
+            raise TypeError(f"compile option {option!r} has a wrong type: got {got}, expected {expected}")
     return tuple(sorted((name, tuple(v) if isinstance(v, list) else v) for name, v in options.items()))
+
+
+def _kind_expected(option: str, value: Any) -> str | None:
+    """Return the types that an option can have; ``None`` if *value* is of one of them."""
+    kinds = typing.get_args(_option_types()[option])
+    wider = {bool: (numbers.Integral,), int: (numbers.Integral,), str: (str, os.PathLike)}  # 1 stands for True
+    plain = tuple(each for kind in kinds for each in wider.get(kind, (typing.get_origin(kind) or kind,)))
+    if not kinds or isinstance(value, plain) or (bool in kinds and type(value).__name__ in ("bool", "bool_")):
+        return None
+    return " or ".join(getattr(kind, "__name__", str(kind)) for kind in kinds if kind is not type(None))
+
+
+@functools.cache
+def _option_types() -> dict[str, Any]:
+    return typing.get_type_hints(ProgramOptions)

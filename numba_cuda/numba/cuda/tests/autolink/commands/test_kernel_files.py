@@ -141,6 +141,7 @@ def test_standard_output_has_the_code_and_nothing_else(file, tmp_path):
 
 
 FAILING = {
+    "x = 1\nraise ValueError\n": "FILE:2: ValueError\n",
     "x = 1\nraise RuntimeError('not today')\n": "FILE:2: RuntimeError: not today\n",
     "x = 1\nx = 2 +\n": "FILE:2: SyntaxError: invalid syntax\n",
     "import sys\nsys.exit(3)\n": "FILE:2: the file exits when it is imported: SystemExit(3)\n  what to do: ",

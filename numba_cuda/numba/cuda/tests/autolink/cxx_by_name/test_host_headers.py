@@ -164,6 +164,14 @@ def test_an_error_names_what_the_kernel_uses():
     assert todo.startswith("  what to do: use cuda::std::array of <cuda/std/array>, or memory that the kernel passes")
 
 
+@pytest.mark.parametrize(
+    ("header", "body"), [("ostream", 'fprintf(stderr, "x"); return abs(x);'), ("string", "abort();")]
+)
+def test_a_header_includes_those_that_libraries_expect_it_to(header, body):
+    source = f"#include <{header}>\ninline int f(int x) {{ {body} return x; }}\n__device__ int g() {{ return 1; }}"
+    autolink.cxx(source, host_headers=True).g.signature(cc=CC)
+
+
 CLASSES = """
 struct Table { std::vector<int> values; std::string name; int size; };
 class Wrong : public std::runtime_error {

@@ -122,7 +122,7 @@ def test_the_cmake_file_of_the_page_builds_a_kernel_once(tmp_path):
 
 def test_a_python_operator_for_a_template_takes_at_most_twelve_lines():
     """From the library to the end of the object's class, with its docstring."""
-    page = (DOCS / "library_recipes.md").read_text()
+    page = (DOCS / "library_code.md").read_text()
     section = page.partition("## Python functions in C++\n")[2].partition("\n## ")[0]
     counts = []
     for block in blocks_of(section):

@@ -24,7 +24,7 @@ def page():
 
 def test_every_statement_names_its_tests(page):
     statements = re.findall(r"^\*\*([A-Z]\d+)\.\*\* ", page, re.MULTILINE)
-    rows = re.findall(r"^- \*\*([A-Z]\d+)\*\*: ((?:.|\n  )*)$", page, re.MULTILINE)
+    rows = re.findall(r"^- \*\*([A-Z]\d+)\*\*:((?:.|\n  )*)$", page, re.MULTILINE)
     assert len(statements) > 25
     assert [statement for statement, _ in rows] == statements
     for statement, tests in rows:

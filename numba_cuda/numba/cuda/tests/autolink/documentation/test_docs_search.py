@@ -12,6 +12,9 @@ AMERICAN = {"licence": "license"}
 # What users type, and the page that answers.
 TYPED = {
     "-O3": "cxx_by_name",
+    "-Xptxas": "cxx_by_name",
+    "AArch64": "index",
+    "AMD": "index",
     "CMake": "how_to_ci",
     "JAX": "faq",
     "SIMD": "cxx_by_name",
@@ -25,8 +28,11 @@ TYPED = {
     "half2": "cxx_by_name",
     "int128": "cxx_by_name",
     "libnvrtc": "faq",
+    "limitations": "faq",
     "macOS": "index",
     "no kernel image": "debugging",
+    "out of memory": "debugging",
+    "quickstart": "index",
     "scikit-build": "faq",
     "threadfence": "cxx_by_name",
     "timer": "cxx_by_name",
