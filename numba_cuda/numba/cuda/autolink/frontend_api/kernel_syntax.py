@@ -17,6 +17,7 @@ NO_CONTAINERS = f"{KERNELS_HAVE_NO}lists, dictionaries and sets"
 NO_TEXT = "kernels make no text"
 NO_WITH = f"{KERNELS_HAVE_NO}with"
 NO_YIELD = f"{KERNELS_HAVE_NO}generators: no yield, map() and filter()"
+_NOT_ALLOCATED = "NRT required but not enabled"  # as numba-cuda says of a list of constants
 NO_EXCEPTIONS = "kernels catch no exceptions"
 
 
@@ -64,7 +65,7 @@ def find_statement(message: str, filename: str, line: int) -> Statement | None:
         found = [each for each in _within(function) if isinstance(each, kinds)]
         around = [each for each in found if each.lineno <= line <= (each.end_lineno or 0)]  # type: ignore[attr-defined]
         node = next(iter([*reversed(around), *found]), None)
-    elif makes := _VALUES.get(diagnosis):
+    elif makes := _makes_container if diagnosis.endswith(_NOT_ALLOCATED) else _VALUES.get(diagnosis):
         node = _find_made(function, line, makes)
     else:
         return None

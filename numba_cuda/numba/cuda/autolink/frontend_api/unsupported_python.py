@@ -56,7 +56,8 @@ _TABLE = [
     for pattern, diagnosis, remedy in (
         # Statements
         (
-            r".*object has no attribute 'set_try_status'|No implementation of (?:exception_match|mark_try_block)\(",
+            r".*object has no attribute 'set_try_status'|No implementation of (?:exception_match|mark_try_block)\("
+            r"|Exception object cannot be stored into variable",
             NO_EXCEPTIONS,
             "write a condition",
         ),
@@ -387,12 +388,12 @@ _TABLE = [
         ),
         (
             r"Failure while executing pass pipeline",
-            "numba-cuda-mlir makes invalid code of this kernel",
+            "numba-cuda-mlir makes invalid code of this function",
             OTHER_COMPILER,
         ),
         (
             r"Invalid MLIR module: ",
-            "numba-cuda-mlir makes invalid code of this statement",
+            "numba-cuda-mlir makes invalid code of this function",
             "convert the values in it to the type of the result, or compile the kernel with numba-cuda:"
             " from numba import cuda",
         ),

@@ -18,6 +18,11 @@ MADE = {  # kernels, with the diagnosis and what is underlined
     "with open('a') as f:\n        x[0] = 1": ("kernels have no with", "with open('a') as f:"),
     "x[0] = 1\n    yield x[0]": ("kernels have no generators", "yield x[0]"),
     "try:\n        x[0] = 2\n    except ValueError:\n        x[0] = 3": ("kernels catch no exceptions", "try:"),
+    "try:\n        x[0] = 2\n    except ValueError as error:\n        x[0] = 3": (
+        "kernels catch no exceptions",
+        "try:",
+    ),
+    "y = [1.0, 2.0]\n    x[0] = y[0]": ("kernels ", "[1.0, 2.0]"),
     "y = []\n    y.append(x[0])": (CONTAINERS, "[]"),
     "y = []\n    if x[0] > 1:\n        for i in range(3):\n            y.append(x[i])": (CONTAINERS, "[]"),
     "y = [x[i] for i in range(3)]\n    x[0] = y[0]": (CONTAINERS, "[x[i] for i in range(3)]"),

@@ -64,7 +64,7 @@ def test_a_statement_that_kernels_do_not_have(front_end, statement, tmp_path, ca
     with pytest.raises(Exception) as caught:
         build(front_end_named(front_end).cuda.jit(names["kernel"]), "void(float32[:, ::1])")
     text = printed(caught.value, capsys)
-    assert "kernels " in text and f"\n  at: {script}:" in text
+    assert "kernels " in text and f"\n  at: {script}:" in text, text
     assert UNSUPPORTED[statement] in text and "did you mean" not in text
     assert "site-packages" not in text and "numba_cuda/numba/cuda/autolink" not in text
 
