@@ -250,7 +250,7 @@ def test_throw_can_stay_as_it_is():
 
 
 def test_macros_of_one_capital_letter_leave_the_headers_as_they_are(library):
-    macros = dict.fromkeys(set(string.ascii_uppercase) - set("KT"), 1)  # NVRTC's and old libcu++'s own headers use these
+    macros = dict.fromkeys(set(string.ascii_uppercase) - set("KT"), 1)  # which headers of CUDA use
     names = sorted(each for each in os.listdir(HOST_HEADERS) if not each.startswith("nca_"))
     source = "".join(f"#include <{each}>\n" for each in names) + "__device__ int f() { return A + Z; }"
     autolink.cxx(source, host_headers=True, defines=macros).f.signature(cc=CC)
