@@ -127,8 +127,9 @@ def _declared_in_headers(unit: LinkInput, namespace: str, target: Target) -> lis
         texts = programs.header_texts(unit, target, with_toolkit=bool(namespace))
         return json.dumps(find_declared(texts, namespace)).encode()
 
-    parts = ("program", digest), ("namespace", namespace), ("by", version_of("numba-cuda-autolink"))
-    found = json.loads(current_store().fetch(CacheKey("declared texts", unit.name, parts), build).data)
+    of = ("program", digest), ("namespace", namespace), ("fields", ",".join(Declared._fields))
+    parts = *of, ("by", version_of("numba-cuda-autolink"))
+    found = json.loads(current_store().fetch(CacheKey("declarations", unit.name, parts), build).data)
     return [Declared(*each) for each in found]
 
 
