@@ -25,6 +25,7 @@ from ..device_callable.base_class import DeviceCallable, call_python, not_simula
 from ..device_functions.definition import DeviceFunction
 from ..frontend_api.typing_rounds import DeferredCallError, Use
 from .calls import CALLEE, WAYS, Call, CallPattern, Parameter, make_parameter
+from .declared_names import Declared
 from .library_source import LibrarySource
 from .python_arguments import PythonArgument, PythonArguments, is_python_function, name_python_function
 from .questions import list_declared, resolve_for
@@ -115,8 +116,10 @@ class CxxFunction(DeviceCallable):
         )
 
     def __dir__(self) -> list[str]:
-        """Return the names for users."""
-        return sorted([*(name for name in super().__dir__() if name.startswith("__")), *self._public])
+        """Return the names for users: none of a namespace, whose names ``lib["inner::f"]`` has."""
+        declared, inside = self._declared()
+        public = () if inside and not declared else self._public
+        return sorted([*(name for name in super().__dir__() if name.startswith("__")), *public])
 
     @property
     def __name__(self) -> str:
@@ -189,13 +192,21 @@ class CxxFunction(DeviceCallable):
 
     def _describe(self) -> str:
         """Return the declarations in C++ that are known, with their comments, and what users do with the function."""
-        name = re.sub(r"<.*>\Z", "", self._pattern.name, flags=re.DOTALL).removeprefix("::")
-        declared = [each for each in list_declared(self._source) if each.name == name]
+        declared, inside = self._declared()
         shown = [each.text + textwrap.indent(f"\n{each.comment}", "    ").rstrip() for each in declared]
         what = self._doc
-        if declared and all(each.is_constant for each in declared):
-            what = f"A constant of C++. Its value is lib.eval({name!r}), if the compiler knows it."
+        if inside and not declared:
+            what = "\n".join(["A namespace of C++. Its names are", *(f"lib[{each!r}]" for each in inside)])
+        elif declared and all(each.is_constant for each in declared):
+            what = f"A constant of C++. Its value is lib.eval({declared[0].name!r}), if the compiler knows it."
         return "\n\n".join([*shown, what])
+
+    def _declared(self) -> tuple[list[Declared], list[str]]:
+        """Return the declarations of this name that are known, and the names in a namespace of this name."""
+        name = re.sub(r"<.*>\Z", "", self._pattern.name, flags=re.DOTALL).removeprefix("::")
+        known = list_declared(self._source)
+        inside = {each.name: None for each in known if each.name.startswith(f"{name}::")}
+        return [each for each in known if each.name == name], sorted(inside)
 
     def _change(self, **changes: Any) -> CxxFunction:
         """Return the function that is called by another pattern, with these *changes*."""

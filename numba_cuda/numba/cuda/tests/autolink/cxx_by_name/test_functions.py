@@ -384,6 +384,13 @@ def test_names_of_constants_and_namespaces_are_offered_too():
     assert "inner::deep" in {each.text for each in found}
 
 
+def test_a_namespace_shows_its_names_and_none_of_a_function():
+    inner = autolink.cxx(DECLARED).inner
+    assert not [name for name in dir(inner) if not name.startswith("_")]
+    assert inspect.getdoc(inner) == "A namespace of C++. Its names are\nlib['inner::deep']"
+    assert "signature" in dir(autolink.cxx(DECLARED).add_one)
+
+
 def test_help_shows_what_the_python_function_says():
     function = autolink.cxx("__device__ float scaled(float x, float by) { return x * by; }").scaled
 
