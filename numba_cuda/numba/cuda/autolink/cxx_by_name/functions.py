@@ -6,6 +6,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import re
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -25,7 +27,7 @@ from ..frontend_api.typing_rounds import DeferredCallError, Use
 from .calls import CALLEE, WAYS, Call, CallPattern, Parameter, make_parameter
 from .library_source import LibrarySource
 from .python_arguments import PythonArgument, PythonArguments, is_python_function, name_python_function
-from .questions import resolve_for
+from .questions import list_declared, resolve_for
 from .refusals import CxxError
 from .structs import Struct
 
@@ -54,6 +56,16 @@ def assignment_refused(obj: object, name: str, what: str) -> AttributeError:
     )
 
 
+class _Documentation:
+    """The ``__doc__`` of a class, *text*, and of its objects, which describe themselves to ``help()``."""
+
+    def __init__(self, text: str | None):
+        self._text = text
+
+    def __get__(self, obj: CxxFunction | None, owner: type) -> str | None:
+        return self._text if obj is None else obj._describe()
+
+
 class CxxFunction(DeviceCallable):
     """A function of C++, or any expression that can be called, which kernels call: ``lib.f`` of `cxx`."""
 
@@ -67,7 +79,10 @@ class CxxFunction(DeviceCallable):
         self._pattern = pattern
         self._python: Callable[..., Any] | None = None
         self._calls: dict[Any, Call] = {}
-        self.__doc__ = self._doc  # for help(), which otherwise describes the class
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.__doc__ = _Documentation(cls.__doc__)  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"{self._source!r}[{self.__name__!r}]"
@@ -172,6 +187,16 @@ class CxxFunction(DeviceCallable):
             raise not_simulated(self, "decorate a Python function that does the same with its .python")
         return call_python(self._python, *args)
 
+    def _describe(self) -> str:
+        """Return the declarations in C++ that are known, with their comments, and what users do with the function."""
+        name = re.sub(r"<.*>\Z", "", self._pattern.name, flags=re.DOTALL).removeprefix("::")
+        declared = [each for each in list_declared(self._source) if each.name == name]
+        shown = [each.text + textwrap.indent(f"\n{each.comment}", "    ").rstrip() for each in declared]
+        what = self._doc
+        if declared and all(each.is_constant for each in declared):
+            what = f"A constant of C++. Its value is lib.eval({name!r}), if the compiler knows it."
+        return "\n\n".join([*shown, what])
+
     def _change(self, **changes: Any) -> CxxFunction:
         """Return the function that is called by another pattern, with these *changes*."""
         return get_function(self._source, dataclasses.replace(self._pattern, **changes))
@@ -256,6 +281,9 @@ class CxxFunction(DeviceCallable):
         called = (getattr(each, "numba_cuda_link_object", None) for each in args)
         python = [each for each in (*called, *call.python) if isinstance(each, DeviceFunction)]
         return [*self._source.resolver.sources(call, current_target()), *python]
+
+
+CxxFunction.__doc__ = _Documentation(CxxFunction.__doc__)  # type: ignore[assignment]
 
 
 def drop_number(numba_type: types.Type) -> types.Type:
