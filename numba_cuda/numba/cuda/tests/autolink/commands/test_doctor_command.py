@@ -405,8 +405,7 @@ def test_missing_metadata_are_damage(installed):
 
 def test_what_other_packages_require_is_compared(monkeypatch):
     known = installed_packages.version_of
-    older = lambda name: "0.1.0" if name == "llvmlite" else known(name)
-    monkeypatch.setattr(installed_packages, "version_of", older)
+    monkeypatch.setattr(installed_packages, "version_of", lambda name: {"llvmlite": "0.1.0"}.get(name) or known(name))
     needed = installed_packages.requirements("numba")["llvmlite"]
     found = [each for each in doctor_command.conflicts(GOOD, NO_TRIALS) if "llvmlite" in each.what]
     assert found == [(f"llvmlite 0.1.0 is installed, and {needed} is needed by numba", f"pip install '{needed}'")]
