@@ -30,6 +30,7 @@ from .library_source import LibrarySource
 from .python_arguments import PythonArgument, PythonArguments, is_python_function, name_python_function
 from .questions import list_declared, resolve_for
 from .refusals import CxxError
+from .shown_signatures import read_signature
 from .structs import Struct
 
 if TYPE_CHECKING:
@@ -95,7 +96,12 @@ class CxxFunction(DeviceCallable):
         """Return what distinguishes it from other functions, without what was asked of it: for fingerprints."""
         return self._source.__getstate__(), self._pattern
 
-    def __getattr__(self, name: str) -> NoReturn:
+    def __getattr__(self, name: str) -> Any:
+        if name == "__signature__" and self._python is None:  # of C++, else of that function
+            declared, _ = self._declared()
+            last = declared[0].name.rpartition("::")[2] if len(declared) == 1 else ""
+            if found := read_signature(declared[0].text, last) if last else None:
+                return found
         inside = f"\n  what to do: {self._describe_inside(name)}"
         inside = "" if name.startswith("_") else inside
         raise AttributeError(f"{self.__name__!r} of C++ has no attribute {name!r}{inside}", name=name, obj=self)
