@@ -11,7 +11,7 @@ import importlib.metadata
 import json
 import os
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from .package_versions import NOT_INSTALLED, version_of
 
@@ -48,18 +48,31 @@ def meets(version: str, requirement: str) -> bool:
     return _requirement(requirement).specifier.contains(version, prereleases=True)
 
 
-def unmet_requirements() -> Iterator[str]:
-    """Yield each package that does not fit what this project and numba-cuda require, as text."""
-    for package in (_OURS, "numba-cuda"):
+class UnmetRequirement(NamedTuple):
+    """The *name* of a package that does not fit what an installed package requires, as *text*, with the *fix*."""
+
+    name: str
+    text: str
+    fix: str
+
+
+def unmet_requirements() -> Iterator[UnmetRequirement]:
+    """Yield each package that does not fit what this project, and each package that it requires, requires."""
+    packages = [_OURS, "numba-cuda"]
+    for package in packages:
         for name, needed in requirements(package).items():
             if (text := describe_unmet(name, version_of(name), needed, package)) is not None:
-                yield text
+                # pip takes the versions of what both require from this project.
+                is_ours = package in (_OURS, "numba-cuda") or name in packages[:2]
+                yield UnmetRequirement(name, text, install_command() if is_ours else f"pip install {needed!r}")
+            if name not in packages:
+                packages.append(name)
 
 
 def describe_missing(*names: str) -> str:
     """Return which of the packages *names* does not fit what is required; empty if all fit, or that is unknown."""
     with contextlib.suppress(ImportError):  # of packaging
-        return next((each for each in unmet_requirements() if each.startswith(tuple(f"{n} " for n in names))), "")
+        return next((each.text for each in unmet_requirements() if each.name in names), "")
     return ""
 
 
@@ -159,6 +172,8 @@ def _is_needed(package: str, name: str) -> bool:
     """Return whether kernels can need the file *name* of a *package*. Small images leave out others: tests, types for
     editors, licences, programs, static libraries."""
     *folders, base = name.split("/")
+    if base == "METADATA":
+        return True
     if ".." in folders or _LEFT_OUT.intersection(folders) or any(each.endswith(".dist-info") for each in folders):
         return False
     is_library = ".so" in base and ".alt." not in base

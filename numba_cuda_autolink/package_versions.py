@@ -15,9 +15,14 @@ NOT_INSTALLED = "not installed"
 def version_of(package: str) -> str:
     """Return the version of an installed *package*, or ``"not installed"``."""
     try:
-        return importlib.metadata.version(package)
+        distribution = importlib.metadata.distribution(package)
     except importlib.metadata.PackageNotFoundError:
         return NOT_INSTALLED
+    if distribution.read_text("METADATA") or distribution.read_text("PKG-INFO"):
+        return distribution.version
+    # Without METADATA, the name of the folder that holds it has the version.
+    folder = (distribution.read_text("RECORD") or "").partition(".dist-info/")[0].rpartition("\n")[2]
+    return folder.rpartition("-")[2] or NOT_INSTALLED
 
 
 def package_versions() -> dict[str, str]:

@@ -205,8 +205,8 @@ def _package_conflicts(installed: dict[str, str]) -> Iterator[Conflict]:
             text = f"{name} is not installed"
         if text is not None:
             yield Conflict(text, install_command())
-            others = [each for each in others if not each.startswith(f"{name} ")]
-    yield from (Conflict(each, install_command()) for each in others)
+            others = [each for each in others if each.name != name]
+    yield from (Conflict(each.text, each.fix) for each in others)
     numba_cuda, numba = (_parse(installed.get(name, "")) for name in ("numba-cuda", "numba"))
     if numba >= (0, 66) and (0, 30, 2) <= numba_cuda < (0, 30, 4):  # older ones are conflicts already
         what = f"Numba {installed['numba']} with numba-cuda {installed['numba-cuda']}, which needs an older one"
@@ -265,7 +265,7 @@ def _failed_trials(installed: dict[str, str], trials: Trials) -> Iterator[Confli
     for name in doctor_trials.AFTER_IMPORT:
         if isinstance(result := trials.results.get(name), dict) and "failed" in result:
             yield Conflict(f"the trial {name!r} failed: {result['failed']}", install_command())
-    if error := trials.results.get("build"):
+    if isinstance(error := trials.results.get("build"), str) and error:
         first, *others = error.splitlines()
         remedies = [line.partition("what to do: ")[2] for line in others if "what to do: " in line]
         yield Conflict(f"a small kernel cannot be built: {first}", (*remedies, install_command())[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The names that texts of C++ declare, and their namespaces, as far as they are seen without a compiler.
+"""What texts of C++ declare, with comments and namespaces, as far as it is seen without a compiler.
 
 Headers are read one by one, without `#if` and with those macros alone that open and close namespaces.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 _HIDDEN = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", re.DOTALL)
@@ -28,9 +28,25 @@ _DECLARATION = re.compile(
     r"|[\w>&*]\s+[&*]*(?!operator\b|requires\b)([A-Za-z]\w*)\s*\(",
     re.DOTALL,
 )
+# A constant, up to its value.
+_CONSTANT = re.compile(
+    r"\A(?:\s*template\s*<.*>)?(?!\s*(?:typedef|using)\b)[^()=<]*\b(?:const|constexpr|__constant__)\b[^()=]*?[\w>&*]"
+    r"\s+[&*]*([A-Za-z]\w*)\s*(?:\[[^\]]*\]\s*)*(?:=|\Z)",
+    re.DOTALL,
+)
 _NOT_A_NAME = re.compile(
     r"[A-Z][A-Z0-9_]{2,}|new|delete|sizeof|static_assert|alignas|decltype|noexcept|struct|union|enum|char"
 )
+
+_MARK = re.compile("\x01([0-9]+)\x01")  # in the place of a comment or text, by its number
+_BEFORE = re.compile(rf"(?:\s*{_MARK.pattern})*\s*")
+_SPECIFIER = re.compile(
+    r"\bextern\s*\"C\"|\[\[.*?\]\]"
+    r"|\b(?:__(?:device|host|global|forceinline|inline|noinline)__|inline|static|extern)\b"
+    r"|\b_(?:CCCL|LIBCUDACXX)_\w+\b(?!\()"
+)
+_COMMENT_SIGNS = re.compile(r"\A[ \t]*(?://[/!]?<?|/\*[*!]?|\*(?!/))[ \t]?|\s*\*+/\s*\Z|[@\\]brief[ \t]+")
+_DETAIL = re.compile("_|detail|nca")  # namespaces that are not for users begin so
 
 UNQUALIFIED = re.compile(r"(\w+)(?:<.*>)?\Z")
 _CONST_REFERENCE = re.compile(r"\bconst\b[^,;&]*&(?!&)|[\w:<>]+\s+const\s*&(?!&)")
@@ -51,6 +67,53 @@ def find_names(texts: Iterable[str], namespace: str) -> set[str]:
     last, goal = namespace.rpartition("::")[2], namespace.split("::") if namespace else []
     found = _declarations([text for text in texts if last in text or "NAMESPACE" in text], _macros(texts))
     return {name for path, chunk in found if path == goal for name in _declared_in(chunk)}
+
+
+class Declared(NamedTuple):
+    """A declaration: of a function, a class, an alias or a constant."""
+
+    name: str  # as seen from the namespace that was searched: "f" or "inner::f"
+    text: str  # on one line, without a body and what says where code is compiled
+    comment: str  # what stands right before it; empty without
+    is_constant: bool
+
+
+def find_declared(texts: Iterable[str], namespace: str) -> list[Declared]:
+    """Return what *texts* seem to declare in *namespace* and in the namespaces in it, without those of details."""
+    texts = list(texts)
+    last, goal = namespace.rpartition("::")[2], namespace.split("::") if namespace else []
+    hidden: list[str] = []
+
+    def hide(found: re.Match[str]) -> str:
+        hidden.append(found[0])
+        return f"\x01{len(hidden) - 1}\x01"
+
+    declared: dict[tuple[str, str], Declared] = {}
+    texts_of_it = [text for text in texts if last in text or "NAMESPACE" in text]
+    for path, chunk in _declarations(texts_of_it, _macros(texts), hide):
+        if path[: len(goal)] != goal or any(map(_DETAIL.match, path[len(goal) :])):
+            continue
+        code = _MARK.sub(" ", chunk)
+        constant = _CONSTANT.search(code)
+        for name in [constant[1]] if constant else _declared_in(code):
+            full = "::".join([*path[len(goal) :], name])
+            text, comment = _read_declaration(chunk, hidden)
+            before = declared.get((full, text))
+            declared[full, text] = Declared(
+                full, text, (before.comment if before else "") or comment, constant is not None
+            )
+    return [*declared.values()]
+
+
+def _read_declaration(chunk: str, hidden: list[str]) -> tuple[str, str]:
+    """Return the text of a declaration and its comment: that on the lines right before it."""
+    before = _BEFORE.match(chunk)
+    start = before.end() if before else 0
+    text = _MARK.sub(lambda mark: " " if hidden[int(mark[1])].startswith("/") else hidden[int(mark[1])], chunk[start:])
+    text = " ".join(_SPECIFIER.sub(" ", text).split())
+    block = re.split(r"\n[ \t]*\n", chunk[:start].partition("\n")[2])[-1]
+    lines = [line for mark in _MARK.findall(block) for line in hidden[int(mark)].split("\n")]
+    return text, "\n".join(_COMMENT_SIGNS.sub("", line).rstrip() for line in lines).strip()
 
 
 def find_namespaces(texts: Iterable[str], name: str) -> list[str]:
@@ -126,10 +189,13 @@ def _macros(texts: Iterable[str]) -> dict[str, _Macro]:
     return {name: _Macro(parameter, text.replace("\\\n", " ")) for name, parameter, text in found}
 
 
-def _declarations(texts: Iterable[str], macros: Mapping[str, _Macro]) -> Iterator[tuple[list[str], str]]:
-    """Yield each declaration outside of braces, up to these, after the names of its namespaces."""
+def _declarations(
+    texts: Iterable[str], macros: Mapping[str, _Macro], hide: Callable[[re.Match[str]], str] = lambda found: " "
+) -> Iterator[tuple[list[str], str]]:
+    """Yield each declaration outside of braces, up to these, after the names of its namespaces. *hide* tells what
+    stands for a comment, a text or a character: a space, or what `_MARK` matches."""
     for text in texts:
-        code = _DIRECTIVE.sub("", _HIDDEN.sub(" ", text))
+        code = "\n" + _DIRECTIVE.sub("", _HIDDEN.sub(hide, text))
         for _ in range(_MOST_NESTED if "NAMESPACE" in code else 0):
             code = _USE.sub(lambda use: macros[use[1]].expand(use[2] or "") if use[1] in macros else " ", code)
         scopes: list[list[str] | None] = []  # the names of namespaces, and None for other braces
@@ -143,7 +209,7 @@ def _declarations(texts: Iterable[str], macros: Mapping[str, _Macro]) -> Iterato
                 others += opened
             else:
                 chunk = code[start : end.start()]
-                found = _NAMESPACE.search(chunk) if end[0] == "{" else None
+                found = _NAMESPACE.search(_MARK.sub(" ", chunk)) if end[0] == "{" else None
                 if found is None:
                     yield [name for scope in scopes for name in scope or ()], chunk
                 if end[0] == "{":

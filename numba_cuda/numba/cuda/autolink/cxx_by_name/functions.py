@@ -6,6 +6,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import re
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -23,10 +25,12 @@ from ..device_callable.base_class import DeviceCallable, call_python, not_simula
 from ..device_functions.definition import DeviceFunction
 from ..frontend_api.typing_rounds import DeferredCallError, Use
 from .calls import CALLEE, WAYS, Call, CallPattern, Parameter, make_parameter
+from .declared_names import Declared
 from .library_source import LibrarySource
 from .python_arguments import PythonArgument, PythonArguments, is_python_function, name_python_function
-from .questions import resolve_for
+from .questions import list_declared, resolve_for
 from .refusals import CxxError
+from .shown_signatures import read_signature
 from .structs import Struct
 
 if TYPE_CHECKING:
@@ -54,6 +58,16 @@ def assignment_refused(obj: object, name: str, what: str) -> AttributeError:
     )
 
 
+class _Documentation:
+    """The ``__doc__`` of a class, *text*, and of its objects, which describe themselves to ``help()``."""
+
+    def __init__(self, text: str | None):
+        self._text = text
+
+    def __get__(self, obj: CxxFunction | None, owner: type) -> str | None:
+        return self._text if obj is None else obj._describe()
+
+
 class CxxFunction(DeviceCallable):
     """A function of C++, or any expression that can be called, which kernels call: ``lib.f`` of `cxx`."""
 
@@ -67,7 +81,10 @@ class CxxFunction(DeviceCallable):
         self._pattern = pattern
         self._python: Callable[..., Any] | None = None
         self._calls: dict[Any, Call] = {}
-        self.__doc__ = self._doc  # for help(), which otherwise describes the class
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.__doc__ = _Documentation(cls.__doc__)  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"{self._source!r}[{self.__name__!r}]"
@@ -79,7 +96,12 @@ class CxxFunction(DeviceCallable):
         """Return what distinguishes it from other functions, without what was asked of it: for fingerprints."""
         return self._source.__getstate__(), self._pattern
 
-    def __getattr__(self, name: str) -> NoReturn:
+    def __getattr__(self, name: str) -> Any:
+        if name == "__signature__" and self._python is None:  # of C++, else of that function
+            declared, _ = self._declared()
+            last = declared[0].name.rpartition("::")[2] if len(declared) == 1 else ""
+            if found := read_signature(declared[0].text, last) if last else None:
+                return found
         inside = f"\n  what to do: {self._describe_inside(name)}"
         inside = "" if name.startswith("_") else inside
         raise AttributeError(f"{self.__name__!r} of C++ has no attribute {name!r}{inside}", name=name, obj=self)
@@ -100,8 +122,10 @@ class CxxFunction(DeviceCallable):
         )
 
     def __dir__(self) -> list[str]:
-        """Return the names for users."""
-        return sorted([*(name for name in super().__dir__() if name.startswith("__")), *self._public])
+        """Return the names for users: none of a namespace, whose names ``lib["inner::f"]`` has."""
+        declared, inside = self._declared()
+        public = () if inside and not declared else self._public
+        return sorted([*(name for name in super().__dir__() if name.startswith("__")), *public])
 
     @property
     def __name__(self) -> str:
@@ -171,6 +195,24 @@ class CxxFunction(DeviceCallable):
         if self._python is None:
             raise not_simulated(self, "decorate a Python function that does the same with its .python")
         return call_python(self._python, *args)
+
+    def _describe(self) -> str:
+        """Return the declarations in C++ that are known, with their comments, and what users do with the function."""
+        declared, inside = self._declared()
+        shown = [each.text + textwrap.indent(f"\n{each.comment}", "    ").rstrip() for each in declared]
+        what = self._doc
+        if inside and not declared:
+            what = "\n".join(["A namespace of C++. Its names are", *(f"lib[{each!r}]" for each in inside)])
+        elif declared and all(each.is_constant for each in declared):
+            what = f"A constant of C++. Its value is lib.eval({declared[0].name!r}), if the compiler knows it."
+        return "\n\n".join([*shown, what])
+
+    def _declared(self) -> tuple[list[Declared], list[str]]:
+        """Return the declarations of this name that are known, and the names in a namespace of this name."""
+        name = re.sub(r"<.*>\Z", "", self._pattern.name, flags=re.DOTALL).removeprefix("::")
+        known = list_declared(self._source)
+        inside = {each.name: None for each in known if each.name.startswith(f"{name}::")}
+        return [each for each in known if each.name == name], sorted(inside)
 
     def _change(self, **changes: Any) -> CxxFunction:
         """Return the function that is called by another pattern, with these *changes*."""
@@ -256,6 +298,9 @@ class CxxFunction(DeviceCallable):
         called = (getattr(each, "numba_cuda_link_object", None) for each in args)
         python = [each for each in (*called, *call.python) if isinstance(each, DeviceFunction)]
         return [*self._source.resolver.sources(call, current_target()), *python]
+
+
+CxxFunction.__doc__ = _Documentation(CxxFunction.__doc__)  # type: ignore[assignment]
 
 
 def drop_number(numba_type: types.Type) -> types.Type:

@@ -20,7 +20,7 @@ from .calls import ALL, CALLEE, Call, CallPattern
 from .classes import CxxType, get_class
 from .functions import CxxFunction, assignment_refused, get_function
 from .library_source import LibrarySource
-from .questions import evaluate, list_names, resolve_for
+from .questions import evaluate, list_declared, resolve_for
 from .records import ask_record
 
 # What ends a declaration, or hides what follows a type.
@@ -53,10 +53,14 @@ class CxxLibrary(DeviceCallable):
         return self._source.__getstate__()
 
     def __dir__(self) -> list[str]:
-        """Return the methods, and the functions and types that the library's text and, as far as they are known, its
-        headers seem to declare in its namespace."""
+        """Return the methods, and the functions, types, constants and namespaces that the library's text and, as far as
+        they are known, its headers seem to declare in its namespace."""
         methods = [name for name in vars(CxxLibrary) if not name.startswith(_NOT_CXX)]
-        return sorted({*methods, *list_names(self._source)})
+        return sorted({*methods, *(each.name.partition("::")[0] for each in list_declared(self._source))})
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """Return what IPython offers after ``lib["``: those names, and the names in namespaces with these."""
+        return sorted({each.name for each in list_declared(self._source)})
 
     def __getattr__(self, name: str) -> CxxFunction:
         if name.startswith(_NOT_CXX):

@@ -25,7 +25,7 @@ from numba_cuda_autolink.package_versions import version_of
 from ..compilation.context import asking, compilation, require_nvrtc
 from ..linkables.compiled_source import compiled, unit_of_sources
 from .calls import fill
-from .declared_names import find_names
+from .declared_names import Declared, find_declared
 from .library_source import LibrarySource
 from .refusals import CxxError, explain_refusal
 from .results import CxxObject, read_numbers, read_type
@@ -104,20 +104,20 @@ def _default() -> ComputeCapability:
         return DEFAULT
 
 
-def list_names(source: LibrarySource) -> set[str]:
-    """Return the names that a library declares, for completion, which never fails."""
-    found = find_names([source.text], source.namespace)
+def list_declared(source: LibrarySource) -> list[Declared]:
+    """Return what a library declares, for completion and help, which never fail."""
+    found = find_declared([source.text], source.namespace)
     with contextlib.suppress(Exception), resolve_for(None) as target:
         for unit in map(unit_of_sources, source.list_units()):
-            if (names := _names_of_headers(unit, source.namespace, target)) is not None:
-                return found | names
-            found |= find_names([unit.text], source.namespace)
-    return found
+            if (known := _declared_in_headers(unit, source.namespace, target)) is not None:
+                return [*dict.fromkeys([*found, *known])]
+            found += find_declared([unit.text], source.namespace)
+    return [*dict.fromkeys(found)]
 
 
-def _names_of_headers(unit: LinkInput, namespace: str, target: Target) -> set[str] | None:
-    """Return the names that a translation unit declares in *namespace*, in the global one without those of CUDA;
-    ``None`` if its headers are not known. They are cached as what follows from its texts."""
+def _declared_in_headers(unit: LinkInput, namespace: str, target: Target) -> list[Declared] | None:
+    """Return what a translation unit declares in *namespace*, in the global one without that of CUDA; ``None`` if its
+    headers are not known. It is cached as what follows from its texts."""
     from numba.cuda.cudadrv.external_code.compile import programs
 
     if (digest := programs.program_digest(unit, target, on_record=False)) is None:
@@ -125,10 +125,12 @@ def _names_of_headers(unit: LinkInput, namespace: str, target: Target) -> set[st
 
     def build() -> bytes:
         texts = programs.header_texts(unit, target, with_toolkit=bool(namespace))
-        return json.dumps(sorted(find_names(texts, namespace))).encode()
+        return json.dumps(find_declared(texts, namespace)).encode()
 
-    parts = ("program", digest), ("namespace", namespace), ("by", version_of("numba-cuda-autolink"))
-    return set(json.loads(current_store().fetch(CacheKey("declarations", unit.name, parts), build).data))
+    of = ("program", digest), ("namespace", namespace), ("fields", ",".join(Declared._fields))
+    parts = *of, ("by", version_of("numba-cuda-autolink"))
+    found = json.loads(current_store().fetch(CacheKey("declarations", unit.name, parts), build).data)
+    return [Declared(*each) for each in found]
 
 
 _TEXT = """#line 1 "prelude"

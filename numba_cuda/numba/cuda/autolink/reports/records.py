@@ -89,7 +89,7 @@ class LinkReport:
 
 @dataclass(frozen=True)
 class FunctionReport:
-    """A function of the result, which was not inlined everywhere, and its bytes of machine code."""
+    """A function of the result, which was not inlined everywhere, and its bytes of instructions, without padding."""
 
     name: str
     size: int

@@ -23,6 +23,7 @@ from .elf import (
     SHT_RELA,
     SHT_SYMTAB,
     Elf,
+    ElfSymbol,
     Section,
     content,
     elf_symbols,
@@ -47,6 +48,11 @@ _SIZES = {"v": 0, "i": 4, "l": 8}
 # From compute capability 9.0 on, a section of shared memory begins with what the system reserves in each block.
 _RESERVED_SHARED = 1024
 _PARAMETER_BANK = ".nv.constant0."
+_FIRST_OF_16_BYTES = 70  # from sm_70 on, an instruction takes 16 bytes
+_NOP = 0x7918  # in its low 16 bits, without a predicate
+# Their low half: the offset of a branch is in bytes up to sm_90, or has its low byte apart.
+_BRANCHES_TO_THEMSELVES = frozenset({0xFFFFFFF000007947, 0xFFFFFFFC00FC7947})
+_NUMBERED = re.compile(r"^\$__internal_\d+_\$")  # before the name of a function that ptxas itself adds
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 
 
@@ -148,18 +154,33 @@ def _resources(cubin: bytes, entry_name: str) -> tuple[int | None, int, int | No
 
 
 def function_sizes(cubin: bytes, entry_name: str) -> dict[str, int]:
-    """Return the bytes of machine code of each function in *cubin*, without those that the linker placed within it,
-    which it names after both: ``$kernel$helper``. Empty if that cannot be read."""
+    """Return the bytes of instructions of each function in *cubin*, without padding, and without the functions that
+    the linker placed within it, which it names after both: ``$kernel$helper``. Empty if that cannot be read."""
     sizes: dict[str, int] = {}
-    prefix = f"${entry_name}$"
     with contextlib.suppress(FormatError):
-        for symbol in elf_symbols(cubin, read_elf(cubin)):
-            if symbol.type == FUNCTION and symbol.is_defined:
-                name = symbol.name.removeprefix(prefix)
-                sizes[name] = sizes.get(name, 0) + symbol.size
-                if name != symbol.name:
-                    sizes[entry_name] = sizes.get(entry_name, 0) - symbol.size
+        file = read_elf(cubin)
+        functions = [each for each in elf_symbols(cubin, file) if each.type == FUNCTION and each.is_defined]
+        for symbol in functions:
+            name = _NUMBERED.sub("", symbol.name.removeprefix(f"${entry_name}$"))
+            within = [each for each in functions if _is_within(each, symbol)]
+            own = _size_of_code(cubin, file, symbol) - sum(_size_of_code(cubin, file, each) for each in within)
+            sizes[name] = sizes.get(name, 0) + own
     return sizes
+
+
+def _is_within(inner: ElfSymbol, outer: ElfSymbol) -> bool:
+    is_in = outer.offset <= inner.offset and inner.offset + inner.size <= outer.offset + outer.size
+    return inner.section == outer.section and is_in and inner.size < outer.size
+
+
+def _size_of_code(cubin: bytes, file: Elf, function: ElfSymbol) -> int:
+    """Return the bytes of *function* without padding, for which ptxas puts a branch to itself and ``NOP`` after it."""
+    if file.sm is None or file.sm < _FIRST_OF_16_BYTES or function.section >= len(file.sections):
+        return function.size
+    section = content(cubin, file.sections[function.section])
+    code = section[function.offset : function.offset + function.size // 16 * 16]
+    halves = struct.iter_unpack("<QQ", code[: len(code) // 16 * 16])
+    return 16 * sum(low & 0xFFFF != _NOP and low not in _BRANCHES_TO_THEMSELVES for low, _ in halves)
 
 
 def attributes(info: bytes) -> Iterator[tuple[int, bytes]]:

@@ -83,13 +83,15 @@ class Elf:
 
 class ElfSymbol(NamedTuple):
     """A symbol. *bind* is 0 for local, 1 for global, 2 for weak; *type* is 1 for a variable, 2 for a function;
-    *section* is the number of the section that defines it, 0 if the symbol is undefined; *size* is in bytes."""
+    *section* is the number of the section that defines it, 0 if the symbol is undefined; *size* and, from the beginning
+    of the section, *offset* are in bytes."""
 
     name: str
     bind: int
     type: int
     section: int
     size: int
+    offset: int
 
     @property
     def is_defined(self) -> bool:
@@ -158,6 +160,6 @@ def elf_symbols(code: bytes, file: Elf) -> list[ElfSymbol]:
         raise FormatError("its symbols' names are not in a string table")
     strings = content(code, names)
     return [
-        ElfSymbol(string_at(strings, name, "a symbol's name"), info >> 4, info & 0xF, section, size)
-        for name, info, _, section, _, size in _SYMBOL.iter_unpack(content(code, table))
+        ElfSymbol(string_at(strings, name, "a symbol's name"), info >> 4, info & 0xF, section, size, offset)
+        for name, info, _, section, offset, size in _SYMBOL.iter_unpack(content(code, table))
     ]

@@ -386,6 +386,31 @@ def test_the_fix_for_what_comes_from_one_fault_is_given_once():
     assert len(found) == 2 and found[0].startswith(INSTALL) and found[1] == "first what is listed above"
 
 
+def test_a_kernel_that_the_product_itself_prevents_is_a_conflict():
+    failed = {"failed": "ModuleNotFoundError: No module named 'numba.cuda.autolink.c_abi.extern'"}
+    found = [each.what for each in doctor_command.conflicts(GOOD, doctor_command.Trials({"build": failed}, {}))]
+    assert found[-1] == f"the trial 'build' failed: {failed['failed']}"
+
+
+def test_missing_metadata_are_damage(installed):
+    folder = installed("soup", **{"soup-1.0.dist-info/METADATA": "Name: soup", "soup.py": "x"})
+    (folder / "soup-1.0.dist-info" / "METADATA").unlink()
+    installed_packages.version_of.cache_clear()
+    assert list(damaged_files("soup")) == ["soup-1.0.dist-info/METADATA is missing"]
+    assert installed_packages.version_of("soup") == "1.0"
+    assert installed_packages.reinstall_command("soup").endswith(" 'soup==1.0'")
+    assert installed_packages.requirements("soup") == {}
+    assert list(doctor_command.conflicts({**GOOD, "soup": "1.0"}, NO_TRIALS))[-1].fix.endswith(" 'soup==1.0'")
+
+
+def test_what_other_packages_require_is_compared(monkeypatch):
+    known = installed_packages.version_of
+    monkeypatch.setattr(installed_packages, "version_of", lambda name: {"llvmlite": "0.1.0"}.get(name) or known(name))
+    needed = installed_packages.requirements("numba")["llvmlite"]
+    found = [each for each in doctor_command.conflicts(GOOD, NO_TRIALS) if "llvmlite" in each.what]
+    assert found == [(f"llvmlite 0.1.0 is installed, and {needed} is needed by numba", f"pip install '{needed}'")]
+
+
 def test_what_is_not_installed_is_a_conflict_of_its_own():
     nothing = dict.fromkeys(package_versions(), "not installed")
     broken = {"module": "numpy", "error": "ModuleNotFoundError: No module named 'numpy'"}

@@ -337,9 +337,84 @@ def test_dir_has_what_the_text_shows_where_a_header_is_missing():
         #define IN_NAMESPACE(name) namespace name {
         IN_NAMESPACE(other) int elsewhere(int); }
         int unfinished("""
-    names = {"A", "B", "of_c", "of_text", "newest", "unfinished"}
+    names = {"A", "B", "of_c", "of_text", "newest", "other", "unfinished"}
     assert set(dir(autolink.cxx(text))) - set(dir(autolink.cxx())) == names
     assert "elsewhere" in dir(autolink.cxx(text, namespace="other"))
+
+
+DECLARED = """/// adds one
+__device__ int add_one(int i) { return i + 1; } // after it
+// Part 1
+
+/* of another
+ * size */
+template <class T> [[nodiscard]] __device__ inline T
+twice(T x, char c = ';');
+__device__ float twice(float x); /** lanes of a warp */
+constexpr int lanes = 2 * int(16);
+__constant__ float table[3];
+namespace inner { __device__ float deep(float x); namespace detail { __device__ int hidden(int); } }"""
+
+
+def test_help_shows_the_declarations_in_cxx_with_their_comments():
+    lib = autolink.cxx(DECLARED)
+    assert inspect.getdoc(lib.add_one).startswith("int add_one(int i)\n    adds one\n\nA function of C++")
+    twice = (
+        "template <class T> T twice(T x, char c = ';')\n    of another\n    size\n\nfloat twice(float x)\n\nA function"
+    )
+    assert inspect.getdoc(lib.twice).startswith(twice)
+    assert inspect.getdoc(lib["twice<int>"]).startswith(twice)
+    assert inspect.getdoc(lib["inner::deep"]).startswith("float deep(float x)\n\nA function")
+    assert "float deep(float x)" in inspect.getdoc(autolink.cxx(DECLARED, namespace="inner").deep)
+    assert inspect.getdoc(lib.absent).startswith("A function of C++")
+    assert inspect.getdoc(lib.lanes).startswith("constexpr int lanes = 2 * int(16)\n\nA constant of C++")
+    assert "float sin(float __x)" in inspect.getdoc(
+        autolink.cxx("#include <cuda/std/cmath>", namespace="cuda::std").sin
+    )
+    assert inspect.getdoc(type(lib.add_one)).startswith("A function of C++, or any expression")
+
+
+def test_names_of_constants_and_namespaces_are_offered_too():
+    lib = autolink.cxx(DECLARED)
+    assert {"add_one", "twice", "lanes", "table", "inner"} <= set(dir(lib))
+    assert lib._ipython_key_completions_() == ["add_one", "inner::deep", "lanes", "table", "twice"]
+    completer = pytest.importorskip("IPython.core.completer")
+    with completer.provisionalcompleter():
+        found = [*completer.IPCompleter(namespace={"lib": lib}).completions('lib["', 5)]
+    assert "inner::deep" in {each.text for each in found}
+
+
+def test_a_namespace_shows_its_names_and_none_of_a_function():
+    inner = autolink.cxx(DECLARED).inner
+    assert not [name for name in dir(inner) if not name.startswith("_")]
+    assert inspect.getdoc(inner) == "A namespace of C++. Its names are\nlib['inner::deep']"
+    assert "signature" in dir(autolink.cxx(DECLARED).add_one)
+
+
+@pytest.mark.parametrize(
+    ("declaration", "shown"),
+    [
+        ("int f(int i)", "(i: int, /) -> int"),
+        ("void f()", "() -> void"),
+        ("template <class T, int N> T* f(T (&x)[N])", None),
+        (
+            "int f(const span<T, 3>& x, char c = ',', int n = g(1, 2))",
+            "(x: const span<T, 3>&, c: char = ',', n: int = g(1, 2), /) -> int",
+        ),
+        ("template <class T> pair<T> const& f(T x)", "(x: T, /) -> pair<T> const&"),
+        ("auto f(float x[3]) -> decltype(x[0])", "(x: float[3], /) -> decltype(x[0])"),
+        ("constexpr unsigned f(unsigned long n)", "(n: unsigned long, /) -> unsigned"),
+        ("int f(int)", None),
+        ("int f(const float, float y)", None),
+        ("int f(const S)", None),
+        ("int f(int lambda)", None),
+        ("template <class... T> int f(T... x)", None),
+        ("int f(int i); int f(float x)", None),  # two
+    ],
+)
+def test_the_signature_is_that_in_cxx_of_a_function_whose_parameters_have_names(declaration, shown):
+    function = autolink.cxx(f"{declaration};").f
+    assert str(inspect.signature(function)) == (shown or "(*args: 'Any') -> 'Any'")
 
 
 def test_help_shows_what_the_python_function_says():
