@@ -34,6 +34,7 @@ _WRONG_NUMBER = {
 _LONGEST = 118
 _OWN = ("prelude", "__nv_name_map")
 _NOTE = re.compile(r"(?P<place>.*?)\((?P<line>\d+)\): note(?: #[\w-]+)?: (?P<text>.*)")
+_BUILT_IN_NOTE = re.compile(r"\s*Note #[\w-]+: (?P<text>.*)")  # of a function of the compiler's own, at no line
 _WITH_CALL = re.compile(r"nca_call|nca_T=|cxx_\w+_[0-9a-f]{16}|\bnca::|<error-type>")
 NAMESPACE = "namespace of autolink.cxx"  # what NVRTC calls the text that uses it
 _USING = re.compile(r"using namespace (?P<whole>[\w: ]+);")
@@ -292,7 +293,7 @@ def find_called_kernel(label: str, log: str) -> CxxError | None:
 
 def _error(first_lines: Sequence[str], details: Sequence[str], remedy: str, log: str) -> CxxError:
     first, *details = *first_lines, *details
-    if len(details) > _MOST_LINES:
+    if len(details) > _MOST_LINES + 1:
         details = [*details[:_MOST_LINES], f"and {len(details) - _MOST_LINES} more lines: see the exception's .log"]
     lines = [first, *(f"  {_readable(each)}" for each in details)]
     return CxxError("\n".join([*lines, *([f"  what to do: {remedy}"] if remedy else [])]), log)
@@ -337,7 +338,10 @@ def _details(block: Sequence[str], label: str) -> list[str]:
                 found.append(f"{note['text']}{place}")
         elif re.fullmatch(r"\s*\^\s*", line) or (not has_source and re.match("  [^ ]", line)):
             continue
-        elif not _WITH_CALL.search(line) and not line.lstrip().startswith("Note #"):
+        elif built_in := _BUILT_IN_NOTE.match(line):
+            if _CANDIDATE.search(built_in["text"]) and not _WITH_CALL.search(line):
+                found.append(built_in["text"])
+        elif not _WITH_CALL.search(line):
             found.append(line.strip())
     found = [each for each in dict.fromkeys(found) if each and each != f"{_BY_CALL}:"]
     if len(block) > 2 and block[2].strip() == "^":

@@ -639,6 +639,26 @@ def test_the_conversion_for_an_ambiguous_call_is_one_that_it_lacks(overloads, ar
     assert text.endswith(f"to the types of one of these functions, such as {conversion}")
 
 
+def test_the_compilers_own_functions_are_listed_as_candidates():
+    text = message(autolink.cxx(""), "atomicAdd", ("int64[::1]", "int64"))
+    wrong = "does not match because argument #1 does not match parameter"
+    assert f'\n  function "atomicAdd(unsigned long long *, unsigned long long)" {wrong}\n' in text
+    remedy = text.rpartition("what to do: ")[2]
+    assert remedy.startswith("pass an array of np.int32 or np.uint32 or np.uint64 or ") and "x.view(...)" in remedy
+    of_element = message(autolink.cxx(""), "atomicAdd", ("float32", "float32"))
+    assert of_element.endswith("what to do: pass an array, or one element of it as a slice, x[i : i + 1]")
+
+
+def test_a_signed_array_is_viewed_as_one_of_a_type_that_c_has():
+    lib, x = autolink.cxx(""), np.zeros(2, np.int64)
+
+    def kernel(x):
+        lib["atomicAdd"](x.view(np.uint64)[1:], -2)
+
+    build(kernel, "void(int64[::1])").emulate[1, 32](x)
+    assert x.tolist() == [0, -64]
+
+
 def test_a_note_of_a_template_is_at_its_line_of_the_python_file():
     lib = autolink.cxx("""
         template <class T> __device__ T inner(T x) { return x.member; }
