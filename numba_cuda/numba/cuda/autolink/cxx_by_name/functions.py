@@ -24,7 +24,7 @@ from ..compilation.context import current_target
 from ..device_callable.base_class import DeviceCallable, call_python, not_simulated, simulate
 from ..device_functions.definition import DeviceFunction
 from ..frontend_api.typing_rounds import DeferredCallError, Use
-from .calls import CALLEE, WAYS, Call, CallPattern, Parameter, make_parameter
+from .calls import CALLEE, FIRST, WAYS, Call, CallPattern, Parameter, make_parameter
 from .declared_names import Declared
 from .library_source import LibrarySource
 from .python_arguments import PythonArgument, PythonArguments, is_python_function, name_python_function
@@ -261,6 +261,8 @@ class CxxFunction(DeviceCallable):
         ways = self._pattern.passing
         if len(ways) > len(argtypes):
             raise CABIError(f"passing() names {len(ways)} arguments, but the call has {len(argtypes)}")
+        if not argtypes and FIRST in self._pattern.text:
+            raise CABIError(f"{self.__name__} takes an object first\n  what to do: pass the object")
         records = self._source.records
         for number, (numba_type, way) in enumerate(itertools.zip_longest(argtypes, ways), 1):
             callee = getattr(numba_type, "numba_cuda_link_object", None)
