@@ -973,3 +973,24 @@ class TestWarnings:
         place = f"    at: {re.escape(__file__)}:\\d+\n"
         with pytest.warns(UserWarning, match=f"never written\n{place}(?s:.*)    thread: (?s:.*)    address: "):
             quick(Reads())
+
+
+def test_an_object_of_a_class_of_cxx_is_zero_bytes():
+    counter = autolink.cxx("""
+        class Last {
+            float kept[4]; int next;
+        public:
+            __device__ float push(float x) {
+                if (next < 0 || next > 3) __trap();
+                kept[next] = x; next = (next + 1) % 4; return kept[0] - x;
+            }
+        };
+    """).type("Last", cc=(9, 0))
+
+    class Last(autolink.DeviceCallable):
+        @autolink.device_method
+        def push(self, state, x):
+            push = counter.method("push")
+            return lambda state, x: push(state, x)
+
+    check_linkable(Last().push, counter.dtype, "float32")
