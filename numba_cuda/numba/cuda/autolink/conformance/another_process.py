@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The link key and code of an object in another process: strings have other hashes there, and objects other addresses."""
+"""The link key and the code of an object in another process, where hashes of strings and addresses differ."""
 
 from __future__ import annotations
 
