@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Make the pictures of reports in README.md and the gallery, docs/_static/report_*.svg.
+"""Make the pictures of reports in README.md, the first page and the gallery, docs/_static/report_*.svg.
 
 python docs/pictures.py            # write all of them
 """
@@ -16,14 +16,14 @@ from numba.cuda import autolink
 
 DOCS = Path(__file__).resolve().parent
 PROJECT = DOCS.parent
-# The name of the picture of the README's kernel, and of the examples of the gallery.
-README = "readme"
+# The names of the pictures of the README's objects, of the first page's C++, and of the examples of the gallery.
+README, INDEX = "readme", "index"
 EXAMPLES = ("cub_block_sum", "cub_unique", "fft", "nufft")
 
 
 def main() -> None:
     """Write the pictures."""
-    for name in (README, *EXAMPLES):
+    for name in (README, INDEX, *EXAMPLES):
         path_of(name).write_text(picture(name))
 
 
@@ -34,28 +34,32 @@ def path_of(name: str) -> Path:
 
 def picture(name: str) -> str:
     """Return a picture as the text of an SVG, without the tooltips, which have paths and times."""
-    report = _of_readme() if name == README else _of_example(name)
+    blocks = {README: readme_blocks()[-1:], INDEX: _blocks(DOCS / "index.md")}.get(name)
+    report = _of_block(blocks[0]) if blocks else _of_example(name)
     title, text = report.to_svg().split("</title>", 1)
     return f"{title}</title>{re.sub(r'<title>.*?</title>', '', text, flags=re.DOTALL)}\n"
 
 
 def readme_blocks() -> list[str]:
     """Return the Python of the README, block by block."""
-    return re.findall(r"^```python\n(.*?)^```$", (PROJECT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    return _blocks(PROJECT / "README.md")
 
 
-def _of_readme() -> autolink.Report:
-    """Return the report of the kernel in the README's last block of Python."""
+def _blocks(page: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def _of_block(code: str) -> autolink.Report:
+    """Return the report of what a block of Python links."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "powers.py"
-        path.write_text(readme_blocks()[-1])
+        (Path(folder) / "kernels.py").write_text(code)
         sys.path.insert(0, folder)
         try:
-            kernel = importlib.import_module("powers").kernel
-            return autolink.report(kernel, "void(float32[::1])", (9, 0))
+            report: autolink.Report = importlib.import_module("kernels").linked.report
+            return report
         finally:
             sys.path.remove(folder)
-            sys.modules.pop("powers", None)
+            sys.modules.pop("kernels", None)
 
 
 def _of_example(name: str) -> autolink.Report:

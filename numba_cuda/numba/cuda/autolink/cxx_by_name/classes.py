@@ -34,6 +34,7 @@ alignment               what cuda.shared.array and cuda.local.array take for it
 method(name)            a member function, which kernels call with the object first
 nested(name)            a class inside this one
 """
+_CONSTRUCTION = f"(void)(new (nca::nca_here{{{{nca::nca_memory<{{0}}>({FIRST})}}}}) {{0}}({REST}))"
 _UNITS = {1: np.uint8, 2: np.uint16, 4: np.uint32}
 
 
@@ -66,7 +67,7 @@ class CxxType(CxxFunction):
     _doc = _DOC
 
     def __init__(self, source: LibrarySource, name: str, cc: ComputeCapability | None, size: int, align: int):
-        super().__init__(source, CallPattern(name, f"(void)(new (nca::nca_here{{&{FIRST}}}) {name}({REST}))"))
+        super().__init__(source, CallPattern(name, _CONSTRUCTION.format(name)))
         self._name = name
         self._cc = cc
         unit = np.dtype(_UNITS.get(align, np.uint64))
@@ -103,8 +104,11 @@ class CxxType(CxxFunction):
         return self.__reduce__()[1]
 
     def method(self, name: str) -> CxxFunction:
-        """Return the member function *name* as a device callable, whose first argument is the object."""
-        return get_function(self._source, CallPattern(f"{self._name}::{name}", f"{FIRST}.{name}({REST})"))
+        """Return the member function *name* as a device callable, whose first argument is the object: one of this
+        class, or of a class derived from it."""
+        template = "template " if "<" in name and not name.startswith("operator") else ""
+        text = f"nca::nca_self<{self._name}>({FIRST}).{template}{name}({REST})"
+        return get_function(self._source, CallPattern(f"{self._name}::{name}", text))
 
     def nested(self, name: str) -> CxxType:
         """Return the class *name* inside this one, such as ``"TempStorage"``."""

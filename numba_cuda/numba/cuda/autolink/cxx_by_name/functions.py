@@ -24,11 +24,13 @@ from ..compilation.context import current_target
 from ..device_callable.base_class import DeviceCallable, call_python, not_simulated, simulate
 from ..device_functions.definition import DeviceFunction
 from ..frontend_api.typing_rounds import DeferredCallError, Use
-from .calls import CALLEE, WAYS, Call, CallPattern, Parameter, make_parameter
+from .calls import CALLEE, FIRST, WAYS, Call, CallPattern, Parameter, make_parameter
+from .declared_names import Declared
 from .library_source import LibrarySource
 from .python_arguments import PythonArgument, PythonArguments, is_python_function, name_python_function
 from .questions import list_declared, resolve_for
 from .refusals import CxxError
+from .shown_signatures import read_signature
 from .structs import Struct
 
 if TYPE_CHECKING:
@@ -94,7 +96,12 @@ class CxxFunction(DeviceCallable):
         """Return what distinguishes it from other functions, without what was asked of it: for fingerprints."""
         return self._source.__getstate__(), self._pattern
 
-    def __getattr__(self, name: str) -> NoReturn:
+    def __getattr__(self, name: str) -> Any:
+        if name == "__signature__" and self._python is None:  # of C++, else of that function
+            declared, _ = self._declared()
+            last = declared[0].name.rpartition("::")[2] if len(declared) == 1 else ""
+            if found := read_signature(declared[0].text, last) if last else None:
+                return found
         inside = f"\n  what to do: {self._describe_inside(name)}"
         inside = "" if name.startswith("_") else inside
         raise AttributeError(f"{self.__name__!r} of C++ has no attribute {name!r}{inside}", name=name, obj=self)
@@ -115,8 +122,10 @@ class CxxFunction(DeviceCallable):
         )
 
     def __dir__(self) -> list[str]:
-        """Return the names for users."""
-        return sorted([*(name for name in super().__dir__() if name.startswith("__")), *self._public])
+        """Return the names for users: none of a namespace, whose names ``lib["inner::f"]`` has."""
+        declared, inside = self._declared()
+        public = () if inside and not declared else self._public
+        return sorted([*(name for name in super().__dir__() if name.startswith("__")), *public])
 
     @property
     def __name__(self) -> str:
@@ -189,13 +198,21 @@ class CxxFunction(DeviceCallable):
 
     def _describe(self) -> str:
         """Return the declarations in C++ that are known, with their comments, and what users do with the function."""
-        name = re.sub(r"<.*>\Z", "", self._pattern.name, flags=re.DOTALL).removeprefix("::")
-        declared = [each for each in list_declared(self._source) if each.name == name]
+        declared, inside = self._declared()
         shown = [each.text + textwrap.indent(f"\n{each.comment}", "    ").rstrip() for each in declared]
         what = self._doc
-        if declared and all(each.is_constant for each in declared):
-            what = f"A constant of C++. Its value is lib.eval({name!r}), if the compiler knows it."
+        if inside and not declared:
+            what = "\n".join(["A namespace of C++. Its names are", *(f"lib[{each!r}]" for each in inside)])
+        elif declared and all(each.is_constant for each in declared):
+            what = f"A constant of C++. Its value is lib.eval({declared[0].name!r}), if the compiler knows it."
         return "\n\n".join([*shown, what])
+
+    def _declared(self) -> tuple[list[Declared], list[str]]:
+        """Return the declarations of this name that are known, and the names in a namespace of this name."""
+        name = re.sub(r"<.*>\Z", "", self._pattern.name, flags=re.DOTALL).removeprefix("::")
+        known = list_declared(self._source)
+        inside = {each.name: None for each in known if each.name.startswith(f"{name}::")}
+        return [each for each in known if each.name == name], sorted(inside)
 
     def _change(self, **changes: Any) -> CxxFunction:
         """Return the function that is called by another pattern, with these *changes*."""
@@ -244,6 +261,8 @@ class CxxFunction(DeviceCallable):
         ways = self._pattern.passing
         if len(ways) > len(argtypes):
             raise CABIError(f"passing() names {len(ways)} arguments, but the call has {len(argtypes)}")
+        if not argtypes and FIRST in self._pattern.text:
+            raise CABIError(f"{self.__name__} takes an object first\n  what to do: pass the object")
         records = self._source.records
         for number, (numba_type, way) in enumerate(itertools.zip_longest(argtypes, ways), 1):
             callee = getattr(numba_type, "numba_cuda_link_object", None)

@@ -404,6 +404,25 @@ template <class nca_R, class nca_T> struct nca_referred_to<nca_R&, nca_T> {
     using nca_type = typename nca_pick<nca_is_lost<nca_T>, const nca_place<nca_R>&, nca_R&>::nca_type;
 };
 template <class nca_R> using nca_referred = typename nca_referred_to<nca_R, nca_plain<nca_R>>::nca_type;
+// The object of a class, or of one derived from it, whose member function is called; and memory for one, or its bytes.
+template <class nca_T> __device__ nca_yes nca_is_a(const nca_T*);
+template <class nca_T> __device__ nca_no nca_is_a(...);
+template <class nca_T, class nca_U> struct nca_base { using nca_type = nca_T&&; };
+template <class nca_T, class nca_U> struct nca_base<nca_T, const nca_U> { using nca_type = const nca_T&&; };
+template <class nca_T, class nca_U> struct nca_base<nca_T, nca_U&> { using nca_type = nca_T&; };
+template <class nca_T, class nca_U> struct nca_base<nca_T, const nca_U&> { using nca_type = const nca_T&; };
+template <class nca_T, class nca_U,
+          int (*)[sizeof(nca_is_a<nca_T>(nca_made<nca_plain<nca_U>*>())) == sizeof(nca_yes) ? 1 : -1] = nullptr>
+__device__ typename nca_base<nca_T, nca_U>::nca_type nca_self(nca_U&& nca_o) {
+    return static_cast<typename nca_base<nca_T, nca_U>::nca_type>(nca_o);
+}
+template <class nca_T, class nca_U> __device__ nca_T& nca_self(const nca_place<nca_U>&);  // in a trial
+template <class nca_T, class nca_U,
+          int (*)[sizeof(nca_is_a<nca_T>(nca_made<nca_plain<nca_U>*>())) == sizeof(nca_yes) ? 1 : -1] = nullptr>
+__device__ nca_U* nca_memory(nca_U& nca_m) { return __builtin_addressof(nca_m); }
+template <class nca_T, class nca_U, int (*)[sizeof(nca_U) == 1 && !__is_class(nca_U) ? 1 : -1] = nullptr>
+__device__ void* nca_memory(nca_U& nca_m) { return &nca_m; }
+template <class nca_T, class nca_U> __device__ nca_U* nca_memory(const nca_place<nca_U>&);
 // An array of Numba as C++ finds it in memory: its data, the extents, and the strides in elements of strided ones.
 template <class nca_T, int nca_N, bool nca_STRIDED> struct nca_view {
     nca_T* nca_data;

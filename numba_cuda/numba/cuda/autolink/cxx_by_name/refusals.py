@@ -34,6 +34,7 @@ _WRONG_NUMBER = {
 _LONGEST = 118
 _OWN = ("prelude", "__nv_name_map")
 _NOTE = re.compile(r"(?P<place>.*?)\((?P<line>\d+)\): note(?: #[\w-]+)?: (?P<text>.*)")
+_BUILT_IN_NOTE = re.compile(r"\s*Note #[\w-]+: (?P<text>.*)")  # of a function of the compiler's own, at no line
 _WITH_CALL = re.compile(r"nca_call|nca_T=|cxx_\w+_[0-9a-f]{16}|\bnca::|<error-type>")
 NAMESPACE = "namespace of autolink.cxx"  # what NVRTC calls the text that uses it
 _USING = re.compile(r"using namespace (?P<whole>[\w: ]+);")
@@ -77,6 +78,10 @@ _WRONG_TEMPLATE_ARGUMENTS = re.compile(
 _OVERLOADS = re.compile("no instance of|more than one instance of")
 _DECLARED = re.compile(r" \(declared at (?P<place>[^()]*)\)")
 _NO_MEMBER = re.compile(r'class "(?:const )?(?:\w+::)*(?P<name>\w+).*" has no member')
+# The function of the prelude that refers to the object of a call, and that to the memory for one.
+_NO_OBJECT = re.compile(r'"nca::nca_(?P<what>self|memory)')
+_ARRAY_ARGUMENT = re.compile(r"array\((?P<element>.*?), \dd, [ACF]\)")
+_GIVEN_OBJECT = re.compile(r"argument types are: \((?:const )?(?P<type>.*)\)")
 _LAUNCHED = re.compile(r"[\w:]+\s*(?:<[^<>]*>\s*)?<<<")
 
 
@@ -149,6 +154,9 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     if surplus := _find_surplus(called):
         text = f"the name has a {surplus} that ends nothing"
         return _error(_write_first_line(_CALL_TITLE, label, text), at, f"leave out the {surplus}", error.log)
+    if found := _NO_OBJECT.search(first.text):
+        text, remedy = _explain_object(found["what"], label, "\n".join(first.lines))
+        return _error(_write_first_line(_CALL_TITLE, label, text), at, remedy, error.log)
     text, remedy = explain_error(_readable(first.text).rstrip(":"), called)
     remedy = remedy or _explain_name(first, label, source, target)
     if not remedy and "void*" in label.partition("(")[2]:
@@ -189,6 +197,26 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     elif not remedy and text.startswith("expected "):
         remedy = "complete the C++ of this call, or correct it"
     return _error(_write_first_line(_CALL_TITLE, label, text), details, remedy, error.log)
+
+
+def _explain_object(what: str, label: str, log: str) -> tuple[str, str]:
+    """Return the diagnosis for the first argument of the call *label*, which is no object of its class, and no memory
+    for one; and what to do."""
+    called, _, arguments = label.partition("(")
+    if what == "self":
+        whole = called.partition("::operator")[0]
+        scopes = [whole[: found.start()] for found in re.finditer("::", f"{whole}::")]
+        called = [scope for scope in scopes if scope.count("<") == scope.count(">")][
+            -1 if "::operator" in called else -2
+        ]
+    expected = f"takes an object of {called}" if what == "self" else f"takes memory for an object of {called}"
+    if array := _ARRAY_ARGUMENT.match(arguments):
+        if array["element"] == called:
+            return f"{expected}, got an array of them", "pass an element of the array, such as x[0]"
+        return f"{expected}, got {array[0]}", f"pass an element of an array of lib.type({called!r}).dtype"
+    given = _GIVEN_OBJECT.search(log)
+    got = f", got {given['type']}" if given else ""
+    return f"{expected}{got}", f"pass an element of an array of lib.type({called!r}).dtype"
 
 
 def _split_declared(text: str) -> tuple[str, list[str]]:
@@ -265,7 +293,7 @@ def find_called_kernel(label: str, log: str) -> CxxError | None:
 
 def _error(first_lines: Sequence[str], details: Sequence[str], remedy: str, log: str) -> CxxError:
     first, *details = *first_lines, *details
-    if len(details) > _MOST_LINES:
+    if len(details) > _MOST_LINES + 1:
         details = [*details[:_MOST_LINES], f"and {len(details) - _MOST_LINES} more lines: see the exception's .log"]
     lines = [first, *(f"  {_readable(each)}" for each in details)]
     return CxxError("\n".join([*lines, *([f"  what to do: {remedy}"] if remedy else [])]), log)
@@ -310,7 +338,10 @@ def _details(block: Sequence[str], label: str) -> list[str]:
                 found.append(f"{note['text']}{place}")
         elif re.fullmatch(r"\s*\^\s*", line) or (not has_source and re.match("  [^ ]", line)):
             continue
-        elif not _WITH_CALL.search(line) and not line.lstrip().startswith("Note #"):
+        elif built_in := _BUILT_IN_NOTE.match(line):
+            if _CANDIDATE.search(built_in["text"]) and not _WITH_CALL.search(line):
+                found.append(built_in["text"])
+        elif not _WITH_CALL.search(line):
             found.append(line.strip())
     found = [each for each in dict.fromkeys(found) if each and each != f"{_BY_CALL}:"]
     if len(block) > 2 and block[2].strip() == "^":

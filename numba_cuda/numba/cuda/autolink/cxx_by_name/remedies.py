@@ -240,10 +240,18 @@ def explain_candidates(lines: Sequence[str]) -> str:
     """Return what to do where none of the candidates in the *lines* of an error, or several, take the arguments. The
     first line says which."""
     text = "\n".join(lines)
-    found = [_parameter(each["parameters"], int(each["number"])) for each in _WRONG_ARGUMENT.finditer(text)]
+    wrong = [*_WRONG_ARGUMENT.finditer(text)]
+    found = [_parameter(each["parameters"], int(each["number"])) for each in wrong]
     if found and all(_CLASS.fullmatch(each) and each not in _NUMPY_TYPES for each in found):
         records = " or ".join(f"lib.record({each!r})" for each in dict.fromkeys(found))
         return f"pass an element of an array of {records}; where that is an enumeration, lib[{found[0]!r}](...)"
+    if found and all(each.endswith("*") for each in found):
+        given = _GIVEN.search(text)
+        if given and _parameter(given["types"], int(wrong[0]["number"])) in _NUMPY_TYPES:
+            return "pass an array, or one element of it as a slice, x[i : i + 1]"
+        arrays = dict.fromkeys(_NUMPY_TYPES[name] for each in found if (name := each.rstrip("* ")) in _NUMPY_TYPES)
+        which = " or ".join(arrays) or "one of these types"
+        return f"pass an array of {which}; in the kernel, x.view(...) is the same memory with another type"
     if "nca::nca_enumerator<" in text:
         return "make the member of an enumeration an enumerator of C++, lib['...'](x); or pass its number, x + 0"
     is_ambiguous = text.startswith("more than one instance")

@@ -17,8 +17,10 @@ NO_CONTAINERS = f"{KERNELS_HAVE_NO}lists, dictionaries and sets"
 NO_TEXT = "kernels make no text"
 NO_WITH = f"{KERNELS_HAVE_NO}with"
 NO_YIELD = f"{KERNELS_HAVE_NO}generators: no yield, map() and filter()"
-_NOT_ALLOCATED = "NRT required but not enabled"  # as numba-cuda says of a list of constants
+NO_ARRAYS = "kernels do not allocate memory for arrays"
+NOT_ALLOCATED = "kernels do not allocate memory for lists, texts and arrays"
 NO_EXCEPTIONS = "kernels catch no exceptions"
+NO_RECURSION = f"{KERNELS_HAVE_NO}recursion with other types, or through another function"
 
 
 class Statement(NamedTuple):
@@ -65,7 +67,9 @@ def find_statement(message: str, filename: str, line: int) -> Statement | None:
         found = [each for each in _within(function) if isinstance(each, kinds)]
         around = [each for each in found if each.lineno <= line <= (each.end_lineno or 0)]  # type: ignore[attr-defined]
         node = next(iter([*reversed(around), *found]), None)
-    elif makes := _makes_container if diagnosis.endswith(_NOT_ALLOCATED) else _VALUES.get(diagnosis):
+    elif diagnosis == NO_RECURSION:
+        node = _find_recursion(function, line)
+    elif makes := _makes_container if diagnosis == NOT_ALLOCATED else _VALUES.get(diagnosis):
         node = _find_made(function, line, makes)
     else:
         return None
@@ -73,6 +77,23 @@ def find_statement(message: str, filename: str, line: int) -> Statement | None:
         return None
     first: int = node.lineno  # type: ignore[attr-defined]
     return Statement(first, None if isinstance(node, ast.stmt) else columns_of(node, filename, first))
+
+
+def calls_itself(filename: str, line: int) -> bool:
+    """Return whether the function with a *line* of a file calls itself."""
+    function = function_around(filename, line)
+    return function is not None and any(_is_call_of(each, function.name) for each in _within(function))
+
+
+def _is_call_of(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+
+
+def _find_recursion(function: ast.FunctionDef, line: int) -> ast.AST | None:
+    """Return the call in *function* that leads back to it: on a *line*, where the front end names that of a call."""
+    own = next((each for each in _within(function) if _is_call_of(each, function.name)), None)
+    on_line = (each for each in _within(function) if isinstance(each, ast.Call) and each.lineno == line)
+    return own or next(on_line, None)
 
 
 def _within(function: ast.FunctionDef) -> Iterator[ast.AST]:

@@ -18,11 +18,11 @@ from numba_cuda_autolink.short_tracebacks import is_raised_in_compiler, message_
 from numba_cuda_autolink.source_locations import shown_file, with_place
 from numba_cuda_autolink.source_syntax import find_call
 
-from .kernel_syntax import NO_TEXT, find_statement
+from .kernel_syntax import NO_ARRAYS, NO_RECURSION, NO_TEXT, NOT_ALLOCATED, calls_itself, find_statement
 from .launch_messages import decoration_message, launch_message, option_message, placed_launch
 from .signature_messages import signature_message
 from .type_names import readable_types
-from .unsupported_python import OTHER_COMPILER, PRINT_VALUES, with_remedy
+from .unsupported_python import AS_LOOP, IN_CXX, MADE_BY_NUMPY, OTHER_COMPILER, PRINT_VALUES, with_remedy
 
 _CONDITION = re.compile(r">>> (truth\((?:readonly )?array\(.*\)\))\s*$", re.MULTILINE)
 _STEPS = re.compile(
@@ -48,6 +48,11 @@ _SIGNATURE = re.compile(r"^ *\* (\(.*\) -> .*)$", re.MULTILINE)
 _DEFINED_AT = re.compile(r"(?: for '\$[^\n']*')?, defined at (?:None|[^\n]* \(\d+\))$", re.MULTILINE)
 _RAISED_IN_COMPILER = re.compile(r"\n *raised from [^\n]*[/\\](?:numba|numba_cuda|numba_cuda_mlir)[/\\][^\n]*")
 _ALLOCATES = re.compile(r"NRT required.*|Only accept returning of array passed into the function.*")
+_OF_NUMPY = re.compile(
+    r"No implementation of function Function\(<function ([a-z]\w*) at [^\n]*\n"
+    r".*?Overload in function '[^\n]*File: numba/cuda/np/",
+    re.DOTALL,
+)
 _OF_COMPILER = re.compile(r".*[/\\](?:numba|numba_cuda|numba_cuda_mlir)[/\\](?!.*[/\\]tests[/\\])")
 _DO_NOT_ALLOCATE = (
     "\n  what to do: make the array with cuda.local.array or cuda.shared.array, or before the kernel and pass it;"
@@ -60,6 +65,7 @@ _WITHOUT_GPU = (
 _PASS_FAILED = re.compile(r'Failure while executing pass pipeline.*?"(?P<file>[^"\n]+)":(?P<line>\d+)', re.DOTALL)
 _MOST_NAMES = 20
 _IN_OTHER_WORDS = "write it with indices, numbers and operators"
+_RECURSION = f"{NO_RECURSION}\n  what to do: {AS_LOOP}"
 _IS_PLACED = re.compile(r".*\n  (?:called )?at: ")
 
 
@@ -73,6 +79,7 @@ def placed(text: str, function: Any = None) -> str:
     length = len(message)
     message = _DEFINED_AT.sub("", _RAISED_IN_COMPILER.sub("", message))
     places = _PLACE.finditer(text, length)
+    said = message
     found = next((each for each in places if not _OF_COMPILER.match(each["file"] or each["path"])), None)
     if no_overload := _NO_OVERLOAD.match(message):
         reasons = {_LITERAL_OR_PLAIN.sub("", reason): reason for reason in _REASON.findall(message)}
@@ -87,10 +94,14 @@ def placed(text: str, function: Any = None) -> str:
             )
     if condition := _CONDITION.search(text):
         message = f"No implementation of {condition[1]}"
-    elif (allocates := _ALLOCATES.search(message)) and _MAKES_TEXT.search(text):
+    elif (allocates := _ALLOCATES.search(message)) and (of_numpy := _OF_NUMPY.match(said)):
+        name = of_numpy[1]
+        message = f"kernels have no numpy.{name}, which allocates memory\n  what to do: {IN_CXX}"
+        message = f"{NO_ARRAYS}{_DO_NOT_ALLOCATE}" if re.fullmatch(MADE_BY_NUMPY, name) else message
+    elif allocates and _MAKES_TEXT.search(text):
         message = f"{NO_TEXT}\n  what to do: {PRINT_VALUES}"
     elif allocates:
-        message = f"kernels do not allocate memory for lists, texts and arrays: {allocates[0]}{_DO_NOT_ALLOCATE}"
+        message = f"{NOT_ALLOCATED if 'NRT' in allocates[0] else NO_ARRAYS}{_DO_NOT_ALLOCATE}"
     message = readable_types(with_remedy(message.rstrip()))
     if found is None:
         return message.rstrip()
@@ -224,7 +235,9 @@ def not_compiled(error: Exception) -> str | None:
         return None
     said = str(reason).partition("\n")[0]
     text = with_remedy(said)
-    if own is None:
+    if "'func.call' op" in str(reason) and calls_itself(place.filename, place.line):
+        text = _RECURSION
+    elif own is None:
         text = "numba-cuda-mlir cannot compile a function of Python or NumPy that this line calls"
     elif text == said:
         text = f"numba-cuda-mlir cannot compile this statement: {said}"

@@ -13,9 +13,10 @@ from numba.core.utils import OPERATORS_TO_BUILTINS
 
 from numba_cuda_autolink.printable_texts import did_you_mean
 
-from .kernel_syntax import NO_CONTAINERS, NO_EXCEPTIONS, NO_TEXT, NO_WITH, NO_YIELD
+from .kernel_syntax import NO_CONTAINERS, NO_EXCEPTIONS, NO_RECURSION, NO_TEXT, NO_WITH, NO_YIELD
 
 PRINT_VALUES = "print values, as in print('x:', x[i])"
+AS_LOOP = "write a loop; or let the function call itself with arguments of the same types, n - types.float32(1)"
 _LOOP = "write it as a loop over the elements, or compute it before the kernel"
 CONVERT = "pass values that it takes: int(x) and float(x) convert a number"
 _WITH_ELEMENTS = "write it with elements, x[i], or compute it before the kernel"
@@ -33,7 +34,7 @@ _SHAPE = (
 )
 _CALLED = r"No implementation of (?!array\(|(?:static_)?[gs]etitem\(|delitem\()[\w ]+"
 _SET = r"No implementation of setitem\(((?:readonly |unaligned )?array\(.*?\)), .*, "
-_MADE_BY_NUMPY = "zeros|ones|empty|full|array|arange|linspace|eye|identity"
+MADE_BY_NUMPY = "zeros|ones|empty|full|array|arange|linspace|eye|identity"
 _BUILTINS = "|".join(each for each in dir(builtins) if each.isalpha() and each.islower())
 _OF_PYTHON = "open|input|exec|eval|compile|vars|dir|help|id|hash|iter|next|super|memoryview|object"
 _CALCULATES = (
@@ -46,7 +47,7 @@ _WRITE_LOOP = "write a loop, and the values to an array"
 _NO_KEYWORDS = "kernels have no dictionaries, nor **keywords"
 _EACH_PARAMETER = "name each parameter, and pass each value"
 _OF_DIMENSIONS = "write one of its dimensions, as in cuda.threadIdx.x"
-_IN_CXX = "write it in the kernel, or call a function of C++, autolink.cxx(...)"
+IN_CXX = "write it in the kernel, or call a function of C++, autolink.cxx(...)"
 _CONTAINER = r"(?:\bDictType\[|\b(?:reflected )?[lL]ist(?:Type\[|\()|\bset\()"
 
 # A diagnosis, in which {} stands for a group of the pattern, takes the place of what the front end says; where it is
@@ -79,6 +80,7 @@ _TABLE = [
             "raise it with constants, and print values or write them to an array",
         ),
         (r"Directly raising a string constant", "", "raise an exception with the text, such as ValueError('...')"),
+        (r".*object has no attribute 'insert_unresolved_ref'", NO_RECURSION, AS_LOOP),
         (
             r"compiler re-entrant to the same function signature",
             "a function calls itself, and what it returns is not known by then",
@@ -300,7 +302,7 @@ _TABLE = [
             "call a function; an element is in brackets, x[i], and a product has its sign, a * (b + c)",
         ),
         (r"Cannot cast (.*) to (\S+): .*", "{0} cannot be converted to {1}", "give a value of that type"),
-        (r"Use of unsupported NumPy function '([\w.]+)'", "kernels have no {0} for this use", _IN_CXX),
+        (r"Use of unsupported NumPy function '([\w.]+)'", "kernels have no {0} for this use", IN_CXX),
         (
             r"Unknown attribute '\w+' of type (?:u?int|float|complex|bool)\d*\b",
             "",
@@ -361,7 +363,7 @@ _TABLE = [
         ),
         # What numba-cuda-mlir does not compile
         (
-            rf"{_LOWERS_CALL}({_MADE_BY_NUMPY})\b",
+            rf"{_LOWERS_CALL}({MADE_BY_NUMPY})\b",
             "kernels of numba-cuda-mlir do not make an array with {0}() of these arguments",
             "make it with cuda.local.array(shape, dtype), and assign its elements",
         ),
@@ -455,5 +457,5 @@ def _no_function(name: str, module: str) -> str:
     if module == "numpy.random":
         remedy = "draw numbers with numba.cuda.random, or with cuRAND from C++, autolink.cxx(...)"
     else:
-        remedy = _IN_CXX
+        remedy = IN_CXX
     return f"kernels have no {module}.{name}\n  what to do: {remedy}"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -13,6 +14,7 @@ _LONGEST = 40
 _ELIDED = "…"
 _CALL = re.compile(r"([\w.]+)\((.*)\)", re.DOTALL)
 _ITEM = re.compile(r"[\w.]+\(.*\)\['([^']*)'\]", re.DOTALL)
+_FILE_ITEM = re.compile(r"[\w.]+\('([^'\n{};]+\.\w+)'[,)]")
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 
 T = TypeVar("T", bound=Hashable)
@@ -56,6 +58,13 @@ def item_name(text: str) -> str | None:
     """Return the name of an item of a library, ``hypot`` of ``cxx('...')['hypot']``; ``None`` for any other repr."""
     found = _ITEM.fullmatch(text)
     return found[1] if found else None
+
+
+def file_of_item(text: str) -> str | None:
+    """Return the file of the library of an item, ``waves.cu`` of ``cxx('waves.cu')['hypot']``; ``None`` for any other
+    repr, and for a library that is given as text."""
+    found = _FILE_ITEM.match(text) if item_name(text) else None
+    return os.path.basename(found[1]) if found else None
 
 
 def only_different(names: Iterable[str]) -> list[str]:

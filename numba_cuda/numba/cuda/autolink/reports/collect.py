@@ -9,10 +9,11 @@ import hashlib
 import importlib.metadata
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.compile.programs import compiled, header_texts
+from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span
 from numba.cuda.cudadrv.external_code.formats.cubin import function_sizes, resources
 from numba.cuda.cudadrv.external_code.formats.elf import FormatError
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of
@@ -42,7 +43,7 @@ def report_of(record: FunctionRecord, *, listings: bool = False) -> Report:
     """Return the report of one build. With *listings*, it shows what the code of a cubin became."""
     facts, code, output = record.facts, record.code, record.output
     linked = facts.link.inputs if facts.link is not None else ()
-    items = tuple(map(LinkedInput.of, record.inputs)) if output == "ltoir" else linked
+    items = tuple(map(LinkedInput.of, record.inputs)) if output == "ltoir" else _with_origins(linked, facts.timeline)
     units = join_units(record.inputs) if items else ()
     sources = [each.input for unit in units for each in (unit, *unit.members)]
     known = {(source.kind.name, sha256(source.code)): source for source in sources}
@@ -66,6 +67,17 @@ def report_of(record: FunctionRecord, *, listings: bool = False) -> Report:
     build = BuildReport(*what, facts.timeline, shown)
     kernel = facts.graph.functions[0]
     return Report(kernel.name, kernel.filename, kernel.line, record.signature, facts.graph, (build,), _versions())
+
+
+def _with_origins(items: Iterable[LinkedInput], spans: Iterable[Span]) -> tuple[LinkedInput, ...]:
+    """Return *items* with how those were built that this build compiled before its link, which found them in memory."""
+    made = {span.program: span.seconds for span in spans if span.kind == "compile" and span.program}
+    return tuple(
+        replace(item, compiled=replace(done, origin="built", seconds=made[done.sha256]))
+        if (done := item.compiled) is not None and done.origin == "memory" and done.sha256 in made
+        else item
+        for item in items
+    )
 
 
 def _link(record: FunctionRecord, codes: tuple[CodeReport, ...]) -> LinkReport:

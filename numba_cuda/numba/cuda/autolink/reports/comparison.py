@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from ..function_code.object_names import item_name
+from ..function_code.object_names import file_of_item, item_name
 from . import formatting
 from .records import BuildReport, CallReport, KernelReport, ResultReport
 
@@ -102,24 +102,33 @@ def _without_path(name: str) -> str:
 
 
 def _of_calls(arch: str, before: Sequence[CallReport], now: Sequence[CallReport], same_arch: bool) -> Iterator[Change]:
-    """Yield how calls differ. Those that differ in nothing but the code are one change."""
+    """Yield how calls differ. Those that differ in nothing but the code are one change; where only digests of whole
+    sources can be compared, one for each file."""
     edited: list[tuple[str, list[str], list[str]]] = []
+    files: dict[str, tuple[str, str]] = {}
     for old, new in _pairs(before, now):
         known = new or old
         are_two = old is not None and new is not None
         is_same = are_two and (_object(old) == _object(new) or _named(old) == _named(new))
         if is_same and _became(old) == _became(new):
             digests = _digests(old, new, same_arch), _digests(new, old, same_arch)
-            if digests[0] != digests[1]:
+            file = file_of_item(known.object)
+            if digests[0] == digests[1]:
+                continue
+            if file and all(each.startswith("source ") for each in itertools.chain(*digests)):
+                files.setdefault(file, (digests[0][0], digests[1][0]))
+            else:
                 edited.append((_named(known), *digests))
             continue
         renamed = are_two and not is_same
         sides = [_call(*each, same_arch, named=renamed) for each in ((old, new), (new, old))]
         name = "" if renamed else f" {_named(known)}"
         yield Change(arch, f"call{name} at {formatting.file(known.filename)}:{known.line}", *sides)
+    for file, (before_edit, after_edit) in files.items():
+        yield Change(arch, f"code of {file}", before_edit, after_edit)
     if edited:
-        names, before_edit, after_edit = zip(*edited, strict=True)
-        sides = [formatting.listed(list(itertools.chain(*each))) for each in (before_edit, after_edit)]
+        names, *both = zip(*edited, strict=True)
+        sides = [formatting.listed(list(itertools.chain(*each))) for each in both]
         yield Change(arch, f"code of {formatting.listed(list(dict.fromkeys(names)))}", *sides)
 
 

@@ -32,6 +32,14 @@ KEY_SCHEMA = 2
 _LONGEST_SHOWN = 80
 _LONGEST_KEPT = 2000  # characters of a text that an entry has, to show what changed
 
+FILE = "file "  # before the name of a file, in the label of its digest
+# Parts of which a digest tells users nothing, by how their labels begin.
+_OF_LINKS = {
+    "LLVM IR ": "the kernel's own code changed",
+    "own code ": "the kernel's own code changed",
+    "input ": "C++ or other code that is linked changed",
+}
+
 # A key as it is stored with its entry and shown to users: labels, and values short enough to read.
 PartsTable = tuple[tuple[str, str], ...]
 
@@ -48,6 +56,8 @@ class CacheKey:
     name: str = field(compare=False)  # What messages call it. It does not affect equality.
     # Pairs of a label and a value, which is text or bytes. Labels are unique.
     parts: tuple[tuple[str, str | bytes], ...]
+    # Files of which the parts have one digest together: the label is `FILE` and the name.
+    files: PartsTable = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         labels = [label for label, _ in self.parts]
@@ -69,7 +79,8 @@ class CacheKey:
     @functools.cached_property
     def table(self) -> PartsTable:
         """The parts as they are stored with the entry: short text as it is, other values as size and digest."""
-        return (("key schema", str(KEY_SCHEMA)), *((label, _show(value)) for label, value in self.parts))
+        shown = ((label, _show(value)) for label, value in self.parts)
+        return (("key schema", str(KEY_SCHEMA)), *shown, *self.files)
 
     @property
     def texts(self) -> PartsTable:
@@ -79,15 +90,29 @@ class CacheKey:
 
 
 def differences(before: PartsTable, after: PartsTable) -> list[str]:
-    """Describe the parts in which *after* differs from *before*: first those of *after*, then those that it lacks."""
+    """Describe the parts in which *after* differs from *before*: files, then the other parts of *after*, then those
+    that it lacks."""
     old, new = dict(before), dict(after)
-    found = [
-        f"{label} ({old[label]} -> {value})" if label in old else f"{label} (now {value})"
-        for label, value in new.items()
-        if old.get(label) != value
-    ]
-    found += [f"{label} (no longer {value})" for label, value in old.items() if label not in new]
+    labels = [label for label in dict.fromkeys((*new, *old)) if old.get(label) != new.get(label)]
+    files = [label for label in labels if label.startswith(FILE)]
+    found = [f"{label.removeprefix(FILE)} {_how(label, old, new)}" for label in files]
+    # The digest of all headers says no more than their files do.
+    found += [_difference(each, old, new) for each in labels if each not in files and not (files and each == "headers")]
+    found = list(dict.fromkeys(found))
     return found or [f"{one} (in another place)" for one, other in zip(new, old, strict=True) if one != other]
+
+
+def _how(label: str, old: dict[str, str], new: dict[str, str]) -> str:
+    return "changed" if label in old and label in new else "is included" if label in new else "is not included"
+
+
+def _difference(label: str, old: dict[str, str], new: dict[str, str]) -> str:
+    if label not in new:
+        return f"{label} (no longer {old[label]})"
+    if label not in old:
+        return f"{label} (now {new[label]})"
+    known = next((text for start, text in _OF_LINKS.items() if label.startswith(start)), None)
+    return known or f"{label} ({old[label]} -> {new[label]})"
 
 
 def differing_lines(label: str, before: StoredEntry, after: StoredEntry) -> list[str]:

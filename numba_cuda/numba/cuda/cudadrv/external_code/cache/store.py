@@ -373,7 +373,7 @@ class CacheStore:
                 "there is no earlier entry of this name" if self._has_read_disk else "cache why shows earlier entries"
             )
         nearest = min(found, key=len)
-        return f"differs from the nearest earlier one in {', '.join(nearest)}"
+        return f"differs from the nearest earlier one: {', '.join(nearest)}"
 
 
 _store: CacheStore | None = None  # of this process

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..cache.entry import CacheKey
 from ..cache.store import Fetched, Origin, current_store
+from ..diagnostics import timeline
 from ..headers.manifest import HeaderManifest
 from .nvrtc import Compiled, CompileError
 from .translation_unit import TranslationUnit, UnitKeys, checked_key, derived_key, working_directory
@@ -229,6 +230,7 @@ class CachedUnit:
         texts it was compiled. The program is cached, but for that of the headers *kept*: the caller does that."""
         start, began = time.perf_counter(), time.time_ns()
         compiled = run.compile(self.unit, compile_)
+        timeline.note_program(compiled.code)
         data = _packed(compiled)
         with self._lock:
             if not self._is_cacheable or not self._headers.record(compiled.lookups, began):

@@ -6,6 +6,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +19,10 @@ from numba.cuda.cudadrv import nvrtc
 
 from numba_cuda_autolink.printable_texts import number_of
 
-from ..cache.entry import CacheKey
+from ..cache.entry import FILE, CacheKey
 from ..headers.manifest import MANIFEST_FORMAT, HeaderManifest
 from ..headers.search_roots import SearchRoots
-from ..inputs.link_input import LinkInput
+from ..inputs.link_input import LinkInput, line_marker
 from ..platform.cuda_libraries import headers_version, nvrtc_build
 from ..platform.target import Target
 
@@ -132,11 +134,17 @@ def messages_outside_toolkit(log: str) -> str:
 _CHECK = "8"
 
 
+_LIBRARY = line_marker("source of autolink.cxx")
+_INCLUDED = re.compile(r"#include <([^>\n]+)>\n#line")
+_FUNCTION = re.compile(r'^#line 1 "([^"\n]+\([^"\n]*\))"$', re.MULTILINE)
+
+
 class UnitKeys:
     """The keys of *unit*."""
 
     def __init__(self, unit: TranslationUnit):
         self._unit = unit
+        self._name = _name_for_users(unit)
         self.has_lines = bool(unit.option("lineinfo") or unit.option("debug"))
         self._folder = working_directory()
         search = tuple(os.path.join(self._folder, path) for path in unit.option("include_path") or ())
@@ -145,9 +153,9 @@ class UnitKeys:
         form = ("record of headers", MANIFEST_FORMAT)
         # That of this machine's record of its headers, and that of the record for all machines, wherever the files are.
         places = ("places", repr((unit.name, unit.option("include_path"), self.roots)))
-        self.headers = CacheKey("headers", unit.name, (*self._parts(), places, form))
+        self.headers = CacheKey("headers", self._name, (*self._parts(), places, form))
         layout = ("include paths", repr((self.roots.layout, self.roots.shared_with(unit.code))))
-        self.source = CacheKey("source", unit.name, (*self._parts(), layout, form))
+        self.source = CacheKey("source", self._name, (*self._parts(), layout, form))
 
     def places(self, manifest: HeaderManifest) -> str:
         """Return what stands for the paths that a program with the headers of *manifest* may contain."""
@@ -159,7 +167,11 @@ class UnitKeys:
 
     def program(self, manifest: HeaderManifest, places: str) -> CacheKey:
         headers = f"{number_of(len(manifest.headers), 'file')}, sha256 {manifest.digest}"
-        return CacheKey("program", self._unit.name, (*self._parts(), ("headers", headers), ("places", places)))
+        own = [each for each in manifest.headers if not self.roots.is_packaged(each.path)]
+        counts = Counter(os.path.basename(each.path) for each in own)
+        names = [each.path if counts[name := os.path.basename(each.path)] > 1 else name for each in own]
+        files = tuple((f"{FILE}{name}", each.sha256[:16]) for name, each in zip(names, own, strict=True))
+        return CacheKey("program", self._name, (*self._parts(), ("headers", headers), ("places", places)), files)
 
     def _parts(self) -> tuple[tuple[str, str | bytes], ...]:
         """Return what NVRTC gets; of paths, only the name of the file: the rest is in the headers' digest."""
@@ -172,6 +184,15 @@ class UnitKeys:
             ("NVRTC", nvrtc_build()),
             ("cuda.core", cuda.core.__version__),
         )
+
+
+def _name_for_users(unit: TranslationUnit) -> str:
+    """Return the name of *unit*; of calls of a C++ library, its file and functions: ``waves.cu: series(float32)``."""
+    if (start := unit.code.find(_LIBRARY)) < 0:
+        return unit.name
+    file = _INCLUDED.match(unit.code, start + len(_LIBRARY))
+    functions = ", ".join(dict.fromkeys(_FUNCTION.findall(unit.code, start))) or unit.name
+    return f"{os.path.basename(file[1])}: {functions}" if file else functions
 
 
 def checked_key(program: CacheKey, called: CalledFunction) -> CacheKey:

@@ -7,6 +7,7 @@ A `Timeline` records the spans that end while it is the current one, also in thr
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import sys
 import threading
@@ -26,7 +27,8 @@ class Span:
     """A part of a build: what *kind* of work it was, on what (*name*); when it began, in seconds since the epoch, and
     how long it took; the ids of the process that did it and of the thread that waited for it; and its *origin*,
     ``"built"``, ``"refused"`` where the compiler refused what was only guessed, or where the result was found:
-    ``"memory"``, ``"disk"``, or ``"stored"`` under a link key."""
+    ``"memory"``, ``"disk"``, or ``"stored"`` under a link key. *program* is the SHA-256 of the code that it
+    compiled."""
 
     kind: str
     name: str
@@ -35,6 +37,7 @@ class Span:
     process: int
     thread: int
     origin: str = "built"
+    program: str = ""
 
     @property
     def end(self) -> float:
@@ -48,6 +51,7 @@ class OpenSpan:
     origin: str = "built"
     process: int = field(default_factory=os.getpid)
     seconds: float = 0.0  # when it has ended
+    program: str = ""
 
 
 class Timeline:
@@ -89,7 +93,8 @@ def span(kind: Kind, name: str) -> Iterator[OpenSpan]:
             opened.seconds = time.perf_counter() - start
             if timeline is not None and (has_ended or opened.origin == REFUSED):
                 thread = threading.get_native_id()
-                timeline.spans.append(Span(kind, name, began, opened.seconds, opened.process, thread, opened.origin))
+                what = opened.process, thread, opened.origin, opened.program
+                timeline.spans.append(Span(kind, name, began, opened.seconds, *what))
 
 
 def record(kind: Kind, name: str, seconds: float, origin: str) -> None:
@@ -102,3 +107,9 @@ def record(kind: Kind, name: str, seconds: float, origin: str) -> None:
 def in_process(process: int) -> None:
     if (opened := _open.get()) is not None:
         opened.process = process
+
+
+def note_program(code: bytes) -> None:
+    """Note that *code* was compiled in the current span."""
+    if (opened := _open.get()) is not None:
+        opened.program = hashlib.sha256(code).hexdigest()

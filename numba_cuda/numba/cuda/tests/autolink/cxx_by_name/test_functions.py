@@ -384,6 +384,39 @@ def test_names_of_constants_and_namespaces_are_offered_too():
     assert "inner::deep" in {each.text for each in found}
 
 
+def test_a_namespace_shows_its_names_and_none_of_a_function():
+    inner = autolink.cxx(DECLARED).inner
+    assert not [name for name in dir(inner) if not name.startswith("_")]
+    assert inspect.getdoc(inner) == "A namespace of C++. Its names are\nlib['inner::deep']"
+    assert "signature" in dir(autolink.cxx(DECLARED).add_one)
+
+
+@pytest.mark.parametrize(
+    ("declaration", "shown"),
+    [
+        ("int f(int i)", "(i: int, /) -> int"),
+        ("void f()", "() -> void"),
+        ("template <class T, int N> T* f(T (&x)[N])", None),
+        (
+            "int f(const span<T, 3>& x, char c = ',', int n = g(1, 2))",
+            "(x: const span<T, 3>&, c: char = ',', n: int = g(1, 2), /) -> int",
+        ),
+        ("template <class T> pair<T> const& f(T x)", "(x: T, /) -> pair<T> const&"),
+        ("auto f(float x[3]) -> decltype(x[0])", "(x: float[3], /) -> decltype(x[0])"),
+        ("constexpr unsigned f(unsigned long n)", "(n: unsigned long, /) -> unsigned"),
+        ("int f(int)", None),
+        ("int f(const float, float y)", None),
+        ("int f(const S)", None),
+        ("int f(int lambda)", None),
+        ("template <class... T> int f(T... x)", None),
+        ("int f(int i); int f(float x)", None),  # two
+    ],
+)
+def test_the_signature_is_that_in_cxx_of_a_function_whose_parameters_have_names(declaration, shown):
+    function = autolink.cxx(f"{declaration};").f
+    assert str(inspect.signature(function)) == (shown or "(*args: 'Any') -> 'Any'")
+
+
 def test_help_shows_what_the_python_function_says():
     function = autolink.cxx("__device__ float scaled(float x, float by) { return x * by; }").scaled
 

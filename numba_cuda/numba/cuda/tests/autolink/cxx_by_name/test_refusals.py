@@ -639,6 +639,26 @@ def test_the_conversion_for_an_ambiguous_call_is_one_that_it_lacks(overloads, ar
     assert text.endswith(f"to the types of one of these functions, such as {conversion}")
 
 
+def test_the_compilers_own_functions_are_listed_as_candidates():
+    text = message(autolink.cxx(""), "atomicAdd", ("int64[::1]", "int64"))
+    wrong = "does not match because argument #1 does not match parameter"
+    assert f'\n  function "atomicAdd(unsigned long long *, unsigned long long)" {wrong}\n' in text
+    remedy = text.rpartition("what to do: ")[2]
+    assert remedy.startswith("pass an array of np.int32 or np.uint32 or np.uint64 or ") and "x.view(...)" in remedy
+    of_element = message(autolink.cxx(""), "atomicAdd", ("float32", "float32"))
+    assert of_element.endswith("what to do: pass an array, or one element of it as a slice, x[i : i + 1]")
+
+
+def test_a_signed_array_is_viewed_as_one_of_a_type_that_c_has():
+    lib, x = autolink.cxx(""), np.zeros(2, np.int64)
+
+    def kernel(x):
+        lib["atomicAdd"](x.view(np.uint64)[1:], -2)
+
+    build(kernel, "void(int64[::1])").emulate[1, 32](x)
+    assert x.tolist() == [0, -64]
+
+
 def test_a_note_of_a_template_is_at_its_line_of_the_python_file():
     lib = autolink.cxx("""
         template <class T> __device__ T inner(T x) { return x.member; }
@@ -666,6 +686,60 @@ def test_a_python_function_that_returns_nothing(body):
 def test_a_template_argument_list_that_is_not_closed():
     text = message(autolink.cxx("template <class T> __device__ T same(T x) { return x; }"), "same<double", ("float32",))
     assert text.endswith("\n  what to do: close what < opens")
+
+
+OBJECTS = """
+struct A { int a; __device__ A(int) {} __device__ int get() { return a; }
+           template <class T> __device__ T as() const { return a; }
+           __device__ bool operator<(const A& o) const { return a < o.a; } };
+struct B { int a; float b; __device__ int get() { return 2; } };
+struct Derived : A { __device__ int get() { return 3; } };
+struct Hidden : private A {};
+namespace n { template <class T, int N> struct Ring { T x[N]; __device__ Ring(T) {} __device__ void push(T v) {} }; }
+"""
+
+
+def _object_of(kind, ndim=0):
+    record = from_dtype(kind.dtype)
+    return types.Array(record, ndim, "C") if ndim else record
+
+
+def test_a_member_function_and_a_constructor_take_objects_of_their_class_and_of_derived_ones_alone():
+    library = autolink.cxx(OBJECTS)
+    names = ("A", "B", "Derived", "Hidden", "n::Ring<n::Ring<float, 2>, 4>", "n::Ring<float, 8>")
+    a, b, derived, hidden, nested, ring = (library.type(name, cc=CC) for name in names)
+    for function, argtypes in (
+        (a.method("get"), [_object_of(a)]),
+        (a.method("get"), [_object_of(derived)]),
+        (a.method("as<int>"), [_object_of(a)]),
+        (a.method("operator<"), [_object_of(a), _object_of(derived)]),
+        (a, [_object_of(derived), types.int32]),
+        (a.passing("element"), [types.Array(types.uint8, 1, "C"), types.int32]),
+    ):
+        function.signature(*argtypes, cc=CC)
+    own = "pass an element of an array of lib.type({!r}).dtype"
+    element = "pass an element of the array, such as x[0]"
+    for function, argtypes, diagnosis, remedy in (
+        (a.method("get"), [_object_of(b)], "takes an object of A, got B", own.format("A")),
+        (a.method("get"), [_object_of(hidden)], "takes an object of A, got Hidden", own.format("A")),
+        (a.method("as<int>"), [_object_of(b)], "takes an object of A, got B", own.format("A")),
+        (a.method("operator<"), [_object_of(b)] * 2, "takes an object of A, got B", own.format("A")),
+        (a.method("get"), [types.int32], "takes an object of A, got int", own.format("A")),
+        (a.method("get"), [_object_of(a, 1)], "takes an object of A, got an array of them", element),
+        (a, [_object_of(a, 1), types.int32], "takes memory for an object of A, got an array of them", element),
+        (a, [_object_of(b), types.int32], "takes memory for an object of A, got B", own.format("A")),
+        (
+            nested.method("push"),
+            [_object_of(ring), types.float32],
+            f"takes an object of {names[4]}, got n::Ring<float, 8>",
+            own.format(names[4]),
+        ),
+        (a.method("get"), [], "A::get takes an object first", "pass the object"),
+    ):
+        with pytest.raises(autolink.CABIError) as caught:
+            function.signature(*argtypes, cc=CC)
+        lines = str(caught.value).splitlines()
+        assert lines[0].endswith(diagnosis) and lines[-1] == f"  what to do: {remedy}", str(caught.value)
 
 
 def test_a_misspelt_member_function_is_told_from_those_of_its_class():

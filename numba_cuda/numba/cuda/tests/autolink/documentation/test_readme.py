@@ -48,12 +48,15 @@ def test_the_objects_compute_powers(tmp_path):
     np.testing.assert_allclose(data.copy_to_host(), x**2 + x**3, rtol=1e-6)
 
 
-def test_the_picture_is_what_the_report_of_the_example_draws():
-    pictures = module(DOCS, "pictures")
-    assert f"]({pictures.path_of(pictures.README).relative_to(PROJECT)})" in README
-    drawn = pictures.picture(pictures.README)
-    assert "Power(n=2)" in drawn
-    assert pictures.comparable(drawn) == pictures.comparable(pictures.path_of(pictures.README).read_text()), (
+@pytest.mark.parametrize(
+    ("page", "name", "call"), [("README.md", "readme", "Power(n=2)"), ("docs/index.md", "index", "hypot")]
+)
+def test_the_picture_is_what_the_report_of_the_example_draws(page, name, call):
+    pictures, page = module(DOCS, "pictures"), PROJECT / page
+    assert f"]({pictures.path_of(name).relative_to(page.parent)})" in page.read_text()
+    drawn = pictures.picture(name)
+    assert call in drawn
+    assert pictures.comparable(drawn) == pictures.comparable(pictures.path_of(name).read_text()), (
         "run python docs/pictures.py"
     )
 

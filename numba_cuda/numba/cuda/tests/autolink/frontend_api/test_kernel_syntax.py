@@ -166,3 +166,26 @@ def test_a_misspelt_option_is_placed_where_the_kernel_is_decorated():
     text = str(caught.value)
     assert text.startswith("cuda.jit has no option 'fasthmath'; did you mean fastmath?\n  decorated at: ")
     assert underlined(text) == "cuda.jit(fasthmath=True)"
+
+
+@pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
+def test_a_recursion_with_other_types_is_underlined_at_its_call(front_end, tmp_path, capsys):
+    body = "x[0] = fact(x[0])\n\n@cuda.jit(device=True)\ndef fact(n):\n    return 1 if n <= 1 else n * fact(n - 1)"
+    text = failure(front_end, body, tmp_path, capsys)
+    assert text.startswith("kernels have no recursion ")
+    assert underlined(text) == "fact(n - 1)"
+    assert "\n  what to do: write a loop" in text and "insert_unresolved_ref" not in text
+
+
+@pytest.mark.parametrize("call", ["np.convolve(x, x)[0]", "np.median(x)", "np.interp(x[0], x, x)", "np.cumsum(x)[0]"])
+def test_a_function_of_numpy_that_allocates_is_named(call, tmp_path, capsys):
+    text = failure("numba-cuda", f"x[0] = {call}", tmp_path, capsys)
+    name = call[len("np.") : call.index("(")]
+    assert text.startswith(f"kernels have no numpy.{name}, which allocates memory\n")
+    assert underlined(text) == call.removesuffix("[0]") and "Only accept" not in text
+
+
+def test_an_array_that_numpy_makes_is_made_in_another_way(tmp_path, capsys):
+    text = failure("numba-cuda", "y = np.zeros(4)", tmp_path, capsys)
+    assert text.startswith("kernels do not allocate memory for arrays\n")
+    assert "what to do: make the array with cuda.local.array" in text

@@ -372,11 +372,9 @@ def test_code_of_which_the_source_is_the_same_has_not_changed(tmp_path, options)
     before = reported(source, *lines)
     assert not codes(before, reported(source, "x[2] = library.g(x[2])", *lines))
     assert not codes(before, reported(source, *lines, cc=(10, 0)))
-    edited = ["code of h(float32)" if options.get("lto", True) else "code of h(float32) and f(float32)"]
+    edited = ["code of h(float32)" if options.get("lto", True) else "code of same.cu"]
     assert codes(before, reported(source.replace("x > 1", "x > 2"), *lines)) == edited
-    assert codes(before, reported(source.replace("x > 1", "x > 2"), *lines, cc=(10, 0))) == [
-        "code of h(float32) and f(float32)"
-    ]
+    assert codes(before, reported(source.replace("x > 1", "x > 2"), *lines, cc=(10, 0))) == ["code of same.cu"]
 
 
 def test_calls_are_the_same_one_whatever_the_other_objects_of_a_report_are_called():

@@ -170,6 +170,20 @@ def test_where_the_code_came_from():
     assert "Compile time" not in first.log
 
 
+def test_what_a_build_compiled_before_its_link_was_built_in_it():
+    library = autolink.cxx("__device__ int first(int x) { return x + 97; } __device__ int second(int x) { return x; }")
+
+    def kernel(x):
+        x[0] = library.first(x[0]) + library.second(x[1])
+
+    def again(x):
+        x[0] = library.first(x[0]) + library.second(x[1]) + 1
+
+    first, second = (build(each).report.builds[0].calls[0].returned[0].compiled for each in (kernel, again))
+    assert (first.origin, second.origin) == ("built", "memory")
+    assert first.seconds > second.seconds
+
+
 @pytest.mark.parametrize("lto", [True, False])
 @pytest.mark.parametrize("cc", [(8, 0), (9, 0), (10, 0)])
 def test_shared_memory_and_stack(lto, cc):

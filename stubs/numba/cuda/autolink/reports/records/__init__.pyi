@@ -36,6 +36,7 @@ class Span:
     process: int
     thread: int
     origin: str = "built"
+    program: str = ""
     @property
     def end(self) -> float: ...
 

@@ -8,6 +8,7 @@ import time
 
 import pytest
 from cache_support import cache_warnings, fork, fresh, make_key, not_built, wait
+from numba.cuda import autolink
 from numba.cuda.autolink import cache
 from numba.cuda.cudadrv.external_code.cache import build_locks
 from numba.cuda.cudadrv.external_code.cache import settings as cache_settings
@@ -445,8 +446,8 @@ def test_the_log_says_what_hit_and_by_what_it_missed(tmp_path, capsys):
             " ms",
             " ms",
             "ms; there is no earlier entry of this name",
-            "ms; differs from the nearest earlier one in arch (sm_80 -> sm_70), lto (yes -> no)",
-            "ms; differs from the nearest earlier one in arch (sm_80 -> sm_90)",
+            "ms; differs from the nearest earlier one: arch (sm_80 -> sm_70), lto (yes -> no)",
+            "ms; differs from the nearest earlier one: arch (sm_80 -> sm_90)",
             "headers 'f.cu' not cached; there is no earlier entry of this name",
         ],
         strict=True,
@@ -493,7 +494,7 @@ def test_a_user_s_own_logging_gets_hits_and_misses_without_the_variable(own_cach
     assert (hit.name, hit.levelname) == (miss.name, miss.levelname) == ("numba_cuda_autolink.cache", "DEBUG")
     assert hit.getMessage().startswith("program 'f.cu' from memory in ")
     assert miss.getMessage().endswith(
-        "; differs from the nearest earlier one in arch (now sm_90), source (no longer f.cu)"
+        "; differs from the nearest earlier one: arch (now sm_90), source (no longer f.cu)"
     )
     assert capsys.readouterr() == ("", "")
 
@@ -594,6 +595,25 @@ def test_why_lists_the_entries_of_a_name_and_what_changed(own_cache):
     assert lines[5:] == ["  arch (sm_80 -> sm_90)"]
     assert len(cache.why("fft").entries) == 3
     assert str(cache.why("nothing")) == "nothing is cached under the name 'nothing'"
+
+
+def test_why_finds_a_library_by_its_file_and_functions_and_names_what_changed(own_cache, tmp_path):
+    path = tmp_path / "waves.cu"
+    (tmp_path / "other.h").write_text("")
+    source = '#include "other.h"\n__device__ float series(float x) { return x * 2; }\n'
+
+    def kernel(x):
+        x[0] = library.series(x[0])
+
+    for text in (source, source.replace("2", "3")):
+        path.write_text(text)
+        library = autolink.cxx(path)
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+    for name in ("waves.cu", "series"):
+        history = cache.why(name, kind="program")
+        assert [entry.name for entry in history.entries] == ["waves.cu: series(float32)"] * 2
+        assert str(history).splitlines()[-1] == "  waves.cu changed"
+    assert str(cache.why("kernel", kind="link")).splitlines()[-1] == "  C++ or other code that is linked changed"
 
 
 def test_why_shows_the_lines_of_a_short_text_that_changed(own_cache):

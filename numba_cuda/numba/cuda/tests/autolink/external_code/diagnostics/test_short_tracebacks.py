@@ -256,7 +256,7 @@ def test_plain_numba_errors_about_memory_say_what_to_do(tmp_path, run):
     script = tmp_path / "plain.py"
     script.write_text(SCRIPT.replace("x[0] = scaled(x[1])", "y = x * 2\n    x[0] = y[1]"))
     diagnosis, place, source, _, remedy, *_ = run(script).partition("TypingError: ")[2].splitlines()
-    assert diagnosis.startswith("kernels do not allocate memory for lists, texts and arrays: NRT required")
+    assert diagnosis.startswith("kernels do not allocate memory for lists, texts and arrays")
     assert (place, source) == (f"  at: {script}:19", "      y = x * 2")
     assert remedy.startswith("  what to do: make the array with cuda.local.array")
 
