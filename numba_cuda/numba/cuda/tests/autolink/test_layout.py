@@ -45,7 +45,8 @@ FLOORS = {
         "device_functions finished_kernels",
         "builds linkables",
         "cache cxx_by_name frontends",
-        "conformance kernel_cache many_kernels",
+        "kernel_cache many_kernels",
+        "conformance",
         "testing",
     ],
 }
