@@ -254,12 +254,18 @@ def check_suffix(path: pathlib.Path, output: str) -> None:
         raise CommandError(f"-o {path}: {output} is written there\n  what to do: use the suffix .{output}", 2)
 
 
+_SOURCES = (".py", ".ipynb", ".cu", ".cuh", ".cpp", ".cxx", ".cc")
+
+
 def check_folder(path: pathlib.Path) -> None:
-    """Raise `CommandError` if *path* is a folder, or is in a folder that does not exist: before anything is built."""
+    """Raise `CommandError` if *path* is a folder or a source, or is in a folder that does not exist: before anything is
+    built."""
     if path == STANDARD_OUTPUT:
         return
     if path.is_dir():
         raise CommandError(f"{path} is a folder\n  what to do: name a file in it")
+    if path.suffix in _SOURCES and path.exists():
+        raise CommandError(f"{path} is a source, which the output would replace\n  what to do: name another file")
     if path.parent.exists() and not path.parent.is_dir():
         raise CommandError(f"{path}: {path.parent} is a file, not a folder\n  what to do: name a file in a folder")
     if not path.parent.is_dir():

@@ -21,7 +21,7 @@ from numba.cuda.cudadrv.external_code.platform.target import Target
 from ..c_abi.c_types import CABIError
 from ..linkables.compiled_source import unit_of_sources
 from .declared_names import find_members, find_names, find_namespaces, find_template
-from .remedies import explain_candidates, explain_error
+from .remedies import explain_candidates, explain_error, find_array
 from .structs import find_changed
 
 _MOST_LINES = 6
@@ -42,6 +42,7 @@ _NAMES_OF_NAMESPACES = re.compile(r"\b(\w+)(?=::)|\bnamespace\s+(\w+)")
 _NOT_CONSTRUCTED = 'expected a ")"'  # of the call's arguments: the name is that of a type
 _LAMBDA = re.compile(r" *inline __device__ auto cxx_\w+_made\(\) \{ return (?P<text>.*); \}$")
 _BY_CALL = "detected during"
+_HALF = re.compile(r"__half|__nv_bfloat16")
 _CANDIDATE = re.compile(r'\bfunction (?:template )?"')  # with its declaration
 _WARNING = re.compile(r".*\(\d+\): (?:warning|remark)\b")
 _SUMMARY = re.compile(r"^\d+ (?:catastrophic )?errors? detected in the compilation of .*", re.MULTILINE)
@@ -159,6 +160,10 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         return _error(_write_first_line(_CALL_TITLE, label, text), at, remedy, error.log)
     text, remedy = explain_error(_readable(first.text).rstrip(":"), called)
     remedy = remedy or _explain_name(first, label, source, target)
+    if not remedy and (number := find_array(first.lines, label.partition("(")[2])) is not None:
+        text, remedy = f"argument {number} is an array, where C++ takes a number", "pass an element of it, such as x[i]"
+        details = sorted([*at, *_details(first.lines, label)], key=lambda each: _HALF.search(each) is not None)
+        return _error(_write_first_line(_CALL_TITLE, label, text), details, remedy, error.log)
     if not remedy and "void*" in label.partition("(")[2]:
         remedy = "a pointer to what is not a number is a void*: cast it, lib.expr('[](auto* p) { return f((T*)p); }')"
     if not remedy and (strided := _STRIDED_ARGUMENT.search(label)):

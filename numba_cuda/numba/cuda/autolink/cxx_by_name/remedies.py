@@ -236,6 +236,20 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
     return text, ""
 
 
+def find_array(lines: Sequence[str], passed: str) -> int | None:
+    """Return which argument is an array where the candidates in the *lines* of an error take a number, counted from 1;
+    ``None`` if that is not what they refuse. *passed* are the arguments, as messages write them."""
+    found = list(_WRONG_ARGUMENT.finditer("\n".join(lines)))
+    numbers = {int(each["number"]) for each in found}
+    types = [_parameter(each["parameters"], int(each["number"])) for each in found]
+    arguments = re.split(r", (?![^(]*\))", passed.removesuffix(")"))
+    if len(numbers) != 1 or "*" in "".join(types) or not any(each in _NUMPY_TYPES for each in types):
+        return None
+    number = numbers.pop()
+    is_array = number <= len(arguments) and re.match(r"(?:\w+ )*array\(", arguments[number - 1]) is not None
+    return number if is_array else None
+
+
 def explain_candidates(lines: Sequence[str]) -> str:
     """Return what to do where none of the candidates in the *lines* of an error, or several, take the arguments. The
     first line says which."""

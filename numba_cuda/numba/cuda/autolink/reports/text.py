@@ -7,7 +7,7 @@ import itertools
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -227,10 +227,28 @@ def _options(options: Sequence[str]) -> Iterator[str]:
 
 def _input(number: int, code: CodeReport, name: str, calls: dict[str, str]) -> Item:
     origins = dict.fromkeys(calls.get(origin, origin) for origin in code.brought_by)
-    by = "the kernel's own code" if code.own else f"of {' and '.join(origins)}"
+    by = "the kernel's own code" if code.own else f"of {formatting.listed(_call_ranges(origins), len(origins))}"
     kind = f"{code.kind} → {code.compiled.kind}" if code.compiled else code.kind
     kind += f" of {number_of(len(code.parts), 'source')}" if code.parts else ""
     return Item(f"{number}. {formatting.function(name)}", f"{kind}, {by}")
+
+
+def _call_ranges(origins: Iterable[str]) -> list[str]:
+    """Return *origins*, with ``calls 1 to 10`` for three calls or more in a row."""
+    names = list(origins)
+    numbers = [int(name.removeprefix("call ")) if name.startswith("call ") else None for name in names]
+    found = []
+    at = 0
+    while at < len(names):
+        end = at + 1
+        while numbers[at] is not None and end < len(names) and numbers[end] == (numbers[at] or 0) + end - at:
+            end += 1
+        if end - at > 2:
+            found.append(f"calls {numbers[at]} to {numbers[end - 1]}")
+        else:
+            found += names[at:end]
+        at = end
+    return found
 
 
 def resources(result: ResultReport) -> list[tuple[str, str]]:

@@ -628,6 +628,14 @@ def test_help_fits_any_terminal(columns, monkeypatch):
     assert all("usage:" in each.format_help() for each in commands(main_command.parser()))
 
 
+@pytest.mark.parametrize("command", [("build", "--output", "ptx"), ("explain", "--json")])
+def test_an_output_does_not_replace_a_source(command, kernels, capsys):
+    text = Path(kernels).read_text()
+    code, printed = failing(capsys, *command, f"{kernels}:kernel", "--sig", SIGNATURE, "--cc", "9.0", "-o", kernels)
+    assert (code, f"{kernels} is a source, which the output would replace" in printed) == (1, True)
+    assert Path(kernels).read_text() == text
+
+
 def test_binary_code_is_not_written_to_a_terminal(kernels, capsys, monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     typed = "build", f"{kernels}:kernel", "--sig", SIGNATURE, "--cc", "9.0", "-o", "-"

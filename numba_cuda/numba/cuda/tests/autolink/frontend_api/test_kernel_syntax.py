@@ -189,3 +189,14 @@ def test_an_array_that_numpy_makes_is_made_in_another_way(tmp_path, capsys):
     text = failure("numba-cuda", "y = np.zeros(4)", tmp_path, capsys)
     assert text.startswith("kernels do not allocate memory for arrays\n")
     assert "what to do: make the array with cuda.local.array" in text
+
+
+@pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
+@pytest.mark.parametrize(("arguments", "number"), [("x, x[0]", 1), ("x[0], x", 2)])
+def test_an_array_where_overloads_of_cxx_take_numbers(front_end, arguments, number, tmp_path, capsys):
+    lib = autolink.cxx("#include <cuda/std/cmath>", namespace="cuda::std")
+    text = failure(front_end, f"x[0] = lib.hypot({arguments})", tmp_path, capsys, lib=lib)
+    first, *others = text.splitlines()
+    assert first.endswith(f": argument {number} is an array, where C++ takes a number")
+    assert "  what to do: pass an element of it, such as x[i]" in others
+    assert "__half" not in text.partition("(double, double)")[0]

@@ -184,6 +184,13 @@ def test_what_a_build_compiled_before_its_link_was_built_in_it():
     assert first.seconds > second.seconds
 
 
+def test_an_input_of_calls_in_a_row_names_the_first_and_the_last():
+    library = autolink.cxx("template <int n> __device__ int plus(int x) { return x + n; }")
+    calls = {f"f{n}": library[f"plus<{n}>"] for n in range(4)}
+    exec("def kernel(x):\n" + "".join(f"    x[{n}] = f{n}(x[{n}])\n" for n in range(4)), calls)
+    assert "of calls 1 to 4" in " ".join(str(build(calls["kernel"]).report).split())
+
+
 @pytest.mark.parametrize("lto", [True, False])
 @pytest.mark.parametrize("cc", [(8, 0), (9, 0), (10, 0)])
 def test_shared_memory_and_stack(lto, cc):
