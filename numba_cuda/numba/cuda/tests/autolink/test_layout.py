@@ -44,9 +44,8 @@ FLOORS = {
         "device_callable reports",
         "device_functions finished_kernels",
         "builds linkables",
-        "cache cxx_by_name frontends",
-        "kernel_cache many_kernels",
-        "conformance",
+        "cache cxx_by_name frontends many_kernels",
+        "conformance kernel_cache",
         "testing",
     ],
 }
