@@ -18,6 +18,7 @@ from numba.cuda.np.numpy_support import as_dtype
 
 from numba_cuda_autolink.printable_texts import number_of
 
+from ..cxx_by_name.classes import is_of_class
 from .records import SkippedError
 from .subject import Argument
 
@@ -234,7 +235,7 @@ def _random_values(
 def _random_array(random: np.random.Generator, dtype: np.dtype, shape: tuple[int, ...], ranges: _Ranges) -> np.ndarray:
     if dtype.names is not None:
         array = np.zeros(shape, dtype)
-        for name in dtype.names:
+        for name in () if is_of_class(dtype) else dtype.names:
             base, inner = dtype[name].subdtype or (dtype[name], ())
             array[name] = _random_array(random, base, (*shape, *inner), ranges)
         return array

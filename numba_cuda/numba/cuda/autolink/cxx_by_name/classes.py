@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,6 +36,7 @@ method(name)            a member function, which kernels call with the object fi
 nested(name)            a class inside this one
 """
 _CONSTRUCTION = f"(void)(new (nca::nca_here{{{{nca::nca_memory<{{0}}>({FIRST})}}}}) {{0}}({REST}))"
+_OBJECT = "object_"  # begins the name of the one field of a class's dtype
 _UNITS = {1: np.uint8, 2: np.uint16, 4: np.uint32}
 
 
@@ -72,7 +74,7 @@ class CxxType(CxxFunction):
         self._cc = cc
         unit = np.dtype(_UNITS.get(align, np.uint64))
         # A field name of its own, so that no two classes have one dtype.
-        field = f"object_{hashlib.sha256(f'{name} {align}'.encode()).hexdigest()[:12]}"
+        field = f"{_OBJECT}{hashlib.sha256(f'{name} {align}'.encode()).hexdigest()[:12]}"
         dtype = np.dtype([(field, unit, (size // unit.itemsize,))], align=True)
         vars(self).update(size=size, align=align, dtype=dtype)  # which nobody else assigns
 
@@ -128,3 +130,9 @@ def get_class(source: LibrarySource, name: str, cc: ComputeCapability | None) ->
     found = source.get_object(("type", name, cc, size, align), lambda: CxxType(source, name, cc, size, align))
     found._register()
     return found
+
+
+def is_of_class(dtype: np.dtype) -> bool:
+    """Whether *dtype* is that of a `CxxType`: its bytes are an object whose members only C++ knows."""
+    names = dtype.names or ()
+    return len(names) == 1 and re.fullmatch(f"{_OBJECT}[0-9a-f]{{12}}", names[0]) is not None

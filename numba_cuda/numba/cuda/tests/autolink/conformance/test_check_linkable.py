@@ -1038,3 +1038,24 @@ def test_an_object_that_cannot_be_sent_to_another_process_is_not_checked_there()
     skipped = {check.name: check.skipped for check in quick(Unsendable()).checks}
     assert skipped[IN_ANOTHER_PROCESS] == "the object cannot be sent to another process: TypeError: it has a lock"
     assert {check.name: check.skipped for check in quick(WithKey()).checks}[IN_ANOTHER_PROCESS] == ""
+
+
+def test_an_object_of_a_class_of_cxx_is_zero_bytes():
+    counter = autolink.cxx("""
+        class Last {
+            float kept[4]; int next;
+        public:
+            __device__ float push(float x) {
+                if (next < 0 || next > 3) __trap();
+                kept[next] = x; next = (next + 1) % 4; return kept[0] - x;
+            }
+        };
+    """).type("Last", cc=(9, 0))
+
+    class Last(autolink.DeviceCallable):
+        @autolink.device_method
+        def push(self, state, x):
+            push = counter.method("push")
+            return lambda state, x: push(state, x)
+
+    check_linkable(Last().push, counter.dtype, "float32")
