@@ -10,13 +10,15 @@ import io
 import itertools
 import linecache
 import re
+import sys
 import tokenize
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from types import MappingProxyType
+from types import FrameType, MappingProxyType
 
 _given: dict[str, tuple[str, int]] = {}  # the line of Python that gave a source, by its text
+_callers: dict[str, tuple[int, ...]] = {}  # the lines of that file that were running then, by its text
 _elsewhere: ContextVar[Mapping[str, tuple[str, int]]] = ContextVar(
     "numba_cuda_autolink_elsewhere", default=MappingProxyType({})
 )
@@ -35,8 +37,17 @@ def note_source(text: str, place: tuple[str, int]) -> tuple[str, int]:
     that; inside of `noting_sources`, the place that this has. Of many sources, those that were noted last are known."""
     _given.pop(text, None)
     _given[text] = place = _elsewhere.get().get(text, place)
+    frame: FrameType | None = sys._getframe(1)
+    lines = set()
+    while frame is not None:
+        if frame.f_code.co_filename == place[0]:
+            lines.add(frame.f_lineno)
+        frame = frame.f_back
+    _callers[text] = tuple(lines)
     if len(_given) > _MOST_GIVEN:
-        _given.pop(next(iter(_given)), None)
+        oldest = next(iter(_given))
+        _given.pop(oldest, None)
+        _callers.pop(oldest, None)
     return place
 
 
@@ -61,15 +72,21 @@ def find_given(data: bytes) -> list[tuple[str, tuple[str, int]]]:
 def find_source(text: str, place: tuple[str, int]) -> tuple[str, Sequence[int]] | None:
     """Return the Python file of the source *text*, which the line at *place* gave, and the line there of each of its
     lines; None if it is not there, or if several literals may be it: of these, one in the statement of that line is it,
-    or the only one in the function there."""
+    or the only one in the function there. Formatted literals count if their function was running then: others
+    may resemble it."""
     filename, line = place
     wanted, code = text.split("\n"), "".join(linecache.getlines(filename))
+    running = {None, *(_function_around(code, each) for each in (line, *_callers.get(text, ())))}
     plain = (
         numbers[place : place + len(wanted)]
         for text, numbers in _literals(code)
         for place in _find_text(wanted, text.split("\n"))
     )
-    formatted = (numbers for lines, numbers in _formatted(code) if _is_made_of(lines, wanted))
+    formatted = (
+        numbers
+        for lines, numbers in _formatted(code)
+        if _is_made_of(lines, wanted) and _function_around(code, numbers[0]) in running
+    )
     found = [*plain, *formatted]
     for first, last in _find_around(code, line) if len(found) > 1 else ():
         within = [numbers for numbers in found if first <= numbers[0] <= last]
@@ -89,6 +106,18 @@ def _find_around(code: str, line: int) -> list[tuple[int, int]]:
             ((first, last) for first, last in around if first <= line <= last), key=lambda each: each[1] - each[0]
         )
     return []
+
+
+def _function_around(code: str, line: int) -> tuple[int, int] | None:
+    """Return the first and the last line of the innermost function around a *line*, or None at the level of a module or
+    a class."""
+    with contextlib.suppress(SyntaxError, ValueError):
+        functions = (
+            each for each in ast.walk(ast.parse(code)) if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))
+        )
+        around = [(each.lineno, each.end_lineno or each.lineno) for each in functions]
+        return max(((first, last) for first, last in around if first <= line <= last), default=None)
+    return None
 
 
 def place_in_python(filename: str, line: int) -> tuple[str, int]:
@@ -179,10 +208,16 @@ def _formatted(code: str) -> Sequence[tuple[list[str], list[int]]]:
 
 
 def _is_made_of(written: Sequence[str], lines: Sequence[str]) -> bool:
-    """Return whether *lines* are those *written* in a formatted literal, with any text for what is in braces."""
-    return len(written) == len(lines) and all(
-        re.fullmatch("".join(map(_pattern, _BRACES.split(each.strip()))), line.strip())
-        for each, line in zip(written, lines, strict=True)
+    """Return whether *lines* are those *written* in a formatted literal, which has words of its own, with any text for
+    what is in braces."""
+    has_words = any(re.search(r"\w", _BRACES.sub("", each)) for each in written)
+    return (
+        len(written) == len(lines)
+        and has_words
+        and all(
+            re.fullmatch("".join(map(_pattern, _BRACES.split(each.strip()))), line.strip())
+            for each, line in zip(written, lines, strict=True)
+        )
     )
 
 

@@ -23,6 +23,7 @@ from ..protocol.callee import HOOK, KEY_HOOK
 from ..protocol.errors import HookError
 from ..protocol.loaded_modules import UnknownValueError
 from ..protocol.stored_answers import link_key_digest
+from .another_process import ask_in_another_process
 from .emulated_run import check_run
 from .records import FailedError, Linkable, LinkedCode, SkippedError
 from .samples import RunOptions
@@ -62,6 +63,7 @@ def run_checks(
     subject.findings.raise_failed()
     if isinstance(subject, Subject):
         _check_link_key(subject, compared)
+        _check_other_process(subject)
     _check_links(subject)
     if not subject.findings.wrong:
         _check_own_symbols(subject, compared)
@@ -198,6 +200,23 @@ def _check_link_key(subject: Subject, others: Sequence[CalledSubject]) -> None:
                 got += f"\nalso the key of: {other.findings.call}{place}"
                 todo = "put into the key what the code depends on: attributes of the object, versions of the generator"
                 raise FailedError(got, "different keys for different code", todo)
+
+
+def _check_other_process(subject: Subject) -> None:
+    """Check that the key and the code are the same in another process, which finds stored answers by the key."""
+    if subject.site.callee.link_key is None or subject.findings.wrong or (key := _key(subject)) is None:
+        return
+    with subject.findings.check("gives the same key and code in another process"):
+        there = ask_in_another_process(subject)
+        place = place_of(subject.site.callee.link_key)
+        if there.digest != _digest(key, place):
+            got = f"{KEY_HOOK} differs between processes: here {safe_repr(key)}, in another one {there.text}{place}"
+            raise FailedError(got, "the same key in each process", _KEY_OF_VALUES)
+        here = [*map(LinkedCode.of, subject.answers[subject.targets[0]])]
+        if difference := _difference(here, there.code):
+            got = f"{HOOK} differs between processes{difference}{place_of(subject.site.callee.hook)}"
+            todo = "write the code in a fixed order, as of sorted(...), and of values: no hash() of a string, no id()"
+            raise FailedError(got, "the same code in each process", todo)
 
 
 def _key(subject: Subject) -> Any:

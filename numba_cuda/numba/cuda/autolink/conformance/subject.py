@@ -346,8 +346,9 @@ def _answer(site: CallSite, target: Target, targets: tuple[Target, ...]) -> tupl
         raise hook_failed(error, target, targets) from error
     if not inputs:
         expected = f"code for ({', '.join(map(str, site.argtypes))})"
-        got = f"{HOOK} returns nothing{place_of(site.callee.hook)}"
-        raise FailedError(got, expected, "return the code; an object without code to link needs no hook")
+        got = f"{HOOK} returns nothing{place_of(site.callee.hook)}{_asked_for(target)}"
+        todo = "return the code; an object without code to link needs no hook"
+        raise FailedError(got, expected, todo + _for_lto(target, targets))
     return inputs
 
 
@@ -355,13 +356,23 @@ def hook_failed(error: HookError, target: Target | None, targets: tuple[Target, 
     is_key = error.hook == KEY_HOOK
     hook = error.callee.link_key if is_key else error.callee.hook
     where = f"\nraised at: {error.raised_at}" if error.raised_at else place_of(hook)
-    asked = f"\nasked for: code for {target.arch}, {describe_linking(target)}" if target is not None else ""
+    asked = _asked_for(target) if target is not None else ""
     expected = "a LinkableCode, a cuda.core.ObjectCode, a path, or several of these"
     todo = "let it return code for this signature, or let __numba_cuda_call__ reject the signature"
     if is_key:
         expected, todo = A_KEY, "let it return a value for this signature, or None for no key"
     if error.is_of_parameters:
         todo = TAKE_ARGUMENTS
-    elif target is not None and not target.lto and len(targets) > 1 and not is_key:
-        todo += "; for code that requires LTO, pass lto=True to check_linkable"
+    elif target is not None and not is_key:
+        todo += _for_lto(target, targets)
     return FailedError(f"{error.hook} {error.said}{where}{asked}", expected, todo)
+
+
+def _asked_for(target: Target) -> str:
+    return f"\nasked for: code for {target.arch}, {describe_linking(target)}"
+
+
+def _for_lto(target: Target, targets: tuple[Target, ...]) -> str:
+    """Return what to do if only code without LTO is missing; empty if all is, or code with LTO."""
+    is_only_without = not target.lto and len(targets) > 1
+    return "; for code that requires LTO, pass lto=True to check_linkable" if is_only_without else ""

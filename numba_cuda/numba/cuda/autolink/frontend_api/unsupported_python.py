@@ -215,6 +215,7 @@ _TABLE = [
             "",
             "pass an array that can be written to: kernels read global ones as constants",
         ),
+        (r"tuple index out of range$", "", "give an index that the tuple has: from 0 to its length less 1"),
         (r"Unsupported array index type Dim3", "", _OF_DIMENSIONS),
         (r"Unknown attribute '\w+' of type Dim3", "", "write x, y or z, as in cuda.threadIdx.x"),
         (r"Unsupported array index type float", "", "convert the index with int(...)"),

@@ -30,7 +30,7 @@ _registering = threading.RLock()
 
 def pickle_jobs(jobs: Iterable[Job]) -> list[bytes]:
     """Return *jobs* for `run_all`, with the compute capabilities that they are for. Raises as `build_many` does."""
-    with _run_time_modules_by_value():
+    with run_time_modules_by_value():
         return [_pickle_job(number, job) for number, job in enumerate(jobs)]
 
 
@@ -49,7 +49,7 @@ def _pickle_job(number: int, job: Job) -> bytes:
 
 
 @contextlib.contextmanager
-def _run_time_modules_by_value() -> Iterator[None]:
+def run_time_modules_by_value() -> Iterator[None]:
     """Pickle the content of modules made at run time, as that of ``__main__``: no worker could import them."""
     with _registering, contextlib.ExitStack() as registered:
         already = cloudpickle.list_registry_pickle_by_value()

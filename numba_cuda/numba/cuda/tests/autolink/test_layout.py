@@ -44,8 +44,8 @@ FLOORS = {
         "device_callable reports",
         "device_functions finished_kernels",
         "builds linkables",
-        "cache cxx_by_name frontends",
-        "conformance kernel_cache many_kernels",
+        "cache cxx_by_name frontends many_kernels",
+        "conformance kernel_cache",
         "testing",
     ],
 }

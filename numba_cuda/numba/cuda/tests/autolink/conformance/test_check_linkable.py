@@ -975,6 +975,71 @@ class TestWarnings:
             quick(Reads())
 
 
+class NoneWithoutLto(Add):
+    def __numba_cuda_link__(self, x):
+        return super().__numba_cuda_link__(x) if autolink.current_target().lto else None
+
+
+def test_a_hook_that_returns_nothing_without_lto_is_told_what_was_asked_for():
+    _, message = what_is_wrong(NoneWithoutLto(), lto=None)
+    assert "asked for: code for sm_90, without LTO\n" in message
+    assert "for code that requires LTO, pass lto=True to check_linkable" in message
+    quick(NoneWithoutLto(), lto=True)
+
+
+IN_ANOTHER_PROCESS = "gives the same key and code in another process"
+
+
+class WithKey(Add):
+    def __numba_cuda_link_key__(self, x):
+        return self.amount
+
+
+class KeyOfId(WithKey):
+    def __numba_cuda_link_key__(self, x):
+        return id(self)
+
+
+class KeyOfHash(WithKey):
+    def __numba_cuda_link_key__(self, x):
+        return hash("generator")
+
+
+class KeyOfRepr(WithKey):
+    def __numba_cuda_link_key__(self, x):
+        return object.__repr__(self)
+
+
+class CodeOfSet(WithKey):
+    def source(self, x):
+        names = {f"name_{number}" for number in range(20)}
+        return "".join(f"__device__ int {name}();\n" for name in names) + super().source(x)
+
+
+class Unsendable(WithKey):
+    def __reduce__(self):
+        raise TypeError("it has a lock")
+
+
+@pytest.mark.parametrize("faulty", [KeyOfId, KeyOfHash, KeyOfRepr])
+def test_a_key_that_differs_between_processes(faulty):
+    name, message = what_is_wrong(faulty())
+    assert name == IN_ANOTHER_PROCESS
+    assert "__numba_cuda_link_key__ differs between processes: here " in message
+
+
+def test_code_that_differs_between_processes():
+    name, message = what_is_wrong(CodeOfSet())
+    assert name == IN_ANOTHER_PROCESS
+    assert "__numba_cuda_link__ differs between processes in line 1" in message
+
+
+def test_an_object_that_cannot_be_sent_to_another_process_is_not_checked_there():
+    skipped = {check.name: check.skipped for check in quick(Unsendable()).checks}
+    assert skipped[IN_ANOTHER_PROCESS] == "the object cannot be sent to another process: TypeError: it has a lock"
+    assert {check.name: check.skipped for check in quick(WithKey()).checks}[IN_ANOTHER_PROCESS] == ""
+
+
 def test_an_object_of_a_class_of_cxx_is_zero_bytes():
     counter = autolink.cxx("""
         class Last {

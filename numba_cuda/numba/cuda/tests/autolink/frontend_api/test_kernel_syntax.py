@@ -200,3 +200,10 @@ def test_an_array_where_overloads_of_cxx_take_numbers(front_end, arguments, numb
     assert first.endswith(f": argument {number} is an array, where C++ takes a number")
     assert "  what to do: pass an element of it, such as x[i]" in others
     assert "__half" not in text.partition("(double, double)")[0]
+
+
+@pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
+def test_an_index_past_the_end_of_a_tuple_says_what_to_do(front_end, tmp_path, capsys):
+    text = failure(front_end, "t = (x[0], x[1])\n    x[0] = t[5]", tmp_path, capsys)
+    assert text.startswith("tuple index out of range\n")
+    assert "\n  what to do: give an index that the tuple has" in text

@@ -12,6 +12,8 @@ from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.compile import translation_unit
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 
+from numba_cuda_autolink.given_sources import find_source
+
 
 def message_of(code, **options):
     class Scale(autolink.DeviceCallable):
@@ -253,3 +255,19 @@ def test_headers_of_another_cuda_version_are_not_mixed_in(tmp_path, monkeypatch,
             lambda name, nvcc=nvcc: nvcc if name == "nvcc" else locate(name),
         )
         assert (nvcc.abs_path in translation_unit.fixed_include_paths.__wrapped__()) is expected, found_via
+
+
+@pytest.mark.parametrize(
+    ("body", "is_found"),
+    [
+        ("return CUDASource(code)", False),
+        ('print(f"{code}")\n    return CUDASource(code)', False),
+        ('return CUDASource(f"int {name}() {{ return {code}; }}")', True),
+    ],
+)
+def test_only_a_formatted_literal_of_the_same_function_is_the_source(tmp_path, body, is_found):
+    file = tmp_path / "library.py"
+    other = 'def other(name, value):\n    return f"int {name}() {{ return {value}; }}"\n'
+    file.write_text(f"def source(code, name):\n    {body}\n\n\n{other}")
+    place = str(file), 2 + body.count("\n")
+    assert find_source("int f() { return 1; }", place) == ((str(file), [2]) if is_found else None)
