@@ -82,7 +82,8 @@ _NO_MEMBER = re.compile(r'class "(?:const )?(?:\w+::)*(?P<name>\w+).*" has no me
 # The function of the prelude that refers to the object of a call, and that to the memory for one.
 _NO_OBJECT = re.compile(r'"nca::nca_(?P<what>self|memory)')
 _ARRAY_ARGUMENT = re.compile(r"array\((?P<element>.*?), \dd, [ACF]\)")
-_GIVEN_OBJECT = re.compile(r"argument types are: \((?:const )?(?P<type>.*)\)")
+_OBJECT_TYPE = re.compile(r"^\s*object type is: ", re.MULTILINE)
+_GIVEN_TYPES = re.compile(r"argument types are: \((?:const )?(?P<type>.*)\)")
 _LAUNCHED = re.compile(r"[\w:]+\s*(?:<[^<>]*>\s*)?<<<")
 
 
@@ -169,7 +170,7 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     if not remedy and (strided := _STRIDED_ARGUMENT.search(label)):
         remedy = f"pass a contiguous array where C++ takes a pointer: a strided one, {strided[0]}, is an mdspan to C++"
     elif "failed deduction" in "\n".join(first.lines) and "<" not in (template := called.removesuffix("<>")):
-        remedy = f'name the template arguments that C++ cannot deduce: lib["{template}<...>"]'
+        remedy = _explain_deduction(template, "\n".join(first.lines))
     elif not remedy and _OF_TEMPLATE.match(first.text) and "<" not in called:
         template = re.sub(r"^[\w:]+", r"\g<0><...>", called)
         remedy = (
@@ -219,9 +220,21 @@ def _explain_object(what: str, label: str, log: str) -> tuple[str, str]:
         if array["element"] == called:
             return f"{expected}, got an array of them", "pass an element of the array, such as x[0]"
         return f"{expected}, got {array[0]}", f"pass an element of an array of lib.type({called!r}).dtype"
-    given = _GIVEN_OBJECT.search(log)
+    given = _GIVEN_TYPES.search(log)
     got = f", got {given['type']}" if given else ""
     return f"{expected}{got}", f"pass an element of an array of lib.type({called!r}).dtype"
+
+
+def _explain_deduction(template: str, log: str) -> str:
+    """Return what to do where C++ does not find out the arguments of a *template*, as the *log* of the error says."""
+    is_method = _OBJECT_TYPE.search(log) is not None
+    scope, _, name = template.rpartition("::")
+    named = f'lib.type("{scope}").method("{name}<...>")' if is_method else f'lib["{template}<...>"]'
+    remedy = f"name the template arguments that C++ cannot deduce: {named}"
+    given = _GIVEN_TYPES.search(log)
+    if given and {"float", "double"} <= set(given["type"].split(", ")):
+        remedy += "; or convert arguments that have one type in C++ to one type, such as types.float32(x)"
+    return remedy
 
 
 def _split_declared(text: str) -> tuple[str, list[str]]:

@@ -742,6 +742,20 @@ def test_a_member_function_and_a_constructor_take_objects_of_their_class_and_of_
         assert lines[0].endswith(diagnosis) and lines[-1] == f"  what to do: {remedy}", str(caught.value)
 
 
+def test_a_type_that_is_deduced_twice_is_to_be_named_or_its_arguments_converted():
+    source = "template <class T> __device__ T both(T a, T b) { return a; }"
+    library = autolink.cxx(f"{source}\nstruct S {{ int n; {source} }};")
+    method = library.type("S", cc=CC)
+    for function, first, named in (
+        (library.both, (), 'lib["both<...>"]'),
+        (method.method("both"), (_object_of(method),), 'lib.type("S").method("both<...>")'),
+    ):
+        with pytest.raises(autolink.CxxError) as caught:
+            function.signature(*first, types.float32, types.float64, cc=CC)
+        todo = str(caught.value).splitlines()[-1]
+        assert f": {named}; or convert arguments that have one type in C++ to one type" in todo
+
+
 def test_a_misspelt_member_function_is_told_from_those_of_its_class():
     source = "struct Other { __device__ int nest(); };\nstruct R {\n  int n = 0; // nxt()\n"
     source += "  __device__ explicit R(int) {}\n  __device__ int next() { int nixet(int); return n++; }\n};"
