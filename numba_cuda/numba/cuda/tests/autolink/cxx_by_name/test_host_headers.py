@@ -306,3 +306,11 @@ def test_fixed_size_linear_algebra_of_eigen(tmp_path):
     np.testing.assert_allclose(c, b @ a, rtol=1e-6)  # Eigen's matrices are in the order of Fortran
     np.testing.assert_allclose(q, np.linalg.inv(p), rtol=1e-9)
     np.testing.assert_allclose(r[0], p[0] @ p[1])
+
+
+@pytest.mark.parametrize("header", ["cstdint", "climits", "iostream", "algorithm"])
+def test_headers_of_the_host_tell_the_order_of_bytes(header):
+    source = f"#include <{header}>\nconstexpr bool is_little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;"
+    source += "\nconstexpr bool is_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;"
+    library = autolink.cxx(source, host_headers=True)
+    assert library.eval("is_little", cc=CC) and not library.eval("is_big", cc=CC)
