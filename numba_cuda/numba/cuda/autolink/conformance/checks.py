@@ -126,6 +126,7 @@ def _check_repetition(subject: CalledSubject) -> None:
 def _warn_of_slow_hooks(subject: CalledSubject, seconds: Mapping[str, float]) -> None:
     remedies = {
         CALL_HOOK: f"leave what takes long to {HOOK}",
+        KEY_HOOK: "make the key of what is known soon: attributes of the object, versions",
         HOOK: f"give it a {KEY_HOOK}, under which its answers are stored on disk",
     }
     for hook, taken in seconds.items():
@@ -183,12 +184,15 @@ def _check_link_key(subject: Subject, others: Sequence[CalledSubject]) -> None:
         try:
             key = _key(subject)
             living = [object() for _ in range(_OBJECTS)]  # so that what the key makes anew has another id()
+            started = time.perf_counter()
             again = _key(subject)
+            seconds = time.perf_counter() - started
             del living
         except HookError as error:
             raise hook_failed(error, None, subject.targets) from error
         if key is None:
             raise SkippedError("it is None")
+        _warn_of_slow_hooks(subject, {KEY_HOOK: seconds})
         place = place_of(subject.site.callee.link_key)
         if _digest(key, place) != _digest(again, place):
             got = f"{KEY_HOOK} changes its answer: first {safe_repr(key)}, then {safe_repr(again)}{place}"

@@ -51,7 +51,8 @@ class CallArguments:
             signature = inspect.signature(function)
         except (TypeError, ValueError):
             raise ArgumentError(
-                f"__numba_cuda_call__ is not a function with parameters: {safe_repr(function)}"
+                f"__numba_cuda_call__ is not a function with parameters: {safe_repr(function)}\n"
+                "  what to do: make it a method, def __numba_cuda_call__(self, ...), and no property"
             ) from None
         _check_keywords(signature, kws)
         try:

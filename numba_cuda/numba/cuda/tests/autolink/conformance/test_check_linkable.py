@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import time
 
 import numpy as np
 import pytest
@@ -1032,6 +1033,30 @@ def test_code_that_differs_between_processes():
     name, message = what_is_wrong(CodeOfSet())
     assert name == IN_ANOTHER_PROCESS
     assert "__numba_cuda_link__ differs between processes in line 1" in message
+
+
+class SlowKey(WithKey):
+    def __numba_cuda_link_key__(self, x):
+        time.sleep(0.15)
+        return self.amount
+
+
+def test_a_slow_key_warns():
+    with pytest.warns(
+        UserWarning, match=r"SlowKey.__numba_cuda_link_key__ takes .* s, in each process(?s:.*)what to do: make"
+    ):
+        quick(SlowKey())
+
+
+class CallIsProperty(Add):
+    @property
+    def __numba_cuda_call__(self):
+        return autolink.Extern("add_1", returns="float32")
+
+
+def test_a_call_that_is_a_property_is_told_to_be_a_method():
+    _, message = what_is_wrong(CallIsProperty())
+    assert "what to do: make it a method, def __numba_cuda_call__(self, ...), and no property" in message
 
 
 def test_an_object_that_cannot_be_sent_to_another_process_is_not_checked_there():
