@@ -573,7 +573,8 @@ def test_the_stubs_of_the_wheel_have_the_docstrings_of_the_code(name, python):
                 compared += [(each, method) for each, method in found if isinstance(method, METHODS)]
     assert len(compared) > 8
     for node, value in compared:
-        written = vars(value).get("__doc__") if isinstance(value, type) else value.__doc__
+        inherited = isinstance(value, type) and not vars(value).get("__doc__")
+        written = None if inherited else value.__doc__
         if written:  # an attribute may have its text in the docstring of the class
             assert ast.get_docstring(node) == inspect.cleandoc(written), getattr(node, "name", name)
 
