@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 import linecache
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,6 +35,7 @@ from .function_code import FunctionCode
 from .object_names import short_names
 
 _LONGEST_REPR = 4000
+_FUNCTION = re.compile(r"type\(\w+\(<function (?:\S+<locals>\.)?(\S+) at 0x[0-9a-f]+>\)\)")
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def facts_of(code: FunctionCode, target: Target, output: str, log: str = "") -> 
         obj = site.callee.obj
         what = origins[site], safe_repr(obj, _LONGEST_REPR), names[site.callee], type(obj).__name__
         where = site.filename, site.line, linecache.getline(site.filename, site.line).strip()
-        calls.append(CallRecord(*what, tuple(map(str, site.argtypes)), *where, chain, function, *how))
+        calls.append(CallRecord(*what, tuple(map(_shown_type, site.argtypes)), *where, chain, function, *how))
     spans = tuple(code.timeline.spans)
     link, symbols = code.link_record(target, output), Symbols.of((), code.own_undefined())
     if link is not None and output == "cubin":
@@ -107,6 +109,11 @@ def facts_of(code: FunctionCode, target: Target, output: str, log: str = "") -> 
     shown = log.replace("\0", "").strip()
     name = code.entry_name or ""
     return BuildFacts(name, target, graph, tuple(calls), link, shown, symbols, code.restored, spans)
+
+
+def _shown_type(argtype: Any) -> str:
+    """Return a type as text, a Python function's as ``function f``: the same in each process."""
+    return _FUNCTION.sub(r"function \1", str(argtype))
 
 
 def _names_of(callee: Callee) -> tuple[str, str]:

@@ -642,3 +642,19 @@ def test_dot(report, tmp_path):
     assert {name for edge in edges for name in edge} == nodes
     if shutil.which("dot"):
         subprocess.run(["dot", "-Tsvg", "-o", str(tmp_path / "graph.svg")], input=text.encode(), check=True)
+
+
+@pytest.mark.parametrize("name", ["numba.cuda", "numba_cuda_mlir.cuda"])
+def test_python_functions_as_arguments_have_their_names(name):
+    front_end = pytest.importorskip(name)
+    library = autolink.cxx("template <class F> __device__ float twice(F f, float x) { return f(f(x)); }")
+
+    def triple(x):
+        return x * 3
+
+    def kernel(x):
+        x[0] = library.twice(triple, x[0])
+
+    report = autolink.build(front_end.jit(kernel), "void(float32[::1])", cc=(9, 0)).report
+    assert report.builds[0].calls[0].argtypes == ("function triple", "float32")
+    assert "twice(function triple, float32)" in str(report)
