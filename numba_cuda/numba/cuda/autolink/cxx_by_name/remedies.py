@@ -81,6 +81,8 @@ _NUMPY_TYPES = {
 }
 # Types of C++ that have no numbers in Python, which are those of other types of the same size.
 _OF_NO_NUMPY_TYPE = ("char", "long", "unsigned long")
+_ALIAS = re.compile(r'"[^"]*" \(aka ("[^"]*")\)')
+_SIZE = re.compile(r"\b(?:std::)?size_t\b")
 _OTHER_POINTER = re.compile(
     r'argument of type "(?P<given>[^"]*?)(?P<is_pointer> \*)?" is .* of type "(?P<type>(?:const )?(?P<element>.*) \*)"'
 )
@@ -170,7 +172,8 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
         what = f"the function {name}" if name else "a Python function"
         diagnosis = f"{what} cannot be passed as {passed}, but as a template parameter"
         return diagnosis, "let C++ take any function object: template <class F> ... (F f)"
-    if (found := _NOT_WRITTEN.search(text)) and found["type"] in _NUMPY_TYPES:
+    plain = _SIZE.sub("unsigned long", _ALIAS.sub(r"\1", text))
+    if (found := _NOT_WRITTEN.search(plain)) and found["type"] in _NUMPY_TYPES:
         name = _NUMPY_TYPES[found["type"]]
         given = _NUMPY_TYPES.get(found["given"], found["given"])
         diagnosis = f"C++ writes to an argument of type {given.removeprefix('np.')} as {found['type']}&"
@@ -193,7 +196,7 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
         return diagnosis, f"{slice_of}, where a struct that C++ returned can be put first, x[i] = ..."
     if found := _OTHER_STRUCT.search(text):
         return text, f"make the records with the dtype that lib.record({found['type']!r}) returns"
-    if found := _OTHER_POINTER.search(text):
+    if found := _OTHER_POINTER.search(plain):
         return text, _find_other_pointer(found)
     if found := _NOT_A_NUMBER.search(text):
         what = "a number, not a text" if found["given"] == "const char *" else "one element of the array, such as x[i]"

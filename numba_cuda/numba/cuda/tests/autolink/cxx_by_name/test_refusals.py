@@ -455,6 +455,16 @@ def test_a_brace_that_is_not_closed_is_the_diagnosis_with_its_line(before):
     assert "what to do: close it: the source ends before" in text
 
 
+@pytest.mark.parametrize("type_", ["size_t", "const size_t", "words"])
+def test_a_cast_names_the_type_that_an_alias_stands_for(type_):
+    library = autolink.cxx(f"using words = unsigned long; __device__ float f({type_}* p) {{ return *p; }}")
+    meant = "const unsigned long" if "const" in type_ else "unsigned long"
+    cast = f"[](auto* p) {{ return f(reinterpret_cast<{meant} *>(p)); }}"
+    with pytest.raises(autolink.CxxError, match=re.escape(f"let a lambda cast it: lib.expr('{cast}')")):
+        library.f.signature("uint64[::1]", cc=CC)
+    library.expr(cast).signature("uint64[::1]", cc=CC)
+
+
 def test_what_nvrtc_says_about_options_is_the_diagnosis():
     library = autolink.cxx("__device__ float f(float x) { return x; }", options={"std": "c++99"})
     text = message(library, "f", ("float32",))
