@@ -179,7 +179,7 @@ def _is_needed(package: str, name: str) -> bool:
     is_library = ".so" in base and ".alt." not in base
     if package.startswith("nvidia-"):
         return is_library or "include" in folders or base.endswith(".bc")
-    return is_library or base.endswith((".py", ".h", ".hpp", ".cuh"))
+    return is_library or base.endswith((".py", ".pth", ".h", ".hpp", ".cuh"))
 
 
 def _has_digest(path: str, digest: str) -> bool:

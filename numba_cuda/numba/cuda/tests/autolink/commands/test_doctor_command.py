@@ -177,11 +177,12 @@ def test_the_doctor_names_damaged_files(installed, damage, what, monkeypatch):
     assert found == [(f"nvidia-soup 1.0 is not as it was installed: {what}", fix)]
 
 
-def test_code_of_others_may_be_edited_and_not_removed(installed):
-    (file := installed("soup", **{"soup.py": "abcd"}) / "soup.py").write_text("x")
+@pytest.mark.parametrize("name", ["soup.py", "soup.pth"])
+def test_code_of_others_may_be_edited_and_not_removed(installed, name):
+    (file := installed("soup", **{name: "abcd"}) / name).write_text("x")
     assert list(damaged_files("soup")) == []
     file.unlink()
-    assert list(damaged_files("soup")) == ["soup.py is missing"]
+    assert list(damaged_files("soup")) == [f"{name} is missing"]
 
 
 @pytest.mark.parametrize(
