@@ -137,7 +137,7 @@ def typing_error(
 
 def assignment_error(name: str, owner: Any, loc: Any, error: type[Exception]) -> Any:
     """Return the *error* of a kernel that assigns to the attribute *name* of the object with the type *owner*."""
-    is_cxx = hasattr(getattr(owner, "numba_cuda_link_object", None), "cxx_reads_files")
+    is_cxx = hasattr(type(getattr(owner, "numba_cuda_link_object", None)), "_cxx_reads_files")
     set_before = "let a function of C++ set a variable of C++" if is_cxx else "set it before the kernel is compiled"
     message = (
         f"cannot assign to the attribute {name!r} in a kernel: attributes of device callables are constants\n"
