@@ -8,7 +8,7 @@ The text of every error is short enough to read, and printable.
 from __future__ import annotations
 
 from .printable_texts import bounded
-from .short_tracebacks import place_of_user, print_short
+from .short_tracebacks import UserPlace, place_of_user, print_short
 
 
 class PrintableError(Exception):
@@ -73,10 +73,10 @@ def flag(what: str, value: object) -> bool:
     return bool(value)
 
 
-def at_call(message: str, word: str = "called at") -> str:
-    """Return *message* with the user's line that called this package as its second line, after a *word*, and the call
-    underlined."""
+def at_call(message: str, word: str = "called at", place: UserPlace | None = None) -> str:
+    """Return *message* with the *place* of a call, by default of the user's call of this package, as its second line,
+    after a *word*, and the call underlined."""
     from .source_locations import shown_file, with_place
 
-    filename, line, column = place_of_user()
+    filename, line, column = place or place_of_user()
     return with_place(message, f"{word}: {shown_file(filename)}:{line}", filename, line, last_column=column)

@@ -12,12 +12,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from ..emulator.errors import LaunchSizeError
-from ..short_tracebacks import (
-    place_of_user,
-    print_short,
-    short_traceback,
-)
-from ..source_locations import shown_file, with_place
+from ..errors import at_call
+from ..short_tracebacks import print_short, short_traceback
 
 _TYPES: dict[str, Any] = {
     "p": ctypes.c_size_t,  # addresses, handles and sizes
@@ -212,7 +208,7 @@ def raise_failures(function: Callable[..., Any], *args: Any, **named: Any) -> An
             try:
                 if isinstance(failure, LaunchSizeError):  # programs may expect the error of a GPU
                     said = str(error).replace(f" ({failure})", "")
-                    error.args = (_placed(f"{failure}\n  for the driver: {said}"),)
+                    error.args = (at_call(f"{failure}\n  for the driver: {said}", "launched at"),)
                     print_short(error)
                 elif failure is not None:
                     raise failure from None
@@ -221,8 +217,3 @@ def raise_failures(function: Callable[..., Any], *args: Any, **named: Any) -> An
                 raise
             finally:
                 del failure  # with which its frames would remain, and the arrays of the launch
-
-
-def _placed(text: str) -> str:
-    filename, line, column = place_of_user()
-    return with_place(text, f"launched at: {shown_file(filename)}:{line}", filename, line, last_column=column)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from numba_cuda_autolink.errors import at_call
 from numba_cuda_autolink.printable_texts import did_you_mean
 from numba_cuda_autolink.short_tracebacks import (
     UserPlace,
@@ -77,8 +78,7 @@ class _Launch(NamedTuple):
         return self.placed(f"{diagnosis}\n  what to do: {remedy}")
 
     def placed(self, text: str) -> str:
-        filename, line, column = self.place
-        return with_place(text, f"launched at: {shown_file(filename)}:{line}", filename, line, last_column=column)
+        return at_call(text, "launched at", self.place)
 
 
 def wrong_count(kernel: Any, count: int) -> str | None:
@@ -122,8 +122,7 @@ def launch_message(error: Exception) -> str | None:
             f"a launch takes its arguments by position, got {named}="
             f"\n  what to do: pass them in the order of the parameters{where}"
         )
-        filename, line, column = place_of_user(error)
-        return with_place(text, f"launched at: {shown_file(filename)}:{line}", filename, line, last_column=column)
+        return at_call(text, "launched at", place_of_user(error))
     if (launch := _find_launch(error)) is None:
         return None
     name = launch.kernel.py_func.__name__
@@ -236,9 +235,8 @@ def decoration_message(error: Exception) -> str | None:
     if (found := _NOT_A_FUNCTION.fullmatch(str(error))) is None or not raised_by_front_end(error):
         return None
     given = f"the class {found[1]}" if found[1] else next(filter(None, found.groups()))
-    filename, line, column = place_of_user(error)
     text = f"cuda.jit makes a kernel of a function, got {given}\n  what to do: decorate a function: def kernel(x): ..."
-    return with_place(text, f"at: {shown_file(filename)}:{line}", filename, line, last_column=column)
+    return at_call(text, "at", place_of_user(error))
 
 
 def _find_launch(error: Exception) -> _Launch | None:

@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Iterator
 from typing import Any
 
+from numba_cuda_autolink.errors import at_call
 from numba_cuda_autolink.printable_texts import did_you_mean
 from numba_cuda_autolink.short_tracebacks import is_raised_in_compiler, message_of, place_of_user, raised_by_front_end
 from numba_cuda_autolink.source_locations import shown_file, with_place
@@ -171,21 +172,16 @@ def placed_error(error: Exception) -> str | None:
     statement whose types were inferred, or of the launch. Where there is no GPU, it says what runs without one. Return
     ``None`` for an error of another class, unless a front end raised it over a statement of the user, or a launch."""
     if _is_of_class(error, "CudaSupportError"):
-        filename, line, column = place_of_user(error)
         diagnosis, *advice = " ".join(str(error).split()).rstrip(" :.").split(". ")
         text = "\n  ".join([diagnosis, *advice]) + _WITHOUT_GPU
-        return with_place(text, f"at: {shown_file(filename)}:{line}", filename, line, last_column=column)
+        return at_call(text, "at", place_of_user(error))
     if (known := message_of(error)) is not None:
         return known
     for explain in (launch_message, option_message, decoration_message, signature_message):
         if (message := explain(error)) is not None:
             return message
-    if opcode := _OPCODE.match(str(error)):
-        filename, line = opcode["file"], int(opcode["line"])
-        return _at(with_remedy(str(error)), filename, line, is_call=False)
-    if failed := _PASS_FAILED.match(str(error)):
-        filename, line = failed["file"], int(failed["line"])
-        return _at(with_remedy(str(error)), filename, line, is_call=False)
+    if at := _OPCODE.match(str(error)) or _PASS_FAILED.match(str(error)):
+        return _at(with_remedy(str(error)), at["file"], int(at["line"]), is_call=False)
     is_of_front_end = _is_of_class(error, "NumbaError")
     text = placed(str(error)) if is_of_front_end else readable_types(with_remedy(str(error)))
     place = next(_statements(error), None)

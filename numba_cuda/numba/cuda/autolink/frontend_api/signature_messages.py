@@ -15,9 +15,9 @@ import numpy as np
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_text, shown
 
+from numba_cuda_autolink.errors import at_call
 from numba_cuda_autolink.printable_texts import did_you_mean
 from numba_cuda_autolink.short_tracebacks import is_frame_of_compiler, place_of_user
-from numba_cuda_autolink.source_locations import shown_file, with_place
 
 _EXAMPLE = "void(float32[::1], int32)"
 _OF_ARRAYS = frozenset(("size", "shape", "ndim", "strides", "dtype", "T", "flat"))
@@ -81,6 +81,5 @@ def signature_message(error: Exception) -> str | None:
     for frame, _ in traceback.walk_tb(error.__traceback__):
         if frame.f_code.co_name == "normalize_signature" and is_frame_of_compiler(frame):
             message = describe_refused(frame.f_locals["sig"], error, vars(frame.f_globals["types"]))
-            filename, line, column = place_of_user(error)
-            return with_place(message, f"at: {shown_file(filename)}:{line}", filename, line, last_column=column)
+            return at_call(message, "at", place_of_user(error))
     return None
