@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import raised_by_signal_handler
-from numba.cuda.cudadrv.external_code.inputs.link_input import NOT_ASYNC
+from numba.cuda.cudadrv.external_code.inputs.link_input import NOT_ASYNC, close_coroutine
 
 from ..protocol.errors import raised_by_user_code
 from .records import FailedError, FailedRunError, SkippedError
@@ -71,16 +70,11 @@ def _call(obj: Any, call: Sequence[Any], is_wide: bool) -> Any:
         if is_wide:
             with np.errstate(divide="raise", over="raise", invalid="raise", under="ignore"):
                 result = _call_within_limit(obj, call)
-            _refuse_coroutine(obj, result)
             if np.iscomplexobj(result) and not any(map(np.iscomplexobj, call)):
                 raise ValueError("the result is complex")
-            return result
-        with np.errstate(all="ignore"):
-            result = obj(*call)
-        _refuse_coroutine(obj, result)
-        return result
-    except FailedError:
-        raise
+        else:
+            with np.errstate(all="ignore"):
+                result = obj(*call)
     except NotImplementedError as error:
         raise SkippedError(_NO_EQUIVALENT) from error
     except (Exception, SystemExit) as error:
@@ -94,12 +88,9 @@ def _call(obj: Any, call: Sequence[Any], is_wide: bool) -> Any:
             got = f"its __call__ {raised}\nraised at: {raised_by_user_code(error)}"
             raise FailedError(got, "a result", "correct it, or leave __call__ out") from error
         raise FailedRunError(f"in Python {raised}") from error
-
-
-def _refuse_coroutine(obj: Any, result: Any) -> None:
-    if inspect.iscoroutine(result):
-        result.close()  # or Python warns that nobody awaited it
+    if close_coroutine(result):
         raise FailedError(f"its __call__ returns a coroutine{place_of_equivalent(obj)}", "a result", NOT_ASYNC)
+    return result
 
 
 def place_of_equivalent(obj: Any) -> str:

@@ -20,7 +20,7 @@ from numba.cuda import types
 from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, safe_text, shown, with_short_first_line
 from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import raised_by_signal_handler
-from numba.cuda.cudadrv.external_code.inputs.link_input import NOT_ASYNC
+from numba.cuda.cudadrv.external_code.inputs.link_input import NOT_ASYNC, close_coroutine
 from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba.cuda.datamodel import models
 from numba.cuda.extending import register_model, typeof_impl
@@ -288,8 +288,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
             remedy = "return an autolink.Extern, or a Python function that does the same"
             if isinstance(extern, str):
                 remedy = f"return autolink.Extern({extern!r}, returns=...), with the type of the result"
-            elif inspect.iscoroutine(extern):
-                extern.close()  # or Python warns that nobody awaited it
+            elif close_coroutine(extern):
                 remedy = NOT_ASYNC
             elif extern is None:
                 remedy = "return what it makes: it ends without a return statement that has a value"

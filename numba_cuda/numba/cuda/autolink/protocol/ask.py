@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import (
     NOT_ASYNC,
     LinkInput,
     LinkInputError,
+    close_coroutine,
     file_of,
     from_item,
 )
@@ -133,8 +133,7 @@ def link_key(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Any:
         raise _not_callable(callee, argtypes, callee.link_key, KEY_HOOK)
     with asking(target), _hook_errors(callee, argtypes, KEY_HOOK):
         key = callee.link_key(*argtypes)
-    if inspect.iscoroutine(key):
-        key.close()  # or Python warns that nobody awaited it
+    if close_coroutine(key):
         raise HookError(callee, argtypes, f"returned a coroutine\n  what to do: {NOT_ASYNC}", hook=KEY_HOOK)
     return key
 

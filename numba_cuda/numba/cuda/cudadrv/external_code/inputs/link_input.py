@@ -37,6 +37,13 @@ _CXX = re.compile(rb"#\s*include\b|\b__(?:device|global|host)__\b")
 _OTHER_LINKABLES = "numba_cuda_mlir.numba_cuda.cudadrv.linkable_code"
 
 
+def close_coroutine(value: Any) -> bool:
+    """Return whether *value* is a coroutine, which is closed then: else Python warns that nobody awaited it."""
+    if is_coroutine := inspect.iscoroutine(value):
+        value.close()
+    return is_coroutine
+
+
 class LinkInputError(PrintableError, ValueError):
     """A link input is missing, of an unknown kind, or not what it claims to be."""
 
@@ -53,8 +60,7 @@ class LinkInputError(PrintableError, ValueError):
     @classmethod
     def unknown_item(cls, item: Any) -> LinkInputError:
         hint = ""
-        if inspect.iscoroutine(item):
-            item.close()  # or Python warns that nobody awaited it
+        if close_coroutine(item):
             hint = f"\n  what to do: {NOT_ASYNC}"
         elif isinstance(item, (bytes, bytearray, memoryview)):
             hint = "\n  what to do: wrap the bytes, whose kind is not known: cuda.LTOIR(data), cuda.Cubin(data), ..."
