@@ -17,6 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from types import FrameType, MappingProxyType
 
+from .source_syntax import nodes_of
+
 _given: dict[str, tuple[str, int]] = {}  # the line of Python that gave a source, by its text
 _callers: dict[str, tuple[int, ...]] = {}  # the lines of that file that were running then, by its text
 _elsewhere: ContextVar[Mapping[str, tuple[str, int]]] = ContextVar(
@@ -76,7 +78,7 @@ def find_source(text: str, place: tuple[str, int]) -> tuple[str, Sequence[int]] 
     may resemble it."""
     filename, line = place
     wanted, code = text.split("\n"), "".join(linecache.getlines(filename))
-    running = {None, *(_function_around(code, each) for each in (line, *_callers.get(text, ())))}
+    running = {None, *(_function_around(filename, each) for each in (line, *_callers.get(text, ())))}
     plain = (
         numbers[place : place + len(wanted)]
         for text, numbers in _literals(code)
@@ -85,10 +87,10 @@ def find_source(text: str, place: tuple[str, int]) -> tuple[str, Sequence[int]] 
     formatted = (
         numbers
         for lines, numbers in _formatted(code)
-        if _is_made_of(lines, wanted) and _function_around(code, numbers[0]) in running
+        if _is_made_of(lines, wanted) and _function_around(filename, numbers[0]) in running
     )
     found = [*plain, *formatted]
-    for first, last in _find_around(code, line) if len(found) > 1 else ():
+    for first, last in _find_around(filename, line) if len(found) > 1 else ():
         within = [numbers for numbers in found if first <= numbers[0] <= last]
         if within:
             found = within
@@ -96,28 +98,20 @@ def find_source(text: str, place: tuple[str, int]) -> tuple[str, Sequence[int]] 
     return (filename, found[0]) if len({tuple(numbers) for numbers in found}) == 1 else None
 
 
-def _find_around(code: str, line: int) -> list[tuple[int, int]]:
-    """Return the first and the last lines of the statements around a *line*, the innermost first: the last of them are
-    those of functions and classes."""
-    with contextlib.suppress(SyntaxError, ValueError):
-        nodes = [each for each in ast.walk(ast.parse(code)) if isinstance(each, ast.stmt)]
-        around = [(each.lineno, each.end_lineno or each.lineno) for each in nodes]
-        return sorted(
-            ((first, last) for first, last in around if first <= line <= last), key=lambda each: each[1] - each[0]
-        )
-    return []
+def _find_around(filename: str, line: int, *kinds: type[ast.stmt]) -> list[tuple[int, int]]:
+    """Return the first and the last lines of the statements around a *line* that are of these *kinds*, by default of
+    all, the innermost first."""
+    nodes = [each for each in nodes_of(filename) if isinstance(each, kinds or ast.stmt)]
+    around = [(each.lineno, each.end_lineno or each.lineno) for each in nodes if isinstance(each, ast.stmt)]
+    return sorted(
+        ((first, last) for first, last in around if first <= line <= last), key=lambda each: each[1] - each[0]
+    )
 
 
-def _function_around(code: str, line: int) -> tuple[int, int] | None:
+def _function_around(filename: str, line: int) -> tuple[int, int] | None:
     """Return the first and the last line of the innermost function around a *line*, or None at the level of a module or
     a class."""
-    with contextlib.suppress(SyntaxError, ValueError):
-        functions = (
-            each for each in ast.walk(ast.parse(code)) if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))
-        )
-        around = [(each.lineno, each.end_lineno or each.lineno) for each in functions]
-        return max(((first, last) for first, last in around if first <= line <= last), default=None)
-    return None
+    return next(iter(_find_around(filename, line, ast.FunctionDef, ast.AsyncFunctionDef)), None)
 
 
 def place_in_python(filename: str, line: int) -> tuple[str, int]:
