@@ -63,10 +63,8 @@ class _Macro(NamedTuple):
 def find_names(texts: Iterable[str], namespace: str) -> set[str]:
     """Return the names that *texts* seem to declare in *namespace*: of functions, classes, enumerations and aliases;
     no reserved ones, and no macros."""
-    texts = list(texts)
-    last, goal = namespace.rpartition("::")[2], namespace.split("::") if namespace else []
-    found = _declarations([text for text in texts if last in text or "NAMESPACE" in text], _macros(texts))
-    return {name for path, chunk in found if path == goal for name in _declared_in(chunk)}
+    found = _declarations_in(texts, namespace)
+    return {name for inner, chunk in found if not inner for name in _declared_in(chunk)}
 
 
 class Declared(NamedTuple):
@@ -80,8 +78,6 @@ class Declared(NamedTuple):
 
 def find_declared(texts: Iterable[str], namespace: str) -> list[Declared]:
     """Return what *texts* seem to declare in *namespace* and in the namespaces in it, without those of details."""
-    texts = list(texts)
-    last, goal = namespace.rpartition("::")[2], namespace.split("::") if namespace else []
     hidden: list[str] = []
 
     def hide(found: re.Match[str]) -> str:
@@ -89,14 +85,13 @@ def find_declared(texts: Iterable[str], namespace: str) -> list[Declared]:
         return f"\x01{len(hidden) - 1}\x01"
 
     declared: dict[tuple[str, str], Declared] = {}
-    texts_of_it = [text for text in texts if last in text or "NAMESPACE" in text]
-    for path, chunk in _declarations(texts_of_it, _macros(texts), hide):
-        if path[: len(goal)] != goal or any(map(_DETAIL.match, path[len(goal) :])):
+    for inner, chunk in _declarations_in(texts, namespace, hide):
+        if any(map(_DETAIL.match, inner)):
             continue
         code = _MARK.sub(" ", chunk)
         constant = _CONSTANT.search(code)
         for name in [constant[1]] if constant else _declared_in(code):
-            full = "::".join([*path[len(goal) :], name])
+            full = "::".join([*inner, name])
             text, comment = _read_declaration(chunk, hidden)
             before = declared.get((full, text))
             declared[full, text] = Declared(
@@ -189,8 +184,25 @@ def _macros(texts: Iterable[str]) -> dict[str, _Macro]:
     return {name: _Macro(parameter, text.replace("\\\n", " ")) for name, parameter, text in found}
 
 
+def _as_space(found: re.Match[str]) -> str:
+    return " "
+
+
+def _declarations_in(
+    texts: Iterable[str], namespace: str, hide: Callable[[re.Match[str]], str] = _as_space
+) -> Iterator[tuple[list[str], str]]:
+    """Yield each declaration in *namespace* and in the namespaces in it, after the names of these."""
+    texts = list(texts)
+    last, goal = namespace.rpartition("::")[2], namespace.split("::") if namespace else []
+    for path, chunk in _declarations(
+        [text for text in texts if last in text or "NAMESPACE" in text], _macros(texts), hide
+    ):
+        if path[: len(goal)] == goal:
+            yield path[len(goal) :], chunk
+
+
 def _declarations(
-    texts: Iterable[str], macros: Mapping[str, _Macro], hide: Callable[[re.Match[str]], str] = lambda found: " "
+    texts: Iterable[str], macros: Mapping[str, _Macro], hide: Callable[[re.Match[str]], str] = _as_space
 ) -> Iterator[tuple[list[str], str]]:
     """Yield each declaration outside of braces, up to these, after the names of its namespaces. *hide* tells what
     stands for a comment, a text or a character: a space, or what `_MARK` matches."""
