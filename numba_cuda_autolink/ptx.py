@@ -51,7 +51,7 @@ class Parameter:
     align: int | None = None
 
     def __str__(self) -> str:
-        size = "unknown size" if self.size is None else f"{number_of(self.size, 'byte')}"
+        size = "unknown size" if self.size is None else number_of(self.size, "byte")
         return size if self.align is None else f"a struct of {size} aligned to {self.align}"
 
 

@@ -103,9 +103,9 @@ def _run(options: argparse.Namespace) -> int:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", cache.CacheWarning)
-                removed = (
-                    0 if not is_there else cache.clear() if options.action == "clear" else cache.prune(options.size)
-                )
+                removed = 0
+                if is_there:
+                    removed = cache.clear() if options.action == "clear" else cache.prune(options.size)
         except cache.CacheWarning as error:
             raise CommandError(f"nothing was removed: {error}") from error
         print(f"{number_of(removed, 'entry')} removed")

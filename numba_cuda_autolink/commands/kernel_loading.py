@@ -89,8 +89,8 @@ class NamedKernel:
         if self.error:
             raise CommandError(self.error)
         if named:
-            listed = "".join(f"\n  {each}" for each in self.signatures)
-            raise CommandError(f"{self.name} is compiled for {len(named)} signatures; pass one as --sig:{listed}", 2)
+            lines = "".join(f"\n  {each}" for each in self.signatures)
+            raise CommandError(f"{self.name} is compiled for {len(named)} signatures; pass one as --sig:{lines}", 2)
         example = example_for(self.function, *(["float32"] if self.is_device_function else []))
         raise CommandError(
             f"--sig is missing: {self.name}{self.parameters} is not compiled for a signature yet\n"

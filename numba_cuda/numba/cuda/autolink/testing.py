@@ -104,9 +104,8 @@ def check_linkable(
             check_linkable(FFT(size=128), "complex64[::1]", "complex64[::1]", others=[FFT(size=256)], length=4096)
 
     Raises `NotLinkableError`, an `AssertionError` whose first line names the first fault, and that lists each failed
-    check: got, with the place of the hook, expected, and what to do. Raises
-    `TypeError` or `ValueError` if *argtypes* are not types, or this toolkit does not know *cc*; `RuntimeError` in the
-    simulator.
+    check: got, with the place of the hook, expected, and what to do. Raises `TypeError` or `ValueError` if *argtypes*
+    are not types, or this toolkit does not know *cc*; `RuntimeError` in the simulator.
 
     Parameters
     ----------

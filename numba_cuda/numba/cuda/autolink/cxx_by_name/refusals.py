@@ -209,20 +209,25 @@ def _explain_object(what: str, label: str, log: str) -> tuple[str, str]:
     """Return the diagnosis for the first argument of the call *label*, which is no object of its class, and no memory
     for one; and what to do."""
     called, _, arguments = label.partition("(")
+    of_class, expected = called, "takes memory for an object of"
     if what == "self":
-        whole = called.partition("::operator")[0]
-        scopes = [whole[: found.start()] for found in re.finditer("::", f"{whole}::")]
-        called = [scope for scope in scopes if scope.count("<") == scope.count(">")][
-            -1 if "::operator" in called else -2
-        ]
-    expected = f"takes an object of {called}" if what == "self" else f"takes memory for an object of {called}"
-    if array := _ARRAY_ARGUMENT.match(arguments):
-        if array["element"] == called:
-            return f"{expected}, got an array of them", "pass an element of the array, such as x[0]"
-        return f"{expected}, got {array[0]}", f"pass an element of an array of lib.type({called!r}).dtype"
-    given = _GIVEN_TYPES.search(log)
-    got = f", got {given['type']}" if given else ""
-    return f"{expected}{got}", f"pass an element of an array of lib.type({called!r}).dtype"
+        of_class, expected = _class_of(called), "takes an object of"
+    array, given = _ARRAY_ARGUMENT.match(arguments), _GIVEN_TYPES.search(log)
+    if array and array["element"] == of_class:
+        return f"{expected} {of_class}, got an array of them", "pass an element of the array, such as x[0]"
+    got = array[0] if array else given["type"] if given else ""
+    remedy = f"pass an element of an array of lib.type({of_class!r}).dtype"
+    return f"{expected} {of_class}{got and ', got '}{got}", remedy
+
+
+def _class_of(method: str) -> str:
+    """Return the class of a *method*: ``a::B<c::D>`` of ``a::B<c::D>::get``, and of ``a::B<c::D>::operator()``."""
+    of_class, operator, _ = method.partition("::operator")
+    if not operator:
+        of_class = of_class.rpartition("::")[0]
+        while of_class.count("<") != of_class.count(">"):  # that was within the brackets of a template
+            of_class = of_class.rpartition("::")[0]
+    return of_class
 
 
 def _explain_deduction(template: str, log: str) -> str:

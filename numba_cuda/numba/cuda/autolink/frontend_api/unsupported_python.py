@@ -27,7 +27,6 @@ OTHER_COMPILER = (
 _CALL_EACH = "call each in a statement of its own: functions[0](x), functions[1](x)"
 _BY_ITS_NAME = "from numba.cuda import literal_unroll; for numba-cuda-mlir, from numba_cuda_mlir.cuda"
 _LOWERS_CALL = r"NotImplemented lowering call to <(?:class '|ufunc '|function |built-in function )"
-_UNTYPED_NAME = "Untyped global name '"
 _UNTYPED = r"Untyped global name '(\w+)': Cannot determine Numba type of <class "
 _SHAPE = (
     r"(?:shape[:=] ?)?(?:Literal\[int\]\(\d+\)|UniTuple\(Literal\[int\].*\)|Tuple\((?:Literal\[int\]\(\d+\)(?:, )?)+\))"
@@ -134,8 +133,8 @@ _TABLE = [
             _BY_ITS_NAME,
         ),
         (
-            _UNTYPED_NAME
-            + r"(?:list|dict|set|frozenset|bytearray|bytes)': Cannot determine Numba type of <class 'type'>",
+            r"Untyped global name '(?:list|dict|set|frozenset|bytearray|bytes)': Cannot determine Numba type of <class"
+            r" 'type'>",
             NO_CONTAINERS,
             LOCAL_ARRAY,
         ),

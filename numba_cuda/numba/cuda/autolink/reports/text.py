@@ -235,19 +235,16 @@ def _input(number: int, code: CodeReport, name: str, calls: dict[str, str]) -> I
 
 def _call_ranges(origins: Iterable[str]) -> list[str]:
     """Return *origins*, with ``calls 1 to 10`` for three calls or more in a row."""
-    names = list(origins)
-    numbers = [int(name.removeprefix("call ")) if name.startswith("call ") else None for name in names]
-    found = []
-    at = 0
-    while at < len(names):
-        end = at + 1
-        while numbers[at] is not None and end < len(names) and numbers[end] == (numbers[at] or 0) + end - at:
-            end += 1
-        if end - at > 2:
-            found.append(f"calls {numbers[at]} to {numbers[end - 1]}")
-        else:
-            found += names[at:end]
-        at = end
+
+    def row(origin: tuple[int, str]) -> int | str:  # the same for calls in a row
+        at, name = origin
+        return int(name.removeprefix("call ")) - at if name.startswith("call ") else name
+
+    found: list[str] = []
+    for _, each in itertools.groupby(enumerate(origins), row):
+        names = [name for _, name in each]
+        is_range = len(names) > 2
+        found += [f"calls {names[0].removeprefix('call ')} to {names[-1].removeprefix('call ')}"] if is_range else names
     return found
 
 
