@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import runpy
 import sys
 import tempfile
 from pathlib import Path
@@ -52,14 +53,9 @@ def _blocks(page: Path) -> list[str]:
 def _of_block(code: str) -> autolink.Report:
     """Return the report of what a block of Python links."""
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "kernels.py").write_text(code)
-        sys.path.insert(0, folder)
-        try:
-            report: autolink.Report = importlib.import_module("kernels").linked.report
-            return report
-        finally:
-            sys.path.remove(folder)
-            sys.modules.pop("kernels", None)
+        (path := Path(folder) / "kernels.py").write_text(code)
+        report: autolink.Report = runpy.run_path(str(path))["linked"].report
+        return report
 
 
 def _of_example(name: str) -> autolink.Report:
