@@ -209,15 +209,14 @@ def _explain_object(what: str, label: str, log: str) -> tuple[str, str]:
     """Return the diagnosis for the first argument of the call *label*, which is no object of its class, and no memory
     for one; and what to do."""
     called, _, arguments = label.partition("(")
-    of_class, expected = called, "takes memory for an object of"
-    if what == "self":
-        of_class, expected = _class_of(called), "takes an object of"
+    of_class = _class_of(called) if what == "self" else called
+    expected = f"takes {'an object' if what == 'self' else 'memory for an object'} of {of_class}"
     array, given = _ARRAY_ARGUMENT.match(arguments), _GIVEN_TYPES.search(log)
     if array and array["element"] == of_class:
-        return f"{expected} {of_class}, got an array of them", "pass an element of the array, such as x[0]"
+        return f"{expected}, got an array of them", "pass an element of the array, such as x[0]"
     got = array[0] if array else given["type"] if given else ""
     remedy = f"pass an element of an array of lib.type({of_class!r}).dtype"
-    return f"{expected} {of_class}{got and ', got '}{got}", remedy
+    return f"{expected}{got and ', got '}{got}", remedy
 
 
 def _class_of(method: str) -> str:
