@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
+from types import ModuleType
 
 import numpy as np
 import pytest
