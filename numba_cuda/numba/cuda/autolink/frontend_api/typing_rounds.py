@@ -123,16 +123,42 @@ def propagated(propagate: Callable[..., Any], inferer: Any, raise_errors: bool, 
         certain: Requests = {}
         try:
             with inside(put_off=certain):
-                errors = propagate(inferer, raise_errors=False)
-        except NumbaTypingError:  # which numba-cuda does not catch
-            note_columns(inferer)
-            raise
+                errors = _collect_errors(propagate, inferer, error)
         except KeyError as missing:
             raise unknown_field(missing, error) or missing from None
         if not certain:
             break
         _resolve(certain, *_guess_calls(propagate, inferer))
     return _raise(propagate, inferer) if errors and raise_errors else errors
+
+
+@dataclass(frozen=True)
+class _Constraint:
+    """A *constraint* of type inference whose errors of Numba are those of the front end, of the class *error*."""
+
+    constraint: Any
+    error: type[Exception]
+
+    @property
+    def loc(self) -> Any:
+        return self.constraint.loc
+
+    def __call__(self, inferer: Any) -> None:
+        try:
+            self.constraint(inferer)
+        except NumbaTypingError as raised:
+            raise self.error(str(raised)) from raised
+
+
+def _collect_errors(propagate: Callable[..., Any], inferer: Any, error: type[Exception]) -> Any:
+    """Return the errors of *propagate*. numba-cuda does not collect errors of Numba's own class, the first of which
+    ends it, whatever was wrong before: then each is made one of the class *error*."""
+    try:
+        return propagate(inferer, raise_errors=False)
+    except NumbaTypingError:
+        constraints = inferer.constraints.constraints
+        constraints[:] = [_Constraint(each, error) for each in constraints]
+        return propagate(inferer, raise_errors=False)
 
 
 def _raise(propagate: Callable[..., Any], inferer: Any) -> Any:
@@ -146,7 +172,7 @@ def _propagate_inner(
     """Run *propagate* for a function inside of another one: if it puts off calls, the function is put off."""
     own: Requests = {}
     with inside(put_off=own):
-        errors = propagate(inferer, raise_errors=False)
+        errors = _collect_errors(propagate, inferer, error)
         if errors and raise_errors and not own:
             errors = _raise(propagate, inferer)
     for resolve, requests in own.items():
