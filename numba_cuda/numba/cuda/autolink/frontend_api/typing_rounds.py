@@ -26,6 +26,8 @@ from numba.core.errors import TypingError as NumbaTypingError
 from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import raised_by_signal_handler
 
+from numba_cuda_autolink.short_tracebacks import is_name_of_compiler
+
 from ..compilation.context import compilation, current_state, guessing, inside
 from .front_end import NUMBA_CUDA, Vocabulary
 from .record_fields import unknown_field
@@ -152,10 +154,13 @@ class _Constraint:
 
 def _collect_errors(propagate: Callable[..., Any], inferer: Any, error: type[Exception]) -> Any:
     """Return the errors of *propagate*. numba-cuda does not collect errors of Numba's own class, the first of which
-    ends it, whatever was wrong before: then each is made one of the class *error*."""
+    ends it, whatever was wrong before: then each is made one of the class *error*. In a function of the compiler, the
+    first is the reason why it is not used."""
     try:
         return propagate(inferer, raise_errors=False)
     except NumbaTypingError:
+        if is_name_of_compiler(inferer.func_ir.func_id.modname):
+            raise
         constraints = inferer.constraints.constraints
         constraints[:] = [_Constraint(each, error) for each in constraints]
         return propagate(inferer, raise_errors=False)

@@ -982,3 +982,11 @@ def test_the_first_line_is_not_cut_within_a_type():
         library.consume.signature(types.float32[:, ::1], types.int32, types.int32, cc=CC)
     first = str(caught.value).partition("\n")[0]
     assert first.startswith("consume(...): ") or "..." not in first
+
+
+def test_a_standard_before_cxx17_is_refused():
+    with pytest.raises(autolink.LinkInputError) as caught:
+        autolink.cxx("__device__ int f() { return 1; }", options={"std": "c++14"})
+    diagnosis, todo = str(caught.value).splitlines()
+    assert diagnosis == "cxx() needs C++17 or later, and options= set std to 'c++14'"
+    assert todo == "  what to do: leave std out, which is C++17 then, or set it to 'c++20'"
