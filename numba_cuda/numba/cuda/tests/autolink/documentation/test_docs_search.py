@@ -80,7 +80,7 @@ TYPED = {
     "random numbers": "how_to_random",
     "read a report": "how_to_read_a_report",
     "report": "how_to_read_a_report",
-    "scikit-build": "faq",
+    "scikit-build": "how_to_ci",
     "shared memory": "tutorial_kernel_authors",
     "SIMD": "cxx_by_name",
     "size_t": "cuda_words",
