@@ -31,6 +31,7 @@ from numba_cuda_autolink.short_tracebacks import without_warnings
 from ..function_code.build_record import BuildFacts, BuildRecord, FunctionRecord
 from . import formatting
 from .listings import function_reports, listings_of, with_inlining
+from .ptx_lines import NUMBERED
 from .records import BuildReport, CallReport, CodeReport, LinkReport, ListingReport, ResultReport
 from .report import Report
 
@@ -61,12 +62,22 @@ def report_of(record: FunctionRecord, *, listings: bool = False) -> Report:
         if listings:
             inputs = [known.get((item.kind, item.sha256)) for item in items]
             programs = [_linked_code(item, each, facts.target, None) for item, each in zip(items, inputs, strict=True)]
-            shown = listings_of(facts, list(zip(codes, inputs, programs, strict=True)), code)
+            shown = listings_of(facts, list(zip(codes, inputs, programs, strict=True)), code, _texts(record))
     result = ResultReport(_KINDS[output], len(code), sha256(code), **used)
     what = facts.target.arch, record.entry_name, facts.restored, calls, _link(record, codes), result
     build = BuildReport(*what, facts.timeline, shown)
     kernel = facts.graph.functions[0]
     return Report(kernel.name, kernel.filename, kernel.line, record.signature, facts.graph, (build,), _versions())
+
+
+def _texts(record: FunctionRecord) -> list[str]:
+    """Return the PTX of the link of *record*; none where it cannot be made."""
+    if not isinstance(record, BuildRecord) or record.emulated_texts is None:
+        return []
+    try:
+        return record.emulated_texts()
+    except Exception:  # machine code is linked, or a file was removed or edited since the build
+        return []
 
 
 def _with_origins(items: Iterable[LinkedInput], spans: Iterable[Span]) -> tuple[LinkedInput, ...]:
@@ -216,7 +227,6 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 _LINE = re.compile(r"\.loc\b[^\n]*\n|^\$L__(?!BB)\w+:[ \t]*\n", re.MULTILINE)  # and the labels for debuggers
 _NAME = re.compile(r"[A-Za-z_$%][\w$%]*")
-_NUMBERED = re.compile(r"(\$L__BB|\$L_brx_|__local_depot|\bprototype_)\d+")  # by the function's place in its module
 
 
 @dataclass(frozen=True)
@@ -269,6 +279,6 @@ def _digest(name: str, bodies: Mapping[str, str], found: dict[str, str]) -> str:
                 return "itself" + word[len(name) :]
             return _digest(word, bodies, found) if word in bodies else word
 
-        text = " ".join(_NUMBERED.sub(r"\1", _LINE.sub("", bodies[name])).split())
+        text = " ".join(NUMBERED.sub(r"\1", _LINE.sub("", bodies[name])).split())
         found[name] = hashlib.sha256(_NAME.sub(replaced, text).encode()).hexdigest()
     return found[name]

@@ -13,7 +13,7 @@ from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.autolink.reports.collect import report_of
 from numba.cuda.autolink.reports.comparison import changes
-from numba.cuda.autolink.reports.listings import disassemble, nvdisasm
+from numba.cuda.autolink.reports.machine_code import disassemble, nvdisasm
 from numba.cuda.autolink.reports.occupancy import occupancy
 from numba.cuda.autolink.reports.records import FunctionReport
 from numba.cuda.cudadrv.external_code.formats.cubin import function_sizes
@@ -129,6 +129,34 @@ def test_machine_code_beside_the_line_that_it_comes_from(report):
     for listing in report.builds[0].listings:
         for line in listing.lines:
             assert not line.sass or html.escape(line.sass[0], quote=False) in page
+
+
+@needs_nvdisasm
+def test_a_cxx_function_that_is_called_and_contains_inlined_code_has_its_lines_in_its_own_file(tmp_path):
+    # ptxas gives all of it the kernel's file, with the lines of the C++ file.
+    path = tmp_path / "called.cu"
+    path.write_text(
+        "__device__ inline float common(float x) {\n    return x + 0.25f;\n}\n"
+        "__device__ __noinline__ float f(float x) {\n    return sqrtf(common(x) * 3.0f);\n}\n"
+    )
+    library = autolink.cxx(path)
+
+    @cuda.jit
+    def kernel(x):
+        x[0] = library.f(x[0])
+
+    report = autolink.report(kernel, "void(float32[::1])", cc=CC, listings=True)
+    own, *others = [each for each in report.builds[0].listings if each.has_machine_code]
+    assert [line.text.strip() for line in own.lines if line.sass] == ["def kernel(x):", "x[0] = library.f(x[0])"]
+    assert [listing.name for listing in others] == [str(path)]
+    code = {line.number: "".join(line.sass) for line in others[0].lines if line.sass}
+    assert "FADD" in code[2]
+    assert "RET" in code[5]
+
+    built = build(kernel, "void(float32[::1])", lineinfo=True)
+    without_ptx = disassemble(built.code, built.entry_name)
+    assert {each.places for each in without_ptx if "_Z1ff" in each.function} == {()}
+    assert all(each.places for each in without_ptx if each.function == built.entry_name)
 
 
 @needs_nvdisasm
