@@ -373,7 +373,7 @@ def test_after_an_edit_of_one_function_of_a_library_only_its_call_has_changed(tm
     assert all(changed["code of f3(float32)"].now in text for text in (str(after), after.to_html()))
     all_changed = reported(helper.replace("- 1", "- 3") + functions)
     what = {change.what for change in changes(before, all_changed)}
-    assert "code of f0(float32), f1(float32), f2(float32) and 7 more" in what
+    assert "code of f0(float32), f1(float32), f2(float32) and 7 more, in helper(float)" in what
     assert not any(each.startswith(("call ", "code of f3")) for each in what | {*changed} - {"code of f3(float32)"})
 
 
@@ -401,8 +401,9 @@ def test_code_of_which_the_source_is_the_same_has_not_changed(tmp_path, options)
     assert not codes(before, reported(source, "x[2] = library.g(x[2])", *lines))
     assert not codes(before, reported(source, *lines, cc=(10, 0)))
     edited = ["code of h(float32)" if options.get("lto", True) else "code of same.cu"]
+    edited_elsewhere = ["code of same.cu, in h(float)" if options.get("lto", True) else "code of same.cu"]
     assert codes(before, reported(source.replace("x > 1", "x > 2"), *lines)) == edited
-    assert codes(before, reported(source.replace("x > 1", "x > 2"), *lines, cc=(10, 0))) == ["code of same.cu"]
+    assert codes(before, reported(source.replace("x > 1", "x > 2"), *lines, cc=(10, 0))) == edited_elsewhere
 
 
 def test_calls_are_the_same_one_whatever_the_other_objects_of_a_report_are_called():

@@ -118,7 +118,7 @@ def test_each_call_with_its_place_and_the_functions_that_lead_there(report):
     ]
     assert [call.line for call in calls] == [call.chain[-1].line for call in calls]
     assert [report.graph.functions[call.function].name for call in calls] == ["outer", "inner", "kernel"]
-    assert (report.kernel, report.signature) == ("kernel", "(array(int32, 1d, C))")
+    assert (report.kernel, report.signature) == ("kernel", "(int32[::1])")
     assert (report.filename, report.line) == (__file__, line_of(kernel, "def kernel"))
 
 
@@ -441,7 +441,7 @@ def test_the_text_contains_everything(report):
         report.builds[0].entry_name,
     ):
         assert line in text
-    assert repr(report) == "<Report of kernel(array(int32, 1d, C)) for sm_90: 3 calls of external code>"
+    assert repr(report) == "<Report of kernel(int32[::1]) for sm_90: 3 calls of external code>"
 
 
 def test_lines_of_the_text_are_no_longer_than_80_characters(report):
@@ -593,7 +593,9 @@ def test_a_library_names_its_file_and_shared_code_its_functions(tmp_path):
     assert [call.object for call in report.builds[0].calls] == shown
     assert all(f"object: {each}" in " ".join(str(report).split()) for each in shown)
     assert all(html.escape(each, quote=False).replace("'", "&#39;") in report.to_html() for each in shown)
-    assert [each.box.title for each in draw(report).boxes if each.box.column == "inputs"] == ["twice and half"]
+    assert [each.box.title for each in draw(report).boxes if each.box.column == "inputs"] == ["library.cu"]
+    assert "2. library.cu, 2 functions: CUDA C++ source → LTO-IR, of call 1 and call 2" in str(report)
+    assert "2 functions, " in report.to_svg()
 
 
 def test_a_line_of_text_is_not_broken_between_a_number_and_its_unit(report):
