@@ -30,6 +30,7 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
 from ..printable_texts import did_you_mean
 from ..short_tracebacks import first_lines, user_frames
+from ..source_syntax import describe_syntax_error
 from .argument_parsing import CommandError, check_known, check_signature
 
 # What kernels that are compiled as their file is imported are compiled for, without a GPU and without --cc.
@@ -210,8 +211,7 @@ def _missing(path: str) -> CommandError:
 def _why_not_run(path: str, file: pathlib.Path, error: Exception) -> str:
     """Return where and why the *file* raised: its own line first, then the line of another file that raised."""
     if isinstance(error, SyntaxError):
-        place = path if error.filename == str(file) else error.filename
-        return f"{place}:{error.lineno}: {type(error).__name__}: {error.msg}"
+        return describe_syntax_error(error, path if error.filename == str(file) else None)
     if (message := placed_error(error)) is not None:
         return first_lines(message)  # of a kernel that is compiled as the file is imported
     text = f"{path}:{_line_in(file, error)}: {type(error).__name__}: {error}".removesuffix(": ")

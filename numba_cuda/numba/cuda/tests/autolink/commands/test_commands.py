@@ -289,8 +289,36 @@ ERRORS = {
     "unknown compute capability": (
         2,
         "explain FILE:kernel --sig SIGNATURE --cc 1.0",
-        "--cc 1.0: this CUDA toolkit does not know that compute capability",
+        "--cc 1.0: this CUDA toolkit does not know that compute capability; did you mean 10.0?\n  known: ",
     ),
+    "a later compute capability of a generation": (
+        2,
+        "explain FILE:kernel --sig SIGNATURE --cc 9.9",
+        "\n  what to do: pass 9.0, whose code runs on 9.9 too\n",
+    ),
+    "a compute capability of the future": (
+        2,
+        "build FILE:kernel --sig SIGNATURE --cc 99.0 -o out",
+        "\n  what to do: install a CUDA toolkit that knows it\n",
+    ),
+    "a compute capability of one number": (2, "explain FILE:kernel --cc 9", "; did you mean 9.0?\n"),
+    "a short option alone": (
+        2,
+        "-x",
+        "unrecognized arguments: -x\n  options: -h/--help, -V/--version\n  commands: explain,",
+    ),
+    "a short option before a command": (2, "-x build", "numba-cuda-autolink: unrecognized arguments: -x\n  options: "),
+    "a short option of a command": (
+        2,
+        "build -x",
+        "unrecognized arguments: -x\n  options: -h/--help, --sig, --cc, -o,",
+    ),
+    "a short option of an action": (
+        2,
+        "cache -x",
+        "unrecognized arguments: -x\n  options: -h/--help\n  commands: info,",
+    ),
+    "an option of a program": (2, "capture python app.py --foo", "are required: -o JOBS.json\n"),
     "bad signature": (2, "explain FILE:kernel --sig 'void(' --cc 9.0", "--sig 'void(' is not a signature: "),
     "a result": (
         2,
