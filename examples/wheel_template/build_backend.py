@@ -25,6 +25,6 @@ def require_hook():
     if "custom" not in builder.config.hook_config:
         sys.exit(
             f"{builder.metadata.core.name}: the build runs no hook, so the package would have no device code\n"
-            "  what to do: write [tool.hatch.build.targets.wheel.hooks.custom] into pyproject.toml, with architectures, "
-            "and set no HATCH_BUILD_NO_HOOKS"
+            "  what to do: write [tool.hatch.build.targets.wheel.hooks.custom] into pyproject.toml, with its "
+            "architectures, and unset HATCH_BUILD_NO_HOOKS"
         )

@@ -248,8 +248,8 @@ _MISSING = re.compile(r'cannot open source file "(?P<name>[^"]+)"')
 
 
 def describe_chain(error: nvrtc_log.Diagnostic, code: str, name: str, include_paths: Sequence[str]) -> list[str]:
-    """Return the line that shows how the source *name*, with this *code*, includes the header that is missing, if that is
-    the *error*; nothing where it does so itself, or that is not found."""
+    """Return the line that shows how the source *name*, with this *code*, includes a header that is missing; nothing if
+    the *error* is another one, if the source includes it itself, or if that is not found."""
     found = _MISSING.search(error.text)
     if found is None or not os.path.isfile(error.place) or error.place.endswith(name):
         return []
