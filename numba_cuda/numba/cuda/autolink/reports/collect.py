@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from numba.cuda.cudadrv import nvrtc
 from numba.cuda.cudadrv.external_code.compile.programs import compiled, header_texts
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span
 from numba.cuda.cudadrv.external_code.formats.cubin import function_sizes, resources
@@ -25,10 +26,12 @@ from numba.cuda.cudadrv.external_code.plan.link_plan import join_units
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
+from numba_cuda_autolink.mangled_names import readable
 from numba_cuda_autolink.ptx import ptx_bodies
 from numba_cuda_autolink.short_tracebacks import without_warnings
 
 from ..function_code.build_record import BuildFacts, BuildRecord, FunctionRecord
+from ..protocol.kernel_signatures import type_text
 from . import formatting
 from .listings import function_reports, listings_of, with_inlining
 from .ptx_lines import NUMBERED
@@ -67,7 +70,10 @@ def report_of(record: FunctionRecord, *, listings: bool = False) -> Report:
     what = facts.target.arch, record.entry_name, facts.restored, calls, _link(record, codes), result
     build = BuildReport(*what, facts.timeline, shown)
     kernel = facts.graph.functions[0]
-    return Report(kernel.name, kernel.filename, kernel.line, record.signature, facts.graph, (build,), _versions())
+    signature = record.signature
+    if isinstance(record, BuildRecord):
+        signature = f"({', '.join(map(type_text, record.launch_facts.argtypes))})"
+    return Report(kernel.name, kernel.filename, kernel.line, signature, facts.graph, (build,), _versions())
 
 
 def _texts(record: FunctionRecord) -> list[str]:
@@ -210,10 +216,13 @@ def _code(
         own = called.named_in(item, defines or ())
         content = called.functions.content_of(own)
         source = called.source_of(item, headers)
-        return CodeReport(*what, unit.compiled, own or None, content=content, source=source, unit=unit.name)
-    content = called.functions.content_of(called.names & set(defines or ()))
+        functions = called.functions.functions_of(own)
+        return CodeReport(*what, unit.compiled, own or None, None, content, source, functions, unit.name)
+    names = called.names & set(defines or ())
+    content, functions = called.functions.content_of(names), called.functions.functions_of(names)
+    source = called.source_of(item, headers)
     parts = tuple(_code(part, symbols, called, headers, item) for part in item.parts)
-    return CodeReport(*what, item.compiled, defines, undefined, content, called.source_of(item, headers), parts=parts)
+    return CodeReport(*what, item.compiled, defines, undefined, content, source, functions, parts=parts)
 
 
 @functools.cache
@@ -226,31 +235,41 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 
 _LINE = re.compile(r"\.loc\b[^\n]*\n|^\$L__(?!BB)\w+:[ \t]*\n", re.MULTILINE)  # and the labels for debuggers
+_WRITTEN = re.compile(r"_ZN?K?3nca|cxx_\w+_[0-9a-f]{16}")
+_SHORT = 12  # characters of a digest
 _NAME = re.compile(r"[A-Za-z_$%][\w$%]*")
 
 
 @dataclass(frozen=True)
 class CalledFunctions:
     """Of each called function that can be read, by name: the digest of its content, and the functions and variables
-    that it names, directly or by way of others."""
+    that it names, directly or by way of others. ``own`` are the digests of the C++ functions among them, each without
+    those that it names, which are the same for all architectures unless the code depends on them."""
 
     contents: Mapping[str, str]
     reached: Mapping[str, frozenset[str]]
+    own: Mapping[str, str]
 
     @classmethod
     def read(cls, modules: Iterable[bytes], names: Collection[str], arch: str) -> CalledFunctions:
         """Return those with these *names* in LTO-IR *modules*. In a digest, functions and variables that they name
-        count by their own content, lines and the names do not. Nothing can be read if the modules do not link for
-        *arch*."""
-        ptx = ptx_of_ltoir(list(modules), tuple(sorted(names)), arch, optimize=False) if names else None
+        count by their own content, lines and the names do not. They are read as for the newest architecture, which
+        makes them comparable; else as for *arch*. Nothing can be read if the modules do not link."""
+        given, wanted, newest = list(modules), tuple(sorted(names)), _newest_arch()
+        ptx = ptx_of_ltoir(given, wanted, newest, optimize=False) if names and newest else None
+        is_comparable = ptx is not None
+        if ptx is None and names:
+            ptx = ptx_of_ltoir(given, wanted, arch, optimize=False)
         try:
             bodies = ptx_bodies(ptx) if ptx is not None else {}
         except FormatError:
-            return cls({}, {})
+            return cls({}, {}, {})
         known = [name for name in sorted(names) if name in bodies]
         found: dict[str, str] = {}
         contents = {name: _digest(name, bodies, found) for name in known}
-        return cls(contents, {name: _reached(name, bodies) for name in known})
+        reached = {name: _reached(name, bodies) for name in known}
+        own = {each for some in reached.values() for each in some if is_comparable and _is_of_user(each, bodies)}
+        return cls(contents, reached, {name: _own_digest(name, bodies) for name in own})
 
     def content_of(self, names: Iterable[str]) -> str | None:
         """Return one digest for all functions with these *names*; ``None`` if there are none, or one is not known."""
@@ -258,6 +277,36 @@ class CalledFunctions:
         if not digests or None in digests:
             return None
         return hashlib.sha256(" ".join(sorted(filter(None, digests))).encode()).hexdigest()
+
+    def functions_of(self, names: Iterable[str]) -> tuple[tuple[str, str], ...]:
+        """Return the C++ functions that those with these *names* reach, as they read, with their digests."""
+        reached = {each for name in names for each in self.reached.get(name, ())}
+        return tuple(sorted((readable(name), self.own[name]) for name in reached.intersection(self.own)))
+
+
+def _newest_arch() -> str:
+    """Return the newest architecture that NVRTC knows; empty without NVRTC."""
+    try:
+        major, minor = max(nvrtc.get_supported_ccs())
+    except Exception:  # whatever it raises where the library is missing
+        return ""
+    return f"sm_{major}{minor}"
+
+
+def _is_of_user(name: str, bodies: Mapping[str, str]) -> bool:
+    """Whether it is a C++ function that no call by name has written."""
+    return name.startswith("_Z") and not _WRITTEN.search(name) and ".func" in bodies[name].partition("{")[0]
+
+
+def _own_digest(name: str, bodies: Mapping[str, str]) -> str:
+    def replaced(match: re.Match[str]) -> str:
+        word = match[0]
+        if word.startswith(name):
+            return "itself" + word[len(name) :]
+        return readable(word) if word in bodies else word
+
+    text = " ".join(NUMBERED.sub(r"\1", _LINE.sub("", bodies[name])).split())
+    return sha256(_NAME.sub(replaced, text).encode())[:_SHORT]
 
 
 def _reached(name: str, bodies: Mapping[str, str]) -> frozenset[str]:

@@ -104,8 +104,8 @@ def _without_path(name: str) -> str:
 def _of_calls(arch: str, before: Sequence[CallReport], now: Sequence[CallReport], same_arch: bool) -> Iterator[Change]:
     """Yield how calls differ. Those that differ in nothing but the code are one change; where only digests of whole
     sources can be compared, one for each file."""
-    edited: list[tuple[str, list[str], list[str]]] = []
-    files: dict[str, tuple[str, str]] = {}
+    edited = defaultdict[tuple[str, ...], list[tuple[str, list[str], list[str]]]](list)  # by the functions that differ
+    files: dict[str, tuple[list[str], list[str], list[str]]] = {}
     for old, new in _pairs(before, now):
         known = new or old
         are_two = old is not None and new is not None
@@ -115,21 +115,39 @@ def _of_calls(arch: str, before: Sequence[CallReport], now: Sequence[CallReport]
             file = file_of_item(known.object)
             if digests[0] == digests[1]:
                 continue
+            functions = _different_functions(old, new)
             if file and all(each.startswith("source ") for each in itertools.chain(*digests)):
-                files.setdefault(file, (digests[0][0], digests[1][0]))
+                files.setdefault(file, ([], digests[0][:1], digests[1][:1]))[0].extend(functions)
             else:
-                edited.append((_named(known), *digests))
+                edited[tuple(functions)].append((_named(known), *digests))
             continue
         renamed = are_two and not is_same
-        sides = [_call(*each, same_arch, named=renamed) for each in ((old, new), (new, old))]
+        is_edited = not are_two or _digests(old, new, same_arch) != _digests(new, old, same_arch)
+        sides = [_call(*each, same_arch, named=renamed, digests=is_edited) for each in ((old, new), (new, old))]
         name = "" if renamed else f" {_named(known)}"
         yield Change(arch, f"call{name} at {formatting.file(known.filename)}:{known.line}", *sides)
-    for file, (before_edit, after_edit) in files.items():
-        yield Change(arch, f"code of {file}", before_edit, after_edit)
-    if edited:
-        names, *both = zip(*edited, strict=True)
-        sides = [formatting.listed(list(itertools.chain(*each))) for each in both]
-        yield Change(arch, f"code of {formatting.listed(list(dict.fromkeys(names)))}", *sides)
+    for file, (functions, *both) in files.items():
+        yield _edit(arch, [file], functions, both)
+    for found, some in edited.items():
+        names, *several = zip(*some, strict=True)
+        yield _edit(arch, names, found, [list(itertools.chain(*each)) for each in several])
+
+
+def _edit(arch: str, names: Sequence[str], functions: Sequence[str], digests: Sequence[Sequence[str]]) -> Change:
+    """Return the change of the code of *names*, calls or a file, in which *functions* differ, where they are known."""
+    calls, inner = list(dict.fromkeys(names)), list(dict.fromkeys(functions))
+    itself = [name.partition("(")[0] for name in calls] == [name.partition("(")[0] for name in inner]
+    where = f", in {formatting.listed(inner)}" if inner and not itself else ""
+    return Change(arch, f"code of {formatting.listed(calls)}{where}", *map(formatting.listed, digests))
+
+
+def _different_functions(before: CallReport, now: CallReport) -> list[str]:
+    """Return the C++ functions that differ, where those of both calls are known."""
+    both = [sorted(each for code in call.returned for each in code.functions) for call in (before, now)]
+    if not all(both):
+        return []
+    different = Counter(both[0]) - Counter(both[1]) + (Counter(both[1]) - Counter(both[0]))
+    return list(dict.fromkeys(name for name, _ in sorted(different)))
 
 
 def _pairs(before: Sequence[CallReport], now: Sequence[CallReport]) -> Iterator[tuple[Any, Any]]:
@@ -174,15 +192,20 @@ def _became(call: CallReport) -> tuple[bool | None, tuple[str, ...], list[str]]:
     return call.inlined, call.called, [code.name for code in call.returned]
 
 
-def _call(call: CallReport | None, other: CallReport | None, same_arch: bool, *, named: bool) -> str | None:
-    """Return what a *call* became and returned; with *named*, of what."""
+def _call(
+    call: CallReport | None, other: CallReport | None, same_arch: bool, *, named: bool, digests: bool
+) -> str | None:
+    """Return what a *call* became and returned, with its *digests*; with *named*, of what."""
     if call is None:
         return None
     how = {True: "inlined; ", False: "called; ", None: ""}[call.inlined]
     if call.called:
         how = f"{formatting.listed(call.called)} called; "
-    returned = zip((code.name for code in call.returned), _digests(call, other, same_arch), strict=True)
-    found = how + (", ".join(map(" ".join, returned)) or "nothing to link")
+    names = [code.name for code in call.returned]
+    if digests:
+        names = [f"{name} {digest}" for name, digest in zip(names, _digests(call, other, same_arch), strict=True)]
+    is_told = how and not digests and other is not None and names == [code.name for code in other.returned]
+    found = how.removesuffix("; ") if is_told else how + (", ".join(names) or "nothing to link")
     return f"{_named(call)}: {found}" if named else found
 
 
