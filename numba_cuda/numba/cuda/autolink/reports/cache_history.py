@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Iterable, Sequence
@@ -41,6 +42,7 @@ def builds(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
     lines = []
     for build in _with_earlier(shown):
         file, _, calls = build.entry.name.partition(": ")
+        file = os.path.basename(file) if os.path.isabs(file) else file
         what = _describe(build, file)
         if calls and (build.before is None or files.count(file) > 1):
             what += f" ({formatting.listed(re.split(r'(?<=[)]), ', calls), _MOST_CALLS)})"

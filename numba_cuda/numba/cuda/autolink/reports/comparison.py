@@ -122,7 +122,8 @@ def _of_calls(arch: str, before: Sequence[CallReport], now: Sequence[CallReport]
                 edited[tuple(functions)].append((_named(known), *digests))
             continue
         renamed = are_two and not is_same
-        sides = [_call(*each, same_arch, named=renamed) for each in ((old, new), (new, old))]
+        is_edited = not are_two or _digests(old, new, same_arch) != _digests(new, old, same_arch)
+        sides = [_call(*each, same_arch, named=renamed, digests=is_edited) for each in ((old, new), (new, old))]
         name = "" if renamed else f" {_named(known)}"
         yield Change(arch, f"call{name} at {formatting.file(known.filename)}:{known.line}", *sides)
     for file, (functions, *both) in files.items():
@@ -191,15 +192,20 @@ def _became(call: CallReport) -> tuple[bool | None, tuple[str, ...], list[str]]:
     return call.inlined, call.called, [code.name for code in call.returned]
 
 
-def _call(call: CallReport | None, other: CallReport | None, same_arch: bool, *, named: bool) -> str | None:
-    """Return what a *call* became and returned; with *named*, of what."""
+def _call(
+    call: CallReport | None, other: CallReport | None, same_arch: bool, *, named: bool, digests: bool
+) -> str | None:
+    """Return what a *call* became and returned, with its *digests*; with *named*, of what."""
     if call is None:
         return None
     how = {True: "inlined; ", False: "called; ", None: ""}[call.inlined]
     if call.called:
         how = f"{formatting.listed(call.called)} called; "
-    returned = zip((code.name for code in call.returned), _digests(call, other, same_arch), strict=True)
-    found = how + (", ".join(map(" ".join, returned)) or "nothing to link")
+    names = [code.name for code in call.returned]
+    if digests:
+        names = [f"{name} {digest}" for name, digest in zip(names, _digests(call, other, same_arch), strict=True)]
+    is_told = how and not digests and other is not None and names == [code.name for code in other.returned]
+    found = how.removesuffix("; ") if is_told else how + (", ".join(names) or "nothing to link")
     return f"{_named(call)}: {found}" if named else found
 
 

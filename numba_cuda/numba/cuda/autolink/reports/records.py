@@ -181,7 +181,7 @@ class KernelReport:
     Attributes
     ----------
     kernel:
-        The name of the kernel's Python function.
+        The name of the kernel's Python function, or the name by which the command ``explain`` was asked for it.
     filename, line:
         Where the function is defined.
     signature:

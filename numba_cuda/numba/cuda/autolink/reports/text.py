@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _STATISTICS = re.compile(r"(ptxas )?info +:|ptxas +\. +\d|INFO: ")  # lines of a linker's log that are left out
 _AMOUNT, _NO_BREAK = re.compile(r"(?<=\d) (?=(?:µs|ms|s|bytes?|[KMG]iB)\b)"), "\0"  # in a number with its unit
-_WIDTH = 80  # characters of a line, unless a name is longer
+WIDTH = 80  # characters of a line, unless a name is longer
 _LONGEST_OBJECT = 300  # characters
 _ROOM = 100  # characters of an object's repr
 _MOST_ALIKE = 4  # options of one name
@@ -42,17 +42,18 @@ class Item:
     below: tuple[Item, ...] = ()
 
 
-def to_text(report: KernelReport) -> str:
-    return "\n".join(_lines(_outline(report), 0))
+def to_text(report: KernelReport, width: int = WIDTH) -> str:
+    """Return the text of *report*, in lines of *width* characters unless a name is longer."""
+    return "\n".join(_lines(_outline(report), 0, width))
 
 
-def _lines(item: Item, depth: int) -> Iterator[str]:
+def _lines(item: Item, depth: int, width: int) -> Iterator[str]:
     separator = "" if item.text.startswith("(") and depth else ": " if item.label and item.text else ""
     indent, line = "  " * depth, f"{item.label}{separator}{item.text}"
-    whole_names = textwrap.TextWrapper(_WIDTH, indent, f"{indent}    ", break_long_words=False, break_on_hyphens=False)
+    whole_names = textwrap.TextWrapper(width, indent, f"{indent}    ", break_long_words=False, break_on_hyphens=False)
     yield from (each.replace(_NO_BREAK, " ") for each in whole_names.wrap(_AMOUNT.sub(_NO_BREAK, line)))
     for below in item.below:
-        yield from _lines(below, depth + 1)
+        yield from _lines(below, depth + 1, width)
 
 
 def to_tree(report: KernelReport) -> Tree:

@@ -67,7 +67,7 @@ class StoredEntry:
     digest: bytes
     parts: tuple[tuple[str, str], ...]
     texts: tuple[tuple[str, str], ...]
-    definitions: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+    lines: tuple[tuple[str, tuple[str, ...]], ...]
 
 @dataclass(frozen=True)
 class History:

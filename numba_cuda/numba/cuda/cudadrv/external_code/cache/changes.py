@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
+from collections.abc import Sequence
 
-from numba_cuda_autolink.printable_texts import printable
+from numba_cuda_autolink.printable_texts import number_of, printable
 
 from .entry import FILE, IS_TEXT, LONGEST_KEPT, PartsTable, StoredEntry
 
@@ -51,7 +53,6 @@ _FOLLOWING["link key's digest"] = _FOLLOWING["package"] = ("link key",)
 _FOLLOWING["undefined"] = _FOLLOWING["calls"] = ("LLVM IR ", "own code ")
 _ARCHITECTURES = ("option arch", "architecture", "target", "toolkit and compute capability")
 _TYPES = ("argument types", "signature", "object")
-_MOST_NAMES = 5
 
 
 def architecture_of(entry: StoredEntry) -> str:
@@ -102,11 +103,11 @@ def _in_words(label: str, before: StoredEntry, after: StoredEntry, old: str | No
             if any(each.partition(": ")[0] == f"{FILE}{name}" for each in other):
                 return f"other functions or types of {name} are called"
             return f"{name} is {'not ' if new is None else ''}used"
-        return f"{name} changed{_changed_names(label, before, after)}"
+        return f"{name} changed{_changed_lines(label, before, after)}"
     if label == "source":
-        if after.definitions and dict(before.definitions).get(label) == dict(after.definitions).get(label):
+        if after.lines and dict(before.lines).get(label) == dict(after.lines).get(label):
             return ""  # it names files, or calls a library that is in files
-        return f"changed{_changed_names(label, before, after)}"
+        return f"changed{_changed_lines(label, before, after)}"
     if label.startswith("module "):
         return f"{label} changed"
     known = next((text for start, text in _IN_WORDS.items() if label.startswith(start)), None)
@@ -122,20 +123,20 @@ def _in_words(label: str, before: StoredEntry, after: StoredEntry, old: str | No
     return f"{label} is not given" if new is None else f"{label}: {old} -> {new}"
 
 
-def _changed_names(label: str, before: StoredEntry, after: StoredEntry) -> str:
-    """Return what changed in the text behind a part: ``: f, g (new)``; nothing if it is not known."""
-    if not (label in dict(before.definitions) and label in dict(after.definitions)):
+def _changed_lines(label: str, before: StoredEntry, after: StoredEntry) -> str:
+    """Return which lines changed in the text behind a part, from the first to the last; nothing if it is not known."""
+    old, new = (dict(each.lines).get(label, ()) for each in (before, after))
+    if not (old and new) or old == new:
         return ""
-    old, new = (dict(dict(each.definitions)[label]) for each in (before, after))
-    names = [name for name in dict.fromkeys((*new, *old)) if old.get(name) != new.get(name)]
-    if not names:
-        return ": its comments or layout alone"
-    found = [f"{name}{' (new)' * (name not in old)}{' (removed)' * (name not in new)}" for name in names if name]
-    if "" in names:
-        found.append("what is outside of functions")
-    if len(found) > _MOST_NAMES:
-        found[_MOST_NAMES - 1 :] = [f"{len(found) - _MOST_NAMES + 1} more"]
-    return f": {', '.join(found)}"
+    first = _equal_at_start(old, new)
+    last = len(new) - _equal_at_start(old[first:][::-1], new[first:][::-1])
+    if last == first:
+        return f": {number_of(len(old) - len(new), 'line')} removed after line {first}"
+    return f": line {last}" if last == first + 1 else f": lines {first + 1}-{last}"
+
+
+def _equal_at_start(old: Sequence[str], new: Sequence[str]) -> int:
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
 
 
 def _options_of_target(old: str, new: str) -> list[str]:

@@ -35,8 +35,8 @@ FILE = "file "  # before the name of a file, in the label of its digest
 
 # A key as it is stored with its entry and shown to users: labels, and values short enough to read.
 PartsTable = tuple[tuple[str, str], ...]
-# For the text behind a part: the part's label, and what the text defines with a digest of each.
-Definitions = tuple[tuple[str, PartsTable], ...]
+# For the text behind a part: the part's label, and a digest of each line.
+LineDigests = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class CacheKey:
     parts: tuple[tuple[str, str | bytes], ...]
     # Files of which the parts have one digest together: the label is `FILE` and the name.
     files: PartsTable = field(default=(), compare=False)
-    # Gives what the texts behind some parts define, to show what changed in them; called when an entry is written.
-    definitions: Callable[[], Definitions] = field(default=tuple, compare=False)
+    # Gives the lines of the texts behind some parts, to tell which changed; called when an entry is written.
+    lines: Callable[[], LineDigests] = field(default=tuple, compare=False)
 
     def __post_init__(self) -> None:
         labels = [label for label, _ in self.parts]
@@ -116,8 +116,8 @@ class DamagedEntryError(ValueError):
 @dataclass(frozen=True)
 class StoredEntry:
     """An entry on disk, as its header describes it: its size in bytes; when it was *written* and last *used*, in
-    seconds since the epoch; what its key has, of some texts the whole; and what the user's own texts define. *kind* is
-    ``"?"`` if the header cannot be read."""
+    seconds since the epoch; what its key has, of some texts the whole; and digests of the lines of the user's own.
+    *kind* is ``"?"`` if the header cannot be read."""
 
     path: str
     size: int
@@ -128,12 +128,12 @@ class StoredEntry:
     digest: bytes = b""
     parts: PartsTable = ()
     texts: PartsTable = ()
-    definitions: Definitions = ()
+    lines: LineDigests = ()
 
 
 def pack(key: CacheKey, data: bytes) -> bytes:
     described = {"kind": key.kind, "name": key.name, "parts": key.table, "texts": key.texts}
-    header = json.dumps({**described, "definitions": key.definitions()}).encode()
+    header = json.dumps({**described, "lines": key.lines()}).encode()
     prefix = _PREFIX.pack(_MAGIC, len(header), len(data), key.digest)
     rest = header + data
     return prefix + _checksum(prefix, rest) + rest
@@ -180,7 +180,7 @@ def describe(path: str) -> StoredEntry:
                     digest=digest,
                     parts=_table(header["parts"]),
                     texts=_table(header.get("texts", ())),
-                    definitions=tuple((str(label), _table(each)) for label, each in header.get("definitions", ())),
+                    lines=tuple((str(label), tuple(map(str, each))) for label, each in header.get("lines", ())),
                 )
         return entry
 

@@ -20,8 +20,7 @@ from numba.cuda.cudadrv import nvrtc
 
 from numba_cuda_autolink.printable_texts import number_of
 
-from ..cache.entry import FILE, CacheKey, Definitions
-from ..formats.cxx_definitions import definitions
+from ..cache.entry import FILE, CacheKey, LineDigests
 from ..headers.manifest import MANIFEST_FORMAT, HeaderManifest, read_text
 from ..headers.search_roots import SearchRoots
 from ..inputs.link_input import LinkInput
@@ -177,7 +176,7 @@ class UnitKeys:
         files = tuple((f"{FILE}{name}", each.sha256[:16]) for name, each in zip(names, own, strict=True))
         parts = (*self._parts(), ("headers", headers), ("places", places))
         read = tuple((label, header.path, header.sha256) for (label, _), header in zip(files, own, strict=True))
-        return CacheKey("program", self._name, parts, files, functools.partial(_definitions, self._unit.code, read))
+        return CacheKey("program", self._name, parts, files, functools.partial(_lines, self._unit.code, read))
 
     def _parts(self) -> tuple[tuple[str, str | bytes], ...]:
         """Return what NVRTC gets; of paths, only the name of the file: the rest is in the headers' digest."""
@@ -211,15 +210,15 @@ def _name_for_users(library: str, name: str, calls: str | None = None) -> str:
 _MOST_READ = 1 << 20  # bytes of a unit's own files, to show what changed in them
 
 
-def _definitions(code: str, files: tuple[tuple[str, str, str], ...]) -> Definitions:
-    """Return what the user's own texts of a unit define: its source, and the *files*, each a label, path and digest, as
-    long as they are as they were compiled."""
+def _lines(code: str, files: tuple[tuple[str, str, str], ...]) -> LineDigests:
+    """Return digests of the lines of the user's own texts of a unit: its source, and the *files*, each a label, path
+    and digest, as long as they are as they were compiled."""
     found = []
     start = _LIBRARY.search(code)
     if start is None or not _INCLUDED.match(code, start.end()):
         end = start and _LIBRARY_END.search(code, start.end())
         own = code[start.end() if start else 0 : end.start() if end else len(code)]
-        found = [("source", definitions(own))] if len(own) <= _MOST_READ else []
+        found = [("source", _digests(own))] if len(own) <= _MOST_READ else []
     size = 0
     for label, path, sha256 in files:
         with contextlib.suppress(OSError, ValueError):
@@ -228,8 +227,13 @@ def _definitions(code: str, files: tuple[tuple[str, str, str], ...]) -> Definiti
             if size > _MOST_READ:
                 break
             if header.sha256 == sha256:
-                found.append((label, definitions(content.decode("utf-8", "replace"))))
+                found.append((label, _digests(content.decode("utf-8", "replace"))))
     return tuple(found)
+
+
+@functools.lru_cache(256)  # kernels share the files of one library
+def _digests(text: str) -> tuple[str, ...]:
+    return tuple(hashlib.sha256(line.encode()).hexdigest()[:8] for line in text.splitlines())
 
 
 def checked_key(program: CacheKey, called: CalledFunction) -> CacheKey:

@@ -569,6 +569,56 @@ def test_a_decorator_of_the_second_front_end_that_fails_hides_no_other_kernel(tm
     assert "    cannot be compiled: 'void(foo)' is not a signature: name 'foo' is not defined" in why
 
 
+IN_CLASSES = """
+from numba import cuda
+
+
+def made(number):
+    @cuda.jit
+    def made(x):
+        x[0] = number
+    return made
+
+
+second = made(2)
+
+
+class Outer:
+    @staticmethod
+    @cuda.jit
+    def first(x):
+        x[0] = 1
+
+    class Inner:
+        @cuda.jit
+        def kernel(x):
+            x[0] = 3
+
+
+def main():
+    pass
+"""
+
+
+def test_kernels_are_listed_and_reported_by_the_names_that_the_user_has_for_them(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    path = tmp_path / "in_classes.py"
+    path.write_text(IN_CLASSES)
+    assert main(["explain", str(path)]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "  second(x)              kernel, line 6",
+        "  Outer.first(x)         kernel, line 16",
+        "  Outer.Inner.kernel(x)  kernel, line 22",
+        "  made(number)           Python function, line 5",
+    ]
+    for name in ("second", "Outer.Inner.kernel"):
+        assert main(["explain", f"{path}:{name}", "--sig", "void(float32[::1])", "--cc", "9.0"]) == 0
+        assert capsys.readouterr().out.startswith(f"{name}(float32[::1]):")
+    diagnosis = failing(capsys, "explain", f"{path}:second", "--sig", "float32[::1]", "--cc", "9.0")[1]
+    assert "--sig 'float32[::1]' is not a signature: it is one type\n" in diagnosis
+    assert "what to do: write 'void(float32[::1])' for one argument of that type" in diagnosis
+
+
 @pytest.mark.parametrize("action", ["info", "clear", "prune", "why", "export out"])
 @pytest.mark.parametrize(
     ("folder", "diagnosis"),

@@ -495,6 +495,27 @@ def test_colours_on_a_terminal_and_plain_text_elsewhere(report, monkeypatch):
     assert "Power(3)(int32)" in re.sub(r"\x1b\[[\d;]*m", "", terminal.getvalue())
 
 
+def test_on_a_narrow_terminal_lines_that_are_piped_are_as_narrow(report, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "60")
+    report.show()
+    shown = capsys.readouterr().out
+    assert {len(line) > 60 for line in shown.splitlines() if len(line.split()) > 1} == {False}
+    assert " ".join(shown.split()) == " ".join(str(report).split())
+
+
+def test_the_inputs_are_listed_however_many_calls_there_are(tmp_path):
+    path = tmp_path / "listed.cu"
+    path.write_text("".join(f"__device__ float f{n}(float x) {{ return x + {n}; }}\n" for n in range(30)))
+    library = autolink.cxx(path)
+    names = {f"f{n}": library[f"f{n}"] for n in range(30)}
+    exec("def kernel(x):" + "".join(f"\n    x[{n}] = f{n}(x[{n}])" for n in range(30)), names)
+    lines = [line.strip() for line in str(build(names["kernel"], "void(float32[::1])").report).splitlines()]
+    assert "inputs: 2, in this order" in lines
+    assert "2. listed.cu, 30 functions: CUDA C++ source → LTO-IR, of calls 1 to 30" in lines
+    text = str(many(40))
+    assert "inputs: 41: 40 that the calls returned, and\n      1. kernel: LTO-IR, the kernel's own code" in text
+
+
 @pytest.mark.parametrize("number", [1, 10, 40])
 def test_the_drawing_is_well_formed_and_no_boxes_overlap(number):
     report = many(number)

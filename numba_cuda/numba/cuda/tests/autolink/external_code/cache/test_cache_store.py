@@ -609,12 +609,13 @@ def test_why_lists_the_builds_of_a_name_latest_first_and_what_changed(own_cache)
     assert str(cache.why("nothing")) == "nothing is cached under the name 'nothing'"
 
 
-def test_why_names_the_functions_of_a_library_that_changed(own_cache, tmp_path):
+def test_why_names_the_lines_of_a_library_that_changed(own_cache, tmp_path):
     path = tmp_path / "waves.cu"
     (tmp_path / "other.h").write_text("")
     source = (
         '#include "other.h"\n__device__ float series(float x) { return x * 2; }\n'
         "namespace inner { __device__ float step(float x) { return x + 2; } }\n"
+        "// the end\n"
     )
 
     def kernel(x):
@@ -624,7 +625,7 @@ def test_why_names_the_functions_of_a_library_that_changed(own_cache, tmp_path):
         source,
         source.replace("x * 2", "x * 3"),
         source.replace("2", "4"),
-        source.replace("2", "/* four */ 4"),
+        source.replace("2", "4").replace("// the end\n", ""),
     ):
         path.write_text(text)
         library = autolink.cxx(path)
@@ -636,9 +637,9 @@ def test_why_names_the_functions_of_a_library_that_changed(own_cache, tmp_path):
         assert told(history)[::-1] == [
             "sm_90 waves.cu: first build (series(float32))",
             "sm_100 waves.cu: first build for sm_100 (series(float32))",
-            *[f"{each} waves.cu changed: series" for each in ("sm_90", "sm_100")],
-            *[f"{each} waves.cu changed: inner::step, series" for each in ("sm_90", "sm_100")],
-            *[f"{each} waves.cu changed: its comments or layout alone" for each in ("sm_90", "sm_100")],
+            *[f"{each} waves.cu changed: line 2" for each in ("sm_90", "sm_100")],
+            *[f"{each} waves.cu changed: lines 2-3" for each in ("sm_90", "sm_100")],
+            *[f"{each} waves.cu changed: 1 line removed after line 3" for each in ("sm_90", "sm_100")],
         ]
     assert told(cache.why("kernel", kind="link"))[:2] == [
         "sm_100 kernel 'kernel': waves.cu changed",
