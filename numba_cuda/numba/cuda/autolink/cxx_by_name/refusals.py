@@ -141,7 +141,7 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         from numba.cuda.cudadrv.external_code.explain.source_errors import describe_chain
 
         options = source.compile_options
-        chain = describe_chain(error.log, options.prologue + source.data, "the source", options.include_paths)
+        chain = describe_chain(first, options.prologue + source.data, "the source", options.include_paths)
         text, declared = _split_declared(_readable(first.text))
         details = [f"in C++: {first.place}:{first.line}", *_details(first.lines, label), *chain, *declared]
         remedy = nvrtc_log.remedy(first, options, _texts(source, target), diagnostics)

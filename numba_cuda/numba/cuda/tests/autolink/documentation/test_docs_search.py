@@ -88,7 +88,7 @@ TYPED = {
     "stack size": "how_to_slow",
     "static_assert": "errors",
     "std::size_t": "cuda_words",
-    "std::vector": "cuda_words",
+    "std::vector": "how_to_header_only",
     "template": "cxx_by_name",
     "tex2D": "cuda_words",
     "thread-safe": "faq",
