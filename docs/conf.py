@@ -41,6 +41,7 @@ html_theme = "furo"
 html_title = "numba-cuda-autolink"
 html_static_path = ["_static"]
 html_css_files = ["wide.css"]
+html_js_files = ["search.js"]
 copybutton_prompt_text = "$ "
 
 

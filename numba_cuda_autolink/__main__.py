@@ -3,6 +3,6 @@
 
 import sys
 
-from .command_entry import main
+from _numba_cuda_autolink_command import main
 
 sys.exit(main())

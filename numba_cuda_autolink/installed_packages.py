@@ -12,7 +12,9 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
+from .library_files import find_fault, is_library
 from .package_versions import NOT_INSTALLED, version_of
 
 _OURS = "numba-cuda-autolink"
@@ -21,6 +23,7 @@ _TOOLKIT = (
     *("nvidia-cuda-cccl", "nvidia-cuda-crt", "nvidia-cuda-nvcc", "nvidia-cuda-nvrtc", "nvidia-cuda-runtime"),
     *("nvidia-nvfatbin", "nvidia-nvjitlink", "nvidia-nvvm"),
 )
+_FIRST = (_OURS, "numba-cuda")
 _LEFT_OUT = {"test", "tests", "doc", "docs", "examples", "benchmarks", "stubs"}
 
 
@@ -58,15 +61,37 @@ class UnmetRequirement(NamedTuple):
 
 def unmet_requirements() -> Iterator[UnmetRequirement]:
     """Yield each package that does not fit what this project, and each package that it requires, requires."""
-    packages = [_OURS, "numba-cuda"]
-    for package in packages:
+    for package in required_packages():
         for name, needed in requirements(package).items():
             if (text := describe_unmet(name, version_of(name), needed, package)) is not None:
                 # pip takes the versions of what both require from this project.
-                is_ours = package in (_OURS, "numba-cuda") or name in packages[:2]
+                is_ours = package in _FIRST or name in _FIRST
                 yield UnmetRequirement(name, text, install_command() if is_ours else f"pip install {needed!r}")
-            if name not in packages:
-                packages.append(name)
+
+
+def required_packages() -> list[str]:
+    """Return this project, and all packages that it requires, also through others. Raise `ImportError` without
+    packaging."""
+    packages = list(_FIRST)
+    for package in packages:
+        packages += [name for name in requirements(package) if name not in packages]
+    return packages
+
+
+def top_level_names(package: str) -> set[str]:
+    """Return the names under which Python imports an installed *package*: its modules, and its folders of modules."""
+    if package == _OURS:  # which has files in Numba's folders, too
+        return {"numba_cuda_autolink"} & {name.partition("/")[0] for name, *_ in _files(package)}
+    names = (name.partition("/")[0].removesuffix(".py") for name, *_ in _files(package) if name.endswith(".py"))
+    return {name for name in names if name.isidentifier()}
+
+
+def folder_of(package: str) -> str:
+    """Return the folder that an installed *package* is in; empty if it is not installed."""
+    try:
+        return str(importlib.metadata.distribution(package).locate_file(""))
+    except importlib.metadata.PackageNotFoundError:
+        return ""
 
 
 def describe_missing(*names: str) -> str:
@@ -95,45 +120,79 @@ def install_command() -> str:
 
 def reinstall_command(*packages: str) -> str:
     """Return the command of pip that installs *packages* again, in their versions, from where they were installed."""
-    return f"pip install --force-reinstall --no-deps {' '.join(repr(_installed_as(name)) for name in packages)}"
+    # pip removes a package by its RECORD.
+    how = "--force-reinstall" if all(map(_has_record, packages)) else "--ignore-installed"
+    return f"pip install {how} --no-deps {' '.join(map(_installed_as, packages))}"
 
 
 def _installed_as(package: str) -> str:
-    """Return what pip takes for an installed *package*: of one that came from a folder or an address, that one."""
-    text = importlib.metadata.distribution(package).read_text("direct_url.json")
+    """Return the argument of pip for an installed *package*: of one that came from a folder or an address, that one."""
+    released = repr(f"{package}=={version}" if (version := version_of(package)) != NOT_INSTALLED else package)
+    try:
+        text = importlib.metadata.distribution(package).read_text("direct_url.json")
+    except importlib.metadata.PackageNotFoundError:
+        return released
     source = json.loads(text) if text else {}
     url = str(source.get("url", ""))
     if "vcs_info" in source:
-        return f"{package} @ {source['vcs_info']['vcs']}+{url}@{source['vcs_info']['commit_id']}"
-    return url.removeprefix("file://") or f"{package}=={version_of(package)}"
+        return repr(f"{package} @ {source['vcs_info']['vcs']}+{url}@{source['vcs_info']['commit_id']}")
+    if not url.startswith("file://"):
+        return repr(url) if url else released
+    path = unquote(url.removeprefix("file://"))
+    if source.get("dir_info", {}).get("editable"):
+        return f"-e {path!r}"
+    return repr(path) if os.path.exists(path) else released
 
 
-def toolkit_packages() -> list[str]:
-    """Return the names of the installed packages with the parts of NVIDIA's toolkit that this project uses."""
+def toolkit_packages(*, of_other_cuda: bool = False) -> list[str]:
+    """Return the names of the installed packages with the parts of NVIDIA's toolkit that this project uses; or those
+    for another CUDA than that of cuda-bindings, which are not used."""
     major = version_of("cuda-bindings").partition(".")[0]
-    suffixes = {"12": ("-cu12",), "13": ("",)}.get(major, ("", "-cu12"))
+    used = {"12": ("-cu12",), "13": ("",)}.get(major, ("", "-cu12"))
+    suffixes = [each for each in ("", "-cu12") if (each in used) != of_other_cuda]
     names = (f"{name}{suffix}" for name in _TOOLKIT for suffix in suffixes)
     return [name for name in names if version_of(name) != NOT_INSTALLED]
 
 
-def damaged_files(package: str, is_counted: Callable[[str], bool] = lambda name: True) -> Iterator[str]:
-    """Yield the files of an installed *package* that are missing, with what is wrong; of NVIDIA's packages, which
-    nobody edits, also those whose content has changed.
+def damaged_files(
+    package: str, is_counted: Callable[[str], bool] = lambda name: True, *, compared: bool = False
+) -> Iterator[str]:
+    """Yield the files of an installed *package* that are missing, or libraries that are not whole, with what is wrong;
+    of this project and of NVIDIA's packages, which nobody edits, also those whose content has changed. With *compared*,
+    so of any package, unless conda installed it, which changes libraries.
 
     Only files count that are needed to build kernels, and whose names in the package are *counted*.
     """
+    is_ours = package == _OURS or package.startswith("nvidia-")
+    compared = is_ours or (compared and _installer(package) != "conda")
+    if not _has_record(package) and is_counted("RECORD"):
+        yield "its RECORD is missing"
     for name, digest, size, path in _files(package):
         if not (digest and _is_needed(package, name) and is_counted(name)):
             continue
         if not os.path.exists(path):
             if not os.path.exists(f"{path}c"):  # compiled, and then removed
                 yield f"{name} is missing"
-        elif not package.startswith("nvidia-"):
-            continue
-        elif size and os.path.getsize(path) != int(size):
-            yield f"{name} has {os.path.getsize(path)} bytes, and had {size}"
-        elif not _has_digest(path, digest):
-            yield f"{name} has other content"
+        elif fault := _fault(name, path) or (compared and _change(path, digest, size)):
+            yield f"{name} {fault}"
+
+
+def _fault(name: str, path: str) -> str:
+    try:
+        return find_fault(path) if is_library(name) else ""
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+
+
+def _change(path: str, digest: str, size: str) -> str:
+    """Return how the file *path* differs from the one that was installed; empty if it does not."""
+    try:
+        found = os.path.getsize(path)
+        if size and found != int(size):
+            return f"has {found} bytes, and had {size}"
+        return "" if _has_digest(path, digest) else "has other content"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
 
 
 def repair_of_toolkit(is_counted: Callable[[str], bool]) -> str:
@@ -158,6 +217,18 @@ def _same(one: str, other: str) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
 
 
+def _has_record(package: str) -> bool:
+    """Whether the files of *package* are known; also if pip did not install it, or it is not installed."""
+    return _installer(package) != "pip" or any(True for _ in _files(package))
+
+
+def _installer(package: str) -> str:
+    try:
+        return (importlib.metadata.distribution(package).read_text("INSTALLER") or "").strip()
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
 def _files(package: str) -> Iterator[tuple[str, str, str, str]]:
     """Yield name, digest, size and path of each file of an installed *package*."""
     try:
@@ -176,10 +247,13 @@ def _is_needed(package: str, name: str) -> bool:
         return True
     if ".." in folders or _LEFT_OUT.intersection(folders) or any(each.endswith(".dist-info") for each in folders):
         return False
-    is_library = ".so" in base and ".alt." not in base
+    if is_library(base) and ".alt." not in base:
+        return True
     if package.startswith("nvidia-"):
-        return is_library or "include" in folders or base.endswith(".bc")
-    return is_library or base.endswith((".py", ".pth", ".h", ".hpp", ".cuh"))
+        return "include" in folders or base.endswith(".bc")
+    if package == _OURS and "templates" in folders:
+        return True
+    return base.endswith((".py", ".pth", ".h", ".hpp", ".cuh"))
 
 
 def _has_digest(path: str, digest: str) -> bool:

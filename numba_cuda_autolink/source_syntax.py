@@ -7,6 +7,7 @@ import ast
 import functools
 import linecache
 import re
+import traceback
 from collections.abc import Iterator
 from types import CodeType
 
@@ -165,3 +166,13 @@ def _name(call: ast.Call) -> str:
     """Return the last name of the function that *call* calls."""
     function = call.func.value if isinstance(call.func, ast.Subscript) else call.func
     return str(getattr(function, "attr", getattr(function, "id", "")))
+
+
+def describe_syntax_error(error: SyntaxError, path: str | None = None) -> str:
+    """Return the file, line and message of *error*, and the line with a caret as Python shows it. *path* is what users
+    call the file."""
+    place = path or error.filename or "<unknown>"
+    at = f"{place}:{error.lineno}" if error.lineno is not None else place
+    lines = "".join(traceback.format_exception_only(error)).splitlines()
+    shown = [line[2:] for line in lines if line.startswith("    ")]
+    return "\n".join([f"{at}: {type(error).__name__}: {error.msg}", *shown])

@@ -105,6 +105,9 @@ class DeviceCode(BuildHookInterface):
         description = self.described(code, first)
         for function in description.functions.values():
             self.app.display_info(f"{package}: {function['declaration']}")
+        self.app.display_info(
+            f"{package}: kernels can call these functions; templates, inline and static functions are not among them"
+        )
 
         in_place = version == "editable"  # Python then imports the package from where it is
         into = source if in_place else Path(self.temporary.name)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import os
 import pathlib
 import re
@@ -73,6 +74,8 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse *args*; what a command does not know is an error of that command."""
         self._given = sys.argv[1:] if args is None else list(args)
+        if self._runs_another and (wrong := self._unknown_options()):  # argparse would say that a command is missing
+            self.error(f"unrecognized arguments: {' '.join(wrong)}")
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -96,14 +99,31 @@ class Parser(argparse.ArgumentParser):
             choices = f"  choose from: {wrong[3]}\n".replace("'", "")
         elif wrong := re.match(r"unrecognized arguments: (-[^\s=]*)", message):
             message += did_you_mean(wrong[1], [each for each in self._names() if each.startswith("--")])
+            options = ["/".join(each.option_strings) for each in self._actions if each.option_strings]
+            choices = f"  options: {', '.join(options)}\n"
+            commands = [name for each in self._actions if not each.option_strings for name in each.choices or ()]
+            choices += f"  commands: {', '.join(commands)}\n" if self._subparsers is not None else ""
         elif self.instead and message.startswith("unrecognized arguments: "):
             remedy = self.instead.format(message.partition(": ")[2])
         show_error(f"{message}\n{choices}  what to do: {remedy}", self.prog)
         self.exit(2)
 
+    @property
+    def _runs_another(self) -> bool:
+        """Whether another command follows, whose options are its own."""
+        return any(each.nargs == argparse.PARSER for each in self._actions)
+
     def _unknown_options(self) -> list[str]:
-        options = [each for each in self._given if each.startswith("--") and len(each) > 2]
-        return [each for each in options if not self._get_option_tuples(each)]
+        given = itertools.takewhile(lambda each: each != "--", self._given)
+        if self._runs_another:
+            given = itertools.takewhile(lambda each: each.startswith("-"), given)
+        options = [each for each in given if each.startswith("-") and each != "-"]
+        return [each for each in options if not self._is_known(each)]
+
+    def _is_known(self, option: str) -> bool:
+        if option.startswith("--"):
+            return bool(self._get_option_tuples(option))
+        return option[:2] in self._option_string_actions
 
     def _names(self) -> list[str]:
         return [
@@ -190,14 +210,18 @@ def compute_capabilities(text: str) -> list[ComputeCapability]:
         try:
             found.append(ComputeCapability.parse(part))
         except ValueError:
+            meant = f"; did you mean {part}.0?" if part.isdecimal() and len(part) < 3 else ""
             expected = "9.0, 9.0a or sm_90; several: 8.0,9.0,10.0"
-            raise argparse.ArgumentTypeError(f"{part!r} is not a compute capability, such as {expected}") from None
+            raise argparse.ArgumentTypeError(
+                f"{part!r} is not a compute capability, such as {expected}{meant}"
+            ) from None
     return found
 
 
 def check_known(capabilities: list[ComputeCapability]) -> None:
     """Raise `CommandError` unless the CUDA toolkit knows all *capabilities*. Without NVRTC, which building reports,
     nothing is known."""
+    from numba.cuda.autolink.compilation.context import instead_of_unknown
     from numba.cuda.cudadrv import nvrtc
     from numba.cuda.cudadrv.external_code.platform.cuda_libraries import why_missing
 
@@ -206,9 +230,9 @@ def check_known(capabilities: list[ComputeCapability]) -> None:
     known = nvrtc.get_supported_ccs()
     for capability in capabilities:
         if capability.base not in known:
-            names = ", ".join(f"{major}.{minor}" for major, minor in known)
+            instead = instead_of_unknown(capability, known)
             raise CommandError(
-                f"--cc {capability}: this CUDA toolkit does not know that compute capability\n  known: {names}", 2
+                f"--cc {capability}: this CUDA toolkit does not know that compute capability{instead}", 2
             )
 
 

@@ -46,9 +46,17 @@ def add_to(commands: Any) -> None:
     imported = action("import", "read a file of entries")
     imported.add_argument("file", metavar="FILE", type=pathlib.Path, help="a file that cache export wrote")
     imported.add_argument("--trust", action="store_true", help="trust whoever made the file: no key is needed")
-    why = action("why", "list entries and what changed from one to the next")
+    why = action(
+        "why", "list builds, latest first, and why each was not in the cache: what changed since an earlier one"
+    )
     why.add_argument("name", nargs="?", metavar="NAME", default="", help="a part of the entries' names (default: all)")
     why.add_argument("--all", action="store_true", help=f"all lines, not only the first {_MOST_LINES}")
+    why.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="all entries, with all that they depend on and the lines that changed",
+    )
     why.add_argument("--kind", metavar="KIND", help="only entries of one kind, such as program, link or kernel")
 
 
@@ -82,7 +90,7 @@ def _run(options: argparse.Namespace) -> int:
             elif kinds:
                 message += "\n  what to do: numba-cuda-autolink cache why lists all entries"
             raise CommandError(message)
-        _print_history(str(history).splitlines(), options.all)
+        _print_history((history.details if options.verbose else str(history)).splitlines(), options.all)
     elif options.action in ("export", "import"):
         if options.file.is_dir():
             raise CommandError(f"{options.file} is a folder\n  what to do: name a file")

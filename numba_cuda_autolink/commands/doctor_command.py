@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.machinery
 import itertools
 import json
 import os
@@ -19,16 +20,19 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ..installed_packages import (
     damaged_files,
     describe_unmet,
+    folder_of,
     install_command,
     reinstall_command,
+    required_packages,
     requirements,
     toolkit_packages,
+    top_level_names,
     unmet_requirements,
 )
 from ..package_versions import NOT_INSTALLED, package_versions, version_of
@@ -39,7 +43,16 @@ from .doctor_trials import NOT_FOUND, NOT_LOADED
 
 FORMAT = 1  # of the JSON
 _LIMIT = 120  # seconds of all trials
+_OURS = "numba-cuda-autolink"
+# Settings of Numba, and what they do.
+_OFF = {
+    "NUMBA_ENABLE_CUDASIM": "Numba's simulator runs kernels; nothing is compiled or linked",
+    "NUMBA_DISABLE_CUDA": "Numba uses no GPU",
+    "NUMBA_DISABLE_JIT": "Numba compiles nothing",
+}
 _ABOVE = "first what is listed above"
+# What changes how libraries are found, and how kernels are compiled.
+_VARIABLES = ("NUMBA_", "CUDA_HOME", "CUDA_PATH", "CUDA_TOOLKIT", "LD_LIBRARY_PATH", "LD_PRELOAD")
 
 
 class Conflict(NamedTuple):
@@ -49,19 +62,38 @@ class Conflict(NamedTuple):
     fix: str
 
 
+class End(NamedTuple):
+    """*How* a trial ended the process that ran it, and whether the process *was_killed* since it took too long."""
+
+    how: str
+    was_killed: bool = False
+
+
 class Trials(NamedTuple):
-    """The *results* of trials by their names, and how a trial *ended* the process that ran it."""
+    """The *results* of trials by their names, and those that *ended* the process that ran them."""
 
     results: dict[str, Any]
-    ended: dict[str, str]
+    ended: dict[str, End]
+
+    def failed_import(self) -> tuple[str, str] | None:
+        """Return the module that cannot be imported, and why; ``None`` if all can."""
+        for name, result in self.results.items():
+            kind, _, module = name.partition(" ")
+            if kind == "import" and result:
+                return module, result["failed"] if isinstance(result, dict) else result
+        return None
+
+    def have_failed(self) -> bool:
+        """Whether packages may be damaged: a trial ended its process, or something cannot be imported or built."""
+        return bool(self.ended or self.failed_import() or self.results.get("build"))
 
 
 def add_to(commands: Any) -> None:
     parser = commands.add_parser("doctor", help="show versions, libraries, and conflicts with their fixes")
     parser.description = (
-        "Print the versions of all packages, where libraries were found, and conflicts. It loads the libraries and"
-        " builds a small kernel, in a process of its own, and works where Numba or CUDA is missing or broken. The exit"
-        " code is 1 if there are conflicts."
+        "Print conflicts with their fixes, the versions of all packages, and where libraries were found. It loads the"
+        " libraries and builds a small kernel, in a process of its own, and works where Numba or CUDA is missing or"
+        " broken. The exit code is 1 if there are conflicts; remarks are about what works and may surprise."
     )
     parser.add_argument("--json", action="store_true", help="write JSON, for tools")
     parser.set_defaults(run=run)
@@ -71,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the diagnosis. Return 1 if there are conflicts, else 0."""
     trials = run_trials()
     installed = installed_versions()
-    found = list(conflicts(installed, trials))
+    found, remarked = list(conflicts(installed, trials)), list(remarks(installed, trials))
     python = {
         "version": platform.python_version(),
         "prefix": sys.prefix,
@@ -86,16 +118,23 @@ def run(options: argparse.Namespace) -> int:
             "cuda_libraries": libraries,
             "numba_cuda": state,
             "conflicts": [conflict._asdict() for conflict in found],
+            "remarks": [remark._asdict() for remark in remarked],
         }
         print(json.dumps(diagnosis, indent=2))
         return int(bool(found))
+    _print_findings(number_of(len(found), "conflict") if found else "no known conflicts", found)
+    if remarked:
+        _print_findings(number_of(len(remarked), "remark"), remarked)
     title = "Python {version} in {prefix}, {system}".format(**python)
     for name, states in {title: installed, "CUDA libraries": libraries, "numba-cuda": state}.items():
         print(name, *(_wrap(f"  {key:20} {value}", 23) for key, value in states.items()), sep="\n")
-    print(number_of(len(found), "conflict") if found else "no known conflicts")
+    return int(bool(found))
+
+
+def _print_findings(title: str, found: list[Conflict]) -> None:
+    print(title)
     for fix, group in itertools.groupby(found, lambda conflict: conflict.fix):
         print(*(_wrap(f"  {conflict.what}", 4) for conflict in group), f"    fix: {fix}", sep="\n")
-    return int(bool(found))
 
 
 def _wrap(line: str, indent: int) -> str:
@@ -112,7 +151,7 @@ def run_trials() -> Trials:
     trials = Trials({}, {})
     is_full = os.environ.get("NUMBA_CUDA_AUTOLINK_TRACEBACK") == "full"
     while True:
-        done = [name for name in trials.results if name != "import"]
+        done = [name for name in trials.results if not name.startswith("import ")]
         lines, code = _run_process([*done, *trials.ended], None if is_full else subprocess.DEVNULL)
         name = ""
         for line in lines:
@@ -120,19 +159,22 @@ def run_trials() -> Trials:
             if result:
                 trials.results[name], name = result[0], ""
         if not name:
+            trials.results["variables"] = _variables_at_fault(trials)
             return trials
         if code is None:
-            trials.ended[name] = f"it took longer than {_LIMIT} s"
+            trials.ended[name] = End(f"it took longer than {_LIMIT} s", was_killed=True)
         else:
-            trials.ended[name] = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+            trials.ended[name] = End(signal.Signals(-code).name if code < 0 else f"exit code {code}")
 
 
-def _run_process(arguments: list[str], stderr: int | None) -> tuple[list[str], int | None]:
-    """Run trials in a process. Return the lines that it printed, and its exit code; ``None`` if it had to be killed,
-    with those that it had started."""
+def _run_process(
+    arguments: list[str], stderr: int | None, environment: dict[str, str] | None = None
+) -> tuple[list[str], int | None]:
+    """Run the trials in a process but those that *arguments* name. Return the lines that it printed, and its exit code;
+    ``None`` if it had to be killed, with those that it had started."""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
         command = [sys.executable, doctor_trials.__file__, *arguments]
-        process = subprocess.Popen(command, stdout=output, stderr=stderr, start_new_session=True)
+        process = subprocess.Popen(command, stdout=output, stderr=stderr, start_new_session=True, env=environment)
         code: int | None = None
         try:
             code = process.wait(_LIMIT)
@@ -145,6 +187,23 @@ def _run_process(arguments: list[str], stderr: int | None) -> tuple[list[str], i
                 process.wait()
         output.seek(0)
         return output.read().splitlines(), code
+
+
+def _variables_at_fault(trials: Trials) -> list[str]:
+    """Return the environment variable without which a kernel can be built, if with it it cannot; or all of them, if it
+    takes more than one."""
+    given = sorted(name for name in os.environ if name.startswith(_VARIABLES))
+    if not (trials.results.get("build") or "build" in trials.ended) or not _builds_without(given):
+        return []
+    return next(([name] for name in given if len(given) == 1 or _builds_without([name])), given)
+
+
+def _builds_without(variables: list[str]) -> bool:
+    """Whether a kernel can be built without these environment variables; not if there are none."""
+    others = [name for name in doctor_trials.TRIALS if name != "build" and not name.startswith("import ")]
+    environment = {name: value for name, value in os.environ.items() if name not in variables}
+    lines, _ = _run_process(others, subprocess.DEVNULL, environment) if variables else ([], None)
+    return bool(lines) and json.loads(lines[-1]) == ["build", ""]
 
 
 def installed_versions() -> dict[str, str]:
@@ -167,29 +226,58 @@ def _libraries(trials: Trials) -> dict[str, str]:
             if isinstance(result, dict):
                 return {"cuda.pathfinder": result["failed"]}
             key = f"{what} headers" if kind == "headers" else what
-            found[key] = result or f"{NOT_LOADED}: {trials.ended[name]}"
+            found[key] = result or f"{NOT_LOADED}: {trials.ended[name].how}"
     driver = _version(trials, "driver")
     found["driver"] = f"for CUDA {_dotted(driver)}" if driver else NOT_FOUND
     return found
 
 
 def _state(trials: Trials) -> dict[str, str]:
-    if (broken := trials.results.get("import")) is None:
-        return {"import": f"ended Python: {trials.ended['import']}"}
-    if broken:
-        return {"import": f"failed at {broken['module']}: {broken['error']}"}
-    state: dict[str, str] = trials.results.get("state") or {"state": f"ended Python: {trials.ended['state']}"}
+    if failed := trials.failed_import():
+        return {"import": f"failed at {failed[0]}: {failed[1]}"}
+    for name, end in trials.ended.items():
+        if name == "state" or name.startswith("import "):
+            return {name: f"ended Python: {end.how}"}
+    state: dict[str, str] = trials.results["state"]
     return state
 
 
 def conflicts(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
     """Yield what is wrong with the *installed* versions, with the environment, and with what the *trials* tried."""
-    known = [*_package_conflicts(installed), *_environment_conflicts(), *_cache_conflicts(trials)]
-    known += [*_toolkit_conflicts(trials), *_damage(installed)]
+    known = [
+        *_package_conflicts(installed),
+        *_damage(_packages(installed), compared=trials.have_failed()),
+        *_hidden_packages(),
+    ]
+    known += [*_environment_conflicts(trials), *_cache_conflicts(trials), *_toolkit_conflicts(trials)]
     yield from known
     for each in _failed_trials(installed, trials):
         yield each._replace(fix=_ABOVE) if known else each
         known.append(each)
+
+
+def remarks(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
+    """Yield what works and may surprise: packages that were edited, settings that turn GPUs off, and parts of the CUDA
+    toolkit that are from another place."""
+    if not trials.have_failed():
+        others = [name for name in _packages(installed) if not next(damaged_files(name), None)]
+        yield from _damage(others, compared=True)
+    for name, what in _OFF.items():
+        if os.environ.get(name, "0").strip() not in ("", "0"):
+            yield Conflict(f"{name}={os.environ[name]}: {what}", "unset it to use GPUs")
+    ours, others = toolkit_packages(), toolkit_packages(of_other_cuda=True)
+    if any(name.startswith("nvidia-cuda-nvrtc") for name in ours):
+        for name, package in (("cudart", "nvidia-cuda-runtime"), ("cccl", "nvidia-cuda-cccl")):
+            where = trials.results.get(f"headers {name}")
+            if isinstance(where, str) and os.path.isabs(where) and not any(each.startswith(package) for each in ours):
+                version = _version(trials, f"{name} headers")
+                cuda = f", of CUDA {_dotted(version)}" if version else ""
+                what = f"{package} is not installed: its headers come from {where}{cuda}"
+                yield Conflict(what, install_command())
+    bindings, nvrtc = version_of("cuda-bindings"), _version(trials, "nvrtc")
+    if others and nvrtc[:1] == _parse(bindings)[:1]:
+        what = f"{', '.join(others)}: installed for another CUDA, and not used with cuda-bindings {bindings}"
+        yield Conflict(what, "none is needed")
 
 
 def _package_conflicts(installed: dict[str, str]) -> Iterator[Conflict]:
@@ -199,7 +287,14 @@ def _package_conflicts(installed: dict[str, str]) -> Iterator[Conflict]:
         others = list(unmet_requirements())
     except ImportError:  # of packaging, which is among the packages that are not installed
         required, others = {}, []
+    if installed.get(_OURS) == NOT_INSTALLED:
+        what = (
+            f"the metadata of {_OURS} are missing: no folder {_OURS.replace('-', '_')}-*.dist-info is on Python's path"
+        )
+        yield Conflict(what, f"install {_OURS} again, from its checkout or its wheel")
     for name, version in installed.items():
+        if name == _OURS:
+            continue
         text = describe_unmet(name, version, required.get(name, name)) if required else None
         if text is None and version == NOT_INSTALLED:
             text = f"{name} is not installed"
@@ -213,11 +308,16 @@ def _package_conflicts(installed: dict[str, str]) -> Iterator[Conflict]:
         yield Conflict(what, "pip install 'numba-cuda>=0.30.4'")
 
 
-def _damage(installed: dict[str, str]) -> Iterator[Conflict]:
-    """Yield the packages of which files are missing or have changed."""
+def _packages(installed: dict[str, str]) -> list[str]:
+    """Return the packages whose files are checked."""
+    return list(dict.fromkeys((*installed, *_required_packages(), *toolkit_packages())))
+
+
+def _damage(packages: Iterable[str], *, compared: bool) -> Iterator[Conflict]:
+    """Yield the *packages* of which files are missing or damaged, and if they are *compared*, have changed."""
     damaged = {}
-    for name in (*installed, *toolkit_packages()):
-        if files := list(damaged_files(name)):
+    for name in packages:
+        if files := list(damaged_files(name, compared=compared)):
             damaged[name] = f"{name} {version_of(name)} is not as it was installed: {files[0]}"
             if len(files) > 1:
                 damaged[name] += f", and {number_of(len(files) - 1, 'more file')}"
@@ -225,16 +325,40 @@ def _damage(installed: dict[str, str]) -> Iterator[Conflict]:
     yield from (Conflict(what, fix) for what in damaged.values())
 
 
-def _environment_conflicts() -> Iterator[Conflict]:
+def _environment_conflicts(trials: Trials) -> Iterator[Conflict]:
     """Yield the environment variables that are wrong, and those that turn this project off."""
     if os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
         yield Conflict("NUMBA_CUDA_AUTOLINK=0 turns this project off", "unset it")
     yield from itertools.starmap(Conflict, wrong_settings(os.environ))
+    if names := trials.results.get("variables"):
+        it = "it" if len(names) == 1 else "them"
+        what = f"with {', '.join(names)} a small kernel cannot be built, and without {it} it can"
+        yield Conflict(what, f"correct {it}, or unset {it}")
     if os.environ.get("NUMBA_CUDA_USE_NVIDIA_BINDING") == "0":
         yield Conflict("NUMBA_CUDA_USE_NVIDIA_BINDING=0 is a setting of an older numba-cuda", "unset it")
     for name in ("CUDA_HOME", "CUDA_PATH"):
         if (folder := os.environ.get(name)) and not os.path.isdir(folder):
             yield Conflict(f"{name} is {folder!r}, and there is no such folder", "correct it, or unset it")
+
+
+def _hidden_packages() -> Iterator[Conflict]:
+    """Yield the files that Python imports in place of an installed package, at least in programs of this folder."""
+    places = {name: folder_of(package) for package in _required_packages() for name in top_level_names(package)}
+    for name, folder in sorted(places.items()):
+        found = importlib.machinery.PathFinder.find_spec(name, [os.getcwd(), *sys.path])
+        if found and found.origin and not _is_in(found.origin, folder):
+            yield Conflict(f"{found.origin} hides the installed package {name!r}", "rename it, or move it away")
+
+
+def _required_packages() -> list[str]:
+    try:
+        return required_packages()
+    except ImportError:  # of packaging, which reads what they require
+        return list(package_versions())
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return os.path.realpath(path).startswith(os.path.join(os.path.realpath(folder), ""))
 
 
 def _cache_conflicts(trials: Trials) -> Iterator[Conflict]:
@@ -245,19 +369,18 @@ def _cache_conflicts(trials: Trials) -> Iterator[Conflict]:
 
 def _failed_trials(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
     """Yield the trials that failed, with what to do if no other conflict explains them."""
-    for name, how in trials.ended.items():
+    for name, end in trials.ended.items():
         kind, _, what = name.partition(" ")
         if kind == "version":
             continue  # of a library
-        tried = f"loading {what}" if kind == "library" else f"the trial {name!r}"
-        yield Conflict(
-            f"{tried} {'did not end' if how.startswith('it took') else 'ended Python'}: {how}", install_command()
-        )
-    if broken := trials.results.get("import"):
-        package = doctor_trials.IMPORTED[broken["module"]]
+        tried = {"library": f"loading {what}", "import": f"importing {what}"}.get(kind, f"the trial {name!r}")
+        fix = reinstall_command(doctor_trials.IMPORTED[what]) if kind == "import" else install_command()
+        yield Conflict(f"{tried} {'did not end' if end.was_killed else 'ended Python'}: {end.how}", fix)
+    if failed := trials.failed_import():
+        module, why = failed
+        package = doctor_trials.IMPORTED[module]
         if installed.get(package) != NOT_INSTALLED:
-            what = f"{broken['module']} cannot be imported: {broken['error']}"
-            yield Conflict(what, reinstall_command(package))
+            yield Conflict(f"{module} cannot be imported: {why}", reinstall_command(package))
     for name, library in (("NVRTC", "nvrtc"), ("nvJitLink", "nvJitLink")):
         state = trials.results.get(f"library {library}")
         if isinstance(state, str) and state.startswith((NOT_FOUND, NOT_LOADED)):
@@ -281,11 +404,19 @@ def _toolkit_conflicts(trials: Trials) -> Iterator[Conflict]:
     if driver and nvrtc and nvrtc[0] > driver[0]:
         what = f"the driver is for CUDA {_dotted(driver)}, the libraries are for CUDA {_dotted(nvrtc)}"
         yield Conflict(what, f"update the driver, or: pip install 'numba-cuda-autolink[cu{driver[0]}]'")
-    headers = _version(trials, "headers")
-    if nvrtc and headers and nvrtc[0] != headers[0]:
-        where = trials.results.get("headers cudart")
-        what = f"the headers in {where} are of CUDA {_dotted(headers)}, NVRTC is of CUDA {_dotted(nvrtc)}"
-        yield Conflict(what, f"install the headers of CUDA {nvrtc[0]}, and unset CUDA_HOME: {install_command()}")
+    bindings = _parse(version_of("cuda-bindings"))
+    for name, version in (("NVRTC", nvrtc), ("nvJitLink", nvjitlink)):
+        if version and bindings and version[0] != bindings[0]:
+            what = (
+                f"{name} {_dotted(version)} was found, and cuda-bindings {_dotted(bindings)} is for CUDA {bindings[0]}"
+            )
+            yield Conflict(what, install_command())
+    for name in ("cudart", "cccl"):
+        headers = _version(trials, f"{name} headers")
+        if nvrtc and headers and nvrtc[0] != headers[0]:
+            where = trials.results.get(f"headers {name}")
+            what = f"the headers in {where} are of CUDA {_dotted(headers)}, NVRTC is of CUDA {_dotted(nvrtc)}"
+            yield Conflict(what, f"install the headers of CUDA {nvrtc[0]}, and unset CUDA_HOME: {install_command()}")
 
 
 def _version(trials: Trials, name: str) -> tuple[int, ...]:

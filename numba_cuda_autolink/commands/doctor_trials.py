@@ -7,6 +7,7 @@ that are not to run again are its arguments.
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import json
 import os
@@ -31,20 +32,19 @@ IMPORTED = {
     "numba.cuda.cudadrv.driver": "numba-cuda",
     "numba.cuda.autolink.cache": "numba-cuda-autolink",
 }
-AFTER_IMPORT = ("version headers", "state", "cache", "build")
+AFTER_IMPORT = (*(f"version {name} headers" for name in _HEADERS), "state", "cache", "build")
 NOT_FOUND, NOT_LOADED = "not found", "cannot be loaded"
 
 
-def _import_all() -> dict[str, str]:
-    """Import all that numba-cuda is built on, and this project. Return the first module that fails, and its error."""
-    for module in IMPORTED:
-        try:
-            importlib.import_module(module)
-        except Exception as error:
-            if os.environ.get("NUMBA_CUDA_AUTOLINK_TRACEBACK") == "full":
-                traceback.print_exc()
-            return {"module": module, "error": f"{type(error).__name__}: {error}".partition("\n")[0]}
-    return {}
+def _import(module: str) -> str:
+    """Import *module*. Return the error if that fails, or an empty text."""
+    try:
+        importlib.import_module(module)
+    except Exception as error:
+        if os.environ.get("NUMBA_CUDA_AUTOLINK_TRACEBACK") == "full":
+            traceback.print_exc()
+        return f"{type(error).__name__}: {error}".partition("\n")[0]
+    return ""
 
 
 def _find(find: Callable[..., Any], name: str) -> str:
@@ -89,7 +89,8 @@ def _driver_version() -> list[int] | None:
 def _headers_version(name: str) -> list[int] | None:
     from numba.cuda.cudadrv.external_code.platform.cuda_libraries import headers_version
 
-    found = headers_version(_find_headers(name))
+    folder = _find_headers(name)
+    found = headers_version(folder) or headers_version(os.path.dirname(folder))  # CCCL has a folder there, or none
     return None if found is None else list(found)
 
 
@@ -171,8 +172,8 @@ TRIALS: dict[str, Callable[[], Any]] = {
     "version nvrtc": partial(_version, "nvrtc", "nvrtcVersion"),
     "version nvJitLink": partial(_version, "nvjitlink", "version"),
     "version driver": _driver_version,
-    "import": _import_all,
-    "version headers": partial(_headers_version, "cudart"),
+    **{f"import {module}": partial(_import, module) for module in IMPORTED},
+    **{f"version {name} headers": partial(_headers_version, name) for name in _HEADERS},
     "state": _describe_state,
     "cache": _check_cache,
     "build": _build_kernel,
@@ -184,17 +185,19 @@ def main() -> None:
     del sys.path[0]  # the folder of this script
     output = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # others may print
+    faulthandler.enable()
     warnings.simplefilter("ignore")
-    broken = "import" in sys.argv
+    given = set(sys.argv[1:])
+    is_broken = any(name.startswith("import ") for name in given)
     for name, trial in TRIALS.items():
-        if name in sys.argv or (broken and name in AFTER_IMPORT):
+        if name in given or (is_broken and (name.startswith("import ") or name in AFTER_IMPORT)):
             continue
         print(json.dumps([name]), file=output, flush=True)
         try:
             result = trial()
         except Exception as error:
             result = {"failed": f"{type(error).__name__}: {error}"}
-        broken |= name == "import" and bool(result)
+        is_broken |= name.startswith("import ") and bool(result)
         print(json.dumps([name, result]), file=output, flush=True)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import pathlib
@@ -44,7 +45,7 @@ def add_to(commands: Any) -> None:
         help="report what a kernel links; no GPU needed",
         description="Compile and link a kernel, and report each call site, the object that was asked, the code that it"
         " returned, the link, and the result; of a device function, what it brings to the kernels that call it. For a"
-        " file alone, list its kernels. No GPU is needed.",
+        " file alone, list its kernels and functions. No GPU is needed.",
         epilog=_EXAMPLES,
     )
     add_kernel(parser, listed=True)
@@ -75,7 +76,7 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     from numba.cuda import autolink
 
-    from .kernel_loading import kernels_in, load_file, load_kernel
+    from .kernel_loading import functions_in, kernels_in, load_file, load_kernel
 
     form, lists = _form(options.form, options.out), os.path.isfile(options.kernel)
     if lists and form not in ("text", "json"):
@@ -99,7 +100,8 @@ def run(options: argparse.Namespace) -> int:
     with prints_to_stderr(), explained_errors():
         if lists:
             uncompiled: Uncompiled = []
-            found = kernels_in(load_file(options.kernel, options.cc, uncompiled), uncompiled)
+            module = load_file(options.kernel, options.cc, uncompiled)
+            found = [*kernels_in(module, uncompiled), *functions_in(module)]
             text = _as_json(options.kernel, found) if form == "json" else _list(options.kernel, found)
         else:
             kernel = load_kernel(options.kernel, options.cc, [])
@@ -109,6 +111,7 @@ def run(options: argparse.Namespace) -> int:
             if options.cc is None:
                 _check_gpu()
             report = autolink.report(kernel.obj, signature, options.cc, listings=options.listings)
+            report = dataclasses.replace(report, kernel=kernel.name)
             if options.against is not None:
                 text = report.changes_since(_earlier(options.against), form)
             else:
@@ -165,10 +168,9 @@ def _list(path: str, found: list[NamedKernel]) -> str:
     width = max(len(f"{each.name}{each.parameters}") for each in found)
     lines = []
     for each in found:
-        kind = "device function" if each.is_device_function else "kernel"
         compiled = "".join(f", for {signature}" for signature in each.signatures)
         called = f"{each.name}{each.parameters}"
-        lines.append(f"  {called:{width}}  {kind}, {_place(path, each)}{compiled}")
+        lines.append(f"  {called:{width}}  {each.kind}, {_place(path, each)}{compiled}")
         if each.error:
             lines += [f"    {line}" for line in f"cannot be compiled: {each.error}".splitlines()]
     return "\n".join([f"{path}:", *lines])
@@ -185,6 +187,7 @@ def _as_json(path: str, found: list[NamedKernel]) -> str:
         {
             "name": each.name,
             "parameters": each.parameters,
+            "kind": each.kind,
             "device": each.is_device_function,
             "signatures": each.signatures,
             "error": each.error or None,

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
@@ -94,6 +94,7 @@ All that is built is in the cache afterwards. No GPU is needed. A job list can c
 only lists that you made.
 """
 _NOT_STORED = 4  # the exit code
+_MOST_LISTED = 20  # kernels of one fault
 _EXECUTORS = "processes[:N], dask://HOST:PORT, ray[://HOST:PORT] or mpi"
 
 
@@ -145,8 +146,7 @@ def prebuild(options: argparse.Namespace) -> int:
     if not loaded:
         raise CommandError(f"{options.jobs} lists no kernels")
     unloadable = [each for each in loaded if isinstance(each, JobListError)]
-    for unloaded in unloadable:
-        print(f"numba-cuda-autolink: {unloaded}", file=sys.stderr)
+    _print_failures("cannot be loaded: ", [str(each).split(" cannot be loaded: ", 1) for each in unloadable])
     jobs = [each for each in loaded if not isinstance(each, JobListError)]
     if options.cc:
         jobs = [dataclasses.replace(job, cc=cc) for job in jobs for cc in options.cc]
@@ -161,18 +161,44 @@ def prebuild(options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     failed = [(job, each) for job, each in zip(jobs, results, strict=True) if isinstance(each, BaseException)]
-    for job, raised in failed:
-        text = "\n".join(f"  {line}" for line in error_text(raised).splitlines())
-        print(f"numba-cuda-autolink: {job} could not be built:\n{text}", file=sys.stderr)
+    _print_failures("could not be built:\n  ", [(str(job), error_text(raised)) for job, raised in failed])
     finished = [each for each in results if not isinstance(each, BaseException)]
     counts = " and ".join(number_of(built.get(kind, 0), kind) for kind in ("program", "link"))
     total = len(jobs) + len(unloadable)
-    print(f"{len(finished)} of {total} kernels, {counts} built in {time.monotonic() - start:.1f} s")
+    is_built = any(built.get(kind) for kind in ("program", "link"))
+    what = f", {counts} built in" if is_built or failed or unloadable else " were in the cache, looked up in"
+    print(f"{len(finished)} of {total} kernels{what} {time.monotonic() - start:.1f} s")
     if options.save is not None and finished:
         with explained_errors():
             autolink.save(options.save, finished)
         print(f"{options.save}: {options.save.stat().st_size} bytes")
     return 1 if failed or unloadable else 0 if is_stored else _NOT_STORED
+
+
+def _print_failures(what: str, failures: Sequence[Sequence[str]]) -> None:
+    """Print each fault of *failures*, of kernels and texts, once, with the kernels that it stops."""
+    by_fault: dict[tuple[str, ...], list[Sequence[str]]] = {}
+    for failure in failures:
+        by_fault.setdefault(_fault_in(failure[-1]), []).append(failure)
+    for first, *others in by_fault.values():
+        *name, text = first
+        lines = text.splitlines()
+        if others:
+            names = [kernel for kernel, *_ in others[:_MOST_LISTED]]
+            names += [f"and {len(others) - _MOST_LISTED} more"] * (len(others) > _MOST_LISTED)
+            lines += [f"  it also stops {number_of(len(others), 'kernel')}:", *(f"    {each}" for each in names)]
+        text = "\n  ".join(lines)
+        print(f"numba-cuda-autolink: {f'{name[0]} {what}' if name else ''}{text}", file=sys.stderr)
+
+
+def _fault_in(text: str) -> tuple[str, ...]:
+    """Return what is the same of errors of one fault: of one in C++ the diagnosis and the place there, for all kernels;
+    else the whole."""
+    lines = text.splitlines()
+    for mark in ("  in C++: ", "  log: "):
+        if (found := next((number for number, line in enumerate(lines) if line.startswith(mark)), None)) is not None:
+            return (lines[0], *lines[found:])
+    return tuple(lines)
 
 
 @contextlib.contextmanager

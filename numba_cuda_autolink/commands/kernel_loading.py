@@ -30,6 +30,7 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
 from ..printable_texts import did_you_mean
 from ..short_tracebacks import first_lines, user_frames
+from ..source_syntax import describe_syntax_error
 from .argument_parsing import CommandError, check_known, check_signature
 
 # What kernels that are compiled as their file is imported are compiled for, without a GPU and without --cc.
@@ -49,6 +50,13 @@ class NamedKernel:
     def is_device_function(self) -> bool:
         """Whether only kernels and other device functions call it."""
         return bool(getattr(self.obj, "targetoptions", {}).get("device"))
+
+    @property
+    def kind(self) -> str:
+        """What it is, as text."""
+        if not is_kernel(self.obj):
+            return "Python function"
+        return "device function" if self.is_device_function else "kernel"
 
     @property
     def function(self) -> Any:
@@ -203,8 +211,7 @@ def _missing(path: str) -> CommandError:
 def _why_not_run(path: str, file: pathlib.Path, error: Exception) -> str:
     """Return where and why the *file* raised: its own line first, then the line of another file that raised."""
     if isinstance(error, SyntaxError):
-        place = path if error.filename == str(file) else error.filename
-        return f"{place}:{error.lineno}: {type(error).__name__}: {error.msg}"
+        return describe_syntax_error(error, path if error.filename == str(file) else None)
     if (message := placed_error(error)) is not None:
         return first_lines(message)  # of a kernel that is compiled as the file is imported
     text = f"{path}:{_line_in(file, error)}: {type(error).__name__}: {error}".removesuffix(": ")
@@ -268,8 +275,26 @@ def _kernels_as_hint(module: ModuleType) -> str:
 
 
 def kernels_in(module: ModuleType, uncompiled: Uncompiled | None = None) -> list[NamedKernel]:
-    """Return the kernels and device functions among the names of *module*, in the order of their definitions."""
-    return [_named(value, name, uncompiled) for name, value in vars(module).items() if is_kernel(value)]
+    """Return the kernels and device functions among the names of *module* and of its classes, in the order of their
+    definitions."""
+    return [_named(value, name, uncompiled) for name, value in _names_in(module, module.__name__) if is_kernel(value)]
+
+
+def functions_in(module: ModuleType) -> list[NamedKernel]:
+    """Return the Python functions with parameters that *module* itself defines: a kernel can be made of one."""
+    own = (each for each in vars(module).items() if getattr(each[1], "__module__", None) == module.__name__)
+    found = [NamedKernel(value, name) for name, value in own if inspect.isfunction(value)]
+    return [each for each in found if inspect.signature(each.obj).parameters]
+
+
+def _names_in(namespace: Any, module: str, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the names in a *module* or a class, and those in the classes that the module defines there, with their
+    values."""
+    for name, given in list(vars(namespace).items()):
+        value = given.__func__ if isinstance(given, staticmethod) else given
+        yield f"{path}{name}", value
+        if inspect.isclass(value) and value.__module__ == module and value.__name__ == name:
+            yield from _names_in(value, module, f"{path}{name}.")
 
 
 def _named(obj: Any, name: str, uncompiled: Uncompiled | None) -> NamedKernel:

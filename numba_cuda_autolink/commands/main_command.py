@@ -52,7 +52,8 @@ def parser() -> argparse.ArgumentParser:
         prog="numba-cuda-autolink",
         description="Explain and build what Numba-CUDA kernels link, manage the cache, and diagnose the installation.",
     )
-    made.add_argument("-V", "--version", action="version", version=f"%(prog)s {numba_cuda_autolink.__version__}")
+    version = getattr(numba_cuda_autolink, "__version__", "of unknown version")  # without metadata
+    made.add_argument("-V", "--version", action="version", version=f"%(prog)s {version}")
     commands = made.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in _COMMANDS:
         command.add_to(commands)

@@ -136,6 +136,22 @@ def _check_versions() -> None:
         raise ImportError(f"{said}\n  what to do: {install_command()}") from error
 
 
+def _check_libraries() -> None:
+    """Raise `ImportError` if the file of a library that compiles or links kernels is damaged: numba-cuda loads it into
+    this process, which would end it."""
+    from cuda.bindings import __version__ as bindings
+
+    from numba_cuda_autolink.library_files import find_damaged
+
+    if found := find_damaged(bindings.partition(".")[0]):
+        from numba_cuda_autolink.installed_packages import package_of_file, reinstall_command
+
+        path, fault = found
+        package = package_of_file(path)
+        todo = reinstall_command(package) if package else "install the package that it is of again"
+        raise ImportError(f"{path} {fault}\n  what to do: {todo}; numba-cuda-autolink doctor checks all packages")
+
+
 def _start() -> None:
     _check_versions()
     from numba.cuda.core import config
@@ -145,6 +161,7 @@ def _start() -> None:
 
         explain_uncaught(None)
         return
+    _check_libraries()
     from .frontends.numba_cuda import activation
 
     activation.register_kernel_cache(_make_kernel_cache)

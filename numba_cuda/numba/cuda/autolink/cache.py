@@ -21,11 +21,10 @@ cannot be cached at ``INFO``.
 from __future__ import annotations
 
 import os
-import time
 from dataclasses import dataclass
 
 from numba.cuda.cudadrv.external_code.cache import entry_files, statistics
-from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry, differences, differing_lines
+from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
 from numba.cuda.cudadrv.external_code.cache.settings import REMOTE_KEY, CacheWarning, read_keys
 from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, CacheStore, current_store
 from numba.cuda.cudadrv.external_code.diagnostics import messages
@@ -33,7 +32,7 @@ from numba.cuda.cudadrv.external_code.diagnostics import messages
 from numba_cuda_autolink.files import missing_file
 from numba_cuda_autolink.printable_texts import number_of
 
-from .reports import formatting
+from .reports import cache_history, formatting
 
 __all__ = ["CacheInfo", "CacheMismatchError", "CacheWarning", "History", "KindInfo", "KindUsage", "StoredEntry"]
 __all__ += ["clear", "export_file", "flush", "import_file", "info", "prune", "why"]
@@ -119,29 +118,24 @@ class CacheInfo:
 
 @dataclass(frozen=True)
 class History:
-    """Cached entries, latest first. Printed, earliest first: their parts, and what changed from one to the next."""
+    """Cached entries, latest first. Printed: a line for each build, with what changed since the nearest earlier one of
+    the same call and architecture. Unless a kind was asked for, entries that only help to find others are left out."""
 
     name: str
     entries: tuple[StoredEntry, ...]
     kind: str | None = None
 
+    @property
+    def details(self) -> str:
+        """Each entry of any kind, latest first: all that it depends on, or what of it changed since the nearest earlier
+        one."""
+        return "\n".join(cache_history.details(self.entries)) or str(self)
+
     def __str__(self) -> str:
         if not self.entries:
             named = f" under the name {self.name!r}" if self.name else ""
             return f"nothing{f' of the kind {self.kind!r}' if self.kind else ''} is cached{named}"
-        lines = []
-        earlier: dict[tuple[str, str], StoredEntry] = {}
-        for entry in reversed(self.entries):
-            written = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.written))
-            lines.append(f"{entry.kind} {entry.name!r}, {formatting.size(entry.size)}, written {written}")
-            before = earlier.get((entry.kind, entry.name))
-            parts = differences(before.parts, entry.parts) if before else map(": ".join, entry.parts)
-            lines += [f"  {part}" for part in parts]
-            if before is not None:
-                changed = (differing_lines(label, before, entry) for label, _ in entry.parts)
-                lines += [f"    {line}" for each in changed for line in each]
-            earlier[entry.kind, entry.name] = entry
-        return "\n".join(lines)
+        return "\n".join(cache_history.builds(self.entries, every_kind=self.kind is not None))
 
 
 def info() -> CacheInfo:

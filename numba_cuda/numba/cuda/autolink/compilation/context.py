@@ -252,11 +252,48 @@ def compute_capability(cc: ComputeCapabilityLike | None) -> tuple[int, int, str]
     require_nvrtc("build() cannot start")
     known = nvrtc.get_supported_ccs()
     if capability.base not in known:
-        names = ", ".join(f"{major}.{minor}" for major, minor in known)
-        whole = (capability.base[0] * 10 + capability.base[1], 0)  # "12" is 1.2
-        meant = f"; did you mean {whole[0]}.0?" if whole in known else ""
-        raise ValueError(f"compute capability {capability} is not known to this CUDA toolkit{meant}\n  known: {names}")
+        raise ValueError(
+            f"compute capability {capability} is not known to this CUDA toolkit{instead_of_unknown(capability, known)}"
+        )
     return capability.parts
+
+
+def noting_uncompiled(
+    decorate: Callable[[Any], Any],
+    decorate_plainly: Callable[[Any], Any],
+    explain: Callable[[Any, Exception], str | None],
+) -> Callable[[Any], Any]:
+    """Return a decorator that does as *decorate*; if that fails, it notes the function, with the reason that *explain*
+    gives, in the list of those that could not be compiled, and decorates it *plainly*, without compiling it."""
+
+    def decorate_or_note(function: Any) -> Any:
+        try:
+            return decorate(function)
+        except Exception as error:
+            uncompiled = current_state().uncompiled
+            assert uncompiled is not None
+            uncompiled.append((function, explain(function, error) or f"{type(error).__name__}: {error}"))
+            return decorate_plainly(function)
+
+    return decorate_or_note
+
+
+def instead_of_unknown(capability: ComputeCapability, known: Sequence[tuple[int, int]]) -> str:
+    """Return what an error about a *capability* that is not among the *known* ones says to do, after its diagnosis."""
+    major, minor = capability.base
+    runs_on_it = [each for each in known if each[0] == major and each[1] < minor]
+    meant = ""
+    remedy = "pass one of these"
+    if (major * 10 + minor, 0) in known:  # "12" is 1.2
+        meant = f"; did you mean {major * 10 + minor}.0?"
+    elif runs_on_it:
+        remedy = f"pass {runs_on_it[-1][0]}.{runs_on_it[-1][1]}, whose code runs on {major}.{minor} too"
+    elif (major, minor) > known[-1]:
+        remedy = "install a CUDA toolkit that knows it"
+    elif (major, minor) < known[0]:
+        remedy = "pass one of these; older GPUs need an older CUDA toolkit"
+    names = ", ".join(f"{major}.{minor}" for major, minor in known)
+    return f"{meant}\n  known: {names}\n  what to do: {remedy}"
 
 
 def require_nvrtc(otherwise: str) -> None:

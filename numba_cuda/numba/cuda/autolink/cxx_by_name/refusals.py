@@ -143,7 +143,7 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         from numba.cuda.cudadrv.external_code.explain.source_errors import describe_chain
 
         options = source.compile_options
-        chain = describe_chain(error.log, options.prologue + source.data, "the source", options.include_paths)
+        chain = describe_chain(first, options.prologue + source.data, "the source", options.include_paths)
         text, declared = _split_declared(_readable(first.text))
         details = _details(first.lines, label)
         if details[1:2] and details[1].strip() == "^":

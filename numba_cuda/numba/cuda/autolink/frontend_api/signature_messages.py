@@ -21,6 +21,7 @@ from numba_cuda_autolink.short_tracebacks import is_frame_of_compiler, place_of_
 
 _EXAMPLE = "void(float32[::1], int32)"
 _OF_ARRAYS = frozenset(("size", "shape", "ndim", "strides", "dtype", "T", "flat"))
+_NOT_SEVERAL = re.compile(r"evaluates to '(\w+)' instead of tuple or Signature")
 _NAME = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*")
 
 
@@ -63,6 +64,8 @@ def describe_refused(signature: Any, error: Exception, names: Mapping[str, Any],
     unknown = [each for each in _NAME.findall(signature) if each not in names]
     near = did_you_mean(unknown[0], names) if unknown else ""
     advice = f"write the types, such as {example!r}"
+    if (found := _NOT_SEVERAL.search(why)) and isinstance(names.get(found[1]), type):
+        why, advice = "it is one type", f"write 'void({signature})' for one argument of that type"
     return f"{signature!r} is not a signature: {why}{near}\n  what to do: {advice}"
 
 

@@ -30,6 +30,7 @@ from ..protocol.ask import with_answer
 from ..protocol.call_sites import CallSite, origins_of
 from ..protocol.callee import Callee
 from ..protocol.errors import HookError
+from ..protocol.kernel_signatures import type_text
 from .call_graph import CallGraph, Frame, call_graph
 from .function_code import FunctionCode
 from .object_names import short_names
@@ -112,8 +113,8 @@ def facts_of(code: FunctionCode, target: Target, output: str, log: str = "") -> 
 
 
 def _shown_type(argtype: Any) -> str:
-    """Return a type as text, a Python function's as ``function f``: the same in each process."""
-    return _FUNCTION.sub(r"function \1", str(argtype))
+    """Return a type as text, as signatures have it, a Python function's as ``function f``: the same in each process."""
+    return _FUNCTION.sub(r"function \1", type_text(argtype))
 
 
 def _names_of(callee: Callee) -> tuple[str, str]:

@@ -30,6 +30,7 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
 from numba_cuda_autolink.errors import PrintableError
 from numba_cuda_autolink.files import replace_whole
+from numba_cuda_autolink.source_syntax import describe_syntax_error
 
 from ..compilation.context import KernelEvent, compute_capability, listeners
 from ..frontend_api.front_end import Vocabulary, vocabulary_of_kernel
@@ -129,7 +130,8 @@ def _load(data: dict[str, Any]) -> Job:
         return Job(**{**data, "kernel": kernel})
     except Exception as error:
         named = data.get("kernel", data) if isinstance(data, dict) else data
-        message = f"kernel {named} cannot be loaded: {type(error).__name__}: {error}"
+        why = describe_syntax_error(error) if isinstance(error, SyntaxError) else f"{type(error).__name__}: {error}"
+        message = f"kernel {named} cannot be loaded: {why}"
         if isinstance(error, ModuleNotFoundError):
             message += "\n  what to do: install the module, or add its folder to PYTHONPATH or to path in the list"
         raise JobListError(message) from error

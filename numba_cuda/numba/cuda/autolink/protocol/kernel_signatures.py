@@ -29,6 +29,12 @@ def normalize(signature: Any, vocabulary: Vocabulary = NUMBA_CUDA, function: Any
             f"an object cannot be an argument of a kernel: {called!r}\n"
             "  what to do: make the kernel in a function that takes the object, and give the other arguments' types"
         )
+    if not isinstance(signature, (str, tuple)) and vocabulary_of(signature).is_type(signature):
+        text = type_text(signature)
+        raise TypeError(
+            f"a signature has the types of all arguments, got the type {text}\n"
+            f"  what to do: write 'void({text})' for one argument of that type"
+        )
     try:
         argtypes, return_type = vocabulary.sigutils.normalize_signature(_translate(signature, vocabulary))
     except Exception as error:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from numba.cuda.cudadrv import nvrtc
 from numba.cuda.cudadrv.external_code.compile.programs import compiled, header_texts
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span
 from numba.cuda.cudadrv.external_code.formats.cubin import function_sizes, resources
@@ -25,12 +26,15 @@ from numba.cuda.cudadrv.external_code.plan.link_plan import join_units
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
+from numba_cuda_autolink.mangled_names import readable
 from numba_cuda_autolink.ptx import ptx_bodies
 from numba_cuda_autolink.short_tracebacks import without_warnings
 
 from ..function_code.build_record import BuildFacts, BuildRecord, FunctionRecord
+from ..protocol.kernel_signatures import type_text
 from . import formatting
 from .listings import function_reports, listings_of, with_inlining
+from .ptx_lines import NUMBERED
 from .records import BuildReport, CallReport, CodeReport, LinkReport, ListingReport, ResultReport
 from .report import Report
 
@@ -61,12 +65,25 @@ def report_of(record: FunctionRecord, *, listings: bool = False) -> Report:
         if listings:
             inputs = [known.get((item.kind, item.sha256)) for item in items]
             programs = [_linked_code(item, each, facts.target, None) for item, each in zip(items, inputs, strict=True)]
-            shown = listings_of(facts, list(zip(codes, inputs, programs, strict=True)), code)
+            shown = listings_of(facts, list(zip(codes, inputs, programs, strict=True)), code, _texts(record))
     result = ResultReport(_KINDS[output], len(code), sha256(code), **used)
     what = facts.target.arch, record.entry_name, facts.restored, calls, _link(record, codes), result
     build = BuildReport(*what, facts.timeline, shown)
     kernel = facts.graph.functions[0]
-    return Report(kernel.name, kernel.filename, kernel.line, record.signature, facts.graph, (build,), _versions())
+    signature = record.signature
+    if isinstance(record, BuildRecord):
+        signature = f"({', '.join(map(type_text, record.launch_facts.argtypes))})"
+    return Report(kernel.name, kernel.filename, kernel.line, signature, facts.graph, (build,), _versions())
+
+
+def _texts(record: FunctionRecord) -> list[str]:
+    """Return the PTX of the link of *record*; none where it cannot be made."""
+    if not isinstance(record, BuildRecord) or record.emulated_texts is None:
+        return []
+    try:
+        return record.emulated_texts()
+    except Exception:  # machine code is linked, or a file was removed or edited since the build
+        return []
 
 
 def _with_origins(items: Iterable[LinkedInput], spans: Iterable[Span]) -> tuple[LinkedInput, ...]:
@@ -199,10 +216,13 @@ def _code(
         own = called.named_in(item, defines or ())
         content = called.functions.content_of(own)
         source = called.source_of(item, headers)
-        return CodeReport(*what, unit.compiled, own or None, content=content, source=source, unit=unit.name)
-    content = called.functions.content_of(called.names & set(defines or ()))
+        functions = called.functions.functions_of(own)
+        return CodeReport(*what, unit.compiled, own or None, None, content, source, functions, unit.name)
+    names = called.names & set(defines or ())
+    content, functions = called.functions.content_of(names), called.functions.functions_of(names)
+    source = called.source_of(item, headers)
     parts = tuple(_code(part, symbols, called, headers, item) for part in item.parts)
-    return CodeReport(*what, item.compiled, defines, undefined, content, called.source_of(item, headers), parts=parts)
+    return CodeReport(*what, item.compiled, defines, undefined, content, source, functions, parts=parts)
 
 
 @functools.cache
@@ -215,32 +235,41 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 
 _LINE = re.compile(r"\.loc\b[^\n]*\n|^\$L__(?!BB)\w+:[ \t]*\n", re.MULTILINE)  # and the labels for debuggers
+_WRITTEN = re.compile(r"_ZNK?3nca|cxx_\w+_[0-9a-f]{16}")
+_SHORT = 12  # characters of a digest
 _NAME = re.compile(r"[A-Za-z_$%][\w$%]*")
-_NUMBERED = re.compile(r"(\$L__BB|\$L_brx_|__local_depot|\bprototype_)\d+")  # by the function's place in its module
 
 
 @dataclass(frozen=True)
 class CalledFunctions:
     """Of each called function that can be read, by name: the digest of its content, and the functions and variables
-    that it names, directly or by way of others."""
+    that it names, directly or by way of others. ``own`` are the digests of the functions among them, each without
+    those that it names, which are the same for all architectures unless the code depends on them."""
 
     contents: Mapping[str, str]
     reached: Mapping[str, frozenset[str]]
+    own: Mapping[str, str]
 
     @classmethod
     def read(cls, modules: Iterable[bytes], names: Collection[str], arch: str) -> CalledFunctions:
         """Return those with these *names* in LTO-IR *modules*. In a digest, functions and variables that they name
-        count by their own content, lines and the names do not. Nothing can be read if the modules do not link for
-        *arch*."""
-        ptx = ptx_of_ltoir(list(modules), tuple(sorted(names)), arch, optimize=False) if names else None
+        count by their own content, lines and the names do not. They are read as for the newest architecture, which
+        makes them comparable; else as for *arch*. Nothing can be read if the modules do not link."""
+        given, wanted, newest = list(modules), tuple(sorted(names)), _newest_arch()
+        ptx = ptx_of_ltoir(given, wanted, newest, optimize=False) if names and newest else None
+        is_comparable = ptx is not None
+        if ptx is None and names:
+            ptx = ptx_of_ltoir(given, wanted, arch, optimize=False)
         try:
             bodies = ptx_bodies(ptx) if ptx is not None else {}
         except FormatError:
-            return cls({}, {})
+            return cls({}, {}, {})
         known = [name for name in sorted(names) if name in bodies]
         found: dict[str, str] = {}
         contents = {name: _digest(name, bodies, found) for name in known}
-        return cls(contents, {name: _reached(name, bodies) for name in known})
+        reached = {name: _reached(name, bodies) for name in known}
+        own = {each for some in reached.values() for each in some if is_comparable and _is_function(each, bodies)}
+        return cls(contents, reached, {name: _own_digest(name, bodies) for name in own})
 
     def content_of(self, names: Iterable[str]) -> str | None:
         """Return one digest for all functions with these *names*; ``None`` if there are none, or one is not known."""
@@ -248,6 +277,44 @@ class CalledFunctions:
         if not digests or None in digests:
             return None
         return hashlib.sha256(" ".join(sorted(filter(None, digests))).encode()).hexdigest()
+
+    def functions_of(self, names: Iterable[str]) -> tuple[tuple[str, str], ...]:
+        """Return the functions that those with these *names* reach, as they read, with their digests."""
+        reached = {each for name in names for each in self.reached.get(name, ())}
+        return tuple(sorted((_shown_name(name), self.own[name]) for name in reached.intersection(self.own)))
+
+
+def _newest_arch() -> str:
+    """Return the newest architecture that NVRTC knows; empty without NVRTC."""
+    try:
+        major, minor = max(nvrtc.get_supported_ccs())
+    except Exception:  # whatever it raises where the library is missing
+        return ""
+    return f"sm_{major}{minor}"
+
+
+def _is_function(name: str, bodies: Mapping[str, str]) -> bool:
+    return ".func" in bodies[name].partition("{")[0]
+
+
+def _shown_name(name: str) -> str:
+    """Return a function's name as it reads; for all that calls by name write, which has a hash, the same text."""
+    return "" if _WRITTEN.search(name) else readable(name)
+
+
+def _own_digest(name: str, bodies: Mapping[str, str], around: tuple[str, ...] = ()) -> str:
+    """Return the digest of a function without those that it names, and with the content of variables."""
+
+    def replaced(match: re.Match[str]) -> str:
+        word = match[0]
+        if word.startswith(name):
+            return "itself" + word[len(name) :]
+        if word not in bodies or _is_function(word, bodies) or word in around:
+            return _shown_name(word)
+        return _own_digest(word, bodies, (*around, name))
+
+    text = " ".join(NUMBERED.sub(r"\1", _LINE.sub("", bodies[name])).split())
+    return sha256(_NAME.sub(replaced, text).encode())[:_SHORT]
 
 
 def _reached(name: str, bodies: Mapping[str, str]) -> frozenset[str]:
@@ -269,6 +336,6 @@ def _digest(name: str, bodies: Mapping[str, str], found: dict[str, str]) -> str:
                 return "itself" + word[len(name) :]
             return _digest(word, bodies, found) if word in bodies else word
 
-        text = " ".join(_NUMBERED.sub(r"\1", _LINE.sub("", bodies[name])).split())
+        text = " ".join(NUMBERED.sub(r"\1", _LINE.sub("", bodies[name])).split())
         found[name] = hashlib.sha256(_NAME.sub(replaced, text).encode()).hexdigest()
     return found[name]

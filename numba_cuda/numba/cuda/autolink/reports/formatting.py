@@ -6,11 +6,15 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
+
+from numba.cuda.cudadrv.external_code.diagnostics.timeline import REFUSED
 
 from numba_cuda_autolink.printable_texts import number_of
 from numba_cuda_autolink.source_locations import cell_name
+
+from ..function_code.object_names import file_of_item
 
 if TYPE_CHECKING:
     from numba.cuda.cudadrv.external_code.link.linker_input import CompiledCode
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from .records import CodeReport, ResultReport
 
 _UNIT = re.compile(r"cxx_[0-9a-f]+\.cu")  # of calls of one library
+CODE_OF = "code of "  # functions of a library without a file
 RESTORED = "from the disk cache of cuda.jit(cache=True); the rest describes how it was built"
 
 
@@ -45,8 +50,11 @@ def origin(name: str, seconds: float | None) -> str:
 
 
 def origins(numbers: Iterable[tuple[str, int]]) -> str:
-    """Return how many came from where, as ``3 built, 1 from disk``."""
-    return ", ".join(f"{number} {came_from(name)}" for name, number in numbers)
+    """Return how many came from where, as ``3 built, 1 from disk``. A build tries whether C++ takes what it guesses."""
+    return ", ".join(
+        f"{number_of(number, 'try')} that C++ refused" if name == REFUSED else f"{number} {came_from(name)}"
+        for name, number in numbers
+    )
 
 
 def came_from(name: str) -> str:
@@ -84,9 +92,11 @@ def compiled(done: CompiledCode) -> str:
 def titles(codes: Sequence[CodeReport], calls: Iterable[CallRecord]) -> list[str]:
     """Return the names of linked *codes*, no two of them equal: those that have one name are told apart by the object
     whose call returned them, ``Power.cu of Power(n=2)``, or else by a number. C++ that calls of one library share is
-    named after its functions."""
+    named after the file of the library, ``waves.cu, 10 functions``, and that of a library without a file after its
+    functions."""
     objects = {call.site: call.name for call in calls}
-    names = [_of_functions(code) if _UNIT.fullmatch(code.name) else file(function(code.name)) for code in codes]
+    files = {call.site: file_of_item(call.object) for call in calls}
+    names = [_of_library(code, files) if is_of_library(code) else file(function(code.name)) for code in codes]
     shared = Counter(names)
     for number, code in enumerate(codes):
         if shared[names[number]] > 1 and code.brought_by:
@@ -104,8 +114,20 @@ def unit(name: str) -> str:
     return "" if _UNIT.fullmatch(name) else f", as {name}"
 
 
-def _of_functions(code: CodeReport) -> str:
-    return listed(list(dict.fromkeys(part.name.partition("(")[0] for part in code.parts)), 2) or code.name
+def is_of_library(code: CodeReport) -> bool:
+    """Whether it is C++ that calls of one library share."""
+    return _UNIT.fullmatch(code.name) is not None
+
+
+def _of_library(code: CodeReport, files: Mapping[str, str | None]) -> str:
+    functions = list(dict.fromkeys(part.name.partition("(")[0] for part in code.parts))
+    if not functions:
+        return code.name
+    paths = {files.get(site) for site in code.brought_by}
+    path = paths.pop() if len(paths) == 1 else None
+    if path is None:
+        return f"{CODE_OF}{listed(functions, 3)}"
+    return f"{path}, {functions[0] if len(functions) == 1 else number_of(len(functions), 'function')}"
 
 
 def file(path: str | None) -> str:

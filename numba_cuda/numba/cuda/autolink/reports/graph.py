@@ -133,7 +133,12 @@ def _add_input(drawn: Graph, code: CodeReport, title: str) -> str:
     """Add the box of a linked input under a *title*, unless it is there, and return its key."""
     key = f"input {code.kind} {code.sha256} {code.name}"
     kind = code.kind.removesuffix(" source")
-    detail = f"{number_of(len(code.parts), 'source') if code.parts else kind}, {formatting.size(code.size)}"
+    what = number_of(len(code.parts), "source") if code.parts else kind
+    if title.startswith(formatting.CODE_OF):
+        title, what = title.removeprefix(formatting.CODE_OF), kind
+    elif formatting.is_of_library(code):
+        title, _, what = title.partition(", ")  # the file, and how many functions
+    detail = f"{what}, {formatting.size(code.size)}"
     hint = [code.name, *(part.name for part in code.parts), formatting.code(code)]
     if code.compiled is not None:
         hint.append(f"compiled to {formatting.compiled(code.compiled)}")

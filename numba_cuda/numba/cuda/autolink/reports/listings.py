@@ -7,18 +7,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import itertools
 import linecache
 import os
 import re
-import shutil
-import subprocess
-import tempfile
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
-from cuda import pathfinder
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import PROBE_SYMBOLS, ptx_of_ltoir
@@ -27,9 +21,9 @@ from numba_cuda_autolink.mangled_names import readable
 
 from ..function_code.build_record import BuildFacts
 from . import formatting
+from .machine_code import Instruction, as_text, disassemble
 from .records import CallReport, CodeReport, FunctionReport, LineReport, ListingReport
 
-_PADDING = "NOP"
 _LONGEST = 200  # lines of a source that is shown whole; of a header, the parts with machine code are
 _NEAR = 2  # lines around one with machine code
 _WITHOUT_CODE = (
@@ -79,20 +73,21 @@ def listings_of(
     facts: BuildFacts,
     codes: Sequence[tuple[CodeReport, LinkInput | None, tuple[str, bytes] | None]],
     cubin: bytes,
+    texts: Sequence[str],
 ) -> tuple[ListingReport, ...]:
     """Return the listings of the functions in Python that lead to calls, of each of the linked *codes*, which come with
     what the object returned and with kind and bytes of what the linker was given, and of the other files that machine
-    code comes from."""
-    texts = [[] if code.own else _text(source) for code, source, _ in codes]
-    names = [_names(code) if text else set() for (code, *_), text in zip(codes, texts, strict=True)]
-    placed, unplaced = _by_place(disassemble(cubin, facts.entry_name), set().union(*names))
+    code comes from. *texts* are the PTX of the link."""
+    written = [[] if code.own else _text(source) for code, source, _ in codes]
+    names = [_names(code) if text else set() for (code, *_), text in zip(codes, written, strict=True)]
+    placed, unplaced = _by_place(disassemble(cubin, facts.entry_name, texts), set().union(*names))
     found = []
     for function in facts.graph.functions:
         lines = _python_lines(function.filename, function.line, placed.get(function.filename or "", {}))
         without = bool(placed) and not any(line.sass for line in lines)
         found.append(ListingReport(function.name, lines, note=_WITHOUT_CODE if without else ""))
     titles = formatting.titles([code for code, *_ in codes], facts.calls)
-    for (code, _, linked), title, text, of_code in zip(codes, titles, texts, names, strict=True):
+    for (code, _, linked), title, text, of_code in zip(codes, titles, written, names, strict=True):
         if not code.own:
             path = next((path for path in placed if os.path.basename(path) in of_code), "")
             lines = _numbered(text, placed.pop(path, {}))
@@ -174,75 +169,3 @@ def _ptx(code: CodeReport, linked: tuple[str, bytes] | None, arch: str) -> str |
         return None
     ptx = ptx_of_ltoir([content], code.defines, arch)
     return None if ptx is None else _PROBE.sub("", ptx.decode("utf-8", "replace").rstrip("\0")).strip()
-
-
-_TIMEOUT = 120.0  # seconds
-_FUNCTION = re.compile(r"([\w$.]+):\s*")
-_FILE = re.compile(r'\s*//## File "([^"]*)", line (\d+)')
-_INSTRUCTION = re.compile(r"\s*/\*[0-9a-f]{4,}\*/")
-_ADDRESS = re.compile(r"^\s+(/\*[0-9a-f]{4,}\*/)\s+")
-
-
-@dataclass(frozen=True)
-class Instruction:
-    """A line of machine code, and the function that it is in. With line information, *places* are the file and line of
-    its source and of the calls that it was inlined through, the innermost first."""
-
-    function: str
-    text: str
-    places: tuple[tuple[str, int], ...]
-
-
-def nvdisasm() -> str | None:
-    """Return the path of ``nvdisasm``, of the package ``nvidia-cuda-nvdisasm`` or of a CUDA toolkit, or ``None``."""
-    find = getattr(pathfinder, "find_nvidia_binary_utility", None)
-    return (find("nvdisasm") if find is not None else None) or shutil.which("nvdisasm")
-
-
-def disassemble(cubin: bytes, entry_name: str) -> list[Instruction] | None:
-    """Return the machine code of *cubin*; ``None`` if there is no ``nvdisasm``, or it refuses the cubin."""
-    if (tool := nvdisasm()) is None:
-        return None
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "kernel.cubin")
-        with open(path, "wb") as file:
-            file.write(cubin)
-        try:
-            done = subprocess.run([tool, "-gi", "-c", path], capture_output=True, timeout=_TIMEOUT, check=False)
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-    return _instructions(done.stdout.decode("utf-8", "replace"), entry_name) if done.returncode == 0 else None
-
-
-def _instructions(text: str, entry_name: str) -> list[Instruction]:
-    function = ""
-    places: tuple[tuple[str, int], ...] = ()
-    is_new = True  # whether the next place is that of other instructions
-    found = []
-    for line in text.splitlines():
-        if _INSTRUCTION.match(line):
-            shown = _ADDRESS.sub(r"\1 ", line).replace(f"${entry_name}$", "").rstrip()
-            found.append(Instruction(function, shown, places))
-            is_new = True
-        elif file := _FILE.match(line):
-            places = (*(() if is_new else places), (file[1], int(file[2])))
-            is_new = False
-        elif (label := _FUNCTION.fullmatch(line)) and not label[1].startswith("."):
-            function, places = label[1].removeprefix(f"${entry_name}$"), ()
-    return [
-        each for _, some in itertools.groupby(found, lambda each: each.function) for each in _without_padding([*some])
-    ]
-
-
-def _without_padding(instructions: list[Instruction]) -> list[Instruction]:
-    while instructions and _PADDING in instructions[-1].text:
-        instructions = instructions[:-1]
-    return instructions
-
-
-def as_text(instructions: list[Instruction]) -> str:
-    """Return *instructions* as lines, with the name of each function before its own."""
-    lines = []
-    for function, some in itertools.groupby(instructions, lambda each: each.function):
-        lines += [f"// {readable(function)}", *(each.text for each in some)]
-    return "\n".join(lines)

@@ -30,6 +30,9 @@ class CodeReport:
     source:
         The digest of a source's text and of the headers that it reads besides CUDA's; ``None`` of other code, and where
         they were edited since the build.
+    functions:
+        The functions that its called functions lead to, with these, as pairs of a name and a digest, which can be
+        compared between architectures; empty where they cannot be read.
     unit, parts:
         Several sources may be compiled as one translation unit. The unit has ``parts``; each part names its ``unit``,
         has the unit's ``compiled``, and of its symbols only the functions that the kernel calls.
@@ -45,6 +48,7 @@ class CodeReport:
     undefined: tuple[str, ...] | None = None
     content: str | None = None
     source: str | None = None
+    functions: tuple[tuple[str, str], ...] = ()
     unit: str | None = None
     parts: tuple[CodeReport, ...] = ()
 
@@ -177,7 +181,7 @@ class KernelReport:
     Attributes
     ----------
     kernel:
-        The name of the kernel's Python function.
+        The name of the kernel's Python function, or the name by which the command ``explain`` was asked for it.
     filename, line:
         Where the function is defined.
     signature:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import shutil
 import sys
 import types
 import typing
@@ -37,7 +38,6 @@ class Report(KernelReport):
     Its attributes are those of `numba.cuda.autolink.reports.records.KernelReport`.
     """
 
-    __str__ = text.to_text
     __rich__ = text.to_tree
     _repr_html_ = html_page.to_fragment
 
@@ -88,6 +88,9 @@ class Report(KernelReport):
         except (TypeError, KeyError, AttributeError, ValueError) as error:
             raise ValueError(f"the text is not a whole report: {type(error).__name__}: {error}") from error
 
+    def __str__(self) -> str:
+        return text.to_text(self)
+
     def __repr__(self) -> str:
         arches = ", ".join(build.arch for build in self.builds)
         calls = number_of(len(self.builds[0].calls), "call")
@@ -97,14 +100,17 @@ class Report(KernelReport):
         printer.text(str(self))
 
     def show(self, file: TextIO | None = None) -> None:
-        """Print it to *file* (default: stdout): in colour on a terminal, as plain text elsewhere."""
-        file = sys.stdout if file is None else file
+        """Print it to *file* (default: stdout): in colour on a terminal, as plain text elsewhere, no wider than the
+        ``COLUMNS`` of the environment."""
+        file, width = sys.stdout if file is None else file, text.WIDTH
+        if file is sys.stdout:
+            width = min(width, shutil.get_terminal_size((width, 1)).columns)
         if file.isatty():
             from rich.console import Console
 
             Console(file=file).print(self)
         else:
-            print(self, file=file)
+            print(text.to_text(self, width), file=file)
 
 
 def _value(hint: Any, value: Any) -> Any:

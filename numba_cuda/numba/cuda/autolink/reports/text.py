@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _STATISTICS = re.compile(r"(ptxas )?info +:|ptxas +\. +\d|INFO: ")  # lines of a linker's log that are left out
 _AMOUNT, _NO_BREAK = re.compile(r"(?<=\d) (?=(?:µs|ms|s|bytes?|[KMG]iB)\b)"), "\0"  # in a number with its unit
-_WIDTH = 80  # characters of a line, unless a name is longer
+WIDTH = 80  # characters of a line, unless a name is longer
 _LONGEST_OBJECT = 300  # characters
 _ROOM = 100  # characters of an object's repr
 _MOST_ALIKE = 4  # options of one name
@@ -42,17 +42,18 @@ class Item:
     below: tuple[Item, ...] = ()
 
 
-def to_text(report: KernelReport) -> str:
-    return "\n".join(_lines(_outline(report), 0))
+def to_text(report: KernelReport, width: int = WIDTH) -> str:
+    """Return the text of *report*, in lines of *width* characters unless a name is longer."""
+    return "\n".join(_lines(_outline(report), 0, width))
 
 
-def _lines(item: Item, depth: int) -> Iterator[str]:
+def _lines(item: Item, depth: int, width: int) -> Iterator[str]:
     separator = "" if item.text.startswith("(") and depth else ": " if item.label and item.text else ""
     indent, line = "  " * depth, f"{item.label}{separator}{item.text}"
-    whole_names = textwrap.TextWrapper(_WIDTH, indent, f"{indent}    ", break_long_words=False, break_on_hyphens=False)
+    whole_names = textwrap.TextWrapper(width, indent, f"{indent}    ", break_long_words=False, break_on_hyphens=False)
     yield from (each.replace(_NO_BREAK, " ") for each in whole_names.wrap(_AMOUNT.sub(_NO_BREAK, line)))
     for below in item.below:
-        yield from _lines(below, depth + 1)
+        yield from _lines(below, depth + 1, width)
 
 
 def to_tree(report: KernelReport) -> Tree:
@@ -196,15 +197,12 @@ def _link(build: BuildReport) -> Iterator[Item]:
     calls = {call.site: f"call {number}" for number, call in enumerate(build.calls, 1)}
     yield Item("with LTO" if link.lto else "without LTO", link.why)
     if link.inputs:
-        if len(calls) < MANY:
-            named = zip(link.inputs, formatting.titles(link.inputs, build.calls), strict=True)
-            inputs = tuple(_input(number, *each, calls) for number, each in enumerate(named, 1))
-            yield Item("inputs", f"{len(inputs)}, in this order", inputs)
-        else:
-            others = (
-                _input(n, c, c.name, calls) for n, c in enumerate(link.inputs, 1) if not calls.keys() & {*c.brought_by}
-            )
-            yield Item("inputs", f"{len(link.inputs)}, of which the calls returned all but these", tuple(others))
+        named = zip(link.inputs, formatting.titles(link.inputs, build.calls), strict=True)
+        inputs = [(code, _input(number, code, title, calls)) for number, (code, title) in enumerate(named, 1)]
+        shown = [item for code, item in inputs if len(inputs) < MANY or not calls.keys() & {*code.brought_by}]
+        returned = len(inputs) - len(shown)
+        text = f"{returned} that the calls returned, and" if returned else "in this order"
+        yield Item("inputs", f"{len(inputs)}{': ' if returned else ', '}{text}", tuple(shown))
     if link.options is not None:
         yield Item("options", " ".join(_options(link.options)))
     lines = (line.strip() for line in link.log.splitlines())
@@ -229,7 +227,7 @@ def _input(number: int, code: CodeReport, name: str, calls: dict[str, str]) -> I
     origins = dict.fromkeys(calls.get(origin, origin) for origin in code.brought_by)
     by = "the kernel's own code" if code.own else f"of {formatting.listed(_call_ranges(origins), len(origins))}"
     kind = f"{code.kind} → {code.compiled.kind}" if code.compiled else code.kind
-    kind += f" of {number_of(len(code.parts), 'source')}" if code.parts else ""
+    kind += f" of {number_of(len(code.parts), 'source')}" if code.parts and not formatting.is_of_library(code) else ""
     return Item(f"{number}. {formatting.function(name)}", f"{kind}, {by}")
 
 

@@ -21,7 +21,7 @@ from cuda.core import ObjectCode
 from numba_cuda_autolink.package_versions import version_of
 from numba_cuda_autolink.short_tracebacks import warn_user
 
-from .cache.entry import CacheKey
+from .cache.entry import FILE, CacheKey
 from .cache.store import Fetched, current_store
 from .compile.plan_programs import called_in, keys_of, recorded_keys, write_debug_sources
 from .diagnostics import progress, timeline
@@ -156,6 +156,8 @@ class _Link:
         ]
         if self.runtime is not None:
             units.append(("device runtime", self.runtime.code))
+        # Which of the linked code changed; the inputs above stand for it.
+        files = {f"{FILE}{_name_of(unit.input)}": key.hex()[:16] for unit, key in zip(plan.units, keys, strict=True)}
         calls = [(name, [site.called(name).types for site in sites]) for name, sites in kernel_code.sites.items()]
         return CacheKey(
             "link",
@@ -174,6 +176,7 @@ class _Link:
                 *(part for number, each in enumerate(kernel_code.inputs) for part in _own_parts(number, each)),
                 *units,
             ),
+            tuple(files.items()),
         )
 
     def compile(self) -> list[Program | None]:
@@ -285,6 +288,15 @@ def _part(number: int, planned: PlannedInput, program: Program | None) -> Part:
     # nvJitLink's messages refer to inputs by name, so names are unique.
     hidden = () if program is None else program.hidden
     return Part(kind, code, f"{planned.input.name} (input {number})", planned, compiled, hidden)
+
+
+def _name_of(item: LinkInput) -> str:
+    """Return the name of *item* for users."""
+    if item.kind is not kinds.CUDA:
+        return item.name
+    from .compile.translation_unit import name_of_source
+
+    return name_of_source(item)
 
 
 def _role(unit: PlannedInput) -> tuple[str, bool, bool]:

@@ -67,6 +67,7 @@ class StoredEntry:
     digest: bytes
     parts: tuple[tuple[str, str], ...]
     texts: tuple[tuple[str, str], ...]
+    lines: tuple[tuple[str, tuple[str, ...]], ...]
 
 @dataclass(frozen=True)
 class History:
@@ -74,6 +75,8 @@ class History:
     @property
     def entries(self) -> tuple[StoredEntry, ...]: ...
     kind: str | None = None
+    @property
+    def details(self) -> str: ...
 
 def info() -> CacheInfo: ...
 def clear() -> int: ...

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import difflib
 import errno
 import functools
 import hashlib
@@ -20,28 +19,24 @@ import json
 import os
 import re
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from numba_cuda_autolink.files import NO_LINK, open_regular
-from numba_cuda_autolink.printable_texts import printable
 
 # Increased when the meaning of a digest changes, so that no entry of an earlier version is found.
 KEY_SCHEMA = 2
 
 _LONGEST_SHOWN = 80
-_LONGEST_KEPT = 2000  # characters of a text that an entry has, to show what changed
+LONGEST_KEPT = 2000  # characters of a text that an entry has, to show what changed
 
 FILE = "file "  # before the name of a file, in the label of its digest
-# Parts of which a digest tells users nothing, by how their labels begin.
-_OF_LINKS = {
-    "LLVM IR ": "the kernel's own code changed",
-    "own code ": "the kernel's own code changed",
-    "input ": "C++ or other code that is linked changed",
-}
 
 # A key as it is stored with its entry and shown to users: labels, and values short enough to read.
 PartsTable = tuple[tuple[str, str], ...]
+# For the text behind a part: the part's label, and a digest of each line.
+LineDigests = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -58,6 +53,8 @@ class CacheKey:
     parts: tuple[tuple[str, str | bytes], ...]
     # Files of which the parts have one digest together: the label is `FILE` and the name.
     files: PartsTable = field(default=(), compare=False)
+    # Gives the lines of the texts behind some parts, to tell which changed; called when an entry is written.
+    lines: Callable[[], LineDigests] = field(default=tuple, compare=False)
 
     def __post_init__(self) -> None:
         labels = [label for label, _ in self.parts]
@@ -86,44 +83,7 @@ class CacheKey:
     def texts(self) -> PartsTable:
         """The texts that the table has as a digest, and that are short enough to be kept with the entry."""
         texts = ((label, value) for label, value in self.parts if isinstance(value, str) and value != _show(value))
-        return tuple((label, value) for label, value in texts if len(value) <= _LONGEST_KEPT)
-
-
-def differences(before: PartsTable, after: PartsTable) -> list[str]:
-    """Describe the parts in which *after* differs from *before*: files, then the other parts of *after*, then those
-    that it lacks."""
-    old, new = dict(before), dict(after)
-    labels = [label for label in dict.fromkeys((*new, *old)) if old.get(label) != new.get(label)]
-    files = [label for label in labels if label.startswith(FILE)]
-    found = [f"{label.removeprefix(FILE)} {_how(label, old, new)}" for label in files]
-    # The digest of all headers says no more than their files do.
-    found += [_difference(each, old, new) for each in labels if each not in files and not (files and each == "headers")]
-    found = list(dict.fromkeys(found))
-    return found or [f"{one} (in another place)" for one, other in zip(new, old, strict=True) if one != other]
-
-
-def _how(label: str, old: dict[str, str], new: dict[str, str]) -> str:
-    return "changed" if label in old and label in new else "is included" if label in new else "is not included"
-
-
-def _difference(label: str, old: dict[str, str], new: dict[str, str]) -> str:
-    if label not in new:
-        return f"{label} (no longer {old[label]})"
-    if label not in old:
-        return f"{label} (now {new[label]})"
-    known = next((text for start, text in _OF_LINKS.items() if label.startswith(start)), None)
-    return known or f"{label} ({old[label]} -> {new[label]})"
-
-
-def differing_lines(label: str, before: StoredEntry, after: StoredEntry) -> list[str]:
-    """Return how the text of a part differs, in the form of ``diff -u``; none if the part is no such text."""
-    old, new = (dict(each.parts).get(label, "") for each in (before, after))
-    if old == new or not (_IS_TEXT.match(old) and _IS_TEXT.match(new)):
-        return []
-    if not (label in dict(before.texts) and label in dict(after.texts)):
-        return [f"{label}: of texts with more than {_LONGEST_KEPT} characters, only the digest is kept"]
-    first, second = (printable(dict(each.texts)[label]).splitlines() for each in (before, after))
-    return list(difflib.unified_diff(first, second, f"{label} before", f"{label} after", n=1, lineterm=""))
+        return tuple((label, value) for label, value in texts if len(value) <= LONGEST_KEPT)
 
 
 def _encode(value: str | bytes) -> bytes:
@@ -142,7 +102,7 @@ def _show(value: str | bytes) -> str:
     return f"<{len(value)} {unit}, sha256 {hashlib.sha256(_encode(value)).hexdigest()[:16]}>"
 
 
-_IS_TEXT = re.compile(r"<\d+ characters, ")
+IS_TEXT = re.compile(r"<\d+ characters, ")
 _MAGIC = b"NCALINK1"
 _PREFIX = struct.Struct("<8sIQ32s")
 _CHECKSUM_END = _PREFIX.size + 32
@@ -156,8 +116,8 @@ class DamagedEntryError(ValueError):
 @dataclass(frozen=True)
 class StoredEntry:
     """An entry on disk, as its header describes it: its size in bytes; when it was *written* and last *used*, in
-    seconds since the epoch; and what its key has, of some texts the whole. *kind* is ``"?"`` if the header cannot be
-    read."""
+    seconds since the epoch; what its key has, of some texts the whole; and digests of the lines of the user's own.
+    *kind* is ``"?"`` if the header cannot be read."""
 
     path: str
     size: int
@@ -168,10 +128,12 @@ class StoredEntry:
     digest: bytes = b""
     parts: PartsTable = ()
     texts: PartsTable = ()
+    lines: LineDigests = ()
 
 
 def pack(key: CacheKey, data: bytes) -> bytes:
-    header = json.dumps({"kind": key.kind, "name": key.name, "parts": key.table, "texts": key.texts}).encode()
+    described = {"kind": key.kind, "name": key.name, "parts": key.table, "texts": key.texts}
+    header = json.dumps({**described, "lines": key.lines()}).encode()
     prefix = _PREFIX.pack(_MAGIC, len(header), len(data), key.digest)
     rest = header + data
     return prefix + _checksum(prefix, rest) + rest
@@ -211,11 +173,20 @@ def describe(path: str) -> StoredEntry:
             if magic == _MAGIC and header_size <= _LONGEST_HEADER:
                 file.seek(_CHECKSUM_END)
                 header = json.loads(file.read(header_size))
-                tables = (header["parts"], header.get("texts", ()))
-                parts, texts = (tuple((str(label), str(value)) for label, value in each) for each in tables)
-                kind, name = str(header["kind"]), str(header["name"])
-                return dataclasses.replace(entry, kind=kind, name=name, digest=digest, parts=parts, texts=texts)
+                return dataclasses.replace(
+                    entry,
+                    kind=str(header["kind"]),
+                    name=str(header["name"]),
+                    digest=digest,
+                    parts=_table(header["parts"]),
+                    texts=_table(header.get("texts", ())),
+                    lines=tuple((str(label), tuple(map(str, each))) for label, each in header.get("lines", ())),
+                )
         return entry
+
+
+def _table(read: Any) -> PartsTable:
+    return tuple((str(label), str(value)) for label, value in read)
 
 
 def open_entry(path: str, flags: int = 0) -> BinaryIO:

@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, overload
 
 from ..cache.settings import logger, print_log
 from .build_locks import BuildGuard
+from .changes import differences
 from .disk import LOCKS, MISMATCHES, DiskEntries, read_only_data
-from .entry import CacheKey, PartsTable, data_of, differences, pack, unpack
+from .entry import CacheKey, PartsTable, data_of, pack, unpack
 from .settings import CacheSettings
 from .statistics import Statistics, leave
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -19,10 +20,10 @@ from numba.cuda.cudadrv import nvrtc
 
 from numba_cuda_autolink.printable_texts import number_of
 
-from ..cache.entry import FILE, CacheKey
-from ..headers.manifest import MANIFEST_FORMAT, HeaderManifest
+from ..cache.entry import FILE, CacheKey, LineDigests
+from ..headers.manifest import MANIFEST_FORMAT, HeaderManifest, read_text
 from ..headers.search_roots import SearchRoots
-from ..inputs.link_input import LinkInput, line_marker
+from ..inputs.link_input import LinkInput
 from ..platform.cuda_libraries import headers_version, nvrtc_build
 from ..platform.target import Target
 
@@ -134,7 +135,9 @@ def messages_outside_toolkit(log: str) -> str:
 _CHECK = "8"
 
 
-_LIBRARY = line_marker("source of autolink.cxx")
+# Around the source of a C++ library; with line information both name files.
+_LIBRARY = re.compile(r'^#line 1 "(?:[^"\n]*/)?source[ _]of[ _]autolink\.cxx"\n', re.MULTILINE)
+_LIBRARY_END = re.compile(r'^#line 1 "(?:[^"\n]*/)?namespace[ _]of[ _]autolink\.cxx"\n', re.MULTILINE)
 _INCLUDED = re.compile(r"#include <([^>\n]+)>\n#line")
 _FUNCTION = re.compile(r'^#line 1 "([^"\n]+\([^"\n]*\))"$', re.MULTILINE)
 
@@ -144,7 +147,7 @@ class UnitKeys:
 
     def __init__(self, unit: TranslationUnit):
         self._unit = unit
-        self._name = _name_for_users(unit)
+        self._name = _name_for_users(unit.code, unit.name)
         self.has_lines = bool(unit.option("lineinfo") or unit.option("debug"))
         self._folder = working_directory()
         search = tuple(os.path.join(self._folder, path) for path in unit.option("include_path") or ())
@@ -171,7 +174,9 @@ class UnitKeys:
         counts = Counter(os.path.basename(each.path) for each in own)
         names = [each.path if counts[name := os.path.basename(each.path)] > 1 else name for each in own]
         files = tuple((f"{FILE}{name}", each.sha256[:16]) for name, each in zip(names, own, strict=True))
-        return CacheKey("program", self._name, (*self._parts(), ("headers", headers), ("places", places)), files)
+        parts = (*self._parts(), ("headers", headers), ("places", places))
+        read = tuple((label, header.path, header.sha256) for (label, _), header in zip(files, own, strict=True))
+        return CacheKey("program", self._name, parts, files, functools.partial(_lines, self._unit.code, read))
 
     def _parts(self) -> tuple[tuple[str, str | bytes], ...]:
         """Return what NVRTC gets; of paths, only the name of the file: the rest is in the headers' digest."""
@@ -186,13 +191,49 @@ class UnitKeys:
         )
 
 
-def _name_for_users(unit: TranslationUnit) -> str:
-    """Return the name of *unit*; of calls of a C++ library, its file and functions: ``waves.cu: series(float32)``."""
-    if (start := unit.code.find(_LIBRARY)) < 0:
-        return unit.name
-    file = _INCLUDED.match(unit.code, start + len(_LIBRARY))
-    functions = ", ".join(dict.fromkeys(_FUNCTION.findall(unit.code, start))) or unit.name
+def name_of_source(source: LinkInput) -> str:
+    """Return the name of a *source* for users, as `_name_for_users` does of its unit."""
+    return _name_for_users(source.options.prologue or "", source.name, source.code.decode())
+
+
+def _name_for_users(library: str, name: str, calls: str | None = None) -> str:
+    """Return the name of a unit; of calls of a C++ library, its file and functions: ``waves.cu: series(float32)``. The
+    text *library* has the library's source, and, unless they are given, the *calls*."""
+    if (start := _LIBRARY.search(library)) is None:
+        return name
+    file = _INCLUDED.match(library, start.end())
+    found = _FUNCTION.findall(library, start.end()) if calls is None else _FUNCTION.findall(calls)
+    functions = ", ".join(dict.fromkeys(found)) or name
     return f"{os.path.basename(file[1])}: {functions}" if file else functions
+
+
+_MOST_READ = 1 << 20  # bytes of a unit's own files, to show what changed in them
+
+
+def _lines(code: str, files: tuple[tuple[str, str, str], ...]) -> LineDigests:
+    """Return digests of the lines of the user's own texts of a unit: its source, and the *files*, each a label, path
+    and digest, as long as they are as they were compiled."""
+    found = []
+    start = _LIBRARY.search(code)
+    if start is None or not _INCLUDED.match(code, start.end()):
+        end = start and _LIBRARY_END.search(code, start.end())
+        own = code[start.end() if start else 0 : end.start() if end else len(code)]
+        found = [("source", _digests(own))] if len(own) <= _MOST_READ else []
+    size = 0
+    for label, path, sha256 in files:
+        with contextlib.suppress(OSError, ValueError):
+            header, content = read_text(path)
+            size += len(content)
+            if size > _MOST_READ:
+                break
+            if header.sha256 == sha256:
+                found.append((label, _digests(content.decode("utf-8", "replace"))))
+    return tuple(found)
+
+
+@functools.lru_cache(256)  # kernels share the files of one library
+def _digests(text: str) -> tuple[str, ...]:
+    return tuple(hashlib.sha256(line.encode()).hexdigest()[:8] for line in text.splitlines())
 
 
 def checked_key(program: CacheKey, called: CalledFunction) -> CacheKey:

@@ -129,7 +129,11 @@ def does_not_compile(
         f"at fault: {planned}" + (f" of declare_device({declared!r})" if declared else ""),
         *([] if place and place.file == path else [f"source: {path or 'could not be saved'}"]),
         *(f"in C++: {each}" for each in assembly.values()),
-        *describe_chain(error.log, planned.input.text, planned.input.name, options.include_paths),
+        *(
+            line
+            for cause in causes[:1]
+            for line in describe_chain(cause, planned.input.text, planned.input.name, options.include_paths)
+        ),
         *([f"what to do: {todo}"] if todo else []),
         *(f"does not compile either: {each}" for each, _ in others),
         log="\n".join([error.log, *(each.log for _, each in others)]),
@@ -248,16 +252,16 @@ def _remedy(wrong: Sequence[WrongFunction]) -> str:
 
 
 _MOST_HEADERS = 2000
-_MISSING = re.compile(r'^(?P<place>.+)\(\d+\): .*cannot open source file "(?P<name>[^"]+)"', re.MULTILINE)
+_MISSING = re.compile(r'cannot open source file "(?P<name>[^"]+)"')
 
 
-def describe_chain(log: str, code: str, name: str, include_paths: Sequence[str]) -> list[str]:
-    """Return the line that shows how the source *name*, with this *code*, includes the header that NVRTC's *log* says
-    is missing; nothing where it does so itself, or that is not found."""
-    found = _MISSING.search(log)
-    if found is None or not os.path.isfile(found["place"]) or found["place"].endswith(name):
+def describe_chain(error: nvrtc_log.Diagnostic, code: str, name: str, include_paths: Sequence[str]) -> list[str]:
+    """Return the line that shows how the source *name*, with this *code*, includes a header that is missing; nothing if
+    the *error* is another one, if the source includes it itself, or if that is not found."""
+    found = _MISSING.search(error.text)
+    if found is None or not os.path.isfile(error.place) or error.place.endswith(name):
         return []
-    chain = _find(code.encode(), found["place"], (*include_paths, *toolkit_include_paths()))
+    chain = _find(code.encode(), error.place, (*include_paths, *toolkit_include_paths()))
     return [f"included: {' → '.join((name, *chain, found['name']))}"] if chain else []
 
 

@@ -103,7 +103,12 @@ def test_line_information_of_both_sides_is_kept(lto):
         ({"kernel": cuda.jit(device=True)(kernel)}, TypeError, "is a device function"),
         ({"signature": "int32(int32[::1])"}, TypeError, "a kernel returns nothing"),
         ({"cc": (1, 0)}, ValueError, r"1.0 is not known to this CUDA toolkit; did you mean 10.0\?\n  known: "),
-        ({"cc": "3.1"}, ValueError, r"3.1 is not known to this CUDA toolkit\n  known: "),
+        (
+            {"cc": "3.1"},
+            ValueError,
+            r"3.1 is not known to this CUDA toolkit\n  known: .*\n  what to do: pass one of these",
+        ),
+        ({"cc": "9.9"}, ValueError, r"\n  what to do: pass 9.0, whose code runs on 9.9 too$"),
         ({"cc": 9.0}, TypeError, "float 9.0 is not a compute capability: expected"),
         ({"cc": (9, 0, "x")}, ValueError, "suffix"),
         ({"cc": []}, ValueError, r"^cc is an empty list: .*\n  what to do: pass compute capabilities"),

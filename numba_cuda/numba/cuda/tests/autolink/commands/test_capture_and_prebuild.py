@@ -138,7 +138,7 @@ def test_a_prebuild_is_repeated_until_the_store_has_all(application, capsys, mon
     reset_store()
     capsys.readouterr()
     assert main(["prebuild", str(jobs)]) == 0
-    assert "0 programs and 0 links built" in capsys.readouterr().out
+    assert "1 of 1 kernels were in the cache, looked up in " in capsys.readouterr().out
 
 
 def test_a_kernel_that_cannot_be_built_is_reported_and_all_others_are_built(application, capsys):
@@ -152,6 +152,45 @@ def test_a_kernel_that_cannot_be_built_is_reported_and_all_others_are_built(appl
     assert shown.out.startswith("1 of 3 kernels")
     assert "kernel moved:kernel cannot be loaded: ModuleNotFoundError" in shown.err and "PYTHONPATH" in shown.err
     assert "wrong with void(float32[::1]) for 9.0 could not be built" in shown.err and "scale(x[0], 1)" in shown.err
+
+
+FAULTY = """
+from numba import cuda
+from numba.cuda import autolink
+
+library = autolink.cxx("__device__ float f(float x) { return y; }")
+
+
+@cuda.jit
+def first(x):
+    x[0] = library.f(x[0])
+
+
+@cuda.jit
+def second(x):
+    x[1] = library.f(x[1]) + 1
+"""
+
+
+def test_a_fault_of_several_kernels_is_printed_once(application, capsys):
+    jobs = application / "jobs.json"
+    (application / "captured_library.py").write_text(FAULTY)
+    (application / "broken.py").write_text("x = 1\ndef f(x:\n")
+    typed = {"signature": "void(float32[::1])"}
+    names = [("captured_library:first", "9.0"), ("captured_library:first", "10.0"), ("captured_library:second", "9.0")]
+    names += [("broken:f", "9.0"), ("broken:g", "9.0")]
+    listed = [{"kernel": name, "cc": cc, **typed} for name, cc in names]
+    jobs.write_text(json.dumps({"format": 1, "path": [str(application)], "jobs": listed}))
+    assert main(["prebuild", str(jobs)]) == 1
+    shown = capsys.readouterr().err
+    assert shown.count('identifier "y" is undefined') == 1
+    assert (
+        "    it also stops 2 kernels:\n      first with void(float32[::1]) for 10.0\n"
+        "      second with void(float32[::1]) for 9.0\n"
+    ) in shown
+    place = f"kernel broken:f cannot be loaded: {application / 'broken.py'}:2: SyntaxError: "
+    assert shown.count("SyntaxError") == shown.count(place) == 1
+    assert "    def f(x:\n" in shown and "    it also stops 1 kernel:\n      kernel broken:g\n" in shown
 
 
 @pytest.mark.parametrize(

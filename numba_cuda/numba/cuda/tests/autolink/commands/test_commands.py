@@ -289,8 +289,36 @@ ERRORS = {
     "unknown compute capability": (
         2,
         "explain FILE:kernel --sig SIGNATURE --cc 1.0",
-        "--cc 1.0: this CUDA toolkit does not know that compute capability",
+        "--cc 1.0: this CUDA toolkit does not know that compute capability; did you mean 10.0?\n  known: ",
     ),
+    "a later compute capability of a generation": (
+        2,
+        "explain FILE:kernel --sig SIGNATURE --cc 9.9",
+        "\n  what to do: pass 9.0, whose code runs on 9.9 too\n",
+    ),
+    "a compute capability of the future": (
+        2,
+        "build FILE:kernel --sig SIGNATURE --cc 99.0 -o out",
+        "\n  what to do: install a CUDA toolkit that knows it\n",
+    ),
+    "a compute capability of one number": (2, "explain FILE:kernel --cc 9", "; did you mean 9.0?\n"),
+    "a short option alone": (
+        2,
+        "-x",
+        "unrecognized arguments: -x\n  options: -h/--help, -V/--version\n  commands: explain,",
+    ),
+    "a short option before a command": (2, "-x build", "numba-cuda-autolink: unrecognized arguments: -x\n  options: "),
+    "a short option of a command": (
+        2,
+        "build -x",
+        "unrecognized arguments: -x\n  options: -h/--help, --sig, --cc, -o,",
+    ),
+    "a short option of an action": (
+        2,
+        "cache -x",
+        "unrecognized arguments: -x\n  options: -h/--help\n  commands: info,",
+    ),
+    "an option of a program": (2, "capture python app.py --foo", "are required: -o JOBS.json\n"),
     "bad signature": (2, "explain FILE:kernel --sig 'void(' --cc 9.0", "--sig 'void(' is not a signature: "),
     "a result": (
         2,
@@ -524,6 +552,73 @@ def test_a_decorator_that_fails_hides_no_other_kernel(tmp_path, capsys, monkeypa
     )
 
 
+def test_a_decorator_of_the_second_front_end_that_fails_hides_no_other_kernel(tmp_path, monkeypatch):
+    pytest.importorskip("numba_cuda_mlir")
+    path = tmp_path / "decorated.py"
+    lines = DECORATED.replace("from numba import cuda", "from numba_cuda_mlir import cuda").splitlines()
+    annotated = ["@cuda.jit", 'def annotated(x: "foo"):', "    x[0] = 5"]
+    path.write_text("\n".join([*lines, "", "", *annotated, ""]))
+    done = subprocess.run(
+        [sys.executable, "-m", "numba_cuda_autolink", "explain", str(path)], capture_output=True, text=True
+    )
+    assert done.returncode == 1, done.stderr
+    kernels = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("  ") and line[2] != " "]
+    assert kernels == ["good(x)", "bad(x)", "misspelt(x)", "attribute(x)", "option(x)", "later(x)", "annotated(x:"]
+    why = [line for line in done.stdout.splitlines() if line.startswith("    cannot be compiled: ")]
+    assert len(why) >= 4
+    assert "    cannot be compiled: 'void(foo)' is not a signature: name 'foo' is not defined" in why
+
+
+IN_CLASSES = """
+from numba import cuda
+
+
+def made(number):
+    @cuda.jit
+    def made(x):
+        x[0] = number
+    return made
+
+
+second = made(2)
+
+
+class Outer:
+    @staticmethod
+    @cuda.jit
+    def first(x):
+        x[0] = 1
+
+    class Inner:
+        @cuda.jit
+        def kernel(x):
+            x[0] = 3
+
+
+def main():
+    pass
+"""
+
+
+def test_kernels_are_listed_and_reported_by_the_names_that_the_user_has_for_them(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    path = tmp_path / "in_classes.py"
+    path.write_text(IN_CLASSES)
+    assert main(["explain", str(path)]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "  second(x)              kernel, line 6",
+        "  Outer.first(x)         kernel, line 16",
+        "  Outer.Inner.kernel(x)  kernel, line 22",
+        "  made(number)           Python function, line 5",
+    ]
+    for name in ("second", "Outer.Inner.kernel"):
+        assert main(["explain", f"{path}:{name}", "--sig", "void(float32[::1])", "--cc", "9.0"]) == 0
+        assert capsys.readouterr().out.startswith(f"{name}(float32[::1]):")
+    diagnosis = failing(capsys, "explain", f"{path}:second", "--sig", "float32[::1]", "--cc", "9.0")[1]
+    assert "--sig 'float32[::1]' is not a signature: it is one type\n" in diagnosis
+    assert "what to do: write 'void(float32[::1])' for one argument of that type" in diagnosis
+
+
 @pytest.mark.parametrize("action", ["info", "clear", "prune", "why", "export out"])
 @pytest.mark.parametrize(
     ("folder", "diagnosis"),
@@ -660,7 +755,8 @@ def test_the_cache_can_be_shown_and_cleared(kernels, tmp_path, monkeypatch, caps
     shown = json.loads(run("cache", "info", "--json"))
     assert shown["directory"] == str(tmp_path / "cache")
     assert {each["kind"]: each["entries"] for each in shown["by_kind"]}["program"] == 1
-    assert "program 'add.cu'" in run("cache", "why", "add.cu", "--kind", "program")
+    assert "  add.cu: first build" in run("cache", "why", "add.cu", "--kind", "program")
+    assert "program 'add.cu'" in run("cache", "why", "add.cu", "-v")
     assert main(["cache", "why", "subtract.cu"]) == 1
     shown = capsys.readouterr()
     assert shown.out == ""

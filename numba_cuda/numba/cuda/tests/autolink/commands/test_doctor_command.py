@@ -8,6 +8,8 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
+import struct
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, requires
@@ -16,14 +18,19 @@ from importlib.metadata import version as version_of
 import pytest
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
 from packaging.requirements import Requirement
+from repository import PROJECT
 
-from numba_cuda_autolink import installed_packages
+import _numba_cuda_autolink_command
+from numba_cuda_autolink import command_entry, installed_packages
 from numba_cuda_autolink.commands import doctor_command, doctor_trials
 from numba_cuda_autolink.commands.main_command import main
 from numba_cuda_autolink.installed_packages import damaged_files
+from numba_cuda_autolink.library_files import find_damaged
 from numba_cuda_autolink.package_versions import package_versions
 from numba_cuda_autolink.settings import wrong_settings
 
+ROWS = struct.pack("<HHHH", 56, 1, 64, 1)  # of the two tables of an ELF file, which begin at 64 and at 200
+WHOLE = (b"\x7fELF\x02\x01" + struct.pack("<26xQQ6x", 64, 70) + ROWS + bytes(72)).decode()
 INSTALL = "pip install 'numba-cuda-autolink[cu"
 NO_TRIALS = doctor_command.Trials({}, {})
 GOOD = {"numba-cuda": "0.30.4", "numba": "0.68.0", "numpy": "2.4.6", "cuda-bindings": "13.0.0"}
@@ -68,7 +75,13 @@ def test_the_doctor_knows_conflicts(installed, what, fix):
 def test_the_doctor_knows_variables_and_versions(monkeypatch):
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK", "0")
     monkeypatch.setenv("CUDA_HOME", "/no/such/folder")
-    versions = {"nvrtc": [13, 2], "nvJitLink": [13, 0], "driver": [12, 4], "headers": [12, 9]}
+    versions = {
+        "nvrtc": [13, 2],
+        "nvJitLink": [13, 0],
+        "driver": [12, 4],
+        "cudart headers": [12, 9],
+        "cccl headers": [13, 2],
+    }
     trials = doctor_command.Trials({f"version {name}": version for name, version in versions.items()}, {})
     monkeypatch.setattr(doctor_command, "version_of", lambda name: "13.0.88")
     fixes = {conflict.fix for conflict in doctor_command.conflicts(GOOD, trials)}
@@ -189,7 +202,8 @@ def test_code_of_others_may_be_edited_and_not_removed(installed, name):
     ("source", "asked"),
     [
         ("", "soup==1.0"),
-        ('{"url": "file:///home/me/soup", "dir_info": {}}', "/home/me/soup"),
+        ('{"url": "file:///usr/../usr", "dir_info": {}}', "/usr/../usr"),
+        ('{"url": "file:///gone/soup%201.whl", "archive_info": {}}', "soup==1.0"),
         ('{"url": "https://example.org/soup.whl", "archive_info": {}}', "https://example.org/soup.whl"),
         (
             '{"url": "https://example.org/soup", "vcs_info": {"vcs": "git", "commit_id": "abc"}}',
@@ -216,13 +230,14 @@ def test_what_no_kernel_needs_may_be_removed(installed):
 
 def test_what_no_kernel_needs_of_the_toolkit_may_be_removed(installed):
     removed = ("bin/ptxas", "lib/libsoup_static.a", "lib/libsoup.alt.so.13", "lib/cmake/soup.cmake")
-    folder = installed("nvidia-soup", **dict.fromkeys((*removed, "lib/libsoup.so.13", "lib/libsoup.bc"), "x"))
+    files = dict.fromkeys((*removed, "lib/libsoup.bc"), "x") | {"lib/libsoup.so.13": WHOLE}
+    folder = installed("nvidia-soup", **files)
     for name in removed:
         (folder / name).unlink()
     assert list(damaged_files("nvidia-soup")) == []
     (folder / "lib" / "libsoup.so.13").unlink()
     (folder / "lib" / "libsoup.bc").unlink()
-    assert [*damaged_files("nvidia-soup")] == ["lib/libsoup.so.13 is missing", "lib/libsoup.bc is missing"]
+    assert [*damaged_files("nvidia-soup")] == ["lib/libsoup.bc is missing", "lib/libsoup.so.13 is missing"]
 
 
 def test_the_packages_of_the_toolkit_are_those_that_the_extras_install():
@@ -250,7 +265,7 @@ def test_a_trial_that_does_not_end_is_stopped(tmp_path, monkeypatch, capsys):
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr(doctor_command, "_LIMIT", 5)
-    monkeypatch.setattr(doctor_command, "_damage", lambda installed: [])
+    monkeypatch.setattr(doctor_command, "_damage", lambda packages, compared: [])
     assert main(["doctor"]) == 1
     text = capsys.readouterr().out
     assert "  loading nvrtc did not end: it took longer than 5 s\n" in text
@@ -318,17 +333,19 @@ def test_the_doctor_names_what_is_broken(command, name):
     done = command(name, code, "doctor", "--json")
     assert (done.returncode, done.stderr) == (1, "")
     found = json.loads(done.stdout)
-    assert len(found["conflicts"]) == 1
-    assert found["conflicts"][0]["what"].startswith(conflict)
-    assert found["conflicts"][0]["fix"].startswith("pip install --force-reinstall")
+    hidden, failed = found["conflicts"]
+    assert hidden["what"].endswith(f"/{name}/__init__.py hides the installed package {name!r}")
+    assert failed["what"].startswith(conflict)
+    assert [hidden["fix"], failed["fix"]] == ["rename it, or move it away", "first what is listed above"]
     assert found["packages"]["numba-cuda"] == version_of("numba-cuda")
     assert found["numba_cuda"]["import"].startswith("failed at ")
 
 
-def test_the_doctor_prints_text_where_numba_cuda_cannot_be_imported(command):
+def test_the_doctor_prints_text_where_numba_cuda_cannot_be_imported(command, tmp_path):
     done = command("numpy", BROKEN["numpy"][0], "doctor")
     assert done.returncode == 1
-    assert "1 conflict\n  numpy cannot be imported" in done.stdout
+    assert done.stdout.startswith(f"2 conflicts\n  {tmp_path}/numpy/__init__.py hides the installed package 'numpy'\n")
+    assert "\n  numpy cannot be imported: AttributeError: row_stack is gone\n" in done.stdout
 
 
 def test_other_commands_point_to_the_doctor(command):
@@ -367,6 +384,187 @@ def test_a_missing_package_is_one_line_and_a_conflict(command, tmp_path, monkeyp
     monkeypatch.setattr(doctor_command, "version_of", lambda name: "not installed" if name == package else known(name))
     assert main(["doctor"]) == 1
     assert f"  {package} is not installed\n    fix: pip install 'numba-cuda-autolink[cu" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("damage", "what"),
+    [
+        (lambda file: os.truncate(file, 100), "is truncated: it has 100 of 134 bytes"),
+        (lambda file: os.truncate(file, 20), "is truncated: it has 20 bytes"),
+        (lambda file: os.truncate(file, 0), "is empty"),
+        (lambda file: file.write_bytes(bytes(134)), "is not a library"),
+    ],
+)
+def test_a_library_that_is_not_whole_is_damaged_in_any_package(installed, damage, what):
+    """Other libraries may have changed: conda changes the paths in them."""
+    folder = installed("soup", **{"soup/_code.so": WHOLE})
+    damage(folder / "soup" / "_code.so")
+    assert list(damaged_files("soup")) == [f"soup/_code.so {what}"]
+    (folder / "soup" / "_code.so").write_text(f"{WHOLE}, relinked")
+    assert list(damaged_files("soup")) == []
+
+
+def test_after_a_trial_failed_the_content_of_all_packages_is_compared(installed, monkeypatch):
+    monkeypatch.setattr(doctor_command, "_packages", lambda installed: ["soup"])
+    (installed("soup", **{"soup.py": "abcd"}) / "soup.py").write_text("abce")
+    what = "soup 1.0 is not as it was installed: soup.py has other content"
+    conflicts, remarks = doctor_command.conflicts(GOOD, NO_TRIALS), doctor_command.remarks(GOOD, NO_TRIALS)
+    assert (what in {each.what for each in conflicts}, what in {each.what for each in remarks}) == (False, True)
+    ended = doctor_command.Trials({}, {"import numba": doctor_command.End("SIGBUS")})
+    found = [*doctor_command.conflicts(GOOD, ended)]
+    assert what in {each.what for each in found} - {each.what for each in doctor_command.remarks(GOOD, ended)}
+    assert found[-1] == ("importing numba ended Python: SIGBUS", "first what is listed above")
+
+
+def test_an_import_that_ends_python_leads_to_its_package(tmp_path, monkeypatch, capsys):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, signal, sys\n"
+        "class End:\n"
+        "    def find_spec(name, path=None, target=None):\n"
+        "        if name == 'llvmlite.binding':\n"
+        "            os.kill(os.getpid(), signal.SIGBUS)\n"
+        "sys.meta_path.insert(0, End)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert main(["doctor"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "  importing llvmlite.binding ended Python: SIGBUS"
+    assert lines[2] == f"    fix: pip install --force-reinstall --no-deps 'llvmlite=={version_of('llvmlite')}'"
+
+
+def test_files_of_this_project_are_compared(installed):
+    folder = installed("numba-cuda-autolink", **{"soup.py": "abcd", "templates/page.html": "abcd"})
+    (folder / "soup.py").write_text("abce")
+    (folder / "templates" / "page.html").unlink()
+    assert list(damaged_files("numba-cuda-autolink")) == ["soup.py has other content", "templates/page.html is missing"]
+
+
+def test_metadata_of_this_project_that_are_missing_are_named():
+    found = [*doctor_command.conflicts({**GOOD, "numba-cuda-autolink": "not installed"}, NO_TRIALS)]
+    assert found[0].what.startswith("the metadata of numba-cuda-autolink are missing: ")
+
+
+def test_without_a_record_pip_cannot_remove_a_package(installed):
+    folder = installed("soup", **{"soup.py": "x"}) / "soup-1.0.dist-info"
+    (folder / "INSTALLER").write_text("pip\n")
+    (folder / "RECORD").unlink()
+    assert list(damaged_files("soup")) == ["its RECORD is missing"]
+    assert installed_packages.reinstall_command("soup") == "pip install --ignore-installed --no-deps 'soup==1.0'"
+
+
+@pytest.mark.parametrize("name", ["libnvrtc", "libnvJitLink", "libnvvm"])
+def test_a_truncated_library_is_an_error_of_the_import(tmp_path, monkeypatch, name):
+    """Loading it would end the process."""
+    folder = tmp_path / "nvidia" / "cu13" / "lib"
+    folder.mkdir(parents=True)
+    (folder / f"{name}.so.13").write_bytes(WHOLE.encode()[:100])
+    monkeypatch.syspath_prepend(tmp_path)
+    assert find_damaged("13") == (f"{folder}/{name}.so.13", "is truncated: it has 100 of 134 bytes")
+    assert find_damaged("14") is None
+    run = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-c",
+        "import cuda.bindings as b; b.__version__ = '13.0'; import numba.cuda.autolink",
+    ]
+    done = subprocess.run(run, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert f"ImportError: {folder}/{name}.so.13 is truncated: it has 100 of 134 bytes\n  what to do: " in done.stderr
+
+
+def test_files_that_hide_packages_are_named(tmp_path, monkeypatch):
+    for name in ("cuda", "numba_cuda", "test"):
+        (tmp_path / f"{name}.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    found = [each.what for each in doctor_command.conflicts(GOOD, NO_TRIALS)]
+    assert found == [f"{tmp_path}/{name}.py hides the installed package '{name}'" for name in ("cuda", "numba_cuda")]
+
+
+def test_a_variable_with_which_no_kernel_can_be_built_is_named(monkeypatch, capsys):
+    monkeypatch.setenv("NUMBA_FORCE_CUDA_CC", "9.9")
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_JOBS", "1")
+    assert main(["doctor"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "  with NUMBA_FORCE_CUDA_CC a small kernel cannot be built, and without it it can"
+    assert lines[2] == "    fix: correct it, or unset it"
+
+
+def test_libraries_of_two_toolkits_are_conflicts_or_remarks(monkeypatch):
+    results = {"version nvrtc": [12, 9], "version nvJitLink": [13, 5], "headers cccl": "/opt/cuda/include"}
+    trials = doctor_command.Trials(results | {"version cccl headers": [13, 0]}, {})
+    versions = {"cuda-bindings": "13.5.0"}
+    monkeypatch.setattr(doctor_command, "version_of", lambda name: versions.get(name, "1.0"))
+    found = [each.what for each in doctor_command.conflicts(GOOD, trials)]
+    assert "NVRTC 12.9 was found, and cuda-bindings 13.5.0 is for CUDA 13" in found
+    assert "the headers in /opt/cuda/include are of CUDA 13.0, NVRTC is of CUDA 12.9" in found
+    monkeypatch.setattr(
+        doctor_command,
+        "toolkit_packages",
+        lambda *, of_other_cuda=False: ["nvidia-cuda-nvrtc-cu12"] if of_other_cuda else ["nvidia-cuda-nvrtc"],
+    )
+    found = [each.what for each in doctor_command.remarks(GOOD, trials)]
+    assert found == ["nvidia-cuda-cccl is not installed: its headers come from /opt/cuda/include, of CUDA 13.0"]
+    trials.results["version nvrtc"] = [13, 5]
+    assert [each.what for each in doctor_command.remarks(GOOD, trials)] == [
+        "nvidia-cuda-cccl is not installed: its headers come from /opt/cuda/include, of CUDA 13.0",
+        "nvidia-cuda-nvrtc-cu12: installed for another CUDA, and not used with cuda-bindings 13.5.0",
+    ]
+
+
+@pytest.fixture
+def copy_of_project(tmp_path):
+    """Installs a copy of the command line without its dependencies, and runs it after *damage* was done to a file."""
+
+    def run(file, damage):
+        root = PROJECT
+        shutil.copytree(root / "numba_cuda_autolink", tmp_path / "numba_cuda_autolink")
+        shutil.copy(root / "_numba_cuda_autolink_command.py", tmp_path)
+        info = tmp_path / "numba_cuda_autolink-0.2.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: numba-cuda-autolink\nVersion: 0.2.0\n")
+        (info / "direct_url.json").write_text(json.dumps({"url": f"file://{root}", "dir_info": {}}))
+        lines = []
+        for each in tmp_path.rglob("*.py"):
+            digest = base64.urlsafe_b64encode(hashlib.sha256(each.read_bytes()).digest()).decode().rstrip("=")
+            lines.append(f"{each.relative_to(tmp_path)},sha256={digest},{each.stat().st_size}")
+        (info / "RECORD").write_text("\n".join(lines))
+        damage(tmp_path / file)
+        script = "import sys; from _numba_cuda_autolink_command import main; sys.exit(main())"
+        return subprocess.run(
+            [sys.executable, "-S", "-c", script, "doctor"], cwd=tmp_path, capture_output=True, text=True
+        )
+
+    return run
+
+
+BREAK = {
+    "gone": lambda file: file.unlink(),
+    "broken": lambda file: file.write_text("def (:"),
+    "cut": lambda file: os.truncate(file, 0),
+}
+
+
+@pytest.mark.parametrize("how", BREAK)
+@pytest.mark.parametrize(
+    "file", ["files.py", "settings.py", "command_entry.py", "commands/doctor_command.py", "installed_packages.py"]
+)
+def test_damaged_files_of_the_command_itself_are_one_error(copy_of_project, file, how):
+    done = copy_of_project(f"numba_cuda_autolink/{file}", BREAK[how])
+    first, *lines = done.stderr.splitlines()
+    assert done.returncode == 1 and first.startswith("numba-cuda-autolink: its own files are damaged: ")
+    assert file.rpartition("/")[2].removesuffix(".py") in first
+    assert [line.split(":")[0] for line in lines[1:]] == ["  at", "  what to do"]
+    assert lines[-1].startswith("  what to do: pip install --force-reinstall --no-deps '")
+
+
+def test_an_error_of_a_whole_installation_keeps_its_traceback(monkeypatch):
+    def fail():
+        raise ValueError("soup")
+
+    monkeypatch.setattr(command_entry, "main", fail)
+    with pytest.raises(ValueError, match="soup"):
+        _numba_cuda_autolink_command.main()
 
 
 def test_a_damaged_library_is_not_called_missing():
@@ -414,8 +612,8 @@ def test_what_other_packages_require_is_compared(monkeypatch):
 
 def test_what_is_not_installed_is_a_conflict_of_its_own():
     nothing = dict.fromkeys(package_versions(), "not installed")
-    broken = {"module": "numpy", "error": "ModuleNotFoundError: No module named 'numpy'"}
-    found = [each.what for each in doctor_command.conflicts(nothing, doctor_command.Trials({"import": broken}, {}))]
+    trials = doctor_command.Trials({"import numpy": "ModuleNotFoundError: No module named 'numpy'"}, {})
+    found = [each.what for each in doctor_command.conflicts(nothing, trials)]
     assert "numpy is not installed" in found
     assert "numba-cuda is not installed" in found
     assert not any("cannot be imported" in what for what in found)

@@ -143,7 +143,8 @@ def test_standard_output_has_the_code_and_nothing_else(file, tmp_path):
 FAILING = {
     "x = 1\nraise ValueError\n": "FILE:2: ValueError\n",
     "x = 1\nraise RuntimeError('not today')\n": "FILE:2: RuntimeError: not today\n",
-    "x = 1\nx = 2 +\n": "FILE:2: SyntaxError: invalid syntax\n",
+    "x = 1\nx = 2 +\n": "FILE:2: SyntaxError: invalid syntax\n  x = 2 +\n         ^\n",
+    "import with_a_fault\n": "FOLDER/with_a_fault.py:1: SyntaxError: '(' was never closed\n  y = (\n      ^\n",
     "import sys\nsys.exit(3)\n": "FILE:2: the file exits when it is imported: SystemExit(3)\n  what to do: ",
     "import missing_module_of_theirs\n": "FILE:1: ModuleNotFoundError: No module named 'missing_module_of_theirs'\n",
     "import beside_it\nbeside_it.f()\n": "FILE:2: ValueError: in there\n  raised at: FOLDER/beside_it.py:2 in f\n",
@@ -159,6 +160,7 @@ def test_what_is_wrong_with_a_file_is_told_with_its_line(tmp_path, monkeypatch, 
     path = tmp_path / "failing.py"
     path.write_text(code)
     (tmp_path / "beside_it.py").write_text("def f():\n    raise ValueError('in there')\n")
+    (tmp_path / "with_a_fault.py").write_text("y = (\n")
     assert main(["explain", f"{path}:k"]) == 1
     expected = FAILING[code].replace("FILE", str(path)).replace("FOLDER", str(tmp_path))
     assert capsys.readouterr().err.startswith(f"numba-cuda-autolink: {expected}")

@@ -14,6 +14,7 @@ import pytest
 from docs_runner import blocks_of
 from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import HOST_HEADERS
+from repository import DOCS
 
 CC = (9, 0)
 LIBRARY = """
@@ -314,3 +315,24 @@ def test_headers_of_the_host_tell_the_order_of_bytes(header):
     source += "\nconstexpr bool is_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;"
     library = autolink.cxx(source, host_headers=True)
     assert library.eval("is_little", cc=CC) and not library.eval("is_big", cc=CC)
+
+
+def test_the_headers_that_the_page_says_are_not_there_are_not():
+    text = (DOCS / "how_to_header_only.md").read_text()
+    named = re.findall(r"`<(\w+)>`", text[text.index("- the headers `<any>`") : text.index("which are not there")])
+    assert len(named) > 10
+    assert [each for each in named if Path(HOST_HEADERS, each).exists()] == []
+    page = re.findall(r"`<(\w+)>`", text[text.index("a library finds `<cmath>`") : text.index("These do not compile")])
+    assert [each for each in page if not Path(HOST_HEADERS, each).exists()] == []
+
+
+def test_an_error_shows_the_includes_that_lead_to_it_alone(tmp_path):
+    (tmp_path / "first.h").write_text("UNKNOWN_INLINE int one() { return 1; }\n")
+    (tmp_path / "second.h").write_text("#include <no_such_header.h>\n")
+    source = '#include "first.h"\n#include "second.h"\n__device__ int f() { return 1; }'
+    with pytest.raises(autolink.CxxError, match=r"first\.h:1") as error:
+        autolink.cxx(source, include_paths=[tmp_path]).f.signature(cc=CC)
+    assert "included:" not in str(error.value)
+    (tmp_path / "first.h").write_text("")
+    with pytest.raises(autolink.CxxError, match=r"included: the source → second\.h → no_such_header\.h"):
+        autolink.cxx(source, include_paths=[tmp_path]).f.signature(cc=CC)

@@ -1,51 +1,108 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The search of the documentation: words of the index are answered on their pages, and users' words are in it."""
 
+import json
 import re
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 from repository import DOCS
 
 PAGES = sorted(DOCS.glob("*.md"))
+SEARCH = Path(__file__).with_name("search.js")
 INDEX = re.compile(r"^```\{index\} (.*)$", re.MULTILINE)
 AMERICAN = {"licence": "license"}
 # What users type, and the page that answers.
 TYPED = {
+    "#pragma unroll": "cuda_words",
+    "--against": "command_line",
     "-O3": "cxx_by_name",
     "-Xptxas": "cxx_by_name",
-    "AArch64": "index",
-    "AMD": "index",
-    "CMake": "how_to_ci",
-    "JAX": "faq",
-    "Jetson": "index",
-    "SIMD": "cxx_by_name",
-    "VS Code": "faq",
-    "Volta": "index",
-    "WSL": "index",
+    "__align__": "cuda_words",
+    "__CUDA_ARCH__": "cuda_words",
+    "__forceinline__": "cuda_words",
+    "__launch_bounds__": "cuda_words",
     "__restrict__": "cxx_by_name",
+    "__syncwarp": "cuda_words",
+    "AArch64": "index",
+    "ambiguous": "cxx_by_name",
+    "AMD": "index",
+    "atomicCAS": "cuda_words",
     "bank conflict": "how_to_slow",
-    "cuDNN": "faq",
+    "C++11": "cxx_by_name",
+    "C++17": "cxx_by_name",
     "cffi": "faq",
+    "CMake": "how_to_ci",
     "colab": "faq",
+    "compare builds": "how_to_read_a_report",
+    "conda": "wheels",
+    "cub": "how_to_cub",
+    "cudaDeviceSynchronize": "cuda_words",
+    "cudaFuncSetAttribute": "cuda_words",
+    "cudaMalloc": "cuda_words",
+    "cudaMallocManaged": "cuda_words",
+    "cudaMemcpy": "cuda_words",
+    "cudaMemcpyToSymbol": "cuda_words",
+    "cudaStream_t": "cuda_words",
+    "cuDNN": "faq",
+    "CuTe": "cuda_words",
+    "dim3": "cuda_words",
     "fp8": "cxx_by_name",
+    "grid_group": "cuda_words",
     "gufunc": "faq",
     "half2": "cxx_by_name",
+    "include path": "how_to_header_only",
+    "inspect_asm": "cuda_words",
+    "install": "index",
     "int128": "cxx_by_name",
+    "IPC": "cuda_words",
+    "JAX": "faq",
+    "Jetson": "index",
+    "jitclass": "cuda_words",
     "ldg": "cxx_by_name",
     "libnvrtc": "faq",
     "limitations": "faq",
+    "link=": "porting",
     "macOS": "index",
+    "make_float4": "cuda_words",
+    "mathdx": "cuda_words",
     "mbarrier": "cxx_by_name",
+    "name clash": "wheels",
     "no kernel image": "debugging",
+    "nvprof": "cuda_words",
     "out of memory": "debugging",
+    "pinned memory": "cuda_words",
     "quickstart": "index",
+    "race condition": "emulator",
     "racecheck": "debugging",
-    "scikit-build": "faq",
+    "random numbers": "how_to_random",
+    "read a report": "how_to_read_a_report",
+    "report": "how_to_read_a_report",
+    "scikit-build": "how_to_ci",
+    "shared memory": "tutorial_kernel_authors",
+    "SIMD": "cxx_by_name",
+    "size_t": "cuda_words",
+    "slow": "how_to_slow",
+    "stack size": "how_to_slow",
+    "static_assert": "errors",
+    "std::size_t": "cuda_words",
+    "std::vector": "how_to_header_only",
+    "template": "cxx_by_name",
+    "tex2D": "cuda_words",
+    "thread-safe": "faq",
     "threadfence": "cxx_by_name",
+    "threadIdx": "cuda_words",
     "timer": "cxx_by_name",
     "too many resources": "debugging",
     "virtual function": "cxx_by_name",
+    "Volta": "index",
+    "VS Code": "faq",
     "warpsize": "cxx_by_name",
+    "wheel": "wheels",
+    "WSL": "index",
+    "xoroshiro": "cuda_words",
 }
 
 
@@ -53,6 +110,15 @@ def entries_of(page):
     """Yield the entries of the index on a page, in small letters."""
     for line in INDEX.findall(page.read_text()):
         yield from (entry.strip(" !").lower() for entry in line.split(","))
+
+
+def searched(site, queries):
+    """Return for each query the results of the page's own search, best first: ``[page, anchor, kind]``."""
+    if shutil.which("node") is None:
+        pytest.skip("needs Node.js")
+    done = subprocess.run(["node", SEARCH, site], input=json.dumps(queries), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return dict(zip(queries, json.loads(done.stdout), strict=True))
 
 
 def words_of(text, stem):
@@ -81,3 +147,25 @@ def test_each_word_of_the_index_is_on_its_page(page):
 @pytest.mark.parametrize("word, page", TYPED.items())
 def test_users_words_are_in_the_index(word, page):
     assert word.lower() in set(entries_of(DOCS / f"{page}.md"))
+
+
+@pytest.mark.thorough
+def test_a_word_of_the_index_finds_its_page_first(site):
+    main = {}
+    for page in PAGES:
+        for entry in ",".join(INDEX.findall(page.read_text())).split(","):
+            if entry.strip().startswith("!") and ";" not in entry:  # a; b is a line of the index, not what users type
+                main.setdefault(entry.strip(" !").lower(), ["glossary"]).append(page.stem)
+    found = searched(site, list(main))
+    wrong = {word: found[word][:1] for word, pages in main.items() if not found[word] or found[word][0][0] not in pages}
+    assert wrong == {}
+    typed = searched(site, list(TYPED))
+    assert {word: typed[word][0][0] for word in TYPED} == TYPED
+
+
+@pytest.mark.thorough
+def test_no_page_is_found_twice_for_its_text(site):
+    for word, results in searched(site, ["cub", "texture", "print", "cache", "struct"]).items():
+        whole = [page for page, _, kind in results if kind in ("text", "index")]
+        assert len(whole) > 1 and sorted(whole) == sorted(set(whole)), word
+        assert len({(page, anchor) for page, anchor, _ in results}) == len(results), word

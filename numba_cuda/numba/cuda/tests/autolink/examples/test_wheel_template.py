@@ -799,6 +799,38 @@ def test_a_package_whose_build_ran_no_hook_says_so(tmp_path, monkeypatch):
         importlib.import_module("sample_library")
 
 
+@pytest.mark.parametrize("without", ["section", "hooks"])
+def test_a_build_that_would_run_no_hook_is_an_error(without, tmp_path):
+    copy = shutil.copytree(TEMPLATE, tmp_path / "template")
+    settings = copy / "pyproject.toml"
+    if without == "section":
+        settings.write_text(settings.read_text().partition("[tool.hatch.build.targets.wheel.hooks")[0])
+    for build in "build_wheel", "build_editable":
+        done = subprocess.run(
+            [sys.executable, "-c", f"import build_backend; build_backend.{build}({str(tmp_path / 'dist')!r})"],
+            cwd=copy,
+            env={**os.environ, "HATCH_BUILD_NO_HOOKS": "1" if without == "hooks" else ""},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode
+        assert done.stderr.startswith(
+            "sample-library: the build runs no hook, so the package would have no device code"
+        )
+        assert "[tool.hatch.build.targets.wheel.hooks.custom]" in done.stderr
+        assert not (tmp_path / "dist").exists()
+
+
+def test_a_build_says_that_templates_are_not_among_its_functions(build, capsys):
+    build(OWN(f"template <class T> {C} T twice(T x) {{ return 2 * x; }} {C} float half(float x) {{ return x / 2; }}"))
+    shown = capsys.readouterr()
+    *functions, last = (shown.out + shown.err).splitlines()
+    assert functions == ["sample_library: float half(float x)"]
+    assert last.startswith(
+        "sample_library: kernels can call these functions; templates, inline and static functions are not"
+    )
+
+
 def test_kernels_of_numba_cuda_mlir_call_the_functions(package):
     mlir = pytest.importorskip("numba_cuda_mlir.cuda")
     code = f"struct Box {{ float lo, hi; }}; {C} float of(const Box* box, float x) {{ return box->lo * x; }}"

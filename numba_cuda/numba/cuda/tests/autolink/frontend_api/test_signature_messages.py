@@ -30,6 +30,18 @@ def test_the_message_of_a_wrong_signature_has_its_line_and_the_nearest_type(fron
     assert todo.startswith(("  what to do: write the types, such as 'void(float32[::1], ", "  expected: such as "))
 
 
+@pytest.mark.parametrize("front_end", list(MODULES))
+def test_one_type_is_not_a_signature_and_is_shown_as_it_is_written(front_end):
+    front_end = front_end_named(front_end)
+    kernel = front_end.cuda.jit(lambda x: None)
+    for given in ("float32[:, ::1]", front_end.cuda.types.float32[:, ::1]):
+        with pytest.raises((TypeError, ValueError)) as failure:
+            autolink.build(kernel, given, cc=(9, 0))
+        diagnosis, todo, *_ = str(failure.value).split("\n")
+        assert "float32[:, ::1]" in diagnosis
+        assert todo == "  what to do: write 'void(float32[:, ::1])' for one argument of that type"
+
+
 @pytest.mark.parametrize(
     ("given", "meant"), [(float, "float64"), (bool, "boolean"), (np.float32, "float32"), (np.dtype("i1"), "int8")]
 )

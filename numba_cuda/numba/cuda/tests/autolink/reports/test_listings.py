@@ -13,7 +13,7 @@ from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.autolink.reports.collect import report_of
 from numba.cuda.autolink.reports.comparison import changes
-from numba.cuda.autolink.reports.listings import disassemble, nvdisasm
+from numba.cuda.autolink.reports.machine_code import disassemble, nvdisasm
 from numba.cuda.autolink.reports.occupancy import occupancy
 from numba.cuda.autolink.reports.records import FunctionReport
 from numba.cuda.cudadrv.external_code.formats.cubin import function_sizes
@@ -129,6 +129,34 @@ def test_machine_code_beside_the_line_that_it_comes_from(report):
     for listing in report.builds[0].listings:
         for line in listing.lines:
             assert not line.sass or html.escape(line.sass[0], quote=False) in page
+
+
+@needs_nvdisasm
+def test_a_cxx_function_that_is_called_and_contains_inlined_code_has_its_lines_in_its_own_file(tmp_path):
+    # ptxas gives all of it the kernel's file, with the lines of the C++ file.
+    path = tmp_path / "called.cu"
+    path.write_text(
+        "__device__ inline float common(float x) {\n    return x + 0.25f;\n}\n"
+        "__device__ __noinline__ float f(float x) {\n    return sqrtf(common(x) * 3.0f);\n}\n"
+    )
+    library = autolink.cxx(path)
+
+    @cuda.jit
+    def kernel(x):
+        x[0] = library.f(x[0])
+
+    report = autolink.report(kernel, "void(float32[::1])", cc=CC, listings=True)
+    own, *others = [each for each in report.builds[0].listings if each.has_machine_code]
+    assert [line.text.strip() for line in own.lines if line.sass] == ["def kernel(x):", "x[0] = library.f(x[0])"]
+    assert [listing.name for listing in others] == [str(path)]
+    code = {line.number: "".join(line.sass) for line in others[0].lines if line.sass}
+    assert "FADD" in code[2]
+    assert "RET" in code[5]
+
+    built = build(kernel, "void(float32[::1])", lineinfo=True)
+    without_ptx = disassemble(built.code, built.entry_name)
+    assert {each.places for each in without_ptx if "_Z1ff" in each.function} == {()}
+    assert all(each.places for each in without_ptx if each.function == built.entry_name)
 
 
 @needs_nvdisasm
@@ -285,7 +313,7 @@ def test_what_changed_between_two_reports(report):
     assert f"sm_90: call {gone}: inlined; listed_inlined.cu {content['listed_inlined']} → nothing" in lines
     assert (
         f"sm_90: call listed_called(int32) at test_listings.py:{after.builds[0].calls[0].line}: called;"
-        f" listed_called.cu {content['listed_called']} → called; other.cu {content['listed_called']}" in lines
+        " listed_called.cu → called; other.cu" in lines  # the content is the same
     )
     assert json.loads(after.changes_since(plain, "json"))["changes"][0] == {
         "arch": "all",
@@ -345,8 +373,55 @@ def test_after_an_edit_of_one_function_of_a_library_only_its_call_has_changed(tm
     assert all(changed["code of f3(float32)"].now in text for text in (str(after), after.to_html()))
     all_changed = reported(helper.replace("- 1", "- 3") + functions)
     what = {change.what for change in changes(before, all_changed)}
-    assert "code of f0(float32), f1(float32), f2(float32) and 7 more" in what
+    assert "code of f0(float32), f1(float32), f2(float32) and 7 more, in helper(float)" in what
     assert not any(each.startswith(("call ", "code of f3")) for each in what | {*changed} - {"code of f3(float32)"})
+
+
+@pytest.mark.parametrize("cc", [(8, 0), (10, 0)])
+@pytest.mark.parametrize("as_file", [True, False])
+def test_an_edit_is_found_in_a_report_for_another_architecture(tmp_path, cc, as_file):
+    path = tmp_path / "elsewhere.cu"
+
+    def edits(old="", new=""):
+        """Return what `changes` says of the code after an edit, for *cc*, compared with that for `CC`."""
+
+        def reported(source, cc):
+            path.write_text(source)
+            names = {"lib": autolink.cxx(path if as_file else source)}
+            exec(f"def kernel(x):\n    {'; '.join(f'x[{n}] = lib.f{n}(x[{n}])' for n in range(3))}", names)
+            return build(names["kernel"], "void(float32[::1])", cc=cc).report
+
+        source = (
+            "__constant__ float table[2] = {3, 4};\n__device__ float helper(float x) { return x - 1; }\n"
+            "__device__ float f0(float x) { return helper(x) * 2; }\n"
+            "__device__ float f1(float x, float y = 7) { return helper(x) + y; }\n"
+            "__device__ float f2(float x) { return table[x > 1]; }\n"
+        )
+        found = changes(reported(source, CC), reported(source.replace(old, new) + "// A comment.\n", cc))
+        return [each.what for each in found if each.what.startswith("code of")]
+
+    def called(name):
+        return "elsewhere.cu" if as_file else f"{name}(float32)"
+
+    assert edits() == []
+    assert edits("* 2", "* 3") == ["code of elsewhere.cu, in f0(float)" if as_file else "code of f0(float32)"]
+    assert edits("{3, 4}", "{3, 5}") == ["code of elsewhere.cu, in f2(float)" if as_file else "code of f2(float32)"]
+    assert edits("y = 7", "y = 8") == [f"code of {called('f1')}"]  # which the caller passes
+    both = "elsewhere.cu" if as_file else "f0(float32) and f1(float32)"
+    assert edits("x - 1", "x - 2") == [f"code of {both}, in helper(float)"]
+
+
+def test_a_call_that_is_inlined_in_one_report_alone_has_no_digests(tmp_path):
+    path = tmp_path / "attribute.cu"
+
+    def reported(attribute):
+        path.write_text(f"__device__ {attribute} float f(float x) {{ return x * x + 3; }}\n")
+        namespace = {"library": autolink.cxx(path)}
+        exec("def kernel(x):\n    x[0] = library.f(x[0])", namespace)
+        return build(namespace["kernel"], "void(float32[::1])").report
+
+    lines = reported("__noinline__").changes_since(reported("")).splitlines()
+    assert "sm_90: call f(float32) at <string>:2: inlined → f(float) called" in lines
 
 
 @pytest.mark.parametrize("options", [{}, {"lineinfo": True}, {"lto": False}])
@@ -373,8 +448,9 @@ def test_code_of_which_the_source_is_the_same_has_not_changed(tmp_path, options)
     assert not codes(before, reported(source, "x[2] = library.g(x[2])", *lines))
     assert not codes(before, reported(source, *lines, cc=(10, 0)))
     edited = ["code of h(float32)" if options.get("lto", True) else "code of same.cu"]
+    edited_elsewhere = ["code of same.cu, in h(float)" if options.get("lto", True) else "code of same.cu"]
     assert codes(before, reported(source.replace("x > 1", "x > 2"), *lines)) == edited
-    assert codes(before, reported(source.replace("x > 1", "x > 2"), *lines, cc=(10, 0))) == ["code of same.cu"]
+    assert codes(before, reported(source.replace("x > 1", "x > 2"), *lines, cc=(10, 0))) == edited_elsewhere
 
 
 def test_calls_are_the_same_one_whatever_the_other_objects_of_a_report_are_called():

@@ -118,7 +118,7 @@ def test_each_call_with_its_place_and_the_functions_that_lead_there(report):
     ]
     assert [call.line for call in calls] == [call.chain[-1].line for call in calls]
     assert [report.graph.functions[call.function].name for call in calls] == ["outer", "inner", "kernel"]
-    assert (report.kernel, report.signature) == ("kernel", "(array(int32, 1d, C))")
+    assert (report.kernel, report.signature) == ("kernel", "(int32[::1])")
     assert (report.filename, report.line) == (__file__, line_of(kernel, "def kernel"))
 
 
@@ -441,7 +441,7 @@ def test_the_text_contains_everything(report):
         report.builds[0].entry_name,
     ):
         assert line in text
-    assert repr(report) == "<Report of kernel(array(int32, 1d, C)) for sm_90: 3 calls of external code>"
+    assert repr(report) == "<Report of kernel(int32[::1]) for sm_90: 3 calls of external code>"
 
 
 def test_lines_of_the_text_are_no_longer_than_80_characters(report):
@@ -493,6 +493,27 @@ def test_colours_on_a_terminal_and_plain_text_elsewhere(report, monkeypatch):
     assert "\x1b" not in piped.getvalue()
     assert "\x1b[" in terminal.getvalue()
     assert "Power(3)(int32)" in re.sub(r"\x1b\[[\d;]*m", "", terminal.getvalue())
+
+
+def test_on_a_narrow_terminal_lines_that_are_piped_are_as_narrow(report, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "60")
+    report.show()
+    shown = capsys.readouterr().out
+    assert {len(line) > 60 for line in shown.splitlines() if len(line.split()) > 1} == {False}
+    assert " ".join(shown.split()) == " ".join(str(report).split())
+
+
+def test_the_inputs_are_listed_however_many_calls_there_are(tmp_path):
+    path = tmp_path / "listed.cu"
+    path.write_text("".join(f"__device__ float f{n}(float x) {{ return x + {n}; }}\n" for n in range(30)))
+    library = autolink.cxx(path)
+    names = {f"f{n}": library[f"f{n}"] for n in range(30)}
+    exec("def kernel(x):" + "".join(f"\n    x[{n}] = f{n}(x[{n}])" for n in range(30)), names)
+    lines = [line.strip() for line in str(build(names["kernel"], "void(float32[::1])").report).splitlines()]
+    assert "inputs: 2, in this order" in lines
+    assert "2. listed.cu, 30 functions: CUDA C++ source → LTO-IR, of calls 1 to 30" in lines
+    text = str(many(40))
+    assert "inputs: 41: 40 that the calls returned, and\n      1. kernel: LTO-IR, the kernel's own code" in text
 
 
 @pytest.mark.parametrize("number", [1, 10, 40])
@@ -593,7 +614,9 @@ def test_a_library_names_its_file_and_shared_code_its_functions(tmp_path):
     assert [call.object for call in report.builds[0].calls] == shown
     assert all(f"object: {each}" in " ".join(str(report).split()) for each in shown)
     assert all(html.escape(each, quote=False).replace("'", "&#39;") in report.to_html() for each in shown)
-    assert [each.box.title for each in draw(report).boxes if each.box.column == "inputs"] == ["twice and half"]
+    assert [each.box.title for each in draw(report).boxes if each.box.column == "inputs"] == ["library.cu"]
+    assert "2. library.cu, 2 functions: CUDA C++ source → LTO-IR, of call 1 and call 2" in str(report)
+    assert "2 functions, " in report.to_svg()
 
 
 def test_a_line_of_text_is_not_broken_between_a_number_and_its_unit(report):

@@ -60,6 +60,7 @@ class CodeReport:
     undefined: tuple[str, ...] | None = None
     content: str | None = None
     source: str | None = None
+    functions: tuple[tuple[str, str], ...] = ()
     unit: str | None = None
     @property
     def parts(self) -> tuple[CodeReport, ...]: ...

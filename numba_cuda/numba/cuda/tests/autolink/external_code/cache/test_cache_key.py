@@ -3,7 +3,8 @@
 
 import pytest
 from numba.cuda.cudadrv.external_code.cache import entry as cache_key
-from numba.cuda.cudadrv.external_code.cache.entry import CacheKey, differences
+from numba.cuda.cudadrv.external_code.cache.changes import differences
+from numba.cuda.cudadrv.external_code.cache.entry import CacheKey
 
 PARTS = (("source", "int f();"), ("arch", "sm_90"), ("options", b"\x00\x01"))
 

@@ -8,6 +8,7 @@ import time
 
 import pytest
 from cache_support import cache_warnings, fork, fresh, make_key, not_built, wait
+from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.autolink import cache
 from numba.cuda.cudadrv.external_code.cache import build_locks
@@ -580,49 +581,129 @@ def test_looking_is_not_using(own_cache):
     assert current_store().get(make_key(number="1")) is None
 
 
-def test_why_lists_the_entries_of_a_name_and_what_changed(own_cache):
-    current_store().put(make_key("fft.cu", arch="sm_80", lto="yes"), b"1")
-    time.sleep(0.01)
-    current_store().put(make_key("fft.cu", arch="sm_90", lto="yes"), b"2")
+def told(history):
+    """Return the lines of a history, without the times."""
+    return [" ".join(line.split()[2:]) for line in str(history).splitlines()]
+
+
+def test_why_lists_the_builds_of_a_name_latest_first_and_what_changed(own_cache):
+    options = {"option_lineinfo": "False"}
+    for number, (architecture, changed) in enumerate(
+        [("sm_80", {}), ("sm_90", {}), ("sm_80", {"NVRTC": "13.6 build b, 2 bytes"}), ("sm_90", {"lineinfo": "True"})]
+    ):
+        parts = {"architecture": architecture, "NVRTC": "13.5 build a, 1 bytes", "lineinfo": "False", **changed}
+        current_store().put(CacheKey("program", "fft.cu", (*parts.items(), *options.items())), bytes([number]))
+        time.sleep(0.01)
     current_store().put(make_key("other.cu"), b"3")
     current_store().put(make_key("fft.cu", kind="headers"), b"4")
     history = cache.why("fft", kind="program")
-    assert [dict(entry.parts)["arch"] for entry in history.entries] == ["sm_90", "sm_80"]
-    lines = str(history).splitlines()
-    assert lines[0].startswith("program 'fft.cu', ")
-    assert lines[1:4] == ["  key schema: 2", "  arch: sm_80", "  lto: yes"]
-    assert lines[4].startswith("program 'fft.cu', ")
-    assert lines[5:] == ["  arch (sm_80 -> sm_90)"]
-    assert len(cache.why("fft").entries) == 3
+    assert [dict(entry.parts)["architecture"] for entry in history.entries] == ["sm_90", "sm_80"] * 2
+    assert told(history) == [
+        "sm_90 fft.cu: lineinfo: False -> True",
+        "sm_80 fft.cu: NVRTC 13.5 -> 13.6",
+        "sm_90 fft.cu: first build for sm_90",
+        "sm_80 fft.cu: first build",
+    ]
+    assert len(cache.why("fft").entries) == 5
+    assert told(cache.why("fft")) == told(history)  # kinds that only help to find others are left out
     assert str(cache.why("nothing")) == "nothing is cached under the name 'nothing'"
 
 
-def test_why_finds_a_library_by_its_file_and_functions_and_names_what_changed(own_cache, tmp_path):
+def test_why_names_the_lines_of_a_library_that_changed(own_cache, tmp_path):
     path = tmp_path / "waves.cu"
     (tmp_path / "other.h").write_text("")
-    source = '#include "other.h"\n__device__ float series(float x) { return x * 2; }\n'
+    source = (
+        '#include "other.h"\n__device__ float series(float x) { return x * 2; }\n'
+        "namespace inner { __device__ float step(float x) { return x + 2; } }\n"
+        "// the end\n"
+    )
 
     def kernel(x):
         x[0] = library.series(x[0])
 
-    for text in (source, source.replace("2", "3")):
+    for text in (
+        source,
+        source.replace("x * 2", "x * 3"),
+        source.replace("2", "4"),
+        source.replace("2", "4").replace("// the end\n", ""),
+    ):
         path.write_text(text)
         library = autolink.cxx(path)
         autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+        autolink.build(kernel, "void(float32[::1])", cc=(10, 0))
     for name in ("waves.cu", "series"):
-        history = cache.why(name, kind="program")
-        assert [entry.name for entry in history.entries] == ["waves.cu: series(float32)"] * 2
-        assert str(history).splitlines()[-1] == "  waves.cu changed"
-    assert str(cache.why("kernel", kind="link")).splitlines()[-1] == "  C++ or other code that is linked changed"
+        history = cache.why(name)
+        assert {entry.name for entry in history.entries if entry.kind == "program"} == {"waves.cu: series(float32)"}
+        assert told(history)[::-1] == [
+            "sm_90 waves.cu: first build (series(float32))",
+            "sm_100 waves.cu: first build for sm_100 (series(float32))",
+            *[f"{each} waves.cu changed: line 2" for each in ("sm_90", "sm_100")],
+            *[f"{each} waves.cu changed: lines 2-3" for each in ("sm_90", "sm_100")],
+            *[f"{each} waves.cu changed: 1 line removed after line 3" for each in ("sm_90", "sm_100")],
+        ]
+    assert told(cache.why("kernel", kind="link"))[:2] == [
+        "sm_100 kernel 'kernel': waves.cu changed",
+        "sm_90 kernel 'kernel': waves.cu changed",
+    ]
 
 
-def test_why_shows_the_lines_of_a_short_text_that_changed(own_cache):
+def test_why_tells_calls_of_a_library_apart(own_cache):
+    library = autolink.cxx("""
+        template <class T> __device__ T twice(T x) { return x + x; }
+        __device__ float once(float x) { return x; }
+    """)
+
+    def kernel(x):
+        x[0] = library.twice(x[0])
+
+    def other(x):
+        x[0] = library.once(x[0])
+
+    for function, type_ in (kernel, "float32"), (kernel, "float64"), (other, "float32"):
+        autolink.build(function, f"void({type_}[::1])", cc=(9, 0))
+    assert told(cache.why("", kind="program")) == [
+        "sm_90 once(float32): first build",
+        "sm_90 twice(float64): first build",
+        "sm_90 twice(float32): first build",
+    ]
+    assert told(cache.why("'kernel'"))[0] == "sm_90 kernel 'kernel': first build for other argument types"
+    for type_ in "float32", "float64":  # with a name that does not tell the types
+        autolink.build(kernel, f"void({type_}[::1])", cc=(9, 0), entry_name="named")
+    assert told(cache.why("'kernel'"))[0] == (
+        "sm_90 kernel 'kernel': twice(float64) is used, twice(float32) is not used,"
+        " the kernel's code or argument types changed"
+    )
+
+
+def test_why_says_how_options_of_a_kernel_changed(own_cache):
+    def kernel(x):
+        x[0] = library.once(x[0])
+
+    library = autolink.cxx("__device__ float once(float x) { return x; }")
+    for lineinfo in (False, True):
+        autolink.build(cuda.jit(kernel, lineinfo=lineinfo), "void(float32[::1])", cc=(9, 0))
+    assert told(cache.why("once", kind="program"))[0] == "sm_90 once(float32): option lineinfo is True"
+    assert told(cache.why("kernel"))[0].startswith("sm_90 kernel 'kernel': lineinfo: False -> True, ")
+
+
+def test_details_have_all_that_an_entry_depends_on(own_cache):
+    for name, architecture in (("fft.cu", "sm_80"), ("fft.cu", "sm_80"), ("fft.cu", "sm_90")):
+        current_store().put(make_key(name, architecture=architecture, lto="yes"), b"1")
+        time.sleep(0.01)
+    lines = cache.why("fft").details.splitlines()
+    assert lines[0].startswith("program 'fft.cu', ")
+    assert lines[1:4] == ["  key schema: 2", "  architecture: sm_90", "  lto: yes"]
+    assert lines[4].startswith("program 'fft.cu', ")
+    assert lines[5:] == ["  key schema: 2", "  architecture: sm_80", "  lto: yes"]
+
+
+def test_details_show_the_lines_of_a_short_text_that_changed(own_cache):
     texts = ["int a;\nint b;\nint c;\n", "int a;\nint \x1b[1mB;\nint c;\n", "int a;\n" * 400, "int b;\n" * 400]
     for number, text in enumerate(texts):
         current_store().put(make_key("fft.cu", source=text, data=text.encode()), bytes([number]))
         time.sleep(0.01)
-    lines = str(cache.why("fft")).splitlines()
-    changed = [number for number, line in enumerate(lines) if line.startswith("  source (<")]
+    lines = cache.why("fft").details.splitlines()
+    changed = [number for number, line in enumerate(lines) if line.startswith("  source (<")][::-1]
     assert lines[changed[0] + 2 : changed[0] + 9] == [
         "    --- source before",
         "    +++ source after",

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The script ``numba-cuda-autolink``. It is apart from the packages of this project, whose files may be damaged."""
+
+import os
+import sys
+
+_OURS = "numba-cuda-autolink"
+
+
+def main():
+    """Run the command line and return the exit code. An exception, if files of this project are not as they were
+    installed, is an error that names them."""
+    try:
+        from numba_cuda_autolink.command_entry import main as run
+
+        return run()
+    except Exception as error:
+        if os.environ.get("NUMBA_CUDA_AUTOLINK_TRACEBACK") == "full" or not (found := _find_damage()):
+            raise
+        what, fix = found
+        place = _innermost(error.__traceback__)
+        if isinstance(error, SyntaxError) and error.filename:
+            place = f"{error.filename}:{error.lineno}"
+        lines = [f"{_OURS}: its own files are damaged: {what}", f"  {type(error).__name__}: {error}"]
+        lines += [f"  at: {place}", f"  what to do: {fix}"]
+        print("\n".join(lines), file=sys.stderr)
+        return 1
+
+
+def _innermost(traceback):
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return f"{traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno}"
+
+
+def _find_damage():
+    """Return which files of this project are not as they were installed, and how to install it again; ``None`` if all
+    are."""
+    try:
+        from numba_cuda_autolink.installed_packages import damaged_files, reinstall_command
+
+        if not (files := list(damaged_files(_OURS))):
+            return None
+        more = f", and {len(files) - 1} more" if len(files) > 1 else ""
+        return files[0] + more, reinstall_command(_OURS)
+    except Exception as error:  # a file that finds damage is itself damaged
+        source = _source()
+        if source.get("dir_info", {}).get("editable"):
+            return None
+        return f"{error}", f"pip install --force-reinstall --no-deps {source.get('url', _OURS)!r}"
+
+
+def _source():
+    """Return where this project was installed from, as `direct_url.json` describes it; empty if that is unknown."""
+    import importlib.metadata
+    import json
+
+    try:
+        return json.loads(importlib.metadata.distribution(_OURS).read_text("direct_url.json") or "{}")
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        return {}
