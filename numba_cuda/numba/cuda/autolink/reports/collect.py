@@ -235,7 +235,7 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 
 _LINE = re.compile(r"\.loc\b[^\n]*\n|^\$L__(?!BB)\w+:[ \t]*\n", re.MULTILINE)  # and the labels for debuggers
-_WRITTEN = re.compile(r"_ZN?K?3nca|cxx_\w+_[0-9a-f]{16}")
+_WRITTEN = re.compile(r"_ZNK?3nca|cxx_\w+_[0-9a-f]{16}")
 _SHORT = 12  # characters of a digest
 _NAME = re.compile(r"[A-Za-z_$%][\w$%]*")
 
@@ -243,7 +243,7 @@ _NAME = re.compile(r"[A-Za-z_$%][\w$%]*")
 @dataclass(frozen=True)
 class CalledFunctions:
     """Of each called function that can be read, by name: the digest of its content, and the functions and variables
-    that it names, directly or by way of others. ``own`` are the digests of the C++ functions among them, each without
+    that it names, directly or by way of others. ``own`` are the digests of the functions among them, each without
     those that it names, which are the same for all architectures unless the code depends on them."""
 
     contents: Mapping[str, str]
@@ -268,7 +268,7 @@ class CalledFunctions:
         found: dict[str, str] = {}
         contents = {name: _digest(name, bodies, found) for name in known}
         reached = {name: _reached(name, bodies) for name in known}
-        own = {each for some in reached.values() for each in some if is_comparable and _is_of_user(each, bodies)}
+        own = {each for some in reached.values() for each in some if is_comparable and _is_function(each, bodies)}
         return cls(contents, reached, {name: _own_digest(name, bodies) for name in own})
 
     def content_of(self, names: Iterable[str]) -> str | None:
@@ -279,9 +279,9 @@ class CalledFunctions:
         return hashlib.sha256(" ".join(sorted(filter(None, digests))).encode()).hexdigest()
 
     def functions_of(self, names: Iterable[str]) -> tuple[tuple[str, str], ...]:
-        """Return the C++ functions that those with these *names* reach, as they read, with their digests."""
+        """Return the functions that those with these *names* reach, as they read, with their digests."""
         reached = {each for name in names for each in self.reached.get(name, ())}
-        return tuple(sorted((readable(name), self.own[name]) for name in reached.intersection(self.own)))
+        return tuple(sorted((_shown_name(name), self.own[name]) for name in reached.intersection(self.own)))
 
 
 def _newest_arch() -> str:
@@ -293,17 +293,25 @@ def _newest_arch() -> str:
     return f"sm_{major}{minor}"
 
 
-def _is_of_user(name: str, bodies: Mapping[str, str]) -> bool:
-    """Whether it is a C++ function that no call by name has written."""
-    return name.startswith("_Z") and not _WRITTEN.search(name) and ".func" in bodies[name].partition("{")[0]
+def _is_function(name: str, bodies: Mapping[str, str]) -> bool:
+    return ".func" in bodies[name].partition("{")[0]
 
 
-def _own_digest(name: str, bodies: Mapping[str, str]) -> str:
+def _shown_name(name: str) -> str:
+    """Return a function's name as it reads; for all that calls by name write, which has a hash, the same text."""
+    return "" if _WRITTEN.search(name) else readable(name)
+
+
+def _own_digest(name: str, bodies: Mapping[str, str], around: tuple[str, ...] = ()) -> str:
+    """Return the digest of a function without those that it names, and with the content of variables."""
+
     def replaced(match: re.Match[str]) -> str:
         word = match[0]
         if word.startswith(name):
             return "itself" + word[len(name) :]
-        return readable(word) if word in bodies else word
+        if word not in bodies or _is_function(word, bodies) or word in around:
+            return _shown_name(word)
+        return _own_digest(word, bodies, (*around, name))
 
     text = " ".join(NUMBERED.sub(r"\1", _LINE.sub("", bodies[name])).split())
     return sha256(_NAME.sub(replaced, text).encode())[:_SHORT]

@@ -9,13 +9,14 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..function_code.object_names import file_of_item, item_name
 from . import formatting
 from .records import BuildReport, CallReport, KernelReport, ResultReport
 
 FORMAT, VERSION = "numba-cuda-autolink changes", 1
+_Pairs: TypeAlias = tuple[tuple[str, str], ...]  # of a function and its digest
 _KNOWN = ("-arch=", "-kernels-used=")  # options that follow from the architecture and the kernel
 _PATH = re.compile(r"(?:[\w$]+::)+")  # of a name that begins with it: its modules or namespaces
 _NUMBER = re.compile(r" #\d+$")  # of one of several objects of one name
@@ -104,8 +105,9 @@ def _without_path(name: str) -> str:
 def _of_calls(arch: str, before: Sequence[CallReport], now: Sequence[CallReport], same_arch: bool) -> Iterator[Change]:
     """Yield how calls differ. Those that differ in nothing but the code are one change; where only digests of whole
     sources can be compared, one for each file."""
-    edited = defaultdict[tuple[str, ...], list[tuple[str, list[str], list[str]]]](list)  # by the functions that differ
-    files: dict[str, tuple[list[str], list[str], list[str]]] = {}
+    # By the functions that differ, with their digests: the calls, and the digests of what they returned.
+    edited = defaultdict[tuple[_Pairs, _Pairs], list[tuple[str, list[str], list[str]]]](list)
+    files: dict[str, tuple[dict[str, None], Change]] = {}  # the names of functions, and the change without them
     for old, new in _pairs(before, now):
         known = new or old
         are_two = old is not None and new is not None
@@ -116,38 +118,50 @@ def _of_calls(arch: str, before: Sequence[CallReport], now: Sequence[CallReport]
             if digests[0] == digests[1]:
                 continue
             functions = _different_functions(old, new)
+            if functions is not None and not any(functions) and not same_arch:
+                continue  # what differs in the source is not reached
+            named = functions if functions is not None else ((), ())
             if file and all(each.startswith("source ") for each in itertools.chain(*digests)):
-                files.setdefault(file, ([], digests[0][:1], digests[1][:1]))[0].extend(functions)
+                change = Change(arch, f"code of {file}", digests[0][0], digests[1][0])
+                files.setdefault(file, ({}, change))[0].update(dict.fromkeys(_names(named)))
             else:
-                edited[tuple(functions)].append((_named(known), *digests))
+                edited[named].append((_named(known), *digests))
             continue
         renamed = are_two and not is_same
         is_edited = not are_two or _digests(old, new, same_arch) != _digests(new, old, same_arch)
         sides = [_call(*each, same_arch, named=renamed, digests=is_edited) for each in ((old, new), (new, old))]
         name = "" if renamed else f" {_named(known)}"
         yield Change(arch, f"call{name} at {formatting.file(known.filename)}:{known.line}", *sides)
-    for file, (functions, *both) in files.items():
-        yield _edit(arch, [file], functions, both)
-    for found, some in edited.items():
-        names, *several = zip(*some, strict=True)
-        yield _edit(arch, names, found, [list(itertools.chain(*each)) for each in several])
+    for inner, change in files.values():
+        where = f", in {formatting.listed(list(inner))}" if inner else ""
+        yield dataclasses.replace(change, what=f"{change.what}{where}")
+    for pairs, some in edited.items():
+        names, *both = zip(*some, strict=True)
+        yield _edit(arch, list(dict.fromkeys(names)), pairs, [list(itertools.chain(*each)) for each in both])
 
 
-def _edit(arch: str, names: Sequence[str], functions: Sequence[str], digests: Sequence[Sequence[str]]) -> Change:
-    """Return the change of the code of *names*, calls or a file, in which *functions* differ, where they are known."""
-    calls, inner = list(dict.fromkeys(names)), list(dict.fromkeys(functions))
-    itself = [name.partition("(")[0] for name in calls] == [name.partition("(")[0] for name in inner]
-    where = f", in {formatting.listed(inner)}" if inner and not itself else ""
-    return Change(arch, f"code of {formatting.listed(calls)}{where}", *map(formatting.listed, digests))
+def _edit(arch: str, calls: Sequence[str], functions: tuple[_Pairs, _Pairs], digests: Sequence[list[str]]) -> Change:
+    """Return the change of the code of *calls*, which returned code with these *digests*: in a function that one call
+    is named after, or in others of C++, where these *functions* are known to differ."""
+    inner = _names(functions)
+    if not inner or [name.partition("(")[0] for name in calls] == [name.partition("(")[0] for name in inner]:
+        return Change(arch, f"code of {formatting.listed(calls)}", *map(formatting.listed, digests))
+    sides = [formatting.listed([f"content {digest}" for name, digest in side if "(" in name]) for side in functions]
+    what = f"code of {formatting.listed(calls)}, in {formatting.listed(inner)}"
+    return Change(arch, what, sides[0] or None, sides[1] or None)
 
 
-def _different_functions(before: CallReport, now: CallReport) -> list[str]:
-    """Return the C++ functions that differ, where those of both calls are known."""
-    both = [sorted(each for code in call.returned for each in code.functions) for call in (before, now)]
-    if not all(both):
-        return []
-    different = Counter(both[0]) - Counter(both[1]) + (Counter(both[1]) - Counter(both[0]))
-    return list(dict.fromkeys(name for name, _ in sorted(different)))
+def _names(functions: tuple[_Pairs, _Pairs]) -> list[str]:
+    """Return the names of C++ functions among pairs of a name and a digest: those of CUDA differ by architecture."""
+    return sorted({name for side in functions for name, _ in side if "(" in name})
+
+
+def _different_functions(before: CallReport, now: CallReport) -> tuple[_Pairs, _Pairs] | None:
+    """Return the functions of two calls that differ, with their digests; ``None`` where they are not known."""
+    calls = [Counter(each for code in call.returned for each in code.functions) for call in (before, now)]
+    if not all(code.functions for call in (before, now) for code in call.returned):
+        return None
+    return tuple(sorted(calls[0] - calls[1])), tuple(sorted(calls[1] - calls[0]))
 
 
 def _pairs(before: Sequence[CallReport], now: Sequence[CallReport]) -> Iterator[tuple[Any, Any]]:

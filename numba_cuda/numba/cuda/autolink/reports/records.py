@@ -31,8 +31,8 @@ class CodeReport:
         The digest of a source's text and of the headers that it reads besides CUDA's; ``None`` of other code, and where
         they were edited since the build.
     functions:
-        The C++ functions that its called functions lead to, as pairs of a name and a digest, which can be compared
-        between architectures; empty where they cannot be read.
+        The functions that its called functions lead to, with these, as pairs of a name and a digest, which can be
+        compared between architectures; empty where they cannot be read.
     unit, parts:
         Several sources may be compiled as one translation unit. The unit has ``parts``; each part names its ``unit``,
         has the unit's ``compiled``, and of its symbols only the functions that the kernel calls.

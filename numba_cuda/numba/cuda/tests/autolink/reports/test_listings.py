@@ -377,6 +377,40 @@ def test_after_an_edit_of_one_function_of_a_library_only_its_call_has_changed(tm
     assert not any(each.startswith(("call ", "code of f3")) for each in what | {*changed} - {"code of f3(float32)"})
 
 
+@pytest.mark.parametrize("cc", [(8, 0), (10, 0)])
+@pytest.mark.parametrize("as_file", [True, False])
+def test_an_edit_is_found_in_a_report_for_another_architecture(tmp_path, cc, as_file):
+    path = tmp_path / "elsewhere.cu"
+
+    def edits(old="", new=""):
+        """Return what `changes` says of the code after an edit, for *cc*, compared with that for `CC`."""
+
+        def reported(source, cc):
+            path.write_text(source)
+            names = {"lib": autolink.cxx(path if as_file else source)}
+            exec(f"def kernel(x):\n    {'; '.join(f'x[{n}] = lib.f{n}(x[{n}])' for n in range(3))}", names)
+            return build(names["kernel"], "void(float32[::1])", cc=cc).report
+
+        source = (
+            "__constant__ float table[2] = {3, 4};\n__device__ float helper(float x) { return x - 1; }\n"
+            "__device__ float f0(float x) { return helper(x) * 2; }\n"
+            "__device__ float f1(float x, float y = 7) { return helper(x) + y; }\n"
+            "__device__ float f2(float x) { return table[x > 1]; }\n"
+        )
+        found = changes(reported(source, CC), reported(source.replace(old, new) + "// A comment.\n", cc))
+        return [each.what for each in found if each.what.startswith("code of")]
+
+    def called(name):
+        return "elsewhere.cu" if as_file else f"{name}(float32)"
+
+    assert edits() == []
+    assert edits("* 2", "* 3") == ["code of elsewhere.cu, in f0(float)" if as_file else "code of f0(float32)"]
+    assert edits("{3, 4}", "{3, 5}") == ["code of elsewhere.cu, in f2(float)" if as_file else "code of f2(float32)"]
+    assert edits("y = 7", "y = 8") == [f"code of {called('f1')}"]  # which the caller passes
+    both = "elsewhere.cu" if as_file else "f0(float32) and f1(float32)"
+    assert edits("x - 1", "x - 2") == [f"code of {both}, in helper(float)"]
+
+
 def test_a_call_that_is_inlined_in_one_report_alone_has_no_digests(tmp_path):
     path = tmp_path / "attribute.cu"
 
