@@ -190,14 +190,20 @@ def _run_process(
 
 
 def _variables_at_fault(trials: Trials) -> list[str]:
-    """Return the environment variables without which a kernel can be built, if with them it cannot."""
-    given = [name for name in os.environ if name.startswith(_VARIABLES)]
-    if not (given and (trials.results.get("build") or "build" in trials.ended)):
+    """Return the environment variable without which a kernel can be built, if with it it cannot; or all of them, if it
+    takes more than one."""
+    given = sorted(name for name in os.environ if name.startswith(_VARIABLES))
+    if not (trials.results.get("build") or "build" in trials.ended) or not _builds_without(given):
         return []
-    environment = {name: value for name, value in os.environ.items() if name not in given}
+    return next(([name] for name in given if len(given) == 1 or _builds_without([name])), given)
+
+
+def _builds_without(variables: list[str]) -> bool:
+    """Whether a kernel can be built without these environment variables; not if there are none."""
     others = [name for name in doctor_trials.TRIALS if name != "build" and not name.startswith("import ")]
-    lines, _ = _run_process(others, subprocess.DEVNULL, environment)
-    return given if lines and json.loads(lines[-1]) == ["build", ""] else []
+    environment = {name: value for name, value in os.environ.items() if name not in variables}
+    lines, _ = _run_process(others, subprocess.DEVNULL, environment) if variables else ([], None)
+    return bool(lines) and json.loads(lines[-1]) == ["build", ""]
 
 
 def installed_versions() -> dict[str, str]:
@@ -268,8 +274,8 @@ def remarks(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
                 cuda = f", of CUDA {_dotted(version)}" if version else ""
                 what = f"{package} is not installed: its headers come from {where}{cuda}"
                 yield Conflict(what, install_command())
-    if others:
-        bindings = version_of("cuda-bindings")
+    bindings, nvrtc = version_of("cuda-bindings"), _version(trials, "nvrtc")
+    if others and nvrtc[:1] == _parse(bindings)[:1]:
         what = f"{', '.join(others)}: installed for another CUDA, and not used with cuda-bindings {bindings}"
         yield Conflict(what, "none is needed")
 
@@ -325,8 +331,9 @@ def _environment_conflicts(trials: Trials) -> Iterator[Conflict]:
         yield Conflict("NUMBA_CUDA_AUTOLINK=0 turns this project off", "unset it")
     yield from itertools.starmap(Conflict, wrong_settings(os.environ))
     if names := trials.results.get("variables"):
-        given = ", ".join(f"{name}={os.environ[name]!r}" for name in names)
-        yield Conflict(f"a small kernel can be built without {given}, and not with it", "correct it, or unset it")
+        it = "it" if len(names) == 1 else "them"
+        what = f"with {', '.join(names)} a small kernel cannot be built, and without {it} it can"
+        yield Conflict(what, f"correct {it}, or unset {it}")
     if os.environ.get("NUMBA_CUDA_USE_NVIDIA_BINDING") == "0":
         yield Conflict("NUMBA_CUDA_USE_NVIDIA_BINDING=0 is a setting of an older numba-cuda", "unset it")
     for name in ("CUDA_HOME", "CUDA_PATH"):

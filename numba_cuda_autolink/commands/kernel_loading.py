@@ -211,7 +211,7 @@ def _missing(path: str) -> CommandError:
 def _why_not_run(path: str, file: pathlib.Path, error: Exception) -> str:
     """Return where and why the *file* raised: its own line first, then the line of another file that raised."""
     if isinstance(error, SyntaxError):
-        return describe_syntax_error(error, path if error.filename == str(file) else None)
+        return describe_syntax_error(error, path if error.filename in (None, str(file)) else None)
     if (message := placed_error(error)) is not None:
         return first_lines(message)  # of a kernel that is compiled as the file is imported
     text = f"{path}:{_line_in(file, error)}: {type(error).__name__}: {error}".removesuffix(": ")

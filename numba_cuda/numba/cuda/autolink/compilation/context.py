@@ -258,6 +258,26 @@ def compute_capability(cc: ComputeCapabilityLike | None) -> tuple[int, int, str]
     return capability.parts
 
 
+def noting_uncompiled(
+    decorate: Callable[[Any], Any],
+    decorate_plainly: Callable[[Any], Any],
+    explain: Callable[[Any, Exception], str | None],
+) -> Callable[[Any], Any]:
+    """Return a decorator that does as *decorate*; if that fails, it notes the function, with the reason that *explain*
+    gives, in the list of those that could not be compiled, and decorates it *plainly*, without compiling it."""
+
+    def decorate_or_note(function: Any) -> Any:
+        try:
+            return decorate(function)
+        except Exception as error:
+            uncompiled = current_state().uncompiled
+            assert uncompiled is not None
+            uncompiled.append((function, explain(function, error) or f"{type(error).__name__}: {error}"))
+            return decorate_plainly(function)
+
+    return decorate_or_note
+
+
 def instead_of_unknown(capability: ComputeCapability, known: Sequence[tuple[int, int]]) -> str:
     """Return what an error about a *capability* that is not among the *known* ones says to do, after its diagnosis."""
     major, minor = capability.base

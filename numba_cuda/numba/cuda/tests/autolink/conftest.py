@@ -148,6 +148,14 @@ def why_no_gpu() -> str | None:
     return None
 
 
+def _why_no_emulation() -> str | None:
+    """Return why this process cannot have an emulated device: without ``--emulate``, importing Numba loads NVIDIA's
+    driver, where there is one."""
+    from numba_cuda_autolink.emulated_driver import activation
+
+    return None if activation._loaded is not None or not activation._is_loaded() else "it has loaded NVIDIA's driver"
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--thorough"):
         long = [item for item in items if item.get_closest_marker("thorough")]
@@ -161,7 +169,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     elif not marked or why_no_gpu() is None:
         return
     for item in marked:
-        runs = emulate or any(mark.kwargs.get("emulated") for mark in item.iter_markers("gpu"))
+        runs = emulate or (
+            _why_no_emulation() is None and any(mark.kwargs.get("emulated") for mark in item.iter_markers("gpu"))
+        )
         reason = why_not_emulated(item.nodeid) if runs else f"{why_no_gpu()}; --emulate runs it on the CPU"
         if reason is not None:
             item.add_marker(pytest.mark.skip(reason=reason))

@@ -7,6 +7,7 @@ numba-cuda-mlir as it was. Importing this module imports that front end.
 
 from __future__ import annotations
 
+import inspect
 import types as pytypes
 from typing import Any
 
@@ -25,7 +26,15 @@ from numba_cuda_autolink.emulated_driver import activation as emulation
 from numba_cuda_autolink.short_tracebacks import raised_by_front_end, short_traceback
 from numba_cuda_autolink.source_locations import shown_file
 
-from ...compilation.context import KernelEvent, announce, compilation, compiling, current_state, isolate
+from ...compilation.context import (
+    KernelEvent,
+    announce,
+    compilation,
+    compiling,
+    current_state,
+    isolate,
+    noting_uncompiled,
+)
 from ...frontend_api.front_end import register
 from ...frontend_api.launch_messages import USE_AS_CONSTANT, check_count, refused_argument
 from ...frontend_api.placed_messages import not_compiled, placed_error
@@ -46,6 +55,23 @@ from .lowered_values import lower_enumerator, lower_named_tuple, lower_record_ar
 from .type_translation import MLIR
 
 _seams = Seams("numba-cuda-mlir")
+
+
+@_seams.in_place_of("numba_cuda_mlir.cuda:jit")
+def _jit(original: Any, func_or_sig: Any = None, **options: Any) -> Any:
+    """Note the functions that cannot be compiled as they are decorated, where a file is listed."""
+    if current_state().uncompiled is None:
+        return original(func_or_sig, **options)
+    plain = {"device": options.get("device", False), "annotations_as_signatures": False}
+
+    def decorate(function: Any) -> Any:
+        is_given = func_or_sig is not None and func_or_sig is not function
+        return original(func_or_sig, **options)(function) if is_given else original(function, **options)
+
+    noting = noting_uncompiled(
+        decorate, lambda function: original(function, **plain), lambda _, error: placed_error(error)
+    )
+    return noting(func_or_sig) if inspect.isfunction(func_or_sig) else noting
 
 
 # Compiling for a target

@@ -38,6 +38,7 @@ from ...compilation.context import (
     compiling_callees_again,
     current_state,
     isolate,
+    noting_uncompiled,
 )
 from ...frontend_api.launch_messages import FIX_OPTION
 from ...frontend_api.placed_messages import placed_error
@@ -71,15 +72,13 @@ def _jit(original: Any, func_or_sig: Any = None, *args: Any, **options: Any) -> 
             return original(function, *args, **options)
         return original(func_or_sig, *args, **options)(function)
 
-    def decorate_or_note(function: Any) -> Any:
-        try:
-            return decorate(function)
-        except Exception as error:
-            reason = _explain(function, options, error) or f"{type(error).__name__}: {error}"
-            uncompiled.append((function, reason))  # type: ignore[union-attr]
-            return original(function, device=options.get("device", False))
+    if uncompiled is None:
+        return decorate
 
-    return decorate if uncompiled is None else decorate_or_note
+    def decorate_plainly(function: Any) -> Any:
+        return original(function, device=options.get("device", False))
+
+    return noting_uncompiled(decorate, decorate_plainly, lambda function, error: _explain(function, options, error))
 
 
 @_in_place_of("numba.cuda.codegen:JITCUDACodegen._library_class")

@@ -318,6 +318,7 @@ ERRORS = {
         "cache -x",
         "unrecognized arguments: -x\n  options: -h/--help\n  commands: info,",
     ),
+    "no action": (2, "cache", "are required: ACTION\n  commands: info, clear, prune, export, import, why\n"),
     "an option of a program": (2, "capture python app.py --foo", "are required: -o JOBS.json\n"),
     "bad signature": (2, "explain FILE:kernel --sig 'void(' --cc 9.0", "--sig 'void(' is not a signature: "),
     "a result": (
@@ -550,6 +551,23 @@ def test_a_decorator_that_fails_hides_no_other_kernel(tmp_path, capsys, monkeypa
     assert (
         f"at: {path}:12" in failing(capsys, "build", f"{path}:good", "--cc", "9.0", "-o", str(tmp_path / "good.ptx"))[1]
     )
+
+
+def test_a_decorator_of_the_second_front_end_that_fails_hides_no_other_kernel(tmp_path, monkeypatch):
+    pytest.importorskip("numba_cuda_mlir")
+    path = tmp_path / "decorated.py"
+    lines = DECORATED.replace("from numba import cuda", "from numba_cuda_mlir import cuda").splitlines()
+    annotated = ["@cuda.jit", 'def annotated(x: "foo"):', "    x[0] = 5"]
+    path.write_text("\n".join([*lines, "", "", *annotated, ""]))
+    done = subprocess.run(
+        [sys.executable, "-m", "numba_cuda_autolink", "explain", str(path)], capture_output=True, text=True
+    )
+    assert done.returncode == 1, done.stderr
+    kernels = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("  ") and line[2] != " "]
+    assert kernels == ["good(x)", "bad(x)", "misspelt(x)", "attribute(x)", "option(x)", "later(x)", "annotated(x:"]
+    why = [line for line in done.stdout.splitlines() if line.startswith("    cannot be compiled: ")]
+    assert len(why) >= 4
+    assert "    cannot be compiled: 'void(foo)' is not a signature: name 'foo' is not defined" in why
 
 
 IN_CLASSES = """

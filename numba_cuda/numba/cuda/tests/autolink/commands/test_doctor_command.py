@@ -25,6 +25,7 @@ from numba_cuda_autolink import command_entry, installed_packages
 from numba_cuda_autolink.commands import doctor_command, doctor_trials
 from numba_cuda_autolink.commands.main_command import main
 from numba_cuda_autolink.installed_packages import damaged_files
+from numba_cuda_autolink.library_files import find_damaged
 from numba_cuda_autolink.package_versions import package_versions
 from numba_cuda_autolink.settings import wrong_settings
 
@@ -451,6 +452,27 @@ def test_without_a_record_pip_cannot_remove_a_package(installed):
     assert installed_packages.reinstall_command("soup") == "pip install --ignore-installed --no-deps 'soup==1.0'"
 
 
+@pytest.mark.parametrize("name", ["libnvrtc", "libnvJitLink", "libnvvm"])
+def test_a_truncated_library_is_an_error_of_the_import(tmp_path, monkeypatch, name):
+    """Loading it would end the process."""
+    folder = tmp_path / "nvidia" / "cu13" / "lib"
+    folder.mkdir(parents=True)
+    (folder / f"{name}.so.13").write_bytes(WHOLE.encode()[:100])
+    monkeypatch.syspath_prepend(tmp_path)
+    assert find_damaged("13") == (f"{folder}/{name}.so.13", "is truncated: it has 100 of 134 bytes")
+    assert find_damaged("14") is None
+    run = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-c",
+        "import cuda.bindings as b; b.__version__ = '13.0'; import numba.cuda.autolink",
+    ]
+    done = subprocess.run(run, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert f"ImportError: {folder}/{name}.so.13 is truncated: it has 100 of 134 bytes\n  what to do: " in done.stderr
+
+
 def test_files_that_hide_packages_are_named(tmp_path, monkeypatch):
     for name in ("cuda", "numba_cuda", "test"):
         (tmp_path / f"{name}.py").write_text("")
@@ -459,11 +481,12 @@ def test_files_that_hide_packages_are_named(tmp_path, monkeypatch):
     assert found == [f"{tmp_path}/{name}.py hides the installed package '{name}'" for name in ("cuda", "numba_cuda")]
 
 
-def test_a_variable_without_which_a_kernel_can_be_built_is_named(monkeypatch, capsys):
+def test_a_variable_with_which_no_kernel_can_be_built_is_named(monkeypatch, capsys):
     monkeypatch.setenv("NUMBA_FORCE_CUDA_CC", "9.9")
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_JOBS", "1")
     assert main(["doctor"]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1].startswith("  a small kernel can be built without ") and "NUMBA_FORCE_CUDA_CC='9.9'" in lines[1]
+    assert lines[1] == "  with NUMBA_FORCE_CUDA_CC a small kernel cannot be built, and without it it can"
     assert lines[2] == "    fix: correct it, or unset it"
 
 
@@ -481,7 +504,9 @@ def test_libraries_of_two_toolkits_are_conflicts_or_remarks(monkeypatch):
         lambda *, of_other_cuda=False: ["nvidia-cuda-nvrtc-cu12"] if of_other_cuda else ["nvidia-cuda-nvrtc"],
     )
     found = [each.what for each in doctor_command.remarks(GOOD, trials)]
-    assert found == [
+    assert found == ["nvidia-cuda-cccl is not installed: its headers come from /opt/cuda/include, of CUDA 13.0"]
+    trials.results["version nvrtc"] = [13, 5]
+    assert [each.what for each in doctor_command.remarks(GOOD, trials)] == [
         "nvidia-cuda-cccl is not installed: its headers come from /opt/cuda/include, of CUDA 13.0",
         "nvidia-cuda-nvrtc-cu12: installed for another CUDA, and not used with cuda-bindings 13.5.0",
     ]

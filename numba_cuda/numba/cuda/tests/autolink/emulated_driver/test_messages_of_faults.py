@@ -3,19 +3,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
+from emulator_support import run_emulated
 from front_ends import MODULES, front_end_named
 
 SCRIPT = """
 import sys
 import numpy as np
-from numba.cuda import autolink
-emulated = autolink.emulated()
-emulated.__enter__()
 from {package} import cuda
 
 @cuda.jit(device=True)
@@ -65,9 +59,6 @@ for kernel, y in launches:
 """
 RAISING = """
 import numpy as np
-from numba.cuda import autolink
-emulated = autolink.emulated()
-emulated.__enter__()
 from numba import cuda
 
 @cuda.jit(debug=True, opt=False)
@@ -80,9 +71,7 @@ kernel[1, 4](np.arange(4.0))
 
 def run(script, text):
     script.write_text(text)
-    environment = {**os.environ, "NUMBA_CUDA_AUTOLINK_EMULATE": ""}
-    command = [sys.executable, "-W", "ignore", str(script)]
-    return subprocess.run(command, capture_output=True, text=True, env=environment).stderr
+    return run_emulated("-W", "ignore", script).stderr
 
 
 @pytest.mark.parametrize("front_end", MODULES)
@@ -105,9 +94,9 @@ def test_an_assertion_of_a_kernel_is_at_its_own_line(tmp_path):
     text = run(script, RAISING)
     assert (
         "\nAssertionError: too large\n"
-        f"  at: {script}:10\n"
+        f"  at: {script}:7\n"
         '      assert x[cuda.threadIdx.x] < 3, "too large"\n'
         "      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
-        f"  launched at: {script}:12\n"
+        f"  launched at: {script}:9\n"
     ) in text
     assert "\n  thread: (3, 0, 0) of block (0, 0, 0) of kernel kernel\n" in text

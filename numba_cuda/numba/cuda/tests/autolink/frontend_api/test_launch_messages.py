@@ -9,16 +9,14 @@ import subprocess
 import sys
 
 import pytest
+from emulator_support import run_emulated
 from front_ends import MODULES, front_end_named
-from kernel_cache_support import run_warm
 from numba.cuda.autolink.frontend_api.launch_messages import wrong_count
 
 LAUNCHES = """
 import sys
 import numpy as np
 from numba.cuda import autolink
-emulated = autolink.emulated()
-emulated.__enter__()
 from {package} import cuda
 lib = autolink.cxx("__device__ float f(float x) {{ return x; }}")
 class Scale(autolink.DeviceCallable):
@@ -119,10 +117,10 @@ def package(request):
     return front_end_named(request.param).cuda.__name__.partition(".")[0]
 
 
-def test_a_mistake_in_a_launch_is_a_diagnosis_a_place_and_a_remedy(tmp_path, servers, package):
+def test_a_mistake_in_a_launch_is_a_diagnosis_a_place_and_a_remedy(tmp_path, package):
     script = tmp_path / "launches.py"
     script.write_text(LAUNCHES.format(package=package, statements=list(MISTAKES)))
-    printed = dict(each.split("\n", 1) for each in run_warm(servers, script).stderr.split("=== ")[1:])
+    printed = dict(each.split("\n", 1) for each in run_emulated(script).stderr.split("=== ")[1:])
     assert list(printed) == list(MISTAKES)
     for statement, (diagnosis, remedy) in MISTAKES.items():
         text = printed[statement]

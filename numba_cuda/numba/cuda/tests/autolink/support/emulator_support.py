@@ -4,8 +4,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import struct
+import subprocess
+import sys
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -60,3 +64,10 @@ def run(body: str, block: int, *arrays: np.ndarray, grid: int = 1, checks: Check
     loads = "\n".join(f"ld.param.u64 %rd{k}, [p{k}];" for k in range(len(arrays)))
     text = kernel_text(loads + "\n" + body, *["u64"] * len(arrays), before=options.pop("before", ""))
     launch(kernel_of(text, checks=checks), grid, block, *arrays, **options)
+
+
+def run_emulated(*argv: Any) -> subprocess.CompletedProcess[str]:
+    """Run ``python *argv`` in a fresh process, whose CUDA driver is the emulated one from the start. Where NVIDIA's
+    driver is installed, importing Numba loads that one, and the emulated one cannot come after it."""
+    environment = {**os.environ, "NUMBA_CUDA_AUTOLINK_EMULATE": "1"}
+    return subprocess.run([sys.executable, *map(str, argv)], capture_output=True, text=True, env=environment)

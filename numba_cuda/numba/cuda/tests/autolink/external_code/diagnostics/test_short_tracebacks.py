@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from emulator_support import run_emulated
 from front_ends import MODULES, front_end_named
 from kernel_cache_support import run_warm
 from numba import cuda
@@ -333,19 +334,17 @@ def test_a_handled_error_of_an_emulated_launch_has_one_frame_of_the_compiler(tmp
     text = run(script)
     assert re.findall('File "(.*)"', text)[0::2] == [str(script)]
     assert f"  at: {script}:8\n      x[cuda.grid(1)] = 1\n      ^^^^^" in text
-    code = "import sys; from numba.cuda import autolink\nwith autolink.emulated():\n"
-    text = run("-c", f"{code}    exec(compile(open(sys.argv[1]).read(), sys.argv[1], 'exec'))", script, "launch")
+    text = run_emulated(script, "launch").stderr
     assert re.findall('File "(.*)"', text)[0::2] == [str(script)]
     assert f"  at: {script}:8\n" in text
 
 
 @pytest.mark.parametrize("arguments", ["1, 0](x)", "1, 64]([1.0])", "1, 64](np.array([object()]))", "1, 64]('a')"])
-def test_a_launch_that_a_front_end_refuses_is_a_diagnosis_and_a_place(tmp_path, run, package, arguments):
+def test_a_launch_that_a_front_end_refuses_is_a_diagnosis_and_a_place(tmp_path, package, arguments):
     script = tmp_path / "launch.py"
     script.write_text(EMULATED.replace("traceback.print_exc()", "raise").replace("1, 64](x)", arguments))
     script.write_text(script.read_text().replace("from numba import", f"from {package} import"))
-    code = "import sys; from numba.cuda import autolink\nwith autolink.emulated():\n"
-    text = run("-c", f"{code}    exec(compile(open(sys.argv[1]).read(), sys.argv[1], 'exec'))", script, "launch")
+    text = run_emulated(script, "launch").stderr
     assert len(text.splitlines()) <= 16
     assert re.search(rf"Error: .*\n  (?:at|launched at): {re.escape(str(script))}:", text)
 
