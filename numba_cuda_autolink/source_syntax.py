@@ -171,8 +171,8 @@ def _name(call: ast.Call) -> str:
 def describe_syntax_error(error: SyntaxError, path: str | None = None) -> str:
     """Return the file, line and message of *error*, and the line with a caret as Python shows it. *path* is what users
     call the file."""
-    place = path or error.filename or "<unknown>"
-    at = f"{place}:{error.lineno}" if error.lineno is not None else place
+    place = path or error.filename
+    at = f"{place}:{error.lineno}: " if place and error.lineno else f"{place}: " if place else ""
     lines = "".join(traceback.format_exception_only(error)).splitlines()
     shown = [line[2:] for line in lines if line.startswith("    ")]
-    return "\n".join([f"{at}: {type(error).__name__}: {error.msg}", *shown])
+    return "\n".join([f"{at}{type(error).__name__}: {error.msg}", *shown])

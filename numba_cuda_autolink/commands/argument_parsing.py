@@ -101,10 +101,11 @@ class Parser(argparse.ArgumentParser):
             message += did_you_mean(wrong[1], [each for each in self._names() if each.startswith("--")])
             options = ["/".join(each.option_strings) for each in self._actions if each.option_strings]
             choices = f"  options: {', '.join(options)}\n"
-            commands = [name for each in self._actions if not each.option_strings for name in each.choices or ()]
-            choices += f"  commands: {', '.join(commands)}\n" if self._subparsers is not None else ""
         elif self.instead and message.startswith("unrecognized arguments: "):
             remedy = self.instead.format(message.partition(": ")[2])
+        if self._subparsers is not None and not choices.startswith("  choose from: "):
+            commands = [name for each in self._actions if not each.option_strings for name in each.choices or ()]
+            choices += f"  commands: {', '.join(commands)}\n"
         show_error(f"{message}\n{choices}  what to do: {remedy}", self.prog)
         self.exit(2)
 

@@ -211,7 +211,7 @@ def _missing(path: str) -> CommandError:
 def _why_not_run(path: str, file: pathlib.Path, error: Exception) -> str:
     """Return where and why the *file* raised: its own line first, then the line of another file that raised."""
     if isinstance(error, SyntaxError):
-        return describe_syntax_error(error, path if error.filename == str(file) else None)
+        return describe_syntax_error(error, path if error.filename in (None, str(file)) else None)
     if (message := placed_error(error)) is not None:
         return first_lines(message)  # of a kernel that is compiled as the file is imported
     text = f"{path}:{_line_in(file, error)}: {type(error).__name__}: {error}".removesuffix(": ")
@@ -281,9 +281,9 @@ def kernels_in(module: ModuleType, uncompiled: Uncompiled | None = None) -> list
 
 
 def functions_in(module: ModuleType) -> list[NamedKernel]:
-    """Return the Python functions with parameters that *module* itself defines: a kernel can be made of one."""
+    """Return the public Python functions with parameters that *module* itself defines: a kernel can be made of one."""
     own = (each for each in vars(module).items() if getattr(each[1], "__module__", None) == module.__name__)
-    found = [NamedKernel(value, name) for name, value in own if inspect.isfunction(value)]
+    found = [NamedKernel(value, name) for name, value in own if inspect.isfunction(value) and name[0] != "_"]
     return [each for each in found if inspect.signature(each.obj).parameters]
 
 

@@ -250,10 +250,12 @@ def link_error(
     log: str = "",
     at: tuple[str, int] | None = None,
     kind: type[LinkError] = LinkError,
+    add_place: Callable[[str], str] | None = None,
     **source: str | None,
 ) -> LinkError:
     """Return the error of a failed link of *plan*: the diagnosis, its place, which is *at* a line of a file, else
-    the first call that the *details* name, else the kernel's definition, and one line for each of the details."""
+    the first call that the *details* name, else the kernel's definition, and one line for each of the details.
+    *add_place* puts the place of C++ code before that."""
     first = f"linking {plan.kernel} for {plan.target.arch} failed"
     if diagnosis:
         number = next((n for n, each in enumerate(details) if each.startswith(_OF_LINK)), len(details))
@@ -267,6 +269,7 @@ def link_error(
         message = with_place(again.sub("", message), f"called at: {call['place']}", call["file"], int(call["line"]))
     else:
         message = with_definition(message, plan.defined_at)
+    message = add_place(message) if add_place else message
     return kind(message, log, **source)
 
 

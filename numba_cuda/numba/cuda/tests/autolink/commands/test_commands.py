@@ -318,6 +318,7 @@ ERRORS = {
         "cache -x",
         "unrecognized arguments: -x\n  options: -h/--help\n  commands: info,",
     ),
+    "no action": (2, "cache", "are required: ACTION\n  commands: info, clear, prune, export, import, why\n"),
     "an option of a program": (2, "capture python app.py --foo", "are required: -o JOBS.json\n"),
     "bad signature": (2, "explain FILE:kernel --sig 'void(' --cc 9.0", "--sig 'void(' is not a signature: "),
     "a result": (

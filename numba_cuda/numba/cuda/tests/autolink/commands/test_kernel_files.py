@@ -144,6 +144,7 @@ FAILING = {
     "x = 1\nraise ValueError\n": "FILE:2: ValueError\n",
     "x = 1\nraise RuntimeError('not today')\n": "FILE:2: RuntimeError: not today\n",
     "x = 1\nx = 2 +\n": "FILE:2: SyntaxError: invalid syntax\n  x = 2 +\n         ^\n",
+    "x = 1\n\0": "FILE",
     "import with_a_fault\n": "FOLDER/with_a_fault.py:1: SyntaxError: '(' was never closed\n  y = (\n      ^\n",
     "import sys\nsys.exit(3)\n": "FILE:2: the file exits when it is imported: SystemExit(3)\n  what to do: ",
     "import missing_module_of_theirs\n": "FILE:1: ModuleNotFoundError: No module named 'missing_module_of_theirs'\n",

@@ -88,9 +88,9 @@ def test_source_that_does_not_compile_is_saved_and_shown():
     code = 'extern "C" __device__ int broken(int *out, int x) {\n    return SYNTAX;\n}\n'
     error = failure_of(Linked("broken", cuda.CUSource(code)))
     assert Path(error.source_path).read_text() == code
-    assert f"source: {error.source_path}" in str(error)
+    assert f"at: {error.source_path}:2\n" in str(error)
     assert os.path.realpath(error.source_path).startswith(os.path.realpath(current_store().settings.directory))
-    assert "    return SYNTAX;" in str(error)
+    assert "      return SYNTAX;\n             ^^^^^^\n" in str(error)
     assert "SYNTAX" in error.log
     assert error.__cause__ is not None
 
