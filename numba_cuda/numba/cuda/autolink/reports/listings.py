@@ -28,7 +28,8 @@ _LONGEST = 200  # lines of a source that is shown whole; of a header, the parts 
 _NEAR = 2  # lines around one with machine code
 _WITHOUT_CODE = (
     "No machine code is known to come from these lines. A function needs line information of its own,"
-    " cuda.jit(lineinfo=True): without it, what was inlined is at the line of the call"
+    " cuda.jit(lineinfo=True), and in numba-cuda-mlir lto=False: without it, what was inlined is at the line of the"
+    " call"
 )
 # What the link that makes PTX of LTO-IR adds to it: a kernel with a table of the functions.
 _PROBE = re.compile(
