@@ -40,7 +40,7 @@ def check_run(findings: Findings, obj: Any, args: Sequence[Argument], target: Ta
     makes one call; where none are, a warp runs, and one thread is compared.
     """
     what = "random arguments" if options.samples is None else "the arguments of samples="
-    with findings.check(f"computes in the emulator what its __call__ does, for {what}"):
+    with findings.check(f"runs in the emulator as in Python, for {what}"):
         is_shared = any(isinstance(arg.type, types.Array) for arg in args)
         blocks: list[Block] = [1, _THREADS] if is_shared else [_THREADS]
         if options.threads is not None:

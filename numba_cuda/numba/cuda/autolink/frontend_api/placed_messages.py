@@ -212,6 +212,8 @@ def _name_meant(name: Any, owner: Any) -> str:
         return meant
     if hasattr(builtins, str(name)):
         return f"\n  what to do: write {name}(...), a function of Python"
+    if inspect.ismodule(owner):
+        return f"\n  what to do: use a name that {owner.__name__} has, or a function of C++, autolink.cxx(...)"
     names = [each for each in dir(owner) if not each.startswith("_")]
     return f"\n  what to do: use one of its names: {', '.join(names)}" if 0 < len(names) <= _MOST_NAMES else ""
 

@@ -22,7 +22,7 @@ from numba.cuda.autolink.testing import Check, NotLinkableError, check_linkable
 from repository import EXAMPLES, SUPPORT, module
 
 LINKS = "links alone, with LTO"
-RUNS = "computes in the emulator what its __call__ does, for random arguments"
+RUNS = "runs in the emulator as in Python, for random arguments"
 
 
 class Add(autolink.DeviceCallable):

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from autolink_support import build
 from front_ends import FrontEndUnderTest, front_end  # noqa: F401
 from numba.cuda import autolink
+from numba.cuda.autolink.frontend_api.placed_messages import placed_error
 
 from numba_cuda_autolink.short_tracebacks import message_of
 
@@ -64,3 +67,14 @@ def test_an_undefined_name_is_underlined_and_not_the_call(front_end: FrontEndUnd
         build(front_end.cuda.jit(kernel), "void(float32[::1])")
     _, _, code, carets, *_ = lines_of(caught.value)
     assert code[carets.index("^") : carets.rindex("^") + 1] == "unknown"
+
+
+def test_a_name_that_a_module_does_not_have(front_end: FrontEndUnderTest):  # noqa: F811
+    def kernel(d):
+        d[0] = math.nothing_like_it(d[0])
+
+    with pytest.raises(Exception, match="nothing_like_it") as caught:
+        build(front_end.cuda.jit(kernel), "void(float32[::1])")
+    _, at, *_, todo = placed_error(caught.value).splitlines()
+    assert at.startswith(f"  at: {__file__}:")
+    assert todo == "  what to do: use a name that math has, or a function of C++, autolink.cxx(...)"
