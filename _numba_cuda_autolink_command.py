@@ -9,19 +9,20 @@ _OURS = "numba-cuda-autolink"
 
 def main():
     """Run the command line and return the exit code. An exception, if files of this project are not as they were
-    installed, is an error that names them."""
+    installed or a file hides a module of Python, is an error that names them."""
     try:
         from numba_cuda_autolink.command_entry import main as run
 
         return run()
     except Exception as error:
-        if os.environ.get("NUMBA_CUDA_AUTOLINK_TRACEBACK") == "full" or not (found := _find_damage()):
+        is_full = os.environ.get("NUMBA_CUDA_AUTOLINK_TRACEBACK") == "full"
+        if is_full or not (found := _find_hidden(error) or _find_damage()):
             raise
         what, fix = found
         place = _innermost(error.__traceback__)
         if isinstance(error, SyntaxError) and error.filename:
             place = f"{error.filename}:{error.lineno}"
-        lines = [f"{_OURS}: its own files are damaged: {what}", f"  {type(error).__name__}: {error}"]
+        lines = [f"{_OURS}: {what}", f"  {type(error).__name__}: {error}"]
         lines += [f"  at: {place}", f"  what to do: {fix}"]
         print("\n".join(lines), file=sys.stderr)
         return 1
@@ -42,12 +43,32 @@ def _find_damage():
         if not (files := list(damaged_files(_OURS))):
             return None
         more = f", and {len(files) - 1} more" if len(files) > 1 else ""
-        return files[0] + more, reinstall_command(_OURS)
+        return f"its own files are damaged: {files[0]}{more}", reinstall_command(_OURS)
     except Exception as error:  # a file that finds damage is itself damaged
         source = _source()
         if source.get("dir_info", {}).get("editable"):
             return None
-        return f"{error}", f"pip install --force-reinstall --no-deps {source.get('url', _OURS)!r}"
+        return (
+            f"its own files are damaged: {error}",
+            f"pip install --force-reinstall --no-deps {source.get('url', _OURS)!r}",
+        )
+
+
+def hidden_modules(error):
+    """Return the modules of Python that the text *error* names and that files hide, with those files."""
+    from importlib.machinery import PathFinder
+
+    own = os.path.realpath(os.path.dirname(os.__file__))
+    specs = {name: PathFinder.find_spec(name) for name in sorted(sys.stdlib_module_names) if repr(name) in error}
+    files = {name: spec.origin for name, spec in specs.items() if spec is not None and spec.origin}
+    return {name: file for name, file in files.items() if not os.path.realpath(file).startswith(own)}
+
+
+def _find_hidden(error):
+    """Return which file hides a module of Python that *error* names, and what to do; ``None`` if none does."""
+    for name, file in hidden_modules(f"{error}").items():
+        return f"{file} hides Python's own module {name!r}", "rename it, or take its folder out of PYTHONPATH"
+    return None
 
 
 def _source():

@@ -40,7 +40,7 @@ have a message, [look it up](#by-message).
 
 {sections}
 
-The first line is the diagnosis. Then come the file and the line of the call, which is underlined, and what to do. In a
+The first line is the diagnosis. Then come the file and the line, with what is wrong underlined, and what to do. In a
 script and in a notebook the traceback shows your own lines alone: `NUMBA_CUDA_AUTOLINK_TRACEBACK=full` shows the
 compiler's frames too.
 

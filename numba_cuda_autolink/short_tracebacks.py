@@ -211,7 +211,7 @@ def _is_of_user(error: BaseException) -> bool:
     ``raise`` statement of the compiler raised it, and not what Python does there."""
     if isinstance(error, (KeyboardInterrupt, OSError)) or _MESSAGE in vars(error):
         return True
-    if any(_is_name_of_compiler(each.__module__) for each in type(error).__mro__):
+    if any(is_name_of_compiler(each.__module__) for each in type(error).__mro__):
         return True
     import dis
 
@@ -229,7 +229,7 @@ def is_raised_in_compiler(error: BaseException) -> bool:
 def raised_by_front_end(error: BaseException) -> bool:
     """Return whether the innermost frame of a compiler in the traceback of *error* is not one of this project."""
     names = [str(frame.f_globals.get("__name__", "")) for frame, _ in _frames(error.__traceback__)]
-    innermost = next((name for name in reversed(names) if _is_name_of_compiler(name)), "")
+    innermost = next((name for name in reversed(names) if is_name_of_compiler(name)), "")
     return innermost != "" and not innermost.startswith(_OURS)
 
 
@@ -255,7 +255,7 @@ def _hide(frame: FrameType) -> bool:
 def is_frame_of_compiler(frame: FrameType) -> bool:
     if frame.f_code.co_filename == "<string>" and frame.f_code.co_name == "<module>" and frame.f_back is not None:
         return is_frame_of_compiler(frame.f_back)  # it evaluates a text
-    return _is_name_of_compiler(str(frame.f_globals.get("__name__", "")))
+    return is_name_of_compiler(str(frame.f_globals.get("__name__", "")))
 
 
 def _is_all_of_compiler(error: BaseException) -> bool:
@@ -274,7 +274,7 @@ def _says_no_more(cause: BaseException, said: str) -> bool:
     return _is_all_of_compiler(cause) and str(cause).partition("\n")[0] in said
 
 
-def _is_name_of_compiler(name: str) -> bool:
+def is_name_of_compiler(name: str) -> bool:
     return name.partition(".")[0] in _COMPILERS and not name.startswith(_TESTS)
 
 

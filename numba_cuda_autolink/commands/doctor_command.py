@@ -23,6 +23,8 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from _numba_cuda_autolink_command import hidden_modules
+
 from ..installed_packages import (
     damaged_files,
     describe_unmet,
@@ -42,6 +44,8 @@ from . import doctor_trials
 from .doctor_trials import NOT_FOUND, NOT_LOADED
 
 FORMAT = 1  # of the JSON
+NOT_TRIED = "not tried"
+_START = "start"  # in place of a trial, if Python does not get to the first
 _LIMIT = 120  # seconds of all trials
 _OURS = "numba-cuda-autolink"
 # Settings of Numba, and what they do.
@@ -158,6 +162,9 @@ def run_trials() -> Trials:
             name, *result = json.loads(line)
             if result:
                 trials.results[name], name = result[0], ""
+        if not lines and code:
+            trials.ended[_START] = End(_why_none_starts())
+            return trials
         if not name:
             trials.results["variables"] = _variables_at_fault(trials)
             return trials
@@ -165,6 +172,14 @@ def run_trials() -> Trials:
             trials.ended[name] = End(f"it took longer than {_LIMIT} s", was_killed=True)
         else:
             trials.ended[name] = End(signal.Signals(-code).name if code < 0 else f"exit code {code}")
+
+
+def _why_none_starts() -> str:
+    """Return the last line that Python prints where it cannot run trials."""
+    others = [name for name in doctor_trials.TRIALS if name != "version driver"]
+    command = [sys.executable, doctor_trials.__file__, *others]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
+    return done.stderr.strip().rpartition("\n")[2] or f"exit code {done.returncode}"
 
 
 def _run_process(
@@ -226,7 +241,8 @@ def _libraries(trials: Trials) -> dict[str, str]:
             if isinstance(result, dict):
                 return {"cuda.pathfinder": result["failed"]}
             key = f"{what} headers" if kind == "headers" else what
-            found[key] = result or f"{NOT_LOADED}: {trials.ended[name].how}"
+            end = trials.ended.get(name)
+            found[key] = result or (f"{NOT_LOADED}: {end.how}" if end else NOT_TRIED)
     driver = _version(trials, "driver")
     found["driver"] = f"for CUDA {_dotted(driver)}" if driver else NOT_FOUND
     return found
@@ -238,7 +254,7 @@ def _state(trials: Trials) -> dict[str, str]:
     for name, end in trials.ended.items():
         if name == "state" or name.startswith("import "):
             return {name: f"ended Python: {end.how}"}
-    state: dict[str, str] = trials.results["state"]
+    state: dict[str, str] = trials.results.get("state", {"state": NOT_TRIED})
     return state
 
 
@@ -247,7 +263,7 @@ def conflicts(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
     known = [
         *_package_conflicts(installed),
         *_damage(_packages(installed), compared=trials.have_failed()),
-        *_hidden_packages(),
+        *_hidden_packages(trials),
     ]
     known += [*_environment_conflicts(trials), *_cache_conflicts(trials), *_toolkit_conflicts(trials)]
     yield from known
@@ -341,8 +357,13 @@ def _environment_conflicts(trials: Trials) -> Iterator[Conflict]:
             yield Conflict(f"{name} is {folder!r}, and there is no such folder", "correct it, or unset it")
 
 
-def _hidden_packages() -> Iterator[Conflict]:
-    """Yield the files that Python imports in place of an installed package, at least in programs of this folder."""
+def _hidden_packages(trials: Trials) -> Iterator[Conflict]:
+    """Yield the files that Python imports in place of an installed package, at least in programs of this folder; and
+    those in place of modules of its own, if a trial's error names one."""
+    texts = [trials.ended[_START].how] if _START in trials.ended else []
+    texts += [failed[1]] if (failed := trials.failed_import()) else []
+    for name, file in hidden_modules(" ".join(texts)).items():
+        yield Conflict(f"{file} hides Python's own module {name!r}", "rename it, or move it away")
     places = {name: folder_of(package) for package in _required_packages() for name in top_level_names(package)}
     for name, folder in sorted(places.items()):
         found = importlib.machinery.PathFinder.find_spec(name, [os.getcwd(), *sys.path])
@@ -371,8 +392,10 @@ def _failed_trials(installed: dict[str, str], trials: Trials) -> Iterator[Confli
     """Yield the trials that failed, with what to do if no other conflict explains them."""
     for name, end in trials.ended.items():
         kind, _, what = name.partition(" ")
-        if kind == "version":
-            continue  # of a library
+        if name == _START:
+            yield Conflict(f"Python does not start to try anything: {end.how}", "correct what that line is about")
+        if kind == "version" or name == _START:  # the version of a library, which is tried itself
+            continue
         tried = {"library": f"loading {what}", "import": f"importing {what}"}.get(kind, f"the trial {name!r}")
         fix = reinstall_command(doctor_trials.IMPORTED[what]) if kind == "import" else install_command()
         yield Conflict(f"{tried} {'did not end' if end.was_killed else 'ended Python'}: {end.how}", fix)

@@ -281,9 +281,9 @@ def kernels_in(module: ModuleType, uncompiled: Uncompiled | None = None) -> list
 
 
 def functions_in(module: ModuleType) -> list[NamedKernel]:
-    """Return the Python functions with parameters that *module* itself defines: a kernel can be made of one."""
+    """Return the public Python functions with parameters that *module* itself defines: a kernel can be made of one."""
     own = (each for each in vars(module).items() if getattr(each[1], "__module__", None) == module.__name__)
-    found = [NamedKernel(value, name) for name, value in own if inspect.isfunction(value)]
+    found = [NamedKernel(value, name) for name, value in own if inspect.isfunction(value) and name[0] != "_"]
     return [each for each in found if inspect.signature(each.obj).parameters]
 
 

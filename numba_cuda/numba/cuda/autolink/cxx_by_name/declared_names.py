@@ -122,20 +122,30 @@ def find_namespaces(texts: Iterable[str], name: str) -> list[str]:
 
 def find_members(texts: Iterable[str], name: str) -> set[str]:
     """Return the names of functions and types that *texts* seem to declare in the class *name*, not in its bases."""
+    found = {each for chunk in _member_declarations(texts, name) for each in _declared_in(chunk)}
+    return found - {name}
+
+
+def is_functor(texts: Iterable[str], name: str) -> bool:
+    """Return whether *texts* seem to declare a call operator in the class *name*."""
+    of_class = name.partition("<")[0].rpartition("::")[2]
+    return any(re.search(r"\boperator\s*\(\s*\)\s*\(", chunk) for chunk in _member_declarations(texts, of_class))
+
+
+def _member_declarations(texts: Iterable[str], name: str) -> Iterator[str]:
+    """Yield the declarations in the class *name*, each up to its body."""
     defined = re.compile(rf"\b(?:struct|class|union)\s+(?:\w+\s+)*?{re.escape(name)}\b[^;{{}}()]*{{")
-    found: set[str] = set()
     for text in texts if name else ():
         code = _DIRECTIVE.sub("", _HIDDEN.sub(" ", text)) if name in text else ""
         for opening in defined.finditer(code):
             depth, start = 1, opening.end()
             for end in _ENDS.finditer(code, start):
                 if depth == 1:
-                    found.update(_declared_in(code[start : end.start()]))
+                    yield code[start : end.start()]
                 depth += {"{": 1, "}": -1, ";": 0}[end[0]]
                 start = end.end()
                 if not depth:
                     break
-    return found - {name}
 
 
 def find_template(texts: Iterable[str], name: str) -> str:

@@ -38,6 +38,9 @@ _folders: dict[str, dict[tuple[tuple[str, ...], str], int]] = {}
 _folders_lock = fork_lock()
 
 
+_OLDER_STANDARDS = ("c++03", "c++11", "c++14")
+
+
 class LibrarySource:
     """The source of a library: C++ text or the path of a file, the *arguments* of a `CUDASource` besides it, and the
     *namespace* in which names resolve."""
@@ -49,6 +52,11 @@ class LibrarySource:
         self.namespace = namespace  # where names resolve; empty for the global namespace
         self.text, self._arguments = _read_source(source, arguments)  # the C++ text, or an ``#include`` of the file
         options = CUDASource(self.text, **self._arguments).compile_options
+        if (standard := dict(options.options).get("std")) in _OLDER_STANDARDS:
+            raise LinkInputError(
+                f"cxx() needs C++17 or later, and options= set std to {standard!r}\n"
+                "  what to do: leave std out, which is C++17 then, or set it to 'c++20'"
+            )
         # Where headers are looked for, and from which working directory.
         self.folders = options.include_paths, options.working_directory
         self._identity = _identify(self.text, options, namespace)

@@ -21,8 +21,11 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, 
 
 from numba_cuda_autolink.errors import at_call
 from numba_cuda_autolink.package_versions import version_of
+from numba_cuda_autolink.short_tracebacks import place_of_user
+from numba_cuda_autolink.source_locations import shown_file
 
 from ..compilation.context import asking, compilation, require_nvrtc
+from ..frontend_api.placed_messages import IS_PLACED, before_advice
 from ..linkables.compiled_source import compiled, unit_of_sources
 from .calls import fill
 from .declared_names import Declared, find_declared
@@ -89,9 +92,16 @@ def resolve_for(cc: ComputeCapabilityLike | None) -> Iterator[Target]:
 
 
 def at_call_outside(error: CxxError) -> CxxError:
-    """Return *error* with the user's line, where no kernel is compiled: else the call in the kernel is the place."""
+    """Return *error* with the user's line, where no kernel is compiled: else the call in the kernel is the place. An
+    error of the source has its place in C++, and is called from that line."""
     if compilation() is None:
-        error.args = (at_call(str(error), "at"),)
+        text = str(error)
+        if IS_PLACED.match(text):
+            filename, line, _ = place_of_user()
+            text = before_advice(text, f"called from: {shown_file(filename)}:{line}")
+        else:
+            text = at_call(text, "at")
+        error.args = (text,)
     return error
 
 

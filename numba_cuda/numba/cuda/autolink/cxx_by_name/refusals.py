@@ -13,6 +13,7 @@ from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 from numba.cuda.cudadrv.external_code.compile.damaged_toolkit import explain_missing_namespace
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
+from numba.cuda.cudadrv.external_code.compile.template_deduction import explain_conflict
 from numba.cuda.cudadrv.external_code.compile.translation_unit import KERNEL_MARK
 from numba.cuda.cudadrv.external_code.compile.unknown_names import explain_unknown
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
@@ -20,7 +21,8 @@ from numba.cuda.cudadrv.external_code.platform.target import Target
 
 from ..c_abi.c_types import CABIError
 from ..linkables.compiled_source import unit_of_sources
-from .declared_names import find_members, find_names, find_namespaces, find_template
+from .declared_names import find_members, find_names, find_namespaces, find_template, is_functor
+from .refused_views import explain_view
 from .remedies import explain_candidates, explain_error, find_array
 from .structs import find_changed
 
@@ -143,7 +145,10 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         options = source.compile_options
         chain = describe_chain(first, options.prologue + source.data, "the source", options.include_paths)
         text, declared = _split_declared(_readable(first.text))
-        details = [f"in C++: {first.place}:{first.line}", *_details(first.lines, label), *chain, *declared]
+        details = _details(first.lines, label)
+        if details[1:2] and details[1].strip() == "^":
+            details[:2] = [f"    {each}" for each in details[:2]]
+        details = [f"at: {first.place}:{first.line}", *details, *chain, *declared]
         remedy = nvrtc_log.remedy(first, options, _texts(source, target), diagnostics)
         return _error(_write_first_line(_SOURCE_TITLE, label, text), details, remedy, error.log)
     first = of_call[0]
@@ -159,6 +164,9 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     if found := _NO_OBJECT.search(first.text):
         text, remedy = _explain_object(found["what"], label, "\n".join(first.lines))
         return _error(_write_first_line(_CALL_TITLE, label, text), at, remedy, error.log)
+    if view := explain_view(first, _readable(first.text), label):
+        title = _write_first_line(_CALL_TITLE, label, view.diagnosis)
+        return _error(title, [*at, view.takes], view.remedy, error.log)
     text, remedy = explain_error(_readable(first.text).rstrip(":"), called)
     remedy = remedy or _explain_name(first, label, source, target)
     if not remedy and (number := find_array(first.lines, label.partition("(")[2])) is not None:
@@ -170,7 +178,13 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     if not remedy and (strided := _STRIDED_ARGUMENT.search(label)):
         remedy = f"pass a contiguous array where C++ takes a pointer: a strided one, {strided[0]}, is an mdspan to C++"
     elif "failed deduction" in "\n".join(first.lines) and "<" not in (template := called.removesuffix("<>")):
-        remedy = _explain_deduction(template, "\n".join(first.lines))
+        log = "\n".join(first.lines)
+        is_method = _OBJECT_TYPE.search(log) is not None
+        given = _as_pointers(label)[is_method:]  # without the object
+        if conflict := explain_conflict(log, _texts(source, target), given, 1 + is_method):
+            text, remedy = conflict
+        else:
+            remedy = _explain_deduction(template, log)
     elif not remedy and _OF_TEMPLATE.match(first.text) and "<" not in called:
         template = re.sub(r"^[\w:]+", r"\g<0><...>", called)
         remedy = (
@@ -183,6 +197,11 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         remedy = _explain_template_arguments(label, source, target)
     elif not remedy and _OVERLOADS.match(first.text):
         remedy = explain_candidates([first.text, *first.lines])
+    of_class = first.text == _NOT_CONSTRUCTED or first.text.startswith("no suitable constructor exists")
+    if of_class and is_functor(_texts(source, target), called):
+        text = f"{called} is a class with operator(), not a function"
+        remedy = f"call an object of it: lib.expr('[](auto... x) {{ return {called}()(x...); }}')"
+        return _error(_write_first_line(_CALL_TITLE, label, text), at, remedy, error.log)
     if first.text == _NOT_CONSTRUCTED:
         remedy = (
             f"for a struct without constructors: lib.expr('[](auto... members) {{ return {called}{{members...}}; }}')"
@@ -231,14 +250,21 @@ def _class_of(method: str) -> str:
 
 def _explain_deduction(template: str, log: str) -> str:
     """Return what to do where C++ does not find out the arguments of a *template*, as the *log* of the error says."""
+    if re.search(r"\bmdspan<.*\b(?:d?extents<|dims<)", log):
+        return (
+            "let the template take the extents and layouts of all arrays: template <class T, class E, class L> ..."
+            " (cuda::std::mdspan<T, E, L> x)"
+        )
     is_method = _OBJECT_TYPE.search(log) is not None
     scope, _, name = template.rpartition("::")
     named = f'lib.type("{scope}").method("{name}<...>")' if is_method else f'lib["{template}<...>"]'
-    remedy = f"name the template arguments that C++ cannot deduce: {named}"
-    given = _GIVEN_TYPES.search(log)
-    if given and {"float", "double"} <= set(given["type"].split(", ")):
-        remedy += "; or convert arguments that have one type in C++ to one type, such as types.float32(x)"
-    return remedy
+    return f"name the template arguments that C++ cannot deduce: {named}"
+
+
+def _as_pointers(label: str) -> list[str]:
+    """Return the types of the arguments in *label*, arrays as pointers to their elements."""
+    arguments = re.split(r", (?![^(]*\))", label.partition("(")[2].removesuffix(")"))
+    return [f"{array['element']} *" if (array := _ARRAY_ARGUMENT.search(each)) else each for each in arguments]
 
 
 def _split_declared(text: str) -> tuple[str, list[str]]:
@@ -342,7 +368,10 @@ def _write_first_line(titles: tuple[str, str], label: str, diagnosis: str) -> li
         return [without.format(shown), *others]
     if len(label) <= room:
         return [with_label.format(label, shown), *others[1:]]
-    return [with_label.format(f"{label[: room - 3]}...", shown), *others]
+    without_types = f"{label.partition('(')[0]}(...)"
+    if len(without_types) > room:
+        return [without.format(shown), *others]
+    return [with_label.format(without_types, shown), *others]
 
 
 def _details(block: Sequence[str], label: str) -> list[str]:

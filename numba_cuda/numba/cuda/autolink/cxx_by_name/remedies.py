@@ -33,6 +33,9 @@ _NOT_A_NUMBER = re.compile(
 _ASSERTED = re.compile(rf'static assertion failed with "(?P<said>.* {OTHER_LAYOUT})"')
 _STAND_IN = re.compile(r"nca::nca_place<(?:const )?(?P<type>[^\"]*)>\"")  # in a template that is instantiated with it
 _TUPLE = re.compile(r'(?:from|class) "(?:const )?cuda::std::tuple<.*>" (?:to "(?P<type>[^"]*)"|has no member)')
+_OTHER_COMPLEX = re.compile(
+    r'"(?:const )?(?P<given>cuda::std::complex<\w+>)(?: [*&])?" [^"]*"(?:const )?(?P<type>cuda::std::complex<\w+>)'
+)
 _COMPLEX = re.compile(r'conversion function from "(?:const )?cuda::std::complex<\w+>" to "(?P<type>[\w ]*)"')
 _VALUE_OF_STRUCT = re.compile(r'of type "(?P<type>[\w:]+) &" .* with a value of type "const record"')
 _VALUE_OF_ENUMERATION = re.compile(r'of type "(?P<type>[\w:]+) &" .* with a value of type "const nca::nca_enumerator<')
@@ -60,7 +63,7 @@ _TO_CLASS = re.compile(
     r'no suitable (?:constructor|user-defined conversion) .* to "(?:const )?(?P<type>[A-Za-z_][\w:]*)"'
 )
 _INCOMPLETE = re.compile(r'incomplete (?:type|class(?: type)?) "(?P<type>[A-Za-z_][\w:]*)"')
-_NUMPY_TYPES = {
+NUMPY_TYPES = {
     "bool": "np.bool_",
     "signed char": "np.int8",
     "char": "np.int8",
@@ -137,6 +140,10 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
             f"whether a template copies {name}, which has packed members, is not known where its result is deduced"
         )
         return diagnosis, f"let C++ take a const {name}&, or declare the type of the result"
+    if (found := _OTHER_COMPLEX.search(text)) and found["given"] != found["type"] and " *" not in text:
+        given, wanted = NUMPY_TYPES[found["given"]].removeprefix("np."), NUMPY_TYPES[found["type"]]
+        diagnosis = f"a {given} cannot be passed as {found['type'].removeprefix('cuda::std::')}"
+        return diagnosis, f"convert it in the kernel: {wanted}(z)"
     if found := _COMPLEX.search(text):
         return f"a complex number cannot be passed as {found['type']}", "pass x.real, x.imag or abs(x)"
     if found := _TUPLE.search(text):
@@ -173,9 +180,9 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
         diagnosis = f"{what} cannot be passed as {passed}, but as a template parameter"
         return diagnosis, "let C++ take any function object: template <class F> ... (F f)"
     plain = _SIZE.sub("unsigned long", _ALIAS.sub(r"\1", text))
-    if (found := _NOT_WRITTEN.search(plain)) and found["type"] in _NUMPY_TYPES:
-        name = _NUMPY_TYPES[found["type"]]
-        given = _NUMPY_TYPES.get(found["given"], found["given"])
+    if (found := _NOT_WRITTEN.search(plain)) and found["type"] in NUMPY_TYPES:
+        name = NUMPY_TYPES[found["type"]]
+        given = NUMPY_TYPES.get(found["given"], found["given"])
         diagnosis = f"C++ writes to an argument of type {given.removeprefix('np.')} as {found['type']}&"
         cast = f"let a lambda cast it: lib.expr('[](auto& x) {{ f(reinterpret_cast<{found['type']}&>(x)); }}')"
         typed = f"give the variable the type that C++ declares: {name}(...), such as n = {name}(0)"
@@ -202,7 +209,7 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
         what = "a number, not a text" if found["given"] == "const char *" else "one element of the array, such as x[i]"
         return text, f"pass {what}"
     if found := _OF_LIBRARY.search(text):
-        if (element := _NUMPY_TYPES.get(found["element"] or "")) and found["given"] != f"{found['element']} *":
+        if (element := NUMPY_TYPES.get(found["element"] or "")) and found["given"] != f"{found['element']} *":
             return text, f"pass an array of {element}"
         parameter = "auto* x" if found["given"].endswith("*") else "auto x"
         return text, f"let a lambda make it: lib.expr('[]({parameter}) {{ return f(T{{x, ...}}); }}'), of that type T"
@@ -211,14 +218,14 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
     if 'of type "std::nullptr_t" is incompatible' in text:
         return text, "pass a value: None is a null pointer to C++"
     if found := _OTHER_ENUMERATION.search(text):
-        is_number = found["type"] in _NUMPY_TYPES
+        is_number = found["type"] in NUMPY_TYPES
         return text, "pass its number, x + 0" if is_number else f"make it one in the kernel: lib[{found['type']!r}](x)"
     if found := _OUT_OF_RANGE.search(text):
         numbers = f"the numbers {found['least']} to {found['most']}"
         diagnosis = f"an enumeration of Python with {numbers} cannot be passed as {found['type']}, which has not all"
         return diagnosis, f"give {found['type']} an underlying type that has them; or correct the numbers in Python"
     if found := _NO_CLASS.search(text):
-        is_struct = found["type"].endswith("*") and found["type"].rstrip(" *") not in _NUMPY_TYPES
+        is_struct = found["type"].endswith("*") and found["type"].rstrip(" *") not in NUMPY_TYPES
         return text, "write -> for the dot" if is_struct else "pass an object that has the member"
     if text.startswith("static assertion failed"):
         return text, "make the call as the assertion demands"
@@ -246,7 +253,7 @@ def find_array(lines: Sequence[str], passed: str) -> int | None:
     numbers = {int(each["number"]) for each in found}
     types = [_parameter(each["parameters"], int(each["number"])) for each in found]
     arguments = re.split(r", (?![^(]*\))", passed.removesuffix(")"))
-    if len(numbers) != 1 or "*" in "".join(types) or not any(each in _NUMPY_TYPES for each in types):
+    if len(numbers) != 1 or "*" in "".join(types) or not any(each in NUMPY_TYPES for each in types):
         return None
     number = numbers.pop()
     is_array = number <= len(arguments) and re.match(r"(?:\w+ )*array\(", arguments[number - 1]) is not None
@@ -259,14 +266,14 @@ def explain_candidates(lines: Sequence[str]) -> str:
     text = "\n".join(lines)
     wrong = [*_WRONG_ARGUMENT.finditer(text)]
     found = [_parameter(each["parameters"], int(each["number"])) for each in wrong]
-    if found and all(_CLASS.fullmatch(each) and each not in _NUMPY_TYPES for each in found):
+    if found and all(_CLASS.fullmatch(each) and each not in NUMPY_TYPES for each in found):
         records = " or ".join(f"lib.record({each!r})" for each in dict.fromkeys(found))
         return f"pass an element of an array of {records}; where that is an enumeration, lib[{found[0]!r}](...)"
     if found and all(each.endswith("*") for each in found):
         given = _GIVEN.search(text)
-        if given and _parameter(given["types"], int(wrong[0]["number"])) in _NUMPY_TYPES:
+        if given and _parameter(given["types"], int(wrong[0]["number"])) in NUMPY_TYPES:
             return "pass an array, or one element of it as a slice, x[i : i + 1]"
-        arrays = dict.fromkeys(_NUMPY_TYPES[name] for each in found if (name := each.rstrip("* ")) in _NUMPY_TYPES)
+        arrays = dict.fromkeys(NUMPY_TYPES[name] for each in found if (name := each.rstrip("* ")) in NUMPY_TYPES)
         which = " or ".join(arrays) or "one of these types"
         return f"pass an array of {which}; in the kernel, x.view(...) is the same memory with another type"
     if "nca::nca_enumerator<" in text:
@@ -287,7 +294,7 @@ def _find_conversion(text: str) -> str:
     for each in _CANDIDATE.finditer(text):
         parameters = [re.sub(r"\bconst\b|&", "", name).strip() for name in _split(each["parameters"])]
         pairs = zip(parameters, passed, strict=True) if len(parameters) == len(passed) else ()
-        conversions.append([_NUMPY_TYPES[to] for to, was in pairs if to != was and to in _NUMPY_TYPES])
+        conversions.append([NUMPY_TYPES[to] for to, was in pairs if to != was and to in NUMPY_TYPES])
     found = min(filter(None, conversions), key=lambda each: (len(each), *map(_rank, each)), default=["np.float64"])
     return found[0].replace("np.", "types.").rstrip("_")
 
@@ -316,13 +323,13 @@ def _find_other_pointer(found: re.Match[str]) -> str:
         return "pass an array, or one element of it as a slice, x[i : i + 1]"
     if found["given"] == "const char":
         return "let C++ take a const char*"
-    element = _NUMPY_TYPES.get(found["element"])
+    element = NUMPY_TYPES.get(found["element"])
     if element and found["element"] not in _OF_NO_NUMPY_TYPE:
         return f"pass an array of {element}"
     cast = f"let a lambda cast it: lib.expr('[](auto* p) {{ return f(reinterpret_cast<{found['type']}>(p)); }}')"
-    if element and element != _NUMPY_TYPES.get(found["given"].removeprefix("const ")):
+    if element and element != NUMPY_TYPES.get(found["given"].removeprefix("const ")):
         return f"pass an array of {element}, and {cast}"
     if element or not _CLASS.fullmatch(found["element"]):
         return cast
     record = f"pass an array of lib.record({found['element']!r})"
-    return f"{record}; where that is an enumeration, {cast}" if found["given"] in _NUMPY_TYPES else record
+    return f"{record}; where that is an enumeration, {cast}" if found["given"] in NUMPY_TYPES else record

@@ -37,7 +37,7 @@ from ..frontend_api.launch_messages import USE_AS_CONSTANT
 from ..frontend_api.placed_messages import before_advice, placed
 from ..frontend_api.typing_rounds import DeferredCallError, is_guessing, use_of
 from ..protocol.callee import HOOK, Identity, find_callee, identity, misspelt_hook
-from ..protocol.errors import raised_by_user_code, raised_for_hook, typing_error, with_fix
+from ..protocol.errors import raised_by_hook, raised_by_user_code, typing_error, with_fix
 from .arguments import ArgumentError, CallArguments
 from .base_class import BoundDeviceMethod, DeviceCallable, is_defined, type_name
 
@@ -262,7 +262,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         except DeferredCallError:
             raise
         except CABIError as error:  # it says why C or C++ has no such call
-            hook = raised_for_hook(error)
+            hook = raised_by_hook(error)
             details = () if hook is None else (f"raised at: {hook}",)
             raise self._error(str(error), *details, cause=error) from error
         except (Exception, SystemExit) as error:
@@ -322,10 +322,15 @@ class DeviceCallableType(types.Callable, types.Opaque):
         return typing_error(message, cause=cause)
 
     def _error(self, diagnosis: str, *details: str, cause: BaseException | None = None) -> TypingError:
-        """Return an error with details after the first line of the diagnosis, and the rest of it, what to do, last."""
+        """Return an error with details after the first line of the diagnosis, or after the place of its C++, and the
+        rest of it, what to do, last."""
+        details = (f"object: {self.name}", *details)
         first, *advice = diagnosis.splitlines()
-        shown = (f"  {line}" for line in (f"object: {self.name}", *details))
-        return typing_error(with_short_first_line("\n".join([first, *shown, *advice])), cause=cause)
+        if advice and advice[0].startswith("  at: "):
+            message = before_advice(diagnosis, *details)
+        else:
+            message = "\n".join([first, *(f"  {line}" for line in details), *advice])
+        return typing_error(with_short_first_line(message), cause=cause)
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ A front end refuses a list, a dictionary or a text where the kernel uses it, and
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -21,6 +22,10 @@ NO_ARRAYS = "kernels do not allocate memory for arrays"
 NOT_ALLOCATED = "kernels do not allocate memory for lists, texts and arrays"
 NO_EXCEPTIONS = "kernels catch no exceptions"
 NO_RECURSION = f"{KERNELS_HAVE_NO}recursion with other types, or through another function"
+
+
+_TWO_TYPES = re.compile(r"Cannot unify .* for '(\w+)(?:\.\d+)?'")
+_UNKNOWN_NAME = re.compile(r"NameError: (?:global )?name '(\w+)' is not defined")
 
 
 class Statement(NamedTuple):
@@ -69,6 +74,12 @@ def find_statement(message: str, filename: str, line: int) -> Statement | None:
         node = next(iter([*reversed(around), *found]), None)
     elif diagnosis == NO_RECURSION:
         node = _find_recursion(function, line)
+    elif unified := _TWO_TYPES.match(diagnosis):
+        assigned = _find_assignments(function, unified[1])
+        node = assigned[-1] if assigned else None
+    elif unknown := _UNKNOWN_NAME.match(diagnosis):
+        names = [each for each in _within(function) if isinstance(each, ast.Name) and each.id == unknown[1]]
+        node = min(names, key=lambda each: abs(each.lineno - line), default=None)
     elif makes := _makes_container if diagnosis == NOT_ALLOCATED else _VALUES.get(diagnosis):
         node = _find_made(function, line, makes)
     else:
@@ -77,6 +88,18 @@ def find_statement(message: str, filename: str, line: int) -> Statement | None:
         return None
     first: int = node.lineno  # type: ignore[attr-defined]
     return Statement(first, None if isinstance(node, ast.stmt) else columns_of(node, filename, first))
+
+
+def lines_of_assignments(message: str, filename: str, line: int) -> list[int]:
+    """Return the lines that assign the variable of two types that *message* is about, in the function with a *line* of
+    a file; none for another message."""
+    unified, function = _TWO_TYPES.match(message), function_around(filename, line)
+    return [each.lineno for each in _find_assignments(function, unified[1])] if unified and function else []
+
+
+def _find_assignments(function: ast.FunctionDef, name: str) -> list[ast.stmt]:
+    statements = [each for each in _within(function) if isinstance(each, ast.stmt) and name in _assigned(each)]
+    return sorted(statements, key=lambda each: each.lineno)
 
 
 def calls_itself(filename: str, line: int) -> bool:

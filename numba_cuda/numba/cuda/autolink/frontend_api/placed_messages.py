@@ -19,7 +19,15 @@ from numba_cuda_autolink.short_tracebacks import is_raised_in_compiler, message_
 from numba_cuda_autolink.source_locations import shown_file, with_place
 from numba_cuda_autolink.source_syntax import find_call
 
-from .kernel_syntax import NO_ARRAYS, NO_RECURSION, NO_TEXT, NOT_ALLOCATED, calls_itself, find_statement
+from .kernel_syntax import (
+    NO_ARRAYS,
+    NO_RECURSION,
+    NO_TEXT,
+    NOT_ALLOCATED,
+    calls_itself,
+    find_statement,
+    lines_of_assignments,
+)
 from .launch_messages import decoration_message, launch_message, option_message, placed_launch
 from .signature_messages import signature_message
 from .type_names import readable_types
@@ -47,6 +55,7 @@ _MAKES_TEXT = re.compile(r"unicode_type|_empty_string")
 _OPCODE = re.compile(r"Use of unsupported opcode .*Raised from (?P<file>.*) \((?P<line>\d+)\)")
 _SIGNATURE = re.compile(r"^ *\* (\(.*\) -> .*)$", re.MULTILINE)
 _DEFINED_AT = re.compile(r"(?: for '\$[^\n']*')?, defined at (?:None|[^\n]* \(\d+\))$", re.MULTILINE)
+_INLINED = re.compile(r"(?<= for ')\w+_v\d+_(\w+)(?=(?:\.\d+)*')")  # a variable of an inlined function
 _RAISED_IN_COMPILER = re.compile(r"\n *raised from [^\n]*[/\\](?:numba|numba_cuda|numba_cuda_mlir)[/\\][^\n]*")
 _ALLOCATES = re.compile(r"NRT required.*|Only accept returning of array passed into the function.*")
 _OF_NUMPY = re.compile(
@@ -67,7 +76,7 @@ _PASS_FAILED = re.compile(r'Failure while executing pass pipeline.*?"(?P<file>[^
 _MOST_NAMES = 20
 _IN_OTHER_WORDS = "write it with indices, numbers and operators"
 _RECURSION = f"{NO_RECURSION}\n  what to do: {AS_LOOP}"
-_IS_PLACED = re.compile(r".*\n  (?:called )?at: ")
+IS_PLACED = re.compile(r".*\n  (?:called )?at: ")
 
 
 def placed(text: str, function: Any = None) -> str:
@@ -78,7 +87,7 @@ def placed(text: str, function: Any = None) -> str:
     steps = _STEPS.match(text)
     message, *_ = _PLACES.split(text[steps.end() :] if steps else text)
     length = len(message)
-    message = _DEFINED_AT.sub("", _RAISED_IN_COMPILER.sub("", message))
+    message = _INLINED.sub(r"\1", _DEFINED_AT.sub("", _RAISED_IN_COMPILER.sub("", message)))
     places = _PLACE.finditer(text, length)
     said = message
     found = next((each for each in places if not _OF_COMPILER.match(each["file"] or each["path"])), None)
@@ -112,7 +121,7 @@ def placed(text: str, function: Any = None) -> str:
     at = f"{shown_file(filename)}:{line}"
     place = at + (f" in {name}" if name else "")
     message = re.sub(rf"\n  in the function: {re.escape(at)} in .*\n.*\n *\^+", "", message)
-    if _IS_PLACED.match(message):
+    if IS_PLACED.match(message):
         is_known = re.search(rf" {re.escape(at)}(?: in .*)?$", message, re.MULTILINE)
         return message.rstrip() if is_known else before_advice(message.rstrip(), f"called from: {place}")
     called_at = [(_normal(call["path"]), call["line"], call) for call in _CALL.finditer(text, length)]
@@ -132,6 +141,8 @@ def _at(
 ) -> str:
     """Return *text* with its place: a *line*, of a *function* if that is known, or what in it the text is about."""
     statement = find_statement(text, filename, line)
+    if len(lines := lines_of_assignments(text, filename, line)) > 1:
+        text = before_advice(text, f"assigned in lines: {', '.join(map(str, lines))}")
     columns = None
     if statement is not None:
         line, columns = statement
@@ -189,7 +200,7 @@ def placed_error(error: Exception) -> str | None:
         text += _name_meant(error.name, error.obj)
     if place is not None and not text and is_raised_in_compiler(error):
         text = f"the compiler has no rule for this statement: {type(error).__name__}\n  what to do: {_IN_OTHER_WORDS}"
-    if place is not None and not _IS_PLACED.match(text):
+    if place is not None and not IS_PLACED.match(text):
         filename, line = place.filename, place.line
         text = _at(text, filename, line, last_column=place.col)
     return text if is_of_front_end or (place is not None and raised_by_front_end(error)) else placed_launch(error)

@@ -26,6 +26,8 @@ from numba.core.errors import TypingError as NumbaTypingError
 from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import raised_by_signal_handler
 
+from numba_cuda_autolink.short_tracebacks import is_name_of_compiler
+
 from ..compilation.context import compilation, current_state, guessing, inside
 from .front_end import NUMBA_CUDA, Vocabulary
 from .record_fields import unknown_field
@@ -123,16 +125,45 @@ def propagated(propagate: Callable[..., Any], inferer: Any, raise_errors: bool, 
         certain: Requests = {}
         try:
             with inside(put_off=certain):
-                errors = propagate(inferer, raise_errors=False)
-        except NumbaTypingError:  # which numba-cuda does not catch
-            note_columns(inferer)
-            raise
+                errors = _collect_errors(propagate, inferer, error)
         except KeyError as missing:
             raise unknown_field(missing, error) or missing from None
         if not certain:
             break
         _resolve(certain, *_guess_calls(propagate, inferer))
     return _raise(propagate, inferer) if errors and raise_errors else errors
+
+
+@dataclass(frozen=True)
+class _Constraint:
+    """A *constraint* of type inference whose errors of Numba are those of the front end, of the class *error*."""
+
+    constraint: Any
+    error: type[Exception]
+
+    @property
+    def loc(self) -> Any:
+        return self.constraint.loc
+
+    def __call__(self, inferer: Any) -> None:
+        try:
+            self.constraint(inferer)
+        except NumbaTypingError as raised:
+            raise self.error(str(raised)) from raised
+
+
+def _collect_errors(propagate: Callable[..., Any], inferer: Any, error: type[Exception]) -> Any:
+    """Return the errors of *propagate*. numba-cuda does not collect errors of Numba's own class, the first of which
+    ends it, whatever was wrong before: then each is made one of the class *error*. In a function of the compiler, the
+    first is the reason why it is not used."""
+    try:
+        return propagate(inferer, raise_errors=False)
+    except NumbaTypingError:
+        if is_name_of_compiler(inferer.func_ir.func_id.modname):
+            raise
+        constraints = inferer.constraints.constraints
+        constraints[:] = [_Constraint(each, error) for each in constraints]
+        return propagate(inferer, raise_errors=False)
 
 
 def _raise(propagate: Callable[..., Any], inferer: Any) -> Any:
@@ -146,7 +177,7 @@ def _propagate_inner(
     """Run *propagate* for a function inside of another one: if it puts off calls, the function is put off."""
     own: Requests = {}
     with inside(put_off=own):
-        errors = propagate(inferer, raise_errors=False)
+        errors = _collect_errors(propagate, inferer, error)
         if errors and raise_errors and not own:
             errors = _raise(propagate, inferer)
     for resolve, requests in own.items():

@@ -198,12 +198,6 @@ def raised_by_hook(error: BaseException) -> str | None:
     return _describe(outside[0]) if outside else None
 
 
-def raised_for_hook(error: BaseException) -> str | None:
-    """Return the same, or None if the file of the hook raised the error itself, which then says all."""
-    frames, outside = _frames(error)
-    return raised_by_hook(error) if outside and outside[0].filename != frames[-1].filename else None
-
-
 def raised_by_user_code(error: BaseException) -> str:
     """Return the same as `raised_at`, else the innermost frame."""
     return raised_at(error) or _describe(_frames(error)[0][-1])

@@ -192,7 +192,7 @@ def _misused_operands(func_ir: ir.FunctionIR, text: str) -> Iterator[Misuse]:
         yield Misuse(
             next(iter(nothing.values())),
             f"{' or '.join(nothing)} returns nothing, and its result is used",
-            "call it as a statement of its own, or declare what it returns",
+            "call it as a statement of its own, or let the function return the value that the kernel uses",
         )
 
 

@@ -219,7 +219,7 @@ def _code(
         functions = called.functions.functions_of(own)
         return CodeReport(*what, unit.compiled, own or None, None, content, source, functions, unit.name)
     names = called.names & set(defines or ())
-    content, functions = called.functions.content_of(names), called.functions.functions_of(names)
+    content, functions = called.functions.content_of(names), called.functions.functions_of(() if item.parts else names)
     source = called.source_of(item, headers)
     parts = tuple(_code(part, symbols, called, headers, item) for part in item.parts)
     return CodeReport(*what, item.compiled, defines, undefined, content, source, functions, parts=parts)

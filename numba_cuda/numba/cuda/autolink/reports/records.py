@@ -32,7 +32,7 @@ class CodeReport:
         they were edited since the build.
     functions:
         The functions that its called functions lead to, with these, as pairs of a name and a digest, which can be
-        compared between architectures; empty where they cannot be read.
+        compared between architectures; empty where they cannot be read, and of a translation unit with ``parts``.
     unit, parts:
         Several sources may be compiled as one translation unit. The unit has ``parts``; each part names its ``unit``,
         has the unit's ``compiled``, and of its symbols only the functions that the kernel calls.

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import linecache
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -12,13 +13,14 @@ from dataclasses import dataclass, replace
 
 from numba_cuda_autolink.files import read_regular_file
 from numba_cuda_autolink.given_sources import place_in_text, replaced_escape
-from numba_cuda_autolink.source_locations import shown_file
+from numba_cuda_autolink.source_locations import shown_file, with_place
 
 from ..cache.disk import FAILED_SOURCES
 from ..cache.store import current_store
 from ..inputs.cuda_source import HOST_HEADERS, CompileOptions
 from ..inputs.link_input import line_marker
 from .damaged_toolkit import explain_damage
+from .template_deduction import explain_conflict
 from .unknown_names import NOT_ON_DEVICES, explain_undeclared, explain_unknown, find_similar_header
 
 _MOST_SHOWN = 5
@@ -28,6 +30,7 @@ _ERROR = re.compile(
     r"(?:(?P<place>.*?)\((?P<line>\d+)\)|(?P<options>nvrtc)|At end of source): (?:catastrophic )?error"
     r"(?: #[\w-]+)?: (?P<text>.*)"
 )
+NO_RTTI = "use a virtual function or a number for the kind of an object: device code has no typeid and no dynamic_cast"
 ASSEMBLY = "correct that instruction of PTX in asm(...)"
 _PTXAS = re.compile(r"ptxas .*line \d+; error\s*: (?P<text>.*)")
 _DECLARED_AT = re.compile(r'\(declared at line (\d+)(?: of "?([^"()]*)"?)?\)')
@@ -90,6 +93,29 @@ class Diagnostic:
         """The text at which NVRTC points; empty if it points at none."""
         is_marked = len(self.lines) > 2 and self.lines[2].strip() == "^"
         return self.lines[1][self.lines[2].index("^") :] if is_marked else ""
+
+
+@dataclass(frozen=True)
+class CodePlace:
+    """A *line* of a *file* with C++, and the *columns* there that an error is about, if they are known."""
+
+    file: str
+    line: int
+    columns: tuple[int, int] | None = None
+
+    @classmethod
+    def of(cls, error: Diagnostic, file: str, line: int) -> CodePlace:
+        """Return the place of an *error*, which is at a *line* of a *file*."""
+        words, text = re.match(r"\w+|[^\w\s]+", error.marked), linecache.getline(file, line)
+        if words is None or (shown := error.lines[1].strip()) not in text:
+            return cls(file, line)
+        begin = text.index(shown) + len(error.lines[1].lstrip()) - len(error.marked)
+        return cls(file, line, (begin, begin + len(words[0])))
+
+    def add_to(self, message: str) -> str:
+        """Return *message* with the place as its second line, and below it the code with a caret."""
+        shown = f"at: {shown_file(self.file)}:{self.line}"
+        return with_place(message, shown, self.file, self.line, is_call=False, columns=self.columns)
 
 
 def list_errors(log: str) -> list[Diagnostic]:
@@ -231,12 +257,16 @@ def remedy(
         return instead
     others = {each.unknown for each in errors}
     texts = texts if len(others) < _MOST_ERRORS else ()  # where the rest may be unknown too
+    if conflict := explain_conflict("\n".join(error.lines), texts):
+        return f"{conflict[0]}: {conflict[1]}"
     if error.unknown and (known := explain_unknown(error.unknown, texts, include_paths, macros, others)):
         return known
     if "does not support exception handling" in text:
         return _without_exceptions(include_paths)
     if HOST_HEADERS in include_paths and any(re.search(r"\bthrow *\( *\)", line) for line in error.lines[1:2]):
         return "write noexcept for throw(); or, if nothing throws, defines={'throw': 'throw'}, which replaces a macro"
+    if re.search(r"\btypeid\b", text):
+        return NO_RTTI
     if "--device-int128" in text:
         return "allow it: options={'device_int128': True}"
     if "explicitly marked as a __host__ function" in text:

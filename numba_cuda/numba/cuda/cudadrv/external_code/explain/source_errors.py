@@ -11,9 +11,10 @@ from __future__ import annotations
 import collections
 import dataclasses
 import itertools
+import linecache
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cuda.core._utils.cuda_utils import NVRTCError
@@ -118,13 +119,16 @@ def does_not_compile(
     explicit = planned.origins == (NAMED_EXPLICITLY,)
     declared = find_bringing(kernel_code.sites, lambda item: _is_code(item, planned.input)) if explicit else ""
     assembly = places_of_assembly(error.log, [planned.input], plan.target)
-    shown = "\n".join(nvrtc_log.errors_in(each.log) for each in (error, *(each for _, each in others)))
+    place = _find_place(planned.input, causes[0], path) if causes else None
+    is_whole = place is not None and len(causes) == 1 and not others  # what the log says stands below the place
+    logs = [error, *(each for _, each in others)]
+    shown = "" if is_whole else "\n".join(nvrtc_log.errors_in(each.log) for each in logs)
     return link_error(
         plan,
         f"{planned.input.name!r} does not compile: {nvrtc_log.first_error(error.log, planned.input.name)}",
         f"at fault: {planned}" + (f" of declare_device({declared!r})" if declared else ""),
-        f"source: {path or 'could not be saved'}",
-        *(f"in C++: {place}" for place in [*_places_in_python(planned.input, causes[:1]), *assembly.values()]),
+        *([] if place and place.file == path else [f"source: {path or 'could not be saved'}"]),
+        *(f"in C++: {each}" for each in assembly.values()),
         *(
             line
             for cause in causes[:1]
@@ -136,16 +140,20 @@ def does_not_compile(
         source_path=path,
         shown=None if explicit else shown,
         at=place_of(declared) if declared else None,
+        add_place=place.add_to if place else None,
         kind=_ExplicitSourceError if explicit else LinkError,
     )
 
 
-def _places_in_python(source: LinkInput, errors: Sequence[nvrtc_log.Diagnostic]) -> Iterator[str]:
-    """Yield the places of *errors* in the Python file that has the text of *source*."""
-    for error in errors:
-        is_in_source = error.line and os.path.basename(error.place) == os.path.basename(source.name)
-        if is_in_source and (found := place_in_text(source.code.decode(), int(error.line))) is not None:
-            yield f"{shown_file(found[0])}:{found[1]}"
+def _find_place(source: LinkInput, error: nvrtc_log.Diagnostic, path: str | None) -> nvrtc_log.CodePlace | None:
+    """Return the place of an *error*: in the Python file that has the text of *source*, in its file at *path*, or in a
+    header; ``None`` where there is no file."""
+    if not error.line:
+        return None
+    line, file = int(error.line), error.place
+    if os.path.basename(file) == os.path.basename(source.name):
+        file, line = place_in_text(source.code.decode(), line) or (path or "", line)
+    return nvrtc_log.CodePlace.of(error, file, line) if os.path.isfile(file) or linecache.getlines(file) else None
 
 
 def find_line(source: LinkInput, target: Target, pattern: re.Pattern[str]) -> str:

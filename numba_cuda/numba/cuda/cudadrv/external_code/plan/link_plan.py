@@ -222,6 +222,12 @@ class LinkRequest:
 _CALL = re.compile(r"(?:called|with \(.*\)) at (?P<place>(?P<file>\S[^\n]*?):(?P<line>\d+) in [\w.<>]+)")
 
 
+# What a linker's log says of its own stages.
+_OF_LINKER = re.compile(
+    r"^\s*(?:ERROR_\w+ \(\d+\)|ERROR NVJITLINK_\w+: [^\n]*)(?:\n|\Z)|^\s*nvJitLink error log: ", re.MULTILINE
+)
+
+
 class LinkError(LinkerError):
     """A kernel's external code could not be compiled or linked.
 
@@ -234,10 +240,10 @@ class LinkError(LinkerError):
     def __init__(self, message: str, log: str = "", *, source_path: str | None = None, shown: str | None = None):
         self.log = log.replace("\0", "").strip()
         self.source_path = source_path
-        shown = self.log if shown is None else shown
+        shown = _OF_LINKER.sub("", self.log) if shown is None else shown
         indented = "\n    ".join(line for line in shown_log(shown).splitlines() if line.strip())
         message = shown_log(message)
-        super().__init__(f"{message}\n  log: {indented}" if shown else message)
+        super().__init__(f"{message}\n  log: {indented}" if indented else message)
 
 
 _OF_LINK = ("linked: ", "what to do: ")  # begin the last details
@@ -250,10 +256,12 @@ def link_error(
     log: str = "",
     at: tuple[str, int] | None = None,
     kind: type[LinkError] = LinkError,
+    add_place: Callable[[str], str] | None = None,
     **source: str | None,
 ) -> LinkError:
     """Return the error of a failed link of *plan*: the diagnosis, its place, which is *at* a line of a file, else
-    the first call that the *details* name, else the kernel's definition, and one line for each of the details."""
+    the first call that the *details* name, else the kernel's definition, and one line for each of the details.
+    *add_place* puts the place of C++ code before that."""
     first = f"linking {plan.kernel} for {plan.target.arch} failed"
     if diagnosis:
         number = next((n for n, each in enumerate(details) if each.startswith(_OF_LINK)), len(details))
@@ -267,6 +275,7 @@ def link_error(
         message = with_place(again.sub("", message), f"called at: {call['place']}", call["file"], int(call["line"]))
     else:
         message = with_definition(message, plan.defined_at)
+    message = add_place(message) if add_place else message
     return kind(message, log, **source)
 
 

@@ -538,6 +538,36 @@ def copy_of_project(tmp_path):
     return run
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "stream"),
+    [
+        ("json", ["doctor"], "stdout"),
+        ("json", ["doctor", "--json"], "stderr"),
+        ("argparse", ["doctor"], "stderr"),
+        ("dataclasses", ["doctor"], "stdout"),
+    ],
+)
+def test_a_file_that_hides_a_module_of_python_is_named(tmp_path, name, arguments, stream):
+    (tmp_path / f"{name}.py").write_text("")
+    script = "import sys; from _numba_cuda_autolink_command import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    lines = "".join(getattr(done, stream).splitlines()[:2])
+    assert f"{tmp_path}/{name}.py hides Python's own module {name!r}" in lines
+
+
+def test_trials_that_do_not_start_are_a_conflict(tmp_path, monkeypatch, capsys):
+    (tmp_path / "sitecustomize.py").write_text("raise SystemExit('no soup')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert main(["doctor"]) == 1
+    assert "  Python does not start to try anything: SystemExit: no soup\n" in capsys.readouterr().out
+
+
 BREAK = {
     "gone": lambda file: file.unlink(),
     "broken": lambda file: file.write_text("def (:"),

@@ -134,7 +134,7 @@ WRONG = [
     ("corner", ("int32[::1]", "int32", "int32"), "too many arguments in function call"),
     ("gone", ("float32",), "cannot be referenced -- it is a deleted function"),
     ("close_to", ("int32",), "more than one instance of overloaded function"),
-    ("twice", ("int32", "float32"), "no instance of function template"),
+    ("twice", ("int32", "float32"), "T is int32 in argument 1 and float32 in argument 2"),
     ("sized", (), "no instance of function template"),
     ("sized<x>", (), 'identifier "x" is undefined'),
     ("sized<-1", (), "a < is not closed"),
@@ -274,11 +274,11 @@ def test_the_line_of_one_of_several_equal_sources_is_shown_if_it_is_known(tmp_pa
     names = {}
     exec(compile(EQUAL_SOURCES, str(script), "exec"), names)
     for name, line in {"known": f"{script}:7", "direct": f"{script}:11"}.items():
-        with pytest.raises(TypingError, match=f"in C\\+\\+: {re.escape(line)}\n"):
+        with pytest.raises(TypingError, match=f"  at: {re.escape(line)}\n"):
             build_call(names[name].f)
     with pytest.raises(TypingError) as caught:
         build_call(names["unknown"].f)
-    assert str(script) not in str(caught.value).partition("in C++: ")[2]
+    assert str(caught.value).splitlines()[1] == "  at: source of autolink.cxx:1"
     assert "__device__ int f(int x) { return y; }" in str(caught.value)
 
 
@@ -451,7 +451,7 @@ def test_a_brace_that_is_not_closed_is_the_diagnosis_with_its_line(before):
     library = autolink.cxx(f"{unclosed}__device__ float f(float x) {{ return x; }}\n")
     text = message(library, "f", ("float32",))
     assert 'the C++ source of f(float32) does not compile: expected a "}" to match this "{"' in text
-    assert f"  in C++: source of autolink.cxx:1\n  {unclosed}" in text
+    assert f"  at: source of autolink.cxx:1\n      {unclosed}" in text
     assert "what to do: close it: the source ends before" in text
 
 
@@ -541,7 +541,7 @@ def test_errors_in_cxx_that_is_given_as_text_are_at_the_lines_of_the_python_file
 def test_errors_in_cxx_on_one_line_of_python_are_at_that_line():
     library = autolink.cxx("__device__ int wrong(int x) { return nowhere; }")
     place = find_line('return nowhere; }")')
-    with pytest.raises(autolink.CxxError, match=re.escape(f"in C++: {place}\n")):
+    with pytest.raises(autolink.CxxError, match=re.escape(f"  at: {place}\n")):
         library.eval("1 + 1")
 
 
@@ -588,11 +588,11 @@ def test_errors_in_a_literal_of_any_form_are_at_the_lines_of_the_python_file(nam
         library.eval("1 + 1")
     lines = enumerate(Path(__file__).read_text().splitlines(), 1)
     number = next(number for number, line in lines if f"unknown_{name.lower()}" in line)
-    assert f"  in C++: {__file__}:{number}\n" in str(caught.value)
+    assert f"  at: {__file__}:{number}\n" in str(caught.value)
 
 
 def test_errors_in_cxx_that_is_not_in_the_file_as_it_is_are_at_lines_of_the_source():
-    with pytest.raises(autolink.CxxError, match=r"in C\+\+: source of autolink.cxx:2\n"):
+    with pytest.raises(autolink.CxxError, match=r"  at: source of autolink.cxx:2\n"):
         autolink.cxx("\n__device__ int f(int x) { return y; }".replace("y", "elsewhere")).f.signature("int32")
 
 
@@ -752,18 +752,17 @@ def test_a_member_function_and_a_constructor_take_objects_of_their_class_and_of_
         assert lines[0].endswith(diagnosis) and lines[-1] == f"  what to do: {remedy}", str(caught.value)
 
 
-def test_a_type_that_is_deduced_twice_is_to_be_named_or_its_arguments_converted():
+def test_the_arguments_of_a_type_that_is_deduced_twice_are_named():
     source = "template <class T> __device__ T both(T a, T b) { return a; }"
     library = autolink.cxx(f"{source}\nstruct S {{ int n; {source} }};")
     method = library.type("S", cc=CC)
     for function, first, named in (
-        (library.both, (), 'lib["both<...>"]'),
-        (method.method("both"), (_object_of(method),), 'lib.type("S").method("both<...>")'),
+        (library.both, (), "T is float32 in argument 1 and float64 in argument 2"),
+        (method.method("both"), (_object_of(method),), "T is float32 in argument 2 and float64 in argument 3"),
     ):
         with pytest.raises(autolink.CxxError) as caught:
             function.signature(*first, types.float32, types.float64, cc=CC)
-        todo = str(caught.value).splitlines()[-1]
-        assert f": {named}; or convert arguments that have one type in C++ to one type" in todo
+        assert named in str(caught.value).partition("\n")[0]
 
 
 def test_a_misspelt_member_function_is_told_from_those_of_its_class():
@@ -801,9 +800,9 @@ def test_a_broken_source_is_named_with_its_line(tmp_path):
     broken = autolink.cxx("#include <broken.h>", include_paths=tmp_path)
     with pytest.raises(autolink.CxxError) as caught:
         broken.f.signature(types.int32, cc=CC)
-    first, _, _, _, at, *_ = str(caught.value).splitlines()
+    first, at, *_ = str(caught.value).splitlines()
     assert first == 'the C++ source of f(int32) does not compile: identifier "y" is undefined'
-    assert at.strip() == f"in C++: {tmp_path}/broken.h:2"
+    assert at.strip() == f"at: {tmp_path}/broken.h:2"
 
 
 def test_a_missing_header_and_a_missing_namespace_are_named():
@@ -961,3 +960,33 @@ def test_a_name_within_a_condition_is_said_to_be_there(name, guard, tmp_path):
     with pytest.raises(autolink.CxxError, match=f"what to do: define what {guard} asks for, or use another name: "):
         library.type(name) if name == "File" else library[name].signature("int32")
     assert str(library.plain.signature("int32")) == "(int32,) -> int32"
+
+
+def test_a_class_with_a_call_operator_is_called_as_an_object():
+    source = "struct Avg { __device__ float operator()(float x, float y) const { return (x + y) / 2; } };"
+    library = autolink.cxx(source)
+    with pytest.raises(autolink.CxxError) as caught:
+        library.Avg.signature(types.float32, types.float32, cc=CC)
+    first, *_, todo = str(caught.value).splitlines()
+    assert first == "Avg(float32, float32): Avg is a class with operator(), not a function"
+    assert todo == "  what to do: call an object of it: lib.expr('[](auto... x) { return Avg()(x...); }')"
+    called = library.expr("[](auto... x) { return Avg()(x...); }")
+    assert called.signature(types.float32, types.float32, cc=CC).return_type == types.float32
+
+
+def test_the_first_line_is_not_cut_within_a_type():
+    library = autolink.cxx(
+        "struct Quite_a_long_name_of_a_class {}; __device__ int consume(Quite_a_long_name_of_a_class a, int b, int c);"
+    )
+    with pytest.raises(autolink.CxxError) as caught:
+        library.consume.signature(types.float32[:, ::1], types.int32, types.int32, cc=CC)
+    first = str(caught.value).partition("\n")[0]
+    assert first.startswith("consume(...): ") or "..." not in first
+
+
+def test_a_standard_before_cxx17_is_refused():
+    with pytest.raises(autolink.LinkInputError) as caught:
+        autolink.cxx("__device__ int f() { return 1; }", options={"std": "c++14"})
+    diagnosis, todo = str(caught.value).splitlines()
+    assert diagnosis == "cxx() needs C++17 or later, and options= set std to 'c++14'"
+    assert todo == "  what to do: leave std out, which is C++17 then, or set it to 'c++20'"

@@ -781,7 +781,7 @@ def test_a_method_that_a_function_makes_has_the_name_of_its_attribute():
     assert "twice" in repr(Numbers().twice)
 
 
-def test_an_abi_error_that_a_hook_raises_says_all_itself():
+def test_an_abi_error_has_the_line_of_the_hook_and_is_printed_alone(capsys):
     class Own(autolink.DeviceCallable):
         def __numba_cuda_call__(self, x):
             raise autolink.CABIError("x does not fit\n  what to do: pass another")
@@ -790,7 +790,13 @@ def test_an_abi_error_that_a_hook_raises_says_all_itself():
         def __numba_cuda_call__(self, x):
             return autolink.Extern(autolink.cxx_type("no type"), returns=x)
 
-    for function, has_place in (Own(), False), (Passed(), True):
+    class Misspelt(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("scale", returns="flot32")
+
+    for function in (Own(), Passed(), Misspelt()):
         with pytest.raises(TypingError) as caught:
             build(calling(function))
-        assert ("raised at: " in str(caught.value)) == has_place, str(caught.value)
+        assert f"raised at: {__file__}:" in str(caught.value)
+        sys.excepthook(type(caught.value), caught.value, caught.value.__traceback__)
+        assert "direct cause" not in capsys.readouterr().err

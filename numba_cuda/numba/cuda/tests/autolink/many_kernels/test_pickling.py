@@ -134,7 +134,7 @@ def test_errors_in_workers_are_those_of_a_build_alone(tmp_path):
     script.write_text("".join(_CELLS))
     run = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300, check=True)
     _check_errors(run.stdout)
-    assert f"in C++: {script}:8" in run.stdout
+    assert f"  at: {script}:8" in run.stdout
 
 
 def test_errors_in_workers_of_a_notebook_are_those_of_a_build_alone(tmp_path):
@@ -144,7 +144,7 @@ def test_errors_in_workers_of_a_notebook_are_those_of_a_build_alone(tmp_path):
     nbclient.NotebookClient(notebook, resources={"metadata": {"path": str(tmp_path)}}).execute()
     text = "".join(output["text"] for output in cells[-1]["outputs"] if output.get("name") == "stdout")
     _check_errors(text)
-    assert "  at: Cell In[3]:2 in by_name\n" in text and "in C++: Cell In[1]:7" in text
+    assert "called from: Cell In[3]:2 in by_name\n" in text and "  at: Cell In[1]:7" in text
 
 
 def test_pickling_one_job_may_begin_to_pickle_others_also_in_another_thread(made):

@@ -27,7 +27,7 @@ def message_of(code, **options):
 
     with pytest.raises(LinkError) as failure:
         autolink.build(calling(scale), "void(float32[::1])", cc=(9, 0))
-    return str(failure.value)
+    return f"{failure.value}\n"
 
 
 @pytest.mark.parametrize(
@@ -130,12 +130,13 @@ def test_an_escape_that_python_has_replaced_is_the_remedy_at_the_line_of_python(
     message = message_of(code)
     lines = Path(__file__).read_text().split("\n")
     number = next(number for number, line in enumerate(lines, 1) if "hello" in line and escape in line)
-    assert f"\n  in C++: {__file__}:{number}\n" in message
+    assert f"\n  at: {__file__}:{number}\n" in message
     assert f'what to do: write r"""...""" for the text of the source: Python has replaced {escape}\n' in message
 
 
 def test_a_line_that_ends_as_cxx_does_has_no_escape_that_is_replaced():
-    assert "Python has replaced" not in message_of("; int x = ;\n__device__ int f();")
+    message = message_of("; int x = ;\n__device__ int f();")
+    assert "Python has replaced" not in message
 
 
 def test_an_error_in_a_formatted_text_is_at_the_line_of_python():
@@ -145,7 +146,7 @@ def test_an_error_in_a_formatted_text_is_at_the_line_of_python():
         __device__ {kind} f({kind} x) {{ return {sum} + unknown; }}
     """)  # fmt: skip
     number = sys._getframe().f_lineno - 2
-    assert f"\n  in C++: {__file__}:{number}\n" in message
+    assert f"\n  at: {__file__}:{number}\n" in message
 
 
 def test_a_warning_is_at_the_line_of_python():
@@ -271,3 +272,9 @@ def test_only_a_formatted_literal_of_the_same_function_is_the_source(tmp_path, b
     file.write_text(f"def source(code, name):\n    {body}\n\n\n{other}")
     place = str(file), 2 + body.count("\n")
     assert find_source("int f() { return 1; }", place) == ((str(file), [2]) if is_found else None)
+
+
+def test_quotes_in_a_literal_that_quotes_end_are_no_replaced_escapes():
+    code = "extern \"C\" __device__ float scale(float x) { asm(\"trap;\"); return x * unknown_here; }"  # fmt: skip
+    message = message_of(code)
+    assert '"unknown_here" is undefined' in message and "Python has replaced" not in message

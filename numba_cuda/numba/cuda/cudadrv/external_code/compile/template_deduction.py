@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Why C++ cannot deduce a template parameter: the arguments of a call give it two types. NVRTC does not say so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+_HIDDEN = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_FAILED = re.compile(r'candidate function template "(?:\w+::)*(?P<name>\w+)(?:\([^"]*)?" failed deduction')
+_GIVEN = re.compile(r"argument types are: \((?P<types>.*)\)")
+_TYPE_PARAMETER = re.compile(r"(?:class|typename)\s+(\w+)(?:\s*=.*)?")
+_COMMA = re.compile(r",(?![^<(]*[>)])")
+
+
+def explain_conflict(
+    log: str, texts: Iterable[str], given: Sequence[str] = (), first: int = 1
+) -> tuple[str, str] | None:
+    """Return what is wrong and what to do where the *log* of an error says that deduction fails for a function
+    template of *texts*, and two arguments give one of its parameters different types; ``None`` where that is not known.
+
+    *given* are the types of the arguments, as ``float *``, unless the log has them; *first* is the number of the first.
+    """
+    failed = {found["name"] for found in _FAILED.finditer(log)}
+    if not given and (types := _GIVEN.search(log)):
+        given = [each.strip() for each in _COMMA.split(types["types"])]
+    if len(failed) != 1:
+        return None
+    name = failed.pop()
+    found = {each for text in texts if name in text for each in _find_declarations(_HIDDEN.sub(" ", text), name)}
+    if len(found) != 1:
+        return None
+    parameters, takes = found.pop()
+    taken = [each.partition("=")[0] for each in _COMMA.split(takes)]
+    for parameter in map(str.strip, _COMMA.split(parameters)):
+        if (named := _TYPE_PARAMETER.fullmatch(parameter)) is not None:
+            of_name = [_form(each, named[1]) for each in taken]
+            if explained := _explain(named[1], of_name, given, first):
+                return explained
+    return None
+
+
+def _find_declarations(code: str, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the parameters of each template of a function *name* that *code* declares, and those of the function."""
+    for called in re.finditer(rf"\b{name}\s*\(", code):
+        start = max(code.rfind(each, 0, called.start()) for each in "{};)") + 1
+        _, template, head = code[start : called.start()].partition("template")
+        takes = code[called.end() : code.find(")", called.end())]
+        if template and head.lstrip().startswith("<") and not re.search(r"[(){};]|\btemplate\b", head + takes):
+            depth = 0
+            for sign in re.finditer("[<>]", head):
+                depth += 1 if sign[0] == "<" else -1
+                if depth == 0:
+                    yield head[head.index("<") + 1 : sign.start()], takes
+                    break
+
+
+def _form(taken: str, parameter: str) -> str | None:
+    """Return what stands after the template *parameter* in the type of a function's parameter: ``*`` of
+    ``const T* x``; ``None`` where that type is made otherwise."""
+    plain = re.sub(r"\bconst\b|\b__restrict(?:__)?\b", " ", taken)
+    found = re.fullmatch(rf"\s*{parameter}\s*(\*|&&?)?\s*\w*\s*", plain)
+    return None if found is None else found[1] or ""
+
+
+def _explain(parameter: str, forms: Sequence[str | None], given: Sequence[str], start: int) -> tuple[str, str] | None:
+    deduced: dict[str, int] = {}
+    for number, (form, argument) in enumerate(zip(forms, given, strict=False), start):
+        plain = re.sub(r"\bconst\b", "", argument).strip()
+        if form is not None and (form != "*" or plain.endswith("*")):
+            deduced.setdefault(plain.removesuffix("*").strip() if form == "*" else plain, number)
+    if len(deduced) > 1:
+        (one, first), (other, second) = [*deduced.items()][:2]
+        return (
+            f"{parameter} is {one} in argument {first} and {other} in argument {second}",
+            f"convert one of the two, so that both have one type; or give each a template parameter of its own: class"
+            f" {parameter}, class {_next(parameter)}",
+        )
+    if deduced and len(forms) > 1 and set(forms) == {"&&"}:
+        return (
+            f"{parameter}&& takes a variable and a value, for which {parameter} is two types",
+            f"take const {parameter}&, or give each a template parameter of its own: class {parameter}, class"
+            f" {_next(parameter)}",
+        )
+    return None
+
+
+def _next(parameter: str) -> str:
+    return "U" if parameter == "T" else f"{parameter}2"
