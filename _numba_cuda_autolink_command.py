@@ -54,18 +54,20 @@ def _find_damage():
         )
 
 
-def hidden_modules():
-    """Return the imported files, by name, that hide modules of Python's standard library."""
+def hidden_modules(error):
+    """Return the modules of Python that the text *error* names and that files hide, with those files."""
+    from importlib.machinery import PathFinder
+
     own = os.path.realpath(os.path.dirname(os.__file__))
-    files = {name: getattr(sys.modules.get(name), "__file__", None) for name in sys.stdlib_module_names}
-    return {name: file for name, file in sorted(files.items()) if file and not os.path.realpath(file).startswith(own)}
+    specs = {name: PathFinder.find_spec(name) for name in sorted(sys.stdlib_module_names) if repr(name) in error}
+    files = {name: spec.origin for name, spec in specs.items() if spec is not None and spec.origin}
+    return {name: file for name, file in files.items() if not os.path.realpath(file).startswith(own)}
 
 
 def _find_hidden(error):
     """Return which file hides a module of Python that *error* names, and what to do; ``None`` if none does."""
-    for name, file in hidden_modules().items():
-        if repr(name) in f"{error}":
-            return f"{file} hides Python's own module {name!r}", "rename it, or take its folder out of PYTHONPATH"
+    for name, file in hidden_modules(f"{error}").items():
+        return f"{file} hides Python's own module {name!r}", "rename it, or take its folder out of PYTHONPATH"
     return None
 
 

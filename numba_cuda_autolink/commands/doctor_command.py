@@ -176,7 +176,8 @@ def run_trials() -> Trials:
 
 def _why_none_starts() -> str:
     """Return the last line that Python prints where it cannot run trials."""
-    command = [sys.executable, doctor_trials.__file__, *doctor_trials.TRIALS]
+    others = [name for name in doctor_trials.TRIALS if name != "version driver"]
+    command = [sys.executable, doctor_trials.__file__, *others]
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
     return done.stderr.strip().rpartition("\n")[2] or f"exit code {done.returncode}"
 
@@ -357,11 +358,12 @@ def _environment_conflicts(trials: Trials) -> Iterator[Conflict]:
 
 
 def _hidden_packages(trials: Trials) -> Iterator[Conflict]:
-    """Yield the files that Python imports in place of an installed package, at least in programs of this folder; where
-    Python does not start, also those in place of modules of its own."""
-    if _START in trials.ended:
-        for name, file in hidden_modules().items():
-            yield Conflict(f"{file} hides Python's own module {name!r}", "rename it, or move it away")
+    """Yield the files that Python imports in place of an installed package, at least in programs of this folder; and
+    those in place of modules of its own, if a trial's error names one."""
+    texts = [trials.ended[_START].how] if _START in trials.ended else []
+    texts += [failed[1]] if (failed := trials.failed_import()) else []
+    for name, file in hidden_modules(" ".join(texts)).items():
+        yield Conflict(f"{file} hides Python's own module {name!r}", "rename it, or move it away")
     places = {name: folder_of(package) for package in _required_packages() for name in top_level_names(package)}
     for name, folder in sorted(places.items()):
         found = importlib.machinery.PathFinder.find_spec(name, [os.getcwd(), *sys.path])

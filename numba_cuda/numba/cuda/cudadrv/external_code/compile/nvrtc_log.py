@@ -30,6 +30,7 @@ _ERROR = re.compile(
     r"(?:(?P<place>.*?)\((?P<line>\d+)\)|(?P<options>nvrtc)|At end of source): (?:catastrophic )?error"
     r"(?: #[\w-]+)?: (?P<text>.*)"
 )
+NO_RTTI = "use a virtual function or a number for the kind of an object: device code has no typeid and no dynamic_cast"
 ASSEMBLY = "correct that instruction of PTX in asm(...)"
 _PTXAS = re.compile(r"ptxas .*line \d+; error\s*: (?P<text>.*)")
 _DECLARED_AT = re.compile(r'\(declared at line (\d+)(?: of "?([^"()]*)"?)?\)')
@@ -264,6 +265,8 @@ def remedy(
         return _without_exceptions(include_paths)
     if HOST_HEADERS in include_paths and any(re.search(r"\bthrow *\( *\)", line) for line in error.lines[1:2]):
         return "write noexcept for throw(); or, if nothing throws, defines={'throw': 'throw'}, which replaces a macro"
+    if re.search(r"\btypeid\b", text):
+        return NO_RTTI
     if "--device-int128" in text:
         return "allow it: options={'device_int128': True}"
     if "explicitly marked as a __host__ function" in text:

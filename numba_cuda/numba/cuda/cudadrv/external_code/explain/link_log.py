@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from numba_cuda_autolink.errors import FormatError
 from numba_cuda_autolink.mangled_names import readable
 from numba_cuda_autolink.printable_texts import number_of
+from numba_cuda_autolink.source_locations import name_of_shared_array
 from numba_cuda_autolink.source_syntax import find_call
 
 from ..formats.containers import read_lto_ir
@@ -46,7 +47,7 @@ def explain_failure(job: LinkJob, log: str) -> LinkError:
         at = defined_at and find_call(*defined_at, "shared.array") if found[1] == "shared" else None
         variables = _largest_shared(job) if found[1] == "shared" else []
         details = (*variables, f"linked: {list_origins(job.parts)}", f"what to do: {remedy}")
-        return link_error(job.plan, why, *details, log=log, at=at)
+        return link_error(job.plan, why, *details, log=log, at=at, shown="")
     if (unsupported := unsupported_in(log)) is not None:
         return unsupported_in_link(job, unsupported, log)
     symbol = multiply_defined(log)
@@ -80,7 +81,13 @@ def _largest_shared(job: LinkJob) -> list[str]:
         ptx.append(linked_code(lto, job.plan.target.arch, "ptx") or b"")
     found = _SHARED.findall(b"\n".join(ptx).decode("utf-8", "replace"))
     largest = sorted(found, key=lambda each: -int(each[1]))[:_MOST_VARIABLES]
-    listed = ", ".join(f"{readable(name)} of {number_of(nbytes, 'byte')}" for name, nbytes in largest)
+    at = job.plan.defined_at
+    labels, places = [name for name, _ in found], [f"{at[0]}:{at[1]}"] if at else []
+    named = [
+        (name if (name := readable(label)) != label else name_of_shared_array(label, labels, places), nbytes)
+        for label, nbytes in largest
+    ]
+    listed = ", ".join(f"{name} of {number_of(nbytes, 'byte')}" for name, nbytes in named)
     return [f"variables: {listed}"] if listed else []
 
 

@@ -14,6 +14,7 @@ from numba_cuda_autolink.source_locations import shown_file
 
 from ..compile import bitcode, programs
 from ..compile.nvrtc import CompileError
+from ..compile.nvrtc_log import NO_RTTI
 from ..compile.unknown_names import NOT_ON_DEVICES, not_on_devices
 from ..formats import symbols
 from ..formats.containers import has_compressed_piece
@@ -110,6 +111,9 @@ def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
         diagnosis = f"the kernel's code uses std::{of_host}, which device code does not have"
         details = [f"{used}: {mangled_names.readable(symbol)}"]
         remedy = f"use {NOT_ON_DEVICES[of_host]}; or call a function that does without std::{of_host}"
+    if symbol == "__dynamic_cast":
+        diagnosis, details = "the kernel's code uses dynamic_cast, which device code does not have", []
+        remedy = NO_RTTI
     return link_error(
         job.plan,
         diagnosis,

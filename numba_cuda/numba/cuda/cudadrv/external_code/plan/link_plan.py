@@ -222,6 +222,12 @@ class LinkRequest:
 _CALL = re.compile(r"(?:called|with \(.*\)) at (?P<place>(?P<file>\S[^\n]*?):(?P<line>\d+) in [\w.<>]+)")
 
 
+# What a linker's log says of its own stages.
+_OF_LINKER = re.compile(
+    r"^\s*(?:ERROR_\w+ \(\d+\)|ERROR NVJITLINK_\w+: [^\n]*)(?:\n|\Z)|^\s*nvJitLink error log: ", re.MULTILINE
+)
+
+
 class LinkError(LinkerError):
     """A kernel's external code could not be compiled or linked.
 
@@ -234,10 +240,10 @@ class LinkError(LinkerError):
     def __init__(self, message: str, log: str = "", *, source_path: str | None = None, shown: str | None = None):
         self.log = log.replace("\0", "").strip()
         self.source_path = source_path
-        shown = self.log if shown is None else shown
+        shown = _OF_LINKER.sub("", self.log) if shown is None else shown
         indented = "\n    ".join(line for line in shown_log(shown).splitlines() if line.strip())
         message = shown_log(message)
-        super().__init__(f"{message}\n  log: {indented}" if shown else message)
+        super().__init__(f"{message}\n  log: {indented}" if indented else message)
 
 
 _OF_LINK = ("linked: ", "what to do: ")  # begin the last details

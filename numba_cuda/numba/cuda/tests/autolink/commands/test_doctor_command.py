@@ -538,18 +538,27 @@ def copy_of_project(tmp_path):
     return run
 
 
-def test_a_file_that_hides_a_module_of_python_is_named(tmp_path):
-    (tmp_path / "json.py").write_text("")
+@pytest.mark.parametrize(
+    ("name", "arguments", "stream"),
+    [
+        ("json", ["doctor"], "stdout"),
+        ("json", ["doctor", "--json"], "stderr"),
+        ("argparse", ["doctor"], "stderr"),
+        ("dataclasses", ["doctor"], "stdout"),
+    ],
+)
+def test_a_file_that_hides_a_module_of_python_is_named(tmp_path, name, arguments, stream):
+    (tmp_path / f"{name}.py").write_text("")
     script = "import sys; from _numba_cuda_autolink_command import main; sys.exit(main())"
-    for arguments, path in ((["doctor"], "stdout"), (["doctor", "--json"], "stderr")):
-        done = subprocess.run(
-            [sys.executable, "-c", script, *arguments],
-            env={**os.environ, "PYTHONPATH": str(tmp_path)},
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 1 and "Traceback" not in done.stderr
-        assert f"{tmp_path}/json.py hides Python's own module 'json'" in getattr(done, path)
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    lines = "".join(getattr(done, stream).splitlines()[:2])
+    assert f"{tmp_path}/{name}.py hides Python's own module {name!r}" in lines
 
 
 def test_trials_that_do_not_start_are_a_conflict(tmp_path, monkeypatch, capsys):

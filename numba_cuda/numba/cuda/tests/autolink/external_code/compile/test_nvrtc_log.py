@@ -272,3 +272,9 @@ def test_only_a_formatted_literal_of_the_same_function_is_the_source(tmp_path, b
     file.write_text(f"def source(code, name):\n    {body}\n\n\n{other}")
     place = str(file), 2 + body.count("\n")
     assert find_source("int f() { return 1; }", place) == ((str(file), [2]) if is_found else None)
+
+
+def test_quotes_in_a_literal_that_quotes_end_are_no_replaced_escapes():
+    code = "extern \"C\" __device__ float scale(float x) { asm(\"trap;\"); return x * unknown_here; }"  # fmt: skip
+    message = message_of(code)
+    assert '"unknown_here" is undefined' in message and "Python has replaced" not in message

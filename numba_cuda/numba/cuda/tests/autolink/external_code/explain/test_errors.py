@@ -17,6 +17,7 @@ from code_samples import fatbin
 from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda
 from numba.cuda import autolink, types
+from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log as compile_failure
 from numba.cuda.cudadrv.external_code.explain import undefined_symbol
@@ -680,3 +681,32 @@ def test_the_report_names_functions_whose_structs_cannot_be_compared():
         assert str(report).count("not checked: the members of structs by value of hidden, which C++ does not") == 1
         (compiled_here,) = (each.compiled for each in report.builds[0].link.inputs if each.compiled is not None)
         assert (compiled_here.origin == "built") == (number == 0)
+
+
+def test_shared_arrays_of_python_have_the_names_of_their_variables_and_the_linker_none_of_its_stages():
+    halve = autolink.cxx("__device__ float halve(float x) { return x / 2; }").halve
+
+    def kernel(d):
+        tile = cuda.shared.array((200, 200), types.float32)
+        tile[cuda.threadIdx.x, 0] = halve(d[0])
+        cuda.syncthreads()
+        d[0] = tile[0, cuda.threadIdx.x]
+
+    with pytest.raises(LinkError) as caught:
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+    assert "\n  variables: tile of 160000 bytes\n" in str(caught.value)
+    assert "PTX_COMPILE" not in str(caught.value) and "PTX_COMPILE" in caught.value.log
+
+
+@pytest.mark.parametrize("expression", ["typeid(*base) == typeid(Base)", "dynamic_cast<Derived *>(base) != nullptr"])
+def test_device_code_has_no_types_at_run_time(expression):
+    lib = autolink.cxx(f"""
+        struct Base {{ virtual __device__ ~Base() {{}} }}; struct Derived : Base {{}};
+        __device__ float f(float x) {{ Base object; Base *base = &object; return {expression} ? 1 : x; }}
+    """)
+
+    def kernel(d):
+        d[0] = lib.f(d[0])
+
+    with pytest.raises((LinkError, TypingError), match="device code has no typeid and no dynamic_cast"):
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
