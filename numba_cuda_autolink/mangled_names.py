@@ -14,6 +14,10 @@ from collections.abc import Callable
 _OPENING = re.compile(r"_Z(?:(N)[KL]*|L?)")
 _LENGTH = re.compile(r"\d+")
 
+_OF_FILE = re.compile(
+    r"\b_INTERNAL_[0-9a-f]{8}_\d+_\w+?::"
+)  # in which NVIDIA's compilers put what other files don't see
+
 # Numba's names: escaped characters, and tags with the version and the options of the compilation.
 _TAG = re.compile(r"\[abi:\w+\]")
 _ESCAPED = re.compile(r"_([0-9a-f]{2})")
@@ -32,7 +36,7 @@ def readable(symbol: str) -> str:
     if demangle is not None and (text := demangle(symbol)) is not None:
         without_tags = _TAG.sub("", text)
         if without_tags == text:  # C++'s
-            return text
+            return _OF_FILE.sub("", text)
         return _ESCAPED.sub(_unescaped, without_tags)
     if (parsed := _parse(symbol)) is None:
         return symbol

@@ -10,7 +10,7 @@ import inspect
 import linecache
 import os
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
 from numba.cuda.cudadrv.external_code.inputs import kinds
@@ -66,8 +66,13 @@ def with_inlining(
 
 
 def function_reports(sizes: Mapping[str, int], entry_name: str) -> tuple[FunctionReport, ...]:
+    shown, seen = {}, Counter[str]()
+    for name in sorted(sizes):  # functions of several files, which no other file sees, may have one name
+        seen[readable(name)] += 1
+        number = seen[readable(name)]
+        shown[name] = f"{readable(name)} #{number}" if number > 1 else readable(name)
     names = sorted(sizes, key=lambda name: (name != entry_name, -sizes[name], name))
-    return tuple(FunctionReport(readable(name), sizes[name]) for name in names)
+    return tuple(FunctionReport(shown[name], sizes[name]) for name in names)
 
 
 def listings_of(

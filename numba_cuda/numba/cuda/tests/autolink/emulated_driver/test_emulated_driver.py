@@ -30,9 +30,14 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture
-def device():
+def no_other_driver():
+    """Importing Numba loads NVIDIA's driver, where there is one; ``--emulate`` has the emulated one from the start."""
     if activation._loaded is None and activation._is_loaded():
         pytest.skip("this process has loaded NVIDIA's driver")
+
+
+@pytest.fixture
+def device(no_other_driver):
     with autolink.emulated():
         yield
 
@@ -179,9 +184,7 @@ class TestForAWhile:
             emulated_driver.activate()
         assert cuda.to_device(np.ones(2)).copy_to_host().tolist() == [1, 1]
 
-    def test_arrays_outlive_it(self):
-        if activation._loaded is None and activation._is_loaded():
-            pytest.skip("this process has loaded NVIDIA's driver")
+    def test_arrays_outlive_it(self, no_other_driver):
         with autolink.emulated():
             x = cuda.to_device(np.zeros(4))
         del x
@@ -370,7 +373,7 @@ def test_a_library_of_python_functions_is_found_by_its_name():
         _ = found.times_4
 
 
-def test_freed_arrays_are_freed_at_once_where_all_is_checked():
+def test_freed_arrays_are_freed_at_once_where_all_is_checked(no_other_driver):
     with autolink.emulated(checks=True):
         array = cuda.to_device(np.zeros(4))
         freed = types.SimpleNamespace(__cuda_array_interface__=array.__cuda_array_interface__)
@@ -380,7 +383,7 @@ def test_freed_arrays_are_freed_at_once_where_all_is_checked():
 
 
 @pytest.mark.parametrize("is_fault", [False, True])
-def test_no_frame_of_a_launch_keeps_its_arrays_where_all_is_checked(is_fault):
+def test_no_frame_of_a_launch_keeps_its_arrays_where_all_is_checked(is_fault, no_other_driver):
     """Compilers catch errors whose frames hold these errors; so do launches that fail."""
     absolute = autolink.cxx("__device__ float absolute(float x) { return x < 0 ? -x : x; }").absolute
 

@@ -468,6 +468,19 @@ def test_calls_are_the_same_one_whatever_the_other_objects_of_a_report_are_calle
     assert (added.before, "x * 3" in added.what) == (None, True)
 
 
+def test_functions_that_only_their_file_sees_are_named_as_it_names_them():
+    code = """static __device__ __noinline__ int inner(int x) {{ return x * {0} + {0}; }}
+        extern "C" __device__ int hidden_{0}(int *out, int x) {{ *out = inner(x) + inner(x + 1); return 0; }}"""
+    names = [f"hidden_{number}" for number in (2, 3)]
+    functions = {
+        name: Linked(name, autolink.CUDASource(code.format(name[-1]), name=f"{name}.cu")).function for name in names
+    }
+    exec("def kernel(x):\n    x[0] = hidden_2(x[0])\n    x[1] = hidden_3(x[1])", functions)
+    built = build(functions["kernel"]).report.builds[0]
+    assert [call.called for call in built.calls] == [("inner(int)",)] * 2
+    assert {each.name for each in built.result.functions[1:]} == {"inner(int)", "inner(int) #2"}
+
+
 @needs_nvdisasm
 def test_machine_code_ends_without_padding(report):
     lines = [text for listing in report.builds[0].listings for line in listing.lines for text in line.sass]
