@@ -86,7 +86,7 @@ FAULTS = {
     "a result of a misspelt type": (
         dict(call=lambda self, x: autolink.Extern("f", returns="float33")),
         r"Extern's returns: 'float33' is not the name of a Numba type",
-        "__numba_cuda_call__ is defined at",
+        "raised at",
         "did you mean float32?",
     ),
     "a hook that answers once": (
