@@ -463,7 +463,8 @@ ERRORS = {
     "an error of Numba": (
         1,
         "explain FILE:plain --sig SIGNATURE --cc 9.0",
-        "No implementation of add(int32, 'a')\n  at: PATH:29 in plain\n      x[0] = x[1] + \"a\"\n             ^^^^^^^^^^",
+        "No implementation of add(int32, 'a')\n  at: PATH:29 in plain\n      x[0] = x[1] + \"a\"\n"
+        "             ^^^^^^^^^^",
     ),
     "a folder of entries to read": (1, "cache import folder.py", "folder.py is a folder\n  what to do: name a file"),
     "not a Python file": (1, "explain empty.json:kernel", "empty.json is not a Python file\n  what to do: name one"),
