@@ -43,7 +43,8 @@ def note_cells(cells: Iterable[tuple[str, str, list[str]]]) -> None:
 
 
 def shown_file(filename: str) -> str:
-    return cell_name(filename) or filename
+    """Return what users are shown of a *filename*: the name of a cell, or the path, a file's always the same."""
+    return cell_name(filename) or (os.path.normpath(filename) if os.path.isabs(filename) else filename)
 
 
 def shown_place(place: str) -> str:

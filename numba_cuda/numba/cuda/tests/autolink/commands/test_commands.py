@@ -193,8 +193,9 @@ def test_an_error_is_at_one_place_whatever_the_path_of_the_file(by_command, tmp_
         with pytest.raises(TypingError) as caught:
             autolink.build(names["kernel"], SIGNATURE, cc="9.0")
         text = str(caught.value)
-    assert f"at: {tmp_path / 'one_place.py'}:4 in kernel" in text
-    assert "called from" not in text
+    assert f"at: {tmp_path / 'one_place.py'}:2\n" in text
+    assert f"called from: {tmp_path / 'one_place.py'}:4 in kernel\n" in text
+    assert text.count("one_place.py") == 2
 
 
 @pytest.mark.parametrize(("form", "start"), [("--json", "{"), ("--html", "<"), ("--dot", "digraph")])
@@ -462,7 +463,8 @@ ERRORS = {
     "an error of Numba": (
         1,
         "explain FILE:plain --sig SIGNATURE --cc 9.0",
-        "No implementation of add(int32, 'a')\n  at: PATH:29\n      x[0] = x[1] + \"a\"\n             ^^^^",
+        "No implementation of add(int32, 'a')\n  at: PATH:29 in plain\n      x[0] = x[1] + \"a\"\n"
+        "             ^^^^^^^^^^",
     ),
     "a folder of entries to read": (1, "cache import folder.py", "folder.py is a folder\n  what to do: name a file"),
     "not a Python file": (1, "explain empty.json:kernel", "empty.json is not a Python file\n  what to do: name one"),
