@@ -218,6 +218,11 @@ _TABLE = [
             "",
             "assign its elements one by one: x[i] = value[0]; or value.name, for a member of a struct",
         ),
+        (
+            _SET + r"(\w+\*)\)",
+            "an element of {0} cannot be set to the pointer {1}",
+            "assign what it points to: x[i] = pointer[0]",
+        ),
         (r"No implementation of getitem\(Tuple\(", "", "give the index of a tuple of different types as a constant"),
         (
             r"Cannot modify readonly array",

@@ -203,6 +203,14 @@ def test_an_array_where_overloads_of_cxx_take_numbers(front_end, arguments, numb
 
 
 @pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
+def test_a_pointer_that_cxx_returns_is_not_an_element(front_end, tmp_path, capsys):
+    lib = autolink.cxx("__device__ float* of(float* x) { return x; }")
+    text = failure(front_end, "x[0] = lib.of(x)", tmp_path, capsys, lib=lib)
+    assert text.startswith("an element of array(float32, 1d, C) cannot be set to the pointer float32*\n")
+    assert "\n  what to do: assign what it points to: x[i] = pointer[0]" in text
+
+
+@pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
 @pytest.mark.parametrize(
     ("argument", "element"),
     [

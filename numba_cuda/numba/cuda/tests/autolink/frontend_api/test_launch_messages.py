@@ -79,11 +79,15 @@ STREAM = f"{ORDER}; the stream is in the brackets, kernel[blocks, threads, strea
 COUNT = "pass one argument for each parameter"
 OPTION = "correct its name or value, or leave it out"
 MISTAKES = {
+    "kernel[x.size / 4, 4](x)": (
+        "blocks must be a sequence of integers, got [1.0]",
+        "divide with //, which makes an int",
+    ),
     "kernel(x)": ("the launch configuration was not specified: kernel is called", "kernel[blocks, threads](...)"),
     "kernel[1](x)": ("kernel[...] needs the sizes of a grid and its blocks\n", SIZES),
     "kernel[1,](x)": ("kernel[...] needs the sizes of a grid and its blocks\n", SIZES),
     "kernel['a', 1](x)": ("its blocks: blocks must be a sequence of integers, got ['a']\n", SIZES),
-    "kernel[1, 1.5](x)": ("its blocks: threads must be a sequence of integers, got [1.5]\n", SIZES),
+    "kernel[1, 1.5](x)": ("its blocks: threads must be a sequence of integers, got [1.5]\n", "divide with //"),
     "kernel[(1, 1, 1, 1), 1](x)": ("blocks must be a sequence of 1, 2 or 3 integers, got [1, 1, 1, 1]\n", SIZES),
     "kernel[1, 1]()": ("TypeError: kernel(x) takes 1 argument, got 0\n", COUNT),
     "kernel[1, 1](x, 3)": ("TypeError: kernel(x) takes 1 argument, got 2\n", COUNT),
