@@ -468,7 +468,7 @@ CODE = "src/sample_library/device_code.cu"
         ),
         (
             f"namespace n {{ __device__ int help(int); }} {C} int first(int x) {{ return n::help(x); }}",
-            "no .cu file of the package defines sample_library::n::help(int), which its code uses\n  what to do: define",
+            "no .cu file of the package defines sample_library::n::help(int), which its code uses\n  what to do",
         ),
         (
             f"{C} int first() {{ return 1; }}\n#if __CUDA_ARCH__ > 900\n{C} int second() {{ return 2; }}\n#endif",
