@@ -323,10 +323,10 @@ def remedies(log, include_paths, defines):
         values = ", ".join(f"{name} is {macro_text(defines[name])}" for name in used)
         yield f"if a macro is wrong, correct it in defines in pyproject.toml: {values}"
     unknown = dict.fromkeys(re.findall(r'error: identifier "(\w+)" is undefined', log))
-    if unknown := [each for each in unknown if each not in map(str, defines.values())]:
+    if named := [each for each in unknown if each not in map(str, defines.values())]:
         yield (
             f"declare {', '.join(unknown)} in front of the use, or include the header that does; a macro: write "
-            f"defines = {{ {' = ..., '.join(unknown)} = ... }} into the hook's section of pyproject.toml"
+            f"defines = {{ {' = ..., '.join(named)} = ... }} into the hook's section of pyproject.toml"
         )
     for pattern, what_to_do in REMEDIES.items():
         if re.search(pattern, log):
