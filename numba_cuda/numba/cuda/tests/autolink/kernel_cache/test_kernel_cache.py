@@ -383,7 +383,7 @@ def test_the_kernels_are_cleared_and_listed_with_the_rest(program, monkeypatch, 
     assert program.run().status == "built"
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(program.folder / "cache"))
     said = []
-    for action in ["info"], ["why", "kernel", "--kind", "kernel"], ["clear"]:
+    for action in ["info"], ["why", "-v", "kernel", "--kind", "kernel"], ["clear"]:
         reset_store()
         assert main(["cache", *action]) == 0
         said.append(capsys.readouterr().out)
