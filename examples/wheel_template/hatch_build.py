@@ -325,7 +325,7 @@ def remedies(log, include_paths, defines):
     unknown = dict.fromkeys(re.findall(r'error: identifier "(\w+)" is undefined', log))
     if named := [each for each in unknown if each not in map(str, defines.values())]:
         yield (
-            f"declare {', '.join(unknown)} in front of the use, or include the header that does; a macro: write "
+            f"declare {', '.join(named)} in front of the use, or include the header that does; a macro: write "
             f"defines = {{ {' = ..., '.join(named)} = ... }} into the hook's section of pyproject.toml"
         )
     for pattern, what_to_do in REMEDIES.items():
