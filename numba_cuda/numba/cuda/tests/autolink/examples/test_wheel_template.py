@@ -993,4 +993,5 @@ def test_the_host_sets_variables(front_end, package, capsys):
     linked.emulate[1, 1](x)
     assert x[0] == 16
     for options in {"lto": False}, {"lineinfo": True}:
-        assert autolink.build(kernel, (typeof(x),), cc="9.0", **options).cubin
+        inputs = autolink.build(kernel, (typeof(x),), cc="9.0", **options).inputs
+        assert len(inputs) == 5, "the four variables and the code"
