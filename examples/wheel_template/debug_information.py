@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Read from the debug information of compiled code (DWARF) what its functions and their structs are in C++."""
 
+import ctypes
 import io
 import keyword
 import linecache
@@ -13,6 +14,7 @@ from elftools.elf.elffile import ELFFile
 NUMBERS = {"?": "bool", "f2": "float", "f4": "float", "f8": "float", "c8": "complex", "c16": "complex"}
 NUMBERS.update({letter + size: "int" for letter in "iu" for size in "1248"})
 STRUCTS_AS_NUMBERS = {"__half": "f2", "float2": "c8", "double2": "c16"}
+COMPLEX = {"complex<float>": "c8", "complex<double>": "c16"}  # of cuda::std: passed as float2 and double2 are
 FLOATING = 4
 LETTERS = {2: "?", 4: "f", 5: "i", 6: "i", 7: "u", 8: "u"}  # for the encodings of DWARF
 REFERENCES = {"DW_TAG_reference_type", "DW_TAG_rvalue_reference_type"}
@@ -20,6 +22,10 @@ POINTERS = {"DW_TAG_pointer_type", *REFERENCES}
 DERIVED = {"const_type": "const {}", "volatile_type": "volatile {}", "pointer_type": "{}*", "reference_type": "{}&"}
 DERIVED["rvalue_reference_type"] = "{}&&"
 NAMELESS = "a type without a name"
+DEMANGLE = ctypes.CDLL("libstdc++.so.6").__cxa_demangle  # CUDA's Python packages need it, too
+DEMANGLE.restype, DEMANGLE.argtypes = ctypes.c_void_p, [ctypes.c_char_p, *[ctypes.c_void_p] * 3]
+FREE = ctypes.CDLL(None).free
+FREE.restype, FREE.argtypes = None, [ctypes.c_void_p]
 OTHER_NAMES = {("double", 16): "long double", ("**128-BIT SIGNED INTEGER**", 16): "__int128"}
 OTHER_NAMES["**128-BIT UNSIGNED INTEGER**", 16] = "unsigned __int128"
 
@@ -48,12 +54,11 @@ class Description:
         for symbol, name in names.items():
             entry = functions.get(symbol, variables.get(symbol))
             if name is None:
-                is_c = symbol in functions and not parts_of(symbol)[0]
+                is_c = symbol in functions and not symbol.startswith("_Z")
                 todo = f"put it into namespace {package}{', without the mark' * is_c}"
-                todo += "; or declare it static, if only the package's own code uses it"
-                shown = "::".join(parts_of(symbol)[0]) or symbol
+                todo += "; or into a namespace without a name, if only the package's own code uses it"
                 why = 'is extern "C"' if is_c else f"is not in namespace {package}"
-                problem = f"{shown} {why}, so other packages could have the same name"
+                problem = f"{readable(symbol)} {why}, so other packages could have the same name"
                 self.problem(self.place(entry), problem, todo)
             elif name in self.functions:
                 self.overloaded.add(name)
@@ -101,9 +106,15 @@ class Description:
             pointee = self.format(type_of(behind), place)
             return pointee and f"{'const ' * peeled(type_of(behind))[2]}{pointee}*"
         has_name = value(behind, "name") or aliases or names  # a pointer to a member function has none
-        if behind.tag == "DW_TAG_structure_type" and has_name and not number(behind):
+        found = number(behind) or self.complex(behind)
+        if behind.tag == "DW_TAG_structure_type" and has_name and not found:
             return self.struct(behind, [*aliases, *names], place)
-        return "void" if behind.tag == "DW_TAG_unspecified_type" else number(behind)
+        return "void" if behind.tag == "DW_TAG_unspecified_type" else found
+
+    def complex(self, entry):
+        """Return the format of a ``complex`` of ``cuda::std``; empty for other types, also for others of that name."""
+        path, _ = self.place(entry) or (Path(), 0)
+        return COMPLEX.get(cxx(entry).rpartition("::")[2], "") if "cuda/std" in path.parent.as_posix() else ""
 
     def struct(self, entry, aliases, place):
         """Describe a struct, and return its name in Python: the last part of its own name, or else an alias."""
@@ -242,11 +253,7 @@ def cxx(entry):
         return NAMELESS
     if not name:
         return DERIVED.get(entry.tag.removeprefix("DW_TAG_"), "{} (...)").format(cxx(type_of(entry)))
-    parts, rest = parts_of(name)
-    if not parts:
-        return OTHER_NAMES.get((name, value(entry, "byte_size")), name)
-    more = {"": "", "E": "", "I": "<...>"}.get(rest[:1], "::(without a name)")
-    return "::".join(part for part in parts if not part.startswith("_GLOBAL__N_")) + more  # that of no name
+    return OTHER_NAMES.get((name, value(entry, "byte_size")), readable(name))
 
 
 def name_in_python(symbol, package):
@@ -262,13 +269,24 @@ def name_in_python(symbol, package):
 
 
 def parts_of(name):
-    """Return the parts of a mangled name, ``["ours", "Box"]`` for ``_ZN4ours3BoxE``, and what follows them in it."""
-    parts, rest = [], re.sub("^_ZN?", "", name)
+    """Return the parts of a mangled name, ``["ours", "Box"]`` for ``_ZN4ours3BoxE``, and what follows them in it. What
+    marks a member function, as const and &, is before them."""
+    parts, rest = [], re.sub("^_Z(N[rVK]*[RO]?)?", "", name)
     while name.startswith("_Z") and (length := re.match(r"\d+", rest)):
         end = length.end() + int(length[0])
         parts.append(rest[length.end() : end])
         rest = rest[end:]
     return parts, rest
+
+
+def readable(name):
+    """Return a mangled name as C++ spells it, without namespaces that no one writes; others unchanged."""
+    found = DEMANGLE(name.encode(), None, None, None) if name.startswith("_Z") else None
+    if not found:
+        return name
+    text = ctypes.string_at(found).decode()
+    FREE(found)
+    return re.sub(r"\(anonymous namespace\)::|\b_INTERNAL_\w+?::|(?<=cuda::std::)__\d+::", "", text)
 
 
 def comment_above(path, line):

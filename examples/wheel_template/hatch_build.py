@@ -24,11 +24,16 @@ from elftools.elf.elffile import ELFFile
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 sys.path.insert(0, str(Path(__file__).parent))
-from debug_information import NUMBERS, Description, name_in_python, parts_of
+from debug_information import NUMBERS, Description, name_in_python, readable
 
 # For each kind of code: the prefix of an architecture, and the NVRTC function that returns the code.
 KINDS = {"cubin": ("sm", "CUBIN"), "LTO-IR": ("compute", "LTOIR"), "PTX": ("compute", "PTX")}
-SETTINGS = ("architectures", "include_paths", "defines", "options")  # of the hook's section in pyproject.toml
+SETTINGS = {  # of the hook's section in pyproject.toml, with an example of each
+    "architectures": "[75, 80, 90]",
+    "include_paths": '["third_party"]',
+    "defines": "{ TILE = 16, NDEBUG = true }",
+    "options": '{ std = "c++20", use_fast_math = true }',
+}
 OF_CUDA = {"vprintf", "malloc", "free"}  # and the device runtime, cuda...
 OPTIONS_OF_THE_HOOK = {
     **dict.fromkeys(("arch", "name", "relocatable_device_code", "link_time_optimization", "debug"), "the hook sets it"),
@@ -106,7 +111,8 @@ class DeviceCode(BuildHookInterface):
         for function in description.functions.values():
             self.app.display_info(f"{package}: {function['declaration']}")
         self.app.display_info(
-            f"{package}: kernels can call these functions; templates, inline and static functions are not among them"
+            f"{package}: kernels can call these functions; templates, and functions that are inline, static or "
+            "members of classes, are not among them"
         )
 
         in_place = version == "editable"  # Python then imports the package from where it is
@@ -145,9 +151,11 @@ class DeviceCode(BuildHookInterface):
 
     def read_settings(self, source):
         """Read how to compile from the hook's section of pyproject.toml. Raises `RuntimeError` for what is wrong."""
-        if unknown := {*self.config} - {*SETTINGS, "path", "dependencies"}:
+        if unknown := sorted({*self.config} - {*SETTINGS, "path", "dependencies"}):
+            near = difflib.get_close_matches(unknown[0], SETTINGS, n=1)
             raise RuntimeError(
-                f"pyproject.toml: the hook has no setting {', '.join(sorted(unknown))}, expected {', '.join(SETTINGS)}"
+                f"pyproject.toml: the hook has no setting {', '.join(unknown)}, expected {', '.join(SETTINGS)}"
+                + "".join(f"\n  what to do: write {each} for {unknown[0]}" for each in near)
             )
         self.options, self.defines = checked_options(self.config), checked_defines(self.config)
         folders = checked_setting("include_paths", self.config.get("include_paths", []), list[str])
@@ -198,7 +206,7 @@ class DeviceCode(BuildHookInterface):
             log = bytes(checked(nvrtc.nvrtcGetProgramLogSize(program)))
             checked(nvrtc.nvrtcGetProgramLog(program, log))
             text = log.decode().rstrip("\0\n ").replace(f"{self.root}/", "")
-            what_to_do = "".join(f"\n  what to do: {each}" for each in remedies(text, self.include_paths))
+            what_to_do = "".join(f"\n  what to do: {each}" for each in remedies(text, self.include_paths, self.defines))
             raise RuntimeError(f"the code does not compile for sm_{architecture}:\n{text}{what_to_do}")
         data = bytes(checked(getattr(nvrtc, f"nvrtcGet{get}Size")(program)))
         checked(getattr(nvrtc, f"nvrtcGet{get}")(program, data))
@@ -225,7 +233,7 @@ def check_symbols(cubin, package, description, architecture):
     """Raise `RuntimeError` if a cubin uses what nothing defines, or has other functions than are described."""
     defined, undefined = symbols(cubin)
     if undefined:
-        names = sorted("::".join(parts_of(name)[0]) or name for name in undefined)
+        names = sorted(map(readable, undefined))
         raise RuntimeError(
             f"no .cu file of the package defines {', '.join(names)}, which its code uses\n"
             "  what to do: define it in a .cu file or a header of the package"
@@ -243,8 +251,13 @@ def checked_setting(name, value, *kinds):
     """Return a *value* of pyproject.toml. Raises `RuntimeError` if it is of none of these *kinds*."""
     if not any(is_of_kind(value, each) for each in kinds):
         expected = " or ".join(dict.fromkeys(filter(None, map(shown_kind, kinds))))
-        raise RuntimeError(f"{name} in pyproject.toml: got {value!r}, expected {expected}")
+        raise RuntimeError(f"{name} in pyproject.toml: got {value!r}, expected {expected}{example_of(name)}")
     return value
+
+
+def example_of(name):
+    """Return what to do about a setting in pyproject.toml; empty for a part of one."""
+    return f"\n  what to do: write it as in {name} = {SETTINGS[name]}" if name in SETTINGS else ""
 
 
 def is_of_kind(value, kind):
@@ -261,14 +274,15 @@ def shown_kind(kind):
 
 def checked_defines(config):
     """Return the macros of pyproject.toml. Raises `RuntimeError` for what is not one."""
-    example = "{ TILE = 16, NDEBUG = true }"
     defines = checked_setting("defines", config.get("defines", {}), dict)
     for name, text in defines.items():
         if not re.fullmatch(r"[A-Za-z_]\w*(\([\w, .]*\))?", name):
-            raise RuntimeError(f"defines in pyproject.toml: got the name {name!r}, expected names as in {example}")
+            raise RuntimeError(
+                f"defines in pyproject.toml: got the name {name!r}, expected that of a macro{example_of('defines')}"
+            )
         checked_setting(f"defines.{name}", text, str, int, float, bool)
-        if "\n" in str(text):
-            raise RuntimeError(f"defines.{name} in pyproject.toml: got {text!r}, expected one line")
+        if "\n" in str(text) or str(text).endswith("\\"):
+            raise RuntimeError(f"defines.{name} in pyproject.toml: got {text!r}, expected one line, whole")
     return defines
 
 
@@ -291,16 +305,29 @@ def checked_architectures(given):
     """Return the architectures of pyproject.toml in order. Raises `RuntimeError` unless NVRTC knows each of them."""
     known = checked(nvrtc.nvrtcGetSupportedArchs())
     expected = f"expected a list of numbers out of {', '.join(map(str, known))}"
+    example = example_of("architectures")
+    if given is None:
+        raise RuntimeError(f"pyproject.toml: the hook's section has no architectures, {expected}{example}")
     if not isinstance(given, list) or not given:
-        raise RuntimeError(f"architectures in pyproject.toml: got {given!r}, {expected}")
+        raise RuntimeError(f"architectures in pyproject.toml: got {given!r}, {expected}{example}")
     for each in given:
         if type(each) is not int or each not in known:  # 90.0 equals 90
-            raise RuntimeError(f"architectures in pyproject.toml: got {each!r} in {given!r}, {expected}")
+            raise RuntimeError(f"architectures in pyproject.toml: got {each!r} in {given!r}, {expected}{example}")
     return sorted(set(given))
 
 
-def remedies(log, include_paths):
-    """Yield what to do about the errors in NVRTC's *log*, as far as that is known."""
+def remedies(log, include_paths, defines):
+    """Yield what to do about the errors in NVRTC's *log*, which shows their lines, as far as that is known."""
+    used = [name for name in defines if re.search(rf"\b{re.escape(name.partition('(')[0])}\b", log)]
+    if used:
+        values = ", ".join(f"{name} is {macro_text(defines[name])}" for name in used)
+        yield f"if a macro is wrong, correct it in defines in pyproject.toml: {values}"
+    unknown = dict.fromkeys(re.findall(r'error: identifier "(\w+)" is undefined', log))
+    if named := [each for each in unknown if each not in map(str, defines.values())]:
+        yield (
+            f"declare {', '.join(named)} in front of the use, or include the header that does; a macro: write "
+            f"defines = {{ {' = ..., '.join(named)} = ... }} into the hook's section of pyproject.toml"
+        )
     for pattern, what_to_do in REMEDIES.items():
         if re.search(pattern, log):
             yield what_to_do
