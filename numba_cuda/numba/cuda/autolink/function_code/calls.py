@@ -15,6 +15,7 @@ from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError, SymbolSit
 from ..protocol.ask import AskedCall
 from ..protocol.call_sites import CallSite
 from ..protocol.errors import CallError, HookError
+from .function_content import content_of
 
 
 class Calls:
@@ -24,6 +25,7 @@ class Calls:
         self.sites = OrderedSet()  # of objects, in order
         self.filename: str | None = None
         self.line: int | None = None  # where the source begins
+        self.content = ""  # the digest of the Python function
         self.lines: dict[Any, int | None] = {}  # by function called, the line of the first call
         self.called_by_cxx: dict[Any, int | None] = {}  # the same for functions that C++ calls, which an object brings
         # By `id`: the Python function that was compiled, and those that lower calls in it.
@@ -39,6 +41,7 @@ class Calls:
         loc, function = lowering.func_ir.loc, lowering.func_ir.func_id.func
         self.filename, self.line, self._lowering = loc.filename, loc.line, lowering
         self.functions[id(function)] = function
+        self.content = content_of(function)
         try:
             yield
         finally:
