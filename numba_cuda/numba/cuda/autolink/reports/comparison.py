@@ -159,7 +159,7 @@ def _of_calls(arch: str, pairs: Sequence[tuple[Any, Any]], same_target: bool, sa
             functions = _different_functions(old, new) if same_options else None
             if functions is not None and not any(functions) and not same_code:
                 continue  # what differs in the source is not reached
-            named = functions if functions is not None else ((), ())
+            named = _of_cxx(functions) if functions is not None else ((), ())
             if file and all(each.startswith("source ") for each in itertools.chain(*digests)):
                 change = Change(arch, f"code of {file}", digests[0][0], digests[1][0])
                 files.setdefault(file, ({}, change))[0].update(dict.fromkeys(_names(named)))
@@ -197,14 +197,19 @@ def _edit(arch: str, calls: Sequence[str], functions: tuple[_Pairs, _Pairs], dig
     inner = _names(functions)
     if not inner or [name.partition("(")[0] for name in calls] == [name.partition("(")[0] for name in inner]:
         return Change(arch, f"code of {formatting.listed(calls)}", *map(formatting.listed, digests))
-    sides = [formatting.listed([f"content {digest}" for name, digest in side if "(" in name]) for side in functions]
+    sides = [formatting.listed([f"content {digest}" for _, digest in side]) for side in functions]
     what = f"code of {formatting.listed(calls)}, in {formatting.listed(inner)}"
     return Change(arch, what, sides[0] or None, sides[1] or None)
 
 
+def _of_cxx(functions: tuple[_Pairs, _Pairs]) -> tuple[_Pairs, _Pairs]:
+    """Return the pairs of C++ functions: those of CUDA and of calls by name have no types."""
+    before, now = (tuple(pair for pair in side if "(" in pair[0]) for side in functions)
+    return before, now
+
+
 def _names(functions: tuple[_Pairs, _Pairs]) -> list[str]:
-    """Return the names of C++ functions among pairs of a name and a digest: those of CUDA differ by architecture."""
-    return sorted({name for side in functions for name, _ in side if "(" in name})
+    return sorted({name for side in functions for name, _ in side})
 
 
 def _different_functions(before: CallReport, now: CallReport) -> tuple[_Pairs, _Pairs] | None:
@@ -212,7 +217,8 @@ def _different_functions(before: CallReport, now: CallReport) -> tuple[_Pairs, _
     calls = [Counter(each for code in call.returned for each in code.functions) for call in (before, now)]
     if not all(code.functions for call in (before, now) for code in call.returned):
         return None
-    return tuple(sorted(calls[0] - calls[1])), tuple(sorted(calls[1] - calls[0]))
+    one, other = (tuple(sorted(each)) for each in (calls[0] - calls[1], calls[1] - calls[0]))
+    return one, other
 
 
 def _pairs(before: Sequence[CallReport], now: Sequence[CallReport]) -> Iterator[tuple[Any, Any]]:

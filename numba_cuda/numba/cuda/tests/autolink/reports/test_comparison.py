@@ -94,7 +94,7 @@ def test_the_kernels_own_code(reported, front_end):
     else:  # which knows only those that call external code
         assert of_device_function == in_hook == ["the kernel's own code"]
     assert of_code(before, reported(("FACTOR = 3", "FACTOR = 4"))) == ["the kernel's own code, in kernel"]
-    assert of_code(before, reported(HELPER)) == ["code of first(float32) and second(float32), in helper(float)"]
+    assert of_code(before, reported(HELPER)) == ["code of first(float64) and second(float32), in helper(float)"]
 
 
 def test_options_of_the_kernel(reported):
