@@ -36,11 +36,12 @@ from ..protocol.kernel_signatures import type_text
 from . import formatting
 from .listings import function_reports, listings_of, with_inlining
 from .ptx_lines import NUMBERED
-from .records import OPTIONS, BuildReport, CallReport, CodeReport, LinkReport, ListingReport, ResultReport
+from .records import BuildReport, CallReport, CodeReport, LinkReport, ListingReport, ResultReport
 from .report import Report
 
 _WORD = re.compile(rb"[A-Za-z_$][\w$]*")
 _Key: TypeAlias = tuple[str, str, tuple[tuple[str, str], ...]]  # of code: its kind, digest and options
+_OPTIONS = ("lto", "debug", "lineinfo", "fastmath", "max_registers")  # of a kernel
 _KINDS = {"cubin": "cubin", "ptx": "PTX", "ltoir": "LTO-IR"}
 
 
@@ -85,7 +86,7 @@ def _key(item: LinkedInput) -> _Key:
 
 
 def _options(target: Target) -> tuple[tuple[str, str], ...]:
-    return tuple((name, str(getattr(target, name))) for name in OPTIONS)
+    return tuple((name, str(getattr(target, name))) for name in _OPTIONS)
 
 
 def _front_end(record: FunctionRecord) -> str:
@@ -240,7 +241,9 @@ class _Called:
         """Return the functions that those with these *names* lead to, with digests that can be compared between
         architectures; and one without a name for the whole source of *item* if that depends on the architecture."""
         source, functions = self.known.get(_key(item)), self.comparable.functions_of(names)
-        if not functions or source is None or not any(map(_BY_ARCH.search, (source.text, *(headers or ())))):
+        if not functions or source is None or headers is None:  # not C++
+            return functions
+        if not any(map(_BY_ARCH.search, (source.text, *headers))):
             return functions
         return (("", (self.source_of(item, headers) or "")[:_SHORT]), *functions)
 

@@ -11,9 +11,6 @@ from numba.cuda.cudadrv.external_code.link.linker_input import CompiledCode
 from ..function_code.build_record import CallRecord
 from ..function_code.call_graph import CallGraph
 
-# Those of ``cuda.jit`` that the result depends on besides the code.
-OPTIONS = ("lto", "debug", "lineinfo", "fastmath", "max_registers")
-
 
 @dataclass(frozen=True)
 class CodeReport:
@@ -168,8 +165,8 @@ class BuildReport:
     are then those of the process that built it. The rest are its calls of external code, its link, the result, and the
     timeline of what the build did, in the order in which that ended; links for other architectures of a kernel that was
     launched are in it too. ``listings`` show what the code became, if `report` was asked for them; of a kernel without
-    line information they are those of a build with it (``listings_with_lineinfo``). ``options`` are the kernel's, as
-    pairs of a name, one of `OPTIONS`, and a text.
+    line information they are those of a build with it (``listings_with_lineinfo``). ``options`` are the
+    kernel's ``lto``, ``debug``, ``lineinfo``, ``fastmath`` and ``max_registers``, as pairs of a name and a text.
     """
 
     arch: str
