@@ -192,13 +192,13 @@ def _print_failures(what: str, failures: Sequence[Sequence[str]]) -> None:
 
 
 def _fault_in(text: str) -> tuple[str, ...]:
-    """Return what is the same of errors of one fault: of one in C++ the diagnosis and the place there, for all kernels;
-    else the whole."""
+    """Return what is the same of errors of one fault: the diagnosis and the place, of one in C++ the place there; the
+    whole of an error without a place."""
     lines = text.splitlines()
     for mark in ("  in C++: ", "  log: "):
         if (found := next((number for number, line in enumerate(lines) if line.startswith(mark)), None)) is not None:
             return (lines[0], *lines[found:])
-    return tuple(lines)
+    return tuple(lines[:2] if lines[1:2] and lines[1].startswith("  at: ") else lines)
 
 
 @contextlib.contextmanager

@@ -42,7 +42,6 @@ from ...frontend_api.seams import Seams
 from ...frontend_api.typing_rounds import infer_types, is_put_off, propagated, template_of
 from ...function_code.calls import check_state
 from ...function_code.function_code import FunctionCode
-from ...function_code.function_content import content_of
 from ...protocol.ask import ask_all, ask_at
 from ...protocol.call_sites import CallSites, find_read_only, note_objects
 from ...protocol.closures import make_closure
@@ -247,7 +246,7 @@ def _external(lower: Any) -> FunctionCode:
         assert in_progress is not None
         external = FunctionCode(lower.func_ir.func_id.func_qualname, in_progress.target, in_progress.timeline)
         external.calls.filename, external.calls.line = lower.func_ir.loc.filename, lower.func_ir.loc.line
-        external.calls.content = content_of(lower.func_ir.func_id.func)
+        external.calls.note_compiled(lower.func_ir.func_id.func, lower.fndesc.argtypes)
         lower.metadata[KEY] = external
     return lower.metadata[KEY]
 

@@ -139,7 +139,8 @@ class C(autolink.DeviceCallable):
 
 
 def _underlined(error):
-    _, _, source, caret, *_ = str(error).splitlines()
+    _, _, call = str(error).partition("  called at: ")
+    _, source, caret, *_ = call.splitlines()
     return source[caret.index("^") : caret.rindex("^") + 1]
 
 

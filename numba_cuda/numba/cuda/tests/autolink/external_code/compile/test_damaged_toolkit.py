@@ -15,20 +15,23 @@ from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 from numba_cuda_autolink import installed_packages
 
 FILES = ("nvidia/include/soup/soup.h", "nvidia/include/soup/inner.h", "nvidia/lib/libnvrtc-builtins.so.13.5")
+CONTENTS = (b"abcd", b"abcd", b"\x7fELF\x01\x01" + bytes(58))  # the library is whole, as far as is checked
 REPAIR = "pip install --force-reinstall --no-deps 'nvidia-soup=="
 
 
 @pytest.fixture
 def toolkit(tmp_path, monkeypatch):
-    """The folder of an installed package of a toolkit, whose files have 4 bytes."""
+    """The folder of an installed package of a toolkit, whose headers have 4 bytes."""
     folder = tmp_path / "nvidia_soup-1.0.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: nvidia-soup\nVersion: 1.0\n")
-    digest = base64.urlsafe_b64encode(hashlib.sha256(b"abcd").digest()).decode().rstrip("=")
-    for name in FILES:
+    rows = []
+    for name, content in zip(FILES, CONTENTS, strict=True):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("abcd")
-    (folder / "RECORD").write_text("".join(f"{name},sha256={digest},4\n" for name in FILES))
+        (tmp_path / name).write_bytes(content)
+        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
+        rows.append(f"{name},sha256={digest},{len(content)}\n")
+    (folder / "RECORD").write_text("".join(rows))
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(installed_packages, "toolkit_packages", lambda: ["nvidia-soup"])
     return tmp_path

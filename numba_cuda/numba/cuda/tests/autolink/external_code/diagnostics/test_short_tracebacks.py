@@ -195,7 +195,7 @@ def test_plain_numba_errors_begin_with_the_diagnosis_and_the_place(tmp_path, run
     script.write_text(SCRIPT.replace("scaled(x[1])", "x[1] + 'a'"))
     diagnosis, place, source, _, *others = run(script).partition("TypingError: ")[2].splitlines()
     assert diagnosis == "No implementation of add(float32, 'a')"
-    assert (place, source) == (f"  at: {script}:19", "      x[0] = x[1] + 'a'")
+    assert (place, source) == (f"  at: {script}:19 in kernel", "      x[0] = x[1] + 'a'")
     assert others[0] == "  what to do: use numbers: kernels have text in print() alone"
     assert len(others) == 2 and f"{VARIABLE}=full" in others[1]
 
