@@ -24,7 +24,7 @@ from elftools.elf.elffile import ELFFile
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 sys.path.insert(0, str(Path(__file__).parent))
-from debug_information import NUMBERS, Description, name_in_python, readable
+from debug_information import CONSTANT_MEMORY, NUMBERS, Description, name_in_python, readable
 
 # For each kind of code: the prefix of an architecture, and the NVRTC function that returns the code.
 KINDS = {"cubin": ("sm", "CUBIN"), "LTO-IR": ("compute", "LTOIR"), "PTX": ("compute", "PTX")}
@@ -115,6 +115,9 @@ class DeviceCode(BuildHookInterface):
             "members of classes, are not among them"
         )
 
+        for name, each in description.variables.items():
+            self.app.display_info(f"{package}: {each['declaration']}, set by {package}.{name}.set(...)")
+
         in_place = version == "editable"  # Python then imports the package from where it is
         into = source if in_place else Path(self.temporary.name)
         if not in_place:
@@ -131,6 +134,12 @@ class DeviceCode(BuildHookInterface):
             data = self.compiled(code, kind, architecture)
             if kind == "cubin":
                 check_symbols(data, self.package, description, architecture)
+            if kind == "cubin" and architecture == first:
+                for name in constants_of_zeros(data, package):
+                    self.app.display_warning(
+                        f"{name} is 0 in all kernels: nothing sets it\n  what to do: for the host to set it, "
+                        f"declare it extern __constant__ in namespace {package}; or initialize it"
+                    )
             name = f"code.sm_{architecture}.{kind.replace('-', '').lower()}"
             (folder / name).write_bytes(data)
             built.append({"name": name, "kind": kind, "architecture": architecture})
@@ -140,6 +149,7 @@ class DeviceCode(BuildHookInterface):
             for file in self.sources(source, in_place)
         }
         manifest |= {"sources": digests, "functions": description.functions, "structs": description.structs}
+        manifest["variables"] = description.variables
         (folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
         (into / "__init__.pyi").write_text(stub_of(description))
 
@@ -170,17 +180,21 @@ class DeviceCode(BuildHookInterface):
     def described(self, code, architecture):
         """Return the `Description` of the *code*."""
         cubin = self.compiled(code, "cubin", architecture, debug=True)
-        defined, _ = symbols(cubin)
-        description = Description(cubin, defined, self.root, self.package)
+        defined, undefined = symbols(cubin)
+        description = Description(cubin, defined, undefined, self.root, self.package)
         if description.incomplete:
             looks = [
                 f"__device__ void look_{number}_() {{ look_of_the_build::at({function}); }}\n"
                 for number, function in enumerate(description.functions)
                 if function not in description.overloaded
             ]
+            looks += [
+                f"__device__ void look_at_{name}_() {{ look_of_the_build::look(&{name}, 0); }}\n"
+                for name in description.variables
+            ]
             look = f"{code}{LOOK}namespace {self.package} {{\n{''.join(looks)}}}\n"
             cubin = self.compiled(look, "cubin", architecture, debug=True)
-            description = Description(cubin, defined, self.root, self.package)
+            description = Description(cubin, defined, undefined, self.root, self.package)
         for struct, place in description.incomplete.items():
             todo = "define it in the package, with members; or let the functions take void*"
             description.problem(place, f"{struct} has no members, or is not defined", todo)
@@ -229,17 +243,32 @@ def symbols(cubin):
     return defined, undefined
 
 
+def constants_of_zeros(cubin, package):
+    """Yield the ``__constant__`` variables of the *package* that a cubin defines as 0, which no kernel can change."""
+    elf = ELFFile(io.BytesIO(cubin))
+    for symbol in elf.get_section_by_name(".symtab").iter_symbols():
+        name, section, start = readable(symbol.name), symbol["st_shndx"], symbol["st_value"]
+        is_constant = symbol["st_other"]["local"] == CONSTANT_MEMORY and section != "SHN_UNDEF"
+        if is_constant and name.startswith(f"{package}::"):
+            value = elf.get_section(section).data()[start : start + symbol["st_size"]]
+            if not any(value):
+                yield name
+
+
 def check_symbols(cubin, package, description, architecture):
     """Raise `RuntimeError` if a cubin uses what nothing defines, or has other functions than are described."""
     defined, undefined = symbols(cubin)
-    if undefined:
+    if undefined := undefined - {each["symbol"] for each in description.variables.values()}:
         names = sorted(map(readable, undefined))
         raise RuntimeError(
             f"no .cu file of the package defines {', '.join(names)}, which its code uses\n"
             "  what to do: define it in a .cu file or a header of the package"
         )
     described = {each["symbol"] for each in description.functions.values()}
-    if differ := described ^ {each for each in defined if name_in_python(each, package)} - description.variables:
+    if (
+        differ := described
+        ^ {each for each in defined if name_in_python(each, package)} - description.defined_variables
+    ):
         names = sorted(name_in_python(each, package) for each in differ)
         raise RuntimeError(
             f"the code for sm_{architecture} and that for the oldest architecture do not both define "
@@ -358,7 +387,13 @@ def macro_text(value):
 
 def stub_of(description):
     """Return the text of the package's stub, in which editors and type checkers find the functions and the dtypes."""
-    lines = ["from typing import Any as _Any", f"__all__ = {sorted([*description.functions, *description.structs])}"]
+    lines = [
+        "from typing import Any as _Any",
+        f"__all__ = {sorted([*description.functions, *description.structs, *description.variables])}",
+    ]
+    if description.variables:
+        lines += ["from numba.cuda.autolink import Variable as _Variable"]
+        lines += [f"{name}: _Variable" for name in description.variables]
     if description.structs:
         lines += ["from numpy import dtype as _dtype", *(f"{name}: _dtype[_Any]" for name in description.structs)]
     for name, function in description.functions.items():

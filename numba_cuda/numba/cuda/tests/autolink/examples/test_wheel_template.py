@@ -463,8 +463,20 @@ CODE = "src/sample_library/device_code.cu"
             "package defines sample_library::other(int), which its",
         ),
         (
-            f"extern __device__ double v; {C} void w(); {C} double f() {{ w(); return v; }}",
-            "no .cu file of the package defines sample_library::v, sample_library::w(), which its code uses",
+            f"{C} int v(); {C} void w(); {C} double f() {{ w(); return v(); }}",
+            "no .cu file of the package defines sample_library::v(), sample_library::w(), which its code uses",
+        ),
+        (
+            f"extern __constant__ float v[]; {C} float f() {{ return v[0]; }}",
+            f"the host cannot set __constant__ float v[0], which no dtype describes\n  at: {CODE}:1\n",
+        ),
+        (
+            f"union U {{ int a; float b; }}; extern {C} U v; {C} float f() {{ return v.b; }}",
+            "U v, which no dtype describes",
+        ),
+        (
+            f"extern __constant__ float lambda; {C} float f() {{ return lambda; }}",
+            "lambda is a word of Python, so the host cannot set the variable",
         ),
         (
             f"namespace n {{ __device__ int help(int); }} {C} int first(int x) {{ return n::help(x); }}",
@@ -528,12 +540,15 @@ def test_editors_find_the_functions_and_their_declarations(build, tmp_path):
     build("""
         namespace sample_library {
         struct Box { float lo, hi; };
-        __device__ void scale(float* x, unsigned n) {} __device__ float one() { return 1; }
+        extern __constant__ float gain;
+        __device__ void scale(float* x, unsigned n) {} __device__ float one() { return gain; }
         __device__ bool truth(float2, const Box* in) { return true; }
         }""")
     assert (tmp_path / "src" / "sample_library" / "__init__.pyi").read_text().splitlines() == [
         "from typing import Any as _Any",
-        "__all__ = ['Box', 'one', 'scale', 'truth']",
+        "__all__ = ['Box', 'gain', 'one', 'scale', 'truth']",
+        "from numba.cuda.autolink import Variable as _Variable",
+        "gain: _Variable",
         "from numpy import dtype as _dtype",
         "Box: _dtype[_Any]",
         "def one() -> float:",
@@ -929,3 +944,54 @@ def test_a_struct_complex_of_the_package_is_no_number(package):
     code = "template <class T> struct complex { T *re, *im; }; using Complex = complex<float>;"
     code += f"{C} int first(const Complex* z) {{ return 1; }}"
     assert package(OWN(code)).Complex.itemsize == 16
+
+
+VARIABLES = """
+namespace sample_library {
+struct Range { float lo, hi; };
+struct Unseen { int a; };
+extern __constant__ float table[3];
+extern __constant__ Range range;
+extern __constant__ Unseen unseen;
+extern __device__ int counts[2][2];
+__constant__ float lost, kept = 1;
+namespace inner { static __constant__ int also_lost[2]; }
+__device__ float read(int i) {
+    counts[1][i] += (long long)(void*)&unseen != 0;
+    return table[i] + range.hi + lost + kept + inner::also_lost[i];
+}
+}
+"""
+
+
+@pytest.mark.parametrize("front_end", ["numba.cuda", "numba_cuda_mlir.cuda"])
+def test_the_host_sets_variables(front_end, package, capsys):
+    front_end = pytest.importorskip(front_end)
+    library = package(VARIABLES)
+    assert library.Unseen == np.dtype([("a", "i4")])
+    shown = capsys.readouterr()
+    for line in [
+        "sample_library: __constant__ float table[3], set by sample_library.table.set(...)",
+        "sample_library: __device__ int counts[2][2], set by sample_library.counts.set(...)",
+        "sample_library::lost is 0 in all kernels: nothing sets it",
+        "sample_library::inner::also_lost is 0 in all kernels: nothing sets it",
+    ]:
+        assert line in (shown.out + shown.err).splitlines()
+    assert "kept" not in shown.out + shown.err
+
+    @front_end.jit
+    def kernel(x):
+        x[0] = library.read(1)
+
+    x = np.zeros(1, np.float32)
+    linked = autolink.build(kernel, (typeof(x),), cc="9.0")
+    library.table.set(np.array([1, 2, 3], np.float32))
+    library.range.set(np.array((0, 10), library.Range))
+    linked.emulate[1, 1](x)
+    assert (x[0], library.counts.get().tolist()) == (13, [[0, 0], [0, 1]])
+    library.table.set(np.array([1, 5, 3], np.float32))
+    linked.emulate[1, 1](x)
+    assert x[0] == 16
+    for options in {"lto": False}, {"lineinfo": True}:
+        inputs = autolink.build(kernel, (typeof(x),), cc="9.0", **options).inputs
+        assert len(inputs) == 5, "the four variables and the code"
