@@ -13,7 +13,7 @@ def unknown_in_simulator(source: LibrarySource, label: str) -> CxxError:
     """Return the error for a use of what only the compiler knows."""
     return CxxError(
         f"{label}: only the compiler knows it, which the simulator cannot ask\n  library: {source!r}\n"
-        "  what to do: in the simulator, use a number in its place, or a dtype: lib.record(name, dtype) returns what it gets"
+        "  what to do: in the simulator, use a number in its place, or a dtype: lib.record(name, dtype)"
     )
 
 
