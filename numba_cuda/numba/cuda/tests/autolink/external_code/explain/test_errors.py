@@ -22,9 +22,11 @@ from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log as compile_failure
 from numba.cuda.cudadrv.external_code.explain import link_log, undefined_symbol
+from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import prototype_of_llvm
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions
 from numba.cuda.cudadrv.external_code.link import prototype_checks
+from numba.cuda.cudadrv.external_code.link.linker_input import Part
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 from parameters import in_turn
@@ -718,7 +720,7 @@ def test_an_nvjitlink_older_than_nvrtc_has_the_command_that_updates_it(monkeypat
     monkeypatch.setattr(link_log, "link_error", lambda plan, why, *details, log: (why, *details))
     monkeypatch.setattr(installed_packages, "version_of", {"nvidia-nvjitlink": "13.0.88"}.get)
     target = SimpleNamespace(nvrtc_version=(13, 5), nvjitlink_version=(13, 0))
-    job = SimpleNamespace(parts=[SimpleNamespace(kind=None)], plan=SimpleNamespace(target=target))
+    job = SimpleNamespace(parts=[Part(kinds.PTX, b"", "kernel")], plan=SimpleNamespace(target=target))
     assert link_log.explain_failure(job, "ERROR 4 in nvvmAddNVVMContainerToProgram") == (
         "NVRTC 13.5 is newer than nvJitLink 13.0, which rejects its LTO-IR",
         "what to do: pip install 'nvidia-nvjitlink==13.5.*'",
