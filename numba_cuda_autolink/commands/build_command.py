@@ -206,7 +206,7 @@ def _fatbin(built: list[Any]) -> bytes:
 
         raise CommandError(
             f"nvFatbin, which makes fatbins, was not found: {str(error).splitlines()[0]}\n"
-            f"  what to do: {install_command()}, or build one cubin for each compute capability"
+            f"  what to do: install it, {install_command()}, or build one cubin for each compute capability"
         ) from error
     try:
         for each in built:
