@@ -218,6 +218,12 @@ class CxxFunction(DeviceCallable):
         """Return the function that is called by another pattern, with these *changes*."""
         return get_function(self._source, dataclasses.replace(self._pattern, **changes))
 
+    def _is_call_of(self, written: CxxFunction) -> bool:
+        """Return whether a kernel that calls *written* may call this function, to which it passes places of numbers."""
+        ways: dict[str, Any] = {"passing": (), "temporaries": (), "constants": (), "read_only": ()}
+        one, other = (dataclasses.replace(each._pattern, **ways) for each in (self, written))
+        return self._source is written._source and one == other
+
     def _get_refusal(self, argtypes: Sequence[types.Type]) -> CxxError | None:
         """Return why a call with these types was refused in the compilation in progress; None if it was not."""
         try:
