@@ -55,7 +55,7 @@ def add_to(commands: Any) -> None:
         "-v",
         "--verbose",
         action="store_true",
-        help="all entries, with all that they depend on and the lines that changed",
+        help="also places, what each build is compared with, changed lines of short texts, and what a first build has",
     )
     why.add_argument("--kind", metavar="KIND", help="only entries of one kind, such as program, link or kernel")
 
