@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Generate the stubs of what has a table elsewhere: libdevice, vectors, devices, arrays and options of NVRTC.
+"""Generate the stubs of what has a table elsewhere: libdevice, vectors, devices and options of NVRTC.
 
 python stubs/from_tables.py            # write the stubs
 """
@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import operator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from cuda.bindings import driver
 from cuda.core import ProgramOptions
 from numba.cuda.vector_types import vector_types
 
 from numba.cuda import libdevice, libdevicefuncs, types
-from numba.cuda.cudadrv.devicearray import DeviceNDArray
 
 FOLDER = Path(__file__).parent / "numba" / "cuda"
-# What an array on the device does by its other methods, and what it has once it is made.
-CONTAINER = ("__contains__", "__delitem__", "__index__")
-READ_FIELDS = ("shape", "strides", "dtype", "ndim", "size")
+PARAMETERS = "ABCDEFGHIJKL"  # of a kernel, whose arguments are checked one by one
 ATTRIBUTE = "CU_DEVICE_ATTRIBUTE_"
 
 
@@ -78,10 +73,30 @@ def stub_of_program_options() -> str:
     return stub(["from typing import Any, TypedDict", "", class_, *(f"    {name}: Any" for name in names)])
 
 
-def stub_of_host_arrays() -> str:
-    host = vars(np.ndarray).keys() - {*dir(DeviceNDArray), *CONTAINER, *READ_FIELDS}
-    names = [name for name in sorted(host) if not name.startswith("_") or name in dir(operator)]
-    return stub(["class HostArrayOnly:", *(f"    {name}: None" for name in names)])
+def stub_of_kernel_launch() -> str:
+    lines = [
+        "# The parameters of a kernel as it takes them: the first overload has their names. jedi, which would show all",
+        "# overloads, does not see private names of other stubs.",
+        "from collections.abc import Callable",
+        "from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload",
+        "",
+        "from numba.cuda._launches import Given, LaunchOf",
+        "",
+        '_P = ParamSpec("_P")',
+        '_More = ParamSpec("_More")',
+        *(f'_{name} = TypeVar("_{name}")' for name in PARAMETERS),
+        "",
+        "class _KernelLaunch(Generic[_P]):",
+        "    @overload",
+        "    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> None: ...",
+    ]
+    for count in range(1, len(PARAMETERS) + 1):
+        names = ", ".join(f"_{name}" for name in PARAMETERS[:count])
+        of = f"[{names}]" if count < len(PARAMETERS) else f"Concatenate[{names}, _More]"
+        lines += ["    @overload", "    def __call__(", f"        self: LaunchOf[Callable[{of}, Any]],"]
+        lines += [*(f"        {name.lower()}: Given[_{name}]," for name in PARAMETERS[:count]), "        /,"]
+        lines += [*(["        *more: Any,"] if count == len(PARAMETERS) else []), "    ) -> None: ..."]
+    return stub(lines)
 
 
 def stub(lines: list[str]) -> str:
@@ -90,10 +105,10 @@ def stub(lines: list[str]) -> str:
 
 
 STUBS = {
+    FOLDER / "_kernel_launch" / "__init__.pyi": stub_of_kernel_launch,
     FOLDER / "_vectors" / "__init__.pyi": stub_of_vectors,
     FOLDER / "libdevice" / "__init__.pyi": stub_of_libdevice,
     FOLDER / "_program_options" / "__init__.pyi": stub_of_program_options,
-    FOLDER / "cudadrv" / "_host_arrays" / "__init__.pyi": stub_of_host_arrays,
     FOLDER / "cudadrv" / "_device_attributes" / "__init__.pyi": stub_of_device_attributes,
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Read from the debug information of compiled code (DWARF) what its functions and their structs are in C++."""
 
+import ctypes
 import io
 import keyword
 import linecache
@@ -13,26 +14,34 @@ from elftools.elf.elffile import ELFFile
 NUMBERS = {"?": "bool", "f2": "float", "f4": "float", "f8": "float", "c8": "complex", "c16": "complex"}
 NUMBERS.update({letter + size: "int" for letter in "iu" for size in "1248"})
 STRUCTS_AS_NUMBERS = {"__half": "f2", "float2": "c8", "double2": "c16"}
+COMPLEX = {"complex<float>": "c8", "complex<double>": "c16"}  # of cuda::std: passed as float2 and double2 are
 FLOATING = 4
+CONSTANT_MEMORY = 4  # the address class of a variable, and an attribute of its symbol
 LETTERS = {2: "?", 4: "f", 5: "i", 6: "i", 7: "u", 8: "u"}  # for the encodings of DWARF
 REFERENCES = {"DW_TAG_reference_type", "DW_TAG_rvalue_reference_type"}
 POINTERS = {"DW_TAG_pointer_type", *REFERENCES}
 DERIVED = {"const_type": "const {}", "volatile_type": "volatile {}", "pointer_type": "{}*", "reference_type": "{}&"}
 DERIVED["rvalue_reference_type"] = "{}&&"
 NAMELESS = "a type without a name"
+DEMANGLE = ctypes.CDLL("libstdc++.so.6").__cxa_demangle  # CUDA's Python packages need it, too
+DEMANGLE.restype, DEMANGLE.argtypes = ctypes.c_void_p, [ctypes.c_char_p, *[ctypes.c_void_p] * 3]
+FREE = ctypes.CDLL(None).free
+FREE.restype, FREE.argtypes = None, [ctypes.c_void_p]
 OTHER_NAMES = {("double", 16): "long double", ("**128-BIT SIGNED INTEGER**", 16): "__int128"}
 OTHER_NAMES["**128-BIT UNSIGNED INTEGER**", 16] = "unsigned __int128"
 
 
 class Description:
-    """What the debug information of a *cubin* says about the functions in it that kernels call, and about the structs
-    that they take. *Symbols* are all names that it defines for others, which ``variables`` are among.
+    """What the debug information of a *cubin* says about the functions in it that kernels call, about the structs that
+    they take, and about the variables that it declares ``extern``, which the host sets. *Symbols* are all names that it
+    defines for others, *undefined* those that it uses; ``defined_variables`` are among the first.
 
     The ``problems`` are texts: what kernels cannot call or pass, where it is, and what to do.
     """
 
-    def __init__(self, cubin, symbols, root, package):
+    def __init__(self, cubin, symbols, undefined, root, package):
         self.functions: dict[str, dict] = {}
+        self.variables: dict[str, dict] = {}
         self.structs, self.incomplete, self.problems = {}, {}, []
         self.root, self.offsets, self.overloaded = root, {}, set()
         dwarf = ELFFile(io.BytesIO(cubin)).get_dwarf_info(relocate_dwarf_sections=False)
@@ -42,24 +51,43 @@ class Description:
         self.files = [Path(folders[each.dir_index].decode(), each.name.decode()) for each in header.file_entry]
         functions = by_symbol(unit.get_top_DIE(), "subprogram")
         variables = by_symbol(unit.get_top_DIE(), "variable")
-        self.variables = symbols & {*variables}
+        self.defined_variables = symbols & {*variables}
         names = {symbol: name_in_python(symbol, package) for symbol in sorted(symbols)}
         self.names = {name for symbol, name in names.items() if symbol in functions}
+        of_the_host = {symbol: name_in_python(symbol, package) for symbol in sorted(undefined & {*variables})}
+        self.names |= {*of_the_host.values()}
         for symbol, name in names.items():
             entry = functions.get(symbol, variables.get(symbol))
             if name is None:
-                is_c = symbol in functions and not parts_of(symbol)[0]
+                is_c = symbol in functions and not symbol.startswith("_Z")
                 todo = f"put it into namespace {package}{', without the mark' * is_c}"
-                todo += "; or declare it static, if only the package's own code uses it"
-                shown = "::".join(parts_of(symbol)[0]) or symbol
+                todo += "; or into a namespace without a name, if only the package's own code uses it"
                 why = 'is extern "C"' if is_c else f"is not in namespace {package}"
-                problem = f"{shown} {why}, so other packages could have the same name"
+                problem = f"{readable(symbol)} {why}, so other packages could have the same name"
                 self.problem(self.place(entry), problem, todo)
             elif name in self.functions:
                 self.overloaded.add(name)
                 self.problem(self.place(entry), f"there are two functions {name}", "kernels call one: rename the other")
             elif name and symbol in functions:
                 self.functions[name] = {"symbol": symbol, **self.function(name, entry)}
+        for symbol, name in of_the_host.items():
+            if name:
+                self.variables[name] = {"symbol": symbol, **self.variable(name, variables[symbol])}
+
+    def variable(self, name, entry):
+        """Return the declaration of a variable, the format of its elements, its shape and its memory."""
+        place, (element, shape) = self.place(entry), array_of(type_of(entry))
+        if keyword.iskeyword(name):
+            self.problem(place, f"{name} is a word of Python, so the host cannot set the variable", "rename it")
+        space = "constant" if value(entry, "address_class") == CONSTANT_MEMORY else "device"
+        declaration = f"__{space}__ {cxx(element)} {name}{''.join(f'[{each}]' for each in shape)}"
+        format = self.in_memory(element, shape, place, name)
+        if not format or 0 in shape:
+            todo = (
+                "let it be a number or a struct, or an array of them of fixed size; or pass an array to the functions"
+            )
+            self.problem(place, f"the host cannot set {declaration}, which no dtype describes", todo)
+        return {"declaration": declaration, "format": format, "shape": shape, "space": space}
 
     def function(self, name, entry):
         """Return the declaration of a function, the comment above it, and the formats of its result and parameters."""
@@ -85,13 +113,19 @@ class Description:
             parameters[label] = self.format(type_of(each), place)
             if not re.fullmatch(r"[^*]+\*", parameters[label]) and parameters[label] not in NUMBERS:
                 problem = f"{name} takes {declared[-1]!r}, expected a number or a pointer to numbers, a struct or void"
-                self.problem(place, problem, instead_of(type_of(each)))
+                self.problem(place, problem, self.instead_of_constant(type_of(each)) or instead_of(type_of(each)))
         return {
             "declaration": f"{cxx(returns)} {name}({', '.join(declared)})",
             "comment": comment_above(*place),
             "returns": returned,
             "parameters": parameters,
         }
+
+    def instead_of_constant(self, entry):
+        """Return what a function can take in place of a reference to a constant number; empty for other types."""
+        behind = peeled(entry)[0]
+        target, _, is_const = peeled(type_of(behind)) if behind.tag in REFERENCES else (behind, [], False)
+        return f"take {cxx(target)}" if is_const and (number(target) or self.complex(target)) else ""
 
     def format(self, entry, place, *names):
         """Return the format of a type: ``f8``, ``const f8*``, ``void``, or the name of a struct; empty for others. The
@@ -101,9 +135,15 @@ class Description:
             pointee = self.format(type_of(behind), place)
             return pointee and f"{'const ' * peeled(type_of(behind))[2]}{pointee}*"
         has_name = value(behind, "name") or aliases or names  # a pointer to a member function has none
-        if behind.tag == "DW_TAG_structure_type" and has_name and not number(behind):
+        found = number(behind) or self.complex(behind)
+        if behind.tag == "DW_TAG_structure_type" and has_name and not found:
             return self.struct(behind, [*aliases, *names], place)
-        return "void" if behind.tag == "DW_TAG_unspecified_type" else number(behind)
+        return "void" if behind.tag == "DW_TAG_unspecified_type" else found
+
+    def complex(self, entry):
+        """Return the format of a ``complex`` of ``cuda::std``; empty for other types, also for others of that name."""
+        path, _ = self.place(entry) or (Path(), 0)
+        return COMPLEX.get(cxx(entry).rpartition("::")[2], "") if "cuda/std" in path.parent.as_posix() else ""
 
     def struct(self, entry, aliases, place):
         """Describe a struct, and return its name in Python: the last part of its own name, or else an alias."""
@@ -130,19 +170,23 @@ class Description:
     def field(self, member, struct, name_of_struct, place):
         """Return the name of a member, and its format with the shape of an array."""
         place, name = self.place(member) or self.place(struct) or place, value(member, "name", "")
-        entry, shape = type_of(member), []
-        while (behind := peeled(entry)[0]).tag == "DW_TAG_array_type":
-            shape += [value(each, "count", 0) for each in children(behind, "subrange_type")]
-            entry = type_of(behind)
+        entry, shape = array_of(type_of(member))
+        behind = peeled(entry)[0]
         is_union, is_bits = behind.tag == "DW_TAG_union_type", value(member, "bit_size")
         if name == "__vptr":
             self.no_dtype(place, f"{cxx(struct)} has virtual functions or bases", struct, "; construct it there first")
             return name, ["u8", []]
-        element = "u8" if behind.tag == "DW_TAG_pointer_type" else self.format(entry, place, f"{name_of_struct}_{name}")
+        element = self.in_memory(entry, shape, place, f"{name_of_struct}_{name}")
         if not element or is_bits or not name or 0 in shape:
             kind = "a bit-field" if is_bits else "a union" if is_union else cxx(type_of(member))
             self.no_dtype(place, f"the member {name or 'without a name'} of {cxx(struct)} is {kind}", struct)
-        return name, ["u1" if element == "?" and shape else element, shape]  # Numba has no arrays of bool
+        return name, [element, shape]
+
+    def in_memory(self, entry, shape, place, name):
+        """Return the format of a type in memory, as elements of an array with this *shape*. A struct without a name is
+        called *name*."""
+        element = "u8" if peeled(entry)[0].tag == "DW_TAG_pointer_type" else self.format(entry, place, name)
+        return "u1" if element == "?" and shape else element  # Numba has no arrays of bool
 
     def no_dtype(self, place, problem, struct, more=""):
         name, size = cxx(struct), value(struct, "byte_size")
@@ -194,6 +238,15 @@ def peeled(entry):
     return entry, aliases, is_const
 
 
+def array_of(entry):
+    """Return the type of an array's elements, and its shape; of another type, itself and an empty one."""
+    shape = []
+    while (behind := peeled(entry)[0]).tag == "DW_TAG_array_type":
+        shape += [value(each, "count", 0) for each in children(behind, "subrange_type")]
+        entry = type_of(behind)
+    return entry, shape
+
+
 def number(entry):
     """Return the format of the type of a number; empty for others."""
     found, size = STRUCTS_AS_NUMBERS.get(value(entry, "name"), ""), value(entry, "byte_size")
@@ -242,11 +295,7 @@ def cxx(entry):
         return NAMELESS
     if not name:
         return DERIVED.get(entry.tag.removeprefix("DW_TAG_"), "{} (...)").format(cxx(type_of(entry)))
-    parts, rest = parts_of(name)
-    if not parts:
-        return OTHER_NAMES.get((name, value(entry, "byte_size")), name)
-    more = {"": "", "E": "", "I": "<...>"}.get(rest[:1], "::(without a name)")
-    return "::".join(part for part in parts if not part.startswith("_GLOBAL__N_")) + more  # that of no name
+    return OTHER_NAMES.get((name, value(entry, "byte_size")), readable(name))
 
 
 def name_in_python(symbol, package):
@@ -262,13 +311,24 @@ def name_in_python(symbol, package):
 
 
 def parts_of(name):
-    """Return the parts of a mangled name, ``["ours", "Box"]`` for ``_ZN4ours3BoxE``, and what follows them in it."""
-    parts, rest = [], re.sub("^_ZN?", "", name)
+    """Return the parts of a mangled name, ``["ours", "Box"]`` for ``_ZN4ours3BoxE``, and what follows them in it. What
+    marks a member function, as const and &, is before them."""
+    parts, rest = [], re.sub("^_Z(N[rVK]*[RO]?)?", "", name)
     while name.startswith("_Z") and (length := re.match(r"\d+", rest)):
         end = length.end() + int(length[0])
         parts.append(rest[length.end() : end])
         rest = rest[end:]
     return parts, rest
+
+
+def readable(name):
+    """Return a mangled name as C++ spells it, without namespaces that no one writes; others unchanged."""
+    found = DEMANGLE(name.encode(), None, None, None) if name.startswith("_Z") else None
+    if not found:
+        return name
+    text = ctypes.string_at(found).decode()
+    FREE(found)
+    return re.sub(r"\(anonymous namespace\)::|\b_INTERNAL_\w+?::|(?<=cuda::std::)__\d+::", "", text)
 
 
 def comment_above(path, line):

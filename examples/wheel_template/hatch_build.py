@@ -24,11 +24,16 @@ from elftools.elf.elffile import ELFFile
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 sys.path.insert(0, str(Path(__file__).parent))
-from debug_information import NUMBERS, Description, name_in_python, parts_of
+from debug_information import CONSTANT_MEMORY, NUMBERS, Description, name_in_python, readable
 
 # For each kind of code: the prefix of an architecture, and the NVRTC function that returns the code.
 KINDS = {"cubin": ("sm", "CUBIN"), "LTO-IR": ("compute", "LTOIR"), "PTX": ("compute", "PTX")}
-SETTINGS = ("architectures", "include_paths", "defines", "options")  # of the hook's section in pyproject.toml
+SETTINGS = {  # of the hook's section in pyproject.toml, with an example of each
+    "architectures": "[75, 80, 90]",
+    "include_paths": '["third_party"]',
+    "defines": "{ TILE = 16, NDEBUG = true }",
+    "options": '{ std = "c++20", use_fast_math = true }',
+}
 OF_CUDA = {"vprintf", "malloc", "free"}  # and the device runtime, cuda...
 OPTIONS_OF_THE_HOOK = {
     **dict.fromkeys(("arch", "name", "relocatable_device_code", "link_time_optimization", "debug"), "the hook sets it"),
@@ -106,8 +111,12 @@ class DeviceCode(BuildHookInterface):
         for function in description.functions.values():
             self.app.display_info(f"{package}: {function['declaration']}")
         self.app.display_info(
-            f"{package}: kernels can call these functions; templates, inline and static functions are not among them"
+            f"{package}: kernels can call these functions; templates, and functions that are inline, static or "
+            "members of classes, are not among them"
         )
+
+        for name, each in description.variables.items():
+            self.app.display_info(f"{package}: {each['declaration']}, set by {package}.{name}.set(...)")
 
         in_place = version == "editable"  # Python then imports the package from where it is
         into = source if in_place else Path(self.temporary.name)
@@ -125,6 +134,12 @@ class DeviceCode(BuildHookInterface):
             data = self.compiled(code, kind, architecture)
             if kind == "cubin":
                 check_symbols(data, self.package, description, architecture)
+            if kind == "cubin" and architecture == first:
+                for name in constants_of_zeros(data, package):
+                    self.app.display_warning(
+                        f"{name} is 0 in all kernels: nothing sets it\n  what to do: for the host to set it, "
+                        f"declare it extern __constant__ in namespace {package}; or initialize it with its values"
+                    )
             name = f"code.sm_{architecture}.{kind.replace('-', '').lower()}"
             (folder / name).write_bytes(data)
             built.append({"name": name, "kind": kind, "architecture": architecture})
@@ -134,6 +149,7 @@ class DeviceCode(BuildHookInterface):
             for file in self.sources(source, in_place)
         }
         manifest |= {"sources": digests, "functions": description.functions, "structs": description.structs}
+        manifest["variables"] = description.variables
         (folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
         (into / "__init__.pyi").write_text(stub_of(description))
 
@@ -145,9 +161,11 @@ class DeviceCode(BuildHookInterface):
 
     def read_settings(self, source):
         """Read how to compile from the hook's section of pyproject.toml. Raises `RuntimeError` for what is wrong."""
-        if unknown := {*self.config} - {*SETTINGS, "path", "dependencies"}:
+        if unknown := sorted({*self.config} - {*SETTINGS, "path", "dependencies"}):
+            near = difflib.get_close_matches(unknown[0], SETTINGS, n=1)
             raise RuntimeError(
-                f"pyproject.toml: the hook has no setting {', '.join(sorted(unknown))}, expected {', '.join(SETTINGS)}"
+                f"pyproject.toml: the hook has no setting {', '.join(unknown)}, expected {', '.join(SETTINGS)}"
+                + "".join(f"\n  what to do: write {each} for {unknown[0]}" for each in near)
             )
         self.options, self.defines = checked_options(self.config), checked_defines(self.config)
         folders = checked_setting("include_paths", self.config.get("include_paths", []), list[str])
@@ -162,17 +180,21 @@ class DeviceCode(BuildHookInterface):
     def described(self, code, architecture):
         """Return the `Description` of the *code*."""
         cubin = self.compiled(code, "cubin", architecture, debug=True)
-        defined, _ = symbols(cubin)
-        description = Description(cubin, defined, self.root, self.package)
+        defined, undefined = symbols(cubin)
+        description = Description(cubin, defined, undefined, self.root, self.package)
         if description.incomplete:
             looks = [
                 f"__device__ void look_{number}_() {{ look_of_the_build::at({function}); }}\n"
                 for number, function in enumerate(description.functions)
                 if function not in description.overloaded
             ]
+            looks += [
+                f"__device__ void look_at_{name}_() {{ look_of_the_build::look(&{name}, 0); }}\n"
+                for name in description.variables
+            ]
             look = f"{code}{LOOK}namespace {self.package} {{\n{''.join(looks)}}}\n"
             cubin = self.compiled(look, "cubin", architecture, debug=True)
-            description = Description(cubin, defined, self.root, self.package)
+            description = Description(cubin, defined, undefined, self.root, self.package)
         for struct, place in description.incomplete.items():
             todo = "define it in the package, with members; or let the functions take void*"
             description.problem(place, f"{struct} has no members, or is not defined", todo)
@@ -198,7 +220,7 @@ class DeviceCode(BuildHookInterface):
             log = bytes(checked(nvrtc.nvrtcGetProgramLogSize(program)))
             checked(nvrtc.nvrtcGetProgramLog(program, log))
             text = log.decode().rstrip("\0\n ").replace(f"{self.root}/", "")
-            what_to_do = "".join(f"\n  what to do: {each}" for each in remedies(text, self.include_paths))
+            what_to_do = "".join(f"\n  what to do: {each}" for each in remedies(text, self.include_paths, self.defines))
             raise RuntimeError(f"the code does not compile for sm_{architecture}:\n{text}{what_to_do}")
         data = bytes(checked(getattr(nvrtc, f"nvrtcGet{get}Size")(program)))
         checked(getattr(nvrtc, f"nvrtcGet{get}")(program, data))
@@ -221,17 +243,32 @@ def symbols(cubin):
     return defined, undefined
 
 
+def constants_of_zeros(cubin, package):
+    """Yield the ``__constant__`` variables of the *package* that a cubin defines as 0, which no kernel can change."""
+    elf = ELFFile(io.BytesIO(cubin))
+    for symbol in elf.get_section_by_name(".symtab").iter_symbols():
+        name, section, start = readable(symbol.name), symbol["st_shndx"], symbol["st_value"]
+        is_constant = symbol["st_other"]["local"] == CONSTANT_MEMORY and section != "SHN_UNDEF"
+        if is_constant and name.startswith(f"{package}::"):
+            value = elf.get_section(section).data()[start : start + symbol["st_size"]]
+            if not any(value):
+                yield name
+
+
 def check_symbols(cubin, package, description, architecture):
     """Raise `RuntimeError` if a cubin uses what nothing defines, or has other functions than are described."""
     defined, undefined = symbols(cubin)
-    if undefined:
-        names = sorted("::".join(parts_of(name)[0]) or name for name in undefined)
+    if undefined := undefined - {each["symbol"] for each in description.variables.values()}:
+        names = sorted(map(readable, undefined))
         raise RuntimeError(
             f"no .cu file of the package defines {', '.join(names)}, which its code uses\n"
             "  what to do: define it in a .cu file or a header of the package"
         )
     described = {each["symbol"] for each in description.functions.values()}
-    if differ := described ^ {each for each in defined if name_in_python(each, package)} - description.variables:
+    if (
+        differ := described
+        ^ {each for each in defined if name_in_python(each, package)} - description.defined_variables
+    ):
         names = sorted(name_in_python(each, package) for each in differ)
         raise RuntimeError(
             f"the code for sm_{architecture} and that for the oldest architecture do not both define "
@@ -243,8 +280,13 @@ def checked_setting(name, value, *kinds):
     """Return a *value* of pyproject.toml. Raises `RuntimeError` if it is of none of these *kinds*."""
     if not any(is_of_kind(value, each) for each in kinds):
         expected = " or ".join(dict.fromkeys(filter(None, map(shown_kind, kinds))))
-        raise RuntimeError(f"{name} in pyproject.toml: got {value!r}, expected {expected}")
+        raise RuntimeError(f"{name} in pyproject.toml: got {value!r}, expected {expected}{example_of(name)}")
     return value
+
+
+def example_of(name):
+    """Return what to do about a setting in pyproject.toml; empty for a part of one."""
+    return f"\n  what to do: write it as in {name} = {SETTINGS[name]}" if name in SETTINGS else ""
 
 
 def is_of_kind(value, kind):
@@ -261,14 +303,15 @@ def shown_kind(kind):
 
 def checked_defines(config):
     """Return the macros of pyproject.toml. Raises `RuntimeError` for what is not one."""
-    example = "{ TILE = 16, NDEBUG = true }"
     defines = checked_setting("defines", config.get("defines", {}), dict)
     for name, text in defines.items():
         if not re.fullmatch(r"[A-Za-z_]\w*(\([\w, .]*\))?", name):
-            raise RuntimeError(f"defines in pyproject.toml: got the name {name!r}, expected names as in {example}")
+            raise RuntimeError(
+                f"defines in pyproject.toml: got the name {name!r}, expected that of a macro{example_of('defines')}"
+            )
         checked_setting(f"defines.{name}", text, str, int, float, bool)
-        if "\n" in str(text):
-            raise RuntimeError(f"defines.{name} in pyproject.toml: got {text!r}, expected one line")
+        if "\n" in str(text) or str(text).endswith("\\"):
+            raise RuntimeError(f"defines.{name} in pyproject.toml: got {text!r}, expected one line, whole")
     return defines
 
 
@@ -291,16 +334,29 @@ def checked_architectures(given):
     """Return the architectures of pyproject.toml in order. Raises `RuntimeError` unless NVRTC knows each of them."""
     known = checked(nvrtc.nvrtcGetSupportedArchs())
     expected = f"expected a list of numbers out of {', '.join(map(str, known))}"
+    example = example_of("architectures")
+    if given is None:
+        raise RuntimeError(f"pyproject.toml: the hook's section has no architectures, {expected}{example}")
     if not isinstance(given, list) or not given:
-        raise RuntimeError(f"architectures in pyproject.toml: got {given!r}, {expected}")
+        raise RuntimeError(f"architectures in pyproject.toml: got {given!r}, {expected}{example}")
     for each in given:
         if type(each) is not int or each not in known:  # 90.0 equals 90
-            raise RuntimeError(f"architectures in pyproject.toml: got {each!r} in {given!r}, {expected}")
+            raise RuntimeError(f"architectures in pyproject.toml: got {each!r} in {given!r}, {expected}{example}")
     return sorted(set(given))
 
 
-def remedies(log, include_paths):
-    """Yield what to do about the errors in NVRTC's *log*, as far as that is known."""
+def remedies(log, include_paths, defines):
+    """Yield what to do about the errors in NVRTC's *log*, which shows their lines, as far as that is known."""
+    used = [name for name in defines if re.search(rf"\b{re.escape(name.partition('(')[0])}\b", log)]
+    if used:
+        values = ", ".join(f"{name} is {macro_text(defines[name])}" for name in used)
+        yield f"if a macro is wrong, correct it in defines in pyproject.toml: {values}"
+    unknown = dict.fromkeys(re.findall(r'error: identifier "(\w+)" is undefined', log))
+    if named := [each for each in unknown if each not in map(str, defines.values())]:
+        yield (
+            f"declare {', '.join(named)} in front of the use, or include the header that does; a macro: write "
+            f"defines = {{ {' = ..., '.join(named)} = ... }} into the hook's section of pyproject.toml"
+        )
     for pattern, what_to_do in REMEDIES.items():
         if re.search(pattern, log):
             yield what_to_do
@@ -331,7 +387,13 @@ def macro_text(value):
 
 def stub_of(description):
     """Return the text of the package's stub, in which editors and type checkers find the functions and the dtypes."""
-    lines = ["from typing import Any as _Any", f"__all__ = {sorted([*description.functions, *description.structs])}"]
+    lines = [
+        "from typing import Any as _Any",
+        f"__all__ = {sorted([*description.functions, *description.structs, *description.variables])}",
+    ]
+    if description.variables:
+        lines += ["from numba.cuda.autolink import Variable as _Variable"]
+        lines += [f"{name}: _Variable" for name in description.variables]
     if description.structs:
         lines += ["from numpy import dtype as _dtype", *(f"{name}: _dtype[_Any]" for name in description.structs)]
     for name, function in description.functions.items():

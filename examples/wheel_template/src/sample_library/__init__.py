@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Device functions for Numba-CUDA kernels: those in the namespace ``sample_library`` of the .cu files, and the dtypes
-of the structs that they take.
+"""Device functions for Numba-CUDA kernels: those in the namespace ``sample_library`` of the .cu files, the dtypes of
+the structs that they take, and the variables that the host sets.
 
 Call them by name in a kernel. Their code was built ahead of time, and is linked because they are called.
 """

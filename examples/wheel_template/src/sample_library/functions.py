@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Make the functions of the device code callable in kernels, and their structs known as dtypes."""
+"""Make the functions of the device code callable in kernels, its structs dtypes, and its variables settable."""
 
 import inspect
 import json
@@ -101,8 +101,8 @@ class Function(autolink.DeviceCallable):
             f"  declared: {self.declaration}\n  what to do: {todo}"
         )
 
-    def __numba_cuda_link__(self, *args: Any) -> autolink.LinkItem:
-        return code.code()
+    def __numba_cuda_link__(self, *args: Any) -> list[autolink.LinkItem]:
+        return [*variables.values(), code.code()]
 
 
 def numba_type(format: str) -> Any:
@@ -121,4 +121,10 @@ structs: dict[str, np.dtype[Any]] = {}
 for _name, _fields in _manifest["structs"].items():  # a struct in another one comes first
     _fields["formats"] = [(structs.get(element, element), tuple(shape)) for element, shape in _fields["formats"]]
     structs[_name] = np.dtype(_fields)
-named = {**structs, **{name: Function(name, **each) for name, each in _manifest["functions"].items()}}
+variables = {
+    name: autolink.Variable(
+        each["symbol"], structs.get(each["format"], each["format"]), tuple(each["shape"]), space=each["space"]
+    )
+    for name, each in _manifest["variables"].items()
+}
+named = {**structs, **variables, **{name: Function(name, **each) for name, each in _manifest["functions"].items()}}

@@ -127,9 +127,9 @@ class History:
 
     @property
     def details(self) -> str:
-        """Each entry of any kind, latest first: all that it depends on, or what of it changed since the nearest earlier
-        one."""
-        return "\n".join(cache_history.details(self.entries)) or str(self)
+        """The same lines, each with its place, what it was compared with and the lines that changed in short texts, or
+        all that is known of a first build."""
+        return "\n".join(cache_history.details(self.entries, every_kind=self.kind is not None)) or str(self)
 
     def __str__(self) -> str:
         if not self.entries:
@@ -151,7 +151,7 @@ def info() -> CacheInfo:
     if settings.remote is not None:
         levels.append(("remote", str(settings.remote)))
     state = settings.directory, settings.on_disk, settings.verify, settings.max_bytes
-    writable = not settings.on_disk or cache.disk.is_writable
+    writable = not settings.on_disk or not cache.disk.why_unusable()
     return CacheInfo(*state, count, size, kinds, tuple(levels), _usage(cache), writable)
 
 
@@ -235,6 +235,7 @@ def prune(max_bytes: int | None = None) -> int:
 def why(name: str, kind: str | None = None) -> History:
     """Return the entries on disk whose name contains *name*, of one *kind* or all. Printed, they show what changed."""
     entries = current_store().disk.entries()
-    found = [entry for entry in entries if name in entry.name and kind in (None, entry.kind)]
+    of_kind = (entry for entry in entries if kind in (None, entry.kind))
+    found = [entry for entry in of_kind if name in entry.name or name in cache_history.name_of(entry)]
     latest = sorted(found, key=lambda entry: (entry.written, entry.digest), reverse=True)
     return History(name, tuple(latest), kind)

@@ -61,3 +61,35 @@ AnyConfiguration: TypeAlias = (
 
 # What a configuration of too many numbers, or too few, gives. The name of the class is in messages.
 class NotLaunched: ...
+
+_T = TypeVar("_T")
+_T_co = TypeVar("_T_co", covariant=True)
+
+# Kernels take what their parameters are annotated with, arrays in GPU memory of any library, and numbers of NumPy as
+# numbers of Python.
+class DeviceArray(Protocol):
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+
+class NumberOf(Protocol[_T_co]):
+    def item(self) -> _T_co: ...
+    def is_integer(self) -> bool: ...
+
+Given: TypeAlias = _T | DeviceArray | NumberOf[_T]
+
+# A launch of a Python function of some type.
+class _OfFunction(Protocol[_T_co]):
+    @property
+    def py_func(self) -> _T_co: ...
+
+class LaunchOf(Protocol[_T_co]):
+    @property
+    def dispatcher(self) -> _OfFunction[_T_co]: ...
+
+# What kernels and device functions take where they take nothing: the names of the classes are in messages.
+class GridAndBlockInBrackets: ...
+class CalledByKernelsAlone: ...
+
+# Callable, so that staticmethod takes a kernel.
+class _LaunchedInBrackets:
+    def __call__(self, _: GridAndBlockInBrackets, /, *args: Any) -> None: ...

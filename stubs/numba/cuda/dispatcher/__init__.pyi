@@ -3,35 +3,44 @@ from collections.abc import Callable
 from typing import Any, Generic, SupportsIndex, TextIO, overload
 
 from numba_cuda.numba.cuda.dispatcher import *  # noqa: F403
-from typing_extensions import ParamSpec, TypeVar, deprecated
+from typing_extensions import ParamSpec, Self, TypeVar, deprecated
 
-from numba.cuda._launches import AnyConfiguration, ConfigurationLike, NotLaunched, Size, StreamLike, TooMany
+from numba.cuda._kernel_launch import _KernelLaunch
+from numba.cuda._launches import (
+    AnyConfiguration,
+    CalledByKernelsAlone,
+    ConfigurationLike,
+    NotLaunched,
+    Size,
+    StreamLike,
+    TooMany,
+    _LaunchedInBrackets,
+)
 
 _P = ParamSpec("_P", default=...)
 _R = TypeVar("_R", default=Any)
 
-class _LaunchConfiguration(Generic[_P]):
+class _LaunchConfiguration(_KernelLaunch[_P]):
     dispatcher: CUDADispatcher[_P, Any]
     griddim: tuple[int, int, int]
     blockdim: tuple[int, int, int]
     stream: Any
     sharedmem: int
     pre_launch_callbacks: list[Callable[[Any, _LaunchConfiguration[_P]], object]]
-    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> None: ...
 
-class ForAll(Generic[_P]):
+class ForAll(_KernelLaunch[_P]):
     dispatcher: CUDADispatcher[_P, Any]
     ntasks: int
     thread_per_block: int
     stream: StreamLike
     sharedmem: int
-    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> None: ...
 
 # With the parameters of the Python function and what that returns.
-class CUDADispatcher(Generic[_P, _R]):
+class CUDADispatcher(_LaunchedInBrackets, Generic[_P, _R]):
     __name__: str
     __wrapped__: Callable[_P, _R]
-    py_func: Callable[_P, _R]
+    @property
+    def py_func(self) -> Callable[_P, _R]: ...
     targetoptions: dict[str, Any]
     overloads: dict[tuple[Any, ...], Any]
     specializations: dict[tuple[Any, ...], Any]
@@ -54,7 +63,7 @@ class CUDADispatcher(Generic[_P, _R]):
     def forall(
         self, ntasks: SupportsIndex, tpb: SupportsIndex = 0, stream: StreamLike = 0, sharedmem: SupportsIndex = 0
     ) -> ForAll[_P]: ...
-    def specialize(self, *args: Any) -> CUDADispatcher[_P, _R]: ...
+    def specialize(self, *args: Any) -> Self: ...
     @property
     def specialized(self) -> bool: ...
     @property
@@ -113,18 +122,18 @@ class _Call:
     def __get__(self, dispatcher: CallableDispatcher[_P, None], owner: Any) -> _MayBeKernel[_P]: ...
     @overload
     def __get__(self, dispatcher: CallableDispatcher[_P, _R], owner: Any) -> Callable[_P, _R]: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...  # pyright then takes what has it for a function
 
 # Without a signature, a function that other kernels call, too: one that returns nothing may be a kernel.
 class CallableDispatcher(CUDADispatcher[_P, _R]):
-    __call__: _Call
+    __call__: _Call  # type: ignore[assignment]
 
 class _AnyDispatcher(CUDADispatcher[_P, _R]):
-    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...  # type: ignore[override]
 
-# It is not launched.
 class DeviceDispatcher(_AnyDispatcher[_P, _R]):
-    __getitem__: None  # type: ignore[assignment]
-    configure: None  # type: ignore[assignment]
-    forall: None  # type: ignore[assignment]
+    def __getitem__(self, configuration: CalledByKernelsAlone) -> Any: ...  # type: ignore[override]
+    def configure(self, _: CalledByKernelsAlone, /, *args: Any, **kwargs: Any) -> Any: ...  # type: ignore[override]
+    def forall(self, _: CalledByKernelsAlone, /, *args: Any, **kwargs: Any) -> Any: ...  # type: ignore[override]
 
 def __getattr__(name: str) -> Any: ...

@@ -18,6 +18,7 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import NOT_ASYNC, close_
 
 from ..protocol.errors import raised_by_user_code
 from .records import FailedError, FailedRunError, SkippedError
+from .results import Results, elements_of
 from .samples import Sample, array_of, largest_of
 from .subject import place_of
 
@@ -155,24 +156,39 @@ class Comparison:
     whichever is smaller. The default is half of the digits, or 12 of them where all floats of the call are doubles.
     """
 
-    def __init__(self, dtypes: Sequence[np.dtype], expected: Sequence[Expected], rtol: float | None, place: str = ""):
+    def __init__(
+        self,
+        dtypes: Sequence[np.dtype],
+        results: Results,
+        expected: Sequence[Expected],
+        rtol: float | None,
+        place: str = "",
+    ):
+        self._results = results
         self._rtol = rtol
         self._place = place  # of the equivalent, as a line
         self._are_doubles = all(np.finfo(each).eps < _DIGITS_OF_DOUBLES for each in _floats_in(dtypes))
-        results = [result for each in expected for repeated in each.results for result in repeated]
-        self._largest_result = max(map(largest_of, results), default=0.0)
+        returned = (result for each in expected for repeated in each.results for result in repeated)
+        split = [parts for parts in map(results.split, returned) if parts is not None]
+        self._largest = [max(map(largest_of, part), default=0.0) for part in zip(*split, strict=True)]
 
-    def check_results(self, expected: Expected, repetition: int, got: np.ndarray) -> None:
-        """Raise `FailedError` where a result differs from that of the same call in Python."""
-        scale = min(self._largest_result, expected.sample.largest)
-        for number, (one, other) in enumerate(zip(got, expected.results[repetition], strict=True)):
-            if not _is_value(other, like=one):
-                returned = f"its __call__ returns {safe_repr(other)} for {expected.sample.describe(number)}"
-                wanted = f"a value as the linked code returns, {one!r}"
-                raise FailedError(returned + self._place, wanted, "return the result from __call__")
-            if not self.is_close(one, other, scale):
-                what = f"the result of {expected.sample.describe(number)}{', called again,' * repetition}"
-                raise self._difference(what, one, other, expected.sample, scale)
+    def check_results(self, expected: Expected, repetition: int, got: Sequence[np.ndarray]) -> None:
+        """Raise `FailedError` where a result differs from that of the same call in Python: *got* has an array for each
+        part of it."""
+        if not got:
+            return
+        calls = zip(zip(*got, strict=True), expected.results[repetition], strict=True)
+        for number, (ones, returned) in enumerate(calls):
+            call, others = expected.sample.describe(number), self._results.split(returned)
+            if others is None:
+                said = f"its __call__ returns {safe_repr(returned)} for {call}"
+                wanted = f"a value as the linked code returns, {self._results.describe(ones)}"
+                raise FailedError(said + self._place, wanted, "return the result from __call__")
+            for part, one, other, largest in zip(self._results.parts, ones, others, self._largest, strict=True):
+                scale = min(largest, expected.sample.largest)
+                if not self.is_close(one, other, scale):
+                    what = f"the result{part.name} of {call}{', called again,' * repetition}"
+                    raise self._difference(what, one, other, expected.sample, scale)
 
     def check_argument(self, expected: Expected, k: int, got: np.ndarray) -> None:
         """Raise `FailedError` where argument *k*, arrays or records, differs from that after the calls in Python."""
@@ -187,11 +203,12 @@ class Comparison:
 
     def is_close(self, one: Any, other: Any, scale: float, rtol: float | None = None) -> bool:
         if isinstance(one, np.void):
-            if isinstance(other, tuple) and len(other) == len(one.dtype.names or ()):
-                other = np.array(other, one.dtype)[()]
-            names = one.dtype.names or ()
-            is_record = isinstance(other, np.void) and other.dtype.names == one.dtype.names
-            return is_record and all(self.is_close(one[name], other[name], scale, rtol) for name in names)
+            ones, others = elements_of(one) or [], elements_of(other)
+            return (
+                others is not None
+                and len(ones) == len(others)
+                and all(self.is_close(*pair, scale, rtol) for pair in zip(ones, others, strict=True))
+            )
         got, expected = np.asarray(one), array_of(other)
         if got.dtype.kind not in "fc":
             return bool(np.array_equal(got, expected))
@@ -218,14 +235,6 @@ class Comparison:
             todo += "; let __call__ raise ValueError for arguments that it is not for, or pass samples="
         expected = f"{other!r}, as its __call__ returns{self._place}"
         return FailedError(f"{what} is {one!r} in the emulator, and {other!r} in Python", expected, todo)
-
-
-def _is_value(value: Any, like: Any) -> bool:
-    """Return whether what Python returned is a number or a record, as *like* is."""
-    if isinstance(like, np.void):
-        return isinstance(value, (tuple, np.void))
-    array = array_of(value)
-    return array.ndim == 0 and array.dtype.kind in "biufc"
 
 
 def _floats_in(dtypes: Iterable[np.dtype]) -> Iterator[np.dtype]:

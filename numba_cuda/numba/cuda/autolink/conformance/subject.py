@@ -93,18 +93,18 @@ def make_probe(
     obj: Any,
     args: Sequence[Argument],
     body: str = _CALL,
-    elements: Mapping[int, str] | None = None,
+    passed: Mapping[int, str] | None = None,
     parameters: Mapping[str, Any] | None = None,
     **namespace: Any,
 ) -> Probe:
     """Return a function whose *body* calls *obj* with ``{arguments}``, and whose parameters are those with a type.
 
-    Of an argument numbered in *elements*, only that element is passed. *parameters* adds parameters with their types.
+    For an argument numbered in *passed*, the body passes that variable. *parameters* adds parameters with their types.
     """
     named = {f"{'a' if arg.type is not None else 'constant'}{number}": arg for number, arg in enumerate(args)}
     typed = {name: arg.type for name, arg in named.items() if arg.type is not None} | dict(parameters or {})
-    passed = ", ".join(name + (elements or {}).get(number, "") for number, name in enumerate(named))
-    source = f"def probe({', '.join(typed)}):\n{body.format(arguments=passed)}"
+    arguments = ", ".join((passed or {}).get(number, name) for number, name in enumerate(named))
+    source = f"def probe({', '.join(typed)}):\n{body.format(arguments=arguments)}"
     file = f"<{_OF_PROBE}, {next(_numbers)}>"
     # Error messages read the line from here.
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
@@ -265,11 +265,16 @@ def describe_error(error: Exception) -> str:
 
 def _site_of(obj: Any, built: LinkedKernel) -> CallSite:
     for site in built.call_sites:
-        if site.callee == find_callee(obj):
+        if site.callee == find_callee(obj) or _is_rewritten(site.callee.obj, obj):
             return site
     got = f"the call asks {', '.join(str(site.callee) for site in built.call_sites) or 'no object'}"
     todo = "let kernels call the object itself: its Numba type names it by the attribute numba_cuda_link_object"
     raise FailedError(got, f"it asks {safe_repr(obj)}", todo)
+
+
+def _is_rewritten(called: Any, obj: Any) -> bool:
+    """Return whether *called* is what calls of the C++ function *obj* are, where C++ refers to numbers."""
+    return isinstance(called, CxxFunction) and isinstance(obj, CxxFunction) and called._is_call_of(obj)
 
 
 @dataclass(frozen=True)

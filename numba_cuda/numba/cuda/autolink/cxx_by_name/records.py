@@ -60,7 +60,7 @@ class CxxRecord:
         differ, or if records of another struct have this dtype."""
         from numba.cuda.np import numpy_support
 
-        given = self.dtype if dtype is None else _dtype_given(dtype)
+        given = self.dtype if dtype is None else read_dtype(dtype)
         if (got := _listed(given)) != (expected := _listed(self.dtype)):
             raise CxxError(
                 f"the dtype differs from the C++ struct {self.name}\n  got: {got}\n  expected: {expected}, with the"
@@ -79,7 +79,8 @@ class CxxRecord:
         return given
 
 
-def _dtype_given(dtype: Any) -> np.dtype[Any]:
+def read_dtype(dtype: Any) -> np.dtype[Any]:
+    """Return the dtype that a user gives. Raise `TypeError` if it is none."""
     try:
         return np.dtype(dtype)
     except Exception as error:  # of whatever kind: NumPy asks the object

@@ -11,10 +11,14 @@ from typing import Any
 
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CPrototype
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError, SymbolSite
+from numba.cuda.cudadrv.external_code.plan.python_functions import PythonFunction
 
 from ..protocol.ask import AskedCall
 from ..protocol.call_sites import CallSite
 from ..protocol.errors import CallError, HookError
+from .function_content import content_of
+
+_NUMBA = ("numba.", "numba_cuda", "numba_cuda_mlir.")
 
 
 class Calls:
@@ -24,6 +28,7 @@ class Calls:
         self.sites = OrderedSet()  # of objects, in order
         self.filename: str | None = None
         self.line: int | None = None  # where the source begins
+        self.content = ""  # the digest of the Python function
         self.lines: dict[Any, int | None] = {}  # by function called, the line of the first call
         self.called_by_cxx: dict[Any, int | None] = {}  # the same for functions that C++ calls, which an object brings
         # By `id`: the Python function that was compiled, and those that lower calls in it.
@@ -31,6 +36,8 @@ class Calls:
         # What device callables returned for calls: by their types and those of the arguments, the objects, the
         # arguments, and what they returned.
         self.meanings: dict[Any, tuple[Any, Any, Any]] = {}
+        self._compiled: tuple[pytypes.FunctionType, Sequence[Any]] | None = None
+        self._described: tuple[PythonFunction | None, str] | None = None
         self._lowering: Any = None
 
     @contextlib.contextmanager
@@ -39,13 +46,49 @@ class Calls:
         loc, function = lowering.func_ir.loc, lowering.func_ir.func_id.func
         self.filename, self.line, self._lowering = loc.filename, loc.line, lowering
         self.functions[id(function)] = function
+        self.note_compiled(function, lowering.fndesc.argtypes)
         try:
             yield
         finally:
             self._lowering = None
 
+    def note_compiled(self, function: Any, argtypes: Sequence[Any]) -> None:
+        """Note the Python *function* that is compiled, for arguments of these types."""
+        if isinstance(function, pytypes.FunctionType):
+            self._compiled, self.content = (function, argtypes), content_of(function)
+
+    @property
+    def function(self) -> PythonFunction | None:
+        """The Python function that was compiled; ``None`` for one of Numba's own, or if it is not known."""
+        return self._describe()[0]
+
+    @property
+    def types(self) -> str:
+        """The types of its arguments, as signatures have them."""
+        return self._describe()[1]
+
+    def _describe(self) -> tuple[PythonFunction | None, str]:
+        if self._described is None:
+            if self._compiled is None:
+                return None, ""
+            from ..protocol.kernel_signatures import type_text
+
+            function, argtypes = self._compiled
+            is_own = not str(function.__module__).startswith(_NUMBA)
+            types = f"({', '.join(map(type_text, argtypes))})"
+            self._described = PythonFunction.of(function) if is_own else None, types
+        return self._described
+
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "functions": {}, "meanings": {}, "called_by_cxx": {}, "_lowering": None}
+        self._describe()
+        return {
+            **vars(self),
+            "_compiled": None,
+            "functions": {},
+            "meanings": {},
+            "called_by_cxx": {},
+            "_lowering": None,
+        }
 
     @property
     def defined_at(self) -> tuple[str, int] | None:

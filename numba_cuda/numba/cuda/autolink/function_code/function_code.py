@@ -22,6 +22,7 @@ from numba.cuda.cudadrv.external_code.plan.link_plan import (
     SymbolSite,
     with_definition,
 )
+from numba.cuda.cudadrv.external_code.plan.python_functions import PythonFunction, PythonKernel
 from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
@@ -182,8 +183,21 @@ class FunctionCode:
         if output == "ptx":
             plan = dataclasses.replace(plan, inputs=tuple(each for each in plan.inputs if is_optimizable(each.input)))
         symbols = self.own_undefined(), self.referenced_for(target)
-        kernel_code = KernelCode(tuple(own), self.entry_name or "", *symbols, self.link_options)
+        kernel_code = KernelCode(tuple(own), self.entry_name or "", *symbols, self.link_options, self._python())
         return LinkRequest(plan, kernel_code, output, drop_unused_variables and output == "cubin")
+
+    def _python(self) -> PythonKernel | None:
+        """Return what is known of the Python functions that a kernel was compiled from."""
+        found: dict[Any, PythonFunction] = {}
+        waiting: list[FunctionCode] = [self]
+        while waiting:
+            code = waiting.pop(0)
+            if code not in found and (function := code.calls.function) is not None:
+                found[code] = function
+            waiting += (each for each in code.calls.below if each not in found and each not in waiting)
+        if self not in found:
+            return None
+        return PythonKernel(self.name, self.calls.types, tuple(dict.fromkeys(found.values())))
 
     def link(self, request: LinkRequest) -> Linked:
         """Run the link that is *request*\\ ed, once."""

@@ -7,21 +7,25 @@ hook, or whose compile met one: such a kernel is an entry of the one store.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 import numba.cuda
-from numba.cuda.cudadrv.external_code.cache.entry import CacheKey
+from numba.cuda.cudadrv.external_code.cache.entry import CacheKey, Facts
 from numba.cuda.cudadrv.external_code.cache.settings import logger
 from numba.cuda.cudadrv.external_code.cache.store import current_store
+from numba.cuda.cudadrv.external_code.plan.python_functions import PythonFunction, PythonKernel
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 from numba.cuda.dispatcher import CUDACache
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 from numba.cuda.utils import numba_target_override
 
 from ..compilation.context import tool_versions
 from ..frontends.numba_cuda.code_library import LinkingCodeLibrary
+from ..protocol.kernel_signatures import type_text
 from ..protocol.loaded_modules import UnknownValueError, program_files
 from .kernel_values import KernelValues, names_external_code, registered, values_of_kernel, why_unpredictable
 from .stored_kernel import KernelChangedError, dump_kernel, load_kernel
@@ -55,7 +59,33 @@ class _Lookup:
             **{f"value {label}": text for label, text in self.values.shown.items()},
             "values": self.values.digest,
         }
-        self.key = CacheKey("kernel", cache._py_func.__qualname__, tuple(parts.items()))
+        facts = functools.partial(_facts, cache, self, ComputeCapability.parse(codegen.magic_tuple()[1]))
+        function = PythonFunction.of(cache._py_func)
+        self.key = CacheKey(
+            "kernel", cache._py_func.__qualname__, tuple(parts.items()), facts=facts, lines=function.lines
+        )
+
+
+def _facts(cache: KernelCache, lookup: _Lookup, capability: ComputeCapability) -> Facts:
+    """Return what users know of the kernel that is looked for."""
+    function = PythonFunction.of(cache._py_func)
+    arguments = lookup.signature if isinstance(lookup.signature, tuple) else lookup.signature.args
+    kernel = PythonKernel(cache._py_func.__qualname__, f"({', '.join(map(type_text, arguments))})", (function,))
+    given = [(name, value) for name, value in cache._options.items() if name != "opt" or not value]
+    options = [("", name, str(value)) for name, value in given if name == "opt" or value]
+    modules = dict(program_files(lookup.values.modules))
+    own_file = modules.pop(cache._py_func.__module__, "")
+    known = {f"{cache._py_func.__name__}.{name}" for name, _ in function.values}
+    values = [(label, text.rpartition(" ")[0]) for label, text in lookup.values.shown.items() if label not in known]
+    return (
+        ("", "architecture", capability.as_launched.arch),
+        *kernel.facts(with_lines=False),
+        *options,
+        *(("", f"value {label}", text) for label, text in values),
+        *(("", f"module {name}", digest) for name, digest in modules.items()),
+        ("", "file of the kernel", own_file),
+        *(("", name, version) for name, version in tool_versions().items()),
+    )
 
 
 class KernelCache(CUDACache):

@@ -6,15 +6,15 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from numba.cuda.cudadrv.external_code.cache.changes import (
-    architecture_of,
-    call_of,
+    Subject,
     changes_in_words,
-    differences,
     differing_lines,
+    fact,
+    subject_of,
 )
 from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
 
@@ -30,70 +30,120 @@ _MOST_COMPARED = 8
 
 class _Build(NamedTuple):
     entry: StoredEntry
-    before: StoredEntry | None  # the nearest earlier one of its call and architecture
-    others: list[StoredEntry]  # all earlier ones of its kind and name
+    # The nearest earlier one of its file and name for its architecture: of the same argument types, if there is one.
+    before: StoredEntry | None
+    is_first: bool  # of its file and name, for any architecture
 
 
 def builds(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
     """Return a line for each of *entries*, latest first: when, for which architecture, and why it was built."""
-    shown = [each for each in entries if every_kind or each.kind in _FOR_USERS] or entries
-    names = {each.name for each in shown}
-    files = [name.partition(": ")[0] for name in names]
+    shown = _shown(entries, every_kind)
+    names = _names(shown)
+    return [_line(build, names) for build in _with_earlier(shown)]
+
+
+def details(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
+    """Return the same lines, each followed by the place of what was built, what that was compared with, the lines that
+    changed in short texts, and all that is known of it if it was compared with nothing."""
+    shown = _shown(entries, every_kind)
+    names = _names(shown)
     lines = []
     for build in _with_earlier(shown):
-        file, _, calls = build.entry.name.partition(": ")
-        file = os.path.basename(file) if os.path.isabs(file) else file
-        what = _describe(build, file)
-        if calls and (build.before is None or files.count(file) > 1):
-            what += f" ({formatting.listed(re.split(r'(?<=[)]), ', calls), _MOST_CALLS)})"
-        lines.append(f"{_written(build.entry)}  {architecture_of(build.entry):7} {printable(what)}")
-    return lines
-
-
-def details(entries: Iterable[StoredEntry]) -> list[str]:
-    """Return lines about each of *entries*, latest first: all that it depends on, or what of it changed."""
-    lines = []
-    for entry, before, _ in _with_earlier(entries):
-        size = formatting.size(entry.size)
-        lines.append(f"{entry.kind} {entry.name!r}, {size}, written {_written(entry)}")
-        parts = differences(before.parts, entry.parts) if before else map(": ".join, entry.parts)
-        lines += [f"  {part}" for part in parts]
+        entry, before, _ = build
+        lines.append(_line(build, names))
+        place = fact(entry, "path") or entry.name
+        types = fact(entry, "types")
+        lines.append(f"    {entry.kind} of {printable(place)}{f', {types}' if types else ''}, {_size(entry)}")
         if before is not None:
-            changed = (differing_lines(label, before, entry) for label, _ in entry.parts)
+            lines.append(f"    compared with the build of {_written(before)}")
+            changed = (differing_lines(label, before, entry) for label, _ in entry.parts if entry.kind != "link")
             lines += [f"    {line}" for each in changed for line in each]
+            continue
+        known = entry.facts or tuple(("", label, value) for label, value in entry.parts)
+        lines += [
+            f"    {printable(f'{of}: ' if of else '')}{printable(label)}: {printable(value)}"
+            for of, label, value in known
+            if label not in ("path", "kernel", "types", "architecture", "code", "source", "file", "headers")
+        ]
     return lines
+
+
+def name_of(entry: StoredEntry) -> str:
+    """Return what users know *entry* by: ``kernels.py:scale`` for a kernel, a file or a name."""
+    return _named(subject_of(entry), os.path.basename(fact(entry, "path")), entry)
+
+
+def _shown(entries: Sequence[StoredEntry], every_kind: bool) -> Sequence[StoredEntry]:
+    return [each for each in entries if every_kind or each.kind in _FOR_USERS] or entries
+
+
+def _names(entries: Iterable[StoredEntry]) -> Mapping[str, str]:
+    """Return short names of the paths of *entries*: with as many folders as tell them apart."""
+    paths = {fact(entry, "path") for entry in entries}
+    short = {}
+    for path in paths:
+        parts = path.split(os.sep)
+        others = [each.split(os.sep) for each in paths if each != path]
+        count = next(
+            (n for n in range(1, len(parts)) if not any(each[-n:] == parts[-n:] for each in others)), len(parts)
+        )
+        short[path] = os.sep.join(parts[-count:])
+    return short
+
+
+def _named(subject: Subject, file: str, entry: StoredEntry) -> str:
+    kernel = fact(entry, "kernel").rpartition("<locals>.")[2]
+    if kernel:
+        return f"{file}:{kernel}{' (cache=True)' if entry.kind == 'kernel' else ''}"
+    if file:
+        return file
+    return subject.name if entry.kind in ("program", "link") else f"{entry.kind} {subject.name}"
+
+
+def _line(build: _Build, names: Mapping[str, str]) -> str:
+    entry = build.entry
+    name = _named(subject_of(entry), names[fact(entry, "path")], entry)
+    text = printable(_describe(build, name))
+    return f"{_written(entry)}  {fact(entry, 'architecture') or dict(entry.parts).get('architecture', ''):7} {text}"
 
 
 def _with_earlier(entries: Iterable[StoredEntry]) -> list[_Build]:
-    same: dict[Any, list[StoredEntry]] = {}
-    named: dict[Any, list[StoredEntry]] = {}
+    earlier: dict[Subject, list[StoredEntry]] = {}
     found = []
     for entry in sorted(entries, key=lambda entry: (entry.written, entry.digest)):
-        of_call = same.setdefault((call_of(entry), architecture_of(entry)), [])
-        of_name = named.setdefault((entry.kind, entry.name), [])
-        latest = of_call[: -_MOST_COMPARED - 1 : -1]
+        of_name = earlier.setdefault(subject_of(entry), [])
+        alike = [each for each in of_name if _target(each) == _target(entry)]
+        of_types = [each for each in alike if fact(each, "types") == fact(entry, "types")]
+        latest = (of_types or alike)[: -_MOST_COMPARED - 1 : -1]
         before = min(latest, key=lambda each: len(changes_in_words(each, entry)), default=None)
-        found.append(_Build(entry, before, of_name.copy()))
-        of_call.append(entry)
+        found.append(_Build(entry, before, not of_name))
         of_name.append(entry)
     return found[::-1]
 
 
+def _target(entry: StoredEntry) -> str:
+    return fact(entry, "architecture") or dict(entry.parts).get("architecture", "")
+
+
 def _describe(build: _Build, name: str) -> str:
     """Return what was built, which users know by *name*, and why."""
-    entry, before, others = build
-    subject = name if entry.kind in ("program", "link") else f"{entry.kind} {name}"
+    entry, before, is_first = build
     if entry.kind == "not cached":
-        return f"{name} is not cached: {'; '.join(': '.join(part) for part in entry.parts[2:])}"
+        return f"{entry.name} is not cached: {'; '.join(': '.join(part) for part in entry.parts[2:])}"
     if before is None:
-        architecture = architecture_of(entry)
-        if any(architecture_of(each) == architecture for each in others):
-            return f"{subject}: first build for other argument types"
-        return f"{subject}: first build{f' for {architecture}' if others and architecture else ''}"
-    first, *more = changes_in_words(before, entry)
-    own = first.removeprefix(f"{name} ")
-    text = f"{name} {own}" if own.startswith("changed") else f"{subject}: {first}"
-    return ", ".join([text, *more])
+        architecture = _target(entry)
+        text = f"{name}: first build{f' for {architecture}' if not is_first and architecture else ''}"
+        calls = entry.name.partition(": ")[2] if entry.kind == "program" else ""
+        return f"{text} ({formatting.listed(re.split(r'(?<=[)]), ', calls), _MOST_CALLS)})" if calls else text
+    own = fact(entry, "kernel").rpartition("<locals>.")[2] or os.path.basename(name)
+    # What is of the entry itself needs no name.
+    first, *more = (each.removeprefix(f"{own}: ") for each in changes_in_words(before, entry))
+    first = name + first.removeprefix(own) if first.startswith(f"{own} changed") else f"{name}: {first}"
+    return ", ".join([first, *more])
+
+
+def _size(entry: StoredEntry) -> str:
+    return formatting.size(entry.size)
 
 
 def _written(entry: StoredEntry) -> str:

@@ -64,7 +64,19 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    shown = ("size", "time", "origin", "origins", "came_from", "digest", "function", "chain", "compiled", "file")
+    shown = (
+        "size",
+        "time",
+        "origin",
+        "origins",
+        "came_from",
+        "digest",
+        "function",
+        "chain",
+        "compiled",
+        "file",
+        "options",
+    )
     environment.filters |= {name: getattr(formatting, name) for name in shown}
     others = (readable, shown_file, number_of)
     environment.filters |= {"address": _address, "in_order": _in_order, **{each.__name__: each for each in others}}

@@ -9,6 +9,7 @@ by content, the types of the calls, options, and the builds of the tools. Nothin
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
@@ -21,7 +22,7 @@ from cuda.core import ObjectCode
 from numba_cuda_autolink.package_versions import version_of
 from numba_cuda_autolink.short_tracebacks import warn_user
 
-from .cache.entry import FILE, CacheKey
+from .cache.entry import CacheKey
 from .cache.store import Fetched, current_store
 from .compile.plan_programs import called_in, keys_of, recorded_keys, write_debug_sources
 from .diagnostics import progress, timeline
@@ -29,6 +30,7 @@ from .diagnostics.signal_handlers import interrupts_unchanged
 from .inputs import kinds
 from .inputs.link_input import LinkInput, from_item
 from .link.linker_input import CompiledCode, LinkedInput, LinkRecord, sha256
+from .link_facts import link_facts, link_lines
 from .plan.link_plan import (
     DEVICE_RUNTIME,
     NAMED_EXPLICITLY,
@@ -156,8 +158,6 @@ class _Link:
         ]
         if self.runtime is not None:
             units.append(("device runtime", self.runtime.code))
-        # Which of the linked code changed; the inputs above stand for it.
-        files = {f"{FILE}{_name_of(unit.input)}": key.hex()[:16] for unit, key in zip(plan.units, keys, strict=True)}
         calls = [(name, [site.called(name).types for site in sites]) for name, sites in kernel_code.sites.items()]
         return CacheKey(
             "link",
@@ -176,7 +176,8 @@ class _Link:
                 *(part for number, each in enumerate(kernel_code.inputs) for part in _own_parts(number, each)),
                 *units,
             ),
-            tuple(files.items()),
+            facts=functools.partial(link_facts, self.request),
+            lines=functools.partial(link_lines, self.request),
         )
 
     def compile(self) -> list[Program | None]:
@@ -288,15 +289,6 @@ def _part(number: int, planned: PlannedInput, program: Program | None) -> Part:
     # nvJitLink's messages refer to inputs by name, so names are unique.
     hidden = () if program is None else program.hidden
     return Part(kind, code, f"{planned.input.name} (input {number})", planned, compiled, hidden)
-
-
-def _name_of(item: LinkInput) -> str:
-    """Return the name of *item* for users."""
-    if item.kind is not kinds.CUDA:
-        return item.name
-    from .compile.translation_unit import name_of_source
-
-    return name_of_source(item)
 
 
 def _role(unit: PlannedInput) -> tuple[str, bool, bool]:

@@ -33,7 +33,7 @@ FLOORS = {
         "cache",
         "plan",
         "compile link",
-        "explain",
+        "explain link_facts",
         "pipeline",
     ],
     AUTOLINK: [

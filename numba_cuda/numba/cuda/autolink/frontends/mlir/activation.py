@@ -253,6 +253,7 @@ def _external(lower: Any) -> FunctionCode:
         assert in_progress is not None
         external = FunctionCode(lower.func_ir.func_id.func_qualname, in_progress.target, in_progress.timeline)
         external.calls.filename, external.calls.line = lower.func_ir.loc.filename, lower.func_ir.loc.line
+        external.calls.note_compiled(lower.func_ir.func_id.func, lower.fndesc.argtypes)
         lower.metadata[KEY] = external
     return lower.metadata[KEY]
 

@@ -1,150 +1,163 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What changed from one cached entry to another: in the words of users, and part by part."""
+"""What changed from one cached entry to another: in the words of users, of what their records know, and, for the log,
+part by part."""
 
 from __future__ import annotations
 
 import difflib
 import itertools
-import re
+import os
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from numba_cuda_autolink.printable_texts import number_of, printable
 
-from .entry import FILE, IS_TEXT, LONGEST_KEPT, PartsTable, StoredEntry
+from .entry import FILE, IS_TEXT, LONGEST_KEPT, Facts, PartsTable, StoredEntry
 
-# Parts of which a digest tells users nothing, by how their labels begin.
+# The log's words for parts of which a digest tells users nothing, by how their labels begin.
 _OF_LINKS = {
     "LLVM IR ": "the kernel's code or argument types changed",
     "own code ": "the kernel's code or argument types changed",
     "input ": "C++ or other code that is linked changed",
 }
-# What else users are told of parts, by how their labels begin; nothing of those with an empty text, which change with
-# another part.
-_IN_WORDS = {
-    **_OF_LINKS,
-    "NVVM's options ": "",
-    "bitcode": "the bitcode changed",
-    "code ": "code that is linked changed",
-    "source": "changed",
-    "headers": "a header of a package, or the place of one, changed",
-    "places": "the folder of its files changed",
-    "program": "its C++ changed",
-    "package": "the package or class of the object changed",
-    "values": "a value that the kernel reaches changed",
-    "entry": "",
-    "undefined": "the kernel's calls changed",
-    "calls": "the types of the kernel's calls changed",
-    "link key's digest": "",
-    "signature's digest": "",
-    "key schema": "",
-    "record of headers": "",
-    "schema": "numba-cuda-autolink changed",
-    "format": "numba-cuda-autolink changed",
+# What an entry is for, which is not compared.
+_IDENTITY = ("path", "kernel", "architecture", "types")
+_OWN_FILE = "file of the kernel"  # told if nothing else changed: it contains the kernel
+_TOOLS = ("NVRTC", "NVVM", "nvJitLink", "cuda.core", "llvmlite", "numba-cuda", "numba-cuda-autolink", "Python")
+_CONTENT = ("code", "source", "file")
+# Words for parts that may differ while no fact does, by how their labels begin.
+_REST = {
+    "LLVM IR": "the code that Numba made of its Python",
+    "own code": "the code that Numba made of its Python",
+    "entry": "its name in the code",
+    "places": "the folder of its files",
+    "headers": "the folders of its headers",
+    "values": "something that its functions reach",
+    "schema": "numba-cuda-autolink",
+    "format": "numba-cuda-autolink",
 }
-# Parts that change with all that these name.
-_FOLLOWING: dict[str, tuple[str, ...]] = {
-    "headers": (FILE,),
-    "places": (FILE, "option "),
-    "input ": (FILE,),
-    "source": (FILE,),
-    "values": ("value ",),
-}
-_FOLLOWING["link key's digest"] = _FOLLOWING["package"] = ("link key",)
-_FOLLOWING["undefined"] = _FOLLOWING["calls"] = ("LLVM IR ", "own code ")
-_ARCHITECTURES = ("option arch", "architecture", "target", "toolkit and compute capability")
-_TYPES = ("argument types", "signature", "object")
+_MOST_RANGES = 4
+_MOST_COMPARED = 2_000_000  # pairs of lines
 
 
-def architecture_of(entry: StoredEntry) -> str:
-    """Return the architecture that *entry* is for, such as ``sm_90``; empty if it is for all."""
-    values = {**dict(entry.parts), **dict(entry.texts)}
-    for label in _ARCHITECTURES:
-        value = values.get(label, "")
-        if (found := re.search(r"(?:sm|compute)_\d+[af]?", value)) is not None:
-            return found[0].replace("compute", "sm")
-        if (numbers := re.search(r"\((\d+), ?(\d+)\)|ComputeCapability\((\d+)\.(\d+)", value)) is not None:
-            return "sm_" + "".join(filter(None, numbers.groups()))
-    return ""
+class Subject(NamedTuple):
+    """What an entry is of: entries of one subject are compared."""
+
+    kind: str
+    path: str  # of the file that it is in, if it is in one
+    name: str
 
 
-def call_of(entry: StoredEntry) -> tuple[str, ...]:
-    """Return what *entry* is built for, besides the architecture: entries of one call are compared."""
-    parts = dict(entry.parts)
-    types = (parts.get(label, "") for label in _TYPES)
-    return entry.kind, entry.name, *types, _without_tags(dict(entry.texts).get("entry", parts.get("entry", "")))
+def fact(entry: StoredEntry, label: str) -> str:
+    """Return what *entry* is for, as its facts say, such as its ``"architecture"``; empty if they do not."""
+    return next((value for subject, each, value in entry.facts if each == label and not subject), "")
 
 
-def _without_tags(mangled: str) -> str:
-    """Return the name of a kernel without the tags, ``B2v1``, that tell versions and options apart."""
-    while (tag := re.search(r"B(\d+)(?=[A-Za-z])", mangled)) is not None:
-        mangled = mangled[: tag.start()] + mangled[tag.end() + int(tag[1]) :]
-    return mangled
+def subject_of(entry: StoredEntry) -> Subject:
+    """Return what *entry* is of: a kernel or a source in a file, or what has its name."""
+    path = fact(entry, "path")
+    return Subject(entry.kind, path, fact(entry, "kernel") or (entry.name.partition(": ")[2] if path else entry.name))
+
+
+def _facts_of(entry: StoredEntry) -> dict[tuple[str, str], str]:
+    facts: Facts = entry.facts or tuple(("", label, value) for label, value in entry.parts)
+    return {(subject, label): value for subject, label, value in facts if subject or label not in _IDENTITY}
 
 
 def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
-    """Return what changed from *before* to *after*, for users: files and what changed in them, options, versions."""
+    """Return what changed from *before* to *after*, for users: the Python of a kernel, files and what changed in them,
+    options, versions."""
+    old, new = _facts_of(before), _facts_of(after)
+    subjects = [{subject for subject, _ in each} for each in (old, new)]
+    has_other_types = fact(before, "types") != fact(after, "types")
+    is_other_python = old.get(("", "Python")) != new.get(("", "Python"))
+    found = []
+    for key in dict.fromkeys((*new, *old)):
+        subject, label = key
+        values = old.get(key), new.get(key)
+        if values[0] == values[1] or label == _OWN_FILE or (label in (*_TOOLS, "line") and None in values):
+            continue
+        if (label == "code" and is_other_python) or (label in ("calls", "entry_name") and has_other_types):
+            continue
+        if not (subject in subjects[0] and subject in subjects[1]):
+            found.append(f"{subject} is {'not ' if subject in subjects[0] else ''}used")
+            continue
+        found.append(_in_words(subject, label, before, after, *values))
+    if has_other_types:
+        found.insert(0, f"argument types: {' -> '.join(fact(each, 'types').strip('()') for each in (before, after))}")
+    if not found and old.get(("", _OWN_FILE)) != new.get(("", _OWN_FILE)):
+        return [f"{os.path.basename(fact(after, 'path'))} changed"]
+    return list(dict.fromkeys(found)) or [_rest(before, after)]
+
+
+def _rest(before: StoredEntry, after: StoredEntry) -> str:
+    """Return in which parts the entries differ, where no fact does."""
     old, new = dict(before.parts), dict(after.parts)
     labels = [label for label in dict.fromkeys((*new, *old)) if old.get(label) != new.get(label)]
-    found = []
-    if "target" in labels:
-        found += _options_of_target(dict(before.texts).get("target", ""), dict(after.texts).get("target", ""))
-    for label in sorted(labels, key=lambda label: not label.startswith(FILE)):
-        followed = next((each for start, each in _FOLLOWING.items() if label.startswith(start)), ())
-        if label not in _ARCHITECTURES and not any(each.startswith(followed) for each in labels if followed):
-            found.append(_in_words(label, before, after, old.get(label), new.get(label)))
-    return [each for each in dict.fromkeys(found) if each] or ["changed in a part of which only a digest is kept"]
+    named = [next((text for start, text in _REST.items() if each.startswith(start)), each) for each in labels]
+    named = [each for each in named if each != "undefined" and not each.startswith("input ")] or named
+    return f"changed: {', '.join(dict.fromkeys(named))}" if named else "built again"
 
 
-def _in_words(label: str, before: StoredEntry, after: StoredEntry, old: str | None, new: str | None) -> str:
-    if label.startswith(FILE):
-        name = label.removeprefix(FILE).partition(": ")[0]
-        if old is None or new is None:
-            other = dict(before.parts if old is None else after.parts)
-            if any(each.partition(": ")[0] == f"{FILE}{name}" for each in other):
-                return f"other functions or types of {name} are called"
-            return f"{name} is {'not ' if new is None else ''}used"
-        return f"{name} changed{_changed_lines(label, before, after)}"
-    if label == "source":
-        if after.lines and dict(before.lines).get(label) == dict(after.lines).get(label):
-            return ""  # it names files, or calls a library that is in files
-        return f"changed{_changed_lines(label, before, after)}"
+def _in_words(
+    subject: str, label: str, before: StoredEntry, after: StoredEntry, old: str | None, new: str | None
+) -> str:
+    if label == "source" and after.kind == "program" and not fact(after, "path"):
+        return f"another text{_changed_lines(f'{label} {subject}', before, after)}"  # perhaps of another program
+    if label in _CONTENT:
+        return f"{subject} changed{_changed_lines(f'{label} {subject}', before, after)}"
+    if label == "headers":
+        return "headers of CUDA or of another package changed"
     if label.startswith("module "):
         return f"{label} changed"
-    known = next((text for start, text in _IN_WORDS.items() if label.startswith(start)), None)
-    if known is not None:
-        return known
-    if label in ("NVRTC", "nvJitLink", "cuda.core", "llvmlite") or label.startswith(("NVVM", "version of ")):
-        name = re.sub(r" \d+\Z", "", label.removeprefix("version of "))
-        versions = [(each or "none").partition(" build ")[0] for each in (old, new)]
-        is_known = versions[0] != versions[1] and all(each[:1].isdigit() or each == "none" for each in versions)
-        return f"{name} {' -> '.join(versions)}" if is_known else f"another build of {name}"
-    if old is None:
-        return f"{label} is {new}"
-    return f"{label} is not given" if new is None else f"{label}: {old} -> {new}"
+    if label in _TOOLS:
+        versions = [str(each).partition(" build ")[0] for each in (old, new)]
+        is_known = versions[0] != versions[1] and all(each[:1].isdigit() for each in versions)
+        return f"{label} {' -> '.join(versions)}" if is_known else f"another build of {label}"
+    name = label.replace("define ", "defines ") if label.startswith("define ") else label
+    of = f"{subject}: " if subject else ""
+    if old is None or new is None:
+        return f"{of}{name}={new if old is None else old} {'added' if old is None else 'removed'}"
+    if old.startswith("<") or new.startswith("<"):  # digests
+        return f"{of}{name} changed"
+    return f"{of}{name}: {old} -> {new}"
 
 
 def _changed_lines(label: str, before: StoredEntry, after: StoredEntry) -> str:
-    """Return which lines changed in the text behind a part, from the first to the last; nothing if it is not known."""
+    """Return which lines changed in the text behind a fact, where they are in *after*; nothing if it is not known."""
     old, new = (dict(each.lines).get(label, ()) for each in (before, after))
-    if not (old and new) or old == new:
+    if not (old and new):
         return ""
+    offsets = [sum(1 for _ in itertools.takewhile(lambda line: not line, each)) for each in (old, new)]
+    return _listed(old[offsets[0] :], new[offsets[1] :], offsets[1])
+
+
+def _listed(old: Sequence[str], new: Sequence[str], offset: int) -> str:
     first = _equal_at_start(old, new)
-    last = len(new) - _equal_at_start(old[first:][::-1], new[first:][::-1])
-    if last == first:
-        return f": {number_of(len(old) - len(new), 'line')} removed after line {first}"
-    return f": line {last}" if last == first + 1 else f": lines {first + 1}-{last}"
+    same = _equal_at_start(old[first:][::-1], new[first:][::-1])
+    old, new = old[first : len(old) - same], new[first : len(new) - same]
+    if not (old or new):
+        return ""
+    blocks = [(0, len(old), 0, len(new))]
+    if len(old) * len(new) <= _MOST_COMPARED:
+        matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+        blocks = [each[1:] for each in matcher.get_opcodes() if each[0] != "equal"]
+    lines, removed = [], []
+    for begin, end, start, stop in blocks:
+        at = offset + first + start
+        if start == stop:
+            removed.append(f"{number_of(end - begin, 'line')} removed after line {at}")
+        else:
+            lines.append(str(at + 1) if stop == start + 1 else f"{at + 1}-{at + stop - start}")
+    shown = lines[:_MOST_RANGES]
+    more = f" and {len(lines) - len(shown)} more" if len(lines) > len(shown) else ""
+    word = "line" if len(lines) == 1 and "-" not in lines[0] else "lines"
+    listed = [f"{word} {', '.join(shown)}{more}"] if lines else []
+    return f": {', '.join([*listed, *removed[: _MOST_RANGES - len(shown) or 1]])}"
 
 
 def _equal_at_start(old: Sequence[str], new: Sequence[str]) -> int:
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
-
-
-def _options_of_target(old: str, new: str) -> list[str]:
-    before, after = (dict(re.findall(r"(\w+)=('[^']*'|[\w.]+)", each)) for each in (old, new))
-    names = [name for name in after if name in before and before[name] != after[name]]
-    return [
-        f"{name}: {before[name]} -> {after[name]}" for name in names if name not in ("compute_capability", "suffix")
-    ]
 
 
 def differences(before: PartsTable, after: PartsTable) -> list[str]:

@@ -97,8 +97,9 @@ class DiskEntries:
         if self._open():
             self.write_entry(key.digest, pack(key, data))
 
-    def write_entry(self, digest: bytes, entry: bytes) -> bool:
-        """Write an *entry*, as `pack` makes it, as `write` does. Return whether it was written."""
+    def write_entry(self, digest: bytes, entry: bytes, built: int | None = None) -> bool:
+        """Write an *entry*, as `pack` makes it, as `write` does. It was *built* at a time in nanoseconds since the
+        epoch, by default now. Return whether it was written."""
         if (path := self.path(digest)) is None or len(entry) > self._settings.max_bytes:
             return False
         self._writes += 1
@@ -107,6 +108,9 @@ class DiskEntries:
                 self._place(path, entry)
             except FileNotFoundError:  # another process cleared the cache at this moment
                 self._place(path, entry)
+            if built is not None:
+                with contextlib.suppress(OSError, OverflowError):  # `cache why` shows the time; nothing depends on it
+                    os.utime(path, ns=(time.time_ns(), built))
             # The digest serves as a random number, so that no process has to count what others write.
             chance = len(entry) * _CAP_CHECKS / self._settings.max_bytes
             if int.from_bytes(digest[:4], "little") < chance * 2**32:
@@ -191,16 +195,18 @@ class DiskEntries:
         place = tempfile.mkdtemp(prefix=f"numba-cuda-autolink-{folder}-")
         return write_file(os.path.join(place, name), data, place)
 
-    @property
-    def is_writable(self) -> bool:
-        """Whether its directory, which this does not make, can be used: written, and only by this user and root."""
+    def why_unusable(self) -> str:
+        """Return why its directory, which this does not make, cannot be written, or others than this user and root can
+        write to it; empty if it can be used."""
         place = os.path.abspath(self._root)
         while not os.path.lexists(place):
             place = os.path.dirname(place)
         folders = filter(os.path.exists, (self._root, os.path.join(self._root, ENTRIES)))
-        with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=place):
-            return not any(map(why_not_trusted, folders))
-        return False
+        try:
+            with tempfile.TemporaryFile(dir=place):
+                return next((f"{each} {why}" for each in folders if (why := why_not_trusted(each))), "")
+        except OSError as error:
+            return f"{place}: {error.strerror}"
 
     def _open(self) -> bool:
         """Return whether the directory can be used, which is created if it is missing."""

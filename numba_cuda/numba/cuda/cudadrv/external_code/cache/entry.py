@@ -35,8 +35,16 @@ FILE = "file "  # before the name of a file, in the label of its digest
 
 # A key as it is stored with its entry and shown to users: labels, and values short enough to read.
 PartsTable = tuple[tuple[str, str], ...]
-# For the text behind a part: the part's label, and a digest of each line.
+# What users know of what is built, in their words: each fact has a subject, which is a file or function or empty, a
+# label and a value.
+Facts = tuple[tuple[str, str, str], ...]
+# For the text behind a fact: ``label subject``, and a digest of each line.
 LineDigests = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@functools.lru_cache(256)  # kernels share the files of one library
+def digests_of_lines(text: str) -> tuple[str, ...]:
+    return tuple(hashlib.sha256(line.encode("utf-8", "surrogatepass")).hexdigest()[:8] for line in text.splitlines())
 
 
 @dataclass(frozen=True)
@@ -53,7 +61,8 @@ class CacheKey:
     parts: tuple[tuple[str, str | bytes], ...]
     # Files of which the parts have one digest together: the label is `FILE` and the name.
     files: PartsTable = field(default=(), compare=False)
-    # Gives the lines of the texts behind some parts, to tell which changed; called when an entry is written.
+    # Give what users are told of the entry, and the lines of the texts behind that; called when it is written.
+    facts: Callable[[], Facts] = field(default=tuple, compare=False)
     lines: Callable[[], LineDigests] = field(default=tuple, compare=False)
 
     def __post_init__(self) -> None:
@@ -116,8 +125,8 @@ class DamagedEntryError(ValueError):
 @dataclass(frozen=True)
 class StoredEntry:
     """An entry on disk, as its header describes it: its size in bytes; when it was *written* and last *used*, in
-    seconds since the epoch; what its key has, of some texts the whole; and digests of the lines of the user's own.
-    *kind* is ``"?"`` if the header cannot be read."""
+    seconds since the epoch; what its key has, of some texts the whole; what users know of it; and digests of the lines
+    of their own texts. *kind* is ``"?"`` if the header cannot be read."""
 
     path: str
     size: int
@@ -128,12 +137,13 @@ class StoredEntry:
     digest: bytes = b""
     parts: PartsTable = ()
     texts: PartsTable = ()
+    facts: Facts = ()
     lines: LineDigests = ()
 
 
 def pack(key: CacheKey, data: bytes) -> bytes:
     described = {"kind": key.kind, "name": key.name, "parts": key.table, "texts": key.texts}
-    header = json.dumps({**described, "lines": key.lines()}).encode()
+    header = json.dumps({**described, "facts": key.facts(), "lines": key.lines()}).encode()
     prefix = _PREFIX.pack(_MAGIC, len(header), len(data), key.digest)
     rest = header + data
     return prefix + _checksum(prefix, rest) + rest
@@ -180,6 +190,7 @@ def describe(path: str) -> StoredEntry:
                     digest=digest,
                     parts=_table(header["parts"]),
                     texts=_table(header.get("texts", ())),
+                    facts=tuple((str(of), str(label), str(value)) for of, label, value in header.get("facts", ())),
                     lines=tuple((str(label), tuple(map(str, each))) for label, each in header.get("lines", ())),
                 )
         return entry

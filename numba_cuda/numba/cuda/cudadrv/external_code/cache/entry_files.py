@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Files of cache entries, for machines without a network.
 
-    a first line | for each entry: the digest of its key (32 bytes), a size (8 bytes), the signed entry | 40 zeros
+    a first line | for each entry: the digest of its key (32 bytes), a size (8 bytes), when it was built (8 bytes, in
+    nanoseconds since the epoch), the signed entry | 48 zeros
 
 A file is checked from its first to its last byte before anything of it is kept. Without a key the signatures mean
 nothing, and whoever made the file decides what runs where it is imported.
@@ -22,8 +23,8 @@ from .remote_store import LARGEST, UntrustedEntryError, authenticate, entry_of, 
 from .settings import REMOTE_KEY
 from .store import PORTABLE_KINDS, CacheStore
 
-_FIRST_LINE = b"numba-cuda-autolink: cache entries 1\n"
-_END = bytes(40)
+_FIRST_LINE = b"numba-cuda-autolink: cache entries 2\n"
+_END = bytes(48)
 
 
 class EntryFileError(PrintableError, ValueError):
@@ -33,14 +34,15 @@ class EntryFileError(PrintableError, ValueError):
 def write_entries(path: str | os.PathLike[str], disk: DiskEntries, keys: Sequence[bytes]) -> int:
     """Write the entries on *disk* that other machines can use to a file, in a fixed order, signed with the first of
     *keys*, if there is one. Return how many. Raises `OSError` if it cannot be written."""
-    found = {each.digest for each in disk.entries() if each.kind in PORTABLE_KINDS and each.kind != "headers"}
+    portable = PORTABLE_KINDS - {"headers"}
+    found = {each.digest: int(each.written * 1e9) for each in disk.entries() if each.kind in portable}
     count = 0
     with replace_whole(path) as whole:
         whole.write(_FIRST_LINE)
         for digest in sorted(found):
             if (entry := disk.read_entry(digest)) is not None:
                 blob = sign(keys, digest, entry)
-                whole.write(digest + len(blob).to_bytes(8, "little") + blob)
+                whole.write(digest + len(blob).to_bytes(8, "little") + found[digest].to_bytes(8, "little") + blob)
                 count += 1
         whole.write(_END)
     return count
@@ -50,7 +52,8 @@ def read_entries(path: str | os.PathLike[str], store: CacheStore, keys: Sequence
     """Keep all entries of a file in *store*, if each is signed with one of *keys*, or for ``None`` whoever made it.
     Return how many. Raises `OSError` if it cannot be read, and `EntryFileError` before anything is kept."""
     count = sum(1 for _ in _trusted_entries(path, keys))
-    lost = sum(not store.adopt(digest, entry, memory=False) for digest, entry in _trusted_entries(path, keys))
+    found = _trusted_entries(path, keys)
+    lost = sum(not store.adopt(digest, entry, memory=False, built=built) for digest, entry, built in found)
     if lost:
         raise EntryFileError(
             f"{lost} of {count} entries of {os.fspath(path)} could not be written to the cache\n"
@@ -60,9 +63,9 @@ def read_entries(path: str | os.PathLike[str], store: CacheStore, keys: Sequence
     return count
 
 
-def _trusted_entries(path: str | os.PathLike[str], keys: Sequence[bytes] | None) -> Iterator[tuple[bytes, bytes]]:
+def _trusted_entries(path: str | os.PathLike[str], keys: Sequence[bytes] | None) -> Iterator[tuple[bytes, bytes, int]]:
     with open(path, "rb", opener=open_regular) as file:
-        for digest, blob in _blobs(file, os.fspath(path)):
+        for digest, blob, built in _blobs(file, os.fspath(path)):
             entry = entry_of(blob)
             try:
                 if keys is None:
@@ -75,19 +78,19 @@ def _trusted_entries(path: str | os.PathLike[str], keys: Sequence[bytes] | None)
                     f"  entry:      {digest.hex()}\n"
                     f"  what to do: export the file again, with the key that {REMOTE_KEY} has here"
                 ) from error
-            yield digest, entry
+            yield digest, entry, built
 
 
-def _blobs(file: BinaryIO, path: str) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the digests and signed entries of a *file*. Raise `EntryFileError` unless all of it is what `write_entries`
-    writes."""
+def _blobs(file: BinaryIO, path: str) -> Iterator[tuple[bytes, bytes, int]]:
+    """Yield the digests and signed entries of a *file*, and when they were built. Raise `EntryFileError` unless all of
+    it is what `write_entries` writes."""
     if file.read(len(_FIRST_LINE)) != _FIRST_LINE:
         raise EntryFileError(f"{path} is not a file of cache entries\n  what to do: write one with cache export")
     while (header := file.read(len(_END))) != _END:
-        digest, size = header[:32], int.from_bytes(header[32:], "little")
+        digest, size = header[:32], int.from_bytes(header[32:40], "little")
         blob = file.read(min(size, LARGEST))
         if len(header) < len(_END) or len(blob) != size:
             raise EntryFileError(f"{path} is not a file of cache entries: it is cut off, or damaged")
-        yield digest, blob
+        yield digest, blob, int.from_bytes(header[40:], "little")
     if file.read(1):
         raise EntryFileError(f"{path} is not a file of cache entries: it continues after its end")

@@ -227,13 +227,14 @@ class CacheStore:
         elif logger.isEnabledFor(logging.DEBUG):
             self._seen[key.kind, key.name].append((key.digest, key.table))
 
-    def adopt(self, digest: bytes, entry: bytes, *, memory: bool = True) -> bool:
-        """Keep an *entry*, as `pack` makes it, that another process wrote under the key with *digest*. Return whether
-        it is on disk. Raise `DamagedEntryError` if it is not an entry."""
+    def adopt(self, digest: bytes, entry: bytes, *, memory: bool = True, built: int | None = None) -> bool:
+        """Keep an *entry*, as `pack` makes it, that another process wrote under the key with *digest*. It was *built*
+        at a time in nanoseconds since the epoch, by default now. Return whether it is on disk. Raise
+        `DamagedEntryError` if it is not an entry."""
         data = unpack(entry, digest)
         if memory:
             self._remember(digest, data)
-        return self.disk.write_entry(digest, entry)
+        return self.disk.write_entry(digest, entry, built)
 
     def note_not_cached(self, kind: str, name: str, where: str, why: str) -> None:
         """Log why something of this kind and name is not cached, and leave an entry that ``cache why`` shows."""

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from numba.cuda.cudadrv import nvvm
 
+from ..cache.entry import CacheKey
 from ..diagnostics import progress, timeline
 from ..inputs import kinds
 from ..inputs.c_prototypes import CalledFunction
@@ -92,6 +93,11 @@ def keys_of(plan: LinkPlan, compiled: Sequence[Program | None]) -> list[bytes]:
         else program.key or hashlib.sha256(program.code).digest()
         for unit, program in zip(plan.units, compiled, strict=True)
     ]
+
+
+def program_key(plan: LinkPlan, number: int) -> CacheKey | None:
+    """Return the key of the program of a source of the plan; ``None`` if its headers are not on record."""
+    return programs.known_key(_checked_source(plan, number), plan.target)
 
 
 def _key(link_input: LinkInput, target: Target) -> bytes:

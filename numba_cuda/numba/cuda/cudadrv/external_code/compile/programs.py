@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from numba_cuda_autolink.short_tracebacks import warn_user
 
+from ..cache.entry import CacheKey
 from ..cache.store import CacheStore, Origin, current_store
 from ..diagnostics import progress, timeline
 from ..diagnostics.messages import shown_log
@@ -272,6 +273,13 @@ def program_digest(source: LinkInput, target: Target, *, on_record: bool) -> byt
     record, it is compiled, or, *on_record*, not; ``None`` if they cannot be determined then."""
     known = unit_of(source, target).known() if on_record else _known(source, target)
     return None if known is None else known.key.digest
+
+
+def known_key(source: LinkInput, target: Target) -> CacheKey | None:
+    """Return the key of a source's program for *target*, with its headers as they are; ``None`` if they are not on
+    record."""
+    known = unit_of(source, target).known()
+    return None if known is None else known.key
 
 
 def unit_of(source: LinkInput, target: Target) -> CachedUnit:

@@ -20,7 +20,7 @@ from numba.cuda.cudadrv import nvrtc
 
 from numba_cuda_autolink.printable_texts import number_of
 
-from ..cache.entry import FILE, CacheKey, LineDigests
+from ..cache.entry import FILE, CacheKey, Facts, LineDigests, digests_of_lines
 from ..headers.manifest import MANIFEST_FORMAT, HeaderManifest, read_text
 from ..headers.search_roots import SearchRoots
 from ..inputs.link_input import LinkInput
@@ -176,7 +176,11 @@ class UnitKeys:
         files = tuple((f"{FILE}{name}", each.sha256[:16]) for name, each in zip(names, own, strict=True))
         parts = (*self._parts(), ("headers", headers), ("places", places))
         read = tuple((label, header.path, header.sha256) for (label, _), header in zip(files, own, strict=True))
-        return CacheKey("program", self._name, parts, files, functools.partial(_lines, self._unit.code, read))
+        packages = repr([each.sha256 for each in manifest.headers if self.roots.is_packaged(each.path)])
+        packaged = hashlib.sha256(packages.encode()).hexdigest()[:16]
+        facts = functools.partial(_facts, self._unit, self._name, read, packaged)
+        lines = functools.partial(_lines, self._name, self._unit.code, read)
+        return CacheKey("program", self._name, parts, files, facts, lines)
 
     def _parts(self) -> tuple[tuple[str, str | bytes], ...]:
         """Return what NVRTC gets; of paths, only the name of the file: the rest is in the headers' digest."""
@@ -191,18 +195,12 @@ class UnitKeys:
         )
 
 
-def name_of_source(source: LinkInput) -> str:
-    """Return the name of a *source* for users, as `_name_for_users` does of its unit."""
-    return _name_for_users(source.options.prologue or "", source.name, source.code.decode())
-
-
-def _name_for_users(library: str, name: str, calls: str | None = None) -> str:
-    """Return the name of a unit; of calls of a C++ library, its file and functions: ``waves.cu: series(float32)``. The
-    text *library* has the library's source, and, unless they are given, the *calls*."""
-    if (start := _LIBRARY.search(library)) is None:
+def _name_for_users(code: str, name: str) -> str:
+    """Return the name of a unit; of calls of a C++ library, its file and functions: ``waves.cu: series(float32)``."""
+    if (start := _LIBRARY.search(code)) is None:
         return name
-    file = _INCLUDED.match(library, start.end())
-    found = _FUNCTION.findall(library, start.end()) if calls is None else _FUNCTION.findall(calls)
+    file = _INCLUDED.match(code, start.end())
+    found = _FUNCTION.findall(code, start.end())
     functions = ", ".join(dict.fromkeys(found)) or name
     return f"{os.path.basename(file[1])}: {functions}" if file else functions
 
@@ -210,15 +208,59 @@ def _name_for_users(library: str, name: str, calls: str | None = None) -> str:
 _MOST_READ = 1 << 20  # bytes of a unit's own files, to show what changed in them
 
 
-def _lines(code: str, files: tuple[tuple[str, str, str], ...]) -> LineDigests:
+def _own_text(code: str) -> str:
+    """Return the user's own text in the *code* of a unit; empty where it calls a library that is in files."""
+    start = _LIBRARY.search(code)
+    if start is not None and _INCLUDED.match(code, start.end()):
+        return ""
+    end = start and _LIBRARY_END.search(code, start.end())
+    return code[start.end() if start else 0 : end.start() if end else len(code)]
+
+
+# Options of a unit that users do not write as such.
+_NOT_FACTS = (
+    *("arch", "relocatable_device_code", "link_time_optimization", "include_path", "define_macro"),
+    "device_as_default_execution_space",
+)
+_OF_TARGET = {"max_register_count": "max_registers"}
+
+
+def _facts(unit: TranslationUnit, name: str, files: tuple[tuple[str, str, str], ...], packaged: str) -> Facts:
+    """Return what users know of the program of a *unit*, called *name*, with the *files* of their own, each a label,
+    path and digest, and a digest of all *packaged* headers."""
+    start = _LIBRARY.search(unit.code)
+    library = start and _INCLUDED.match(unit.code, start.end())
+    path = unit.name if os.path.isfile(unit.name) else ""
+    if library:
+        path = next((each for _, each, _ in files if f"/{each}".endswith(f"/{library[1]}")), library[1])
+    file, _, calls = name.partition(": ") if library else (name, "", "")
+    subject = os.path.basename(file) if path else file
+    own = _own_text(unit.code)
+    fixed = (*toolkit_include_paths(), os.curdir)
+    beside = os.path.dirname(path) if library else ""  # which is searched for it
+    folders = [each for each in unit.option("include_path") or () if each not in fixed and each != beside]
+    options = [(_OF_TARGET.get(each, each), value) for each, value in unit.options if each not in _NOT_FACTS]
+    return (
+        ("", "path", os.path.abspath(path) if path else ""),
+        ("", "architecture", str(unit.option("arch"))),
+        *([(subject, "calls", calls)] if calls else []),
+        *([(subject, "source", hashlib.sha256(own.encode()).hexdigest()[:16])] if own else []),
+        *((label.removeprefix(FILE), "file", sha256) for label, _, sha256 in files),
+        *((subject, f"define {macro}", value) for macro, value in unit.option("define_macro") or ()),
+        (subject, "include_paths", repr(folders)),
+        *([] if unit.option("link_time_optimization") or unit.option("debug") else [("", "lto", "False")]),
+        *((subject, option, repr(value)) for option, value in options if value is not False),
+        (subject, "headers", packaged),
+        ("", "NVRTC", nvrtc_build()),
+        ("", "cuda.core", cuda.core.__version__),
+    )
+
+
+def _lines(name: str, code: str, files: tuple[tuple[str, str, str], ...]) -> LineDigests:
     """Return digests of the lines of the user's own texts of a unit: its source, and the *files*, each a label, path
     and digest, as long as they are as they were compiled."""
-    found = []
-    start = _LIBRARY.search(code)
-    if start is None or not _INCLUDED.match(code, start.end()):
-        end = start and _LIBRARY_END.search(code, start.end())
-        own = code[start.end() if start else 0 : end.start() if end else len(code)]
-        found = [("source", _digests(own))] if len(own) <= _MOST_READ else []
+    own = _own_text(code)
+    found = [(f"source {name}", digests_of_lines(own))] if 0 < len(own) <= _MOST_READ else []
     size = 0
     for label, path, sha256 in files:
         with contextlib.suppress(OSError, ValueError):
@@ -227,13 +269,8 @@ def _lines(code: str, files: tuple[tuple[str, str, str], ...]) -> LineDigests:
             if size > _MOST_READ:
                 break
             if header.sha256 == sha256:
-                found.append((label, _digests(content.decode("utf-8", "replace"))))
+                found.append((label, digests_of_lines(content.decode("utf-8", "replace"))))
     return tuple(found)
-
-
-@functools.lru_cache(256)  # kernels share the files of one library
-def _digests(text: str) -> tuple[str, ...]:
-    return tuple(hashlib.sha256(line.encode()).hexdigest()[:8] for line in text.splitlines())
 
 
 def checked_key(program: CacheKey, called: CalledFunction) -> CacheKey:

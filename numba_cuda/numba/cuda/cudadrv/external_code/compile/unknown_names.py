@@ -55,7 +55,7 @@ _HEADERS = {
     r"u?int(?:_fast|_least)?(?:8|16|32|64)_t|u?int(?:ptr|max)_t|U?INT(?:8|16|32|64)_(?:MAX|MIN)": "cuda/std/cstdint",
     r"(?:U?(?:CHAR|SHRT|INT|LONG|LLONG)|SCHAR)_(?:MAX|MIN)|CHAR_BIT": "cuda/std/climits",
     r"(?:FLT|DBL)_\w+": "cuda/std/cfloat",
-    r"INFINITY|NAN|HUGE_VAL": "cuda/std/cmath",
+    r"INFINITY|NAN": "cuda/std/cmath",
     r"curand\w*": "curand_kernel.h",
     r"cu(?:Float|Double)?Complex|cuC\w+|make_cu\w+Complex": "cuComplex.h",
     r"cooperative_groups(?:::.*)?": "cooperative_groups.h",
@@ -67,6 +67,8 @@ _MATHEMATICS = re.findall(
     " fma fmax fmin fmod frexp hypot isfinite isinf isnan ldexp lgamma log log10 log1p log2 modf nextafter pow rcbrt"
     " remainder rhypot rint round rsqrt sin sincos sinh sinpi sqrt tan tanh tgamma trunc",
 )
+# Which <cmath> of the host defines.
+_OF_CMATH = re.compile(r"HUGE_VALF?|M_(?:E|LOG(?:2|10)E|LN(?:2|10)|PI(?:_[24])?|[12]_PI|2_SQRTPI|SQRT(?:2|1_2))")
 # What needs no header.
 _BUILT_IN = {
     *_MATHEMATICS,
@@ -111,6 +113,9 @@ def explain_unknown(
         return f"include <{header}>"
     if header := _find_in_table(name):
         return f"include <{header}>"
+    if _OF_CMATH.fullmatch(name):
+        asked = "" if HOST_HEADERS in include_paths else "pass host_headers=True and "
+        return f"{asked}include <cmath>, which {'then ' if asked else ''}defines {name}"
     if misspelt := difflib.get_close_matches(last, macros := list(macros), n=1, cutoff=_ALIKE):
         return (
             f"did you mean {last} by the macro {misspelt[0]} in defines=? Or {misspelt[0]} where the source has {last}?"

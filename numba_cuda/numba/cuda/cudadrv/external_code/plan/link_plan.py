@@ -21,6 +21,7 @@ from ..inputs import kinds
 from ..inputs.c_prototypes import CalledFunction, CPrototype, prototype_of_llvm
 from ..inputs.link_input import LinkInput, VariableSource, line_marker
 from ..platform.target import Target
+from .python_functions import PythonKernel
 
 # The kernel's own side of a link
 
@@ -59,13 +60,14 @@ class KernelCode:
     """A kernel's own code (*inputs*): LLVM IR, LTO-IR or PTX; the kernel's name in it (*entry*), the functions that it
     calls and does not define (*undefined*), for those of them that calls in Python reference the *sites* of these
     calls, each with another prototype, and *options* of its link besides those of the target, of
-    `cuda.core.LinkerOptions`."""
+    `cuda.core.LinkerOptions`. *python* describes the functions that it was compiled from, if they are known."""
 
     inputs: tuple[LinkInput | LLVMModules, ...]
     entry: str = ""
     undefined: tuple[str, ...] = ()
     sites: Mapping[str, tuple[SymbolSite, ...]] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+    python: PythonKernel | None = field(default=None, compare=False)
 
     def referenced_by(self, symbol: str) -> str:
         return self.sites[symbol][0].call if symbol in self.sites else "linked code, not by a call in Python"

@@ -759,7 +759,7 @@ def test_the_cache_can_be_shown_and_cleared(kernels, tmp_path, monkeypatch, caps
     assert shown["directory"] == str(tmp_path / "cache")
     assert {each["kind"]: each["entries"] for each in shown["by_kind"]}["program"] == 1
     assert "  add.cu: first build" in run("cache", "why", "add.cu", "--kind", "program")
-    assert "program 'add.cu'" in run("cache", "why", "add.cu", "-v")
+    assert "program of add.cu" in run("cache", "why", "add.cu", "-v")
     assert main(["cache", "why", "subtract.cu"]) == 1
     shown = capsys.readouterr()
     assert shown.out == ""

@@ -1084,3 +1084,130 @@ def test_an_object_of_a_class_of_cxx_is_zero_bytes():
             return lambda state, x: push(state, x)
 
     check_linkable(Last().push, counter.dtype, "float32")
+
+
+class TestNumbersByReference:
+    """C++ functions that refer to numbers: kernels call them with the places of these."""
+
+    lib = autolink.cxx("""
+        __device__ float split(float x, int& whole) { whole = int(x); return x - whole; }
+        __device__ void count(int& n, int by) { n += by; }
+        template <class T> __device__ void exchange(T& a, T& b) { T c = a; a = b; b = c; }
+        template <class T> __device__ T next(T&& x) { return x += 1; }
+        __device__ float f(float x) { return x; }
+        __device__ float f(float x, float& y) { return y = x; }
+        __device__ float grow(float& x) { x = x * 1.5f; return x; }
+        struct V { float x, y; };
+        __device__ V operator*(V v, float by) { return {v.x * by, v.y * by}; }
+        __device__ void operator*=(V& v, float by) { v = v * by; }
+    """)
+
+    @pytest.mark.parametrize(
+        ("name", "argtypes"),
+        [
+            ("split", ("float32", "int32")),
+            ("count", ("int32", types.literal(2))),
+            ("count", ("int32", "int32")),
+            ("exchange", ("float64", "float64")),
+            ("next", ("int32",)),
+            ("f", ("float32",)),
+            ("f", ("float32", "float32")),
+            ("grow", ("float32",)),
+        ],
+    )
+    @pytest.mark.filterwarnings("error")
+    def test_they_are_linkable(self, name, argtypes):
+        assert quick(self.lib[name], *argtypes).code
+
+    def test_an_element(self):
+        assert quick(self.lib.split.passing(None, "element"), "float32", "int32[::1]").code
+
+    def test_operators_of_a_class(self):
+        vector = self.lib.record("V")
+        assert quick(self.lib["operator*"], vector, "float32").code
+        assert quick(self.lib["operator*="], vector, "float32").code
+
+    def test_each_call_gets_the_numbers_that_were_given(self):
+        lib = autolink.cxx("__device__ int count(int& n, int by) { n += by; return n; }")
+        lib.count.python(lambda n, by: n + by)
+        assert quick(lib.count, "int32", "int32").checks[-1] == Check(RUNS)
+        lib.count.python(lambda n, by: n + by + 1)
+        assert what_is_wrong(lib.count, "int32", "int32")[0] == RUNS
+
+
+class TestTuples:
+    """Results that are structs and tuples are compared part by part."""
+
+    CODE = """
+        #include <cuda/std/tuple>
+        enum class Kind { even, odd };
+        struct Inner { float x; double y; };
+        struct Outer { Inner inner; int n[2]; bool is_large; Kind kind; };
+        __device__ Outer make(float x, int i) { return {{x, 2.0 * x}, {i, i + 1}, i > 3, Kind(i & 1)}; }
+        __device__ cuda::std::tuple<float, int> pair(float x, int i) { return {x, i}; }
+        __device__ float* same(float* x) { return x; }
+    """
+    ARGTYPES = "float32", "int32"
+
+    @pytest.mark.parametrize("is_record", [False, True])
+    def test_structs(self, is_record):
+        lib = autolink.cxx(self.CODE)
+        if is_record:
+            lib.record("Outer")
+        lib.make.python(lambda x, i: ((x, 2 * x), np.array([i, i + 1]), i > 3, i & 1))
+        assert quick(lib.make, *self.ARGTYPES).checks[-1] == Check(RUNS)
+        place = r"\.inner\.y" if is_record else r"\[0\]\[1\]"
+        for wrong, said in [
+            (lambda x, i: ((x, 3 * x), (i, i + 1), i > 3, i & 1), f"the result{place} of "),
+            (lambda x, i: ((x, 2 * x), (i, i + 1, 0), i > 3, i & 1), "its __call__ returns "),
+            (lambda x, i: "nonsense", "its __call__ returns 'nonsense' for "),
+            (lambda x, i: x, "its __call__ returns "),
+        ]:
+            lib.make.python(wrong)
+            assert re.search(f"got: {said}", what_is_wrong(lib.make, *self.ARGTYPES)[1])
+
+    def test_tuples(self):
+        lib = autolink.cxx(self.CODE)
+        lib.pair.python(lambda x, i: (x, i))
+        assert quick(lib.pair, *self.ARGTYPES).checks[-1] == Check(RUNS)
+        lib.pair.python(lambda x, i: (x, i + 0.5))
+        assert "got: the result[1] of " in what_is_wrong(lib.pair, *self.ARGTYPES)[1]
+
+    @pytest.mark.parametrize("is_wrong", [False, True])
+    def test_a_dtype_of_an_extern(self, is_wrong):
+        class Divide(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern("divide", returns=np.dtype([("q", "f4"), ("r", "f4")]))
+
+            def __numba_cuda_link__(self, x):
+                return autolink.CUDASource("""
+                    struct P { float q, r; };
+                    extern "C" __device__ P divide(float x) { return {x / 2, x}; }
+                """)
+
+            def __call__(self, x):
+                return x / 2, x + is_wrong
+
+        if is_wrong:
+            assert "got: the result.r of " in what_is_wrong(Divide())[1]
+        else:
+            assert quick(Divide()).checks[-1] == Check(RUNS)
+
+    def test_of_a_body_in_python(self):
+        class Twice(Add):
+            __numba_cuda_link__ = None
+
+            def __numba_cuda_call__(self, x):
+                return lambda x: (x, (2 * x, 1))
+
+            def __call__(self, x):
+                return x, (2 * x, self.amount)
+
+        assert quick(Twice()).checks[-1] == Check(RUNS)
+        assert "got: the result[1][1] of " in what_is_wrong(Twice(2))[1]
+
+    def test_others_run_with_a_warning(self):
+        lib = autolink.cxx(self.CODE)
+        lib.same.python(lambda x: x)
+        with pytest.warns(UserWarning, match=r"it runs, and the check does not compare results of the type float32\*"):
+            check_linkable(lib.same, "float32[::1]", lto=True)

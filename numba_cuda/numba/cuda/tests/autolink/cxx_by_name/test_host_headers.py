@@ -83,6 +83,39 @@ def test_a_header_has_its_functions_without_the_others(header, function, expecte
     assert x[0] == expected
 
 
+@pytest.mark.parametrize("header", ["cmath", "math.h", "complex"])
+def test_macros_of_mathematics(header):
+    names = re.findall(r"\w+", "PI PI_2 PI_4 1_PI 2_PI 2_SQRTPI E LOG2E LOG10E LN2 LN10 SQRT2 SQRT1_2")
+    values = ", ".join(f"M_{name}" for name in names)
+    source = f"""#include <{header}>
+        __device__ double value(int k) {{
+            const double all[] = {{{values}, HUGE_VAL, HUGE_VALF, INFINITY}};
+            return all[k];
+        }}"""
+    library = autolink.cxx(source, host_headers=True)
+
+    def kernel(x):
+        for k in range(x.size):
+            x[k] = library.value(k)
+
+    x = np.zeros(len(names) + 3)
+    autolink.build(kernel, "void(float64[::1])", cc=CC).emulate[1, 1](x)
+    pi = np.pi
+    powers = np.e, np.log2(np.e), np.log10(np.e), np.log(2), np.log(10), 2**0.5, 0.5**0.5
+    np.testing.assert_array_max_ulp(x[:-3], [pi, pi / 2, pi / 4, 1 / pi, 2 / pi, 2 / pi**0.5, *powers], maxulp=1)
+    assert (x[-3:] == np.inf).all()
+
+
+@pytest.mark.parametrize("host_headers", [False, True])
+def test_a_macro_of_mathematics_without_its_header(host_headers):
+    library = autolink.cxx("__device__ double f() { return M_PI; }", host_headers=host_headers)
+    todo = (
+        "include <cmath>, which defines" if host_headers else "pass host_headers=True and include <cmath>, which then"
+    )
+    with pytest.raises(autolink.CxxError, match=f"what to do: {todo}"):
+        library.f.signature(cc=CC)
+
+
 @pytest.mark.parametrize(
     ("header", "body", "reason"),
     [

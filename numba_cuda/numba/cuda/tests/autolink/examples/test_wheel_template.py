@@ -375,6 +375,7 @@ CODE = "src/sample_library/device_code.cu"
             f"first takes 'float& x', expected a number or a pointer to numbers, a struct or void\n  at: {CODE}:2\n",
         ),
         (f"{C} int first(float& x) {{ return 1; }}", "what to do: take float*"),
+        (f"{C} int first(const float& x, float& y) {{ return 1; }}", "what to do: take float\nfirst takes 'float& y'"),
         (f"{C} int first(float** x) {{ return 1; }}", "first takes 'float** x', expected"),
         (f"{C} int first(float** x) {{ return 1; }}", "what to do: take void*, and cast it in the function"),
         (f"{C} int first(float (*f)(int)) {{ return 1; }}", "first takes 'float (...)* f', expected"),
@@ -419,10 +420,10 @@ CODE = "src/sample_library/device_code.cu"
         ("int first() { return 1; }", "what to do: mark functions and variables __device__"),
         (f"int count; {C} int first() {{ return 1; }}", "what to do: mark functions and variables __device__"),
         (f"{C} int first() {{ return 1; }} {C} int first(int x) {{ return x; }}", "there are two functions first\n"),
-        (f"}} {C} int other() {{ return 1; }} namespace {{", "other is not in namespace sample_library, so other"),
+        (f"}} {C} int other() {{ return 1; }} namespace {{", "other() is not in namespace sample_library, so other"),
         (
             f"}} {C} int other() {{ return 1; }} namespace {{",
-            "what to do: put it into namespace sample_library; or declare it static",
+            "what to do: put it into namespace sample_library; or into a namespace without a name, if only the",
         ),
         (f'extern "C" {C} int other() {{ return 1; }}', 'other is extern "C", so other packages could have the same'),
         (
@@ -450,16 +451,37 @@ CODE = "src/sample_library/device_code.cu"
             "is that of another struct or a function",
         ),
         (
-            f"{C} int other(int); {C} int first(int x) {{ return other(x); }}",
-            "package defines sample_library::other, which its",
+            f"}} struct Box {{ {C} int f() const; }}; {C} int Box::f() const {{ return 1; }} namespace {{",
+            "Box::f() const is not in namespace sample_library, so other packages could have",
         ),
         (
-            f"extern __device__ double v; {C} void w(); {C} double f() {{ w(); return v; }}",
-            "no .cu file of the package defines sample_library::v, sample_library::w, which its code uses",
+            f"{C} int first() {{ return GAIN * LOSS; }}",
+            "what to do: declare GAIN, LOSS in front of the use, or include the header that does; a macro: write "
+            "defines = { GAIN = ..., LOSS = ... } into",
+        ),
+        (
+            f"{C} int other(int); {C} int first(int x) {{ return other(x); }}",
+            "package defines sample_library::other(int), which its",
+        ),
+        (
+            f"{C} int v(); {C} void w(); {C} double f() {{ w(); return v(); }}",
+            "no .cu file of the package defines sample_library::v(), sample_library::w(), which its code uses",
+        ),
+        (
+            f"extern __constant__ float v[]; {C} float f() {{ return v[0]; }}",
+            f"the host cannot set __constant__ float v[0], which no dtype describes\n  at: {CODE}:1\n",
+        ),
+        (
+            f"union U {{ int a; float b; }}; extern {C} U v; {C} float f() {{ return v.b; }}",
+            "U v, which no dtype describes",
+        ),
+        (
+            f"extern __constant__ float lambda; {C} float f() {{ return lambda; }}",
+            "lambda is a word of Python, so the host cannot set the variable",
         ),
         (
             f"namespace n {{ __device__ int help(int); }} {C} int first(int x) {{ return n::help(x); }}",
-            "no .cu file of the package defines sample_library::n::help, which its code uses\n  what to do: define it",
+            "no .cu file of the package defines sample_library::n::help(int), which its code uses\n  what to do",
         ),
         (
             f"{C} int first() {{ return 1; }}\n#if __CUDA_ARCH__ > 900\n{C} int second() {{ return 2; }}\n#endif",
@@ -472,6 +494,26 @@ def test_a_build_says_what_is_wrong_and_where(code, message, build):
         build(OWN(code), architectures=[90, 100])
 
 
+MEMBERS = """
+struct Gain {
+    float g;
+    __device__ Gain(float x); __device__ ~Gain(); __device__ float f(float) const; __device__ void f() volatile &;
+    __device__ void f() &&; __device__ operator float() const; __device__ Gain operator+(Gain) const;
+    static __device__ int made();
+};
+__device__ Gain::Gain(float x) : g(x) {}
+__device__ Gain::~Gain() {}
+__device__ float Gain::f(float x) const { return g * x; }
+__device__ void Gain::f() volatile & {}
+__device__ void Gain::f() && {}
+__device__ Gain::operator float() const { return g; }
+__device__ Gain Gain::operator+(Gain x) const { return x; }
+__device__ int Gain::made() { return 1; }
+__device__ bool operator==(Gain x, Gain y) { return true; }
+__device__ float first(float x) { return Gain(x).f(x); }
+"""
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -481,11 +523,13 @@ def test_a_build_says_what_is_wrong_and_where(code, message, build):
         f"namespace n {{ struct Box {{ int a; }}; }} {C} int first(const n::Box* box) {{ return 0; }}",
         f"{C} float norm(float x) {{ return x; }} {C} float hypot(float x, float y) {{ return x; }}",
         f"{C} int f(int x) {{ return x; }} namespace n {{ {C} int f(int x, int y) {{ return x + y; }} }}",
+        MEMBERS,
     ],
 )
 def test_a_build_leaves_names_as_they_are(code, build):
     code = OWN(code).replace("} #include", "}\n#include")
-    assert build(f"{code}\n#include <cuda_fp16.h>\n#include <cuda/std/utility>")["functions"]
+    functions = build(f"{code}\n#include <cuda_fp16.h>\n#include <cuda/std/utility>")["functions"]
+    assert {*functions} & {"first", "move", "norm", "f"} and "Gain" not in functions
 
 
 def test_a_build_allows_what_cuda_defines(build):
@@ -497,12 +541,15 @@ def test_editors_find_the_functions_and_their_declarations(build, tmp_path):
     build("""
         namespace sample_library {
         struct Box { float lo, hi; };
-        __device__ void scale(float* x, unsigned n) {} __device__ float one() { return 1; }
+        extern __constant__ float gain;
+        __device__ void scale(float* x, unsigned n) {} __device__ float one() { return gain; }
         __device__ bool truth(float2, const Box* in) { return true; }
         }""")
     assert (tmp_path / "src" / "sample_library" / "__init__.pyi").read_text().splitlines() == [
         "from typing import Any as _Any",
-        "__all__ = ['Box', 'one', 'scale', 'truth']",
+        "__all__ = ['Box', 'gain', 'one', 'scale', 'truth']",
+        "from numba.cuda.autolink import Variable as _Variable",
+        "gain: _Variable",
         "from numpy import dtype as _dtype",
         "Box: _dtype[_Any]",
         "def one() -> float:",
@@ -517,7 +564,6 @@ def test_editors_find_the_functions_and_their_declarations(build, tmp_path):
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        (None, "got None,"),
         ([], "got [],"),
         ("90", "got '90',"),
         (90, "got 90,"),
@@ -531,7 +577,17 @@ def test_a_build_names_a_wrong_architecture(given, named, build):
         build(BOX, architectures=given)
     message, start = str(failure.value), f"sample-library: architectures in pyproject.toml: {named} "
     assert message.startswith(f"{start}expected a list of numbers out of ")
-    assert ", 90, " in message and "\n" not in message
+    assert ", 90, " in message and message.endswith("\n  what to do: write it as in architectures = [75, 80, 90]")
+
+
+def test_a_build_without_architectures_says_how_to_write_them(build):
+    with pytest.raises(SystemExit) as failure:
+        build(BOX, architectures=None)
+    message = str(failure.value)
+    assert message.startswith(
+        "sample-library: pyproject.toml: the hook's section has no architectures, expected a list"
+    )
+    assert message.endswith("\n  what to do: write it as in architectures = [75, 80, 90]")
 
 
 STRUCTS = """
@@ -736,6 +792,8 @@ def test_code_is_compiled_with_the_settings_of_the_project_and_so_is_its_source(
         ({"include_paths": ["/usr/include"]}, "include_paths in pyproject.toml: /usr/include is not a folder in "),
         ({"include_paths": ["missing"]}, "missing is not a folder in "),
         ({"include_paths": "vendor"}, "include_paths in pyproject.toml: got 'vendor', expected a list, each a text"),
+        ({"include_paths": "vendor"}, 'what to do: write it as in include_paths = ["third_party"]'),
+        ({"architecture": [90]}, "what to do: write architectures for architecture"),
         ({"include_paths": [1]}, "include_paths in pyproject.toml: got [1], expected a list, each a text"),
         ({"options": "-std=c++20"}, "options in pyproject.toml: got '-std=c++20', expected a table: { NAME = VALUE }"),
         ({"options": {"use_fast": True}}, "options.use_fast in pyproject.toml: cuda.core.ProgramOptions has no such"),
@@ -748,8 +806,13 @@ def test_code_is_compiled_with_the_settings_of_the_project_and_so_is_its_source(
         ({"options": {"ptxas_options": "--none"}}, "what to do: correct options in pyproject.toml"),
         ({"defines": ["STEP=2"]}, "defines in pyproject.toml: got ['STEP=2'], expected a table: { NAME = VALUE }"),
         ({"defines": {"STEP": [2]}}, "defines.STEP in pyproject.toml: got [2], expected a text or a whole number"),
-        ({"defines": {"2STEP": 2}}, "defines in pyproject.toml: got the name '2STEP', expected names as in { TILE"),
+        ({"defines": {"2STEP": 2}}, "defines in pyproject.toml: got the name '2STEP', expected that of a macro"),
         ({"defines": {"STEP": "2\n3"}}, "defines.STEP in pyproject.toml: got '2\\n3', expected one line"),
+        ({"defines": {"STEP": "2 \\"}}, "defines.STEP in pyproject.toml: got '2 \\\\', expected one line, whole"),
+        (
+            {"defines": {"first": "2 +", "SECOND(x)": "x"}},
+            "what to do: if a macro is wrong, correct it in defines in pyproject.toml: first is 2 +",
+        ),
     ],
 )
 def test_a_build_names_a_wrong_setting(settings, message, build):
@@ -799,12 +862,17 @@ def test_a_package_whose_build_ran_no_hook_says_so(tmp_path, monkeypatch):
         importlib.import_module("sample_library")
 
 
-@pytest.mark.parametrize("without", ["section", "hooks"])
+@pytest.mark.parametrize("without", ["section", "hooks", "name"])
 def test_a_build_that_would_run_no_hook_is_an_error(without, tmp_path):
     copy = shutil.copytree(TEMPLATE, tmp_path / "template")
     settings = copy / "pyproject.toml"
+    todo = "write [tool.hatch.build.targets.wheel.hooks.custom] into pyproject.toml"
     if without == "section":
         settings.write_text(settings.read_text().partition("[tool.hatch.build.targets.wheel.hooks")[0])
+    elif without == "name":
+        settings.write_text(settings.read_text().replace("hooks.custom", "hooks.costum"))
+        section = "tool.hatch.build.targets.wheel.hooks"
+        todo = f"write [{section}.custom] for [{section}.costum] in pyproject.toml"
     for build in "build_wheel", "build_editable":
         done = subprocess.run(
             [sys.executable, "-c", f"import build_backend; build_backend.{build}({str(tmp_path / 'dist')!r})"],
@@ -817,7 +885,7 @@ def test_a_build_that_would_run_no_hook_is_an_error(without, tmp_path):
         assert done.stderr.startswith(
             "sample-library: the build runs no hook, so the package would have no device code"
         )
-        assert "[tool.hatch.build.targets.wheel.hooks.custom]" in done.stderr
+        assert f"\n  what to do: {todo}" in done.stderr
         assert not (tmp_path / "dist").exists()
 
 
@@ -826,8 +894,9 @@ def test_a_build_says_that_templates_are_not_among_its_functions(build, capsys):
     shown = capsys.readouterr()
     *functions, last = (shown.out + shown.err).splitlines()
     assert functions == ["sample_library: float half(float x)"]
-    assert last.startswith(
-        "sample_library: kernels can call these functions; templates, inline and static functions are not"
+    assert last == (
+        "sample_library: kernels can call these functions; templates, and functions that are inline, static or members "
+        "of classes, are not among them"
     )
 
 
@@ -843,3 +912,87 @@ def test_kernels_of_numba_cuda_mlir_call_the_functions(package):
     boxes, x = np.ones(2, library.Box), np.full(1, 3, np.float32)
     autolink.build(kernel, (typeof(boxes), typeof(x)), cc="9.0").emulate[1, 1](boxes, x)
     assert x[0] == 5
+
+
+COMPLEX = """
+#include <cuda/std/complex>
+namespace sample_library {
+using cuda::std::complex;
+__device__ complex<float> rotate(complex<float> z, float phase) { return z * complex<float>(cosf(phase), sinf(phase)); }
+__device__ complex<double> wide(complex<double> z) { return conj(z); }
+__device__ void all(const complex<float>* in, complex<double>* out, int n) { while (n--) out[n] = in[n]; }
+}
+"""
+
+
+@pytest.mark.parametrize("front_end", ["numba.cuda", "numba_cuda_mlir.cuda"])
+def test_complex_numbers_of_cxx_are_those_of_numpy(front_end, package):
+    front_end = pytest.importorskip(front_end)
+    library = package(COMPLEX)
+
+    @front_end.jit
+    def kernel(x, y):
+        library.all(x, y, 2)
+        x[0] = library.rotate(x[0], np.float32(np.pi / 2)) + library.rotate(1, 0.0)
+        y[1] = library.wide(y[1])
+
+    x, y = np.array([1 + 2j, 3 + 4j], np.complex64), np.zeros(2, np.complex128)
+    autolink.build(kernel, (typeof(x), typeof(y)), cc="9.0").emulate[1, 1](x, y)
+    assert np.allclose(x, [-1 + 1j, 3 + 4j]) and y.tolist() == [1 + 2j, 3 - 4j]
+
+
+def test_a_struct_complex_of_the_package_is_no_number(package):
+    code = "template <class T> struct complex { T *re, *im; }; using Complex = complex<float>;"
+    code += f"{C} int first(const Complex* z) {{ return 1; }}"
+    assert package(OWN(code)).Complex.itemsize == 16
+
+
+VARIABLES = """
+namespace sample_library {
+struct Range { float lo, hi; };
+struct Unseen { int a; };
+extern __constant__ float table[3];
+extern __constant__ Range range;
+extern __constant__ Unseen unseen;
+extern __device__ int counts[2][2];
+__constant__ float lost, kept = 1;
+namespace inner { static __constant__ int also_lost[2]; }
+__device__ float read(int i) {
+    counts[1][i] += (long long)(void*)&unseen != 0;
+    return table[i] + range.hi + lost + kept + inner::also_lost[i];
+}
+}
+"""
+
+
+@pytest.mark.parametrize("front_end", ["numba.cuda", "numba_cuda_mlir.cuda"])
+def test_the_host_sets_variables(front_end, package, capsys):
+    front_end = pytest.importorskip(front_end)
+    library = package(VARIABLES)
+    assert library.Unseen == np.dtype([("a", "i4")])
+    shown = capsys.readouterr()
+    for line in [
+        "sample_library: __constant__ float table[3], set by sample_library.table.set(...)",
+        "sample_library: __device__ int counts[2][2], set by sample_library.counts.set(...)",
+        "sample_library::lost is 0 in all kernels: nothing sets it",
+        "sample_library::inner::also_lost is 0 in all kernels: nothing sets it",
+    ]:
+        assert line in (shown.out + shown.err).splitlines()
+    assert "kept" not in shown.out + shown.err
+
+    @front_end.jit
+    def kernel(x):
+        x[0] = library.read(1)
+
+    x = np.zeros(1, np.float32)
+    linked = autolink.build(kernel, (typeof(x),), cc="9.0")
+    library.table.set(np.array([1, 2, 3], np.float32))
+    library.range.set(np.array((0, 10), library.Range))
+    linked.emulate[1, 1](x)
+    assert (x[0], library.counts.get().tolist()) == (13, [[0, 0], [0, 1]])
+    library.table.set(np.array([1, 5, 3], np.float32))
+    linked.emulate[1, 1](x)
+    assert x[0] == 16
+    for options in {"lto": False}, {"lineinfo": True}:
+        inputs = autolink.build(kernel, (typeof(x),), cc="9.0", **options).inputs
+        assert len(inputs) == 5, "the four variables and the code"

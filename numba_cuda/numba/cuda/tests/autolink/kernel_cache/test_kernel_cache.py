@@ -383,14 +383,14 @@ def test_the_kernels_are_cleared_and_listed_with_the_rest(program, monkeypatch, 
     assert program.run().status == "built"
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(program.folder / "cache"))
     said = []
-    for action in ["info"], ["why", "-v", "kernel", "--kind", "kernel"], ["clear"]:
+    for action in ["info"], ["why", "kernel", "--kind", "kernel", "-v"], ["clear"]:
         reset_store()
         assert main(["cache", *action]) == 0
         said.append(capsys.readouterr().out)
     monkeypatch.undo()
     reset_store()
     assert "  kernel: 1 entry, " in said[0]
-    assert "kernel 'kernel', " in said[1] and "  value kernel.add.amount: 3 int\n" in said[1]
+    assert "kernel (cache=True): first build" in said[1] and "  value kernel.add.amount: 3\n" in said[1]
     assert program.files() == []
     assert program.run().status == "built"
 

@@ -502,3 +502,95 @@ def of_integers(x: npt.NDArray[np.int32]) -> None:
     cuda.syncwarp(mask)
     cuda.nanosleep(np.uint32(10))
     x[1] = cuda.match_any_sync(cuda.ballot_sync(mask, x[0] > 1), x[0])
+
+
+Vector = npt.NDArray[np.float32]
+
+
+@cuda.jit
+def of_a_float(x: Vector, n: float = 1) -> None:
+    x[0] = n
+
+
+@cuda.jit
+def of_twelve(
+    a: Vector,
+    b: Vector,
+    c: Vector,
+    d: Vector,
+    e: Vector,
+    f: Vector,
+    g: Vector,
+    h: Vector,
+    i: int,
+    j: int,
+    k: int,
+    m: int,
+) -> None: ...
+
+
+@cuda.jit
+def of_thirteen(
+    a: Vector,
+    b: Vector,
+    c: Vector,
+    d: Vector,
+    e: Vector,
+    f: Vector,
+    g: int,
+    h: int,
+    i: int,
+    j: int,
+    k: int,
+    m: int,
+    n: Vector,
+) -> None: ...
+
+
+@cuda.jit
+def of_several(*arrays: Vector) -> None: ...
+
+
+class OfAnyLibrary:
+    __cuda_array_interface__: dict[str, Any]
+
+
+class WithKernels:
+    @staticmethod
+    @cuda.jit
+    def kernel(x: Vector, n: int) -> None:
+        x[0] = n
+
+    @staticmethod
+    @cuda.jit
+    def not_annotated(x, n):
+        x[0] = n
+
+    @staticmethod
+    @cuda.jit("void(float32[::1], int32)", fastmath=True)
+    def with_signature(x: Vector, n: int) -> None:
+        x[0] = n
+
+    @staticmethod
+    @cuda.jit(device=True)
+    def add_one(n: int) -> int:
+        return n + 1
+
+    def launch(self, x: Vector) -> int:
+        self.kernel[1, 32](x, 3)
+        WithKernels.not_annotated[1, 32](x, 3)
+        WithKernels.with_signature.forall(3)(x, 3)
+        return self.add_one(2)
+
+
+array = cuda.to_device(np.zeros(3, np.float32))
+typed[1, 32](array, np.int32(3))
+typed[1, 32](OfAnyLibrary(), 3)
+of_a_float[1, 32](array)
+of_a_float[1, 32](np.zeros(3, np.float32), np.float32(3))
+of_a_float.forall(3)(array, np.int64(3))
+of_twelve[1, 32](array, array, array, array, array, array, array, array, 1, np.int32(2), 3, 4)
+of_thirteen[1, 32](array, array, array, array, array, array, 1, 2, 3, 4, np.int32(5), 6, array)
+of_several[1, 32](array, array, np.zeros(3, np.float32))
+array[1:3] = array[0] = 4
+print([value for value in array], 3.0 in array, np.sum(array), array.flags["C_CONTIGUOUS"])

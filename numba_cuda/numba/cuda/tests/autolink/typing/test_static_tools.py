@@ -26,6 +26,7 @@ from environments import link
 from language_server import LanguageServer
 from numba import cuda
 from numba.cuda import autolink
+from numba.cuda.cudadrv.devicearray import DeviceNDArray
 from numba.cuda.dispatcher import _Kernel
 from repository import DOCS, PROJECT, module
 
@@ -95,6 +96,7 @@ def test_mypy_finds_the_wrong_lines_and_no_others(project, mypy):
     done = run(*mypy, *options, "right.py", "wrong.py", cwd=project)
     reported = re.findall(r"^(\w+\.py):(\d+): error: ", done.stdout, re.MULTILINE)
     assert {(name, int(line)) for name, line in reported} == marked_lines(), done.stdout + done.stderr
+    assert '"None" not callable' not in done.stdout
 
 
 def test_pyright_finds_the_wrong_lines_and_no_others(project, pyright):
@@ -373,6 +375,19 @@ def test_editors_show_parameters_of_numba_cuda(call, parameters, server):
 def test_editors_complete_public_names_alone(code, names, server):
     completed = {name for name in server.complete(code) if not name.startswith("__")}
     assert completed == {*names}
+
+
+def test_editors_complete_what_an_array_on_the_device_has_and_nothing_else(server, asked_of_jedi):
+    array = f"{OF_NUMBA}array = cuda.to_device([1])\narray."
+    of_the_object = {"alloc_size", "dtype", "gpu_data", "ndim", "shape", "size", "stream", "strides"}
+    expected = of_the_object | {name for name in dir(DeviceNDArray) if not name.startswith("_")}
+    for completed in server.complete(array), {completion.name for completion in asked_of_jedi(array).complete()}:
+        assert {name for name in completed if not name.startswith("_")} == expected
+
+
+def test_jedi_shows_one_signature_of_a_launch(asked_of_jedi):
+    signatures = asked_of_jedi(of_a_kernel("forall(3)(")).get_signatures()
+    assert [signature.to_string() for signature in signatures] == ["ForAll(*args)"]
 
 
 def test_editors_complete_the_options_of_the_compiler(server):

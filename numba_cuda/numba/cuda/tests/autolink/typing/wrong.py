@@ -158,7 +158,18 @@ print(numba.cuda.random.create_states)  # wrong: misspelled
 cuda.cg.thisgrid()  # wrong: misspelled
 on_device = cuda.to_device(np.zeros(3, np.float32))
 on_device.sum()  # wrong: of host arrays
+print(on_device.mean)  # wrong: of host arrays
 print(on_device + 1, cuda.stream())  # wrong: of host arrays
+print(2 * on_device)  # wrong: of host arrays
+print(on_device > 1)  # wrong: of host arrays
+print(on_device @ on_device)  # wrong: of host arrays
+print(-on_device)  # wrong: of host arrays
+on_device += 1  # wrong: of host arrays
+kernel[1, 32](on_device)  # wrong: two arguments
+kernel[1, 32](on_device, 3, 4)  # wrong: two arguments
+kernel[1, 32](on_device, "3")  # wrong: a number
+kernel[1, 32](3, 3)  # wrong: an array
+kernel[1, 32](np.zeros(1, np.float32), np.float32(3))  # wrong: an integer
 kernel[1, 32](cuda.In(np.zeros(3, np.float32)))  # wrong: two arguments
 print(kernel[1, 32].grid)  # wrong: griddim
 add_one[1, 32](1)  # wrong: not launched

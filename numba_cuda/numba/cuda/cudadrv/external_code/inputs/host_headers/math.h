@@ -1,3 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #pragma once
-// NVRTC has what device code uses of it.
+extern "C++" {
+#include "cmath"
+}

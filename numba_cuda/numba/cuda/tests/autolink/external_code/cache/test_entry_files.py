@@ -77,13 +77,13 @@ def tar(path):
         file.addfile(tarfile.TarInfo("0" * 64))
 
 
-START = b"numba-cuda-autolink: cache entries 1\n"
+START = b"numba-cuda-autolink: cache entries 2\n"
 FOREIGN_FILES = {
     "tar": tar,
     "text": lambda path: path.write_text("text" * 1000),
     "nothing": lambda path: path.write_bytes(b""),
     "no end": lambda path: path.write_bytes(START),
-    "a size without its entry": lambda path: path.write_bytes(START + b"x" * 40),
+    "a size without its entry": lambda path: path.write_bytes(START + b"x" * 48),
     "an end with something after it": lambda path: path.write_bytes(START + bytes(41)),
 }
 

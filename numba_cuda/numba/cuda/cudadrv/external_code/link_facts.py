@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What users know of a link, for the cache's history: the kernel's Python, its options and target, and the facts of the
+programs that are linked. Found when an entry is written, when all programs are compiled."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import cuda.core
+
+from numba_cuda_autolink.package_versions import version_of
+
+from .cache.entry import Facts, LineDigests
+from .inputs import kinds
+from .plan.link_plan import LLVMModules
+from .platform import cuda_libraries
+
+if TYPE_CHECKING:
+    from .cache.entry import CacheKey
+    from .plan.link_plan import LinkPlan, LinkRequest, PlannedInput
+
+# Facts of programs that follow from the kernel, or belong to a program alone.
+_OF_KERNEL = ("path", "architecture", "lto", "debug", "lineinfo", "max_registers")
+_INLINE = "inline C++"
+
+
+def link_facts(request: LinkRequest) -> Facts:
+    """Return what users know of the link that is *request*\\ ed."""
+    plan, code = request.plan, request.kernel_code
+    target = plan.target
+    python = code.python.facts(with_lines=target.lineinfo or target.debug) if code.python is not None else ()
+    nvvm = dict(option for each in code.inputs if isinstance(each, LLVMModules) for option in each.options)
+    flags = ("debug", "lineinfo", "fastmath")
+    found = [
+        ("", "architecture", target.arch),
+        *python,
+        *(("", name, "True") for name in flags if getattr(target, name)),
+        *([("", "opt", "False")] if nvvm.get("opt", 3) in (0, False) else []),
+        *([] if target.lto or target.debug else [("", "lto", "False")]),
+        *([("", "max_registers", str(target.max_registers))] if target.max_registers else []),
+        *(("", f"link option {name}", repr(value)) for name, value in sorted(code.options.items())),
+        *([("", "entry_name", code.entry)] if code.entry and not code.entry.startswith("_Z") else []),  # mangled
+        ("", "output", request.output),
+    ]
+    for unit, subject, key in _units(plan):
+        if key is None:
+            found.append((subject, "file", _digest(unit)))
+            continue
+        found += (
+            (fact[0] and subject if fact[1] != "file" else fact[0], *fact[1:])
+            for fact in key.facts()
+            if fact[1] not in _OF_KERNEL
+        )
+        if subject.startswith(_INLINE):
+            found.append((subject, "calls", key.name))
+    found += [
+        ("", "nvJitLink", cuda_libraries.nvjitlink_build()),
+        ("", "NVVM", cuda_libraries.nvvm_build()),
+        ("", "numba-cuda", version_of("numba-cuda")),
+        ("", "cuda.core", cuda.core.__version__),
+        ("", "numba-cuda-autolink", version_of("numba-cuda-autolink")),
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def link_lines(request: LinkRequest) -> LineDigests:
+    """Return digests of the lines of the kernel's Python and of the files and sources that it links."""
+    python = request.kernel_code.python
+    found = dict(python.lines() if python is not None else ())
+    for _, subject, key in _units(request.plan):
+        for label, lines in key.lines() if key is not None else ():
+            found[f"source {subject}" if label.startswith("source ") else label] = lines
+    return tuple(found.items())
+
+
+def _units(plan: LinkPlan) -> Iterator[tuple[PlannedInput, str, CacheKey | None]]:
+    """Yield the units that are linked, with their names for users, and the keys of their programs, if these are
+    known."""
+    from .compile.plan_programs import program_key
+
+    inline = 0
+    for number, unit in enumerate(plan.units):
+        if unit.is_runtime:
+            continue
+        key = program_key(plan, number) if unit.input.kind is kinds.CUDA else None
+        subject = os.path.basename(unit.input.name)
+        if key is not None:
+            file, _, calls = key.name.partition(": ")
+            subject = os.path.basename(file)
+            if not calls and "(" in file:
+                inline += 1
+                subject = _INLINE if inline == 1 else f"{_INLINE} {inline}"
+        yield unit, subject, key
+
+
+def _digest(unit: PlannedInput) -> str:
+    return hashlib.sha256(unit.input.code).hexdigest()[:16]

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What ``cache why`` says of builds: what is known of them, in users' words."""
+
+import importlib.util
+import os
+import re
+import sys
+
+import pytest
+from numba.cuda import autolink
+from numba.cuda.autolink import cache
+from numba.cuda.cudadrv.external_code.cache import settings as cache_settings
+from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
+
+SOURCE = "template <class T>\n__device__ T ten(T x) {\n    return x * T(10);\n}\n"
+KERNEL = """\
+from numba import cuda
+from numba.cuda import autolink
+
+lib = autolink.cxx({file!r})
+N = 3
+
+
+@cuda.jit(device=True)
+def helper(v):
+    return v + 1
+
+
+@cuda.jit
+def kernel(x):
+    x[0] = lib.ten(helper(x[0])) + N
+"""
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """The folder of a kernel and its C++, with a cache of its own."""
+    monkeypatch.setenv(cache_settings.DIRECTORY, str(tmp_path / "cache"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # two edits of a file may have the same time
+    before = reset_store()
+    (tmp_path / "ten.cu").write_text(SOURCE)
+    (tmp_path / "m.py").write_text(KERNEL.format(file=str(tmp_path / "ten.cu")))
+    yield tmp_path
+    reset_store(before)
+
+
+def build(path, types="float32[::1]"):
+    """Build the kernel of a file as if a process had begun after the file was written."""
+    from numba.cuda.cudadrv.external_code.plan import python_functions
+
+    os.utime(path, (python_functions._imported - 1,) * 2)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return autolink.build(module.kernel, f"void({types})", cc=(9, 0))
+
+
+def told(name=".py:kernel", kind="link"):
+    """Return the lines of the history of a name, latest first, without times."""
+    return [line[21:] for line in str(cache.why(name, kind=kind)).splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("+ N", "+ N * 2", " changed: line 15"),
+        ("N = 3", "N = 4", ": value N: 3 -> 4"),
+        ("v + 1", "v + 2", ": helper changed: line 10"),
+        ("(x):\n    x[0] = lib.ten(helper(x[0]))", "(y):\n    y[0] = lib.ten(helper(y[0]))", ": parameters: x -> y"),
+        ("cu')", "cu', defines={'Z': '3'})", ": ten.cu: defines Z=3 added"),
+        ("cu')", "cu', options={'std': 'c++20'})", ": ten.cu: std='c++20' added"),
+        ("cu')", "cu', include_paths=['inc1'])", f": ten.cu: include_paths: [] -> [{os.path.abspath('inc1')!r}]"),
+        ("cuda.jit\n", "cuda.jit(lineinfo=True)\n", ": lineinfo=True added"),
+        ("cuda.jit\n", "cuda.jit(debug=True, opt=False)\n", ": debug=True added"),
+        ("cuda.jit\n", "cuda.jit(max_registers=32)\n", ": max_registers=32 added"),
+    ],
+)
+def test_a_rebuild_has_its_cause_alone(files, old, new, said):
+    path = files / "m.py"
+    build(path)
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    build(path)
+    assert told() == [f"sm_90   m.py:kernel{said}", "sm_90   m.py:kernel: first build"]
+
+
+def test_other_argument_types_are_told(files):
+    build(files / "m.py")
+    build(files / "m.py", "float64[::1]")
+    assert told()[0] == "sm_90   m.py:kernel: argument types: float32[::1] -> float64[::1]"
+
+
+def test_lines_of_a_file_are_listed_and_many_are_counted(files):
+    lines = [f"// {number}\n" for number in range(1, 100)]
+    (files / "ten.cu").write_text(SOURCE + "".join(lines))
+    build(files / "m.py")
+    for number in (10, 20, 21, 30, 40, 50, 60):
+        lines[number - 5] = "// edited\n"
+    (files / "ten.cu").write_text(SOURCE + "".join(lines))
+    build(files / "m.py")
+    assert told()[0] == "sm_90   m.py:kernel: ten.cu changed: lines 10, 20-21, 30, 40 and 2 more"
+
+
+def test_kernels_and_sources_of_one_name_in_other_files_are_not_compared(files):
+    for folder in ("p", "q"):
+        (files / folder).mkdir()
+        (files / folder / "a.cu").write_text(f"{SOURCE}// {folder}\n")
+        (files / folder / "a.py").write_text(KERNEL.format(file=str(files / folder / "a.cu")))
+        build(files / folder / "a.py")
+    assert told() == ["sm_90   q/a.py:kernel: first build", "sm_90   p/a.py:kernel: first build"]
+    programs = [line.partition(" (")[0] for line in told("a.cu", kind="program")]
+    assert programs == ["sm_90   q/a.cu: first build", "sm_90   p/a.cu: first build"]
+
+
+def test_inline_code_is_compared_without_a_claim_that_it_was_edited(files):
+    path = files / "m.py"
+    for source in ("__device__ float ten(float x) { return x; }", "__device__ float ten(float x) { return 2 * x; }"):
+        path.write_text(re.sub(r"cxx\(.*\)", f"cxx({source!r})", path.read_text()))
+        build(path)
+    assert told("ten", kind="program")[0] == "sm_90   ten(float64): another text: line 1"
+    assert told()[0] == "sm_90   m.py:kernel: inline C++ changed: line 1"
+
+
+def test_exported_entries_keep_the_times_of_their_builds(files):
+    build(files / "m.py")
+    for entry in list(current_store().disk.entries()):
+        os.utime(entry.path, (10**9, 10**9))
+    cache.export_file(files / "entries")
+    cache.clear()
+    cache.import_file(files / "entries", trust=True)
+    assert {entry.written for entry in current_store().disk.entries()} == {10**9}
