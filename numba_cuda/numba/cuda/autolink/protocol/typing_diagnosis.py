@@ -28,7 +28,6 @@ from numba.cuda.typing.typeof import Purpose, typeof
 
 from numba_cuda_autolink.source_locations import shown_file
 
-from ..c_abi.extern import Extern
 from ..compilation.context import compilation
 from ..frontend_api.kernel_syntax import NO_CONTAINERS
 from ..frontend_api.placed_messages import lines_of, message_of_python, placed
@@ -212,7 +211,7 @@ def _without_returns(obj: Any, name: str, loc: ir.Loc) -> Iterator[Misuse]:
     core = typeof(obj, Purpose.constant)
     asked = [core, *(each.calls for each in getattr(core, "elsewhere", {}).values())]
     answers = [answer for each in asked for answer in getattr(each, "answers", {}).values()]
-    symbols = [each.symbol for each in answers if isinstance(each, Extern) and each.returns == types.none]
+    symbols = [each.symbol for each in answers if getattr(each, "returns", "") == types.none]
     if symbols:
         place = f"{shown_file(code.co_filename)}:{code.co_firstlineno}"
         yield Misuse(
