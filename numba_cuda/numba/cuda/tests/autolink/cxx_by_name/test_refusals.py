@@ -48,7 +48,6 @@ class TestRemedies:
             ("corner(x)", "int32[::1]", "pass the arguments that C++ declares: those with = may be left out"),
             ("square(x)", "float32[::1]", "pass one element of it, such as x[i]"),
             ("square(x)", "float32[:, :]", "pass one element of it, such as x[i, j]"),
-            ("square<float>(x[0])", "float32[::1]", "leave out its <...>, write lib.square"),
             ("square('two')", "float32[::1]", "pass a number, not a text"),
         ],
     )
@@ -995,3 +994,9 @@ def test_a_standard_before_cxx17_is_refused():
     diagnosis, todo = str(caught.value).splitlines()
     assert diagnosis == "cxx() needs C++17 or later, and options= set std to 'c++14'"
     assert todo == "  what to do: leave std out, which is C++17 then, or set it to 'c++20'"
+
+
+def test_arguments_of_what_is_not_a_template():
+    text = message(autolink.cxx("__device__ float square(float x) { return x * x; }"), "square<float>", ("float32",))
+    assert text.startswith("square<float>(float32): square is not a template\n")
+    assert text.endswith("\n  what to do: leave out its <...>, write lib.square")
