@@ -16,7 +16,7 @@ def main():
         return run()
     except Exception as error:
         is_full = os.environ.get("NUMBA_CUDA_AUTOLINK_TRACEBACK") == "full"
-        if is_full or not (found := _find_hidden(error) or _find_damage()):
+        if is_full or not (found := _find_hidden(error) or find_damage()):
             raise
         what, fix = found
         place = _innermost(error.__traceback__)
@@ -34,7 +34,7 @@ def _innermost(traceback):
     return f"{traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno}"
 
 
-def _find_damage():
+def find_damage():
     """Return which files of this project are not as they were installed, and how to install it again; ``None`` if all
     are."""
     try:
@@ -50,7 +50,7 @@ def _find_damage():
             return None
         return (
             f"its own files are damaged: {error}",
-            f"pip install --force-reinstall --no-deps {source.get('url', _OURS)!r}",
+            f"{sys.executable} -m pip install --force-reinstall --no-deps {source.get('url', _OURS)!r}",
         )
 
 

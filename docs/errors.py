@@ -14,6 +14,7 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import textwrap
 from collections.abc import Iterator
@@ -196,7 +197,9 @@ def message_of(case: Case) -> str:
     """Return the message of *case*, with shortened paths."""
     if case.without_library or case.is_emulated:
         command = [sys.executable, str(Path(__file__).resolve()), "--case", case.title]
-        environment = {**os.environ, VARIABLE: "1" if case.is_emulated else ""}
+        # Messages name the pip that the shell finds, if it is that of this environment.
+        path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
+        environment = {**os.environ, VARIABLE: "1" if case.is_emulated else "", "PATH": path}
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
         return done.stdout.strip()
     before = os.getcwd()

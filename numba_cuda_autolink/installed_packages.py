@@ -8,14 +8,19 @@ import contextlib
 import csv
 import hashlib
 import importlib.metadata
+import importlib.util
 import json
 import os
+import shlex
+import shutil
+import sys
+import sysconfig
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from .library_files import find_fault, is_library
-from .package_versions import NOT_INSTALLED, version_of
+from .package_versions import NOT_INSTALLED, find_distributions, metadata_folder, version_of
 
 _OURS = "numba-cuda-autolink"
 # The packages of CUDA 13 are called so, those of CUDA 12 with the suffix -cu12.
@@ -30,7 +35,7 @@ _LEFT_OUT = {"test", "tests", "doc", "docs", "examples", "benchmarks", "stubs"}
 def requirements(package: str = _OURS) -> dict[str, str]:
     """Return what *package* requires here, without extras, by the names of the packages: ``{"numpy": "numpy<2.5"}``."""
     try:
-        listed = map(_requirement, importlib.metadata.requires(package) or [])
+        listed = map(_requirement, find_distributions(package)[0].requires or [])
     except importlib.metadata.PackageNotFoundError:
         return {}
     needed = [each for each in listed if each.marker is None or each.marker.evaluate({"extra": ""})]
@@ -66,7 +71,7 @@ def unmet_requirements() -> Iterator[UnmetRequirement]:
             if (text := describe_unmet(name, version_of(name), needed, package)) is not None:
                 # pip takes the versions of what both require from this project.
                 is_ours = package in _FIRST or name in _FIRST
-                yield UnmetRequirement(name, text, install_command() if is_ours else f"pip install {needed!r}")
+                yield UnmetRequirement(name, text, install_command() if is_ours else f"{pip('install')} {needed!r}")
 
 
 def required_packages() -> list[str]:
@@ -78,20 +83,27 @@ def required_packages() -> list[str]:
     return packages
 
 
-def top_level_names(package: str) -> set[str]:
-    """Return the names under which Python imports an installed *package*: its modules, and its folders of modules."""
+def top_level_paths(package: str) -> dict[str, str]:
+    """Return where the modules and the folders of modules of an installed *package* are, by the names under which
+    Python imports them: ``{"numpy": "/…/site-packages/numpy"}``."""
+    found = {}
+    for file, _, _, path in _files(package):
+        top, _, below = file.partition("/")
+        name = top.removesuffix(".py")
+        if file.endswith(".py") and name.isidentifier():
+            found[name] = path.removesuffix(f"/{below}") if below else path
     if package == _OURS:  # which has files in Numba's folders, too
-        return {"numba_cuda_autolink"} & {name.partition("/")[0] for name, *_ in _files(package)}
-    names = (name.partition("/")[0].removesuffix(".py") for name, *_ in _files(package) if name.endswith(".py"))
-    return {name for name in names if name.isidentifier()}
+        return {name: path for name, path in found.items() if name == "numba_cuda_autolink"}
+    return found
 
 
-def folder_of(package: str) -> str:
-    """Return the folder that an installed *package* is in; empty if it is not installed."""
-    try:
-        return str(importlib.metadata.distribution(package).locate_file(""))
-    except importlib.metadata.PackageNotFoundError:
-        return ""
+def stale_metadata() -> Iterator[tuple[str, str]]:
+    """Yield each package of which older metadata are in the folder of those in use, as after an installation that was
+    interrupted, and the path of the older ones."""
+    for package in required_packages():
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            _, *older = find_distributions(package)
+            yield from ((package, folder) for each in older if (folder := metadata_folder(each)))
 
 
 def describe_missing(*names: str) -> str:
@@ -110,26 +122,71 @@ def describe_unmet(name: str, version: str, needed: str, package: str = _OURS) -
     return f"{name} {version} is installed, and {needed} is needed{f' by {package}' if package != _OURS else ''}"
 
 
+def pip(action: str) -> str:
+    """Return how pip does an *action* in the environment of this process: ``pip install``, if that is the pip which the
+    shell finds; or else with the path of this Python, and where it has no pip, by uv."""
+    found = shutil.which("pip")
+    if found and _same(os.path.dirname(found), sysconfig.get_path("scripts")):
+        return f"pip {action}"
+    python = shlex.quote(sys.executable)
+    if importlib.util.find_spec("pip") is None:
+        if shutil.which("uv"):
+            return f"uv pip {action.removesuffix(' -y')} --python {python}"
+        return f"{python} -m ensurepip && {python} -m pip {action}"
+    return f"{python} -m pip {action}"
+
+
+def cuda_of_packages() -> str:
+    """Return the major version of CUDA that this environment is for, ``"12"`` or ``"13"``; empty if it has no CUDA.
+
+    Python's packages for CUDA 13 are found before those for CUDA 12, whatever cuda-bindings is for.
+    """
+    if any(version_of(name) != NOT_INSTALLED for name in _TOOLKIT):
+        return "13"
+    if any(version_of(f"{name}-cu12") != NOT_INSTALLED for name in _TOOLKIT):
+        return "12"
+    major = version_of("cuda-bindings").partition(".")[0]
+    return major if major in ("12", "13") else ""
+
+
 def install_command() -> str:
     """Return the command of pip that installs what this project requires, all in versions that fit each other."""
-    major = version_of("cuda-bindings").partition(".")[0]
-    if major in ("12", "13"):
-        return f"pip install '{_OURS}[cu{major}]'"
-    return f"pip install '{_OURS}[cu13]'  # or [cu12], for a driver of CUDA 12"
+    if major := cuda_of_packages():
+        return f"{pip('install')} '{_OURS}[cu{major}]'"
+    return f"{pip('install')} '{_OURS}[cu13]'  # or [cu12], for a driver of CUDA 12"
+
+
+def command_for_cuda(major: int) -> str:
+    """Return the command that installs what this project requires for that *major* version of CUDA, and before it, if
+    that is 12, removes the libraries for CUDA 13, which would be found first."""
+    newer = [name for name in _TOOLKIT if version_of(name) != NOT_INSTALLED] if major == 12 else []
+    removal = f"{pip('uninstall -y')} {' '.join(newer)} && " if newer else ""
+    return f"{removal}{pip('install')} '{_OURS}[cu{major}]'"
+
+
+def describe_older_nvjitlink(nvrtc: tuple[int, ...], nvjitlink: tuple[int, ...]) -> tuple[str, str]:
+    """Return that the version of NVRTC, ``(major, minor)``, is newer than that of nvJitLink, and what to do."""
+    made, links = (".".join(map(str, version)) for version in (nvrtc, nvjitlink))
+    package = f"nvidia-nvjitlink{'-cu12' if nvrtc[0] == 12 else ''}"
+    fix = f"{pip('install')} '{package}=={made}.*'"
+    return (
+        f"NVRTC {made} is newer than nvJitLink {links}, which rejects its LTO-IR",
+        fix if version_of(package) != NOT_INSTALLED else install_command(),
+    )
 
 
 def reinstall_command(*packages: str) -> str:
     """Return the command of pip that installs *packages* again, in their versions, from where they were installed."""
     # pip removes a package by its RECORD.
     how = "--force-reinstall" if all(map(_has_record, packages)) else "--ignore-installed"
-    return f"pip install {how} --no-deps {' '.join(map(_installed_as, packages))}"
+    return f"{pip('install')} {how} --no-deps {' '.join(map(_installed_as, packages))}"
 
 
 def _installed_as(package: str) -> str:
     """Return the argument of pip for an installed *package*: of one that came from a folder or an address, that one."""
     released = repr(f"{package}=={version}" if (version := version_of(package)) != NOT_INSTALLED else package)
     try:
-        text = importlib.metadata.distribution(package).read_text("direct_url.json")
+        text = find_distributions(package)[0].read_text("direct_url.json")
     except importlib.metadata.PackageNotFoundError:
         return released
     source = json.loads(text) if text else {}
@@ -146,11 +203,9 @@ def _installed_as(package: str) -> str:
 
 def toolkit_packages(*, of_other_cuda: bool = False) -> list[str]:
     """Return the names of the installed packages with the parts of NVIDIA's toolkit that this project uses; or those
-    for another CUDA than that of cuda-bindings, which are not used."""
-    major = version_of("cuda-bindings").partition(".")[0]
-    used = {"12": ("-cu12",), "13": ("",)}.get(major, ("", "-cu12"))
-    suffixes = [each for each in ("", "-cu12") if (each in used) != of_other_cuda]
-    names = (f"{name}{suffix}" for name in _TOOLKIT for suffix in suffixes)
+    for CUDA 12 where others are for CUDA 13."""
+    is_for_12 = (cuda_of_packages() == "12") != of_other_cuda
+    names = [f"{name}-cu12" if is_for_12 else name for name in _TOOLKIT]
     return [name for name in names if version_of(name) != NOT_INSTALLED]
 
 
@@ -224,7 +279,7 @@ def _has_record(package: str) -> bool:
 
 def _installer(package: str) -> str:
     try:
-        return (importlib.metadata.distribution(package).read_text("INSTALLER") or "").strip()
+        return (find_distributions(package)[0].read_text("INSTALLER") or "").strip()
     except importlib.metadata.PackageNotFoundError:
         return ""
 
@@ -232,7 +287,7 @@ def _installer(package: str) -> str:
 def _files(package: str) -> Iterator[tuple[str, str, str, str]]:
     """Yield name, digest, size and path of each file of an installed *package*."""
     try:
-        distribution = importlib.metadata.distribution(package)
+        distribution = find_distributions(package)[0]
     except importlib.metadata.PackageNotFoundError:
         return
     for name, digest, size in csv.reader((distribution.read_text("RECORD") or "").splitlines()):

@@ -202,12 +202,11 @@ def _fatbin(built: list[Any]) -> bytes:
 
         handle = nvfatbin.create([], 0)
     except Exception as error:
-        from numba.cuda.cudadrv.external_code.platform import cuda_libraries
+        from ..installed_packages import install_command
 
-        package = "nvidia-nvfatbin" + ("-cu12" if cuda_libraries.extra() == "cu12" else "")
         raise CommandError(
             f"nvFatbin, which makes fatbins, was not found: {str(error).splitlines()[0]}\n"
-            f"  what to do: pip install {package}, or build one cubin for each compute capability"
+            f"  what to do: install it, {install_command()}, or build one cubin for each compute capability"
         ) from error
     try:
         for each in built:

@@ -14,6 +14,7 @@ import json
 import os
 import platform
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -26,15 +27,18 @@ from typing import Any, NamedTuple
 from _numba_cuda_autolink_command import hidden_modules
 
 from ..installed_packages import (
+    command_for_cuda,
     damaged_files,
+    describe_older_nvjitlink,
     describe_unmet,
-    folder_of,
     install_command,
+    pip,
     reinstall_command,
     required_packages,
     requirements,
+    stale_metadata,
     toolkit_packages,
-    top_level_names,
+    top_level_paths,
     unmet_requirements,
 )
 from ..package_versions import NOT_INSTALLED, package_versions, version_of
@@ -262,6 +266,7 @@ def conflicts(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
     """Yield what is wrong with the *installed* versions, with the environment, and with what the *trials* tried."""
     known = [
         *_package_conflicts(installed),
+        *(_stale_metadata() if trials.have_failed() else ()),
         *_damage(_packages(installed), compared=trials.have_failed()),
         *_hidden_packages(trials),
     ]
@@ -273,9 +278,10 @@ def conflicts(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
 
 
 def remarks(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
-    """Yield what works and may surprise: packages that were edited, settings that turn GPUs off, and parts of the CUDA
-    toolkit that are from another place."""
+    """Yield what works and may surprise: packages that were edited or have older metadata, settings that turn GPUs off,
+    and parts of the CUDA toolkit that are from another place or for another CUDA."""
     if not trials.have_failed():
+        yield from _stale_metadata()
         others = [name for name in _packages(installed) if not next(damaged_files(name), None)]
         yield from _damage(others, compared=True)
     for name, what in _OFF.items():
@@ -290,10 +296,11 @@ def remarks(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
                 cuda = f", of CUDA {_dotted(version)}" if version else ""
                 what = f"{package} is not installed: its headers come from {where}{cuda}"
                 yield Conflict(what, install_command())
-    bindings, nvrtc = version_of("cuda-bindings"), _version(trials, "nvrtc")
-    if others and nvrtc[:1] == _parse(bindings)[:1]:
-        what = f"{', '.join(others)}: installed for another CUDA, and not used with cuda-bindings {bindings}"
+    if others:
+        what = f"{', '.join(others)}: not used, since the packages for CUDA 13 are found first"
         yield Conflict(what, "none is needed")
+    if trials.results.get("build") == "":
+        yield from _mixed_bindings(trials)
 
 
 def _package_conflicts(installed: dict[str, str]) -> Iterator[Conflict]:
@@ -321,7 +328,15 @@ def _package_conflicts(installed: dict[str, str]) -> Iterator[Conflict]:
     numba_cuda, numba = (_parse(installed.get(name, "")) for name in ("numba-cuda", "numba"))
     if numba >= (0, 66) and (0, 30, 2) <= numba_cuda < (0, 30, 4):  # older ones are conflicts already
         what = f"Numba {installed['numba']} with numba-cuda {installed['numba-cuda']}, which needs an older one"
-        yield Conflict(what, "pip install 'numba-cuda>=0.30.4'")
+        yield Conflict(what, f"{pip('install')} 'numba-cuda>=0.30.4'")
+
+
+def _stale_metadata() -> Iterator[Conflict]:
+    """Yield the packages that are installed twice, as their metadata say."""
+    with contextlib.suppress(ImportError):  # of packaging
+        for package, folder in stale_metadata():
+            what = f"{package} {version_of(package)} is installed, and older metadata are left: {folder}"
+            yield Conflict(what, f"rm -r {shlex.quote(folder)}")
 
 
 def _packages(installed: dict[str, str]) -> list[str]:
@@ -364,10 +379,13 @@ def _hidden_packages(trials: Trials) -> Iterator[Conflict]:
     texts += [failed[1]] if (failed := trials.failed_import()) else []
     for name, file in hidden_modules(" ".join(texts)).items():
         yield Conflict(f"{file} hides Python's own module {name!r}", "rename it, or move it away")
-    places = {name: folder_of(package) for package in _required_packages() for name in top_level_names(package)}
-    for name, folder in sorted(places.items()):
+    places: dict[str, list[str]] = {}
+    for package in _required_packages():
+        for name, path in top_level_paths(package).items():
+            places.setdefault(name, []).append(os.path.realpath(path))
+    for name, paths in sorted(places.items()):
         found = importlib.machinery.PathFinder.find_spec(name, [os.getcwd(), *sys.path])
-        if found and found.origin and not _is_in(found.origin, folder):
+        if found and found.origin and not {os.path.realpath(each) for each in _searched(found)}.intersection(paths):
             yield Conflict(f"{found.origin} hides the installed package {name!r}", "rename it, or move it away")
 
 
@@ -378,8 +396,11 @@ def _required_packages() -> list[str]:
         return list(package_versions())
 
 
-def _is_in(path: str, folder: str) -> bool:
-    return os.path.realpath(path).startswith(os.path.join(os.path.realpath(folder), ""))
+def _searched(spec: importlib.machinery.ModuleSpec) -> list[str]:
+    """Return the folders of a package, or the file of a module."""
+    if spec.submodule_search_locations is not None:
+        return list(spec.submodule_search_locations)
+    return [(spec.origin or "").removesuffix("c")]
 
 
 def _cache_conflicts(trials: Trials) -> Iterator[Conflict]:
@@ -420,26 +441,31 @@ def _failed_trials(installed: dict[str, str], trials: Trials) -> Iterator[Confli
 def _toolkit_conflicts(trials: Trials) -> Iterator[Conflict]:
     nvrtc, nvjitlink, driver = (_version(trials, name) for name in ("nvrtc", "nvJitLink", "driver"))
     if nvrtc and nvjitlink and nvrtc > nvjitlink:
-        what = f"NVRTC {_dotted(nvrtc)} is newer than nvJitLink {_dotted(nvjitlink)}, which rejects its LTO-IR"
-        package = f"nvidia-nvjitlink{'-cu12' if nvrtc[0] == 12 else ''}"
-        fix = f"pip install '{package}=={_dotted(nvrtc)}.*'"
-        yield Conflict(what, fix if version_of(package) != NOT_INSTALLED else "install both for one CUDA version")
+        yield Conflict(*describe_older_nvjitlink(nvrtc, nvjitlink))
     if driver and nvrtc and nvrtc[0] > driver[0]:
         what = f"the driver is for CUDA {_dotted(driver)}, the libraries are for CUDA {_dotted(nvrtc)}"
-        yield Conflict(what, f"update the driver, or: pip install 'numba-cuda-autolink[cu{driver[0]}]'")
-    bindings = _parse(version_of("cuda-bindings"))
-    for name, version in (("NVRTC", nvrtc), ("nvJitLink", nvjitlink)):
-        if version and bindings and version[0] != bindings[0]:
-            what = (
-                f"{name} {_dotted(version)} was found, and cuda-bindings {_dotted(bindings)} is for CUDA {bindings[0]}"
-            )
-            yield Conflict(what, install_command())
+        other = f", or: {command_for_cuda(driver[0])}" if driver[0] >= 12 else ""
+        yield Conflict(what, f"update the driver{other}")
+    if trials.results.get("build") != "":
+        yield from _mixed_bindings(trials)
     for name in ("cudart", "cccl"):
         headers = _version(trials, f"{name} headers")
         if nvrtc and headers and nvrtc[0] != headers[0]:
             where = trials.results.get(f"headers {name}")
             what = f"the headers in {where} are of CUDA {_dotted(headers)}, NVRTC is of CUDA {_dotted(nvrtc)}"
-            yield Conflict(what, f"install the headers of CUDA {nvrtc[0]}, and unset CUDA_HOME: {install_command()}")
+            yield Conflict(what, install_command())
+
+
+def _mixed_bindings(trials: Trials) -> Iterator[Conflict]:
+    """Yield the libraries that are of another CUDA than cuda-bindings. Kernels may be built all the same."""
+    bindings = _parse(version_of("cuda-bindings"))
+    for name, library in (("NVRTC", "nvrtc"), ("nvJitLink", "nvJitLink")):
+        version = _version(trials, library)
+        if version and bindings and version[0] != bindings[0]:
+            what = (
+                f"{name} {_dotted(version)} was found, and cuda-bindings {_dotted(bindings)} is for CUDA {bindings[0]}"
+            )
+            yield Conflict(what, install_command())
 
 
 def _version(trials: Trials, name: str) -> tuple[int, ...]:

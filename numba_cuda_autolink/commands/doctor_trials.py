@@ -43,8 +43,15 @@ def _import(module: str) -> str:
     except Exception as error:
         if os.environ.get("NUMBA_CUDA_AUTOLINK_TRACEBACK") == "full":
             traceback.print_exc()
-        return f"{type(error).__name__}: {error}".partition("\n")[0]
+        return _describe(error)
     return ""
+
+
+def _describe(error: BaseException) -> str:
+    """Return an error in one line. NumPy's text begins with an empty one, and its cause says what is wrong."""
+    while not f"{error}".partition("\n")[0] and error.__cause__:
+        error = error.__cause__
+    return f"{type(error).__name__}: {f'{error}'.strip()}".partition("\n")[0]
 
 
 def _find(find: Callable[..., Any], name: str) -> str:
@@ -119,8 +126,8 @@ def _check_cache() -> list[list[str]]:
 
     if config.ENABLE_CUDASIM:
         return []
-    from numba.cuda.autolink import cache
     from numba.cuda.cudadrv.external_code.cache.settings import REMOTE, REMOTE_KEY, RemoteSettings, read_keys
+    from numba.cuda.cudadrv.external_code.cache.store import current_store
 
     found = []
     try:
@@ -131,9 +138,10 @@ def _check_cache() -> list[list[str]]:
     except (ValueError, OSError) as error:
         what = "the shared cache cannot be used" if os.environ.get(REMOTE) else f"{REMOTE_KEY} cannot be used"
         found.append([f"{what}: {error}", f"correct the setting, or unset {REMOTE}, {REMOTE_KEY}"])
-    if not (info := cache.info()).writable:
+    store = current_store()
+    if store.settings.on_disk and (why := store.disk.why_unusable()):
         fix = "let NUMBA_CUDA_AUTOLINK_CACHE_DIR name a folder that only you can write to"
-        found.append([f"the cache {info.directory} cannot be used", fix])
+        found.append([f"the cache {store.settings.directory} cannot be used: {why}", fix])
     return found
 
 

@@ -101,10 +101,11 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=module)
     try:
         value = getattr(importlib.import_module(f"numba.cuda.{_WHERE[name]}"), name)
-    except ImportError as error:
+    except Exception as error:
         from numba.cuda.core import config
 
-        if not config.ENABLE_CUDASIM:
+        if not (isinstance(error, ImportError) and config.ENABLE_CUDASIM):
+            _raise_damage(error)
             raise
         raise RuntimeError(
             f"autolink.{name} is about code for GPUs, which the simulator (NUMBA_ENABLE_CUDASIM=1) does not make"
@@ -119,6 +120,17 @@ def __dir__() -> list[str]:
 
 def _make_kernel_cache(function: Any, options: Any) -> Any:
     return importlib.import_module(f"{__name__}.kernel_cache.dispatcher_cache").KernelCache(function, options)
+
+
+def _raise_damage(error: Exception) -> None:
+    """Raise `ImportError` with what to do, if files of this project are missing or have changed. An *error* that says
+    what to do has another cause."""
+    if "what to do: " in f"{error}":
+        return
+    if (damage := importlib.import_module("_numba_cuda_autolink_command").find_damage()) is not None:
+        what, fix = damage
+        text = f"numba-cuda-autolink: {what}\n  {type(error).__name__}: {error}\n  what to do: {fix}"
+        raise ImportError(text) from error
 
 
 def _check_versions() -> None:
@@ -180,4 +192,12 @@ def _start() -> None:
     hook.activate_in_mlir()
 
 
-_start()
+def _start_or_explain() -> None:
+    try:
+        _start()
+    except Exception as error:
+        _raise_damage(error)
+        raise
+
+
+_start_or_explain()

@@ -151,7 +151,7 @@ def info() -> CacheInfo:
     if settings.remote is not None:
         levels.append(("remote", str(settings.remote)))
     state = settings.directory, settings.on_disk, settings.verify, settings.max_bytes
-    writable = not settings.on_disk or cache.disk.is_writable
+    writable = not settings.on_disk or not cache.disk.why_unusable()
     return CacheInfo(*state, count, size, kinds, tuple(levels), _usage(cache), writable)
 
 

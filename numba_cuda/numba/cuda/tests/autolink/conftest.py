@@ -15,6 +15,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Iterator
 
@@ -27,6 +28,8 @@ _EMULATE = "NUMBA_CUDA_AUTOLINK_EMULATE"
 # Tests neither read nor write the user's cache. Set before anything reads the variable.
 _cache_directory = tempfile.TemporaryDirectory(prefix="numba-cuda-autolink-tests-")
 os.environ.setdefault("NUMBA_CUDA_AUTOLINK_CACHE_DIR", _cache_directory.name)
+# Errors name the pip that the shell finds, if it is that of this environment.
+os.environ["PATH"] = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
 # Numba colours its errors where colorama is installed, and tests compare texts.
 os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
 

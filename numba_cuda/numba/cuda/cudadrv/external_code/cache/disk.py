@@ -195,16 +195,18 @@ class DiskEntries:
         place = tempfile.mkdtemp(prefix=f"numba-cuda-autolink-{folder}-")
         return write_file(os.path.join(place, name), data, place)
 
-    @property
-    def is_writable(self) -> bool:
-        """Whether its directory, which this does not make, can be used: written, and only by this user and root."""
+    def why_unusable(self) -> str:
+        """Return why its directory, which this does not make, cannot be written, or others than this user and root can
+        write to it; empty if it can be used."""
         place = os.path.abspath(self._root)
         while not os.path.lexists(place):
             place = os.path.dirname(place)
         folders = filter(os.path.exists, (self._root, os.path.join(self._root, ENTRIES)))
-        with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=place):
-            return not any(map(why_not_trusted, folders))
-        return False
+        try:
+            with tempfile.TemporaryFile(dir=place):
+                return next((f"{each} {why}" for each in folders if (why := why_not_trusted(each))), "")
+        except OSError as error:
+            return f"{place}: {error.strerror}"
 
     def _open(self) -> bool:
         """Return whether the directory can be used, which is created if it is missing."""

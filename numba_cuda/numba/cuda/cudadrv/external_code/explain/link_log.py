@@ -107,6 +107,12 @@ def _too_new(job: LinkJob, log: str) -> LinkError:
     newer = [part for part, header in headers.items() if own is not None and header.is_newer_than(own)]
     if own is None or not newer:
         external = [part for part in headers if part.planned is not None]
+        nvrtc, nvjitlink = job.plan.target.nvrtc_version, job.plan.target.nvjitlink_version
+        if nvrtc and nvjitlink and nvrtc > nvjitlink:
+            from numba_cuda_autolink.installed_packages import describe_older_nvjitlink
+
+            why, remedy = describe_older_nvjitlink(nvrtc, nvjitlink)
+            return link_error(job.plan, why, f"what to do: {remedy}", log=log)
         why = f"some LTO-IR is of a newer toolkit than nvJitLink {linker}"
         remedy = f"make the LTO-IR with a toolkit no newer than {linker}, or update nvJitLink"
         return _refused(job, why, remedy, external, log)

@@ -76,7 +76,10 @@ def why_missing(library: str) -> tuple[str, Exception] | None:
     _, error = _load(library)
     if error is None:
         return None
-    from numba_cuda_autolink.installed_packages import repair_of_toolkit  # which nothing needs where it is there
+    from numba_cuda_autolink.installed_packages import (  # which nothing needs where it is there
+        install_command,
+        repair_of_toolkit,
+    )
 
     _, _, does, files = _LIBRARIES[library]
     repair = repair_of_toolkit(lambda name: os.path.basename(name).startswith(files))
@@ -85,8 +88,8 @@ def why_missing(library: str) -> tuple[str, Exception] | None:
     else:
         what = "was not found"
         remedy = (
-            f"install it with this package: pip install 'numba-cuda-autolink[{extra()}]', or install the CUDA toolkit"
-            " and set CUDA_HOME to its directory"
+            f"install it with this package: {install_command()}, or install the CUDA toolkit and set CUDA_HOME to its"
+            " directory"
         )
     return f"{library}, which {does}, {what}\n  what to do: {repair or remedy}", error
 
@@ -118,17 +121,6 @@ def nvvm_build() -> str:
     folders = (nvvm / "lib64", nvvm / "bin", nvvm.parent / "lib", nvvm.parent / "bin")
     found = sorted(file for folder in folders for file in folder.glob("*nvvm.so*"))
     return f"{_build(str(found[0])) if found else _library('nvvm')}, libdevice sha256 {digest}"
-
-
-def extra() -> str:
-    """Return the extra of this package that fits the installed ``cuda-bindings``: ``"cu12"`` or ``"cu13"``."""
-    import importlib.metadata  # which takes longer than most of what needs this module
-
-    try:
-        major = importlib.metadata.version("cuda-bindings").partition(".")[0]
-    except importlib.metadata.PackageNotFoundError:
-        major = "13"
-    return f"cu{major}"
 
 
 def _library(name: str) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
+import importlib
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ from importlib.metadata import PackageNotFoundError, requires
 from importlib.metadata import version as version_of
 
 import pytest
+from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
 from packaging.requirements import Requirement
 from repository import PROJECT
@@ -34,6 +36,11 @@ WHOLE = (b"\x7fELF\x02\x01" + struct.pack("<26xQQ6x", 64, 70) + ROWS + bytes(72)
 INSTALL = "pip install 'numba-cuda-autolink[cu"
 NO_TRIALS = doctor_command.Trials({}, {})
 GOOD = {"numba-cuda": "0.30.4", "numba": "0.68.0", "numpy": "2.4.6", "cuda-bindings": "13.0.0"}
+
+
+def have_packages(monkeypatch, versions):
+    """Let these packages be installed, and no other."""
+    monkeypatch.setattr(installed_packages, "version_of", lambda name: versions.get(name, "not installed"))
 
 
 def test_the_doctor_finds_nothing_wrong_here(capsys):
@@ -84,10 +91,11 @@ def test_the_doctor_knows_variables_and_versions(monkeypatch):
     }
     trials = doctor_command.Trials({f"version {name}": version for name, version in versions.items()}, {})
     monkeypatch.setattr(doctor_command, "version_of", lambda name: "13.0.88")
+    have_packages(monkeypatch, {"nvidia-nvjitlink": "13.0.88"})
     fixes = {conflict.fix for conflict in doctor_command.conflicts(GOOD, trials)}
     assert {
         "pip install 'nvidia-nvjitlink==13.2.*'",
-        "update the driver, or: pip install 'numba-cuda-autolink[cu12]'",
+        "update the driver, or: pip uninstall -y nvidia-nvjitlink && pip install 'numba-cuda-autolink[cu12]'",
     } <= fixes
     found = [conflict.what for conflict in doctor_command.conflicts(GOOD, trials)]
     assert any("NUMBA_CUDA_AUTOLINK=0" in conflict for conflict in found)
@@ -481,6 +489,74 @@ def test_files_that_hide_packages_are_named(tmp_path, monkeypatch):
     assert found == [f"{tmp_path}/{name}.py hides the installed package '{name}'" for name in ("cuda", "numba_cuda")]
 
 
+def test_a_file_next_to_a_package_that_hides_it_is_named(installed, monkeypatch):
+    monkeypatch.setattr(doctor_command, "_required_packages", lambda: ["soup", "bowl"])
+    folder = installed("soup", **{"soup/part/code.py": "x"})
+    installed("bowl", **{"bowl.py": "x"})
+    assert list(doctor_command._hidden_packages(NO_TRIALS)) == []
+    (folder / "soup.py").write_text("")
+    importlib.invalidate_caches()
+    what = f"{folder}/soup.py hides the installed package 'soup'"
+    assert list(doctor_command._hidden_packages(NO_TRIALS)) == [(what, "rename it, or move it away")]
+    (folder / "soup.py").unlink()
+    (folder / "soup" / "__init__.py").write_text("")  # its modules are found all the same
+    importlib.invalidate_caches()
+    assert list(doctor_command._hidden_packages(NO_TRIALS)) == []
+
+
+def test_older_metadata_of_a_package_are_named(installed, monkeypatch):
+    monkeypatch.setattr(installed_packages, "required_packages", lambda: ["soup"])
+    folder = installed("soup", **{"soup.py": "x"})
+    for version in ("0.9", "0.10"):
+        (older := folder / f"soup-{version}.dist-info").mkdir()
+        (older / "METADATA").write_text(f"Metadata-Version: 2.1\nName: soup\nVersion: {version}\n")
+    importlib.invalidate_caches()
+    assert installed_packages.version_of("soup") == "1.0"
+    found = [each.fix for each in doctor_command.remarks(GOOD, NO_TRIALS) if each.what.startswith("soup 1.0 is ins")]
+    assert found == [f"rm -r {folder}/soup-0.10.dist-info", f"rm -r {folder}/soup-0.9.dist-info"]
+
+
+def test_an_error_without_a_first_line_is_told_by_its_cause():
+    error = ImportError("\n\nIMPORTANT: PLEASE READ THIS")
+    assert doctor_trials._describe(error) == "ImportError: IMPORTANT: PLEASE READ THIS"
+    error.__cause__ = ImportError("libsoup.so: file too short\nmore")
+    assert doctor_trials._describe(error) == "ImportError: libsoup.so: file too short"
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [(lambda place: place.touch(), "Not a directory"), (lambda place: place.mkdir(mode=0o777), "any user")],
+)
+def test_why_the_cache_cannot_be_used_is_named(tmp_path, monkeypatch, how, why):
+    how(place := tmp_path / "cache")
+    if place.is_dir():
+        place.chmod(0o777)
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(place))
+    reset_store()
+    ((what, _),) = doctor_trials.TRIALS["cache"]()
+    reset_store()
+    assert what.startswith(f"the cache {place} cannot be used: {place}") and what.endswith(why)
+
+
+def test_an_import_that_a_missing_file_prevents_says_what_to_do(monkeypatch):
+    found = ["its own files are damaged: soup.py is missing", "pip install soup"]
+    monkeypatch.setattr(_numba_cuda_autolink_command, "find_damage", lambda: found or None)
+    monkeypatch.setitem(autolink._WHERE, "soup", "autolink.soup")
+    monkeypatch.setattr(autolink, "_start", lambda: autolink.soup)
+    cause = "ModuleNotFoundError: No module named 'numba.cuda.autolink.soup'"
+    for use in (autolink._start_or_explain, lambda: autolink.soup):
+        with pytest.raises(ImportError) as raised:
+            use()
+        assert f"{raised.value}".splitlines() == [
+            "numba-cuda-autolink: its own files are damaged: soup.py is missing",
+            f"  {cause}",
+            "  what to do: pip install soup",
+        ]
+    found.clear()
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named"):
+        autolink._start_or_explain()
+
+
 def test_a_variable_with_which_no_kernel_can_be_built_is_named(monkeypatch, capsys):
     monkeypatch.setenv("NUMBA_FORCE_CUDA_CC", "9.9")
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_JOBS", "1")
@@ -493,23 +569,50 @@ def test_a_variable_with_which_no_kernel_can_be_built_is_named(monkeypatch, caps
 def test_libraries_of_two_toolkits_are_conflicts_or_remarks(monkeypatch):
     results = {"version nvrtc": [12, 9], "version nvJitLink": [13, 5], "headers cccl": "/opt/cuda/include"}
     trials = doctor_command.Trials(results | {"version cccl headers": [13, 0]}, {})
-    versions = {"cuda-bindings": "13.5.0"}
-    monkeypatch.setattr(doctor_command, "version_of", lambda name: versions.get(name, "1.0"))
+    monkeypatch.setattr(doctor_command, "version_of", {"cuda-bindings": "13.5.0"}.get)
     found = [each.what for each in doctor_command.conflicts(GOOD, trials)]
     assert "NVRTC 12.9 was found, and cuda-bindings 13.5.0 is for CUDA 13" in found
     assert "the headers in /opt/cuda/include are of CUDA 13.0, NVRTC is of CUDA 12.9" in found
-    monkeypatch.setattr(
-        doctor_command,
-        "toolkit_packages",
-        lambda *, of_other_cuda=False: ["nvidia-cuda-nvrtc-cu12"] if of_other_cuda else ["nvidia-cuda-nvrtc"],
-    )
-    found = [each.what for each in doctor_command.remarks(GOOD, trials)]
-    assert found == ["nvidia-cuda-cccl is not installed: its headers come from /opt/cuda/include, of CUDA 13.0"]
-    trials.results["version nvrtc"] = [13, 5]
+    have_packages(monkeypatch, dict.fromkeys(["nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12"], "1.0"))
     assert [each.what for each in doctor_command.remarks(GOOD, trials)] == [
         "nvidia-cuda-cccl is not installed: its headers come from /opt/cuda/include, of CUDA 13.0",
-        "nvidia-cuda-nvrtc-cu12: installed for another CUDA, and not used with cuda-bindings 13.5.0",
+        "nvidia-cuda-nvrtc-cu12: not used, since the packages for CUDA 13 are found first",
     ]
+
+
+@pytest.mark.parametrize(
+    ("nvrtc", "packages", "fix"),
+    [
+        ([13, 5], ["nvidia-cuda-nvrtc"], "pip install 'numba-cuda-autolink[cu13]'"),
+        ([13, 5], ["nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12"], "pip install 'numba-cuda-autolink[cu13]'"),
+        ([12, 9], ["nvidia-cuda-nvrtc-cu12"], "pip install 'numba-cuda-autolink[cu12]'"),
+        ([12, 9], [], "pip install 'numba-cuda-autolink[cu13]'"),
+        ([13, 5], [], "pip install 'numba-cuda-autolink[cu12]'"),
+    ],
+)
+def test_bindings_for_another_cuda_are_fixed_in_one_step(monkeypatch, nvrtc, packages, fix):
+    """Packages for CUDA 13 are found first, then those for CUDA 12, then a toolkit outside of Python's packages."""
+    bindings = "13.0.0" if nvrtc[0] == 12 else "12.9.4"
+    have_packages(monkeypatch, dict.fromkeys(packages, "1.0") | {"cuda-bindings": bindings})
+    monkeypatch.setattr(doctor_command, "version_of", installed_packages.version_of)
+    trials = doctor_command.Trials({"version nvrtc": nvrtc}, {})
+    what = f"NVRTC {nvrtc[0]}.{nvrtc[1]} was found, and cuda-bindings {bindings} is for CUDA {bindings[:2]}"
+    assert (what, fix) in doctor_command.conflicts(GOOD, trials)
+    trials.results["build"] = ""
+    assert (what, fix) in doctor_command.remarks(GOOD, trials)
+    assert what not in {each.what for each in doctor_command.conflicts(GOOD, trials)}
+
+
+def test_the_pip_of_another_environment_is_not_named(monkeypatch, tmp_path):
+    assert installed_packages.pip("install") == "pip install"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert installed_packages.pip("install") == f"{sys.executable} -m pip install"
+    (tmp_path / "pip").touch(0o755)
+    assert installed_packages.pip("install") == f"{sys.executable} -m pip install"
+    monkeypatch.setattr(installed_packages.importlib.util, "find_spec", lambda name: None)
+    assert installed_packages.pip("install") == f"{sys.executable} -m ensurepip && {sys.executable} -m pip install"
+    (tmp_path / "uv").touch(0o755)
+    assert installed_packages.pip("uninstall -y") == f"uv pip uninstall --python {sys.executable}"
 
 
 @pytest.fixture
@@ -585,7 +688,7 @@ def test_damaged_files_of_the_command_itself_are_one_error(copy_of_project, file
     assert done.returncode == 1 and first.startswith("numba-cuda-autolink: its own files are damaged: ")
     assert file.rpartition("/")[2].removesuffix(".py") in first
     assert [line.split(":")[0] for line in lines[1:]] == ["  at", "  what to do"]
-    assert lines[-1].startswith("  what to do: pip install --force-reinstall --no-deps '")
+    assert lines[-1].startswith("  what to do: ") and "pip install --force-reinstall --no-deps '" in lines[-1]
 
 
 def test_an_error_of_a_whole_installation_keeps_its_traceback(monkeypatch):

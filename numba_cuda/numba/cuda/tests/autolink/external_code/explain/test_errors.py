@@ -10,6 +10,7 @@ import re
 import sys
 import traceback
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from autolink_support import Linked, adder, build, calling, compiled, from_nvcc, have_nvcc
@@ -20,16 +21,18 @@ from numba.cuda import autolink, types
 from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log as compile_failure
-from numba.cuda.cudadrv.external_code.explain import undefined_symbol
+from numba.cuda.cudadrv.external_code.explain import link_log, undefined_symbol
+from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import prototype_of_llvm
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions
 from numba.cuda.cudadrv.external_code.link import prototype_checks
+from numba.cuda.cudadrv.external_code.link.linker_input import Part
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 from parameters import in_turn
 from repository import DOCS, module
 
-from numba_cuda_autolink import mangled_names
+from numba_cuda_autolink import installed_packages, mangled_names
 from numba_cuda_autolink.files import BESIDE
 
 needs_nvcc = pytest.mark.skipif(not have_nvcc(), reason="nvcc makes fatbins, objects and archives, and is not here")
@@ -710,3 +713,15 @@ def test_device_code_has_no_types_at_run_time(expression):
 
     with pytest.raises((LinkError, TypingError), match="device code has no typeid and no dynamic_cast"):
         autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+
+
+def test_an_nvjitlink_older_than_nvrtc_has_the_command_that_updates_it(monkeypatch):
+    """Of which the kernel's own C++ code is too new for the linker, and nothing that an object brought."""
+    monkeypatch.setattr(link_log, "link_error", lambda plan, why, *details, log: (why, *details))
+    monkeypatch.setattr(installed_packages, "version_of", {"nvidia-nvjitlink": "13.0.88"}.get)
+    target = SimpleNamespace(nvrtc_version=(13, 5), nvjitlink_version=(13, 0))
+    job = SimpleNamespace(parts=[Part(kinds.PTX, b"", "kernel")], plan=SimpleNamespace(target=target))
+    assert link_log.explain_failure(job, "ERROR 4 in nvvmAddNVVMContainerToProgram") == (
+        "NVRTC 13.5 is newer than nvJitLink 13.0, which rejects its LTO-IR",
+        "what to do: pip install 'nvidia-nvjitlink==13.5.*'",
+    )
