@@ -157,6 +157,9 @@ def _codes(
         _own_headers(known.get((item.kind, item.sha256)), facts.target) if program is not None else None
         for item, program in zip(items, programs, strict=True)
     ]
+    if None not in found:  # else what cannot be read may define them
+        provided = {name for symbols in found if symbols is not None for name in symbols.defined}
+        found = [symbols and Symbols.of(symbols.defined, provided & {*symbols.undefined}) for symbols in found]
     what = zip(items, found, headers, strict=True)
     return tuple(_code(item, symbols, called, texts) for item, symbols, texts in what), functions
 
