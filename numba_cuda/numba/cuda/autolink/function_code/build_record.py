@@ -111,7 +111,8 @@ def facts_of(code: FunctionCode, target: Target, output: str, log: str = "") -> 
         log = link.log
     shown = log.replace("\0", "").strip()
     name = code.entry_name or ""
-    python = tuple(sorted({(each.name, each.calls.content) for each in all_functions(code) if each.calls.content}))
+    compiled = {(each.name, each.calls.function) for each in all_functions(code)}
+    python = tuple(sorted((name, each.content) for name, each in compiled if each is not None))
     return BuildFacts(name, target, graph, tuple(calls), link, shown, symbols, code.restored, spans, python)
 
 

@@ -16,7 +16,6 @@ from numba.cuda.cudadrv.external_code.plan.python_functions import PythonFunctio
 from ..protocol.ask import AskedCall
 from ..protocol.call_sites import CallSite
 from ..protocol.errors import CallError, HookError
-from .function_content import content_of
 
 _NUMBA = ("numba.", "numba_cuda", "numba_cuda_mlir.")
 
@@ -28,7 +27,6 @@ class Calls:
         self.sites = OrderedSet()  # of objects, in order
         self.filename: str | None = None
         self.line: int | None = None  # where the source begins
-        self.content = ""  # the digest of the Python function
         self.lines: dict[Any, int | None] = {}  # by function called, the line of the first call
         self.called_by_cxx: dict[Any, int | None] = {}  # the same for functions that C++ calls, which an object brings
         # By `id`: the Python function that was compiled, and those that lower calls in it.
@@ -55,7 +53,7 @@ class Calls:
     def note_compiled(self, function: Any, argtypes: Sequence[Any]) -> None:
         """Note the Python *function* that is compiled, for arguments of these types."""
         if isinstance(function, pytypes.FunctionType):
-            self._compiled, self.content = (function, argtypes), content_of(function)
+            self._compiled = function, argtypes
 
     @property
     def function(self) -> PythonFunction | None:

@@ -6,6 +6,7 @@ all rows are there."""
 from __future__ import annotations
 
 import functools
+import os
 import re
 from importlib import resources
 from pathlib import Path
@@ -92,6 +93,7 @@ def _environment() -> Environment:
         graph.draw,
     )
     environment.globals |= {function.__name__: function for function in called}
+    environment.tests["absolute"] = os.path.isabs
     environment.globals |= {"titles": formatting.titles, "zip": zip}
     environment.globals |= {"CLASS": CLASS, "KINDS": trace.KINDS, "MANY": text.MANY, "RESTORED": formatting.RESTORED}
     environment.globals["style"] = markupsafe.Markup(_important("graph.css") + _important("report.css"))

@@ -5,6 +5,7 @@ import dataclasses
 import html
 import json
 import linecache
+import re
 from collections import defaultdict
 
 import pytest
@@ -561,3 +562,34 @@ def test_what_ptxas_adds_after_a_function_is_of_no_line(tmp_path):
     (lines,) = [listing.lines for listing in built.listings if listing.name == str(path)]
     assert len({line.number: line.sass for line in lines}[3]) < 6
     assert "sqrt_rn_f32_slowpath" in built.listings[0].sass
+
+
+@needs_nvdisasm
+def test_titles_of_listings_are_whole_and_lines_need_no_option_that_is_given():
+    class Table(autolink.DeviceCallable):
+        def __init__(self, path):
+            self.path = path
+
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern(f"titled_{len(self.path)}", returns=x)
+
+        def __numba_cuda_link__(self, x):
+            name = f"titled_{len(self.path)}"
+            code = f'extern "C" __device__ int {name}(int x) {{ return x * {len(self.path)}; }}'
+            return autolink.CUDASource(code, name="table.cu")
+
+    one, other = Table("data/a"), Table("data/bb")
+
+    @cuda.jit
+    def titled(x):
+        x[0] = one(x[0]) + other(x[1])
+
+    report = autolink.report(titled, "void(int32[::1])", cc=CC, listings=True)
+    page = html.unescape(report.to_html())
+    summaries = re.findall("<summary>(.*?)</summary>", page)
+    assert any(each.startswith("table.cu of ") and each.endswith("Table(path='data/a')") for each in summaries)
+    built = report.builds[0]
+    bare = tuple(dataclasses.replace(each, lines=(), sass="NOP") for each in built.listings)
+    without = dataclasses.replace(report, builds=(dataclasses.replace(built, listings=bare),)).to_html()
+    assert "cuda.jit(lineinfo=True, lto=False)" in without
+    assert "needs line information" not in without
