@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import itertools
 import re
 import textwrap
@@ -185,7 +186,6 @@ class CxxFunction(DeviceCallable):
             raise TypeError(f".python of {self.__name__!r} decorates a function, got {shown(function)}")
         self._python = simulate(function)
         self.__wrapped__ = function  # of which the signature is
-        self.__doc__ = function.__doc__
         return function
 
     def __call__(self, *args: Any) -> Any:
@@ -197,7 +197,10 @@ class CxxFunction(DeviceCallable):
         return call_python(self._python, *args)
 
     def _describe(self) -> str:
-        """Return the declarations in C++ that are known, with their comments, and what users do with the function."""
+        """Return how it is called and what it does: the parameters and the docstring of a Python function that does the
+        same, else the declarations in C++ that are known, with their comments, and what users do with it."""
+        if self._python is not None and (text := inspect.getdoc(self.__wrapped__)):
+            return f"{self.__name__}{_show_parameters(self.__wrapped__)}\n\n{text}"
         declared, inside = self._declared()
         shown = [each.text + textwrap.indent(f"\n{each.comment}", "    ").rstrip() for each in declared]
         what = self._doc
@@ -309,6 +312,13 @@ class CxxFunction(DeviceCallable):
 
 
 CxxFunction.__doc__ = _Documentation(CxxFunction.__doc__)  # type: ignore[assignment]
+
+
+def _show_parameters(function: Callable[..., Any]) -> str:
+    try:
+        return str(inspect.signature(function))
+    except ValueError:  # of a function in C without them
+        return "(...)"
 
 
 def drop_number(numba_type: types.Type) -> types.Type:

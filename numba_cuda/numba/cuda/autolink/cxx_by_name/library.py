@@ -6,9 +6,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
+from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, shown, suggest_names
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import folders_given
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
@@ -19,9 +20,10 @@ from ..device_callable.base_class import DeviceCallable
 from .calls import ALL, CALLEE, Call, CallPattern
 from .classes import CxxType, get_class
 from .functions import CxxFunction, assignment_refused, get_function
+from .in_simulator import UnknownClass
 from .library_source import LibrarySource
 from .questions import evaluate, list_declared, resolve_for
-from .records import ask_record
+from .records import ask_record, read_dtype
 
 # What ends a declaration, or hides what follows a type.
 _MORE_THAN_A_TYPE = re.compile(r";|//|/\*|\\\s*\Z")
@@ -113,9 +115,11 @@ class CxxLibrary(DeviceCallable):
         as device callables.
 
         Its size is that for the compute capability *cc*: by default that of the current GPU, or 9.0 without one.
-        Raises `CxxError` if *name* is not a complete object type.
+        Raises `CxxError` if *name* is not a complete object type. In the simulator, each use of it does.
         """
         _check_text("a type", name)
+        if config.ENABLE_CUDASIM:
+            return cast("CxxType", UnknownClass(self._source, name))
         return get_class(self._source, name, _parse_cc(cc))
 
     @suggest_names
@@ -125,7 +129,8 @@ class CxxLibrary(DeviceCallable):
         """Return the NumPy dtype of the C++ struct *name*. Records of this dtype are then that struct for the library:
         they are passed to its functions by reference, and its functions return them.
 
-        The fields are those of C++, at the same offsets. With a *dtype*, its fields are compared with those of C++.
+        The fields are those of C++, at the same offsets. With a *dtype*, its fields are compared with those of C++. In
+        the simulator, which has no compiler, the result is that *dtype*; without one, its use is a `CxxError`.
 
         Raises
         ------
@@ -135,6 +140,8 @@ class CxxLibrary(DeviceCallable):
         """
         _check_text("a type", name)
         parsed = _parse_cc(cc)
+        if config.ENABLE_CUDASIM:
+            return cast("np.dtype[Any]", UnknownClass(self._source, name)) if dtype is None else read_dtype(dtype)
         return ask_record(self._source, name, parsed).register(self._source, dtype, parsed)
 
     @suggest_names

@@ -29,6 +29,7 @@ from ..frontend_api.placed_messages import IS_PLACED, before_advice
 from ..linkables.compiled_source import compiled, unit_of_sources
 from .calls import fill
 from .declared_names import Declared, find_declared
+from .in_simulator import unknown_in_simulator
 from .library_source import LibrarySource
 from .refusals import CxxError, explain_refusal
 from .results import CxxObject, read_numbers, read_type
@@ -54,10 +55,7 @@ class Question:
 def ask(source: LibrarySource, question: Question, cc: ComputeCapabilityLike | None) -> list[str]:
     """Return the lowered names that answer *question*. Raise `CxxError` if its text does not compile."""
     if config.ENABLE_CUDASIM:
-        raise CxxError(
-            f"{question.label}: only the compiler knows it, which the simulator cannot ask\n  library: {source!r}\n"
-            "  what to do: in the simulator, use a NumPy dtype or a number in its place"
-        )
+        raise unknown_in_simulator(source, question.label)
     namespace = source.namespace
     values = {
         "open": f"namespace {namespace} {{" if namespace else "",

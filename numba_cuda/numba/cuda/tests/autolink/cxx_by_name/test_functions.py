@@ -426,5 +426,11 @@ def test_help_shows_what_the_python_function_says():
         return x * by
 
     shown = pydoc.render_doc(function, renderer=pydoc.plaintext)
-    assert shown.endswith("Return x times by.\n") and len(shown.splitlines()) == 4, shown
+    assert shown.endswith("    scaled(x, by)\n    \n    Return x times by.\n") and len(shown.splitlines()) == 6, shown
     assert str(inspect.signature(function)) == "(x, by)"
+
+
+def test_help_shows_the_declaration_of_a_function_whose_python_function_says_nothing():
+    function = autolink.cxx("__device__ float scaled(float x, float by) { return x * by; }").scaled
+    function.python(lambda x, by: x * by)
+    assert inspect.getdoc(function).startswith("float scaled(float x, float by)\n\nA function of C++")

@@ -3,7 +3,12 @@
 
 from __future__ import annotations
 
+import os
+import re
 import struct
+import subprocess
+import sys
+import textwrap
 
 import numpy as np
 import pytest
@@ -214,6 +219,33 @@ class TestInKernels:
         assert texts[0].endswith("\n  its members: first, y")
         assert "\n  what to do: assign its elements one by one: " in texts[1]
 
+    def test_a_member_function_is_called_by_a_lambda_for_its_class(self, cuda):
+        lib = autolink.cxx(
+            "namespace n { template <class T> struct S { T a; __device__ T plus(T b) const { return a + b; } }; }"
+            " __device__ n::S<float> f(float x) { return {x}; }"
+        )
+
+        def kernel(x):
+            x[0] = lib.f(x[0]).plus(x[1])
+
+        def other(x):
+            x[0] = lib.f(x[0]).bcd
+
+        texts = []
+        for function in (kernel, other):
+            with pytest.raises(Exception) as caught:
+                autolink.build(cuda.jit(function), "void(float32[::1])", cc=(9, 0))
+            texts.append(str(caught.value))
+        assert texts[1].endswith("\n  what to do: use one of its members, such as a")
+        lambda_text = re.search(r"plus = lib.expr\('(.*)'\) before the kernel, and plus\(...\) in it$", texts[0])[1]
+        assert lambda_text == "[](n::S<float> x, auto... more) { return x.plus(more...); }"
+        plus = lib.expr(lambda_text)
+
+        def corrected(x):
+            x[0] = plus(lib.f(x[0]), x[1])
+
+        autolink.build(cuda.jit(corrected), "void(float32[::1])", cc=(9, 0))
+
     def test_arrays_of_them_are_pointers(self):
         add = lib.add
         a = np.zeros(3, lib.record("Packed"))
@@ -384,3 +416,27 @@ def test_a_record_with_a_struct_elsewhere_than_in_cxx_is_refused(before):
     lines = str(caught.value).splitlines()
     assert "an argument has a struct in it that is packed, or aligned to more than its members" in lines[0]
     assert lines[-1] == "  what to do: call lib.record(...) of the whole struct, and its values go in as records"
+
+
+def test_a_module_that_asks_for_a_record_can_be_imported_in_the_simulator():
+    """What uses the record, of which only the compiler knows, is an error; with a dtype it can be used."""
+    script = """
+        import numpy as np
+        from numba.cuda import autolink
+        lib = autolink.cxx("struct Body { float x; }; class Opaque { int n; };")
+        body, opaque, given = lib.record("Body"), lib.type("Opaque"), lib.record("Body", [("x", "f4")])
+        assert given == np.dtype([("x", "f4")])
+        for use in (lambda: np.zeros(2, body), lambda: opaque.dtype, lambda: opaque.method("f"), lambda: lib.eval("1")):
+            try:
+                use()
+            except autolink.CxxError as error:
+                print(str(error).partition(":")[0], "lib.record(name, dtype)" in str(error))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["Body True", "Opaque True", "Opaque True", "1 True"]
