@@ -67,5 +67,6 @@ def did_you_mean(wrong: object, names: Iterable[str]) -> str:
     begin = len(_common(names)) if str(wrong).startswith(_common(names)) else 0
     exchanged = [each for each in names if sorted(each) == sorted(str(wrong))]
     ends = {each[begin:]: each for each in names}  # which alone tell the names apart
-    near = exchanged or [ends[each] for each in difflib.get_close_matches(str(wrong)[begin:], ends, 1)]
+    longer = [each for each in names if len(each) - begin > 2 and str(wrong).startswith(each)]  # --signature for --sig
+    near = exchanged or longer or [ends[each] for each in difflib.get_close_matches(str(wrong)[begin:], ends, 1)]
     return f"; did you mean {near[0]}?" if near else ""

@@ -71,6 +71,8 @@ class short_traceback:
             bound_text(each)
         if not is_full():
             print_short(error, message)
+            if message is not None and is_raised_in_compiler(error):
+                _replace_text(error, message)
             for each in _chain(error):
                 if (cause := each.__cause__) is not None and _says_no_more(cause, message or str(each)):
                     cause.__context__ = None  # which may be the error, of an earlier time that it was raised
@@ -121,6 +123,13 @@ def message_of(error: BaseException) -> str | None:
 
 def is_full() -> bool:
     return os.environ.get(VARIABLE) == "full"
+
+
+def _replace_text(error: BaseException, text: str) -> None:
+    """Let *error* have this *text*, also where it is handled. An error whose text is not its argument, such as an
+    `OSError`, keeps its own."""
+    if str(error) == str(error.args[0] if error.args else ""):
+        error.args = (text, *error.args[1:])
 
 
 def first_lines(message: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import linecache
 import re
 import traceback
@@ -86,6 +87,34 @@ def find_call(filename: str, line: int, name: str) -> tuple[str, int] | None:
             calls = (each for each in ast.walk(function) if isinstance(each, ast.Call))
             return next(((filename, each.lineno) for each in calls if ast.unparse(each.func).endswith(name)), None)
     return None
+
+
+def find_argument(filename: str, line: int, called: str, number: int) -> ast.expr | None:
+    """Return the argument with this *number*, counted from 1, of the call in a *line* of a file of a function that
+    messages name *called*; ``None`` if it is not known which call that is."""
+    calls = [each for each in nodes_of(filename) if isinstance(each, ast.Call) and line in _lines_of(each)]
+    named = [each for each in calls if _name(each) in re.findall(r"\w+", called)]
+    found = next((each for each in (named, calls) if len(each) == 1), None)
+    return found[0].args[number - 1] if found and len(found[0].args) >= number else None
+
+
+def write_element(array: ast.expr, ndim: int) -> tuple[str, int]:
+    """Return the expression of one element of *array*, which has *ndim* dimensions, and how many dimensions the array
+    has that it is a row of; 0 for an array that is no row. The text is empty for an array that has no name."""
+    names, indices = (each for each in "ijklmnopqr"), list[str]()
+    dimensions, owner = 0, array
+    if isinstance(array, ast.Subscript):
+        owner = array.value
+        written = array.slice.elts if isinstance(array.slice, ast.Tuple) else [array.slice]
+        used = {each.id for each in ast.walk(array) if isinstance(each, ast.Name)}
+        names = (each for each in "ijklmnopqr" if each not in used)
+        ranges = sum(isinstance(each, ast.Slice) for each in written)
+        indices = [next(names) if isinstance(each, ast.Slice) else ast.unparse(each) for each in written]
+        ndim -= ranges
+        dimensions = 0 if ranges else len(indices) + ndim
+    if ndim < 0 or not isinstance(owner, (ast.Name, ast.Attribute)):
+        return "", 0
+    return f"{ast.unparse(owner)}[{', '.join([*indices, *itertools.islice(names, ndim)])}]", dimensions
 
 
 def shared_arrays(place: str) -> list[tuple[int, str]]:

@@ -113,13 +113,19 @@ class Description:
             parameters[label] = self.format(type_of(each), place)
             if not re.fullmatch(r"[^*]+\*", parameters[label]) and parameters[label] not in NUMBERS:
                 problem = f"{name} takes {declared[-1]!r}, expected a number or a pointer to numbers, a struct or void"
-                self.problem(place, problem, instead_of(type_of(each)))
+                self.problem(place, problem, self.instead_of_constant(type_of(each)) or instead_of(type_of(each)))
         return {
             "declaration": f"{cxx(returns)} {name}({', '.join(declared)})",
             "comment": comment_above(*place),
             "returns": returned,
             "parameters": parameters,
         }
+
+    def instead_of_constant(self, entry):
+        """Return what a function can take in place of a reference to a constant number; empty for other types."""
+        behind = peeled(entry)[0]
+        target, _, is_const = peeled(type_of(behind)) if behind.tag in REFERENCES else (behind, [], False)
+        return f"take {cxx(target)}" if is_const and (number(target) or self.complex(target)) else ""
 
     def format(self, entry, place, *names):
         """Return the format of a type: ``f8``, ``const f8*``, ``void``, or the name of a struct; empty for others. The

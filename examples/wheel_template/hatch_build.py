@@ -138,7 +138,7 @@ class DeviceCode(BuildHookInterface):
                 for name in constants_of_zeros(data, package):
                     self.app.display_warning(
                         f"{name} is 0 in all kernels: nothing sets it\n  what to do: for the host to set it, "
-                        f"declare it extern __constant__ in namespace {package}; or initialize it"
+                        f"declare it extern __constant__ in namespace {package}; or initialize it with its values"
                     )
             name = f"code.sm_{architecture}.{kind.replace('-', '').lower()}"
             (folder / name).write_bytes(data)

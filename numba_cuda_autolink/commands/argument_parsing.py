@@ -64,7 +64,7 @@ def show_error(message: str, program: str = "numba-cuda-autolink") -> None:
 
 class Parser(argparse.ArgumentParser):
     """A parser whose errors begin with what is wrong, not with the usage, and whose examples keep their lines. Its
-    ``instead`` is what to do instead of giving it more arguments, with ``{}`` for these."""
+    ``instead`` is what to do instead of giving it a path too, with ``{}`` for that."""
 
     instead = ""
 
@@ -102,7 +102,8 @@ class Parser(argparse.ArgumentParser):
             options = ["/".join(each.option_strings) for each in self._actions if each.option_strings]
             choices = f"  options: {', '.join(options)}\n"
         elif self.instead and message.startswith("unrecognized arguments: "):
-            remedy = self.instead.format(message.partition(": ")[2])
+            given = message.partition(": ")[2]
+            remedy = self.instead.format(given) if os.path.exists(given) or os.sep in given else remedy
         if self._subparsers is not None and not choices.startswith("  choose from: "):
             commands = [name for each in self._actions if not each.option_strings for name in each.choices or ()]
             choices += f"  commands: {', '.join(commands)}\n"

@@ -8,6 +8,9 @@ import dataclasses
 import json
 import os
 import pathlib
+import shutil
+import sys
+import textwrap
 import warnings
 from typing import Any
 
@@ -62,9 +65,17 @@ def add_to(commands: Any) -> None:
 
 def _print_history(lines: list[str], whole: bool) -> None:
     shown = lines if whole else lines[:_MOST_LINES]
-    print("\n".join(shown))
+    for line in shown:
+        print("\n".join(_wrapped(line)))
     if len(shown) < len(lines):
         print(f"... {len(lines) - len(shown)} more lines: --all shows them, and a NAME only those of its entries")
+
+
+def _wrapped(line: str) -> list[str]:
+    """Return a *line* in parts that fit the terminal, if there is one."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() or os.environ.get("COLUMNS") else len(line)
+    options: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": " " * 8}
+    return textwrap.wrap(line, max(width, 40), **options) if len(line) > max(width, 40) else [line]
 
 
 def _size(text: str) -> int:

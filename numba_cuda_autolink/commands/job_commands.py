@@ -108,7 +108,10 @@ def _add_prebuild(commands: Any) -> None:
         epilog=_PREBUILD_EXAMPLES,
     )
     parser.add_argument("jobs", metavar="JOBS.json", type=pathlib.Path, help="a list that the command capture wrote")
-    add_capabilities(parser, " to build each kernel for (default: those in the list)")
+    add_capabilities(
+        parser,
+        " to build each kernel for; as launches on a GPU do, 9.0 and later build for 9.0a (default: those in the list)",
+    )
     parser.add_argument("--executor", default="processes", help=f"where to build: {_EXECUTORS} (default: processes)")
     parser.add_argument("--save", metavar="OUT.kernels", type=pathlib.Path, help="also write the kernels to a file")
     parser.set_defaults(run=prebuild)

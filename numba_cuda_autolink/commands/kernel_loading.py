@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from cuda import pathfinder
 from numba import cuda
@@ -133,7 +133,12 @@ def load_file(
     module = importlib.util.module_from_spec(spec)
     sys.path[:0] = [str(file.parent), *([str(file.parents[len(package)])] if package else [])]
     try:
-        with device_or_stand_in(capabilities), _arguments(str(file)), inside(uncompiled=uncompiled):
+        with (
+            device_or_stand_in(capabilities),
+            _arguments(str(file)),
+            _noticing_exits(),
+            inside(uncompiled=uncompiled),
+        ):
             if package:
                 importlib.import_module(".".join(package))
             sys.modules[name] = module
@@ -168,6 +173,24 @@ def _arguments(file: str) -> Iterator[None]:
         yield
     finally:
         sys.argv = own
+
+
+@contextlib.contextmanager
+def _noticing_exits() -> Iterator[None]:
+    """Let the file's ``os._exit``, which would end the command without a word, raise what ``sys.exit`` does; not in
+    processes that it forks."""
+    own, process = os._exit, os.getpid()
+
+    def leave(status: int) -> NoReturn:
+        if os.getpid() == process:
+            raise SystemExit(status)
+        own(status)
+
+    os._exit = leave
+    try:
+        yield
+    finally:
+        os._exit = own
 
 
 def _package(file: pathlib.Path) -> tuple[str, ...]:

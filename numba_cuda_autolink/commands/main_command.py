@@ -67,6 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not (sys.argv[1:] if arguments is None else arguments):
         used.print_help(sys.stderr)
         return 2
+    if list(sys.argv[1:] if arguments is None else arguments)[:1] == ["help"]:
+        arguments = [*(sys.argv[1:] if arguments is None else arguments)[1:], "--help"]
     if sys.stdout is None:
         show_error("standard output is closed")
         return 1

@@ -158,7 +158,13 @@ def ctype(numba_type: Any) -> CType:
 
 _ADVICE = {
     types.Optional: ": a value that may be None cannot be passed\n  what to do: pass it where it cannot be None",
-    types.UnicodeType: ": strings must be constants",
+    types.UnicodeType: (
+        ": strings must be constants\n  what to do: write each string in a call of its own, in a branch of the kernel"
+    ),
+    types.UnicodeCharSeq: (
+        "\n  what to do: pass numbers: the characters of a text are np.frombuffer(text.encode(), np.uint8)"
+    ),
+    types.CharSeq: "\n  what to do: pass numbers: the bytes of a text are np.frombuffer(text, np.uint8)",
 }
 
 
@@ -262,7 +268,10 @@ def layout_of_fields(fields: Iterable[Layout]) -> Layout:
 def _record(record: Any) -> Layout:
     fields = sorted(record.members, key=lambda member: record.offset(member[0]))
     expected = layout_of_fields(memory_layout(field_type) for _, field_type in fields)
-    advice = "what to do: make its dtype with np.dtype(..., align=True), with the fields in the order of the C++ struct"
+    advice = (
+        "what to do: let C++ make its dtype, autolink.cxx(...).record('NAME'); or make it with"
+        " np.dtype(..., align=True), with the fields in the order of the struct"
+    )
     described = f"\n  record: {record}\n  {advice}"
     for (name, field_type), offset in zip(fields, expected.offsets, strict=True):
         if record.offset(name) != offset:

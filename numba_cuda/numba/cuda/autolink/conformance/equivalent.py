@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -86,12 +87,27 @@ def _call(obj: Any, call: Sequence[Any], is_wide: bool) -> Any:
         raised = f"raises {type(error).__name__}: {str(error).partition(chr(10))[0]}"
         mistakes = (NameError, SystemExit) if is_wide else (NameError, SystemExit, AttributeError, TypeError)
         if isinstance(error, mistakes):
+            if misfit := _misfit(obj, call):
+                got = f"its __call__ does not take the arguments of the call: {misfit}{place_of_equivalent(obj)}"
+                todo = "give it the parameters of __numba_cuda_call__, or leave it out"
+                raise FailedError(got, "a result", todo) from error
             got = f"its __call__ {raised}\nraised at: {raised_by_user_code(error)}"
             raise FailedError(got, "a result", "correct it, or leave __call__ out") from error
         raise FailedRunError(f"in Python {raised}") from error
     if close_coroutine(result):
         raise FailedError(f"its __call__ returns a coroutine{place_of_equivalent(obj)}", "a result", NOT_ASYNC)
     return result
+
+
+def _misfit(obj: Any, call: Sequence[Any]) -> str:
+    """Return why ``__call__`` does not take the arguments of a *call*, in Python's words; empty if it does."""
+    try:
+        inspect.signature(obj).bind(*call)
+    except TypeError as error:
+        return str(error)
+    except ValueError:  # it has no signature
+        return ""
+    return ""
 
 
 def place_of_equivalent(obj: Any) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import linecache
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType, FunctionType
@@ -41,6 +42,8 @@ from .records import FailedError, Findings
 
 CALL_HOOK = "__numba_cuda_call__"
 A_KEY = "a key: numbers, strings, bytes, and tuples, lists, sets and dicts of them"
+_OF_PROBE = "a kernel of check_linkable"
+_IN_PROBE = re.compile(rf"\n *(?:called (?:from|at)|at): <{_OF_PROBE}, \d+>.*(?:\n(?! *[\w ]+: ).*\n *\^+)?")
 _numbers = itertools.count(1)
 _CALL = "    obj({arguments})\n"
 
@@ -102,7 +105,7 @@ def make_probe(
     typed = {name: arg.type for name, arg in named.items() if arg.type is not None} | dict(parameters or {})
     arguments = ", ".join((passed or {}).get(number, name) for number, name in enumerate(named))
     source = f"def probe({', '.join(typed)}):\n{body.format(arguments=arguments)}"
-    file = f"<a kernel of check_linkable, {next(_numbers)}>"
+    file = f"<{_OF_PROBE}, {next(_numbers)}>"
     # Error messages read the line from here.
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     constants = {name: arg.constant for name, arg in named.items() if name not in typed}
@@ -253,9 +256,10 @@ def _build(obj: Any, args: tuple[Argument, ...], target: Target) -> LinkedKernel
 
 
 def describe_error(error: Exception) -> str:
-    """Return the text of an *error*; after its class, unless it is the compiler's, whose texts say what is wrong."""
+    """Return the text of an *error*, without places in kernels of the checks; after its class, unless it is the
+    compiler's, whose texts say what is wrong."""
     if isinstance(error, (NumbaError, PrintableError, LinkError)):
-        return str(error)
+        return _IN_PROBE.sub("", str(error))
     return f"{type(error).__name__}: {safe_text(error)}"
 
 

@@ -86,8 +86,8 @@ class LibrarySource:
     @functools.cached_property
     def _shown(self) -> str:
         source = self._given[0]
-        is_path = isinstance(source, os.PathLike)
-        shown = repr(os.fspath(source) if is_path else " ".join(str(source).split())[:60])
+        is_text = isinstance(source, str) and not is_path(source)
+        shown = repr(" ".join(str(source).split())[:60] if is_text else os.fspath(source))
         return f"cxx({shown}{f', namespace={self.namespace!r}' if self.namespace else ''})"
 
     def __repr__(self) -> str:

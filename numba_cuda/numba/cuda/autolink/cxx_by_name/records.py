@@ -22,6 +22,7 @@ from numba_cuda_autolink.printable_texts import number_of
 
 from ..c_abi.c_types import CABIError
 from ..c_abi.record_values import EnumeratorType
+from ..frontend_api.record_fields import note_struct
 from .call_text import write_call
 from .calls import Call, Records
 from .library_source import LibrarySource
@@ -115,6 +116,7 @@ class _Struct:
     # What its members are: Numba types, structs, tuples, or arrays as pairs of an extent and an element.
     members: list[Any] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
+    lowered: str = ""  # the lowered name of a member, which has the type of the outermost struct around it
 
     def bind(self) -> str:
         """Return C++ that gives names to its members, and to those of the structs around it alone: NVRTC takes members
@@ -222,6 +224,8 @@ def ask_names(source: LibrarySource, call: Call, records: Records, cc: ComputeCa
         if not isinstance(member, _Struct):
             return member
         made = _make_class(tuple(member.names), member.cxx_name)
+        if member.outer is None:
+            note_struct(tuple(member.names), member.lowered)
         return types.BaseTuple.from_types([make_type(each) for each in member.members], made)
 
     return make_type(_ask_structs(source, question, list(records), cc)[0])
@@ -261,6 +265,7 @@ def _ask_member_names(
     answers = ask(source, dataclasses.replace(question, text="".join([question.text, *functions]), names=names), cc)
     for (struct, _), answer in zip(members, answers, strict=True):
         struct.names.append(_read_member_name(answer))
+        struct.lowered = answer
 
 
 def _find_paths(structs: Sequence[_Struct]) -> dict[str, str]:

@@ -23,7 +23,7 @@ from ..c_abi.c_types import CABIError
 from ..linkables.compiled_source import unit_of_sources
 from .declared_names import find_members, find_names, find_namespaces, find_template, is_functor
 from .refused_views import explain_view
-from .remedies import explain_candidates, explain_error, find_array
+from .remedies import explain_array, explain_candidates, explain_error
 from .structs import find_changed
 
 _MOST_LINES = 6
@@ -169,8 +169,8 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         return _error(title, [*at, view.takes], view.remedy, error.log)
     text, remedy = explain_error(_readable(first.text).rstrip(":"), called)
     remedy = remedy or _explain_name(first, label, source, target)
-    if not remedy and (number := find_array(first.lines, label.partition("(")[2])) is not None:
-        text, remedy = f"argument {number} is an array, where C++ takes a number", "pass an element of it, such as x[i]"
+    if not remedy and (array := explain_array(text, first, label.partition("(")[2])) is not None:
+        text, remedy = array
         details = sorted([*at, *_details(first.lines, label)], key=lambda each: _HALF.search(each) is not None)
         return _error(_write_first_line(_CALL_TITLE, label, text), details, remedy, error.log)
     if not remedy and "void*" in label.partition("(")[2]:
@@ -192,6 +192,10 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         )
     elif not remedy and first.text == "type name is not allowed" and "<" not in called:
         remedy = "write a function or a lambda; lib.type(...) is a class"
+    elif not remedy and first.text == "type name is not allowed" and (name := _named_before(first)):
+        text = f"{name} is not a template"
+        of_library = f"lib[{name!r}]" if "::" in name else f"lib.{name}"
+        remedy = f"leave out its <...>{f', write {of_library}' if called.startswith(f'{name}<') else ''}"
     elif not remedy and (written := _WRONG_TEMPLATE_ARGUMENTS.search("\n".join(first.lines))):
         text = f"the template arguments {written[1]} do not fit" if written[1] else text
         remedy = _explain_template_arguments(label, source, target)
@@ -222,6 +226,13 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     elif not remedy and text.startswith("expected "):
         remedy = "complete the C++ of this call, or correct it"
     return _error(_write_first_line(_CALL_TITLE, label, text), details, remedy, error.log)
+
+
+def _named_before(error: Diagnostic) -> str:
+    """Return the name before the ``<`` that an *error* is right after; empty if there is none."""
+    before = error.lines[1][: -len(error.marked)] if error.marked else ""
+    found = re.search(r"(\w+(?:::\w+)*)\s*<\s*$", before)
+    return found[1] if found else ""
 
 
 def _explain_object(what: str, label: str, log: str) -> tuple[str, str]:

@@ -67,13 +67,14 @@ def explain_view(error: Diagnostic, text: str, label: str) -> RefusedView | None
         return RefusedView(diagnosis, takes, f"pass a {ndim}d array")
     if order != "A" and order != array["layout"] and (ndim > 1 or array["layout"] == "A"):
         given_order = "strided" if array["layout"] == "A" else f"in {array['layout']} order"
-        todo = "declare the parameter with cuda::std::layout_stride, which takes arrays of any layout"
+        strided = f"cuda::std::mdspan<{parts[0]}, cuda::std::dextents<long long, {ndim}>, cuda::std::layout_stride>"
+        todo = f"declare the parameter as {strided}, which takes arrays of any layout"
         written = ("::1, :" if order == "F" else ":, ::1") if ndim == 2 else "::1" if ndim == 1 else ""
         written = f" (in signatures: {array['dtype']}[{written}])" if written else ""
+        takes_arrays = extents["index"] in _INDICES and all(each == _DYNAMIC for each in sizes)
+        contiguous = f"pass a contiguous array in {order} order{written};\n    or " if takes_arrays else ""
         return RefusedView(
-            f"{what} {given_order}, and C++ takes a contiguous mdspan in {order} order",
-            takes,
-            f"pass a contiguous array in {order} order{written};\n    or {todo}",
+            f"{what} {given_order}, and C++ takes a contiguous mdspan in {order} order", takes, contiguous + todo
         )
     dextents = f"cuda::std::dextents<long long, {ndim}>"
     fixed = any(each != _DYNAMIC for each in sizes)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log
+from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
 
 from ..protocol.errors import how_to_use
 from .structs import OTHER_LAYOUT, RECORD_OF_WHOLE
@@ -27,9 +28,12 @@ _OUT_OF_RANGE = re.compile(
     r'from "const nca::nca_enumerator<[\w ]+, (?P<least>-?\d+)\w*, (?P<most>-?\d+)\w*>" to "(?P<type>[A-Za-z_][\w:]*)"'
 )
 _NOT_A_NUMBER = re.compile(
-    r'argument of type "(?P<given>[^"]+ \*)" is incompatible with parameter of type'
+    r'(?:argument of type "(?P<given>[^"]+ \*)" is incompatible with parameter of type'
+    r'|conversion function from "(?:const )?cuda::std::mdspan<.*>" to)'
     r' "(?:bool|float|double|(?:(?:un)?signed )?(?:char|short|int|long|long long))"'
 )
+_ARGUMENT = re.compile(r"\bnca_a(?P<number>\d+)")
+_ARRAY = re.compile(r"(?:\w+ )*array\([^()]*(?:\([^()]*\))?[^()]*, (?P<ndim>\d+)d, ")
 _ASSERTED = re.compile(rf'static assertion failed with "(?P<said>.* {OTHER_LAYOUT})"')
 _STAND_IN = re.compile(r"nca::nca_place<(?:const )?(?P<type>[^\"]*)>\"")  # in a template that is instantiated with it
 _TUPLE = re.compile(r'(?:from|class) "(?:const )?cuda::std::tuple<.*>" (?:to "(?P<type>[^"]*)"|has no member)')
@@ -205,9 +209,8 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
         return text, f"make the records with the dtype that lib.record({found['type']!r}) returns"
     if found := _OTHER_POINTER.search(plain):
         return text, _find_other_pointer(found)
-    if found := _NOT_A_NUMBER.search(text):
-        what = "a number, not a text" if found["given"] == "const char *" else "one element of the array, such as x[i]"
-        return text, f"pass {what}"
+    if (found := _NOT_A_NUMBER.search(text)) and found["given"] == "const char *":
+        return text, "pass a number, not a text"
     if found := _OF_LIBRARY.search(text):
         if (element := NUMPY_TYPES.get(found["element"] or "")) and found["given"] != f"{found['element']} *":
             return text, f"pass an array of {element}"
@@ -246,18 +249,22 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
     return text, ""
 
 
-def find_array(lines: Sequence[str], passed: str) -> int | None:
-    """Return which argument is an array where the candidates in the *lines* of an error take a number, counted from 1;
-    ``None`` if that is not what they refuse. *passed* are the arguments, as messages write them."""
-    found = list(_WRONG_ARGUMENT.finditer("\n".join(lines)))
+def explain_array(text: str, error: Diagnostic, passed: str) -> tuple[str, str] | None:
+    """Return that an argument is an array where C++, or every candidate in the lines of an *error* with this *text*,
+    takes a number, and what to do; ``None`` for another error. *passed* are the arguments, as messages write them."""
+    found = list(_WRONG_ARGUMENT.finditer("\n".join(error.lines)))
     numbers = {int(each["number"]) for each in found}
     types = [_parameter(each["parameters"], int(each["number"])) for each in found]
-    arguments = re.split(r", (?![^(]*\))", passed.removesuffix(")"))
-    if len(numbers) != 1 or "*" in "".join(types) or not any(each in NUMPY_TYPES for each in types):
+    if _NOT_A_NUMBER.search(text) and (marked := _ARGUMENT.search(error.marked)):
+        numbers = {int(marked["number"]) + 1}
+    elif len(numbers) != 1 or "*" in "".join(types) or not any(each in NUMPY_TYPES for each in types):
         return None
     number = numbers.pop()
-    is_array = number <= len(arguments) and re.match(r"(?:\w+ )*array\(", arguments[number - 1]) is not None
-    return number if is_array else None
+    given = re.split(r", (?![^(]*\))", passed.removesuffix(")"))[number - 1 : number]
+    if (array := _ARRAY.match("".join(given))) is None:
+        return None
+    indices = ", ".join("ijklmnopqr"[: int(array["ndim"])])
+    return f"argument {number} is an array, where C++ takes a number", f"pass one element of it, such as x[{indices}]"
 
 
 def explain_candidates(lines: Sequence[str]) -> str:
@@ -271,8 +278,9 @@ def explain_candidates(lines: Sequence[str]) -> str:
         return f"pass an element of an array of {records}; where that is an enumeration, lib[{found[0]!r}](...)"
     if found and all(each.endswith("*") for each in found):
         given = _GIVEN.search(text)
-        if given and _parameter(given["types"], int(wrong[0]["number"])) in NUMPY_TYPES:
-            return "pass an array, or one element of it as a slice, x[i : i + 1]"
+        if given and (number := _parameter(given["types"], int(wrong[0]["number"]))) in NUMPY_TYPES:
+            elements = [each.rstrip("* ") for each in found]
+            return _pass_memory(number if number in elements else elements[0])
         arrays = dict.fromkeys(NUMPY_TYPES[name] for each in found if (name := each.rstrip("* ")) in NUMPY_TYPES)
         which = " or ".join(arrays) or "one of these types"
         return f"pass an array of {which}; in the kernel, x.view(...) is the same memory with another type"
@@ -296,7 +304,7 @@ def _find_conversion(text: str) -> str:
         pairs = zip(parameters, passed, strict=True) if len(parameters) == len(passed) else ()
         conversions.append([NUMPY_TYPES[to] for to, was in pairs if to != was and to in NUMPY_TYPES])
     found = min(filter(None, conversions), key=lambda each: (len(each), *map(_rank, each)), default=["np.float64"])
-    return found[0].replace("np.", "types.").rstrip("_")
+    return found[0]
 
 
 def _rank(numpy_type: str) -> int:
@@ -313,6 +321,14 @@ def _split(parameters: str) -> list[str]:
     return re.split(r", ?(?![^<(]*[>)])", parameters)
 
 
+def _pass_memory(element: str) -> str:
+    """Return what to do for a number where C++ takes a pointer to an *element*."""
+    array = "pass an array, or one element of it as a slice, x[i : i + 1]"
+    if (dtype := NUMPY_TYPES.get(element)) is None or element in _OF_NO_NUMPY_TYPE:
+        return array
+    return f"{array}; for a variable, make it an array of one element: y = cuda.local.array(1, {dtype})"
+
+
 def _find_other_pointer(found: re.Match[str]) -> str:
     """Return what to do for an argument of another type than a pointer's."""
     if found["given"] in ("void", "const void"):  # what pointers to structs are in Python
@@ -320,7 +336,7 @@ def _find_other_pointer(found: re.Match[str]) -> str:
             f"let a lambda give it its type: lib.expr('[](auto* p) {{ return f(static_cast<{found['type']}>(p)); }}')"
         )
     if not found["is_pointer"]:
-        return "pass an array, or one element of it as a slice, x[i : i + 1]"
+        return _pass_memory(found["element"])
     if found["given"] == "const char":
         return "let C++ take a const char*"
     element = NUMPY_TYPES.get(found["element"])

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from numba_cuda_autolink.source_syntax import columns_of, function_around
+from numba_cuda_autolink.source_syntax import columns_of, function_around, nodes_of
 
 KERNELS_HAVE_NO = "kernels have no "
 NO_CONTAINERS = f"{KERNELS_HAVE_NO}lists, dictionaries and sets"
@@ -106,6 +106,13 @@ def calls_itself(filename: str, line: int) -> bool:
     """Return whether the function with a *line* of a file calls itself."""
     function = function_around(filename, line)
     return function is not None and any(_is_call_of(each, function.name) for each in _within(function))
+
+
+def find_method_call(filename: str, line: int, name: str) -> ast.Call | None:
+    """Return the call of the attribute *name* in a *line* of a file; ``None`` if that is not called there."""
+    called = (each for each in nodes_of(filename) if isinstance(each, ast.Call))
+    at_line = (each for each in called if each.lineno <= line <= (each.end_lineno or 0))
+    return next((each for each in at_line if isinstance(each.func, ast.Attribute) and each.func.attr == name), None)
 
 
 def _is_call_of(node: ast.AST, name: str) -> bool:

@@ -52,6 +52,7 @@ _RAISED = re.compile(  # as numba-cuda words what a kernel raises
     r" ctaid=\[(?P<block>[\d, ]+)\](?:: (?P<said>.*))?",
     re.DOTALL,
 )
+_FRACTION = re.compile(r"got .*\d\.\d")
 _OPTIONS = re.compile(r"\s*Printing the options because: (.*?)\.?\n(.*)", re.DOTALL)
 _NOT_A_FUNCTION = re.compile(
     r"type object '(\w+)' has no attribute '__\w+__'|'(\w+)' object has no attribute '__\w+__'"
@@ -150,6 +151,11 @@ def _about_configuration(launch: _Launch, why: str = "") -> str:
         return launch.message(
             f"{name}[...] cannot be launched: {why}",
             f"{name}[blocks, threads, stream, shared_bytes](...), with 0 or a stream, and an int that the GPU allows",
+        )
+    if _FRACTION.search(why):
+        return launch.message(
+            f"{name}[...] needs the sizes of a grid and its blocks: {why}",
+            "divide with //, which makes an int, where / makes a float: (x.size + threads - 1) // threads",
         )
     return launch.message(
         f"{name}[...] needs the sizes of a grid and its blocks{why and ': '}{why}",

@@ -4,6 +4,7 @@ about plain Python that kernels do not have."""
 
 from __future__ import annotations
 
+import ast
 import builtins
 import inspect
 import itertools
@@ -17,7 +18,7 @@ from numba_cuda_autolink.errors import at_call
 from numba_cuda_autolink.printable_texts import did_you_mean
 from numba_cuda_autolink.short_tracebacks import is_raised_in_compiler, message_of, place_of_user, raised_by_front_end
 from numba_cuda_autolink.source_locations import shown_file, with_place
-from numba_cuda_autolink.source_syntax import find_call
+from numba_cuda_autolink.source_syntax import find_argument, find_call, write_element
 
 from .kernel_syntax import (
     NO_ARRAYS,
@@ -73,6 +74,10 @@ _WITHOUT_GPU = (
     "\n    autolink.build(kernel, signature, cc=(9, 0)) compiles and links without a GPU"
 )
 _PASS_FAILED = re.compile(r'Failure while executing pass pipeline.*?"(?P<file>[^"\n]+)":(?P<line>\d+)', re.DOTALL)
+_ARRAY_FOR_NUMBER = re.compile(
+    r"(?:(?P<called>.*?)\(.*: )?argument (?P<number>\d+) is an array, where C\+\+ takes a number"
+)
+_ELEMENT = re.compile(r"pass one element of it, such as x\[(?P<indices>[\w, ]+)\]$")
 _MOST_NAMES = 20
 _IN_OTHER_WORDS = "write it with indices, numbers and operators"
 _RECURSION = f"{NO_RECURSION}\n  what to do: {AS_LOOP}"
@@ -112,18 +117,19 @@ def placed(text: str, function: Any = None) -> str:
         message = f"{NO_TEXT}\n  what to do: {PRINT_VALUES}"
     elif allocates:
         message = f"{NOT_ALLOCATED if 'NRT' in allocates[0] else NO_ARRAYS}{_DO_NOT_ALLOCATE}"
-    message = readable_types(with_remedy(message.rstrip()))
-    if found is None:
+    place = None if found is None else (_normal(found["file"] or found["path"]), int(found["line"]))
+    message = readable_types(with_remedy(message.rstrip(), place))
+    if found is None or place is None:
         return message.rstrip()
-    filename, line = found["file"] or found["path"], int(found["line"])
-    filename = _normal(filename)
+    filename, line = place
+    message = _with_element(message, filename, line)
     name, caller = _functions(text, found, function)
     at = f"{shown_file(filename)}:{line}"
-    place = at + (f" in {name}" if name else "")
+    where = at + (f" in {name}" if name else "")
     message = re.sub(rf"\n  in the function: {re.escape(at)} in .*\n.*\n *\^+", "", message)
     if IS_PLACED.match(message):
         is_known = re.search(rf" {re.escape(at)}(?: in .*)?$", message, re.MULTILINE)
-        return message.rstrip() if is_known else before_advice(message.rstrip(), f"called from: {place}")
+        return message.rstrip() if is_known else before_advice(message.rstrip(), f"called from: {where}")
     called_at = [(_normal(call["path"]), call["line"], call) for call in _CALL.finditer(text, length)]
     calls = {f"{shown_file(path)}:{line}": call["function"] for path, line, call in called_at}
     columns = {(path, int(line)): int(call["column"]) for path, line, call in called_at if call["column"]}
@@ -149,6 +155,19 @@ def _at(
         is_call = False
     place = f"at: {shown_file(filename)}:{line}{function and ' in '}{function}"
     return with_place(text, place, filename, line, is_call=is_call, last_column=last_column, columns=columns)
+
+
+def _with_element(message: str, filename: str, line: int) -> str:
+    """Return the *message* of a call in a *line* of a file, with the element of its own array where it takes one."""
+    refused, todo = _ARRAY_FOR_NUMBER.search(message), _ELEMENT.search(message)
+    if refused is None or todo is None:
+        return message
+    array = find_argument(filename, line, refused["called"], int(refused["number"]))
+    element, dimensions = ("", 0) if array is None else write_element(array, todo["indices"].count(",") + 1)
+    if array is None or not element:
+        return message
+    is_row = f": {ast.unparse(array)} is a row of a {dimensions}d array" if dimensions else ""
+    return f"{message[: todo.start()]}pass one element of it, {'' if is_row else 'such as '}{element}{is_row}"
 
 
 def before_advice(message: str, *details: str) -> str:

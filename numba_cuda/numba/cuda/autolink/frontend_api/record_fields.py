@@ -3,19 +3,35 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Iterable
 from typing import Any
 
+from numba_cuda_autolink.mangled_names import readable
 from numba_cuda_autolink.printable_texts import did_you_mean
 
 _of_cxx: dict[Any, tuple[str, bool]] = {}  # by their dtypes: the names of their classes, and whether fields are members
+_structs: dict[str, set[str]] = {}  # by their members: lowered names of one of these
+_OF_OBJECT = re.compile(r"nca::nca_object<(.*)>\)*\.nca_v")
+_NAME = re.compile(r"[A-Za-z_][\w:]*(?:<[\w:<>*&, ]*>)?")
 
 
 def note_record(numba_type: Any, name: str, *, has_members: bool) -> None:
     """Note that records of *numba_type* are of the class *name* of C++, *has_members* if they have its members as
     fields."""
     _of_cxx[getattr(numba_type, "dtype", None)] = name, has_members
+
+
+def note_struct(members: tuple[str, ...], lowered: str) -> None:
+    """Note that a struct of C++ has these *members*; the *lowered* name of one of them has its type."""
+    _structs.setdefault(", ".join(members), set()).add(lowered)
+
+
+def name_of_struct(members: str) -> str:
+    """Return what C++ calls the struct with these *members*; empty if there are several, or it has no name."""
+    names = {found[1].strip() for each in _structs.get(members, ()) if (found := _OF_OBJECT.search(readable(each)))}
+    return names.pop() if len(names) == 1 and _NAME.fullmatch(next(iter(names))) else ""
 
 
 def unknown_field(missing: KeyError, error: Any) -> Exception | None:

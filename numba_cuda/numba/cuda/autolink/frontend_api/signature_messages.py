@@ -64,9 +64,36 @@ def describe_refused(signature: Any, error: Exception, names: Mapping[str, Any],
     unknown = [each for each in _NAME.findall(signature) if each not in names]
     near = did_you_mean(unknown[0], names) if unknown else ""
     advice = f"write the types, such as {example!r}"
+    if (written := _as_signature(signature, names)) != signature:
+        advice = f"write {written!r}"
+        if _PRINTED.search(signature):
+            why, near = "that is how Numba prints types", ""
     if (found := _NOT_SEVERAL.search(why)) and isinstance(names.get(found[1]), type):
         why, advice = "it is one type", f"write 'void({signature})' for one argument of that type"
     return f"{signature!r} is not a signature: {why}{near}\n  what to do: {advice}"
+
+
+# An array as Numba prints its type: ``array(float32, 2d, C)``.
+_PRINTED = re.compile(r"\b[aA]rray\((?P<dtype>\w+), (?P<ndim>[1-9])d, (?P<layout>[ACF])\)")
+_OF_PYTHON = {"float": "float64", "int": "int64", "bool": "boolean", "complex": "complex128"}
+
+
+def _as_signature(text: str, names: Mapping[str, Any]) -> str:
+    """Return a signature in which types are those of NumPy, of Python or as Numba prints them, as Numba reads it, where
+    it has these *names*; any other *text* as it is."""
+
+    def array(found: re.Match[str]) -> str:
+        indices = [":"] * int(found["ndim"])
+        if found["layout"] != "A":
+            indices[-1 if found["layout"] == "C" else 0] = "::1"
+        return f"{found['dtype']}[{', '.join(indices)}]"
+
+    meant = re.sub(r"\b(?:np|numpy|types|numba|cuda)\.(?=\w)", "", _PRINTED.sub(array, text))
+    meant = re.sub(r"(?<![\w.])(?:float|int|bool|complex)\b", lambda found: _OF_PYTHON[found[0]], meant)
+    is_known = all(each in names for each in _NAME.findall(meant))
+    if meant == text or not is_known:
+        return text
+    return meant if "(" in meant else f"void({meant})"
 
 
 def type_meant_by(given: Any) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import math
 import operator
@@ -13,10 +14,19 @@ from numba.core.utils import OPERATORS_TO_BUILTINS
 
 from numba_cuda_autolink.printable_texts import did_you_mean
 
-from .kernel_syntax import NO_CONTAINERS, NO_EXCEPTIONS, NO_RECURSION, NO_TEXT, NO_WITH, NO_YIELD
+from .kernel_syntax import (
+    NO_CONTAINERS,
+    NO_EXCEPTIONS,
+    NO_RECURSION,
+    NO_TEXT,
+    NO_WITH,
+    NO_YIELD,
+    find_method_call,
+)
+from .record_fields import name_of_struct
 
 PRINT_VALUES = "print values, as in print('x:', x[i])"
-AS_LOOP = "write a loop; or let the function call itself with arguments of the same types, n - types.float32(1)"
+AS_LOOP = "write a loop; or let the function call itself with arguments of the same types, n - np.float32(1)"
 _LOOP = "write it as a loop over the elements, or compute it before the kernel"
 CONVERT = "pass values that it takes: int(x) and float(x) convert a number"
 _WITH_ELEMENTS = "write it with elements, x[i], or compute it before the kernel"
@@ -207,6 +217,11 @@ _TABLE = [
             r"No implementation of setitem\(.*, (?:(?:Uni)?Tuple|Struct\{.*\})\(.*\)\)",
             "",
             "assign its elements one by one: x[i] = value[0]; or value.name, for a member of a struct",
+        ),
+        (
+            _SET + r"(\w+\*)\)",
+            "an element of {0} cannot be set to the pointer {1}",
+            "assign what it points to: x[i] = pointer[0]",
         ),
         (r"No implementation of getitem\(Tuple\(", "", "give the index of a tuple of different types as a constant"),
         (
@@ -412,10 +427,10 @@ _LINEAR_ALGEBRA = re.compile(
 _COUNT = re.compile(r"(?:not enough|too many) values to unpack \(expected (\d+)(?:, got (\d+))?\)$")
 
 
-def with_remedy(message: str) -> str:
+def with_remedy(message: str, place: tuple[str, int] | None = None) -> str:
     """Return the *message* of an error, a diagnosis of a front end, with what to do about it as a last line, if that is
-    known."""
-    if "what to do: " in message:
+    known. *place* is the file and line that it is about."""
+    if "what to do: " in message or "; did you mean " in message:
         return message
     if count := _COUNT.match(message):  # where a front end takes the arguments of a call apart
         return f"a call takes {count[1]} arguments here{f', got {count[2]}' if count[2] else ', got more'}"
@@ -433,9 +448,9 @@ def with_remedy(message: str) -> str:
         return message.replace(attribute[0], attribute[0] + (meant or f"\n  what to do: {_WITH_ELEMENTS}"), 1)
     if attribute := _OF_STRUCT.match(message):
         meant = did_you_mean(attribute["name"], attribute["members"].split(", "))
-        call = f"lib.expr('[](auto x) {{ return x.{attribute['name']}(); }}')"
-        method = f"\n  what to do: let C++ call a member function: {call}"
-        rest = message[attribute.end() :] + ("" if meant else method)
+        call = None if place is None else find_method_call(*place, attribute["name"])
+        remedy = "" if meant else f"\n  what to do: {_without_member(attribute['name'], attribute['members'], call)}"
+        rest = message[attribute.end() :] + remedy
         return f"{attribute[0]}{meant}\n  its members: {attribute['members']}{rest}"
     for pattern, diagnosis, remedy in _TABLE:
         if found := pattern.match(message):
@@ -450,6 +465,19 @@ def with_remedy(message: str) -> str:
             f"  what to do: {OTHER_COMPILER}"
         )
     return message
+
+
+def _without_member(name: str, members: str, call: ast.Call | None) -> str:
+    """Return what to do about a *name* that a struct of C++ does not have among its *members*, and the *call* of it, if
+    it is called."""
+    if call is None:
+        return f"use one of its members, such as {members.partition(',')[0]}"
+    struct, more, passed = name_of_struct(members), "", ""
+    if call.args or call.keywords:
+        more, passed = ", auto... more", "more..."
+    expression = f"lib.expr('[]({struct or 'T'} x{more}) {{ return x.{name}({passed}); }}')"
+    which = "" if struct else ", with the struct's name for T"
+    return f"let C++ call a member function{which}: {name} = {expression} before the kernel, and {name}(...) in it"
 
 
 def _no_function(name: str, module: str) -> str:

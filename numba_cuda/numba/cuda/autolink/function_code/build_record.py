@@ -31,7 +31,7 @@ from ..protocol.call_sites import CallSite, origins_of
 from ..protocol.callee import Callee
 from ..protocol.errors import HookError
 from ..protocol.kernel_signatures import type_text
-from .call_graph import CallGraph, Frame, call_graph
+from .call_graph import CallGraph, Frame, all_functions, call_graph
 from .function_code import FunctionCode
 from .object_names import short_names
 
@@ -71,7 +71,8 @@ class CallRecord:
 class BuildFacts:
     """A kernel built for one target: its name in the code, its calls, its link
     (``None`` where numba-cuda linked it alone), what the linker printed, the symbols of its own code before the link,
-    whether the finished kernel came from the disk cache of ``cuda.jit(cache=True)``, and the timeline of the build."""
+    whether the finished kernel came from the disk cache of ``cuda.jit(cache=True)``, the timeline of the build, and the
+    Python functions that were compiled into its own code, as pairs of a name and a digest."""
 
     entry_name: str
     target: Target
@@ -82,6 +83,7 @@ class BuildFacts:
     own_symbols: Symbols
     restored: bool = False
     timeline: tuple[Span, ...] = ()
+    python_functions: tuple[tuple[str, str], ...] = ()
 
 
 def facts_of(code: FunctionCode, target: Target, output: str, log: str = "") -> BuildFacts:
@@ -109,7 +111,9 @@ def facts_of(code: FunctionCode, target: Target, output: str, log: str = "") -> 
         log = link.log
     shown = log.replace("\0", "").strip()
     name = code.entry_name or ""
-    return BuildFacts(name, target, graph, tuple(calls), link, shown, symbols, code.restored, spans)
+    compiled = {(each.name, each.calls.function) for each in all_functions(code)}
+    python = tuple(sorted((name, each.content) for name, each in compiled if each is not None))
+    return BuildFacts(name, target, graph, tuple(calls), link, shown, symbols, code.restored, spans, python)
 
 
 def _shown_type(argtype: Any) -> str:

@@ -67,11 +67,16 @@ def callees_first(root: Node, callees: Callable[[Node], Iterable[Node]]) -> Iter
             path.append((below, iter(callees(below))))
 
 
+def all_functions(kernel: FunctionCode) -> Iterator[FunctionCode]:
+    """Yield the functions that are compiled into *kernel* or for its calls, and the kernel last."""
+    return callees_first(kernel, lambda code: code.calls.below)
+
+
 def call_graph(kernel: FunctionCode) -> tuple[CallGraph, dict[CallSite, tuple[tuple[Frame, ...], int]]]:
     """Return the call graph of *kernel*, and for each of its call sites the shortest chain of calls from the kernel to
     it, and the index of the function that contains it."""
     leads_to_site: dict[FunctionCode, bool] = {}
-    for code in callees_first(kernel, lambda code: code.calls.below):
+    for code in all_functions(kernel):
         leads_to_site[code] = bool(code.calls.sites) or any(leads_to_site.get(below) for below in code.calls.below)
     numbers = {kernel: 0}
     chains: dict[FunctionCode, tuple[Frame, ...]] = {kernel: ()}

@@ -57,7 +57,18 @@ class Job:
         return job
 
     def __str__(self) -> str:
-        return f"{kernel_name(self.kernel)} with {self.signature}" + (f" for {self.cc}" if self.cc is not None else "")
+        return f"{kernel_name(self.kernel)} with {_shown(self.signature)}" + (
+            f" for {self.cc}" if self.cc is not None else ""
+        )
+
+
+def _shown(signature: Any) -> str:
+    """Return a signature as it is written: ``(float32[::1], int32)``; what is not one as its text."""
+    if not isinstance(signature, tuple):
+        return str(signature)
+    from ..protocol.kernel_signatures import type_text
+
+    return f"({', '.join(map(type_text, signature))})"
 
 
 def kernel_name(kernel: Any) -> str:

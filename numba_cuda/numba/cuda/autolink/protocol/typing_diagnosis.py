@@ -17,12 +17,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from numba import cuda
+from numba.cuda import types
 from numba.cuda.compiler import run_frontend
 from numba.cuda.core import ir
 from numba.cuda.core.errors import TypingError
 from numba.cuda.core.ir_utils import get_definition, guard
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.inputs.link_input import VariableSource
+from numba.cuda.typing.typeof import Purpose, typeof
+
+from numba_cuda_autolink.source_locations import shown_file
 
 from ..compilation.context import compilation
 from ..frontend_api.kernel_syntax import NO_CONTAINERS
@@ -187,12 +191,35 @@ def _misused_operands(func_ir: ir.FunctionIR, text: str) -> Iterator[Misuse]:
             )
         if _NONE_GIVEN.search(text):
             function = guard(get_definition, func_ir, called)
+            yield from _without_returns(constant_of(func_ir, called), _name(function), loc)
             nothing[_name(function)] = loc
     if nothing:
         yield Misuse(
             next(iter(nothing.values())),
             f"{' or '.join(nothing)} returns nothing, and its result is used",
             "call it as a statement of its own, or let the function return the value that the kernel uses",
+        )
+
+
+def _without_returns(obj: Any, name: str, loc: ir.Loc) -> Iterator[Misuse]:
+    """Yield the misuse of the result of *obj*, which the kernel calls *name*, if its own hook names a C function
+    without the type of the result."""
+    hook: Any = getattr(obj, "__numba_cuda_call__", None)
+    code = getattr(inspect.unwrap(hook), "__code__", None) if hook is not None else None
+    if code is None or str(getattr(hook, "__module__", "")).startswith(_OURS):
+        return
+    core = typeof(obj, Purpose.constant)
+    asked = [core, *(each.calls for each in getattr(core, "elsewhere", {}).values())]
+    answers = [answer for each in asked for answer in getattr(each, "answers", {}).values()]
+    symbols = [each.symbol for each in answers if getattr(each, "returns", "") == types.none]
+    if symbols:
+        place = f"{shown_file(code.co_filename)}:{code.co_firstlineno}"
+        yield Misuse(
+            loc,
+            f"Extern({symbols[-1]!r}) has no returns=, and the kernel uses the result of {name}"
+            f"\n  __numba_cuda_call__ is defined at: {place}",
+            f"write the type that C returns, Extern({symbols[-1]!r}, returns=...); if it is void, call it as a"
+            " statement of its own",
         )
 
 

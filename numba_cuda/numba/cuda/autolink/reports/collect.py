@@ -7,10 +7,11 @@ import contextlib
 import functools
 import hashlib
 import importlib.metadata
+import platform
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from numba.cuda.cudadrv import nvrtc
 from numba.cuda.cudadrv.external_code.compile.programs import compiled, header_texts
@@ -39,6 +40,8 @@ from .records import BuildReport, CallReport, CodeReport, LinkReport, ListingRep
 from .report import Report
 
 _WORD = re.compile(rb"[A-Za-z_$][\w$]*")
+_Key: TypeAlias = tuple[str, str, tuple[tuple[str, str], ...]]  # of code: its kind, digest and options
+_OPTIONS = ("lto", "debug", "lineinfo", "fastmath", "max_registers")  # of a kernel
 _KINDS = {"cubin": "cubin", "ptx": "PTX", "ltoir": "LTO-IR"}
 
 
@@ -49,8 +52,8 @@ def report_of(record: FunctionRecord, *, listings: bool = False) -> Report:
     linked = facts.link.inputs if facts.link is not None else ()
     items = tuple(map(LinkedInput.of, record.inputs)) if output == "ltoir" else _with_origins(linked, facts.timeline)
     units = join_units(record.inputs) if items else ()
-    sources = [each.input for unit in units for each in (unit, *unit.members)]
-    known = {(source.kind.name, sha256(source.code)): source for source in sources}
+    sources = [each for unit in units for each in (unit, *unit.members)]
+    known = {_key(LinkedInput.of(source)): source.input for source in sources}
     codes, functions = _codes(facts, items, known)
     parts = [part for code in codes for part in code.parts or (code,)]
     returned = (tuple(part for part in parts if call.site in part.brought_by) for call in facts.calls)
@@ -63,17 +66,31 @@ def report_of(record: FunctionRecord, *, listings: bool = False) -> Report:
             used["functions"] = function_reports(sizes, facts.entry_name)
             calls = with_inlining(calls, codes, sizes, functions.reached)
         if listings:
-            inputs = [known.get((item.kind, item.sha256)) for item in items]
+            inputs = [known.get(_key(item)) for item in items]
             programs = [_linked_code(item, each, facts.target, None) for item, each in zip(items, inputs, strict=True)]
             shown = listings_of(facts, list(zip(codes, inputs, programs, strict=True)), code, _texts(record))
     result = ResultReport(_KINDS[output], len(code), sha256(code), **used)
     what = facts.target.arch, record.entry_name, facts.restored, calls, _link(record, codes), result
-    build = BuildReport(*what, facts.timeline, shown)
+    build = BuildReport(*what, facts.timeline, shown, options=_options(facts.target))
     kernel = facts.graph.functions[0]
     signature = record.signature
     if isinstance(record, BuildRecord):
         signature = f"({', '.join(map(type_text, record.launch_facts.argtypes))})"
-    return Report(kernel.name, kernel.filename, kernel.line, signature, facts.graph, (build,), _versions())
+    return Report(
+        kernel.name, kernel.filename, kernel.line, signature, facts.graph, (build,), _versions(_front_end(record))
+    )
+
+
+def _key(item: LinkedInput) -> _Key:
+    return item.kind, item.sha256, item.options
+
+
+def _options(target: Target) -> tuple[tuple[str, str], ...]:
+    return tuple((name, str(getattr(target, name))) for name in _OPTIONS)
+
+
+def _front_end(record: FunctionRecord) -> str:
+    return record.launch_facts.front_end if isinstance(record, BuildRecord) else "numba-cuda"
 
 
 def _texts(record: FunctionRecord) -> list[str]:
@@ -131,13 +148,14 @@ def _names(codes: Sequence[CodeReport]) -> str:
 
 
 def _codes(
-    facts: BuildFacts, items: Sequence[LinkedInput], known: dict[tuple[str, str], LinkInput]
+    facts: BuildFacts, items: Sequence[LinkedInput], known: Mapping[_Key, LinkInput]
 ) -> tuple[tuple[CodeReport, ...], CalledFunctions]:
     """Return the linked code with its symbols: those that can be read, then those of LTO-IR that these reference. Also
     return the functions in LTO-IR that the kernel calls."""
     own = Symbols((facts.entry_name,), facts.own_symbols.undefined)
     undefined = own.undefined if sum(bool(item.origins) for item in items) == 1 else None
-    programs = [_linked_code(item, known.get((item.kind, item.sha256)), facts.target, undefined) for item in items]
+    sources = [known.get(_key(item)) for item in items]
+    programs = [_linked_code(item, each, facts.target, undefined) for item, each in zip(items, sources, strict=True)]
     found = [symbols_of(*program) if program is not None else None for program in programs]
     found = [symbols if item.origins else own for item, symbols in zip(items, found, strict=True)]
     candidates = {name for symbols in (*found, own) if symbols is not None for name in symbols.undefined}
@@ -152,16 +170,37 @@ def _codes(
     defined = {name for symbols in of_ltoir if symbols is not None for name in symbols.defined}
     names = frozenset(own.undefined)
     functions = CalledFunctions.read(modules.values(), names & defined, facts.target.arch)
-    called = _Called(names, functions, known)
+    comparable = _comparable(sources, programs, undefined)
+    called = _Called(names, functions, OwnFunctions.read(comparable, names), known)
     headers = [
-        _own_headers(known.get((item.kind, item.sha256)), facts.target) if program is not None else None
-        for item, program in zip(items, programs, strict=True)
+        _own_headers(source, facts.target) if program is not None else None
+        for source, program in zip(sources, programs, strict=True)
     ]
     if None not in found:  # else what cannot be read may define them
         provided = {name for symbols in found if symbols is not None for name in symbols.defined}
         found = [symbols and Symbols.of(symbols.defined, provided & {*symbols.undefined}) for symbols in found]
     what = zip(items, found, headers, strict=True)
-    return tuple(_code(item, symbols, called, texts) for item, symbols, texts in what), functions
+    codes = [_code(item, symbols, called, texts) for item, symbols, texts in what]
+    return tuple(replace(code, functions=facts.python_functions) if code.own else code for code in codes), functions
+
+
+def _comparable(
+    sources: Sequence[LinkInput | None], programs: Sequence[tuple[str, bytes] | None], undefined: Collection[str] | None
+) -> list[bytes]:
+    """Return the LTO-IR of *sources*, which were compiled to *programs*, for one target whatever the kernel's is: so
+    its functions are the same for all targets unless they were edited."""
+    arch, found = newest_arch(), []
+    for source, program in zip(sources, programs, strict=True):
+        kind, code = program if program is not None else ("", b"")
+        if arch and program is not None and source is not None and source.kind.is_compiled:
+            try:
+                compiled_for_all = compiled(source, Target(arch, lto=True), undefined)
+            except Exception:  # it is not for this architecture
+                continue
+            kind, code = compiled_for_all.kind.name, compiled_for_all.code
+        if kind == kinds.LTO_IR.name:
+            found.append(code)
+    return found
 
 
 def _linked_code(
@@ -186,22 +225,38 @@ def _own_headers(source: LinkInput | None, target: Target) -> list[str] | None:
 
 @dataclass(frozen=True)
 class _Called:
-    """The functions that the kernel calls, those that can be read, and all sources."""
+    """The functions that the kernel calls, those that can be read, those that can be compared, and all sources."""
 
     names: frozenset[str]
     functions: CalledFunctions
-    known: Mapping[tuple[str, str], LinkInput]
+    comparable: OwnFunctions
+    known: Mapping[_Key, LinkInput]
 
     def named_in(self, item: LinkedInput, names: Collection[str]) -> tuple[str, ...]:
         """Return those of *names* that the kernel calls and the source of *item* names."""
-        source = self.known.get((item.kind, item.sha256))
+        source = self.known.get(_key(item))
         words = set(_WORD.findall(source.code)) if source is not None else set()
         return tuple(name for name in names if name in self.names and name.encode() in words)
 
+    def comparable_of(
+        self, item: LinkedInput, headers: Sequence[str] | None, names: Collection[str]
+    ) -> tuple[tuple[str, str], ...]:
+        """Return the functions that those with these *names* lead to, with digests that can be compared between
+        architectures; and one without a name for the whole source of *item* if that depends on the architecture."""
+        source, functions = self.known.get(_key(item)), self.comparable.functions_of(names)
+        if not functions or source is None or headers is None:  # not C++
+            return functions
+        if not any(map(_BY_ARCH.search, (source.text, *headers))):
+            return functions
+        return (("", (self.source_of(item, headers) or "")[:_SHORT]), *functions)
+
     def source_of(self, item: LinkedInput, headers: Sequence[str] | None) -> str | None:
-        """Return one digest for the source of *item* and its *headers*; ``None`` if they are not known."""
-        source = self.known.get((item.kind, item.sha256))
-        return None if source is None or headers is None else sha256(repr((source.text, *headers)).encode())
+        """Return one digest for the source of *item* and its *headers*, without the digits in names of functions that
+        calls by name write, which depend on options; ``None`` if they are not known."""
+        source = self.known.get(_key(item))
+        return (
+            None if source is None or headers is None else sha256(repr((_HASH.sub("", source.text), *headers)).encode())
+        )
 
 
 def _code(
@@ -219,25 +274,32 @@ def _code(
         own = called.named_in(item, defines or ())
         content = called.functions.content_of(own)
         source = called.source_of(item, headers)
-        functions = called.functions.functions_of(own)
-        return CodeReport(*what, unit.compiled, own or None, None, content, source, functions, unit.name)
+        functions = called.comparable_of(item, headers, own)
+        report = CodeReport(*what, unit.compiled, own or None, None, content, source, functions, unit.name)
+        return replace(report, options=item.options)
     names = called.names & set(defines or ())
-    content, functions = called.functions.content_of(names), called.functions.functions_of(() if item.parts else names)
+    content = called.functions.content_of(names)
+    functions = called.comparable_of(item, headers, () if item.parts else names)
     source = called.source_of(item, headers)
     parts = tuple(_code(part, symbols, called, headers, item) for part in item.parts)
-    return CodeReport(*what, item.compiled, defines, undefined, content, source, functions, parts=parts)
+    return CodeReport(
+        *what, item.compiled, defines, undefined, content, source, functions, parts=parts, options=item.options
+    )
 
 
 @functools.cache
-def _versions() -> tuple[tuple[str, str], ...]:
-    named = []
-    for name in ("numba-cuda-autolink", "numba-cuda", "cuda-core"):
+def _versions(front_end: str) -> tuple[tuple[str, str], ...]:
+    named = [("Python", platform.python_version())]
+    for name in ("numba-cuda-autolink", front_end, "cuda-core"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             named.append((name, importlib.metadata.version(name)))
     return (*named, *cuda_libraries.version_texts().items())
 
 
 _LINE = re.compile(r"\.loc\b[^\n]*\n|^\$L__(?!BB)\w+:[ \t]*\n", re.MULTILINE)  # and the labels for debuggers
+# What code for only some architectures names: an edit of it need not be in what is compiled for another one.
+_BY_ARCH = re.compile(r"__CUDA_ARCH|\bNV_(?:IF|DISPATCH|PROVIDES|IS)_")
+_HASH = re.compile(r"(?<=_)[0-9a-f]{16}(?![0-9A-Za-z])")
 _WRITTEN = re.compile(r"_ZNK?3nca|cxx_\w+_[0-9a-f]{16}")
 _SHORT = 12  # characters of a digest
 _NAME = re.compile(r"[A-Za-z_$%][\w$%]*")
@@ -246,33 +308,21 @@ _NAME = re.compile(r"[A-Za-z_$%][\w$%]*")
 @dataclass(frozen=True)
 class CalledFunctions:
     """Of each called function that can be read, by name: the digest of its content, and the functions and variables
-    that it names, directly or by way of others. ``own`` are the digests of the functions among them, each without
-    those that it names, which are the same for all architectures unless the code depends on them."""
+    that it names, directly or by way of others."""
 
     contents: Mapping[str, str]
     reached: Mapping[str, frozenset[str]]
-    own: Mapping[str, str]
 
     @classmethod
     def read(cls, modules: Iterable[bytes], names: Collection[str], arch: str) -> CalledFunctions:
         """Return those with these *names* in LTO-IR *modules*. In a digest, functions and variables that they name
-        count by their own content, lines and the names do not. They are read as for the newest architecture, which
-        makes them comparable; else as for *arch*. Nothing can be read if the modules do not link."""
-        given, wanted, newest = list(modules), tuple(sorted(names)), _newest_arch()
-        ptx = ptx_of_ltoir(given, wanted, newest, optimize=False) if names and newest else None
-        is_comparable = ptx is not None
-        if ptx is None and names:
-            ptx = ptx_of_ltoir(given, wanted, arch, optimize=False)
-        try:
-            bodies = ptx_bodies(ptx) if ptx is not None else {}
-        except FormatError:
-            return cls({}, {}, {})
+        count by their own content, lines and the names do not. Nothing can be read if the modules do not link
+        for *arch*."""
+        bodies = _bodies(list(modules), names, arch)
         known = [name for name in sorted(names) if name in bodies]
         found: dict[str, str] = {}
         contents = {name: _digest(name, bodies, found) for name in known}
-        reached = {name: _reached(name, bodies) for name in known}
-        own = {each for some in reached.values() for each in some if is_comparable and _is_function(each, bodies)}
-        return cls(contents, reached, {name: _own_digest(name, bodies) for name in own})
+        return cls(contents, {name: _reached(name, bodies) for name in known})
 
     def content_of(self, names: Iterable[str]) -> str | None:
         """Return one digest for all functions with these *names*; ``None`` if there are none, or one is not known."""
@@ -281,13 +331,39 @@ class CalledFunctions:
             return None
         return hashlib.sha256(" ".join(sorted(filter(None, digests))).encode()).hexdigest()
 
+
+@dataclass(frozen=True)
+class OwnFunctions:
+    """By name of each called function, the functions that it reaches, itself included; and the digests of these, each
+    without those that it names."""
+
+    reached: Mapping[str, frozenset[str]]
+    digests: Mapping[str, str]
+
+    @classmethod
+    def read(cls, modules: Sequence[bytes], names: Collection[str]) -> OwnFunctions:
+        """Return those with these *names* in LTO-IR *modules* for the newest architecture; none if they do not link."""
+        bodies = _bodies(modules, names, newest_arch()) if modules else {}
+        reached = {name: _reached(name, bodies) for name in sorted(names) if name in bodies}
+        own = {each for some in reached.values() for each in some if _is_function(each, bodies)}
+        return cls(reached, {name: _own_digest(name, bodies) for name in own})
+
     def functions_of(self, names: Iterable[str]) -> tuple[tuple[str, str], ...]:
         """Return the functions that those with these *names* reach, as they read, with their digests."""
         reached = {each for name in names for each in self.reached.get(name, ())}
-        return tuple(sorted((_shown_name(name), self.own[name]) for name in reached.intersection(self.own)))
+        return tuple(sorted((_shown_name(name), self.digests[name]) for name in reached.intersection(self.digests)))
 
 
-def _newest_arch() -> str:
+def _bodies(modules: Sequence[bytes], names: Collection[str], arch: str) -> dict[str, str]:
+    """Return the PTX of each function and variable that *names* reach in a link of *modules* without optimisation."""
+    ptx = ptx_of_ltoir(modules, tuple(sorted(names)), arch, optimize=False) if names else None
+    try:
+        return ptx_bodies(ptx) if ptx is not None else {}
+    except FormatError:
+        return {}
+
+
+def newest_arch() -> str:
     """Return the newest architecture that NVRTC knows; empty without NVRTC."""
     try:
         major, minor = max(nvrtc.get_supported_ccs())

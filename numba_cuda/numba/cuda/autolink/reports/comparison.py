@@ -13,11 +13,14 @@ from typing import Any, TypeAlias
 
 from ..function_code.object_names import file_of_item, item_name
 from . import formatting
-from .records import BuildReport, CallReport, KernelReport, ResultReport
+from .records import BuildReport, CallReport, CodeReport, KernelReport, ResultReport
 
 FORMAT, VERSION = "numba-cuda-autolink changes", 1
 _Pairs: TypeAlias = tuple[tuple[str, str], ...]  # of a function and its digest
-_KNOWN = ("-arch=", "-kernels-used=")  # options that follow from the architecture and the kernel
+# Options of the linker that follow from the architecture, the kernel's code and its options.
+_KNOWN = ("-arch=", "-kernels-used=", "-optimize-unused-variables", "-lto", "-lineinfo", "-g", "-maxrregcount=")
+_OF_CODE = ("debug", "fastmath", "lto")  # options of a kernel that its external code is compiled with
+_PATHS = "include_paths"  # an option that says nothing of the code: the digest of a source has that of its headers
 _PATH = re.compile(r"(?:[\w$]+::)+")  # of a name that begins with it: its modules or namespaces
 _NUMBER = re.compile(r" #\d+$")  # of one of several objects of one name
 _NUMBERS = {"registers": "", "shared": " bytes", "stack": " bytes", "spill_stores": " bytes", "spill_loads": " bytes"}
@@ -49,8 +52,9 @@ def changes(before: KernelReport, now: KernelReport) -> list[Change]:
     builds = {build.arch: build for build in before.builds}, {build.arch: build for build in now.builds}
     alone = [[build for arch, build in each.items() if arch not in other] for each, other in (builds, builds[::-1])]
     pairs = [(builds[0][arch], build) for arch, build in builds[1].items() if arch in builds[0]]
+    with_python = versions[0].get("Python") == versions[1].get("Python")
     for old, new in [*pairs, *zip(*alone, strict=False)]:
-        found += _of_build(old, new)
+        found += _of_build(old, new, with_python)
     number = min(map(len, alone))
     found += [Change(build.arch, "build", formatting.code(build.result), None) for build in alone[0][number:]]
     found += [Change(build.arch, "build", None, formatting.code(build.result)) for build in alone[1][number:]]
@@ -68,13 +72,22 @@ def to_json(before: KernelReport, now: KernelReport) -> str:
     return json.dumps({"format": FORMAT, "version": VERSION, "changes": listed}, indent=2, ensure_ascii=False)
 
 
-def _of_build(before: BuildReport, now: BuildReport) -> Iterator[Change]:
+def _of_build(before: BuildReport, now: BuildReport, with_python: bool) -> Iterator[Change]:
+    """Yield how builds differ; *with_python* if digests of Python functions can be compared. Where options or the
+    architecture differ, only what depends on neither is compared."""
     arch = now.arch if before.arch == now.arch else f"{before.arch} → {now.arch}"
+    given = [dict(build.options) for build in (before, now)]
+    for name in given[1] if given[0] else ():
+        yield from _differing(arch, f"option {name}", given[0].get(name), given[1][name])
+    has_same_link = before.link.lto == now.link.lto
+    of_code = [[each.get(name) for name in _OF_CODE] for each in given if each]
+    is_same = before.arch == now.arch and of_code[1:] == of_code[:-1] and has_same_link
     for name, unit in _NUMBERS.items():
         what = name.replace("_", " ")
         yield from _differing(arch, what, *(_number(each.result, name, unit) for each in (before, now)))
     yield from _differing(arch, "result", formatting.code(before.result), formatting.code(now.result))
-    yield from _differing(arch, "link", *(f"with{'' if each.link.lto else 'out'} LTO" for each in (before, now)))
+    if given[0].get("lto") == given[1].get("lto"):
+        yield from _differing(arch, "link", *(f"with{'' if each.link.lto else 'out'} LTO" for each in (before, now)))
     options = [[each for each in build.link.options or () if not each.startswith(_KNOWN)] for build in (before, now)]
     only = [[each for each in some if each not in other] for some, other in (options, options[::-1])]
     yield from _differing(arch, "options", *(" ".join(each) or None for each in only))
@@ -83,8 +96,31 @@ def _of_build(before: BuildReport, now: BuildReport) -> Iterator[Change]:
     for name in dict.fromkeys((*functions[0], *functions[1])):
         if name not in moved.values():
             sizes = functions[0].get(name), functions[1].get(moved.get(name, name))
+            if None in sizes and not has_same_link:
+                continue  # link-time optimisation inlines functions
             yield from _differing(arch, f"function {moved.get(name, name)}", *sizes)
-    yield from _of_calls(arch, before.calls, now.calls, before.arch == now.arch)
+    pairs = list(_pairs(before.calls, now.calls))
+    compiled_with = [*dict.fromkeys(change for each in pairs for change in _of_options(arch, *each))]
+    can_be_compared = (
+        before.arch == now.arch and has_same_link and not compiled_with
+    )  # names of functions depend on options
+    yield from _of_own_code(arch, before.link.inputs, now.link.inputs, can_be_compared, with_python)
+    yield from compiled_with
+    yield from _of_calls(arch, pairs, is_same, has_same_link)
+
+
+def _of_own_code(
+    arch: str, before: Sequence[CodeReport], now: Sequence[CodeReport], can_be_compared: bool, with_python: bool
+) -> Iterator[Change]:
+    """Yield how the kernel's own code differs: in which Python functions; without them if it *can_be_compared*."""
+    own = [[code for code in inputs if code.own] for inputs in (before, now)]
+    functions = [Counter(each for code in some[:1] for each in code.functions) for some in own]
+    edited = [*(functions[0] - functions[1]), *(functions[1] - functions[0])] if with_python and all(functions) else []
+    names = sorted({name.replace("<locals>.", "") for name, _ in edited})
+    if names or (can_be_compared and all(own)):
+        sides = ([formatting.code(code) for code in some] for some in own)
+        where = f", in {formatting.listed(names)}" if names else ""
+        yield from _differing(arch, f"the kernel's own code{where}", *map(formatting.listed, sides))
 
 
 def _moved(before: Collection[str], now: Collection[str]) -> dict[str, str]:
@@ -102,25 +138,28 @@ def _without_path(name: str) -> str:
     return name[found.end() :] if found else name
 
 
-def _of_calls(arch: str, before: Sequence[CallReport], now: Sequence[CallReport], same_arch: bool) -> Iterator[Change]:
-    """Yield how calls differ. Those that differ in nothing but the code are one change; where only digests of whole
-    sources can be compared, one for each file."""
+def _of_calls(arch: str, pairs: Sequence[tuple[Any, Any]], same_target: bool, same_link: bool) -> Iterator[Change]:
+    """Yield how calls differ, which come in *pairs*. Those that differ in nothing but the code are one change; where
+    only digests of whole sources can be compared, one for each file. What is inlined is compared where both links are
+    with link-time optimisation or both without (*same_link*)."""
     # By the functions that differ, with their digests: the calls, and the digests of what they returned.
     edited = defaultdict[tuple[_Pairs, _Pairs], list[tuple[str, list[str], list[str]]]](list)
     files: dict[str, tuple[dict[str, None], Change]] = {}  # the names of functions, and the change without them
-    for old, new in _pairs(before, now):
+    for old, new in pairs:
         known = new or old
         are_two = old is not None and new is not None
         is_same = are_two and (_object(old) == _object(new) or _named(old) == _named(new))
-        if is_same and _became(old) == _became(new):
-            digests = _digests(old, new, same_arch), _digests(new, old, same_arch)
+        same_options = is_same and not any(_of_options(arch, old, new))
+        same_code = same_target and same_options
+        if is_same and _became(old, same_link) == _became(new, same_link):
+            digests = _digests(old, new, same_code), _digests(new, old, same_code)
             file = file_of_item(known.object)
             if digests[0] == digests[1]:
                 continue
-            functions = _different_functions(old, new)
-            if functions is not None and not any(functions) and not same_arch:
+            functions = _different_functions(old, new) if same_options else None
+            if functions is not None and not any(functions) and not same_code:
                 continue  # what differs in the source is not reached
-            named = functions if functions is not None else ((), ())
+            named = _of_cxx(functions) if functions is not None else ((), ())
             if file and all(each.startswith("source ") for each in itertools.chain(*digests)):
                 change = Change(arch, f"code of {file}", digests[0][0], digests[1][0])
                 files.setdefault(file, ({}, change))[0].update(dict.fromkeys(_names(named)))
@@ -128,16 +167,28 @@ def _of_calls(arch: str, before: Sequence[CallReport], now: Sequence[CallReport]
                 edited[named].append((_named(known), *digests))
             continue
         renamed = are_two and not is_same
-        is_edited = not are_two or _digests(old, new, same_arch) != _digests(new, old, same_arch)
-        sides = [_call(*each, same_arch, named=renamed, digests=is_edited) for each in ((old, new), (new, old))]
+        is_edited = not are_two or _digests(old, new, same_code) != _digests(new, old, same_code)
+        sides = [_call(*each, same_code, named=renamed, digests=is_edited) for each in ((old, new), (new, old))]
         name = "" if renamed else f" {_named(known)}"
         yield Change(arch, f"call{name} at {formatting.file(known.filename)}:{known.line}", *sides)
     for inner, change in files.values():
         where = f", in {formatting.listed(list(inner))}" if inner else ""
         yield dataclasses.replace(change, what=f"{change.what}{where}")
-    for pairs, some in edited.items():
+    for different, some in edited.items():
         names, *both = zip(*some, strict=True)
-        yield _edit(arch, list(dict.fromkeys(names)), pairs, [list(itertools.chain(*each)) for each in both])
+        yield _edit(arch, list(dict.fromkeys(names)), different, [list(itertools.chain(*each)) for each in both])
+
+
+def _of_options(arch: str, before: CallReport | None, now: CallReport | None) -> Iterator[Change]:
+    """Yield how the compile options of what two calls returned differ."""
+    if before is None or now is None or len(before.returned) != len(now.returned):
+        return
+    for old, new in zip(before.returned, now.returned, strict=True):
+        options = dict(old.options), dict(new.options)
+        where = file_of_item(now.object) or new.name
+        for name in dict.fromkeys((*options[0], *options[1])):
+            if name != _PATHS:
+                yield from _differing(arch, f"option {name} of {where}", *(each.get(name) for each in options))
 
 
 def _edit(arch: str, calls: Sequence[str], functions: tuple[_Pairs, _Pairs], digests: Sequence[list[str]]) -> Change:
@@ -146,14 +197,19 @@ def _edit(arch: str, calls: Sequence[str], functions: tuple[_Pairs, _Pairs], dig
     inner = _names(functions)
     if not inner or [name.partition("(")[0] for name in calls] == [name.partition("(")[0] for name in inner]:
         return Change(arch, f"code of {formatting.listed(calls)}", *map(formatting.listed, digests))
-    sides = [formatting.listed([f"content {digest}" for name, digest in side if "(" in name]) for side in functions]
+    sides = [formatting.listed([f"content {digest}" for _, digest in side]) for side in functions]
     what = f"code of {formatting.listed(calls)}, in {formatting.listed(inner)}"
     return Change(arch, what, sides[0] or None, sides[1] or None)
 
 
+def _of_cxx(functions: tuple[_Pairs, _Pairs]) -> tuple[_Pairs, _Pairs]:
+    """Return the pairs of C++ functions: those of CUDA and of calls by name have no types."""
+    before, now = (tuple(pair for pair in side if "(" in pair[0]) for side in functions)
+    return before, now
+
+
 def _names(functions: tuple[_Pairs, _Pairs]) -> list[str]:
-    """Return the names of C++ functions among pairs of a name and a digest: those of CUDA differ by architecture."""
-    return sorted({name for side in functions for name, _ in side if "(" in name})
+    return sorted({name for side in functions for name, _ in side})
 
 
 def _different_functions(before: CallReport, now: CallReport) -> tuple[_Pairs, _Pairs] | None:
@@ -161,7 +217,8 @@ def _different_functions(before: CallReport, now: CallReport) -> tuple[_Pairs, _
     calls = [Counter(each for code in call.returned for each in code.functions) for call in (before, now)]
     if not all(code.functions for call in (before, now) for code in call.returned):
         return None
-    return tuple(sorted(calls[0] - calls[1])), tuple(sorted(calls[1] - calls[0]))
+    one, other = (tuple(sorted(each)) for each in (calls[0] - calls[1], calls[1] - calls[0]))
+    return one, other
 
 
 def _pairs(before: Sequence[CallReport], now: Sequence[CallReport]) -> Iterator[tuple[Any, Any]]:
@@ -202,12 +259,13 @@ def _object(call: CallReport) -> tuple[str, tuple[str, ...]]:
     return item or (_named(call) if call.object.startswith("<") else call.object), call.argtypes
 
 
-def _became(call: CallReport) -> tuple[bool | None, tuple[str, ...], list[str]]:
-    return call.inlined, call.called, [code.name for code in call.returned]
+def _became(call: CallReport, same_link: bool) -> tuple[bool | None, tuple[str, ...], list[str]]:
+    names = [code.name for code in call.returned]
+    return (call.inlined, call.called, names) if same_link else (None, (), names)
 
 
 def _call(
-    call: CallReport | None, other: CallReport | None, same_arch: bool, *, named: bool, digests: bool
+    call: CallReport | None, other: CallReport | None, same_code: bool, *, named: bool, digests: bool
 ) -> str | None:
     """Return what a *call* became and returned, with its *digests*; with *named*, of what."""
     if call is None:
@@ -217,17 +275,17 @@ def _call(
         how = f"{formatting.listed(call.called)} called; "
     names = [code.name for code in call.returned]
     if digests:
-        names = [f"{name} {digest}" for name, digest in zip(names, _digests(call, other, same_arch), strict=True)]
+        names = [f"{name} {digest}" for name, digest in zip(names, _digests(call, other, same_code), strict=True)]
     is_told = how and not digests and other is not None and names == [code.name for code in other.returned]
     found = how.removesuffix("; ") if is_told else how + (", ".join(names) or "nothing to link")
     return f"{_named(call)}: {found}" if named else found
 
 
-def _digests(call: CallReport, other: CallReport | None, same_arch: bool) -> list[str]:
+def _digests(call: CallReport, other: CallReport | None, same_code: bool) -> list[str]:
     """Return the digests of what a *call* returned, each the first that both reports know: that of the functions that
     are called, which is one of an architecture; that of the source with its headers; that of the text alone."""
     others = call.returned if other is None or len(other.returned) != len(call.returned) else other.returned
-    fields = ("content", "source", "sha256")[not same_arch :]
+    fields = ("content", "source", "sha256")[not same_code and other is not None :]
     return [
         formatting.digest(code, [name for name in fields if getattr(each, name)])
         for code, each in zip(call.returned, others, strict=True)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .records import CodeReport, ResultReport
 
 _UNIT = re.compile(r"cxx_[0-9a-f]+\.cu")  # of calls of one library
+_ELSEWHERE, _NOT_SET = ("lto", "include_paths"), ("False", "None")  # options, and values
 CODE_OF = "code of "  # functions of a library without a file
 RESTORED = "from the disk cache of cuda.jit(cache=True); the rest describes how it was built"
 
@@ -72,6 +73,12 @@ def digest(described: CodeReport, among: Iterable[str] = ("content", "sha256")) 
     ``content`` of the functions that are called, else the ``sha256`` of its text."""
     name = next(each for each in among if getattr(described, each))
     return f"{name} {getattr(described, name)[:12]}"
+
+
+def options(pairs: Iterable[tuple[str, str]]) -> str:
+    """Return the options of a kernel or a source that are set, as ``fastmath=True, max_registers=32``; without what is
+    said elsewhere."""
+    return ", ".join(f"{name}={value}" for name, value in pairs if name not in _ELSEWHERE and value not in _NOT_SET)
 
 
 def function(qualname: str) -> str:

@@ -6,6 +6,7 @@ all rows are there."""
 from __future__ import annotations
 
 import functools
+import os
 import re
 from importlib import resources
 from pathlib import Path
@@ -64,7 +65,19 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    shown = ("size", "time", "origin", "origins", "came_from", "digest", "function", "chain", "compiled", "file")
+    shown = (
+        "size",
+        "time",
+        "origin",
+        "origins",
+        "came_from",
+        "digest",
+        "function",
+        "chain",
+        "compiled",
+        "file",
+        "options",
+    )
     environment.filters |= {name: getattr(formatting, name) for name in shown}
     others = (readable, shown_file, number_of)
     environment.filters |= {"address": _address, "in_order": _in_order, **{each.__name__: each for each in others}}
@@ -80,6 +93,7 @@ def _environment() -> Environment:
         graph.draw,
     )
     environment.globals |= {function.__name__: function for function in called}
+    environment.tests["absolute"] = os.path.isabs
     environment.globals |= {"titles": formatting.titles, "zip": zip}
     environment.globals |= {"CLASS": CLASS, "KINDS": trace.KINDS, "MANY": text.MANY, "RESTORED": formatting.RESTORED}
     environment.globals["style"] = markupsafe.Markup(_important("graph.css") + _important("report.css"))

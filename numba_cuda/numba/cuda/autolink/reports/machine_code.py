@@ -82,7 +82,7 @@ def _instructions(text: str, entry_name: str, of_ptx: Mapping[tuple[str, int], t
             section = begin[1]
         elif (label := _FUNCTION.fullmatch(line)) and not label[1].startswith("."):
             is_within = label[1] != section
-            function, places, is_new = label[1].removeprefix(within), (), True
+            function, places, is_new, in_ptx = label[1].removeprefix(within), (), True, ("", 0)
     return [
         each for _, some in itertools.groupby(found, lambda each: each.function) for each in _without_padding([*some])
     ]

@@ -32,10 +32,14 @@ class CodeReport:
         they were edited since the build.
     functions:
         The functions that its called functions lead to, with these, as pairs of a name and a digest, which can be
-        compared between architectures; empty where they cannot be read, and of a translation unit with ``parts``.
+        compared between architectures; empty where they cannot be read, and of a translation unit with ``parts``. Of
+        the kernel's own code the Python functions, with digests that can be compared in one version of Python.
     unit, parts:
         Several sources may be compiled as one translation unit. The unit has ``parts``; each part names its ``unit``,
         has the unit's ``compiled``, and of its symbols only the functions that the kernel calls.
+    options:
+        The compile options of a source, as pairs of a name and a text: ``("use_fast_math", "True")``, ``("-DTILE",
+        "16")``.
     """
 
     kind: str
@@ -51,6 +55,7 @@ class CodeReport:
     functions: tuple[tuple[str, str], ...] = ()
     unit: str | None = None
     parts: tuple[CodeReport, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
 
     @property
     def own(self) -> bool:
@@ -160,7 +165,8 @@ class BuildReport:
     are then those of the process that built it. The rest are its calls of external code, its link, the result, and the
     timeline of what the build did, in the order in which that ended; links for other architectures of a kernel that was
     launched are in it too. ``listings`` show what the code became, if `report` was asked for them; of a kernel without
-    line information they are those of a build with it (``listings_with_lineinfo``).
+    line information they are those of a build with it (``listings_with_lineinfo``). ``options`` are the
+    kernel's ``lto``, ``debug``, ``lineinfo``, ``fastmath`` and ``max_registers``, as pairs of a name and a text.
     """
 
     arch: str
@@ -172,6 +178,7 @@ class BuildReport:
     timeline: tuple[Span, ...] = ()
     listings: tuple[ListingReport, ...] = ()
     listings_with_lineinfo: bool = False
+    options: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, repr=False)

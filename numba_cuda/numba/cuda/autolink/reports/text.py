@@ -172,7 +172,7 @@ def whole_name(call: CallReport) -> str:
 
 
 def _code(code: CodeReport) -> Item:
-    below = []
+    below = [Item("compiled with", given)] if (given := formatting.options(code.options)) else []
     if (done := code.compiled) is not None:
         together = f" (with others{formatting.unit(code.unit)})" if code.unit else ""
         took = formatting.origin(done.origin, done.seconds)
@@ -203,6 +203,8 @@ def _link(build: BuildReport) -> Iterator[Item]:
         returned = len(inputs) - len(shown)
         text = f"{returned} that the calls returned, and" if returned else "in this order"
         yield Item("inputs", f"{len(inputs)}{': ' if returned else ', '}{text}", tuple(shown))
+    if given := formatting.options(build.options):
+        yield Item("options of the kernel", given)
     if link.options is not None:
         yield Item("options", " ".join(_options(link.options)))
     lines = (line.strip() for line in link.log.splitlines())

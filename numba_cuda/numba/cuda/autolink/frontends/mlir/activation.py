@@ -181,6 +181,13 @@ def _compile_kernel(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -
     return compiled
 
 
+@_seams.in_place_of("numba_cuda_mlir.descriptor:MLIRDispatcher.__call__")
+def _call_without_grid(original: Any, *args: Any, **named: Any) -> Any:
+    """Say how a kernel is launched, where it is called without the sizes of its grid and blocks."""
+    with short_traceback(placed_error):
+        return original(*args, **named)
+
+
 # Asking
 
 

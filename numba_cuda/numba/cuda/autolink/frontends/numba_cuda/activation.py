@@ -286,6 +286,13 @@ def _compile_kernel(original: Any, dispatcher: Any, signature: Any) -> Any:
     return kernel
 
 
+@_in_place_of("numba.cuda.dispatcher:CUDADispatcher.__call__")
+def _call_without_grid(original: Any, *args: Any, **named: Any) -> Any:
+    """Say how a kernel is launched, where it is called without the sizes of its grid and blocks."""
+    with short_traceback(placed_error):
+        return original(*args, **named)
+
+
 def _explain(function: Any, options: dict[str, Any], error: Exception) -> str | None:
     """Return the message of an *error* of compiling *function*: that of `placed_error`, but for *options* that
     ``cuda.jit`` does not have."""

@@ -249,6 +249,8 @@ def remedy(
             if HOST_HEADERS in include_paths:
                 return f"{name} is not among the headers of host_headers=True: {first}{todo}; or {FOR_THE_HOST}"
             use = "use host_headers=True; or " if os.path.isfile(os.path.join(HOST_HEADERS, name)) else ""
+            if use and name in NOT_ON_DEVICES:
+                use = "where code for the host alone uses it, host_headers=True; or "
             return f"NVRTC has no headers of the host's C++ library: {first}{use}{todo}"
         if similar := find_similar_header(name, include_paths):
             return f"did you mean {similar}?"

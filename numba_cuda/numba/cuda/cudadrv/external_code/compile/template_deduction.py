@@ -64,17 +64,19 @@ def _form(taken: str, parameter: str) -> str | None:
 
 
 def _explain(parameter: str, forms: Sequence[str | None], given: Sequence[str], start: int) -> tuple[str, str] | None:
-    deduced: dict[str, int] = {}
+    deduced: dict[str, list[int]] = {}
     for number, (form, argument) in enumerate(zip(forms, given, strict=False), start):
         plain = re.sub(r"\bconst\b", "", argument).strip()
         if form is not None and (form != "*" or plain.endswith("*")):
-            deduced.setdefault(plain.removesuffix("*").strip() if form == "*" else plain, number)
+            deduced.setdefault(plain.removesuffix("*").strip() if form == "*" else plain, []).append(number)
     if len(deduced) > 1:
-        (one, first), (other, second) = [*deduced.items()][:2]
+        (one, first), *others = [(each, _list(numbers)) for each, numbers in deduced.items()]
+        said = [f"{each} in {numbers}" for each, numbers in others]
+        all_of_one = "one of the two, so that both" if sum(map(len, deduced.values())) == 2 else "them, so that all"
         return (
-            f"{parameter} is {one} in argument {first} and {other} in argument {second}",
-            f"convert one of the two, so that both have one type; or give each a template parameter of its own: class"
-            f" {parameter}, class {_next(parameter)}",
+            f"{parameter} is {' and '.join([f'{one} in {first}', *said])}",
+            f"convert {all_of_one} have one type; or give each a template parameter of its own:"
+            f" class {parameter}, class {_next(parameter)}",
         )
     if deduced and len(forms) > 1 and set(forms) == {"&&"}:
         return (
@@ -83,6 +85,11 @@ def _explain(parameter: str, forms: Sequence[str | None], given: Sequence[str], 
             f" {_next(parameter)}",
         )
     return None
+
+
+def _list(numbers: Sequence[int]) -> str:
+    *before, last = map(str, numbers)
+    return f"arguments {', '.join(before)} and {last}" if before else f"argument {last}"
 
 
 def _next(parameter: str) -> str:

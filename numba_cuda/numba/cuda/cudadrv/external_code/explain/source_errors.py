@@ -234,6 +234,9 @@ def wrong_types(
 
 def _remedy(wrong: Sequence[WrongFunction]) -> str:
     for each in wrong:
+        called, defined = each.called.declaration, each.declaration
+        if called.startswith("void ") and called.partition("(")[2] == defined.partition("(")[2]:
+            return f"write the type that it returns: Extern({each.called.symbol!r}, returns=...)"
         passed = each.called.prototype.parameters
         if "char*" in each.declaration and "Literal[str]" in each.called.call:
             return (

@@ -55,6 +55,13 @@ class CompileOptions:
     prologue: str = ""
     working_directory: str = dataclasses.field(default="", compare=False)
 
+    @property
+    def texts(self) -> tuple[tuple[str, str], ...]:
+        """The include paths, macros and options as pairs of a name and a text, macros as ``-DTILE``."""
+        paths = (("include_paths", os.pathsep.join(self.include_paths)),) if self.include_paths else ()
+        options = ((name, str(value)) for name, value in self.options)
+        return (*paths, *((f"-D{name}", value) for name, value in self.defines), *options)
+
     def list_differences(self, other: CompileOptions) -> Iterator[str]:
         """Yield a line for each field but ``unit`` that is different in *other*, with both values."""
         for field in dataclasses.fields(self):

@@ -79,9 +79,9 @@ def _remedy(job: LinkJob, symbol: str, planned: Sequence[PlannedInput | None]) -
             )
         else:
             yield (
-                "what to do: if a header that both include defines it, make it inline there, or compile both sources as"
-                " one: CUDASource(..., unit='a name'), with equal include paths, macros and options; otherwise give the"
-                " two different names"
+                "what to do: give the two different names, or namespaces; if a header that both include defines it,"
+                " make it inline there, or let one source include both: one autolink.cxx(...), or CUDASource(...,"
+                " unit='a name') with equal options"
             )
 
 

@@ -36,8 +36,8 @@ class CompiledCode:
 @dataclass(frozen=True)
 class LinkedInput:
     """One input of a link: its *size* in bytes and *sha256* as it was provided; *origins*, which are call sites, or
-    ``link=``, and empty for the kernel's own code; what a source or bitcode was *compiled* to; and as *parts* the
-    sources of a translation unit made of several."""
+    ``link=``, and empty for the kernel's own code; what a source or bitcode was *compiled* to; as *parts* the sources
+    of a translation unit made of several; and the compile *options* of a source, as pairs of a name and a text."""
 
     kind: str
     name: str
@@ -46,11 +46,13 @@ class LinkedInput:
     origins: tuple[str, ...] = ()
     compiled: CompiledCode | None = None
     parts: tuple[LinkedInput, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, planned: PlannedInput, compiled: CompiledCode | None = None) -> LinkedInput:
         item, parts = planned.input, tuple(map(cls.of, planned.members))
-        return cls(item.kind.name, item.name, len(item.code), sha256(item.code), planned.origins, compiled, parts)
+        what = item.kind.name, item.name, len(item.code), sha256(item.code), planned.origins, compiled, parts
+        return cls(*what, item.options.texts)
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,11 @@ class PythonFunction:
         digest = hashlib.sha256(repr(_content(code, code.co_argcount)).encode()).hexdigest()[:16]
         return cls(name, path, code.co_firstlineno, digest, parameters, _values(function))
 
+    @property
+    def content(self) -> str:
+        """A digest of its code and values, wherever it is in a file."""
+        return hashlib.sha256(repr((self.digest, self.parameters, self.values)).encode()).hexdigest()[:12]
+
     def facts(self, *, with_line: bool) -> Facts:
         """Return what users know of it; *with* its *line* if the compiled code has lines."""
         line = [(self.name, "line", str(self.line))] if with_line else []

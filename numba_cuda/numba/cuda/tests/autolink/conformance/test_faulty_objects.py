@@ -149,6 +149,18 @@ FAULTS = {
         "__numba_cuda_link__ is defined at",
         "give the function the types of the call",
     ),
+    "a result without a type": (
+        dict(body=SAME, call=lambda self, x: autolink.Extern("f")),
+        r"'f' is called with other types than it has",
+        "__numba_cuda_link__ is defined at",
+        "write the type that it returns: Extern('f', returns=...)",
+    ),
+    "an equivalent with other parameters": (
+        dict(python=lambda self, x, y: x),
+        r"its __call__ does not take the arguments of the call: missing a required argument: 'y'",
+        "defined at",
+        "give it the parameters of __numba_cuda_call__, or leave it out",
+    ),
     "an equivalent that does not end": (
         dict(python=call_itself),
         r"its __call__ calls itself without an end",
@@ -184,6 +196,7 @@ def test_the_first_line_names_the_fault(fault):
         check_linkable(object_of(**{"body": SAME, **methods}), "float32", lto=True)
     diagnosis, *lines = str(raised.value).split("\n")
     assert re.fullmatch(f"Faulty is not linkable: {first}.*", diagnosis)
+    assert "a kernel of check_linkable" not in str(raised.value)
     assert any(place in line for line in lines) and any(f"{__file__}:" in line for line in lines)
     remedies = [line.strip() for line in lines if "what to do: " in line]
     assert len(remedies) == 1 and remedies[0].startswith(f"what to do: {todo}")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -217,6 +218,33 @@ class TestInKernels:
         assert "'fist' of type Struct{first, y}(float32 x 2); did you mean first?\n" in texts[0]
         assert texts[0].endswith("\n  its members: first, y")
         assert "\n  what to do: assign its elements one by one: " in texts[1]
+
+    def test_a_member_function_is_called_by_a_lambda_for_its_class(self, cuda):
+        lib = autolink.cxx(
+            "namespace n { template <class T> struct S { T a; __device__ T plus(T b) const { return a + b; } }; }"
+            " __device__ n::S<float> f(float x) { return {x}; }"
+        )
+
+        def kernel(x):
+            x[0] = lib.f(x[0]).plus(x[1])
+
+        def other(x):
+            x[0] = lib.f(x[0]).bcd
+
+        texts = []
+        for function in (kernel, other):
+            with pytest.raises(Exception) as caught:
+                autolink.build(cuda.jit(function), "void(float32[::1])", cc=(9, 0))
+            texts.append(str(caught.value))
+        assert texts[1].endswith("\n  what to do: use one of its members, such as a")
+        lambda_text = re.search(r"plus = lib.expr\('(.*)'\) before the kernel, and plus\(...\) in it$", texts[0])[1]
+        assert lambda_text == "[](n::S<float> x, auto... more) { return x.plus(more...); }"
+        plus = lib.expr(lambda_text)
+
+        def corrected(x):
+            x[0] = plus(lib.f(x[0]), x[1])
+
+        autolink.build(cuda.jit(corrected), "void(float32[::1])", cc=(9, 0))
 
     def test_arrays_of_them_are_pointers(self):
         add = lib.add

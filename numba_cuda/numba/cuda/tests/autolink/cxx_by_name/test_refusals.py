@@ -46,7 +46,9 @@ class TestRemedies:
         ("call", "argtypes", "remedy"),
         [
             ("corner(x)", "int32[::1]", "pass the arguments that C++ declares: those with = may be left out"),
-            ("square(x)", "float32[::1]", "pass one element of the array, such as x[i]"),
+            ("square(x)", "float32[::1]", "pass one element of it, such as x[i]"),
+            ("square(x)", "float32[:, :]", "pass one element of it, such as x[i, j]"),
+            ("square<float>(x[0])", "float32[::1]", "leave out its <...>, write lib.square"),
             ("square('two')", "float32[::1]", "pass a number, not a text"),
         ],
     )
@@ -632,15 +634,15 @@ def test_arguments_of_an_ambiguous_call_are_converted_whatever_other_overloads_t
     text = message(autolink.cxx(overloads + more), "area", ("int64", "int64"))
     assert 'more than one instance of overloaded function "area" matches' in text
     assert text.endswith(
-        "what to do: convert arguments in the kernel to the types of one of these functions, such as types.float64(x)"
+        "what to do: convert arguments in the kernel to the types of one of these functions, such as np.float64(x)"
     )
 
 
 @pytest.mark.parametrize(
     ("overloads", "argtypes", "conversion"),
     [
-        ("float area(float, int); __device__ float area(float, float);", ("float32", "float64"), "types.float32(x)"),
-        ("int area(long); __device__ int area(unsigned);", ("int32",), "types.int64(x)"),
+        ("float area(float, int); __device__ float area(float, float);", ("float32", "float64"), "np.float32(x)"),
+        ("int area(long); __device__ int area(unsigned);", ("int32",), "np.int64(x)"),
     ],
 )
 def test_the_conversion_for_an_ambiguous_call_is_one_that_it_lacks(overloads, argtypes, conversion):
@@ -656,7 +658,10 @@ def test_the_compilers_own_functions_are_listed_as_candidates():
     remedy = text.rpartition("what to do: ")[2]
     assert remedy.startswith("pass an array of np.int32 or np.uint32 or np.uint64 or ") and "x.view(...)" in remedy
     of_element = message(autolink.cxx(""), "atomicAdd", ("float32", "float32"))
-    assert of_element.endswith("what to do: pass an array, or one element of it as a slice, x[i : i + 1]")
+    assert of_element.endswith(
+        "what to do: pass an array, or one element of it as a slice, x[i : i + 1]; for a variable, make it an array of"
+        " one element: y = cuda.local.array(1, np.float32)"
+    )
 
 
 def test_a_signed_array_is_viewed_as_one_of_a_type_that_c_has():

@@ -442,7 +442,8 @@ class TestRemedies:
         rows = self.lib.sum
         first, last = self.refusal_in_a_kernel(lambda x, y: rows(3, x[0]))
         assert 'type "long long" is incompatible with parameter of type "const float *"' in first
-        assert last.endswith("pass an array, or one element of it as a slice, x[i : i + 1]")
+        assert "pass an array, or one element of it as a slice, x[i : i + 1]; " in last
+        assert last.endswith("y = cuda.local.array(1, np.float32)")
 
     def test_types_of_libcu_that_no_argument_is(self):
         by_three, or_one = self.lib.by_three, self.lib.or_one

@@ -157,7 +157,7 @@ class TestErrors:
             x[0] = plain == plain
 
         for kernel, name in (length, "len"), (element, "getitem"), (equal, "eq"):
-            assert f"No implementation of function Function(<built-in function {name}>)" in self.error(kernel)
+            assert self.error(kernel).startswith(f"No implementation of {name}(")
 
 
 def test_in_the_simulator():

@@ -375,6 +375,7 @@ CODE = "src/sample_library/device_code.cu"
             f"first takes 'float& x', expected a number or a pointer to numbers, a struct or void\n  at: {CODE}:2\n",
         ),
         (f"{C} int first(float& x) {{ return 1; }}", "what to do: take float*"),
+        (f"{C} int first(const float& x, float& y) {{ return 1; }}", "what to do: take float\nfirst takes 'float& y'"),
         (f"{C} int first(float** x) {{ return 1; }}", "first takes 'float** x', expected"),
         (f"{C} int first(float** x) {{ return 1; }}", "what to do: take void*, and cast it in the function"),
         (f"{C} int first(float (*f)(int)) {{ return 1; }}", "first takes 'float (...)* f', expected"),

@@ -34,7 +34,7 @@ MADE = {  # kernels, with the diagnosis and what is underlined
 }
 
 
-def failure(front_end, body, tmp_path, capsys, **names):
+def failure(front_end, body, tmp_path, capsys, signature="void(float32[::1])", **names):
     """Return what is printed of the error of a kernel with *body*, from its diagnosis on."""
     own = front_end_named(front_end).cuda
     script = tmp_path / "kernel.py"
@@ -43,7 +43,7 @@ def failure(front_end, body, tmp_path, capsys, **names):
     names = {"cuda": own, "math": math, "np": np, **names}
     exec(compile(script.read_text(), str(script), "exec"), names)
     with pytest.raises(Exception) as caught:
-        autolink.build(names["kernel"], "void(float32[::1])", cc=(9, 0))
+        autolink.build(names["kernel"], signature, cc=(9, 0))
     sys.excepthook(type(caught.value), caught.value, caught.value.__traceback__)
     return capsys.readouterr().err.rpartition("Error: ")[2]
 
@@ -198,8 +198,34 @@ def test_an_array_where_overloads_of_cxx_take_numbers(front_end, arguments, numb
     text = failure(front_end, f"x[0] = lib.hypot({arguments})", tmp_path, capsys, lib=lib)
     first, *others = text.splitlines()
     assert first.endswith(f": argument {number} is an array, where C++ takes a number")
-    assert "  what to do: pass an element of it, such as x[i]" in others
+    assert "  what to do: pass one element of it, such as x[i]" in others
     assert "__half" not in text.partition("(double, double)")[0]
+
+
+@pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
+def test_a_pointer_that_cxx_returns_is_not_an_element(front_end, tmp_path, capsys):
+    lib = autolink.cxx("__device__ float* of(float* x) { return x; }")
+    text = failure(front_end, "x[0] = lib.of(x)", tmp_path, capsys, lib=lib)
+    assert text.startswith("an element of array(float32, 1d, C) cannot be set to the pointer float32*\n")
+    assert "\n  what to do: assign what it points to: x[i] = pointer[0]" in text
+
+
+@pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
+@pytest.mark.parametrize(
+    ("argument", "element"),
+    [
+        ("x[i]", "x[i, j]: x[i] is a row of a 2d array"),
+        ("x[0, :]", "such as x[0, i]"),
+        ("x", "such as x[i, j]"),
+        ("x[i + 1]", "x[i + 1, j]: x[i + 1] is a row of a 2d array"),
+    ],
+)
+def test_the_element_of_an_array_is_written_with_its_own_name(front_end, argument, element, tmp_path, capsys):
+    lib = autolink.cxx("__device__ float f(float x) { return x; }")
+    statement = f"i = 0\n    x[0, 0] = lib.f({argument})"
+    text = failure(front_end, statement, tmp_path, capsys, "void(float32[:, ::1])", lib=lib)
+    assert text.partition("\n")[0].endswith("argument 1 is an array, where C++ takes a number")
+    assert f"\n  what to do: pass one element of it, {element}\n" in text + "\n"
 
 
 @pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])

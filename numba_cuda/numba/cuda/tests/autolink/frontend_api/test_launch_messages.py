@@ -46,6 +46,18 @@ for statement in {statements!r}:
     except Exception as error:
         sys.excepthook(type(error), error, error.__traceback__)
 """
+HANDLED = """
+import numpy as np
+from {package} import cuda
+@cuda.jit
+def kernel(x, n):
+    x[0] = n
+for launch in (lambda: kernel[1, 32](np.ones(3)), lambda: kernel(np.ones(3), 1)):
+    try:
+        launch()
+    except Exception as error:
+        print("===", error)
+"""
 WITHOUT_GPU = """
 import numpy as np
 from numba.cuda import autolink
@@ -67,11 +79,15 @@ STREAM = f"{ORDER}; the stream is in the brackets, kernel[blocks, threads, strea
 COUNT = "pass one argument for each parameter"
 OPTION = "correct its name or value, or leave it out"
 MISTAKES = {
+    "kernel[x.size / 4, 4](x)": (
+        "blocks must be a sequence of integers, got [1.0]",
+        "divide with //, which makes an int",
+    ),
     "kernel(x)": ("the launch configuration was not specified: kernel is called", "kernel[blocks, threads](...)"),
     "kernel[1](x)": ("kernel[...] needs the sizes of a grid and its blocks\n", SIZES),
     "kernel[1,](x)": ("kernel[...] needs the sizes of a grid and its blocks\n", SIZES),
     "kernel['a', 1](x)": ("its blocks: blocks must be a sequence of integers, got ['a']\n", SIZES),
-    "kernel[1, 1.5](x)": ("its blocks: threads must be a sequence of integers, got [1.5]\n", SIZES),
+    "kernel[1, 1.5](x)": ("its blocks: threads must be a sequence of integers, got [1.5]\n", "divide with //"),
     "kernel[(1, 1, 1, 1), 1](x)": ("blocks must be a sequence of 1, 2 or 3 integers, got [1, 1, 1, 1]\n", SIZES),
     "kernel[1, 1]()": ("TypeError: kernel(x) takes 1 argument, got 0\n", COUNT),
     "kernel[1, 1](x, 3)": ("TypeError: kernel(x) takes 1 argument, got 2\n", COUNT),
@@ -115,6 +131,15 @@ MISTAKES = {
 def package(request):
     """The package of each front end in turn."""
     return front_end_named(request.param).cuda.__name__.partition(".")[0]
+
+
+def test_an_error_that_is_handled_has_the_same_text(tmp_path, package):
+    script = tmp_path / "handled.py"
+    script.write_text(HANDLED.format(package=package))
+    _, count, grid = run_emulated(script).stdout.split("=== ")
+    assert count.startswith(f"kernel(x, n) takes 2 arguments, got 1\n  launched at: {script}:7\n")
+    assert grid.startswith("the launch configuration was not specified: kernel is called without")
+    assert "\n  what to do: kernel[blocks, threads](...)" in grid
 
 
 def test_a_mistake_in_a_launch_is_a_diagnosis_a_place_and_a_remedy(tmp_path, package):

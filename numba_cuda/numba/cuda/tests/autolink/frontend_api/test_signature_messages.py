@@ -27,7 +27,13 @@ def test_the_message_of_a_wrong_signature_has_its_line_and_the_nearest_type(fron
     assert why in first
     assert place.startswith(f"  at: {__file__}:")
     assert line.strip() == "cuda.jit(signature)(lambda x: None)"
-    assert todo.startswith(("  what to do: write the types, such as 'void(float32[::1], ", "  expected: such as "))
+    assert todo.startswith(
+        (
+            "  what to do: write the types, such as 'void(float32[::1], ",
+            "  what to do: write 'void(float64[::1])'",
+            "  expected: such as ",
+        )
+    )
 
 
 @pytest.mark.parametrize("front_end", list(MODULES))

@@ -91,7 +91,10 @@ MISUSES = {
     ),
     "variable[0]": ("kernels cannot use the autolink.Variable 'variable' by its name", "declare it extern in C++"),
     "double + 1": ("kernels can call the object 'double'", "call it: double(...)"),
-    "nothing(x[0])": ("'nothing' returns nothing, and its result is used", "as a statement of its own"),
+    "nothing(x[0])": (
+        "Extern('nothing') has no returns=, and the kernel uses the result of 'nothing'",
+        "write the type that C returns, Extern('nothing', returns=...)",
+    ),
     "library.f(x[0])": ("'f' returns nothing, and its result is used", "as a statement of its own"),
     "cuda.local.array(1, library.f)[0]": (
         "the dtype of an array is an object to call, not a type",
@@ -102,7 +105,7 @@ MISUSES = {
         "a loop over a tuple of called objects must be unrolled",
         "literal_unroll",
     ),
-    "nothing(x[0]) + 1": ("'nothing' returns nothing, and its result is used", "as a statement of its own"),
+    "nothing(x[0]) + 1": ("Extern('nothing') has no returns=", "\n  __numba_cuda_call__ is defined at: "),
     "min(3, library.f)": (
         "kernels can call the object 'f', and cannot store it",
         'before the kernel: f = lib.eval("f")',
@@ -175,13 +178,13 @@ def test_the_advice_for_tuples_and_choices_works():
     assert len(linked.inputs) == 2
 
 
-def test_other_errors_are_left_as_numba_says_them():
+def test_other_errors_have_their_place_and_what_to_do():
     def kernel(x):
         x[0] = double(x[0]) + undefined_name  # noqa: F821
 
     with pytest.raises(TypingError) as caught:
         autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
-    assert str(caught.value).startswith("Failed in cuda mode pipeline (step: nopython frontend)\nNameError: ")
+    assert str(caught.value).startswith("NameError: name 'undefined_name' is not defined\n  at: ")
 
 
 def test_a_function_that_cannot_be_read_again_keeps_numbas_error(monkeypatch):

@@ -5,6 +5,7 @@ import dataclasses
 import html
 import json
 import linecache
+import re
 from collections import defaultdict
 
 import pytest
@@ -300,7 +301,7 @@ def test_what_changed_between_two_reports(report):
     same = autolink.Report.from_json(report.to_json())
     assert report.changes_since(same) == "nothing changed"
     plain = build(kernel).report
-    assert "sm_90: options: -lineinfo → nothing" in plain.changes_since(report).splitlines()
+    assert "sm_90: option lineinfo: True → False" in plain.changes_since(report).splitlines()
     other = Linked("listed_called", autolink.CUDASource(CALLED.format("listed_called"), name="other.cu")).function
 
     def changed(x):
@@ -447,8 +448,8 @@ def test_code_of_which_the_source_is_the_same_has_not_changed(tmp_path, options)
     before = reported(source, *lines)
     assert not codes(before, reported(source, "x[2] = library.g(x[2])", *lines))
     assert not codes(before, reported(source, *lines, cc=(10, 0)))
-    edited = ["code of h(float32)" if options.get("lto", True) else "code of same.cu"]
-    edited_elsewhere = ["code of same.cu, in h(float)" if options.get("lto", True) else "code of same.cu"]
+    edited_elsewhere = ["code of same.cu, in h(float)"]
+    edited = ["code of h(float32)"] if options.get("lto", True) else edited_elsewhere
     assert codes(before, reported(source.replace("x > 1", "x > 2"), *lines)) == edited
     assert codes(before, reported(source.replace("x > 1", "x > 2"), *lines, cc=(10, 0))) == edited_elsewhere
 
@@ -542,3 +543,53 @@ def test_sizes_of_functions_do_not_count_padding(cc, lto):
     sizes = function_sizes(built.code, built.entry_name)
     assert sizes == {name: 16 * len(texts) for name, texts in listed.items()}
     assert len(sizes) >= 3
+
+
+@needs_nvdisasm
+def test_what_ptxas_adds_after_a_function_is_of_no_line(tmp_path):
+    path = tmp_path / "last.cu"
+    path.write_text(
+        "__device__ __noinline__ float plain(float x)\n{\n    return x * x + 1;\n}\n"
+        "__device__ __noinline__ float root(float x)\n{\n    return sqrtf(x);\n}\n"
+    )
+    library = autolink.cxx(path)
+
+    @cuda.jit(lineinfo=True)
+    def last(x):
+        x[0] = library.plain(x[0]) + library.root(x[1])
+
+    (built,) = autolink.report(last, "void(float32[::1])", cc=CC, listings=True).builds
+    (lines,) = [listing.lines for listing in built.listings if listing.name == str(path)]
+    assert len({line.number: line.sass for line in lines}[3]) < 6
+    assert "sqrt_rn_f32_slowpath" in built.listings[0].sass
+
+
+@needs_nvdisasm
+def test_titles_of_listings_are_whole_and_lines_need_no_option_that_is_given():
+    class Table(autolink.DeviceCallable):
+        def __init__(self, path):
+            self.path = path
+
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern(f"titled_{len(self.path)}", returns=x)
+
+        def __numba_cuda_link__(self, x):
+            name = f"titled_{len(self.path)}"
+            code = f'extern "C" __device__ int {name}(int x) {{ return x * {len(self.path)}; }}'
+            return autolink.CUDASource(code, name="table.cu")
+
+    one, other = Table("data/a"), Table("data/bb")
+
+    @cuda.jit
+    def titled(x):
+        x[0] = one(x[0]) + other(x[1])
+
+    report = autolink.report(titled, "void(int32[::1])", cc=CC, listings=True)
+    page = html.unescape(report.to_html())
+    summaries = re.findall("<summary>(.*?)</summary>", page)
+    assert any(each.startswith("table.cu of ") and each.endswith("Table(path='data/a')") for each in summaries)
+    built = report.builds[0]
+    bare = tuple(dataclasses.replace(each, lines=(), sass="NOP") for each in built.listings)
+    without = dataclasses.replace(report, builds=(dataclasses.replace(built, listings=bare),)).to_html()
+    assert "cuda.jit(lineinfo=True, lto=False)" in without
+    assert "needs line information" not in without

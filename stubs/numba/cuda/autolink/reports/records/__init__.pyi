@@ -64,6 +64,7 @@ class CodeReport:
     unit: str | None = None
     @property
     def parts(self) -> tuple[CodeReport, ...]: ...
+    options: tuple[tuple[str, str], ...] = ()
     @property
     def own(self) -> bool: ...
     @property
@@ -153,6 +154,7 @@ class BuildReport:
     @property
     def listings(self) -> tuple[ListingReport, ...]: ...
     listings_with_lineinfo: bool = False
+    options: tuple[tuple[str, str], ...] = ()
 
 @dataclass(frozen=True)
 class KernelReport:

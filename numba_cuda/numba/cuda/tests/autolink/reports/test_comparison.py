@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What changed between two reports of a kernel in a file that is edited: its own code, options, architecture."""
+
+import linecache
+
+import pytest
+from autolink_support import CC
+from numba.cuda import autolink
+from numba.cuda.autolink.reports.comparison import changes
+
+KERNELS = """
+ops = autolink.cxx("ops.cu")
+FACTOR = 3
+
+
+class Hooked(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        def inside(x):
+            return x + 5
+        return inside
+
+
+hooked = Hooked()
+
+
+@cuda.jit(device=True)
+def doubled(x):
+    return x * 2
+
+
+@cuda.jit
+def kernel(x):
+    x[0] = ops.first(doubled(x[0]))
+    x[1] = ops.second(x[1]) + hooked(x[2])
+    x[3] += FACTOR
+"""
+OPS = """
+__device__ __noinline__ float helper(float x) { return x / 3 + 1; }
+__device__ __noinline__ float other(float x)
+{
+#if __CUDA_ARCH__ >= 1000 || defined(SIXTEEN)
+    return x * 16;
+#else
+    return x * 8;
+#endif
+}
+__device__ float first(float x) { return helper(x) + other(x); }
+__device__ float second(float x) { return helper(x) * 2; }
+"""
+
+
+@pytest.fixture
+def reported(tmp_path, front_end):
+    """Return a function that reports the kernel after edits, pairs of an old and a new text, of either file."""
+
+    def report(*edits, cc=CC):
+        texts = {"kernels.py": KERNELS.replace("ops.cu", str(tmp_path / "ops.cu")), "ops.cu": OPS}
+        for old, new in edits:
+            assert any(old in text for text in texts.values())
+            texts = {name: text.replace(old, new) for name, text in texts.items()}
+        for name, text in texts.items():
+            (tmp_path / name).write_text(text)
+        linecache.checkcache()
+        path = tmp_path / "kernels.py"
+        namespace = {"cuda": front_end.cuda, "autolink": autolink, "__name__": "kernels"}
+        exec(compile(path.read_text(), str(path), "exec"), namespace)
+        return autolink.report(namespace["kernel"], "void(float32[::1])", cc=cc)
+
+    return report
+
+
+def of_code(before, now):
+    """Return what `changes` says but of the result."""
+    results = ("registers", "stack", "shared", "spill", "result", "function ")
+    return [each.what for each in changes(before, now) if not each.what.startswith(results)]
+
+
+def option(text):
+    return "@cuda.jit\ndef kernel", f"@cuda.jit({text})\ndef kernel"
+
+
+HELPER = "x / 3 + 1", "x / 3 + 2"
+
+
+def test_the_kernels_own_code(reported, front_end):
+    before = reported()
+    assert of_code(before, reported()) == []
+    assert of_code(before, reported(("x[3] +=", "x[3] -="))) == ["the kernel's own code, in kernel"]
+    of_device_function = of_code(before, reported(("x * 2\n\n", "x * 3\n\n")))
+    in_hook = of_code(before, reported(("x + 5", "x + 6")))
+    if front_end.name == "numba-cuda":
+        assert of_device_function == ["the kernel's own code, in doubled"]
+        assert in_hook == ["the kernel's own code, in Hooked.__numba_cuda_call__.inside"]
+    else:  # which knows only those that call external code
+        assert of_device_function == in_hook == ["the kernel's own code"]
+    assert of_code(before, reported(("FACTOR = 3", "FACTOR = 4"))) == ["the kernel's own code, in kernel"]
+    assert of_code(before, reported(HELPER)) == ["code of first(float64) and second(float32), in helper(float)"]
+
+
+def test_options_of_the_kernel(reported):
+    before = reported()
+    assert "option fastmath" in of_code(before, reported(option("fastmath=True")))
+    assert of_code(before, reported(option("lto=False"))) == ["option lto"]
+    for cc in (CC, (10, 0)):
+        assert of_code(before, reported(option("lto=False"), HELPER, cc=cc)) == [
+            "option lto",
+            "code of ops.cu, in helper(float)",
+        ]
+
+
+def test_options_of_cxx(reported):
+    before = reported()
+    with_option = ('ops.cu")', 'ops.cu", options={"use_fast_math": True}, defines={"SIXTEEN": 1})')
+    report = reported(with_option)
+    names = ["option -DSIXTEEN of ops.cu", "option use_fast_math of ops.cu"]
+    assert of_code(before, report) == names
+    assert of_code(before, reported(with_option, HELPER)) == [*names, "code of ops.cu"]
+    options = report.builds[0].calls[0].returned[0].options
+    assert {("use_fast_math", "True"), ("-DSIXTEEN", "1")} <= {*options}
+    assert "use_fast_math=True" in str(report) and "use_fast_math=True" in report.to_html()
+    assert autolink.Report.from_json(report.to_json()) == report
+    assert dict(before.builds[0].options)["lto"] == "True"
+
+
+def test_another_architecture_names_what_was_edited_alone(reported):
+    before = reported()
+    assert of_code(before, reported(cc=(10, 0))) == []
+    assert of_code(before, reported(HELPER, cc=(10, 0))) == ["code of ops.cu, in helper(float)"]
+    assert of_code(before, reported(("x * 8", "x * 7"), cc=(10, 0))) == ["code of ops.cu"]
+
+
+def test_the_versions_name_the_front_end(reported, front_end):
+    versions = dict(reported().versions)
+    assert front_end.name in versions
+    assert {"Python", "numba-cuda-autolink", "NVRTC"} <= versions.keys()
+    assert {"numba-cuda", "numba-cuda-mlir"} - {front_end.name} - versions.keys()
