@@ -92,6 +92,14 @@ def link_key_digest(link_key: Any) -> bytes:
 def _key(callee: Callee, package: Any, link_key: Any, question: Question) -> CacheKey:
     argtypes, target = question
     digest = link_key_digest(link_key)
+    types, tools = f"({', '.join(map(str, argtypes))})", tool_versions()
+    facts = (
+        ("", "architecture", target.arch),
+        ("", "types", types),
+        ("", "link key", _ADDRESS.sub("", safe_repr(link_key))),
+        ("", "package", value_digest(package).hex()),
+        *(("", name, version) for name, version in tools.items()),
+    )
     return CacheKey(
         "answer",
         callee.name,
@@ -101,11 +109,12 @@ def _key(callee: Callee, package: Any, link_key: Any, question: Question) -> Cac
             ("package", value_digest(package)),
             ("link key", f"{digest.hex()[:16]} {_ADDRESS.sub('', safe_repr(link_key))}"),
             ("link key's digest", digest),
-            ("signature", f"({', '.join(map(str, argtypes))})"),
+            ("signature", types),
             ("signature's digest", value_digest(argtypes)),
             ("target", repr(target)),
-            *tool_versions().items(),
+            *tools.items(),
         ),
+        facts=lambda: facts,
     )
 
 

@@ -176,6 +176,9 @@ def _codes(
         _own_headers(source, facts.target) if program is not None else None
         for source, program in zip(sources, programs, strict=True)
     ]
+    if None not in found:  # else what cannot be read may define them
+        provided = {name for symbols in found if symbols is not None for name in symbols.defined}
+        found = [symbols and Symbols.of(symbols.defined, provided & {*symbols.undefined}) for symbols in found]
     what = zip(items, found, headers, strict=True)
     codes = [_code(item, symbols, called, texts) for item, symbols, texts in what]
     return tuple(replace(code, functions=facts.python_functions) if code.own else code for code in codes), functions

@@ -22,7 +22,7 @@ class CodeReport:
     brought_by:
         The call sites that returned it, or ``link=``; empty for the kernel's own code.
     defines, undefined:
-        The symbols that it defines for others, and those that it references without defining them; ``None`` where the
+        The symbols that it defines for others, and those that it needs of other code in the link; ``None`` where the
         format does not show them. LTO-IR shows only the definitions that other code in the link references.
     content:
         The digest of the functions that the kernel calls in it, as they are for one architecture, whatever else the

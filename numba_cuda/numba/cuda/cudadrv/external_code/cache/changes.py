@@ -21,7 +21,7 @@ _OF_LINKS = {
     "input ": "C++ or other code that is linked changed",
 }
 # What an entry is for, which is not compared.
-_IDENTITY = ("path", "kernel", "architecture", "types")
+_IDENTITY = ("path", "kernel", "architecture", "types", "link key")
 _OWN_FILE = "file of the kernel"  # told if nothing else changed: it contains the kernel
 _TOOLS = ("NVRTC", "NVVM", "nvJitLink", "cuda.core", "llvmlite", "numba-cuda", "numba-cuda-autolink", "Python")
 _CONTENT = ("code", "source", "file")
@@ -56,6 +56,8 @@ def fact(entry: StoredEntry, label: str) -> str:
 def subject_of(entry: StoredEntry) -> Subject:
     """Return what *entry* is of: a kernel or a source in a file, or what has its name."""
     path = fact(entry, "path")
+    if key := fact(entry, "link key"):
+        return Subject(entry.kind, path, f"of {entry.name} with link key {key}")
     return Subject(entry.kind, path, fact(entry, "kernel") or (entry.name.partition(": ")[2] if path else entry.name))
 
 
@@ -108,6 +110,8 @@ def _in_words(
         return f"{subject} changed{_changed_lines(f'{label} {subject}', before, after)}"
     if label == "headers":
         return "headers of CUDA or of another package changed"
+    if label == "package":
+        return "the module or package of its class changed"
     if label.startswith("module "):
         return f"{label} changed"
     if label in _TOOLS:

@@ -33,7 +33,7 @@ from .nvjitlink import Outcome, TrialError, link_here, link_in_helper, multiply_
 
 def symbols_of_ltoir(modules: Sequence[bytes], candidates: Collection[str], arch: str) -> list[Symbols | None]:
     """Return for each of the LTO-IR *modules* which functions it defines, of the *candidates* and of what the other
-    *modules* reference, and what these functions reference without the module defining it. ``None`` stands for a module
+    *modules* need, and what these functions reference without the module defining it. ``None`` stands for a module
     that does not link for *arch*."""
     names = tuple(sorted(set(candidates)))
     if not names or not modules:
@@ -58,12 +58,12 @@ def _symbols(modules: Sequence[bytes], candidates: tuple[str, ...], arch: str) -
         for index in indices:
             owned[index].add(name)
     reached = [whole.reached_from(own, homes) for own in owned]
-    requested = defaultdict[str, set[int]](set)  # by function, the modules that reference it
+    requested = defaultdict[str, set[int]](set)  # by function, the modules that need it of others
     for index, names in enumerate(reached):
-        for name in names:
+        for name in names - owned[index]:
             requested[name].add(index)
     return [
-        Symbols.of((name for name in own if name in candidates or requested[name] - {index}), reached[index] - own)
+        Symbols.of((name for name in own if name in candidates or requested[name]), reached[index] - own)
         for index, own in enumerate(owned)
     ]
 

@@ -307,7 +307,7 @@ def test_an_error_in_an_installed_header_names_the_macro_that_is_at_fault():
 
 @pytest.mark.skipif(not Path("/usr/include/eigen3").is_dir(), reason="Eigen (libeigen3-dev) is not installed")
 def test_fixed_size_linear_algebra_of_eigen(tmp_path):
-    page = Path(__file__).parents[6] / "docs" / "how_to_header_only.md"
+    page = Path(__file__).parents[6] / "docs" / "how_to_host_headers.md"
     names: dict[str, Any] = {}
     exec(next(each.code for each in blocks_of(page.read_text()) if "def copy_eigen" in each.code), names)
     names["copy_eigen"]("/usr/include/eigen3", tmp_path / "eigen")
@@ -351,7 +351,7 @@ def test_headers_of_the_host_tell_the_order_of_bytes(header):
 
 
 def test_the_headers_that_the_page_says_are_not_there_are_not():
-    text = (DOCS / "how_to_header_only.md").read_text()
+    text = (DOCS / "how_to_host_headers.md").read_text()
     named = re.findall(r"`<(\w+)>`", text[text.index("- the headers `<any>`") : text.index("which are not there")])
     assert len(named) > 10
     assert [each for each in named if Path(HOST_HEADERS, each).exists()] == []

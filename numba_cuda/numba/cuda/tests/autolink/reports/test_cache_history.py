@@ -5,11 +5,13 @@ import importlib.util
 import os
 import re
 import sys
+import time
 
 import pytest
 from numba.cuda import autolink
 from numba.cuda.autolink import cache
 from numba.cuda.cudadrv.external_code.cache import settings as cache_settings
+from numba.cuda.cudadrv.external_code.cache.entry import CacheKey
 from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
 
 SOURCE = "template <class T>\n__device__ T ten(T x) {\n    return x * T(10);\n}\n"
@@ -130,3 +132,16 @@ def test_exported_entries_keep_the_times_of_their_builds(files):
     cache.clear()
     cache.import_file(files / "entries", trust=True)
     assert {entry.written for entry in current_store().disk.entries()} == {10**9}
+
+
+def test_answers_of_objects_are_told_apart_by_their_link_keys(files):
+    for package, key in (("a", "2"), ("a", "3"), ("b", "2")):
+        facts = (("", "architecture", "sm_90"), ("", "link key", key), ("", "package", package))
+        cache_key = CacheKey("answer", "Power", (("key", key), ("package", package)), facts=lambda facts=facts: facts)
+        current_store().put(cache_key, b"")
+        time.sleep(0.02)  # file times are as coarse as 10 ms
+    assert told("Power", kind="answer") == [
+        "sm_90   answer of Power with link key 2: the module or package of its class changed",
+        "sm_90   answer of Power with link key 3: first build",
+        "sm_90   answer of Power with link key 2: first build",
+    ]

@@ -254,6 +254,33 @@ def test_symbols_of_every_readable_kind():
     assert symbols_of("cubin", b"\x7fELF but broken") is None
 
 
+def test_inline_functions_that_several_modules_define_are_no_symbols_of_ltoir():
+    shared = "inline __device__ __noinline__ int shared(int x) { return x * 3 + clock(); }"
+    code = [
+        compiled(f'{shared} extern "C" __device__ int {name}(int x) {{ return shared(x); }}', "ltoir")
+        for name in ("here", "there")
+    ]
+    assert symbols_of_ltoir(code, ["here", "there"], "sm_90") == [Symbols(("here",), ()), Symbols(("there",), ())]
+
+
+def test_what_nothing_in_a_link_defines_is_not_needed():
+    """A link without it would fail: it is only declared."""
+    declared = "\n.extern .func (.param .b32 r) nowhere (.param .b32 x);\n"
+    text = ptx('extern "C" __device__ float listed(float x) { return x; }').decode()
+    code = text.replace(".visible", declared + ".visible", 1)
+    assert symbols_of_ptx(code.encode()).undefined == ("nowhere",)
+
+    class Declares(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("listed", returns=x)
+
+        def __numba_cuda_link__(self, x):
+            return cuda.PTXSource(code.encode())
+
+    (listed,) = report_of(build(calling(Declares()))).builds[0].calls[0].returned
+    assert (listed.defines, listed.undefined) == (("listed",), ())
+
+
 def test_other_outputs_and_kernels_without_external_code():
     def plain(x):
         x[0] = 1
