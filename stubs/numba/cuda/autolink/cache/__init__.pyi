@@ -67,6 +67,7 @@ class StoredEntry:
     digest: bytes
     parts: tuple[tuple[str, str], ...]
     texts: tuple[tuple[str, str], ...]
+    facts: tuple[tuple[str, str, str], ...]
     lines: tuple[tuple[str, tuple[str, ...]], ...]
 
 @dataclass(frozen=True)

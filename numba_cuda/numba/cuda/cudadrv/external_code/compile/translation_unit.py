@@ -235,7 +235,8 @@ def _facts(unit: TranslationUnit, name: str, files: tuple[tuple[str, str, str], 
         path = next((each for _, each, _ in files if f"/{each}".endswith(f"/{library[1]}")), library[1])
     file, _, calls = name.partition(": ") if library else (name, "", "")
     subject = os.path.basename(file) if path else file
-    own = _own_text(unit.code)
+    is_file = any(os.path.abspath(each) == os.path.abspath(unit.name) for _, each, _ in files)
+    own = "" if is_file else _own_text(unit.code)
     fixed = (*toolkit_include_paths(), os.curdir)
     beside = os.path.dirname(path) if library else ""  # which is searched for it
     folders = [each for each in unit.option("include_path") or () if each not in fixed and each != beside]
