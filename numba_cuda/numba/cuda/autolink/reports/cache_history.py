@@ -94,7 +94,8 @@ def _names(entries: Iterable[StoredEntry]) -> Mapping[str, str]:
 def _named(subject: Subject, file: str, entry: StoredEntry) -> str:
     kernel = fact(entry, "kernel").rpartition("<locals>.")[2]
     if kernel:
-        return f"{file}:{kernel}{' (cache=True)' if entry.kind == 'kernel' else ''}"
+        given = f" as {_given(entry)}" if _given(entry) else ""
+        return f"{file}:{kernel}{given}{' (cache=True)' if entry.kind == 'kernel' else ''}"
     if file:
         return file
     return subject.name if entry.kind in ("program", "link") else f"{entry.kind} {subject.name}"
@@ -112,13 +113,17 @@ def _with_earlier(entries: Iterable[StoredEntry]) -> list[_Build]:
     found = []
     for entry in sorted(entries, key=lambda entry: (entry.written, entry.digest)):
         of_name = earlier.setdefault(subject_of(entry), [])
-        alike = [each for each in of_name if _target(each) == _target(entry)]
+        alike = [each for each in of_name if (_target(each), _given(each)) == (_target(entry), _given(entry))]
         of_types = [each for each in alike if fact(each, "types") == fact(entry, "types")]
         latest = (of_types or alike)[: -_MOST_COMPARED - 1 : -1]
         before = min(latest, key=lambda each: len(changes_in_words(each, entry)), default=None)
         found.append(_Build(entry, before, not of_name))
         of_name.append(entry)
     return found[::-1]
+
+
+def _given(entry: StoredEntry) -> str:
+    return fact(entry, "entry_name")
 
 
 def _target(entry: StoredEntry) -> str:

@@ -21,7 +21,7 @@ _OF_LINKS = {
     "input ": "C++ or other code that is linked changed",
 }
 # What an entry is for, which is not compared.
-_IDENTITY = ("path", "kernel", "architecture", "types", "link key")
+_IDENTITY = ("path", "kernel", "architecture", "types", "link key", "entry_name")
 _OWN_FILE = "file of the kernel"  # told if nothing else changed: it contains the kernel
 _TOOLS = ("NVRTC", "NVVM", "nvJitLink", "cuda.core", "llvmlite", "numba-cuda", "numba-cuda-autolink", "Python")
 _CONTENT = ("code", "source", "file")
@@ -79,7 +79,7 @@ def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
         values = old.get(key), new.get(key)
         if values[0] == values[1] or label == _OWN_FILE or (label in (*_TOOLS, "line") and None in values):
             continue
-        if (label == "code" and is_other_python) or (label in ("calls", "entry_name") and has_other_types):
+        if (label == "code" and is_other_python) or (label == "calls" and has_other_types):
             continue
         if not (subject in subjects[0] and subject in subjects[1]):
             found.append(f"{subject} is {'not ' if subject in subjects[0] else ''}used")
