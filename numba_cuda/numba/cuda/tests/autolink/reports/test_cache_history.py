@@ -107,12 +107,12 @@ def test_the_names_that_are_printed_are_taken(files):
 def test_builds_that_say_the_same_are_one_line(files):
     for number in "10", "11":
         (files / "ten.cu").write_text(SOURCE.replace("10", number))
-        for types in "float32[::1]", "float64[::1]":
+        for types in "int64[::1]", "float64[::1]":
             build(files / "m.py", types)
     assert told("ten.cu", "program") == [
         "sm_90   ten.cu changed: line 3 (2 builds)",
         "sm_90   ten.cu: first build (ten(float64))",
-        "sm_90   ten.cu: first build (ten(float32))",
+        "sm_90   ten.cu: first build (ten(int64))",
     ]
 
 
