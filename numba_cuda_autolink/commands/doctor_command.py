@@ -383,6 +383,7 @@ def _hidden_packages(trials: Trials) -> Iterator[Conflict]:
     for package in _required_packages():
         for name, path in top_level_paths(package).items():
             places.setdefault(name, []).append(os.path.realpath(path))
+    places.pop("numba_cuda_autolink", None)  # the one that runs, which in a checkout is that of the working folder
     for name, paths in sorted(places.items()):
         found = importlib.machinery.PathFinder.find_spec(name, [os.getcwd(), *sys.path])
         if found and found.origin and not {os.path.realpath(each) for each in _searched(found)}.intersection(paths):

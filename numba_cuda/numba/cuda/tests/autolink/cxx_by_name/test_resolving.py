@@ -159,8 +159,10 @@ def test_what_cxx_refuses_is_not_guessed_again(runs):
         lib = autolink.cxx(text)
         kernel = strict_kernel_of(lib.strict, lib.expr("[](double x) { float y = x; return y; }"))
         built = build(kernel, "void(float32[::1], float32[::1])")
-        counts.append((len(runs), [each.origin for each in built.report.builds[0].timeline if each.kind == "compile"]))
-    assert counts[0][0] == counts[1][0] == 3
+        number = len(runs)
+        counts.append((number, [each.origin for each in built.report.builds[0].timeline if each.kind == "compile"]))
+        runs.clear()  # a report compiles for the newest architecture
+    assert [number for number, _ in counts] == [3, 0]
     assert counts[0][1] == ["refused", "built", "built", "memory"]
     assert "refused" not in counts[1][1]
 
