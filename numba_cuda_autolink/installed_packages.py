@@ -29,6 +29,8 @@ _TOOLKIT = (
     *("nvidia-cuda-cccl", "nvidia-cuda-crt", "nvidia-cuda-nvcc", "nvidia-cuda-nvrtc", "nvidia-cuda-runtime"),
     *("nvidia-nvfatbin", "nvidia-nvjitlink", "nvidia-nvvm"),
 )
+# In cuda-core, by the major version of cuda-bindings.
+_FOLDER_OF_OTHER_CUDA = {"12": "cu13", "13": "cu12"}
 _FIRST = (_OURS, "numba-cuda")
 _LEFT_OUT = {"test", "tests", "doc", "docs", "examples", "benchmarks", "stubs"}
 
@@ -341,6 +343,8 @@ def _is_needed(package: str, name: str) -> bool:
         return False
     if is_library(base) and ".alt." not in base:
         return True
+    if package == "cuda-core" and _FOLDER_OF_OTHER_CUDA.get(version_of("cuda-bindings").partition(".")[0]) in folders:
+        return False
     if package.startswith("nvidia-"):
         return "include" in folders or base.endswith(".bc")
     if package == _OURS and "templates" in folders:

@@ -57,7 +57,7 @@ _OURS = "numba-cuda-autolink"
 _OFF = {
     "NUMBA_ENABLE_CUDASIM": "Numba's simulator runs kernels; nothing is compiled or linked",
     "NUMBA_DISABLE_CUDA": "Numba uses no GPU",
-    "NUMBA_DISABLE_JIT": "Numba compiles nothing",
+    "NUMBA_DISABLE_JIT": "numba.njit compiles nothing, and kernels cannot call its functions",
 }
 _ABOVE = "first what is listed above"
 # What changes how libraries are found, and how kernels are compiled.
@@ -287,7 +287,7 @@ def remarks(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
         yield from _damage(others, compared=True)
     for name, what in _OFF.items():
         if os.environ.get(name, "0").strip() not in ("", "0"):
-            yield Conflict(f"{name}={os.environ[name]}: {what}", f"to use GPUs: unset {name}")
+            yield Conflict(f"{name}={os.environ[name]}: {what}", f"unset {name}")
     yield from _ignored_settings()
     found = [result for name, result in trials.results.items() if name.startswith(("library ", "headers "))]
     used = [result for result in found if isinstance(result, str) and os.path.isabs(result)]

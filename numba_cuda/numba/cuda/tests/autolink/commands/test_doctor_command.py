@@ -535,7 +535,16 @@ def test_why_the_cache_cannot_be_used_is_named(tmp_path, monkeypatch, how, why):
     reset_store()
     ((what, _),) = doctor_trials.TRIALS["cache"]()
     reset_store()
-    assert what.startswith(f"the cache {place} cannot be used: {place}") and what.endswith(why)
+    assert what.startswith(f"the cache {place} cannot be used: ") and f"{place}" in what.partition(": ")[2]
+    assert what.endswith(why)
+
+
+def test_the_folder_in_which_no_cache_can_be_made_is_named(monkeypatch):
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", "/proc/nope")
+    reset_store()
+    ((what, _),) = doctor_trials.TRIALS["cache"]()
+    reset_store()
+    assert what.startswith("the cache /proc/nope cannot be used: no file can be made in /proc: ")
 
 
 def test_an_import_that_a_missing_file_prevents_says_what_to_do(monkeypatch):
@@ -586,6 +595,21 @@ def test_a_package_whose_library_is_loaded_is_used(installed, monkeypatch):
     for path, is_said in (("nvidia/cuda_nvrtc/lib/libnvrtc.so.12", False), ("nvidia/cu13/lib/libnvrtc.so.13", True)):
         trials = doctor_command.Trials({"library nvrtc": f"{folder}/{path}"}, {})
         assert any("not used" in each.what for each in doctor_command.remarks(GOOD, trials)) is is_said
+
+
+def test_settings_that_turn_things_off_are_remarks(monkeypatch):
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    what = "NUMBA_DISABLE_JIT=1: numba.njit compiles nothing, and kernels cannot call its functions"
+    assert (what, "unset NUMBA_DISABLE_JIT") in doctor_command.remarks(GOOD, NO_TRIALS)
+
+
+def test_files_of_cuda_core_for_another_cuda_may_be_removed(installed, monkeypatch):
+    folder = installed("cuda-core", **dict.fromkeys(("cuda/core/cu12/code.py", "cuda/core/cu13/code.py"), "x"))
+    monkeypatch.setattr(installed_packages, "version_of", {"cuda-core": "1.0", "cuda-bindings": "13.5.0"}.get)
+    (folder / "cuda/core/cu12/code.py").unlink()
+    assert list(damaged_files("cuda-core")) == []
+    (folder / "cuda/core/cu13/code.py").unlink()
+    assert list(damaged_files("cuda-core")) == ["cuda/core/cu13/code.py is missing"]
 
 
 def test_settings_of_an_older_numba_cuda_are_remarks(monkeypatch):
