@@ -233,9 +233,11 @@ def prune(max_bytes: int | None = None) -> int:
 
 
 def why(name: str, kind: str | None = None) -> History:
-    """Return the entries on disk whose name contains *name*, of one *kind* or all. Printed, they show what changed."""
+    """Return the entries on disk whose name contains *name*, of one *kind* or all. Printed, they show what changed. The
+    name of an entry is that of what is in a file with its whole path: ``/project/kernels.py:scale``."""
     entries = current_store().disk.entries()
     of_kind = (entry for entry in entries if kind in (None, entry.kind))
-    found = [entry for entry in of_kind if name in entry.name or name in cache_history.name_of(entry)]
+    wanted = os.path.normpath(name) if name else ""
+    found = [entry for entry in of_kind if name in entry.name or wanted in cache_history.name_of(entry)]
     latest = sorted(found, key=lambda entry: (entry.written, entry.digest), reverse=True)
     return History(name, tuple(latest), kind)

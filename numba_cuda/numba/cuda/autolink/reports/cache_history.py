@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -30,16 +32,21 @@ _MOST_COMPARED = 8
 
 class _Build(NamedTuple):
     entry: StoredEntry
-    # The nearest earlier one of its file and name for its architecture: of the same argument types, if there is one.
-    before: StoredEntry | None
-    is_first: bool  # of its file and name, for any architecture
+    before: StoredEntry | None  # the nearest earlier one of its file and name, argument types and architecture
+    is_other_architecture: bool  # than all earlier ones of its file and name, of which there are some
 
 
 def builds(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
-    """Return a line for each of *entries*, latest first: when, for which architecture, and why it was built."""
+    """Return a line for each of *entries*, latest first: when, for which architecture, and why it was built. One stands
+    for those after another that say the same."""
     shown = _shown(entries, every_kind)
     names = _names(shown)
-    return [_line(build, names) for build in _with_earlier(shown)]
+    lines = ((_written(build.entry), _line(build, names)) for build in _with_earlier(shown))
+    found = []
+    for text, same in itertools.groupby(lines, key=lambda line: line[1]):
+        (written, _), *others = same
+        found.append(f"{written}  {text}{f' ({len(others) + 1} builds)' if others else ''}")
+    return found
 
 
 def details(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
@@ -50,7 +57,7 @@ def details(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
     lines = []
     for build in _with_earlier(shown):
         entry, before, _ = build
-        lines.append(_line(build, names))
+        lines.append(f"{_written(entry)}  {_line(build, names)}")
         place = fact(entry, "path") or entry.name
         types = fact(entry, "types")
         lines.append(f"    {entry.kind} of {printable(place)}{f', {types}' if types else ''}, {_size(entry)}")
@@ -69,15 +76,29 @@ def details(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
 
 
 def name_of(entry: StoredEntry) -> str:
-    """Return what users know *entry* by: ``kernels.py:scale`` for a kernel, a file or a name."""
-    return _named(subject_of(entry), os.path.basename(fact(entry, "path")), entry)
+    """Return the whole name of *entry*: ``/project/kernels.py:scale`` for a kernel, a file or a name."""
+    return _named(subject_of(entry), fact(entry, "path"), entry)
 
 
 def _shown(entries: Sequence[StoredEntry], every_kind: bool) -> Sequence[StoredEntry]:
     return [each for each in entries if every_kind or each.kind in _FOR_USERS] or entries
 
 
-def _names(entries: Iterable[StoredEntry]) -> Mapping[str, str]:
+def _names(entries: Sequence[StoredEntry]) -> Mapping[bytes, str]:
+    """Return a name for each of *entries*, by its digest: with argument types where there are several."""
+    files = _files(entries)
+    types = defaultdict[Subject, set[str]](set)
+    for entry in entries:
+        types[subject_of(entry)].add(_types(entry))
+    return {
+        entry.digest: _named(
+            subject_of(entry), files[fact(entry, "path")], entry, with_types=len(types[subject_of(entry)]) > 1
+        )
+        for entry in entries
+    }
+
+
+def _files(entries: Iterable[StoredEntry]) -> Mapping[str, str]:
     """Return short names of the paths of *entries*: with as many folders as tell them apart."""
     paths = {fact(entry, "path") for entry in entries}
     short = {}
@@ -91,20 +112,19 @@ def _names(entries: Iterable[StoredEntry]) -> Mapping[str, str]:
     return short
 
 
-def _named(subject: Subject, file: str, entry: StoredEntry) -> str:
+def _named(subject: Subject, file: str, entry: StoredEntry, *, with_types: bool = False) -> str:
     kernel = fact(entry, "kernel").rpartition("<locals>.")[2]
     if kernel:
-        return f"{file}:{kernel}{' (cache=True)' if entry.kind == 'kernel' else ''}"
+        types = f"({_types(entry)})" if with_types else ""
+        given = f" as {_given(entry)}" if _given(entry) not in ("", kernel) else ""
+        return f"{file}:{kernel}{types}{given}{' (cache=True)' if entry.kind == 'kernel' else ''}"
     if file:
         return file
     return subject.name if entry.kind in ("program", "link") else f"{entry.kind} {subject.name}"
 
 
-def _line(build: _Build, names: Mapping[str, str]) -> str:
-    entry = build.entry
-    name = _named(subject_of(entry), names[fact(entry, "path")], entry)
-    text = printable(_describe(build, name))
-    return f"{_written(entry)}  {fact(entry, 'architecture') or dict(entry.parts).get('architecture', ''):7} {text}"
+def _line(build: _Build, names: Mapping[bytes, str]) -> str:
+    return f"{_target(build.entry):7} {printable(_describe(build, names[build.entry.digest]))}"
 
 
 def _with_earlier(entries: Iterable[StoredEntry]) -> list[_Build]:
@@ -112,13 +132,25 @@ def _with_earlier(entries: Iterable[StoredEntry]) -> list[_Build]:
     found = []
     for entry in sorted(entries, key=lambda entry: (entry.written, entry.digest)):
         of_name = earlier.setdefault(subject_of(entry), [])
-        alike = [each for each in of_name if _target(each) == _target(entry)]
-        of_types = [each for each in alike if fact(each, "types") == fact(entry, "types")]
-        latest = (of_types or alike)[: -_MOST_COMPARED - 1 : -1]
+        alike = [each for each in of_name if _call(each) == _call(entry)]
+        latest = alike[: -_MOST_COMPARED - 1 : -1]
         before = min(latest, key=lambda each: len(changes_in_words(each, entry)), default=None)
-        found.append(_Build(entry, before, not of_name))
+        is_other = bool(of_name) and _target(entry) not in {"", *map(_target, of_name)}
+        found.append(_Build(entry, before, is_other))
         of_name.append(entry)
     return found[::-1]
+
+
+def _call(entry: StoredEntry) -> tuple[str, str, str]:
+    return _types(entry), _target(entry), _given(entry)
+
+
+def _given(entry: StoredEntry) -> str:
+    return fact(entry, "entry_name")
+
+
+def _types(entry: StoredEntry) -> str:
+    return fact(entry, "types").strip("()")
 
 
 def _target(entry: StoredEntry) -> str:
@@ -127,12 +159,11 @@ def _target(entry: StoredEntry) -> str:
 
 def _describe(build: _Build, name: str) -> str:
     """Return what was built, which users know by *name*, and why."""
-    entry, before, is_first = build
+    entry, before, is_other_architecture = build
     if entry.kind == "not cached":
         return f"{entry.name} is not cached: {'; '.join(': '.join(part) for part in entry.parts[2:])}"
     if before is None:
-        architecture = _target(entry)
-        text = f"{name}: first build{f' for {architecture}' if not is_first and architecture else ''}"
+        text = f"{name}: first build{f' for {_target(entry)}' if is_other_architecture else ''}"
         calls = entry.name.partition(": ")[2] if entry.kind == "program" else ""
         return f"{text} ({formatting.listed(re.split(r'(?<=[)]), ', calls), _MOST_CALLS)})" if calls else text
     own = fact(entry, "kernel").rpartition("<locals>.")[2] or os.path.basename(name)

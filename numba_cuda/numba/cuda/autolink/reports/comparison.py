@@ -112,12 +112,14 @@ def _of_build(before: BuildReport, now: BuildReport, with_python: bool) -> Itera
 def _of_own_code(
     arch: str, before: Sequence[CodeReport], now: Sequence[CodeReport], can_be_compared: bool, with_python: bool
 ) -> Iterator[Change]:
-    """Yield how the kernel's own code differs: in which Python functions; without them if it *can_be_compared*."""
+    """Yield how the kernel's own code differs: in which Python functions; without them if it *can_be_compared* and
+    calls functions of the same names: those of calls by name depend on the library's text, and are in the code."""
     own = [[code for code in inputs if code.own] for inputs in (before, now)]
     functions = [Counter(each for code in some[:1] for each in code.functions) for some in own]
     edited = [*(functions[0] - functions[1]), *(functions[1] - functions[0])] if with_python and all(functions) else []
     names = sorted({name.replace("<locals>.", "") for name, _ in edited})
-    if names or (can_be_compared and all(own)):
+    called = [[code.undefined for code in some] for some in own]
+    if names or (can_be_compared and all(own) and called[0] == called[1]):
         sides = ([formatting.code(code) for code in some] for some in own)
         where = f", in {formatting.listed(names)}" if names else ""
         yield from _differing(arch, f"the kernel's own code{where}", *map(formatting.listed, sides))

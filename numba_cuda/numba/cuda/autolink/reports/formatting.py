@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from .records import CodeReport, ResultReport
 
 _UNIT = re.compile(r"cxx_[0-9a-f]+\.cu")  # of calls of one library
-_ELSEWHERE, _NOT_SET = ("lto", "include_paths"), ("False", "None")  # options, and values
+# Options, and values. Each library of `cxx` has the last option.
+_ELSEWHERE, _NOT_SET = ("lto", "include_paths", "device_as_default_execution_space"), ("False", "None")
 CODE_OF = "code of "  # functions of a library without a file
 RESTORED = "from the disk cache of cuda.jit(cache=True); the rest describes how it was built"
 
@@ -77,7 +78,7 @@ def digest(described: CodeReport, among: Iterable[str] = ("content", "sha256")) 
 
 def options(pairs: Iterable[tuple[str, str]]) -> str:
     """Return the options of a kernel or a source that are set, as ``fastmath=True, max_registers=32``; without what is
-    said elsewhere."""
+    said elsewhere, and what libraries of C++ have without being asked."""
     return ", ".join(f"{name}={value}" for name, value in pairs if name not in _ELSEWHERE and value not in _NOT_SET)
 
 

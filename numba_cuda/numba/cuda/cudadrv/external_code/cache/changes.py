@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from numba_cuda_autolink.printable_texts import number_of, printable
 
-from .entry import FILE, IS_TEXT, LONGEST_KEPT, Facts, PartsTable, StoredEntry
+from .entry import FILE, IS_TEXT, Facts, PartsTable, StoredEntry
 
 # The log's words for parts of which a digest tells users nothing, by how their labels begin.
 _OF_LINKS = {
@@ -21,7 +21,7 @@ _OF_LINKS = {
     "input ": "C++ or other code that is linked changed",
 }
 # What an entry is for, which is not compared.
-_IDENTITY = ("path", "kernel", "architecture", "types", "link key")
+_IDENTITY = ("path", "kernel", "architecture", "types", "link key", "entry_name")
 _OWN_FILE = "file of the kernel"  # told if nothing else changed: it contains the kernel
 _TOOLS = ("NVRTC", "NVVM", "nvJitLink", "cuda.core", "llvmlite", "numba-cuda", "numba-cuda-autolink", "Python")
 _CONTENT = ("code", "source", "file")
@@ -30,8 +30,9 @@ _REST = {
     "LLVM IR": "the code that Numba made of its Python",
     "own code": "the code that Numba made of its Python",
     "entry": "its name in the code",
+    "input ": "code that it calls, which was compiled again",
     "places": "the folder of its files",
-    "headers": "the folders of its headers",
+    "headers": "where its headers are searched for, which includes the working directory",
     "values": "something that its functions reach",
     "schema": "numba-cuda-autolink",
     "format": "numba-cuda-autolink",
@@ -71,7 +72,6 @@ def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
     options, versions."""
     old, new = _facts_of(before), _facts_of(after)
     subjects = [{subject for subject, _ in each} for each in (old, new)]
-    has_other_types = fact(before, "types") != fact(after, "types")
     is_other_python = old.get(("", "Python")) != new.get(("", "Python"))
     found = []
     for key in dict.fromkeys((*new, *old)):
@@ -79,14 +79,12 @@ def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
         values = old.get(key), new.get(key)
         if values[0] == values[1] or label == _OWN_FILE or (label in (*_TOOLS, "line") and None in values):
             continue
-        if (label == "code" and is_other_python) or (label in ("calls", "entry_name") and has_other_types):
+        if label == "code" and is_other_python:
             continue
         if not (subject in subjects[0] and subject in subjects[1]):
             found.append(f"{subject} is {'not ' if subject in subjects[0] else ''}used")
             continue
         found.append(_in_words(subject, label, before, after, *values))
-    if has_other_types:
-        found.insert(0, f"argument types: {' -> '.join(fact(each, 'types').strip('()') for each in (before, after))}")
     if not found and old.get(("", _OWN_FILE)) != new.get(("", _OWN_FILE)):
         return [f"{os.path.basename(fact(after, 'path'))} changed"]
     return list(dict.fromkeys(found)) or [_rest(before, after)]
@@ -97,7 +95,7 @@ def _rest(before: StoredEntry, after: StoredEntry) -> str:
     old, new = dict(before.parts), dict(after.parts)
     labels = [label for label in dict.fromkeys((*new, *old)) if old.get(label) != new.get(label)]
     named = [next((text for start, text in _REST.items() if each.startswith(start)), each) for each in labels]
-    named = [each for each in named if each != "undefined" and not each.startswith("input ")] or named
+    named = [each for each in named if each != "undefined"] or named
     return f"changed: {', '.join(dict.fromkeys(named))}" if named else "built again"
 
 
@@ -195,7 +193,7 @@ def differing_lines(label: str, before: StoredEntry, after: StoredEntry) -> list
     old, new = (dict(each.parts).get(label, "") for each in (before, after))
     if old == new or not (IS_TEXT.match(old) and IS_TEXT.match(new)):
         return []
-    if not (label in dict(before.texts) and label in dict(after.texts)):
-        return [f"{label}: of texts with more than {LONGEST_KEPT} characters, only the digest is kept"]
+    if not (label in dict(before.texts) and label in dict(after.texts)):  # long ones are not kept
+        return []
     first, second = (printable(dict(each.texts)[label]).splitlines() for each in (before, after))
     return list(difflib.unified_diff(first, second, f"{label} before", f"{label} after", n=1, lineterm=""))

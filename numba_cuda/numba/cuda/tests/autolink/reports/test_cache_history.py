@@ -90,7 +90,30 @@ def test_a_rebuild_has_its_cause_alone(files, old, new, said):
 def test_other_argument_types_are_told(files):
     build(files / "m.py")
     build(files / "m.py", "float64[::1]")
-    assert told()[0] == "sm_90   m.py:kernel: argument types: float32[::1] -> float64[::1]"
+    assert told()[0] == "sm_90   m.py:kernel(float64[::1]): first build"
+
+
+def test_the_names_that_are_printed_are_taken(files):
+    for name in "one", "two":
+        (files / name).mkdir()
+        (files / name / "ten.cu").write_text(SOURCE)
+        (files / name / "m.py").write_text(KERNEL.format(file=str(files / name / "ten.cu")))
+        build(files / name / "m.py")
+    assert told() == ["sm_90   two/m.py:kernel: first build", "sm_90   one/m.py:kernel: first build"]
+    for wanted in "two/m.py:kernel", str(files / "two" / "m.py"), f"{files}/one/../two/m.py":
+        assert told(wanted) == ["sm_90   m.py:kernel: first build"], wanted
+
+
+def test_builds_that_say_the_same_are_one_line(files):
+    for number in "10", "11":
+        (files / "ten.cu").write_text(SOURCE.replace("10", number))
+        for types in "int64[::1]", "float64[::1]":
+            build(files / "m.py", types)
+    assert told("ten.cu", "program") == [
+        "sm_90   ten.cu changed: line 3 (2 builds)",
+        "sm_90   ten.cu: first build (ten(float64))",
+        "sm_90   ten.cu: first build (ten(int64))",
+    ]
 
 
 def test_lines_of_a_file_are_listed_and_many_are_counted(files):

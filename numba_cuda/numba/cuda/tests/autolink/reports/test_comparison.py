@@ -97,6 +97,21 @@ def test_the_kernels_own_code(reported, front_end):
     assert of_code(before, reported(HELPER)) == ["code of first(float64) and second(float32), in helper(float)"]
 
 
+def test_an_edited_text_changes_names_in_the_kernels_own_code_alone(reported):
+    def with_third(result):
+        text = f"{OPS}__device__ float third(float x) {{ return {result}; }}"
+        return 'ops = autolink.cxx("', f'ops = autolink.cxx({text!r})  # "'
+
+    before, now = reported(with_third("x + 4")), reported(with_third("x + 5"))
+    own = [report.builds[0].link.inputs[0] for report in (before, now)]
+    assert all(code.own for code in own)
+    assert own[0].sha256 != own[1].sha256
+    assert changes(before, now) == []
+    in_kernel = changes(before, reported(with_third("x + 5"), ("x[3] +=", "x[3] -=")))
+    assert "the kernel's own code, in kernel" in [each.what for each in in_kernel]
+    assert "device_as_default" not in str(before)
+
+
 def test_options_of_the_kernel(reported):
     before = reported()
     assert "option fastmath" in of_code(before, reported(option("fastmath=True")))

@@ -666,11 +666,11 @@ def test_why_tells_calls_of_a_library_apart(own_cache):
         "sm_90 twice(float64): first build",
         "sm_90 twice(float32): first build",
     ]
-    to_other_types = "sm_90 test_cache_store.py:kernel: argument types: float32[::1] -> float64[::1]"
+    to_other_types = "sm_90 test_cache_store.py:kernel(float64[::1]): first build"
     assert told(cache.why(".py:kernel"))[0] == to_other_types
     for type_ in "float32", "float64":  # with a name that does not tell the types
         autolink.build(kernel, f"void({type_}[::1])", cc=(9, 0), entry_name="named")
-    assert told(cache.why(".py:kernel"))[0].endswith(": entry_name=named added")
+    assert told(cache.why(".py:kernel"))[0] == to_other_types.replace(": ", " as named: ")
 
 
 def test_why_says_how_options_of_a_kernel_changed(own_cache):
@@ -711,5 +711,3 @@ def test_details_show_the_lines_of_a_short_text_that_changed(own_cache):
         "    +int \\x1b[1mB;",
         "     int c;",
     ]
-    not_kept = "    source: of texts with more than 2000 characters, only the digest is kept"
-    assert lines.count(not_kept) == 2
