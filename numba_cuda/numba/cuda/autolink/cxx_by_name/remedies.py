@@ -273,7 +273,7 @@ def explain_array(text: str, error: Diagnostic, passed: str) -> tuple[str, str] 
 
 
 def explain_pointer(text: str, error: Diagnostic, label: str) -> str:
-    """Return what to do where the *error* with this *text* is that a pointer has no members, in a template that the call
+    """Return what to do where the *error* with this *text* is that a pointer has no members, in a template that
     *label* instantiates with an array as that pointer; empty for another error."""
     found = _NO_CLASS.search(text)
     called, _, passed = label.partition("(")
