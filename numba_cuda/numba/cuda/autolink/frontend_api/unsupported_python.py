@@ -463,10 +463,10 @@ def with_remedy(message: str, place: tuple[str, int] | None = None) -> str:
         rest = message[attribute.end() :] + remedy
         return f"{attribute[0]}{meant}\n  its members: {attribute['members']}{rest}"
     if attribute := _OF_OBJECT.match(message):
-        name = attribute["name"]
+        member = attribute["name"]
         return (
-            f"kernels know no members of an object of C++, got {name!r}\n  what to do: let a lambda return the member:"
-            f" lib.expr('[](auto x) {{ return x.{name}; }}'); or have its members as fields, lib.record(...)"
+            f"kernels know no members of an object of C++, got {member!r}\n  what to do: let a lambda return the member:"
+            f" lib.expr('[](auto x) {{ return x.{member}; }}'); or have its members as fields, lib.record(...)"
         )
     for pattern, diagnosis, remedy in _TABLE:
         if found := pattern.match(message):
