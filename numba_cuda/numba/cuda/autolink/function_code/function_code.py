@@ -133,9 +133,13 @@ class FunctionCode:
         self._plans.clear()
 
     def add_callee(self, callee: FunctionCode, line: int | None = None) -> None:
+        self.add_needed(callee)
+        self.calls.add(callee, line=line)
+
+    def add_needed(self, callee: FunctionCode) -> None:
+        """Link what *callee* needs, and count what it references as referenced by this function."""
         self.add_items(callee._entries)
         self._glue.update(callee._glue)
-        self.calls.add(callee, line=line)
         self.symbols.note_all(callee.symbols)
 
     # The link

@@ -19,6 +19,8 @@ from ..compilation.context import compilation
 from ..frontend_api.front_end import NUMBA_CUDA, Vocabulary, vocabulary_of
 from .callee import HOOK, Callee, attribute_of, find_callee, takes_core_types
 
+# An attribute of the `Loc` of a call in a function that a front end inlined before types were known: that function.
+INLINED = "numba_cuda_autolink_function"
 # Expressions of the IR whose value is in the memory of another value.
 _PARTS = ("getattr", "getitem", "static_getitem", "cast", "getiter", "iternext", "pair_first")
 
@@ -67,6 +69,12 @@ def origins_of(sites: Iterable[CallSite]) -> dict[CallSite, str]:
     return found
 
 
+def function_at(loc: Any, func_ir: Any) -> str:
+    """Return the name of the function with the line *loc* of *func_ir*: an inlined one, or that of *func_ir* itself."""
+    inlined = getattr(loc, INLINED, None)
+    return func_ir.func_id.func_qualname if inlined is None else inlined.__qualname__
+
+
 class CallSites:
     """Finds the call sites of one typed function.
 
@@ -87,7 +95,7 @@ class CallSites:
         if not callees:
             return
         argtypes = argument_types(signature)
-        function = self.func_ir.func_id.func_qualname
+        function = function_at(call.loc, self.func_ir)
         to_core = self._vocabulary.to_core
         for callee in callees:
             in_core = self._vocabulary is not NUMBA_CUDA and takes_core_types(callee.obj)

@@ -43,13 +43,14 @@ from ...frontend_api.typing_rounds import infer_types, is_put_off, propagated, t
 from ...function_code.calls import check_state
 from ...function_code.function_code import FunctionCode
 from ...protocol.ask import ask_all, ask_at
-from ...protocol.call_sites import CallSites, find_read_only, note_objects
+from ...protocol.call_sites import CallSites, find_read_only, function_at, note_objects
 from ...protocol.closures import make_closure
 from ...protocol.errors import assignment_error
 from ...protocol.typing_diagnosis import diagnose
 from . import emulated_driver
 from .call_lowering import llvm_prototype, lower_call
 from .called_objects import CalledObjectType, constant_of_attribute, is_called_object, refresh_typing
+from .inlined_functions import InlinedFunctions
 from .linker import KEY, CallLinker, explain, linker_for
 from .lowered_values import lower_enumerator, lower_named_tuple, lower_record_array, number_of
 from .type_translation import MLIR
@@ -209,6 +210,17 @@ def _infer_types(original: Any, inference: Any, state: Any) -> Any:
     return changed
 
 
+@_seams.in_place_of("numba_cuda_mlir.numba_cuda.core.inline_closurecall:InlineWorker.inline_ir")
+def _inline(
+    original: Any, worker: Any, caller_ir: Any, block: Any, i: int, callee_ir: Any, *args: Any, **named: Any
+) -> Any:
+    """Note which function is inlined into which, and in which one calls are."""
+    loc = block.body[i].value.loc
+    inlined = original(worker, caller_ir, block, i, callee_ir, *args, **named)
+    InlinedFunctions.of(caller_ir.func_id).note(caller_ir, loc, callee_ir, inlined[1])
+    return inlined
+
+
 @_seams.in_place_of("numba_cuda_mlir.numba_cuda.core.typeinfer:TypeInferer.propagate")
 def _propagate(original: Any, inferer: Any, raise_errors: bool = True) -> Any:
     return propagated(original, inferer, raise_errors, TypingError)
@@ -223,10 +235,11 @@ def _lower_call(original: Any, lower: Any, target: Any, fn: Any, args: Any, kws:
     in_progress = compilation()
     if in_progress is None or expr is None or expr not in lower.fndesc.calltypes:
         return original(lower, target, fn, args, kws, expr)
+    lower.loc = expr.loc  # which it sets itself only for debuggers
     sites = CallSites(lower.func_ir, lower.fndesc.typemap, MLIR)
     asked = [ask_at(site, expr.loc) for site in sites.of(expr, lower.fndesc.calltypes[expr])]
     for call in asked:
-        _external(lower).add_call(call)
+        InlinedFunctions.of(lower.func_ir.func_id).add_call(_external(lower), call, expr.loc)
     if not isinstance(lower.get_numba_type(fn.name), CalledObjectType):
         if lower_record_array(lower, target, fn, args, kws, expr.loc):
             return None
@@ -240,7 +253,7 @@ def _lower_call(original: Any, lower: Any, target: Any, fn: Any, args: Any, kws:
         lower_call(lower, _external(lower), target, expr, args)
     check_state(asked, prototypes, expr.loc)
     arguments = ", ".join(map(str, lower.fndesc.calltypes[expr].args))
-    place = f"{shown_file(expr.loc.filename)}:{expr.loc.line} in {lower.func_ir.func_id.func_qualname}"
+    place = f"{shown_file(expr.loc.filename)}:{expr.loc.line} in {function_at(expr.loc, lower.func_ir)}"
     described = f"the call with ({arguments}) at {place}"
     for symbol, prototype in prototypes:
         _external(lower).symbols.note(symbol, SymbolSite(llvm_prototype(prototype), described, prototype), asked)
@@ -254,6 +267,7 @@ def _external(lower: Any) -> FunctionCode:
         external = FunctionCode(lower.func_ir.func_id.func_qualname, in_progress.target, in_progress.timeline)
         external.calls.filename, external.calls.line = lower.func_ir.loc.filename, lower.func_ir.loc.line
         external.calls.note_compiled(lower.func_ir.func_id.func, lower.fndesc.argtypes)
+        InlinedFunctions.of(lower.func_ir.func_id).add_to(external, lower.func_ir.func_id.func)
         lower.metadata[KEY] = external
     return lower.metadata[KEY]
 
@@ -309,8 +323,7 @@ def _operands(original: Any, lower: Any, *args: Any, **kwargs: Any) -> Any:
 @_seams.in_place_of("numba_cuda_mlir.mlir_lowering:MLIRLower._record_ltoirs_from_linker")
 def _take_along(original: Any, lower: Any, linker: Any) -> Any:
     if isinstance(linker, CallLinker):
-        line = getattr(lower.loc, "line", None)
-        _external(lower).add_callee(linker.external, line)
+        InlinedFunctions.of(lower.func_ir.func_id).add_callee(_external(lower), linker.external, lower.loc)
     return original(lower, linker)
 
 

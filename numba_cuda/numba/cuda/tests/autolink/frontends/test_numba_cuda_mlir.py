@@ -61,6 +61,44 @@ def test_kernels_of_numba_cuda_are_cached_beside_it(mlir):
     assert [how for _, how in found] == ["built", "loaded"]
 
 
+@pytest.mark.parametrize("of_inner", [{}, {"inline": "never"}])
+@pytest.mark.parametrize("of_outer", [{}, {"inline": "never"}])
+def test_calls_are_in_the_functions_that_are_inlined(mlir, of_outer, of_inner):
+    cuda, scale = mlir.cuda, Scale(3)
+
+    @cuda.jit(device=True, **of_inner)
+    def inner(x):
+        return scale(x)
+
+    @cuda.jit(device=True, **of_outer)
+    def outer(x):
+        y = inner(x)
+        return y + scale(y)
+
+    @cuda.jit
+    def kernel(r, x):
+        r[0] = outer(x[0]) + inner(x[1])
+        r[1] = scale(x[1])
+
+    first = {each.__name__: each.__code__.co_firstlineno for each in (inner.py_func, outer.py_func, kernel.py_func)}
+    report = autolink.report(kernel, FLOATS, cc=(9, 0))
+    found = {
+        tuple(
+            (frame.function.rpartition(".")[2], frame.line - first[frame.function.rpartition(".")[2]])
+            for frame in call.chain
+        )
+        for call in report.builds[0].calls
+    }
+    assert found == {
+        (("kernel", 2), ("inner", 2)),
+        (("kernel", 2), ("outer", 3)),
+        (("kernel", 3),),
+    }
+    assert {each.name.rpartition(".")[2] for each in report.graph.functions} == {"kernel", "outer", "inner"}
+    own = report.builds[0].link.inputs[0]
+    assert [name.rpartition(".")[2] for name, _ in own.functions] == ["inner", "kernel", "outer"]
+
+
 class TestSeams:
     def test_each_is_listed_replaced_and_restored(self, mlir):
         from numba.cuda.autolink.frontend_api.seams import Seams
