@@ -465,7 +465,8 @@ def with_remedy(message: str, place: tuple[str, int] | None = None) -> str:
     if attribute := _OF_OBJECT.match(message):
         member = attribute["name"]
         return (
-            f"kernels know no members of an object of C++, got {member!r}\n  what to do: let a lambda return the member:"
+            f"kernels know no members of an object of C++, got {member!r}\n"
+            "  what to do: let a lambda return the member:"
             f" lib.expr('[](auto x) {{ return x.{member}; }}'); or have its members as fields, lib.record(...)"
         )
     for pattern, diagnosis, remedy in _TABLE:
