@@ -122,8 +122,8 @@ def test_the_doctor_knows_variables_and_versions(monkeypatch):
 def test_the_doctor_names_wrong_settings(name, value, what, monkeypatch):
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK" + name, value)
     assert [each.fix for each in doctor_command.conflicts(GOOD, NO_TRIALS) if each.what.startswith(what)] in (
-        ["correct the value, or unset it"],
-        ["correct the name, or unset it"],
+        [f"correct the value, or: unset NUMBA_CUDA_AUTOLINK{name}"],
+        [f"correct the name, or: unset NUMBA_CUDA_AUTOLINK{name}"],
     )
 
 
@@ -563,7 +563,7 @@ def test_a_variable_with_which_no_kernel_can_be_built_is_named(monkeypatch, caps
     assert main(["doctor"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[1] == "  with NUMBA_FORCE_CUDA_CC a small kernel cannot be built, and without it it can"
-    assert lines[2] == "    fix: correct it, or unset it"
+    assert lines[2] == "    fix: correct it, or: unset NUMBA_FORCE_CUDA_CC"
 
 
 def test_libraries_of_two_toolkits_are_conflicts_or_remarks(monkeypatch):
@@ -578,6 +578,33 @@ def test_libraries_of_two_toolkits_are_conflicts_or_remarks(monkeypatch):
         "nvidia-cuda-cccl is not installed: its headers come from /opt/cuda/include, of CUDA 13.0",
         "nvidia-cuda-nvrtc-cu12: not used, since the packages for CUDA 13 are found first",
     ]
+
+
+def test_a_package_whose_library_is_loaded_is_used(installed, monkeypatch):
+    folder = installed("nvidia-cuda-nvrtc-cu12", **{"nvidia/cuda_nvrtc/lib/libnvrtc.so.12": WHOLE})
+    have_packages(monkeypatch, dict.fromkeys(["nvidia-nvjitlink", "nvidia-cuda-nvrtc-cu12"], "1.0"))
+    for path, is_said in (("nvidia/cuda_nvrtc/lib/libnvrtc.so.12", False), ("nvidia/cu13/lib/libnvrtc.so.13", True)):
+        trials = doctor_command.Trials({"library nvrtc": f"{folder}/{path}"}, {})
+        assert any("not used" in each.what for each in doctor_command.remarks(GOOD, trials)) is is_said
+
+
+def test_settings_of_an_older_numba_cuda_are_remarks(monkeypatch):
+    monkeypatch.setenv("NUMBA_CUDA_DRIVER", "/nope/libcuda.so")
+    monkeypatch.setenv("NUMBA_CUDA_USE_NVIDIA_BINDING", "0")
+    found = {each.fix: each.what for each in doctor_command.remarks(GOOD, NO_TRIALS)}
+    what = found["unset NUMBA_CUDA_DRIVER"]
+    assert what.startswith("NUMBA_CUDA_DRIVER is '/nope/libcuda.so', and there is no such file: a setting of an older")
+    assert found["unset NUMBA_CUDA_USE_NVIDIA_BINDING"].startswith("NUMBA_CUDA_USE_NVIDIA_BINDING is '0': a setting")
+    assert not any(name in each.what for each in doctor_command.conflicts(GOOD, NO_TRIALS) for name in found)
+
+
+def test_the_import_names_a_file_that_hides_numba_cuda(tmp_path):
+    (tmp_path / "numba_cuda").mkdir()
+    (tmp_path / "numba_cuda" / "__init__.py").touch()
+    run = [sys.executable, "-c", "from numba.cuda import autolink"]
+    done = subprocess.run(run, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
+    assert f"{tmp_path}/numba_cuda/__init__.py hides the installed package 'numba_cuda'\n" in done.stderr
+    assert "  what to do: rename it, or take its folder out of PYTHONPATH" in done.stderr
 
 
 @pytest.mark.parametrize(
