@@ -7,6 +7,7 @@ import base64
 import contextlib
 import csv
 import hashlib
+import importlib.machinery
 import importlib.metadata
 import importlib.util
 import json
@@ -15,7 +16,7 @@ import shlex
 import shutil
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -28,6 +29,8 @@ _TOOLKIT = (
     *("nvidia-cuda-cccl", "nvidia-cuda-crt", "nvidia-cuda-nvcc", "nvidia-cuda-nvrtc", "nvidia-cuda-runtime"),
     *("nvidia-nvfatbin", "nvidia-nvjitlink", "nvidia-nvvm"),
 )
+# In cuda-core, by the major version of cuda-bindings.
+_FOLDER_OF_OTHER_CUDA = {"12": "cu13", "13": "cu12"}
 _FIRST = (_OURS, "numba-cuda")
 _LEFT_OUT = {"test", "tests", "doc", "docs", "examples", "benchmarks", "stubs"}
 
@@ -175,6 +178,43 @@ def describe_older_nvjitlink(nvrtc: tuple[int, ...], nvjitlink: tuple[int, ...])
     )
 
 
+def describe_other_headers(folder: str, headers: tuple[int, ...], nvrtc: tuple[int, ...]) -> tuple[str, str]:
+    """Return that the headers in *folder* are of another major version of CUDA than NVRTC, and what to do; empty texts
+    if they are not. Versions are ``(major, minor)``."""
+    if headers[0] == nvrtc[0]:
+        return "", ""
+    given, compiles = (".".join(map(str, version)) for version in (headers, nvrtc))
+    return f"the headers in {folder} are of CUDA {given}, NVRTC is of CUDA {compiles}", install_command()
+
+
+def has_file_in(package: str, folders: Iterable[str]) -> bool:
+    """Whether an installed *package* has one of these files, or a file in one of these *folders*."""
+    places = [os.path.realpath(each) for each in folders]
+    files = [os.path.realpath(path) for *_, path in _files(package)]
+    return any(file == place or file.startswith(f"{place}{os.sep}") for file in files for place in places)
+
+
+def hiding_files(packages: Iterable[str], path: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the name of each module or folder of modules of installed *packages* that Python, on its *path*, finds
+    elsewhere, and the file that it finds."""
+    places: dict[str, set[str]] = {}
+    for package in packages:
+        for name, place in top_level_paths(package).items():
+            places.setdefault(name, set()).add(os.path.realpath(place))
+    places.pop(__name__.partition(".")[0], None)  # in a checkout, that of the working folder runs
+    for name, known in sorted(places.items()):
+        found = importlib.machinery.PathFinder.find_spec(name, path)
+        if found and found.origin and known.isdisjoint(map(os.path.realpath, _searched(found))):
+            yield name, found.origin
+
+
+def _searched(spec: importlib.machinery.ModuleSpec) -> list[str]:
+    """Return the folders of a package, or the file of a module."""
+    if spec.submodule_search_locations is not None:
+        return list(spec.submodule_search_locations)
+    return [(spec.origin or "").removesuffix("c")]
+
+
 def reinstall_command(*packages: str) -> str:
     """Return the command of pip that installs *packages* again, in their versions, from where they were installed."""
     # pip removes a package by its RECORD.
@@ -304,6 +344,8 @@ def _is_needed(package: str, name: str) -> bool:
         return False
     if is_library(base) and ".alt." not in base:
         return True
+    if package == "cuda-core" and _FOLDER_OF_OTHER_CUDA.get(version_of("cuda-bindings").partition(".")[0]) in folders:
+        return False
     if package.startswith("nvidia-"):
         return "include" in folders or base.endswith(".bc")
     if package == _OURS and "templates" in folders:

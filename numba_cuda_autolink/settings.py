@@ -78,6 +78,6 @@ def wrong_settings(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name in sorted(each for each in environ if each.startswith(_PREFIX)):
         value = environ[name].strip()
         if name not in VARIABLES:
-            yield f"{name} is not a setting{did_you_mean(name, VARIABLES[1:])}", "correct the name, or unset it"
+            yield f"{name} is not a setting{did_you_mean(name, VARIABLES[1:])}", f"correct the name, or: unset {name}"
         elif expected := expected_instead(name, value):
-            yield f"{name} is {value!r}, expected {expected}", "correct the value, or unset it"
+            yield f"{name} is {value!r}, expected {expected}", f"correct the value, or: unset {name}"

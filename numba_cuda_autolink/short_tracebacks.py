@@ -133,10 +133,16 @@ def _replace_text(error: BaseException, text: str) -> None:
 
 
 def first_lines(message: str) -> str:
+    """Return the first lines of a long *message*, and all that it says about what to do."""
     lines = [line for line in message.split("\n") if line.strip()]
-    if len(lines) <= _MOST_LINES or is_full():
+    if len(lines) <= _MOST_LINES + 1 or is_full():
         return message
-    return "\n".join([*lines[:_MOST_LINES], f"  and {len(lines) - _MOST_LINES} more lines: {VARIABLE}=full shows them"])
+    begin = next((number for number, line in enumerate(lines) if line.startswith("  what to do: ")), len(lines))
+    advice = list(itertools.takewhile(lambda line: line is lines[begin] or line.startswith("    "), lines[begin:]))
+    shown = min(begin, max(_MOST_LINES - len(advice), 1))
+    left_out = len(lines) - shown - len(advice)
+    more = f"  and {left_out} more line{'s' * (left_out > 1)}: {VARIABLE}=full shows them"
+    return "\n".join([*lines[:shown], more, *advice])
 
 
 def warn_user(message: str) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.machinery
 import itertools
 import json
 import os
@@ -30,7 +29,10 @@ from ..installed_packages import (
     command_for_cuda,
     damaged_files,
     describe_older_nvjitlink,
+    describe_other_headers,
     describe_unmet,
+    has_file_in,
+    hiding_files,
     install_command,
     pip,
     reinstall_command,
@@ -38,7 +40,6 @@ from ..installed_packages import (
     requirements,
     stale_metadata,
     toolkit_packages,
-    top_level_paths,
     unmet_requirements,
 )
 from ..package_versions import NOT_INSTALLED, package_versions, version_of
@@ -56,7 +57,7 @@ _OURS = "numba-cuda-autolink"
 _OFF = {
     "NUMBA_ENABLE_CUDASIM": "Numba's simulator runs kernels; nothing is compiled or linked",
     "NUMBA_DISABLE_CUDA": "Numba uses no GPU",
-    "NUMBA_DISABLE_JIT": "Numba compiles nothing",
+    "NUMBA_DISABLE_JIT": "numba.njit compiles nothing, and kernels cannot call its functions",
 }
 _ABOVE = "first what is listed above"
 # What changes how libraries are found, and how kernels are compiled.
@@ -286,8 +287,12 @@ def remarks(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
         yield from _damage(others, compared=True)
     for name, what in _OFF.items():
         if os.environ.get(name, "0").strip() not in ("", "0"):
-            yield Conflict(f"{name}={os.environ[name]}: {what}", "unset it to use GPUs")
-    ours, others = toolkit_packages(), toolkit_packages(of_other_cuda=True)
+            yield Conflict(f"{name}={os.environ[name]}: {what}", f"unset {name}")
+    yield from _ignored_settings()
+    found = [result for name, result in trials.results.items() if name.startswith(("library ", "headers "))]
+    used = [result for result in found if isinstance(result, str) and os.path.isabs(result)]
+    ours = toolkit_packages()
+    others = [each for each in toolkit_packages(of_other_cuda=True) if not has_file_in(each, used)]
     if any(name.startswith("nvidia-cuda-nvrtc") for name in ours):
         for name, package in (("cudart", "nvidia-cuda-runtime"), ("cccl", "nvidia-cuda-cccl")):
             where = trials.results.get(f"headers {name}")
@@ -359,17 +364,25 @@ def _damage(packages: Iterable[str], *, compared: bool) -> Iterator[Conflict]:
 def _environment_conflicts(trials: Trials) -> Iterator[Conflict]:
     """Yield the environment variables that are wrong, and those that turn this project off."""
     if os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
-        yield Conflict("NUMBA_CUDA_AUTOLINK=0 turns this project off", "unset it")
+        yield Conflict("NUMBA_CUDA_AUTOLINK=0 turns this project off", "unset NUMBA_CUDA_AUTOLINK")
     yield from itertools.starmap(Conflict, wrong_settings(os.environ))
     if names := trials.results.get("variables"):
         it = "it" if len(names) == 1 else "them"
         what = f"with {', '.join(names)} a small kernel cannot be built, and without {it} it can"
-        yield Conflict(what, f"correct {it}, or unset {it}")
-    if os.environ.get("NUMBA_CUDA_USE_NVIDIA_BINDING") == "0":
-        yield Conflict("NUMBA_CUDA_USE_NVIDIA_BINDING=0 is a setting of an older numba-cuda", "unset it")
+        yield Conflict(what, f"correct {it}, or: unset {' '.join(names)}")
     for name in ("CUDA_HOME", "CUDA_PATH"):
         if (folder := os.environ.get(name)) and not os.path.isdir(folder):
-            yield Conflict(f"{name} is {folder!r}, and there is no such folder", "correct it, or unset it")
+            yield Conflict(f"{name} is {folder!r}, and there is no such folder", f"correct it, or: unset {name}")
+
+
+def _ignored_settings() -> Iterator[Conflict]:
+    """Yield the settings of an older numba-cuda, which do nothing."""
+    for name, values in (("NUMBA_CUDA_USE_NVIDIA_BINDING", ("0",)), ("NUMBA_CUDA_DRIVER", None)):
+        value = os.environ.get(name, "")
+        if value and (values is None or value in values):
+            missing = "" if values or os.path.exists(value) else ", and there is no such file"
+            what = f"{name} is {value!r}{missing}: a setting of an older numba-cuda, which this one does not read"
+            yield Conflict(what, f"unset {name}")
 
 
 def _hidden_packages(trials: Trials) -> Iterator[Conflict]:
@@ -379,15 +392,8 @@ def _hidden_packages(trials: Trials) -> Iterator[Conflict]:
     texts += [failed[1]] if (failed := trials.failed_import()) else []
     for name, file in hidden_modules(" ".join(texts)).items():
         yield Conflict(f"{file} hides Python's own module {name!r}", "rename it, or move it away")
-    places: dict[str, list[str]] = {}
-    for package in _required_packages():
-        for name, path in top_level_paths(package).items():
-            places.setdefault(name, []).append(os.path.realpath(path))
-    places.pop("numba_cuda_autolink", None)  # the one that runs, which in a checkout is that of the working folder
-    for name, paths in sorted(places.items()):
-        found = importlib.machinery.PathFinder.find_spec(name, [os.getcwd(), *sys.path])
-        if found and found.origin and not {os.path.realpath(each) for each in _searched(found)}.intersection(paths):
-            yield Conflict(f"{found.origin} hides the installed package {name!r}", "rename it, or move it away")
+    for name, file in hiding_files(_required_packages(), [os.getcwd(), *sys.path]):
+        yield Conflict(f"{file} hides the installed package {name!r}", "rename it, or move it away")
 
 
 def _required_packages() -> list[str]:
@@ -395,13 +401,6 @@ def _required_packages() -> list[str]:
         return required_packages()
     except ImportError:  # of packaging, which reads what they require
         return list(package_versions())
-
-
-def _searched(spec: importlib.machinery.ModuleSpec) -> list[str]:
-    """Return the folders of a package, or the file of a module."""
-    if spec.submodule_search_locations is not None:
-        return list(spec.submodule_search_locations)
-    return [(spec.origin or "").removesuffix("c")]
 
 
 def _cache_conflicts(trials: Trials) -> Iterator[Conflict]:
@@ -451,10 +450,10 @@ def _toolkit_conflicts(trials: Trials) -> Iterator[Conflict]:
         yield from _mixed_bindings(trials)
     for name in ("cudart", "cccl"):
         headers = _version(trials, f"{name} headers")
-        if nvrtc and headers and nvrtc[0] != headers[0]:
-            where = trials.results.get(f"headers {name}")
-            what = f"the headers in {where} are of CUDA {_dotted(headers)}, NVRTC is of CUDA {_dotted(nvrtc)}"
-            yield Conflict(what, install_command())
+        if nvrtc and headers:
+            what, fix = describe_other_headers(f"{trials.results.get(f'headers {name}')}", headers, nvrtc)
+            if what:
+                yield Conflict(what, fix)
 
 
 def _mixed_bindings(trials: Trials) -> Iterator[Conflict]:

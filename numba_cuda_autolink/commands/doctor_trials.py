@@ -96,8 +96,7 @@ def _driver_version() -> list[int] | None:
 def _headers_version(name: str) -> list[int] | None:
     from numba.cuda.cudadrv.external_code.platform.cuda_libraries import headers_version
 
-    folder = _find_headers(name)
-    found = headers_version(folder) or headers_version(os.path.dirname(folder))  # CCCL has a folder there, or none
+    found = headers_version(_find_headers(name))
     return None if found is None else list(found)
 
 

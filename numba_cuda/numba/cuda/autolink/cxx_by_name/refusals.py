@@ -23,7 +23,7 @@ from ..c_abi.c_types import CABIError
 from ..linkables.compiled_source import unit_of_sources
 from .declared_names import find_members, find_names, find_namespaces, find_template, is_functor
 from .refused_views import explain_view
-from .remedies import explain_array, explain_candidates, explain_error
+from .remedies import explain_array, explain_candidates, explain_error, explain_operator, explain_pointer
 from .structs import find_changed
 
 _MOST_LINES = 6
@@ -79,6 +79,10 @@ _WRONG_TEMPLATE_ARGUMENTS = re.compile(
     re.MULTILINE,
 )
 _OVERLOADS = re.compile("no instance of|more than one instance of")
+# Of the call of an operator: there is none outside classes, or it does not take these arguments.
+_NO_OPERATOR = re.compile(
+    r'identifier "operator|.*no member "operator|no instance of|more than one instance of|no suitable .* from "'
+)
 _DECLARED = re.compile(r" \(declared at (?P<place>[^()]*)\)")
 _NO_MEMBER = re.compile(r'class "(?:const )?(?:\w+::)*(?P<name>\w+).*" has no member')
 # The function of the prelude that refers to the object of a call, and that to the memory for one.
@@ -168,6 +172,9 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         title = _write_first_line(_CALL_TITLE, label, view.diagnosis)
         return _error(title, [*at, view.takes], view.remedy, error.log)
     text, remedy = explain_error(_readable(first.text).rstrip(":"), called)
+    remedy = explain_pointer(text, first, label) or remedy
+    if _NO_OPERATOR.match(first.text):
+        remedy = explain_operator(called, _split_arguments(label)) or remedy
     remedy = remedy or _explain_name(first, label, source, target)
     if not remedy and (array := explain_array(text, first, label.partition("(")[2])) is not None:
         text, remedy = array
@@ -274,8 +281,13 @@ def _explain_deduction(template: str, log: str) -> str:
 
 def _as_pointers(label: str) -> list[str]:
     """Return the types of the arguments in *label*, arrays as pointers to their elements."""
-    arguments = re.split(r", (?![^(]*\))", label.partition("(")[2].removesuffix(")"))
+    arguments = _split_arguments(label)
     return [f"{array['element']} *" if (array := _ARRAY_ARGUMENT.search(each)) else each for each in arguments]
+
+
+def _split_arguments(label: str) -> list[str]:
+    """Return the types of the arguments in *label*."""
+    return re.split(r", (?![^(]*\))", label.partition("(")[2].removesuffix(")"))
 
 
 def _split_declared(text: str) -> tuple[str, list[str]]:

@@ -63,6 +63,10 @@ _NOT_A_TEMPLATE = re.compile(
     r'|type "(?P<reference>[^"]*&\)[^"]*)" .* of type "const (?:nca_python_\w+|function (?P<referred>.*))"'
 )
 _NO_CLASS = re.compile(r'expression must have class type but it has type "(?P<type>[^"]*)"')
+# A member that a span has too.
+_OF_SPAN = re.compile(r"\w+ *\. *(?:size|size_bytes|data|begin|end|empty|front|back|first|last|subspan)\b")
+_ASSIGNS = re.compile(r"(?:[-+*/%&|^]|<<|>>)?=|\+\+|--")
+_OPERATOR = re.compile(r"(?:[\w:]+::)?operator *(?P<sign>[^\w\s()]+)")
 _TO_CLASS = re.compile(
     r'no suitable (?:constructor|user-defined conversion) .* to "(?:const )?(?P<type>[A-Za-z_][\w:]*)"'
 )
@@ -189,7 +193,8 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
         given = NUMPY_TYPES.get(found["given"], found["given"])
         diagnosis = f"C++ writes to an argument of type {given.removeprefix('np.')} as {found['type']}&"
         cast = f"let a lambda cast it: lib.expr('[](auto& x) {{ f(reinterpret_cast<{found['type']}&>(x)); }}')"
-        typed = f"give the variable the type that C++ declares: {name}(...), such as n = {name}(0)"
+        function = called if _NAME.fullmatch(called) else "f"
+        typed = f"pass a variable of the type that C++ declares, n = {name}(...); {function}(n)"
         if found["type"] not in _OF_NO_NUMPY_TYPE:
             return diagnosis, typed
         return diagnosis, cast if given == name else f"{typed}; and {cast}"
@@ -242,7 +247,7 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
         return text, "return a value of that type from what is called there: a Python function without one gives None"
     if text == "expression must have a constant value":
         return text, "declare what it calls and reads constexpr; or let a kernel compute it"
-    if instead := nvrtc_log.instead_of_host_type(text):
+    if instead := nvrtc_log.what_to_write(text):
         return text, instead
     if found := _INCOMPLETE.search(text):
         return text, f"define {found['type']} in the source, or include the header that does: it is declared alone"
@@ -265,6 +270,43 @@ def explain_array(text: str, error: Diagnostic, passed: str) -> tuple[str, str] 
         return None
     indices = ", ".join("ijklmnopqr"[: int(array["ndim"])])
     return f"argument {number} is an array, where C++ takes a number", f"pass one element of it, such as x[{indices}]"
+
+
+def explain_pointer(text: str, error: Diagnostic, label: str) -> str:
+    """Return what to do where the *error* with this *text* is that a pointer has no members, in a template that
+    *label* instantiates with an array as that pointer; empty for another error."""
+    found = _NO_CLASS.search(text)
+    called, _, passed = label.partition("(")
+    if found is None or f"={found['type']}]" not in "\n".join(error.lines).replace(",", "]"):
+        return ""
+    ways = []
+    for each in re.split(r", (?![^(]*\))", passed.removesuffix(")")):
+        array = _ARRAY.match(each)
+        ways.append(("'span'" if array["ndim"] == "1" else "'mdspan'") if array else "None")
+    if not any(way != "None" for way in ways):
+        return ""
+    if not _OF_SPAN.match(error.marked):
+        ways = [way.replace("'span'", "'mdspan'") for way in ways]
+    name = called.rpartition("::")[2] if _VARIABLE.fullmatch(called.rpartition("::")[2]) else "f"
+    owner = f"lib.{called}" if _VARIABLE.fullmatch(called) else f"lib[{called!r}]"
+    return (
+        f"an array is a pointer here: pass a view, {name} = {owner}.passing({', '.join(ways)}) before the kernel and"
+        f" {name}(...) in it;\n    or let C++ take a cuda::std::mdspan<T, E, L>"
+    )
+
+
+def explain_operator(called: str, given: Sequence[str]) -> str:
+    """Return what to do where no function *called* an operator takes arguments of the types that are *given*, of which
+    the first is a class, which may have it as a member; empty for others."""
+    found = _OPERATOR.fullmatch(called)
+    if found is None or not given or not _CLASS.fullmatch(given[0]) or given[0] in NUMPY_TYPES:
+        return ""
+    sign, is_unary = found["sign"], len(given) == 1
+    first = "auto& a" if _ASSIGNS.fullmatch(sign) else "auto a"
+    written = "a[b]" if sign == "[]" else f"{sign}a" if is_unary else f"a {sign} b"
+    made = f"lib.expr('[]({first}{'' if is_unary else ', auto b'}) {{ return {written}; }}')"
+    method = f"lib.type({given[0]!r}).method('operator{sign}')"
+    return f"for an operator that is a member, call {method};\n    or a lambda, which finds either: {made}"
 
 
 def explain_candidates(lines: Sequence[str]) -> str:

@@ -420,11 +420,21 @@ _OPERATOR = re.compile(r"NotImplemented lowering (?:binop|unary) fn=<built-in fu
 _OF_MODULE = re.compile(r"Unknown attribute '(\w+)' of type Module\(<module '([\w.]+)'")
 _OF_ARRAY = re.compile(r"Unknown attribute '(\w+)' of type (?:readonly )?array\(.*")
 _OF_STRUCT = re.compile(r"Unknown attribute '(?P<name>\w+)' of type Struct\{(?P<members>.*?)\}.*")
+# A record with an object of C++, which kernels do not look into, has one field of this name.
+_OBJECT, _FIELD = "object_", re.compile(r"[(,](\w+)\[type=")
+_OF_OBJECT = re.compile(rf"Unknown attribute '(?P<name>\w+)' of type (?:value of )?Record\({_OBJECT}.*")
+_ON_STRUCT = re.compile(
+    r"No implementation of (?!array\(|(?:static_)?[gs]etitem\(|delitem\()(?P<name>\w+)"
+    r"\((?:.*?\b)?(?:Struct\{(?P<members>.*?)\}|Record\().*"
+)
 _UNKNOWN_NAME = re.compile(r"NameError: (?:global )?name '(\w+)' is not defined")
 _LINEAR_ALGEBRA = re.compile(
     r"scipy [\d.]+\+ is required for linear algebra|Unknown attribute '\w+' of type Module\(<module 'numpy.linalg'.*"
 )
 _COUNT = re.compile(r"(?:not enough|too many) values to unpack \(expected (\d+)(?:, got (\d+))?\)$")
+
+
+_MOST_MEMBERS = 4
 
 
 def with_remedy(message: str, place: tuple[str, int] | None = None) -> str:
@@ -452,10 +462,18 @@ def with_remedy(message: str, place: tuple[str, int] | None = None) -> str:
         remedy = "" if meant else f"\n  what to do: {_without_member(attribute['name'], attribute['members'], call)}"
         rest = message[attribute.end() :] + remedy
         return f"{attribute[0]}{meant}\n  its members: {attribute['members']}{rest}"
+    if attribute := _OF_OBJECT.match(message):
+        member = attribute["name"]
+        return (
+            f"kernels know no members of an object of C++, got {member!r}\n"
+            "  what to do: let a lambda return the member:"
+            f" lib.expr('[](auto x) {{ return x.{member}; }}'); or have its members as fields, lib.record(...)"
+        )
     for pattern, diagnosis, remedy in _TABLE:
         if found := pattern.match(message):
             first = diagnosis.format(*found.groups()) or message
-            return f"{first}\n  what to do: {remedy.format(*found.groups())}"
+            of_members = _with_members(message) if remedy is CONVERT else ""
+            return f"{first}\n  what to do: {of_members or remedy.format(*found.groups())}"
     if attribute := _OF_MODULE.match(message):
         return _no_function(*attribute.groups())
     if found := _OPERATOR.match(message):
@@ -465,6 +483,27 @@ def with_remedy(message: str, place: tuple[str, int] | None = None) -> str:
             f"  what to do: {OTHER_COMPILER}"
         )
     return message
+
+
+def _with_members(message: str) -> str:
+    """Return what to do where a *message* says that an operation takes no structs of C++ or records; empty if it is
+    about other values."""
+    operation = _ON_STRUCT.match(message)
+    if operation is None:
+        return ""
+    members = operation["members"].split(", ") if operation["members"] else _FIELD.findall(message)
+    names = dict.fromkeys(each for each in members if not each.startswith(_OBJECT))
+    shown = ", ".join(f".{each}" for each in [*names][:_MOST_MEMBERS]) or "value.name"
+    shown += ", ..." if len(names) > _MOST_MEMBERS else ""
+    sign = OPERATORS_TO_BUILTINS.get(getattr(operator, operation["name"], None), "")
+    if sign in ("", "**", "//", "@", "is", "in", "is not", "not in"):
+        return f"use its members: {shown}"
+    sign = sign.removesuffix("=") if operation["name"].startswith("i") else sign
+    is_unary = operation["name"] in ("neg", "pos", "invert", "not_")
+    parameters, value = ("auto x", f"{sign}x") if is_unary else ("auto x, auto y", f"x {sign} y")
+    cxx = f"let C++ do it: lib.expr('[]({parameters}) {{ return {value}; }}')"
+    has_members = bool(names) or _OBJECT not in message
+    return f"use its members, {shown}; or {cxx}" if has_members else cxx
 
 
 def _without_member(name: str, members: str, call: ast.Call | None) -> str:

@@ -206,7 +206,7 @@ class DiskEntries:
             with tempfile.TemporaryFile(dir=place):
                 return next((f"{each} {why}" for each in folders if (why := why_not_trusted(each))), "")
         except OSError as error:
-            return f"{place}: {error.strerror}"
+            return f"no file can be made in {place}: {error.strerror}"
 
     def _open(self) -> bool:
         """Return whether the directory can be used, which is created if it is missing."""

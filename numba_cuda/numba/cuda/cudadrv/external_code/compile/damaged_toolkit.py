@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whether NVRTC refuses a source because files of the CUDA toolkit are missing or damaged, and how to fix that."""
+"""Whether NVRTC refuses a source because files of the CUDA toolkit are missing, damaged or of another CUDA, and how to
+fix that."""
 
 from __future__ import annotations
 
@@ -13,17 +14,32 @@ _NOT_OPENED = re.compile(r"failed to open|cannot (?:be )?load|could not be (?:lo
 
 def explain_damage(text: str, place: str, unknown: str, missing_header: str, *, has_ended: bool) -> str:
     """Return which package of the toolkit to install again, since a file that an error is about is not as it was
-    installed; empty if there is no such file. The error's *text*, *place* and *unknown* name are those of a
-    `Diagnostic`; *has_ended* is whether NVRTC ended in the middle of the compile."""
+    installed, or is of another CUDA than NVRTC; empty if there is no such file. The error's *text*, *place* and
+    *unknown* name are those of a `Diagnostic`; *has_ended* is whether NVRTC ended in the middle of the compile."""
     from numba_cuda_autolink.installed_packages import repair_of_toolkit
 
-    if (counts := _files_about(place, unknown, missing_header, has_ended)) is None:
-        return ""
-    if repair := repair_of_toolkit(counts):
+    counts = _files_about(place, unknown, missing_header, has_ended)
+    if counts is not None and (repair := repair_of_toolkit(counts)):
         return repair
+    if other := _explain_other_headers(place):
+        return other
     if place == "nvrtc" and _NOT_OPENED.search(text):
         return "install the CUDA toolkit again; numba-cuda-autolink doctor shows where it is"
     return ""
+
+
+def _explain_other_headers(place: str) -> str:
+    """Return what to do if *place* is a header of another CUDA than NVRTC; empty if it is not."""
+    from numba_cuda_autolink.installed_packages import describe_other_headers
+
+    from ..platform.cuda_libraries import headers_version, nvrtc_version
+    from .translation_unit import toolkit_include_paths
+
+    folder = next((each for each in toolkit_include_paths() if place.startswith(f"{each}{os.sep}")), "")
+    if not (folder and (headers := headers_version(folder)) and (nvrtc := nvrtc_version())):
+        return ""
+    what, fix = describe_other_headers(folder, headers, nvrtc)
+    return f"{fix} ({what}); numba-cuda-autolink doctor checks all packages" if what else ""
 
 
 def explain_missing_namespace(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import linecache
 import os
 import re
@@ -56,6 +57,12 @@ _NEED_NO_HEADER = {
     "math": "what it has of them, such as sqrtf and fmax,",
     "string": "what it has of them, such as memcpy and memset,",
 }
+# Of an index in brackets, with which C++17 and C++20 have no elements of an mdspan.
+_INDEXED = re.compile(
+    r" *operand types are: (?:const )?cuda::std::(?:\w+::)?mdspan<.*?\bextents<[^<>,]+(?P<sizes>[^<>]*)>"
+)
+_INDICES = re.compile(r"\[([^\[\]]*)\]")
+_OF_MDSPAN = re.compile(r"an mdspan (?:has no .* before C\+\+23, but|takes .*, as in) (?P<right>\w+\(.*\))")
 # Of a type of the host's library that host_headers=True declares only.
 _INCOMPLETE = re.compile(r'incomplete (?:type|class) "(?:const )?std::(?:basic_)?(\w+)')
 # C++'s have no suffix; C's are listed.
@@ -142,11 +149,32 @@ def _read_error(lines: Sequence[str]) -> Diagnostic | None:
         text = f"{found['text']}{_TO_MATCH} {opened['opening']}"
         head = f"{opened['place']}({opened['line']}): error: {text}"
         return Diagnostic(text, opened["place"], opened["line"], (head, *lines[2:]))
+    if len(lines) > 3 and "operand types are: " in lines[1] and lines[3].strip() == "^":
+        lines = [lines[0], *lines[2:4], lines[1], *lines[4:]]
     error = Diagnostic(found["text"], found["place"] or found["options"] or "", found["line"] or "", tuple(lines))
+    if error.text == 'no operator "[]" matches these operands':
+        return _explain_index(error)
     if error.text.startswith("A function without execution space annotations"):
         name = re.match(r"[\w:~]*", error.marked)
         return replace(error, text=f"the function {name[0] if name else ''} {_NOT_MARKED}")
     return error
+
+
+def _explain_index(error: Diagnostic) -> Diagnostic:
+    """Return an *error* about the operator [] with the right index as its text, and without candidates, if it is of an
+    mdspan; else as it is."""
+    view = _INDEXED.match(error.lines[3]) if error.marked and len(error.lines) > 3 else None
+    name = re.search(r"\w+(?= *$)", error.lines[1][: -len(error.marked)]) if view else None
+    indices = _INDICES.match(error.marked)
+    if view is None or name is None or indices is None:
+        return error
+    rank, given = view["sizes"].count(","), indices[1].count(",") + 1
+    if given == rank:
+        text = f"an mdspan has no {name[0]}{indices[0]} before C++23, but {name[0]}({indices[1]})"
+    else:
+        text = f"an mdspan takes {rank} indices, as in {name[0]}({', '.join('ijklmnopqr'[:rank])}), got {given}"
+    calls = itertools.dropwhile(lambda line: "detected during" not in line, error.lines[3:])
+    return replace(error, text=text, lines=(error.lines[0], *error.lines[1:3], *calls))
 
 
 def _with_places(lines: Sequence[str]) -> list[str]:
@@ -255,7 +283,7 @@ def remedy(
         if similar := find_similar_header(name, include_paths):
             return f"did you mean {similar}?"
         return f"add the directory that {name} is in to the source's include_paths"
-    if instead := instead_of_host_type(text):
+    if instead := what_to_write(text):
         return instead
     others = {each.unknown for each in errors}
     texts = texts if len(others) < _MOST_ERRORS else ()  # where the rest may be unknown too
@@ -325,9 +353,12 @@ def _fix(error: Diagnostic) -> str:
     return "fix the source at that line"
 
 
-def instead_of_host_type(errors: str) -> str:
-    """Return what to use rather than a type of the host's library that is declared only; empty if it is none."""
-    found = _INCOMPLETE.search(errors)
+def what_to_write(text: str) -> str:
+    """Return what to write for an index of an mdspan, or for a type of the host's library that is declared only, which
+    the *text* of an error is about; empty if it is about neither."""
+    if index := _OF_MDSPAN.match(text):
+        return f"write {index['right']}"
+    found = _INCOMPLETE.search(text)
     name = found[1] if found else ""
     if name not in NOT_ON_DEVICES:
         return ""

@@ -61,13 +61,16 @@ def _load(library: str) -> tuple[Version | None, Exception | None]:
 
 
 def headers_version(folder: str) -> Version | None:
-    """Return ``(major, minor)`` of the CUDA version that the headers in *folder* are of; ``None`` if it is unknown."""
-    try:
-        with open(os.path.join(folder, "cuda_runtime_api.h"), encoding="utf-8", errors="replace") as file:
-            found = re.search(r"^#define\s+CUDART_VERSION\s+(\d+)", file.read(), re.MULTILINE)
-    except OSError:
-        return None
-    return None if found is None else (int(found[1]) // 1000, int(found[1]) % 1000 // 10)
+    """Return ``(major, minor)`` of the CUDA version that the headers in *folder* are of; ``None`` if it is unknown.
+    CCCL may have a folder in that of the others."""
+    for each in (folder, os.path.dirname(folder)):
+        try:
+            with open(os.path.join(each, "cuda_runtime_api.h"), encoding="utf-8", errors="replace") as file:
+                found = re.search(r"^#define\s+CUDART_VERSION\s+(\d+)", file.read(), re.MULTILINE)
+        except OSError:
+            continue
+        return None if found is None else (int(found[1]) // 1000, int(found[1]) % 1000 // 10)
+    return None
 
 
 def why_missing(library: str) -> tuple[str, Exception] | None:

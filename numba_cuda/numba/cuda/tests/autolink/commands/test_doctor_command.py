@@ -122,8 +122,8 @@ def test_the_doctor_knows_variables_and_versions(monkeypatch):
 def test_the_doctor_names_wrong_settings(name, value, what, monkeypatch):
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK" + name, value)
     assert [each.fix for each in doctor_command.conflicts(GOOD, NO_TRIALS) if each.what.startswith(what)] in (
-        ["correct the value, or unset it"],
-        ["correct the name, or unset it"],
+        [f"correct the value, or: unset NUMBA_CUDA_AUTOLINK{name}"],
+        [f"correct the name, or: unset NUMBA_CUDA_AUTOLINK{name}"],
     )
 
 
@@ -535,7 +535,16 @@ def test_why_the_cache_cannot_be_used_is_named(tmp_path, monkeypatch, how, why):
     reset_store()
     ((what, _),) = doctor_trials.TRIALS["cache"]()
     reset_store()
-    assert what.startswith(f"the cache {place} cannot be used: {place}") and what.endswith(why)
+    assert what.startswith(f"the cache {place} cannot be used: ") and f"{place}" in what.partition(": ")[2]
+    assert what.endswith(why)
+
+
+def test_the_folder_in_which_no_cache_can_be_made_is_named(monkeypatch):
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", "/proc/nope")
+    reset_store()
+    ((what, _),) = doctor_trials.TRIALS["cache"]()
+    reset_store()
+    assert what.startswith("the cache /proc/nope cannot be used: no file can be made in /proc: ")
 
 
 def test_an_import_that_a_missing_file_prevents_says_what_to_do(monkeypatch):
@@ -563,7 +572,7 @@ def test_a_variable_with_which_no_kernel_can_be_built_is_named(monkeypatch, caps
     assert main(["doctor"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[1] == "  with NUMBA_FORCE_CUDA_CC a small kernel cannot be built, and without it it can"
-    assert lines[2] == "    fix: correct it, or unset it"
+    assert lines[2] == "    fix: correct it, or: unset NUMBA_FORCE_CUDA_CC"
 
 
 def test_libraries_of_two_toolkits_are_conflicts_or_remarks(monkeypatch):
@@ -578,6 +587,48 @@ def test_libraries_of_two_toolkits_are_conflicts_or_remarks(monkeypatch):
         "nvidia-cuda-cccl is not installed: its headers come from /opt/cuda/include, of CUDA 13.0",
         "nvidia-cuda-nvrtc-cu12: not used, since the packages for CUDA 13 are found first",
     ]
+
+
+def test_a_package_whose_library_is_loaded_is_used(installed, monkeypatch):
+    folder = installed("nvidia-cuda-nvrtc-cu12", **{"nvidia/cuda_nvrtc/lib/libnvrtc.so.12": WHOLE})
+    have_packages(monkeypatch, dict.fromkeys(["nvidia-nvjitlink", "nvidia-cuda-nvrtc-cu12"], "1.0"))
+    for path, is_said in (("nvidia/cuda_nvrtc/lib/libnvrtc.so.12", False), ("nvidia/cu13/lib/libnvrtc.so.13", True)):
+        trials = doctor_command.Trials({"library nvrtc": f"{folder}/{path}"}, {})
+        assert any("not used" in each.what for each in doctor_command.remarks(GOOD, trials)) is is_said
+
+
+def test_settings_that_turn_things_off_are_remarks(monkeypatch):
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    what = "NUMBA_DISABLE_JIT=1: numba.njit compiles nothing, and kernels cannot call its functions"
+    assert (what, "unset NUMBA_DISABLE_JIT") in doctor_command.remarks(GOOD, NO_TRIALS)
+
+
+def test_files_of_cuda_core_for_another_cuda_may_be_removed(installed, monkeypatch):
+    folder = installed("cuda-core", **dict.fromkeys(("cuda/core/cu12/code.py", "cuda/core/cu13/code.py"), "x"))
+    monkeypatch.setattr(installed_packages, "version_of", {"cuda-core": "1.0", "cuda-bindings": "13.5.0"}.get)
+    (folder / "cuda/core/cu12/code.py").unlink()
+    assert list(damaged_files("cuda-core")) == []
+    (folder / "cuda/core/cu13/code.py").unlink()
+    assert list(damaged_files("cuda-core")) == ["cuda/core/cu13/code.py is missing"]
+
+
+def test_settings_of_an_older_numba_cuda_are_remarks(monkeypatch):
+    monkeypatch.setenv("NUMBA_CUDA_DRIVER", "/nope/libcuda.so")
+    monkeypatch.setenv("NUMBA_CUDA_USE_NVIDIA_BINDING", "0")
+    found = {each.fix: each.what for each in doctor_command.remarks(GOOD, NO_TRIALS)}
+    what = found["unset NUMBA_CUDA_DRIVER"]
+    assert what.startswith("NUMBA_CUDA_DRIVER is '/nope/libcuda.so', and there is no such file: a setting of an older")
+    assert found["unset NUMBA_CUDA_USE_NVIDIA_BINDING"].startswith("NUMBA_CUDA_USE_NVIDIA_BINDING is '0': a setting")
+    assert not any(name in each.what for each in doctor_command.conflicts(GOOD, NO_TRIALS) for name in found)
+
+
+def test_the_import_names_a_file_that_hides_numba_cuda(tmp_path):
+    (tmp_path / "numba_cuda").mkdir()
+    (tmp_path / "numba_cuda" / "__init__.py").touch()
+    run = [sys.executable, "-c", "from numba.cuda import autolink"]
+    done = subprocess.run(run, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
+    assert f"{tmp_path}/numba_cuda/__init__.py hides the installed package 'numba_cuda'\n" in done.stderr
+    assert "  what to do: rename it, or take its folder out of PYTHONPATH" in done.stderr
 
 
 @pytest.mark.parametrize(

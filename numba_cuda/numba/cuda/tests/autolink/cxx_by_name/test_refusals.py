@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from autolink_support import CC, build
+from front_ends import front_end_named
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.core.errors import TypingError
@@ -370,7 +371,7 @@ def test_a_near_name_is_named():
         ("shapes::sized<3", (), "close what < opens"),
         ("[](auto x) { return x; }", ("float32",), "write lib.expr(...) for a lambda, not lib[...]"),
         ("shapes::member", ("float32",), "pass an object that has the member"),
-        ("shapes::member", ("float32[::1]",), "pass an object that has the member"),
+        ("shapes::member", ("float32[::1]",), "member = lib['shapes::member'].passing('span')"),
         ("shapes::area", ("float32",), "pass an element of an array of lib.record('shapes::Circle') or lib.type("),
         ("shapes::corner", ("int32[::1]", "complex64"), "pass x.real, x.imag or abs(x)"),
         ("shapes::corner", ("int32[::1]", "int32", "int32"), "pass no more arguments than C++ declares"),
@@ -1000,3 +1001,102 @@ def test_arguments_of_what_is_not_a_template():
     text = message(autolink.cxx("__device__ float square(float x) { return x * x; }"), "square<float>", ("float32",))
     assert text.startswith("square<float>(float32): square is not a template\n")
     assert text.endswith("\n  what to do: leave out its <...>, write lib.square")
+
+
+VIEWS = """
+    #include <cuda/std/mdspan>
+    template <class V> __device__ float trace(V a) { return a.extent(0) + a(0, 0); }
+    template <class V> __device__ float size_of(int n, V a) { return a.size() + n; }
+    template <class T, class E, class L> __device__ T corner(cuda::std::mdspan<T, E, L> a) { return a[0, 0]; }
+    template <class T, class E, class L> __device__ T first(cuda::std::mdspan<T, E, L> a) { return a[0]; }
+"""
+
+
+def test_an_array_in_a_template_that_takes_a_view_is_passed_as_one():
+    views = autolink.cxx(VIEWS)
+    text = message(views, "trace", ("float32[:, ::1]",))
+    assert "pass a view, trace = lib.trace.passing('mdspan') before the kernel" in text
+    assert views.trace.passing("mdspan").signature("float32[:, ::1]").return_type == types.float32
+    text = message(views, "size_of", ("int32", "float32[::1]"))
+    assert "size_of = lib.size_of.passing(None, 'span')" in text
+    assert views.size_of.passing(None, "span").signature("int32", "float32[::1]").return_type == types.float32
+    assert "passing" not in message(views, "trace", ("float32",))
+
+
+@pytest.mark.parametrize(
+    ("name", "diagnosis", "todo"),
+    [
+        ("corner", "an mdspan has no a[0, 0] before C++23, but a(0, 0)", "write a(0, 0)"),
+        ("first", "an mdspan takes 2 indices, as in a(i, j), got 1", "write a(i, j)"),
+    ],
+)
+def test_an_index_in_brackets_of_an_mdspan_says_what_to_write(name, diagnosis, todo):
+    text = message(autolink.cxx(VIEWS), name, ("float32[:, ::1]",))
+    assert text.startswith(f"{name}(array(float32, 2d, C)): {diagnosis}\n")
+    assert "candidate" not in text and "more line" not in text
+    lines = text.splitlines()
+    number = next(number for number, line in enumerate(lines) if "return a[0" in line)
+    assert lines[number + 1].index("^") == lines[number].index("a[0") + 1
+    assert f"\n  what to do: {todo}" in text
+    source = "__device__ float f(cuda::std::mdspan<float, cuda::std::dims<2>> a)\n{ return a[1, 1]; }"
+    plain = message(autolink.cxx(f"#include <cuda/std/mdspan>\n{source}"), "f", ("float32[:, ::1]",))
+    assert "\n  what to do: write a(1, 1)" in plain and "candidate" not in plain
+
+
+@pytest.mark.parametrize("other", ["", "struct R { int i; }; __device__ R operator+(R a, R b) { return a; }"])
+def test_an_operator_that_is_a_member_is_called_by_its_class_or_a_lambda(other):
+    vectors = autolink.cxx(f"struct V {{ float x; __device__ V operator+(V o) {{ return {{x + o.x}}; }} }}; {other}")
+    dtype = vectors.type("V").dtype
+
+    def with_(add):
+        def kernel(r):
+            v = cuda.local.array(2, dtype)
+            v[0] = add(v[0], v[1])
+
+        build(kernel, (types.float32[::1],))
+
+    with pytest.raises(TypingError) as caught:
+        with_(vectors["operator+"])
+    todo = message_of(caught.value).partition("\n  what to do: ")[2]
+    made = "lib.expr('[](auto a, auto b) { return a + b; }')"
+    assert "lib.type('V').method('operator+')" in todo and made in todo
+    with_(vectors.type("V").method("operator+"))
+    with_(vectors.expr("[](auto a, auto b) { return a + b; }"))
+
+
+def test_a_member_of_an_object_in_memory_is_a_field_of_a_record():
+    points = autolink.cxx("struct P { float x; int id; __device__ int next(); };")
+    dtype = points.type("P").dtype
+
+    def kernel(r):
+        p = cuda.local.array(1, dtype)
+        p[0].y = 3
+
+    with pytest.raises(TypingError) as caught:
+        build(kernel, (types.int32[::1],))
+    todo = message_of(caught.value).partition("\n  what to do: ")[2]
+    assert "lib.record('P')" in todo and "lib.expr('[](P& x) { return x.y; }')" in todo and "method" not in todo
+
+
+def test_a_value_that_cxx_writes_to_is_made_a_variable():
+    text = message(
+        autolink.cxx("__device__ int inc(float& x) { x += 1; return 1; }"), "inc", ("float32",), "r[0] = f({} * 2.0)"
+    )
+    assert "what to do: pass a variable of the type that C++ declares, n = np.float32(...); inc(n)" in text
+
+
+@pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
+@pytest.mark.parametrize(
+    ("written", "todo"),
+    [
+        ("f(r[0]) * 2", "use its members, .a, .b; or let C++ do it: lib.expr('[](auto x, auto y) { return x * y; }')"),
+        ("-f(r[0])", "use its members, .a, .b; or let C++ do it: lib.expr('[](auto x) { return -x; }')"),
+        ("abs(f(r[0]))", "use its members: .a, .b"),
+    ],
+)
+def test_what_calculates_with_a_struct_names_its_members(front_end, written, todo):
+    pytest.importorskip(front_end.replace("-", "_"))
+    names = {"f": autolink.cxx("struct R { float a, b; }; __device__ R f(float x) { return {x, x}; }").f}
+    exec(compile(f"def kernel(r):\n    r[0] = {written}\n", "struct_call.py", "exec"), names)
+    with pytest.raises(Exception, match=re.escape(f"\n  what to do: {todo}")):
+        autolink.build(front_end_named(front_end).cuda.jit(names["kernel"]), "void(float32[::1])", cc=(9, 0))

@@ -7,6 +7,7 @@ import base64
 import hashlib
 
 import pytest
+from numba.cuda.cudadrv.external_code.compile import translation_unit
 from numba.cuda.cudadrv.external_code.compile.damaged_toolkit import explain_missing_namespace
 from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic, remedy
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions
@@ -57,6 +58,21 @@ def test_a_header_that_is_cut(toolkit):
     (toolkit / FILES[1]).write_text("ab")
     assert f"({FILES[1]} has 2 bytes, and had 4)" in what_to_do(*in_toolkit)
     assert what_to_do(*in_source) == "fix the source at that line"
+
+
+def test_a_header_of_another_cuda(tmp_path, monkeypatch):
+    (tmp_path / "cuda_runtime_api.h").write_text("#define CUDART_VERSION  12090\n")
+    monkeypatch.setattr(translation_unit, "toolkit_include_paths", lambda: (f"{tmp_path}/cccl", str(tmp_path)))
+    monkeypatch.setattr(cuda_libraries, "_load", lambda library: ((13, 5), None))
+    undefined = 'identifier "__NV_SOUP" is undefined'
+    for header in ("cuda_fp6.hpp", "cccl/cuda/cmath"):
+        folder = f"{tmp_path}/{header}".removesuffix("/cuda_fp6.hpp").removesuffix("/cuda/cmath")
+        what = f"(the headers in {folder} are of CUDA 12.9, NVRTC is of CUDA 13.5)"
+        assert what in what_to_do(undefined, f"{tmp_path}/{header}")
+        assert what_to_do(undefined, f"{tmp_path}/{header}").startswith("pip install 'numba-cuda-autolink[cu")
+    assert "NVRTC is" not in what_to_do(undefined, "source.cu")
+    monkeypatch.setattr(cuda_libraries, "_load", lambda library: ((12, 4), None))
+    assert "NVRTC is" not in what_to_do(undefined, f"{tmp_path}/cuda_fp6.hpp")
 
 
 def test_a_name_that_a_damaged_header_lacks(toolkit):

@@ -421,3 +421,15 @@ def test_a_warning_names_the_users_line():
     with pytest.warns(UserWarning, match="unused") as caught:
         exec(builtins.compile("\n\ncompile()", "user.py", "exec"), {"__name__": "user", "compile": compiler["compile"]})
     assert (caught[0].filename, caught[0].lineno) == ("user.py", 3)
+
+
+@pytest.mark.parametrize("number", [12, 13, 14, 30])
+def test_what_to_do_is_never_cut(number, monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    advice = ["  what to do: a", "    b"]
+    message = "\n".join([*(f"  line {each}" for each in range(number - 2)), *advice])
+    shown = short_tracebacks.first_lines(message).split("\n")
+    assert shown[-2:] == advice and len(shown) <= 14
+    cut = [line for line in shown if " more line" in line]
+    assert bool(cut) == (number > 14)
+    assert not cut or cut == [f"  and {number - 13} more lines: {VARIABLE}=full shows them"]
