@@ -698,7 +698,7 @@ def test_a_cache_that_cannot_be_used(kernels, place, tmp_path):
 
     assert (run("cache", "info").returncode, place in run("cache", "info").stderr) == (1, True)
     diagnosis = run("doctor")
-    assert (diagnosis.returncode, f"the cache {place} cannot be used: /" in diagnosis.stdout) == (1, True)
+    assert (diagnosis.returncode, f"the cache {place} cannot be used: " in diagnosis.stdout) == (1, True)
     typed = "--sig", SIGNATURE, "--cc", "9.0", "-o", str(tmp_path / "out.cubin")
     warned = [line for line in run("build", f"{kernels}:kernel", *typed).stderr.splitlines() if "cache" in line]
     assert len(warned) == 1 and place in warned[0]
