@@ -23,7 +23,14 @@ from ..c_abi.c_types import CABIError
 from ..linkables.compiled_source import unit_of_sources
 from .declared_names import find_members, find_names, find_namespaces, find_template, is_functor
 from .refused_views import explain_view
-from .remedies import explain_array, explain_candidates, explain_error, explain_operator, explain_pointer
+from .remedies import (
+    explain_array,
+    explain_candidates,
+    explain_error,
+    explain_operator,
+    explain_pointer,
+    split_arguments,
+)
 from .structs import find_changed
 
 _MOST_LINES = 6
@@ -174,7 +181,7 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     text, remedy = explain_error(_readable(first.text).rstrip(":"), called)
     remedy = explain_pointer(text, first, label) or remedy
     if _NO_OPERATOR.match(first.text):
-        remedy = explain_operator(called, _split_arguments(label)) or remedy
+        remedy = explain_operator(called, split_arguments(label.partition("(")[2])) or remedy
     remedy = remedy or _explain_name(first, label, source, target)
     if not remedy and (array := explain_array(text, first, label.partition("(")[2])) is not None:
         text, remedy = array
@@ -281,13 +288,8 @@ def _explain_deduction(template: str, log: str) -> str:
 
 def _as_pointers(label: str) -> list[str]:
     """Return the types of the arguments in *label*, arrays as pointers to their elements."""
-    arguments = _split_arguments(label)
+    arguments = split_arguments(label.partition("(")[2])
     return [f"{array['element']} *" if (array := _ARRAY_ARGUMENT.search(each)) else each for each in arguments]
-
-
-def _split_arguments(label: str) -> list[str]:
-    """Return the types of the arguments in *label*."""
-    return re.split(r", (?![^(]*\))", label.partition("(")[2].removesuffix(")"))
 
 
 def _split_declared(text: str) -> tuple[str, list[str]]:

@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
 
-from .remedies import NUMPY_TYPES
+from .remedies import NUMPY_TYPES, number_of_argument, split_arguments
 
 _VIEW = re.compile(r'to (?:"[^"]*" \(aka )?"(?P<whole>cuda::std::(?P<kind>mdspan|span)<(?P<arguments>[^"]*)>)"')
 _COMMA = re.compile(r",\s*(?![^<]*>)")
-_ARGUMENT = re.compile(r"nca_a(?P<number>\d+)")
 _ARRAY = re.compile(r"array\((?P<dtype>[\w ]+), (?P<ndim>\d)d, (?P<layout>[ACF])\)")
 _EXTENTS = re.compile(r"cuda::std::extents<(?P<index>[\w ]+?)(?:, (?P<sizes>[^<>]*))?>")
 _DYNAMIC = "dynamic_extent"
@@ -32,67 +32,87 @@ class RefusedView:
 def explain_view(error: Diagnostic, text: str, label: str) -> RefusedView | None:
     """Return why the view that *text* names, of an *error* in the call that messages call *label*, is not made of the
     argument; ``None`` for any other error."""
-    view, marked = _VIEW.search(text), _ARGUMENT.search(error.marked)
-    if view is None or marked is None:
+    view, number = _VIEW.search(text), number_of_argument(error)
+    if view is None or not number:
         return None
     called, _, arguments = label.partition("(")
-    number = int(marked["number"]) + 1
-    given = re.split(r", (?![^(]*\))", arguments.removesuffix(")"))[number - 1 : number]
+    given = split_arguments(arguments)[number - 1 : number]
     if not (array := _ARRAY.search("".join(given))):
         return None
     parts = [each.replace("cuda::std::", "") for each in _COMMA.split(view["arguments"])]
     extents = _EXTENTS.search(view["arguments"]) if view["kind"] == "mdspan" else None
     layout = next((each for each in parts if each.startswith("layout_")), "layout_right")
     takes = f"C++ takes: {_shorten(view, extents, layout)}"
-    what, element = f"argument {number} is", parts[0].removeprefix("const ")
-    dtype = NUMPY_TYPES.get(element)
-    kind = view["kind"]
+    element, what = parts[0], f"argument {number} is"
+    dtype = NUMPY_TYPES.get(number_type := element.removeprefix("const "))
+    explained: tuple[str, str] | None = None
     if dtype and dtype.removeprefix("np.").rstrip("_") != array["dtype"]:
-        return RefusedView(
-            f"{what} an array of {array['dtype']}, and C++ takes one of {element}", takes, f"pass an array of {dtype}"
+        diagnosis = f"{what} an array of {array['dtype']}, and C++ takes one of {number_type}"
+        explained = diagnosis, f"pass an array of {dtype}"
+    elif view["kind"] == "span":
+        explained = _explain_span(parts, array, what, called)
+    elif extents is not None:
+        explained = _explain_order(element, extents, layout, array, what) or _explain_extents(
+            element, extents, layout, called
         )
-    if extents is None and kind == "span":
-        if array["layout"] == "A":
-            return RefusedView(f"{what} strided, and C++ takes a contiguous span", takes, _CONTIGUOUS)
-        size = re.sub(r"\D", "", parts[-1])
-        whole = f"cuda::std::span<{parts[0]}, {size}>(x, {size})"
-        cast = f"let a lambda make it of the pointer: lib.expr('[](auto* x) {{ return {called}({whole}); }}')"
-        return RefusedView(f"C++ takes a span of {size} elements, and an array has any number", takes, cast)
-    if extents is None:
-        return None
-    sizes = extents["sizes"].split(", ") if extents["sizes"] else []
+    return None if explained is None else RefusedView(explained[0], takes, explained[1])
+
+
+def _explain_span(parts: Sequence[str], array: re.Match[str], what: str, called: str) -> tuple[str, str]:
+    """Return why a span is not made of an *array*, and what to do."""
+    if array["layout"] == "A":
+        return f"{what} strided, and C++ takes a contiguous span", _CONTIGUOUS
+    size = re.sub(r"\D", "", parts[-1])
+    whole = f"cuda::std::span<{parts[0]}, {size}>(x, {size})"
+    cast = f"let a lambda make it of the pointer: lib.expr('[](auto* x) {{ return {called}({whole}); }}')"
+    return f"C++ takes a span of {size} elements, and an array has any number", cast
+
+
+def _explain_order(
+    element: str, extents: re.Match[str], layout: str, array: re.Match[str], what: str
+) -> tuple[str, str] | None:
+    """Return that an *array* has another number of dimensions than an mdspan, or another order of its elements, and
+    what to do; ``None`` if it has neither."""
+    sizes = _sizes_of(extents)
     ndim, order = len(sizes), _ORDERS.get(layout, "A")
     if ndim != int(array["ndim"]):
-        diagnosis = f"{what} a {array['ndim']}d array, and C++ takes a {ndim}d mdspan"
-        return RefusedView(diagnosis, takes, f"pass a {ndim}d array")
-    if order != "A" and order != array["layout"] and (ndim > 1 or array["layout"] == "A"):
-        given_order = "strided" if array["layout"] == "A" else f"in {array['layout']} order"
-        strided = f"cuda::std::mdspan<{parts[0]}, cuda::std::dextents<long long, {ndim}>, cuda::std::layout_stride>"
-        todo = f"declare the parameter as {strided}, which takes arrays of any layout"
+        return f"{what} a {array['ndim']}d array, and C++ takes a {ndim}d mdspan", f"pass a {ndim}d array"
+    if order in ("A", array["layout"]) or (ndim < 2 and array["layout"] != "A"):
+        return None
+    given_order = "strided" if array["layout"] == "A" else f"in {array['layout']} order"
+    strided = f"cuda::std::mdspan<{element}, cuda::std::dextents<long long, {ndim}>, cuda::std::layout_stride>"
+    todo = f"declare the parameter as {strided}, which takes arrays of any layout"
+    if _takes_any_size(extents):
         written = ("::1, :" if order == "F" else ":, ::1") if ndim == 2 else "::1" if ndim == 1 else ""
         written = f" (in signatures: {array['dtype']}[{written}])" if written else ""
-        takes_arrays = extents["index"] in _INDICES and all(each == _DYNAMIC for each in sizes)
-        contiguous = f"pass a contiguous array in {order} order{written};\n    or " if takes_arrays else ""
-        return RefusedView(
-            f"{what} {given_order}, and C++ takes a contiguous mdspan in {order} order", takes, contiguous + todo
-        )
-    dextents = f"cuda::std::dextents<long long, {ndim}>"
-    fixed = any(each != _DYNAMIC for each in sizes)
-    if not fixed and extents["index"] in _INDICES:
+        todo = f"pass a contiguous array in {order} order{written};\n    or {todo}"
+    return f"{what} {given_order}, and C++ takes a contiguous mdspan in {order} order", todo
+
+
+def _explain_extents(element: str, extents: re.Match[str], layout: str, called: str) -> tuple[str, str] | None:
+    """Return that those of an array are not the *extents* of an mdspan, and what to do; ``None`` if they are."""
+    if _takes_any_size(extents):
         return None
-    declared = f"cuda::std::mdspan<{parts[0]}, {dextents}{_written_layout(layout)}>"
-    sizes_of_view = " x ".join(re.sub(r"UL$", "", each) if each != _DYNAMIC else "n" for each in sizes)
-    diagnosis = (
-        f"C++ takes an mdspan of the fixed size {sizes_of_view}, and the sizes of arrays vary"
-        if fixed
-        else f"C++ takes an mdspan with {extents['index']} extents, and those of arrays are long long"
-    )
-    return RefusedView(
-        diagnosis,
-        takes,
+    sizes = _sizes_of(extents)
+    dextents = f"cuda::std::dextents<long long, {len(sizes)}>"
+    declared = f"cuda::std::mdspan<{element}, {dextents}{_written_layout(layout)}>"
+    if any(each != _DYNAMIC for each in sizes):
+        whole = " x ".join(each.removesuffix("UL") if each != _DYNAMIC else "n" for each in sizes)
+        diagnosis = f"C++ takes an mdspan of the fixed size {whole}, and the sizes of arrays vary"
+    else:
+        diagnosis = f"C++ takes an mdspan with {extents['index']} extents, and those of arrays are long long"
+    return diagnosis, (
         f"declare the parameter with {dextents};\n"
-        f"    or convert it to that type T: lib.expr('[]({declared} a) {{ return {called}(T(a)); }}')",
+        f"    or convert it to that type T: lib.expr('[]({declared} a) {{ return {called}(T(a)); }}')"
     )
+
+
+def _sizes_of(extents: re.Match[str]) -> list[str]:
+    return extents["sizes"].split(", ") if extents["sizes"] else []
+
+
+def _takes_any_size(extents: re.Match[str]) -> bool:
+    return extents["index"] in _INDICES and all(each == _DYNAMIC for each in _sizes_of(extents))
 
 
 _CONTIGUOUS = "pass a contiguous array; or let C++ take an mdspan with cuda::std::layout_stride"

@@ -32,7 +32,6 @@ _NOT_A_NUMBER = re.compile(
     r'|conversion function from "(?:const )?cuda::std::mdspan<.*>" to)'
     r' "(?:bool|float|double|(?:(?:un)?signed )?(?:char|short|int|long|long long))"'
 )
-_ARGUMENT = re.compile(r"\bnca_a(?P<number>\d+)")
 _ARRAY = re.compile(r"(?:\w+ )*array\([^()]*(?:\([^()]*\))?[^()]*, (?P<ndim>\d+)d, ")
 _ASSERTED = re.compile(rf'static assertion failed with "(?P<said>.* {OTHER_LAYOUT})"')
 _STAND_IN = re.compile(r"nca::nca_place<(?:const )?(?P<type>[^\"]*)>\"")  # in a template that is instantiated with it
@@ -254,18 +253,29 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
     return text, ""
 
 
+def split_arguments(passed: str) -> list[str]:
+    """Return the types of the arguments of a call, which messages write as *passed*, up to its last parenthesis."""
+    return re.split(r", (?![^(]*\))", passed.removesuffix(")"))
+
+
+def number_of_argument(error: Diagnostic) -> int:
+    """Return which argument of the call an *error* is about, counted from 1; 0 if it is about none."""
+    marked = re.search(r"\bnca_a(\d+)", error.marked)
+    return 0 if marked is None else int(marked[1]) + 1
+
+
 def explain_array(text: str, error: Diagnostic, passed: str) -> tuple[str, str] | None:
     """Return that an argument is an array where C++, or every candidate in the lines of an *error* with this *text*,
     takes a number, and what to do; ``None`` for another error. *passed* are the arguments, as messages write them."""
     found = list(_WRONG_ARGUMENT.finditer("\n".join(error.lines)))
     numbers = {int(each["number"]) for each in found}
     types = [_parameter(each["parameters"], int(each["number"])) for each in found]
-    if _NOT_A_NUMBER.search(text) and (marked := _ARGUMENT.search(error.marked)):
-        numbers = {int(marked["number"]) + 1}
+    if _NOT_A_NUMBER.search(text) and (marked := number_of_argument(error)):
+        numbers = {marked}
     elif len(numbers) != 1 or "*" in "".join(types) or not any(each in NUMPY_TYPES for each in types):
         return None
     number = numbers.pop()
-    given = re.split(r", (?![^(]*\))", passed.removesuffix(")"))[number - 1 : number]
+    given = split_arguments(passed)[number - 1 : number]
     if (array := _ARRAY.match("".join(given))) is None:
         return None
     indices = ", ".join("ijklmnopqr"[: int(array["ndim"])])
@@ -280,7 +290,7 @@ def explain_pointer(text: str, error: Diagnostic, label: str) -> str:
     if found is None or f"={found['type']}]" not in "\n".join(error.lines).replace(",", "]"):
         return ""
     ways = []
-    for each in re.split(r", (?![^(]*\))", passed.removesuffix(")")):
+    for each in split_arguments(passed):
         array = _ARRAY.match(each)
         ways.append(("'span'" if array["ndim"] == "1" else "'mdspan'") if array else "None")
     if not any(way != "None" for way in ways):
