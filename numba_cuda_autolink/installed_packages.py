@@ -167,9 +167,13 @@ def command_for_cuda(major: int) -> str:
     return f"{removal}{pip('install')} '{_OURS}[cu{major}]'"
 
 
+def dotted(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))
+
+
 def describe_older_nvjitlink(nvrtc: tuple[int, ...], nvjitlink: tuple[int, ...]) -> tuple[str, str]:
     """Return that the version of NVRTC, ``(major, minor)``, is newer than that of nvJitLink, and what to do."""
-    made, links = (".".join(map(str, version)) for version in (nvrtc, nvjitlink))
+    made, links = dotted(nvrtc), dotted(nvjitlink)
     package = f"nvidia-nvjitlink{'-cu12' if nvrtc[0] == 12 else ''}"
     fix = f"{pip('install')} '{package}=={made}.*'"
     return (
@@ -183,8 +187,8 @@ def describe_other_headers(folder: str, headers: tuple[int, ...], nvrtc: tuple[i
     if they are not. Versions are ``(major, minor)``."""
     if headers[0] == nvrtc[0]:
         return "", ""
-    given, compiles = (".".join(map(str, version)) for version in (headers, nvrtc))
-    return f"the headers in {folder} are of CUDA {given}, NVRTC is of CUDA {compiles}", install_command()
+    what = f"the headers in {folder} are of CUDA {dotted(headers)}, NVRTC is of CUDA {dotted(nvrtc)}"
+    return what, install_command()
 
 
 def has_file_in(package: str, folders: Iterable[str]) -> bool:

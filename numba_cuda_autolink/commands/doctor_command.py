@@ -31,6 +31,7 @@ from ..installed_packages import (
     describe_older_nvjitlink,
     describe_other_headers,
     describe_unmet,
+    dotted,
     has_file_in,
     hiding_files,
     install_command,
@@ -249,7 +250,7 @@ def _libraries(trials: Trials) -> dict[str, str]:
             end = trials.ended.get(name)
             found[key] = result or (f"{NOT_LOADED}: {end.how}" if end else NOT_TRIED)
     driver = _version(trials, "driver")
-    found["driver"] = f"for CUDA {_dotted(driver)}" if driver else NOT_FOUND
+    found["driver"] = f"for CUDA {dotted(driver)}" if driver else NOT_FOUND
     return found
 
 
@@ -298,7 +299,7 @@ def remarks(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
             where = trials.results.get(f"headers {name}")
             if isinstance(where, str) and os.path.isabs(where) and not any(each.startswith(package) for each in ours):
                 version = _version(trials, f"{name} headers")
-                cuda = f", of CUDA {_dotted(version)}" if version else ""
+                cuda = f", of CUDA {dotted(version)}" if version else ""
                 what = f"{package} is not installed: its headers come from {where}{cuda}"
                 yield Conflict(what, install_command())
     if others:
@@ -443,7 +444,7 @@ def _toolkit_conflicts(trials: Trials) -> Iterator[Conflict]:
     if nvrtc and nvjitlink and nvrtc > nvjitlink:
         yield Conflict(*describe_older_nvjitlink(nvrtc, nvjitlink))
     if driver and nvrtc and nvrtc[0] > driver[0]:
-        what = f"the driver is for CUDA {_dotted(driver)}, the libraries are for CUDA {_dotted(nvrtc)}"
+        what = f"the driver is for CUDA {dotted(driver)}, the libraries are for CUDA {dotted(nvrtc)}"
         other = f", or: {command_for_cuda(driver[0])}" if driver[0] >= 12 else ""
         yield Conflict(what, f"update the driver{other}")
     if trials.results.get("build") != "":
@@ -462,9 +463,7 @@ def _mixed_bindings(trials: Trials) -> Iterator[Conflict]:
     for name, library in (("NVRTC", "nvrtc"), ("nvJitLink", "nvJitLink")):
         version = _version(trials, library)
         if version and bindings and version[0] != bindings[0]:
-            what = (
-                f"{name} {_dotted(version)} was found, and cuda-bindings {_dotted(bindings)} is for CUDA {bindings[0]}"
-            )
+            what = f"{name} {dotted(version)} was found, and cuda-bindings {dotted(bindings)} is for CUDA {bindings[0]}"
             yield Conflict(what, install_command())
 
 
@@ -477,7 +476,3 @@ def _version(trials: Trials, name: str) -> tuple[int, ...]:
 def _parse(version: str) -> tuple[int, ...]:
     """Return the leading numbers of a version; empty if there are none."""
     return tuple(map(int, re.findall(r"\d+", re.split(r"[^\d.]", version)[0])))
-
-
-def _dotted(version: tuple[int, ...]) -> str:
-    return ".".join(map(str, version))

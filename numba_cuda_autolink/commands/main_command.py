@@ -64,11 +64,12 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
     used = parser()
-    if not (sys.argv[1:] if arguments is None else arguments):
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if not arguments:
         used.print_help(sys.stderr)
         return 2
-    if list(sys.argv[1:] if arguments is None else arguments)[:1] == ["help"]:
-        arguments = [*(sys.argv[1:] if arguments is None else arguments)[1:], "--help"]
+    if arguments[0] == "help":
+        arguments = [*arguments[1:], "--help"]
     if sys.stdout is None:
         show_error("standard output is closed")
         return 1

@@ -25,7 +25,7 @@ NO_RECURSION = f"{KERNELS_HAVE_NO}recursion with other types, or through another
 
 
 _TWO_TYPES = re.compile(r"Cannot unify .* for '(\w+)(?:\.\d+)?'")
-_UNKNOWN_NAME = re.compile(r"NameError: (?:global )?name '(\w+)' is not defined")
+UNKNOWN_NAME = re.compile(r"NameError: (?:global )?name '(\w+)' is not defined")
 
 
 class Statement(NamedTuple):
@@ -77,7 +77,7 @@ def find_statement(message: str, filename: str, line: int) -> Statement | None:
     elif unified := _TWO_TYPES.match(diagnosis):
         assigned = _find_assignments(function, unified[1])
         node = assigned[-1] if assigned else None
-    elif unknown := _UNKNOWN_NAME.match(diagnosis):
+    elif unknown := UNKNOWN_NAME.match(diagnosis):
         names = [each for each in _within(function) if isinstance(each, ast.Name) and each.id == unknown[1]]
         node = min(names, key=lambda each: abs(each.lineno - line), default=None)
     elif makes := _makes_container if diagnosis == NOT_ALLOCATED else _VALUES.get(diagnosis):

@@ -21,6 +21,7 @@ from .kernel_syntax import (
     NO_TEXT,
     NO_WITH,
     NO_YIELD,
+    UNKNOWN_NAME,
     find_method_call,
 )
 from .record_fields import name_of_struct
@@ -427,7 +428,6 @@ _ON_STRUCT = re.compile(
     r"No implementation of (?!array\(|(?:static_)?[gs]etitem\(|delitem\()(?P<name>\w+)"
     r"\((?:.*?\b)?(?:Struct\{(?P<members>.*?)\}|Record\().*"
 )
-_UNKNOWN_NAME = re.compile(r"NameError: (?:global )?name '(\w+)' is not defined")
 _LINEAR_ALGEBRA = re.compile(
     r"scipy [\d.]+\+ is required for linear algebra|Unknown attribute '\w+' of type Module\(<module 'numpy.linalg'.*"
 )
@@ -444,7 +444,7 @@ def with_remedy(message: str, place: tuple[str, int] | None = None) -> str:
         return message
     if count := _COUNT.match(message):  # where a front end takes the arguments of a call apart
         return f"a call takes {count[1]} arguments here{f', got {count[2]}' if count[2] else ', got more'}"
-    if name := _UNKNOWN_NAME.match(message):
+    if name := UNKNOWN_NAME.match(message):
         todo = "define it before the kernel is compiled, or pass it as an argument"
         todo = f"import math, and call math.{name[1]}" if hasattr(math, name[1]) else todo
         return f"{message}\n  what to do: {todo}"

@@ -69,12 +69,11 @@ class Calls:
         if self._described is None:
             if self._compiled is None:
                 return None, ""
-            from ..protocol.kernel_signatures import type_text
+            from ..protocol.kernel_signatures import arguments_text
 
             function, argtypes = self._compiled
             is_own = not str(function.__module__).startswith(_NUMBA)
-            types = f"({', '.join(map(type_text, argtypes))})"
-            self._described = PythonFunction.of(function) if is_own else None, types
+            self._described = PythonFunction.of(function) if is_own else None, arguments_text(argtypes)
         return self._described
 
     def __getstate__(self) -> dict[str, Any]:

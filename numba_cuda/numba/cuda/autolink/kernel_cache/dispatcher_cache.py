@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numba.cuda
-from numba.cuda.cudadrv.external_code.cache.entry import CacheKey, Facts
+from numba.cuda.cudadrv.external_code.cache.entry import CacheKey, Facts, LineDigests
 from numba.cuda.cudadrv.external_code.cache.settings import logger
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.plan.python_functions import PythonFunction, PythonKernel
@@ -25,7 +25,7 @@ from numba.cuda.utils import numba_target_override
 
 from ..compilation.context import tool_versions
 from ..frontends.numba_cuda.code_library import LinkingCodeLibrary
-from ..protocol.kernel_signatures import type_text
+from ..protocol.kernel_signatures import arguments_text
 from ..protocol.loaded_modules import UnknownValueError, program_files
 from .kernel_values import KernelValues, names_external_code, registered, values_of_kernel, why_unpredictable
 from .stored_kernel import KernelChangedError, dump_kernel, load_kernel
@@ -60,17 +60,19 @@ class _Lookup:
             "values": self.values.digest,
         }
         facts = functools.partial(_facts, cache, self, ComputeCapability.parse(codegen.magic_tuple()[1]))
-        function = PythonFunction.of(cache._py_func)
-        self.key = CacheKey(
-            "kernel", cache._py_func.__qualname__, tuple(parts.items()), facts=facts, lines=function.lines
-        )
+        name, lines = cache._py_func.__qualname__, functools.partial(_lines, cache)
+        self.key = CacheKey("kernel", name, tuple(parts.items()), facts=facts, lines=lines)
+
+
+def _lines(cache: KernelCache) -> LineDigests:
+    return PythonFunction.of(cache._py_func).lines()
 
 
 def _facts(cache: KernelCache, lookup: _Lookup, capability: ComputeCapability) -> Facts:
     """Return what users know of the kernel that is looked for."""
     function = PythonFunction.of(cache._py_func)
     arguments = lookup.signature if isinstance(lookup.signature, tuple) else lookup.signature.args
-    kernel = PythonKernel(cache._py_func.__qualname__, f"({', '.join(map(type_text, arguments))})", (function,))
+    kernel = PythonKernel(cache._py_func.__qualname__, arguments_text(arguments), (function,))
     given = [(name, value) for name, value in cache._options.items() if name != "opt" or not value]
     options = [("", name, str(value)) for name, value in given if name == "opt" or value]
     modules = dict(program_files(lookup.values.modules))

@@ -34,7 +34,7 @@ from numba_cuda_autolink.source_syntax import describe_syntax_error
 
 from ..compilation.context import KernelEvent, compute_capability, listeners
 from ..frontend_api.front_end import Vocabulary, vocabulary_of_kernel
-from ..protocol.kernel_signatures import normalize, type_text
+from ..protocol.kernel_signatures import arguments_text, normalize
 from .jobs import Job, kernel_name
 from .pickling import pickle_value
 
@@ -154,7 +154,7 @@ def _signature_text(signature: Any, vocabulary: Vocabulary) -> str | None:
     """Return a text that means *signature* in the *vocabulary* of a front end, or ``None`` if there is none."""
     try:
         argtypes, _ = normalize(signature, vocabulary)
-        text = f"void({', '.join(map(type_text, argtypes))})"
+        text = f"void{arguments_text(argtypes)}"
         return text if normalize(text, vocabulary)[0] == argtypes else None
     except Exception:  # of the text, which is evaluated
         return None

@@ -66,9 +66,9 @@ def _shown(signature: Any) -> str:
     """Return a signature as it is written: ``(float32[::1], int32)``; what is not one as its text."""
     if not isinstance(signature, tuple):
         return str(signature)
-    from ..protocol.kernel_signatures import type_text
+    from ..protocol.kernel_signatures import arguments_text
 
-    return f"({', '.join(map(type_text, signature))})"
+    return arguments_text(signature)
 
 
 def kernel_name(kernel: Any) -> str:

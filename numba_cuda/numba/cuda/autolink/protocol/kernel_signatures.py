@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from typing import Any
 
 from numba.cuda import types
@@ -53,6 +54,11 @@ def type_text(numba_type: Any) -> str:
     if numba_type.layout in ("C", "F") and indices:
         indices[-1 if numba_type.layout == "C" else 0] = "::1"
     return f"{type_text(numba_type.dtype)}[{', '.join(indices)}]"
+
+
+def arguments_text(argtypes: Iterable[Any]) -> str:
+    """Return the types of all arguments as signatures have them: ``(float32[::1], int32)``."""
+    return f"({', '.join(map(type_text, argtypes))})"
 
 
 def _is_object(given: Any) -> bool:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import astuple
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.cache.entry import CacheKey
+from numba.cuda.cudadrv.external_code.cache.entry import CacheKey, Facts
 from numba.cuda.cudadrv.external_code.cache.settings import logger
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
@@ -91,30 +91,29 @@ def link_key_digest(link_key: Any) -> bytes:
 
 def _key(callee: Callee, package: Any, link_key: Any, question: Question) -> CacheKey:
     argtypes, target = question
-    digest = link_key_digest(link_key)
+    digest, package_digest = link_key_digest(link_key), value_digest(package)
     types, tools = f"({', '.join(map(str, argtypes))})", tool_versions()
-    facts = (
-        ("", "architecture", target.arch),
-        ("", "types", types),
-        ("", "link key", _ADDRESS.sub("", safe_repr(link_key))),
-        ("", "package", value_digest(package).hex()),
-        *(("", name, version) for name, version in tools.items()),
-    )
+    shown_key = _ADDRESS.sub("", safe_repr(link_key))
+
+    def facts() -> Facts:
+        known = {"architecture": target.arch, "types": types, "link key": shown_key, "package": package_digest.hex()}
+        return tuple(("", name, value) for name, value in {**known, **tools}.items())
+
     return CacheKey(
         "answer",
         callee.name,
         (
             ("format", "8"),
             ("object", ".".join(package[:2])),
-            ("package", value_digest(package)),
-            ("link key", f"{digest.hex()[:16]} {_ADDRESS.sub('', safe_repr(link_key))}"),
+            ("package", package_digest),
+            ("link key", f"{digest.hex()[:16]} {shown_key}"),
             ("link key's digest", digest),
             ("signature", types),
             ("signature's digest", value_digest(argtypes)),
             ("target", repr(target)),
             *tools.items(),
         ),
-        facts=lambda: facts,
+        facts=facts,
     )
 
 

@@ -32,7 +32,7 @@ from numba_cuda_autolink.ptx import ptx_bodies
 from numba_cuda_autolink.short_tracebacks import without_warnings
 
 from ..function_code.build_record import BuildFacts, BuildRecord, FunctionRecord
-from ..protocol.kernel_signatures import type_text
+from ..protocol.kernel_signatures import arguments_text
 from . import formatting
 from .listings import function_reports, listings_of, with_inlining
 from .ptx_lines import NUMBERED
@@ -75,7 +75,7 @@ def report_of(record: FunctionRecord, *, listings: bool = False) -> Report:
     kernel = facts.graph.functions[0]
     signature = record.signature
     if isinstance(record, BuildRecord):
-        signature = f"({', '.join(map(type_text, record.launch_facts.argtypes))})"
+        signature = arguments_text(record.launch_facts.argtypes)
     return Report(
         kernel.name, kernel.filename, kernel.line, signature, facts.graph, (build,), _versions(_front_end(record))
     )
@@ -189,7 +189,7 @@ def _comparable(
 ) -> list[bytes]:
     """Return the LTO-IR of *sources*, which were compiled to *programs*, for one target whatever the kernel's is: so
     its functions are the same for all targets unless they were edited."""
-    arch, found = newest_arch(), []
+    arch, found = _newest_arch(), []
     for source, program in zip(sources, programs, strict=True):
         kind, code = program if program is not None else ("", b"")
         if arch and program is not None and source is not None and source.kind.is_compiled:
@@ -343,7 +343,7 @@ class OwnFunctions:
     @classmethod
     def read(cls, modules: Sequence[bytes], names: Collection[str]) -> OwnFunctions:
         """Return those with these *names* in LTO-IR *modules* for the newest architecture; none if they do not link."""
-        bodies = _bodies(modules, names, newest_arch()) if modules else {}
+        bodies = _bodies(modules, names, _newest_arch()) if modules else {}
         reached = {name: _reached(name, bodies) for name in sorted(names) if name in bodies}
         own = {each for some in reached.values() for each in some if _is_function(each, bodies)}
         return cls(reached, {name: _own_digest(name, bodies) for name in own})
@@ -363,7 +363,7 @@ def _bodies(modules: Sequence[bytes], names: Collection[str], arch: str) -> dict
         return {}
 
 
-def newest_arch() -> str:
+def _newest_arch() -> str:
     """Return the newest architecture that NVRTC knows; empty without NVRTC."""
     try:
         major, minor = max(nvrtc.get_supported_ccs())
@@ -392,8 +392,12 @@ def _own_digest(name: str, bodies: Mapping[str, str], around: tuple[str, ...] = 
             return _shown_name(word)
         return _own_digest(word, bodies, (*around, name))
 
-    text = " ".join(NUMBERED.sub(r"\1", _LINE.sub("", bodies[name])).split())
-    return sha256(_NAME.sub(replaced, text).encode())[:_SHORT]
+    return sha256(_NAME.sub(replaced, _without_lines(bodies[name])).encode())[:_SHORT]
+
+
+def _without_lines(body: str) -> str:
+    """Return PTX without the lines of sources, and without what depends on the function's place in its module."""
+    return " ".join(NUMBERED.sub(r"\1", _LINE.sub("", body)).split())
 
 
 def _reached(name: str, bodies: Mapping[str, str]) -> frozenset[str]:
@@ -415,6 +419,5 @@ def _digest(name: str, bodies: Mapping[str, str], found: dict[str, str]) -> str:
                 return "itself" + word[len(name) :]
             return _digest(word, bodies, found) if word in bodies else word
 
-        text = " ".join(NUMBERED.sub(r"\1", _LINE.sub("", bodies[name])).split())
-        found[name] = hashlib.sha256(_NAME.sub(replaced, text).encode()).hexdigest()
+        found[name] = hashlib.sha256(_NAME.sub(replaced, _without_lines(bodies[name])).encode()).hexdigest()
     return found[name]

@@ -39,7 +39,7 @@ from ...function_code.build_record import (
 )
 from ...protocol.callee import find_callee
 from ...protocol.errors import HookError
-from ...protocol.kernel_signatures import kernel_argument_types, normalize, type_text
+from ...protocol.kernel_signatures import arguments_text, kernel_argument_types, normalize
 from .activation import active as active
 from .activation import unknown_option
 
@@ -185,7 +185,7 @@ def compile_device_function(function: Any, signature: Any, cc: ComputeCapability
             raise TypeError(f"{name} returns {returned}, but the signature returns {return_type}")
         code, facts = bytes(library.get_ltoir(cc=parts)), library.facts(parts, "ltoir")
         inputs = library.plan(parts).inputs
-    types = f"({', '.join(map(type_text, argtypes))})"
+    types = arguments_text(argtypes)
     return FunctionRecord(code, compiled.fndesc.llvm_func_name, "ltoir", types, inputs, facts)
 
 

@@ -92,9 +92,7 @@ def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
 
 def _rest(before: StoredEntry, after: StoredEntry) -> str:
     """Return in which parts the entries differ, where no fact does."""
-    old, new = dict(before.parts), dict(after.parts)
-    labels = [label for label in dict.fromkeys((*new, *old)) if old.get(label) != new.get(label)]
-    named = [next((text for start, text in _REST.items() if each.startswith(start)), each) for each in labels]
+    named = [_words(_REST, each) or each for each in _different_labels(dict(before.parts), dict(after.parts))]
     named = [each for each in named if each != "undefined"] or named
     return f"changed: {', '.join(dict.fromkeys(named))}" if named else "built again"
 
@@ -166,7 +164,7 @@ def differences(before: PartsTable, after: PartsTable) -> list[str]:
     """Describe the parts in which *after* differs from *before*: files, then the other parts of *after*, then those
     that it lacks."""
     old, new = dict(before), dict(after)
-    labels = [label for label in dict.fromkeys((*new, *old)) if old.get(label) != new.get(label)]
+    labels = _different_labels(old, new)
     files = [label for label in labels if label.startswith(FILE)]
     found = [f"{label.removeprefix(FILE)} {_how(label, old, new)}" for label in files]
     # The digest of all headers says no more than their files do.
@@ -184,8 +182,17 @@ def _difference(label: str, old: dict[str, str], new: dict[str, str]) -> str:
         return f"{label} (no longer {old[label]})"
     if label not in old:
         return f"{label} (now {new[label]})"
-    known = next((text for start, text in _OF_LINKS.items() if label.startswith(start)), None)
-    return known or f"{label} ({old[label]} -> {new[label]})"
+    return _words(_OF_LINKS, label) or f"{label} ({old[label]} -> {new[label]})"
+
+
+def _different_labels(old: dict[str, str], new: dict[str, str]) -> list[str]:
+    """Return the labels of which the values differ, those of *new* first."""
+    return [label for label in dict.fromkeys((*new, *old)) if old.get(label) != new.get(label)]
+
+
+def _words(table: dict[str, str], label: str) -> str:
+    """Return the text that *table* has for how a *label* begins; empty if it has none."""
+    return next((text for start, text in table.items() if label.startswith(start)), "")
 
 
 def differing_lines(label: str, before: StoredEntry, after: StoredEntry) -> list[str]:

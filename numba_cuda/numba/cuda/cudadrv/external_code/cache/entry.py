@@ -29,7 +29,7 @@ from numba_cuda_autolink.files import NO_LINK, open_regular
 KEY_SCHEMA = 2
 
 _LONGEST_SHOWN = 80
-LONGEST_KEPT = 2000  # characters of a text that an entry has, to show what changed
+_LONGEST_KEPT = 2000  # characters of a text that an entry has, to show what changed
 
 FILE = "file "  # before the name of a file, in the label of its digest
 
@@ -92,7 +92,7 @@ class CacheKey:
     def texts(self) -> PartsTable:
         """The texts that the table has as a digest, and that are short enough to be kept with the entry."""
         texts = ((label, value) for label, value in self.parts if isinstance(value, str) and value != _show(value))
-        return tuple((label, value) for label, value in texts if len(value) <= LONGEST_KEPT)
+        return tuple((label, value) for label, value in texts if len(value) <= _LONGEST_KEPT)
 
 
 def _encode(value: str | bytes) -> bytes:

@@ -147,7 +147,7 @@ def does_not_compile(
 
 def _find_place(source: LinkInput, error: nvrtc_log.Diagnostic, path: str | None) -> nvrtc_log.CodePlace | None:
     """Return the place of an *error*: in the Python file that has the text of *source*, in its file at *path*, or in a
-    header; ``None`` where there is no file."""
+    header; ``None`` if it is in no file."""
     if not error.line:
         return None
     line, file = int(error.line), error.place
