@@ -4,7 +4,6 @@ programs that are linked. Found when an entry is written, when all programs are 
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from numba_cuda_autolink.package_versions import version_of
 
 from .cache.entry import Facts, LineDigests
 from .inputs import kinds
+from .link.linker_input import sha256
 from .plan.link_plan import LLVMModules
 from .platform import cuda_libraries
 
@@ -47,7 +47,7 @@ def link_facts(request: LinkRequest) -> Facts:
     ]
     for unit, subject, key in _units(plan):
         if key is None:
-            found.append((subject, "file", _digest(unit)))
+            found.append((subject, "file", sha256(unit.input.code)[:16]))
             continue
         found += (
             (fact[0] and subject if fact[1] != "file" else fact[0], *fact[1:])
@@ -94,7 +94,3 @@ def _units(plan: LinkPlan) -> Iterator[tuple[PlannedInput, str, CacheKey | None]
                 inline += 1
                 subject = _INLINE if inline == 1 else f"{_INLINE} {inline}"
         yield unit, subject, key
-
-
-def _digest(unit: PlannedInput) -> str:
-    return hashlib.sha256(unit.input.code).hexdigest()[:16]

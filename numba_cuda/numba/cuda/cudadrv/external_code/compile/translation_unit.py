@@ -10,7 +10,7 @@ import os
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cuda.core
 from cuda import pathfinder
@@ -147,7 +147,8 @@ class UnitKeys:
 
     def __init__(self, unit: TranslationUnit):
         self._unit = unit
-        self._name = _name_for_users(unit.code, unit.name)
+        self._library = _Library.of(unit.code)
+        self._name = _name_for_users(unit, self._library)
         self.has_lines = bool(unit.option("lineinfo") or unit.option("debug"))
         self._folder = working_directory()
         search = tuple(os.path.join(self._folder, path) for path in unit.option("include_path") or ())
@@ -176,10 +177,8 @@ class UnitKeys:
         files = tuple((f"{FILE}{name}", each.sha256[:16]) for name, each in zip(names, own, strict=True))
         parts = (*self._parts(), ("headers", headers), ("places", places))
         read = tuple((label, header.path, header.sha256) for (label, _), header in zip(files, own, strict=True))
-        packages = repr([each.sha256 for each in manifest.headers if self.roots.is_packaged(each.path)])
-        packaged = hashlib.sha256(packages.encode()).hexdigest()[:16]
-        facts = functools.partial(_facts, self._unit, self._name, read, packaged)
-        lines = functools.partial(_lines, self._name, self._unit.code, read)
+        facts = functools.partial(self._facts, read, manifest)
+        lines = functools.partial(self._lines, read)
         return CacheKey("program", self._name, parts, files, facts, lines)
 
     def _parts(self) -> tuple[tuple[str, str | bytes], ...]:
@@ -194,84 +193,86 @@ class UnitKeys:
             ("cuda.core", cuda.core.__version__),
         )
 
+    def _facts(self, files: tuple[tuple[str, str, str], ...], manifest: HeaderManifest) -> Facts:
+        """Return what users know of the program, with the *files* of their own, each a label, path and digest, and of
+        the other headers in *manifest*."""
+        unit, library = self._unit, self._library.file
+        path = unit.name if os.path.isfile(unit.name) else ""
+        if library:
+            path = next((each for _, each, _ in files if f"/{each}".endswith(f"/{library}")), library)
+        file, _, calls = self._name.partition(": ") if library else (self._name, "", "")
+        subject = os.path.basename(file) if path else file
+        is_file = any(os.path.abspath(each) == os.path.abspath(unit.name) for _, each, _ in files)
+        own = "" if is_file else self._library.text
+        fixed = (*toolkit_include_paths(), os.curdir)
+        beside = os.path.dirname(path) if library else ""  # which is searched for it
+        folders = [each for each in unit.option("include_path") or () if each not in fixed and each != beside]
+        options = [(_OF_TARGET.get(each, each), value) for each, value in unit.options if each not in _NOT_FACTS]
+        packaged = repr([each.sha256 for each in manifest.headers if self.roots.is_packaged(each.path)])
+        return (
+            ("", "path", os.path.abspath(path) if path else ""),
+            ("", "architecture", str(unit.option("arch"))),
+            *([(subject, "calls", calls)] if calls else []),
+            *([(subject, "source", hashlib.sha256(own.encode()).hexdigest()[:16])] if own else []),
+            *((label.removeprefix(FILE), "file", sha256) for label, _, sha256 in files),
+            *((subject, f"define {macro}", value) for macro, value in unit.option("define_macro") or ()),
+            (subject, "include_paths", repr(folders)),
+            *([] if unit.option("link_time_optimization") or unit.option("debug") else [("", "lto", "False")]),
+            *((subject, option, repr(value)) for option, value in options if value is not False),
+            (subject, "headers", hashlib.sha256(packaged.encode()).hexdigest()[:16]),
+            ("", "NVRTC", nvrtc_build()),
+            ("", "cuda.core", cuda.core.__version__),
+        )
 
-def _name_for_users(code: str, name: str) -> str:
+    def _lines(self, files: tuple[tuple[str, str, str], ...]) -> LineDigests:
+        """Return digests of the lines of the user's own texts: the source, and the *files*, each a label, path and
+        digest, as long as they are as they were compiled."""
+        own = self._library.text
+        found = [(f"source {self._name}", digests_of_lines(own))] if 0 < len(own) <= _MOST_READ else []
+        size = 0
+        for label, path, sha256 in files:
+            with contextlib.suppress(OSError, ValueError):
+                header, content = read_text(path)
+                size += len(content)
+                if size > _MOST_READ:
+                    break
+                if header.sha256 == sha256:
+                    found.append((label, digests_of_lines(content.decode("utf-8", "replace"))))
+        return tuple(found)
+
+
+class _Library(NamedTuple):
+    """Of the code of a unit: its *calls* of a C++ library, if it has such, as they stand from the library's source on;
+    the *file* that the source is in, if it is in one; and the user's own *text*, which is empty then."""
+
+    calls: str
+    file: str
+    text: str
+
+    @classmethod
+    def of(cls, code: str) -> _Library:
+        if (start := _LIBRARY.search(code)) is None:
+            return cls("", "", code)
+        calls = code[start.end() :]
+        if included := _INCLUDED.match(calls):
+            return cls(calls, included[1], "")
+        end = _LIBRARY_END.search(calls)
+        return cls(calls, "", calls[: end.start()] if end else calls)
+
+
+def _name_for_users(unit: TranslationUnit, library: _Library) -> str:
     """Return the name of a unit; of calls of a C++ library, its file and functions: ``waves.cu: series(float32)``."""
-    if (start := _LIBRARY.search(code)) is None:
-        return name
-    file = _INCLUDED.match(code, start.end())
-    found = _FUNCTION.findall(code, start.end())
-    functions = ", ".join(dict.fromkeys(found)) or name
-    return f"{os.path.basename(file[1])}: {functions}" if file else functions
+    functions = ", ".join(dict.fromkeys(_FUNCTION.findall(library.calls))) or unit.name
+    return f"{os.path.basename(library.file)}: {functions}" if library.file else functions
 
 
 _MOST_READ = 1 << 20  # bytes of a unit's own files, to show what changed in them
-
-
-def _own_text(code: str) -> str:
-    """Return the user's own text in the *code* of a unit; empty where it calls a library that is in files."""
-    start = _LIBRARY.search(code)
-    if start is not None and _INCLUDED.match(code, start.end()):
-        return ""
-    end = start and _LIBRARY_END.search(code, start.end())
-    return code[start.end() if start else 0 : end.start() if end else len(code)]
-
-
 # Options of a unit that users do not write as such.
 _NOT_FACTS = (
     *("arch", "relocatable_device_code", "link_time_optimization", "include_path", "define_macro"),
     "device_as_default_execution_space",
 )
 _OF_TARGET = {"max_register_count": "max_registers"}
-
-
-def _facts(unit: TranslationUnit, name: str, files: tuple[tuple[str, str, str], ...], packaged: str) -> Facts:
-    """Return what users know of the program of a *unit*, called *name*, with the *files* of their own, each a label,
-    path and digest, and a digest of all *packaged* headers."""
-    start = _LIBRARY.search(unit.code)
-    library = start and _INCLUDED.match(unit.code, start.end())
-    path = unit.name if os.path.isfile(unit.name) else ""
-    if library:
-        path = next((each for _, each, _ in files if f"/{each}".endswith(f"/{library[1]}")), library[1])
-    file, _, calls = name.partition(": ") if library else (name, "", "")
-    subject = os.path.basename(file) if path else file
-    is_file = any(os.path.abspath(each) == os.path.abspath(unit.name) for _, each, _ in files)
-    own = "" if is_file else _own_text(unit.code)
-    fixed = (*toolkit_include_paths(), os.curdir)
-    beside = os.path.dirname(path) if library else ""  # which is searched for it
-    folders = [each for each in unit.option("include_path") or () if each not in fixed and each != beside]
-    options = [(_OF_TARGET.get(each, each), value) for each, value in unit.options if each not in _NOT_FACTS]
-    return (
-        ("", "path", os.path.abspath(path) if path else ""),
-        ("", "architecture", str(unit.option("arch"))),
-        *([(subject, "calls", calls)] if calls else []),
-        *([(subject, "source", hashlib.sha256(own.encode()).hexdigest()[:16])] if own else []),
-        *((label.removeprefix(FILE), "file", sha256) for label, _, sha256 in files),
-        *((subject, f"define {macro}", value) for macro, value in unit.option("define_macro") or ()),
-        (subject, "include_paths", repr(folders)),
-        *([] if unit.option("link_time_optimization") or unit.option("debug") else [("", "lto", "False")]),
-        *((subject, option, repr(value)) for option, value in options if value is not False),
-        (subject, "headers", packaged),
-        ("", "NVRTC", nvrtc_build()),
-        ("", "cuda.core", cuda.core.__version__),
-    )
-
-
-def _lines(name: str, code: str, files: tuple[tuple[str, str, str], ...]) -> LineDigests:
-    """Return digests of the lines of the user's own texts of a unit: its source, and the *files*, each a label, path
-    and digest, as long as they are as they were compiled."""
-    own = _own_text(code)
-    found = [(f"source {name}", digests_of_lines(own))] if 0 < len(own) <= _MOST_READ else []
-    size = 0
-    for label, path, sha256 in files:
-        with contextlib.suppress(OSError, ValueError):
-            header, content = read_text(path)
-            size += len(content)
-            if size > _MOST_READ:
-                break
-            if header.sha256 == sha256:
-                found.append((label, digests_of_lines(content.decode("utf-8", "replace"))))
-    return tuple(found)
 
 
 def checked_key(program: CacheKey, called: CalledFunction) -> CacheKey:
