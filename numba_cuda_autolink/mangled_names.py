@@ -14,9 +14,8 @@ from collections.abc import Callable
 _OPENING = re.compile(r"_Z(?:(N)[KL]*|L?)")
 _LENGTH = re.compile(r"\d+")
 
-_OF_FILE = re.compile(
-    r"\b_INTERNAL_[0-9a-f]{8}_\d+_\w+?::"
-)  # in which NVIDIA's compilers put what other files don't see
+# In which NVIDIA's compilers put what other files do not see.
+_OF_FILE = re.compile(r"\b_INTERNAL_[0-9a-f]{8}_\d+_\w+?::")
 
 # Numba's names: escaped characters, and tags with the version and the options of the compilation.
 _TAG = re.compile(r"\[abi:\w+\]")

@@ -57,9 +57,8 @@ class Job:
         return job
 
     def __str__(self) -> str:
-        return f"{kernel_name(self.kernel)} with {_shown(self.signature)}" + (
-            f" for {self.cc}" if self.cc is not None else ""
-        )
+        target = "" if self.cc is None else f" for {self.cc}"
+        return f"{kernel_name(self.kernel)} with {_shown(self.signature)}{target}"
 
 
 def _shown(signature: Any) -> str:

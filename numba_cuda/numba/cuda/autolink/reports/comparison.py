@@ -101,9 +101,8 @@ def _of_build(before: BuildReport, now: BuildReport, with_python: bool) -> Itera
             yield from _differing(arch, f"function {moved.get(name, name)}", *sizes)
     pairs = list(_pairs(before.calls, now.calls))
     compiled_with = [*dict.fromkeys(change for each in pairs for change in _of_options(arch, *each))]
-    can_be_compared = (
-        before.arch == now.arch and has_same_link and not compiled_with
-    )  # names of functions depend on options
+    # Names of functions depend on options.
+    can_be_compared = before.arch == now.arch and has_same_link and not compiled_with
     yield from _of_own_code(arch, before.link.inputs, now.link.inputs, can_be_compared, with_python)
     yield from compiled_with
     yield from _of_calls(arch, pairs, is_same, has_same_link)
