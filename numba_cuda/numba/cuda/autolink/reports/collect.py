@@ -275,8 +275,10 @@ def _code(
         content = called.functions.content_of(own)
         source = called.source_of(item, headers)
         functions = called.comparable_of(item, headers, own)
-        known = own or None, None, content, source, functions, unit.name
-        return CodeReport(*what, unit.compiled, *known, options=item.options)
+        options = item.options
+        return CodeReport(
+            *what, unit.compiled, own or None, None, content, source, functions, unit.name, options=options
+        )
     names = called.names & set(defines or ())
     content = called.functions.content_of(names)
     functions = called.comparable_of(item, headers, () if item.parts else names)
