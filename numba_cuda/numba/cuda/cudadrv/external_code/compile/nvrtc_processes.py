@@ -44,6 +44,7 @@ TIME = "NUMBA_CUDA_AUTOLINK_COMPILE_TIME"
 
 _MOST_MEMORY = 16 << 30  # bytes, or half of the machine's if that is less
 _MOST_SECONDS = 900.0
+_OUT_OF_MEMORY = "catastrophic error: out of memory"  # as NVRTC says it, where it can still answer
 
 
 class NvrtcProcess(ChildProcess):
@@ -184,7 +185,8 @@ def run_in_child(
         raise CompileError(unit.name, f"NVRTC failed: {error}") from error
     content = reply.content
     if "error" in content:
-        raise CompileError(unit.name, _named(content["error"], unit))
+        log = _named(content["error"], unit)
+        raise CompileError(unit.name, f"{log.rstrip()}\n{_limits()}" if _OUT_OF_MEMORY in log else log)
     made, *texts = reply.blobs
     lookups = content["lookups"] | {"texts": texts}
     if lookups["unknown"] is None and uses_time(b"\n".join((code.encode(), *map(os.fsencode, options)))):
@@ -208,11 +210,12 @@ def _run(unit: TranslationUnit, options: Sequence[str], names: Sequence[str]) ->
 
 
 def _ended(error: ChildEndedError) -> str:
+    return f"NVRTC ended ({error.how}){error.printed and ': '}{error.printed}\n{_limits()}"
+
+
+def _limits() -> str:
     memory = memory_limit() / (1 << 30)
-    return (
-        f"NVRTC ended ({error.how}){error.printed and ': '}{error.printed}\n"
-        f"It may take {memory:.3g} GiB of memory ({MEMORY}) and {time_limit():g} s ({TIME})."
-    )
+    return f"It may take {memory:.3g} GiB of memory ({MEMORY}) and {time_limit():g} s ({TIME})."
 
 
 def _verify(unit: TranslationUnit, compiled: Compiled, plain: Compiled) -> None:

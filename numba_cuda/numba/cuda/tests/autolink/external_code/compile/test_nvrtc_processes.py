@@ -26,12 +26,21 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
 
 TARGET = autolink.Target((9, 0), lto=True)
 SMALL = 'extern "C" __device__ int f() { return 42; }'
-# A template for each of 2**40 numbers.
-ENDLESS = """
+# A macro that expands to nothing, 2**50 times: it takes time alone.
+ENDLESS = "\n".join(
+    [
+        "#define A0",
+        *(f"#define A{i + 1} A{i} A{i}" for i in range(50)),
+        'A50 extern "C" __device__ int f() { return 42; }',
+    ]
+)
+# A template for each of 2**40 numbers: it takes memory too.
+MANY_TEMPLATES = """
 template <unsigned long long A, unsigned long long B> struct S { S<A, (A + B) / 2> a; S<(A + B) / 2 + 1, B> b; };
 template <unsigned long long A> struct S<A, A> { char c; };
 extern "C" __device__ unsigned long long f() { return sizeof(S<0, (1ull << 40)>); }
 """
+LIMITS = r"\nIt may take 1 GiB of memory \(.*COMPILE_MEMORY\) and 2 s \(.*COMPILE_TIME\)\.$"
 
 
 def unit_of(code, **options):
@@ -105,7 +114,8 @@ HOSTILE = {
         " __device__ int f() { return g<0>(); }",
         "error|ended",
     ),
-    "a constant that takes for ever": (ENDLESS, r"no answer within 2 s.*\n.*COMPILE_MEMORY.*COMPILE_TIME"),
+    "a macro that takes for ever": (ENDLESS, r"no answer within 2 s.*" + LIMITS),
+    "a constant of many templates": (MANY_TEMPLATES, r"(no answer within 2 s|out of memory)(.|\n)*" + LIMITS),
 }
 
 
