@@ -218,11 +218,17 @@ def placed_error(error: Exception) -> str | None:
     if isinstance(error, AttributeError) and "what to do: " not in text:
         text += _name_meant(error.name, error.obj)
     if place is not None and not text and is_raised_in_compiler(error):
-        text = f"the compiler has no rule for this statement: {type(error).__name__}\n  what to do: {_IN_OTHER_WORDS}"
+        text = f"the compiler has no rule for this statement: {_raised(error)}\n  what to do: {_IN_OTHER_WORDS}"
     if place is not None and not IS_PLACED.match(text):
         filename, line = place.filename, place.line
         text = _at(text, filename, line, last_column=place.col)
     return text if is_of_front_end or (place is not None and raised_by_front_end(error)) else placed_launch(error)
+
+
+def _raised(error: Exception) -> str:
+    """Return the class of an *error* without a text, and the module and line that raised it."""
+    *_, (frame, line) = traceback.walk_tb(error.__traceback__)
+    return f"{type(error).__name__} in {frame.f_globals.get('__name__')}, line {line}"
 
 
 def _name_meant(name: Any, owner: Any) -> str:

@@ -132,7 +132,7 @@ def test_of_chained_calls_the_one_that_fails_is_underlined(front_end, launch, sh
         ),
         (
             "for i in enumerate(x, start=1.5): pass",
-            "the compiler has no rule for this statement",
+            "the compiler has no rule for this statement: ",
             "write it with indices",
         ),
     ],
