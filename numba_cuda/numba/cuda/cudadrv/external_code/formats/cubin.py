@@ -128,7 +128,8 @@ def _parameter(letter: str, size: str) -> Parameter:
 def resources(cubin: bytes, entry_name: str, log: str = "") -> dict[str, Any]:
     """Return what the kernel *entry_name* of *cubin* uses: ``registers`` per thread, static ``shared`` memory per block
     and ``stack`` per thread in bytes, and the bytes that all functions of its link spill, ``spill_stores`` and
-    ``spill_loads``; ``None`` for what cannot be read, and for the stack of a kernel with recursion. *log* is what the linker printed; no driver is needed."""
+    ``spill_loads``; ``None`` for what cannot be read, and for the stack of a kernel with recursion. *log* is what the
+    linker printed; no driver is needed."""
     used: tuple[int | None, ...] = None, None, None
     with contextlib.suppress(FormatError):  # cubins are not a documented format: a future one may differ
         used = _resources(cubin, entry_name)
