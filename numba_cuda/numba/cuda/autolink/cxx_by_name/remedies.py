@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
 
-from ..protocol.errors import how_to_use
 from .structs import OTHER_LAYOUT, RECORD_OF_WHOLE
 
 _STRIDED = re.compile(r'from "cuda::std::.*mdspan<.*layout_stride.*" to "(?P<pointer>[^"]*\*(?: ?const)?)"')
@@ -182,7 +181,8 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
         name, passed = found["name"] or found["referred"], found["type"] or found["reference"]
         if "(" not in passed:  # no pointer or reference to a function
             what = f"{name}, the name of a function or constant of C++," if name else "a Python function"
-            return f"{what} is passed where C++ takes {passed}", how_to_use(name) if name else "call it: f(...)"
+            constant = f'; a constant of C++ is taken before the kernel: {name} = lib.eval("{name}")' if name else ""
+            return f"{what} is passed where C++ takes {passed}", f"call it: {name or 'f'}(...){constant}"
         what = f"the function {name}" if name else "a Python function"
         diagnosis = f"{what} cannot be passed as {passed}, but as a template parameter"
         return diagnosis, "let C++ take any function object: template <class F> ... (F f)"
