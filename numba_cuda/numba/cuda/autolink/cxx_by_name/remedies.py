@@ -11,7 +11,10 @@ from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
 
 from .structs import OTHER_LAYOUT, RECORD_OF_WHOLE
 
-_STRIDED = re.compile(r'from "cuda::std::.*mdspan<.*layout_stride.*" to "(?P<pointer>[^"]*\*(?: ?const)?)"')
+_STRIDED = re.compile(
+    r'from "cuda::std::.*mdspan<.*\bextents<[^<>,]+(?P<sizes>[^<>]*)>.*layout_stride.*"'
+    r' to "(?P<pointer>(?:const )?(?P<element>[^"]*?) ?\*(?: ?const)?)"'
+)
 _NOT_WRITTEN = re.compile(
     r'a reference of type "(?P<type>[\w ]+?) &" \(not const-qualified\) cannot be initialized'
     r' with a value of type "(?P<given>[\w ]+)"'
@@ -137,7 +140,11 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
         return text, f'name its template arguments: "{called}<...>"'
     if found := _STRIDED.search(text):
         diagnosis = f"a strided array cannot be passed as {found['pointer']}: C++ reads contiguous memory"
-        return diagnosis, "pass a contiguous array, or a copy of the elements; or let C++ take a cuda::std::mdspan"
+        dtype = NUMPY_TYPES.get(found["element"], "").removeprefix("np.")
+        written = f"{dtype}[{':, ' * (found['sizes'].count(',') - 1)}::1]"
+        in_signatures = f" (in signatures: {written})" if dtype else ""
+        copy = "or a copy of the elements; or let C++ take a cuda::std::mdspan"
+        return diagnosis, f"pass a contiguous array{in_signatures}, {copy}"
     if found := _ASSERTED.search(text):
         return found["said"], RECORD_OF_WHOLE
     if found := _STAND_IN.search(text):
