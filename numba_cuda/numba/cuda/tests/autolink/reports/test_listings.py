@@ -121,7 +121,7 @@ def test_machine_code_of_a_lambda_is_at_its_lines():
 
 @pytest.mark.filterwarnings("error")
 def test_the_build_for_listings_warns_of_nothing(front_end):
-    names = {"called": called}
+    names = {"called": autolink.cxx("__device__ int plus(int x) { return x + 1; }").plus}
     exec("def without_source(x):\n    x[0] = called(x[0])", names)
     shown = autolink.report(front_end.cuda.jit(names["without_source"]), "void(int32[::1])", cc=CC, listings=True)
     assert shown.builds[0].listings_with_lineinfo
