@@ -295,7 +295,7 @@ def _digests(call: CallReport, other: CallReport | None, same_code: bool) -> lis
 
 def _number(result: ResultReport, name: str, unit: str) -> str | None:
     value = getattr(result, name)
-    return None if value is None else f"{value}{unit}"
+    return f"{value}{unit}" if value is not None else formatting.stack(result) if name == "stack" else None
 
 
 def _differing(arch: str, what: str, before: str | None, now: str | None) -> Iterator[Change]:

@@ -76,6 +76,14 @@ def digest(described: CodeReport, among: Iterable[str] = ("content", "sha256")) 
     return f"{name} {getattr(described, name)[:12]}"
 
 
+def stack(result: ResultReport) -> str | None:
+    """Return the stack per thread as ``2.0 KiB``; ``None`` where no resources are known. Of a kernel whose machine code
+    can be read, the toolkit notes the size unless there is recursion."""
+    if result.stack is not None:
+        return size(result.stack)
+    return None if result.registers is None else "not known (recursion)"
+
+
 def options(pairs: Iterable[tuple[str, str]]) -> str:
     """Return the options of a kernel or a source that are set, as ``fastmath=True, max_registers=32``; without what is
     said elsewhere, and what libraries of C++ have without being asked."""
