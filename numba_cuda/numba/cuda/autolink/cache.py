@@ -237,7 +237,7 @@ def why(name: str, kind: str | None = None) -> History:
     """Return the entries on disk whose name contains *name*, of one *kind* or all. Printed, they show what changed.
 
     Names are as they are printed, of what is in a file also with its whole path: ``/project/kernels.py:scale``. A
-    *name* that no entry has may be that of a file, function, module or value: the entries are those of what contains it."""
+    *name* that no entry has may be that of a file, function, module or value: the entries are of what contains it."""
     of_kind = [entry for entry in current_store().disk.entries() if kind in (None, entry.kind)]
     found = cache_history.find(of_kind, name)
     near = cache_history.names_like(of_kind, name) if name and not found else ""
