@@ -134,8 +134,11 @@ def _of_functions(arch: str, before: ResultReport, now: ResultReport) -> Iterato
     for name in (*sizes[0], *alone[1]):
         if not any(name in some and len(some) > _FEW for some in alone):
             new = moved.get(name, name)
-            both = (each and formatting.size(each) for each in (sizes[0].get(name), sizes[1].get(new)))
-            yield from _differing(arch, f"function {shown[new]}", *both)
+            old_size, new_size = (
+                formatting.size(some[key]) if key in some else None
+                for some, key in zip(sizes, (name, new), strict=True)
+            )
+            yield from _differing(arch, f"function {shown[new]}", old_size, new_size)
     for some, of_result, what in zip(alone, sizes, ("removed", "new"), strict=True):
         if len(some) > _FEW:
             size = formatting.size(sum(of_result[name] for name in some))
