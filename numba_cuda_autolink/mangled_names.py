@@ -19,8 +19,11 @@ _OF_FILE = re.compile(r"\b_INTERNAL_[0-9a-f]{8}_\d+_\w+?::")
 
 # Numba's names: escaped characters, and tags with the version and the options of the compilation.
 _TAG = re.compile(r"\[abi:\w+\]")
-_ESCAPED = re.compile(r"_([0-9a-f]{2})")
-_ESCAPED_BRACKET = re.compile(r"_(3[ce])")  # as in <locals>
+# Numba writes each byte of what is not a letter or digit of ASCII as _xx, but keeps underscores: vec_add has no escape.
+_BEYOND_ASCII = r"_[c-f][0-9a-f](?:_[89ab][0-9a-f]){1,3}"  # in UTF-8
+_ESCAPED_IN_NAME = re.compile(rf"_3c([a-z]+)_3e|{_BEYOND_ASCII}")  # as in <locals>: what a name can contain
+# In types also punctuation: "=" and "-" before a value alone, since vec_3d and conv_2d are names.
+_ESCAPED_IN_TYPE = re.compile(rf"_(?:2[0-9a-cef]|3[abcef]|[23]d(?=[0-9A-Za-z])|40|5[b-e]|60|7[b-e])|{_BEYOND_ASCII}")
 
 
 @functools.lru_cache(maxsize=4096)
@@ -36,7 +39,8 @@ def readable(symbol: str) -> str:
         without_tags = _TAG.sub("", text)
         if without_tags == text:  # C++'s
             return _OF_FILE.sub("", text)
-        return _ESCAPED.sub(_unescaped, without_tags)
+        name, opening, types = without_tags.partition("(")
+        return _unescaped_name(name) + opening + _ESCAPED_IN_TYPE.sub(_in_type, types)
     if (parsed := _parse(symbol)) is None:
         return symbol
     names, rest = parsed
@@ -48,8 +52,21 @@ def mangled_lines(symbol: str) -> list[str]:
     return [f"symbol: {symbol}"] if readable(symbol) != symbol else []
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    return chr(int(found[1], 16))
+def _unescaped_name(name: str) -> str:
+    return _ESCAPED_IN_NAME.sub(lambda found: f"<{found[1]}>" if found[1] else _letters(found[0]), name)
+
+
+def _in_type(found: re.Match[str]) -> str:
+    return chr(int(found[0][1:], 16)) if len(found[0]) == 3 else _letters(found[0])
+
+
+def _letters(escaped: str) -> str:
+    """Return the letters beyond ASCII that *escaped* is in UTF-8; *escaped* itself if it is not such letters."""
+    try:
+        text = bytes.fromhex(escaped.replace("_", "")).decode()
+    except UnicodeDecodeError:
+        return escaped
+    return text if f"a{text}".isidentifier() else escaped
 
 
 @functools.cache
@@ -83,7 +100,7 @@ def short_name(symbol: str) -> str:
     if re.fullmatch(r"_ZZ.+ENKUl.+E_cl\w+", symbol):
         return "a lambda"
     parsed = _parse(symbol)
-    return symbol if parsed is None else _ESCAPED_BRACKET.sub(_unescaped, ".".join(parsed[0]))
+    return symbol if parsed is None else _unescaped_name(".".join(parsed[0]))
 
 
 def base_name(symbol: str) -> str:

@@ -15,7 +15,7 @@ from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
 from numba.cuda.cudadrv.external_code.compile.template_deduction import explain_conflict
 from numba.cuda.cudadrv.external_code.compile.translation_unit import KERNEL_MARK
-from numba.cuda.cudadrv.external_code.compile.unknown_names import explain_unknown
+from numba.cuda.cudadrv.external_code.compile.unknown_names import explain_undeclared, explain_unknown
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
@@ -119,7 +119,8 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
             f"  what to do: call lib.record({name!r}) or lib.type({name!r}) again, and use the new dtype",
             error.log,
         )
-    diagnostics = nvrtc_log.list_errors(error.log)
+    code = source.compile_options.prologue + source.data
+    diagnostics = nvrtc_log.list_errors(error.log, code)
     errors = [each for each in diagnostics if each.place not in _OWN]
     errors.sort(key=lambda each: each.is_unclosed and "(" in each.place)  # of a call: it follows from others
     own = ["\n".join(each.lines) for each in diagnostics if each.place in _OWN]
@@ -154,14 +155,20 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         from numba.cuda.cudadrv.external_code.explain.source_errors import describe_chain
 
         options = source.compile_options
-        chain = describe_chain(first, options.prologue + source.data, "the source", options.include_paths)
+        chain = describe_chain(first, code, "the source", options.include_paths)
         text, declared = _split_declared(_readable(first.text))
         details = _details(first.lines, label)
+        place = [f"at: {first.place}:{first.line}"]
         if details[1:2] and details[1].strip() == "^":
-            details[:2] = [f"    {each}" for each in details[:2]]
-        details = [f"at: {first.place}:{first.line}", *details, *chain, *declared]
+            place += [f"    {each}" for each in details[:2]]
+            del details[:2]
+        if others := len(errors) - 1:
+            more = [f"and {others} more error{'s' if others > 1 else ''}: see the exception's .log"]
+        else:
+            more = []
         remedy = nvrtc_log.remedy(first, options, _texts(source, target), diagnostics)
-        return _error(_write_first_line(_SOURCE_TITLE, label, text), details, remedy, error.log)
+        title = _write_first_line(_SOURCE_TITLE, label, text)
+        return _error(title, [*details, *chain, *declared], remedy, error.log, place=place, more=more)
     first = of_call[0]
     at = [] if first.place == label else [f"in C++: {first.place}:{first.line}"]
     opening, called = _find_unclosed(label), label.partition("(")[0]
@@ -179,7 +186,7 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         title = _write_first_line(_CALL_TITLE, label, view.diagnosis)
         return _error(title, [*at, view.takes], view.remedy, error.log)
     text, remedy = explain_error(_readable(first.text).rstrip(":"), called)
-    remedy = explain_pointer(text, first, label) or remedy
+    remedy = first.explain_standard(source.compile_options) or explain_pointer(text, first, label) or remedy
     if _NO_OPERATOR.match(first.text):
         remedy = explain_operator(called, split_arguments(label.partition("(")[2])) or remedy
     remedy = remedy or _explain_name(first, label, source, target)
@@ -364,11 +371,20 @@ def find_called_kernel(label: str, log: str) -> CxxError | None:
     return None
 
 
-def _error(first_lines: Sequence[str], details: Sequence[str], remedy: str, log: str) -> CxxError:
+def _error(
+    first_lines: Sequence[str],
+    details: Sequence[str],
+    remedy: str,
+    log: str,
+    place: Sequence[str] = (),
+    more: Sequence[str] = (),
+) -> CxxError:
+    """Return the error with these lines: *place* is below the first, and *more* above what to do. Of many others, the
+    first are shown."""
     first, *details = *first_lines, *details
     if len(details) > _MOST_LINES + 1:
         details = [*details[:_MOST_LINES], f"and {len(details) - _MOST_LINES} more lines: see the exception's .log"]
-    lines = [first, *(f"  {_readable(each)}" for each in details)]
+    lines = [first, *(f"  {_readable(each)}" for each in [*place, *details, *more])]
     return CxxError("\n".join([*lines, *([f"  what to do: {remedy}"] if remedy else [])]), log)
 
 
@@ -485,6 +501,8 @@ def _explain_name(error: Diagnostic, label: str, source: CUDASource, target: Tar
     if re.search(rf"<.*\b{name}\b", called):
         return f"write the value of a variable of Python into the name: lib[f{called.replace(name, f'{{{name}}}')!r}]"
     declared = sorted({each for namespace in namespaces for each in find_names([own], namespace)})
+    if name in declared:  # after the place
+        return explain_undeclared(name)
     if near := difflib.get_close_matches(name, declared, n=1):
         return f"did you mean {near[0]}?"
     more = ", ..." if len(declared) > _MOST_NAMES else ""

@@ -65,7 +65,8 @@ class _Lookup:
 
 
 def _lines(cache: KernelCache) -> LineDigests:
-    return PythonFunction.of(cache._py_func).lines()
+    function = PythonFunction.of(cache._py_func)
+    return function.lines(function.name)
 
 
 def _facts(cache: KernelCache, lookup: _Lookup, capability: ComputeCapability) -> Facts:

@@ -20,7 +20,7 @@ from numba.cuda.cudadrv.external_code.cache.changes import (
 )
 from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
 
-from numba_cuda_autolink.printable_texts import printable
+from numba_cuda_autolink.printable_texts import did_you_mean, printable
 
 from . import formatting
 
@@ -33,7 +33,7 @@ _MOST_COMPARED = 8
 class _Build(NamedTuple):
     entry: StoredEntry
     before: StoredEntry | None  # the nearest earlier one of its file and name, argument types and architecture
-    is_other_architecture: bool  # than all earlier ones of its file and name, of which there are some
+    new: str  # the architecture or output, if all earlier ones of its file and name have others
 
 
 def builds(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
@@ -75,9 +75,38 @@ def details(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
     return lines
 
 
-def name_of(entry: StoredEntry) -> str:
-    """Return the whole name of *entry*: ``/project/kernels.py:scale`` for a kernel, a file or a name."""
-    return _named(subject_of(entry), fact(entry, "path"), entry)
+def find(entries: Sequence[StoredEntry], name: str) -> list[StoredEntry]:
+    """Return those of *entries* whose name contains *name*, in a form in which it is printed, or as the whole path. If
+    there are none, return the builds of all that contains a file, function, module or value of this name."""
+    wanted = os.path.normpath(name) if name else ""
+    found = [each for each in entries if any(name in form or wanted in form for form in _forms(each))]
+    if found:
+        return found
+    using = {subject_of(each) for each in entries if name in _causes(each)}
+    return [each for each in entries if subject_of(each) in using]
+
+
+def names_like(entries: Sequence[StoredEntry], name: str) -> str:
+    """Return ``; did you mean NAME?`` for the name of one of *entries*, or of what one contains, that looks most like
+    *name*; empty if there is none."""
+    files = _files(entries)
+    named = (_named(subject_of(each), files[fact(each, "path")], each) for each in entries)
+    names = dict.fromkeys((*named, *(cause for each in entries for cause in sorted(_causes(each)))))
+    return did_you_mean(name, (*names, *(each.rpartition(":")[2] for each in names)))
+
+
+def _forms(entry: StoredEntry) -> tuple[str, ...]:
+    subject, path = subject_of(entry), fact(entry, "path")
+    return entry.name, *(_named(subject, path, entry, with_types=with_types) for with_types in (False, True))
+
+
+def _causes(entry: StoredEntry) -> set[str]:
+    """Return the names of what an entry contains, as lines of changes have them."""
+    found = set()
+    for subject, label, _ in entry.facts:
+        name = label.partition(" ")[2] if label.startswith(("module ", "value ", "define ")) else ""
+        found |= {subject, os.path.basename(subject), *subject.split(":"), name}
+    return found - {""}
 
 
 def _shown(entries: Sequence[StoredEntry], every_kind: bool) -> Sequence[StoredEntry]:
@@ -135,14 +164,19 @@ def _with_earlier(entries: Iterable[StoredEntry]) -> list[_Build]:
         alike = [each for each in of_name if _call(each) == _call(entry)]
         latest = alike[: -_MOST_COMPARED - 1 : -1]
         before = min(latest, key=lambda each: len(changes_in_words(each, entry)), default=None)
-        is_other = bool(of_name) and _target(entry) not in {"", *map(_target, of_name)}
-        found.append(_Build(entry, before, is_other))
+        qualities = ((quality(entry), [quality(each) for each in of_name]) for quality in (_target, _output))
+        new = next((own for own, others in qualities if others and own not in ("", *others)), "")
+        found.append(_Build(entry, before, new))
         of_name.append(entry)
     return found[::-1]
 
 
-def _call(entry: StoredEntry) -> tuple[str, str, str]:
-    return _types(entry), _target(entry), _given(entry)
+def _call(entry: StoredEntry) -> tuple[str, str, str, str]:
+    return _types(entry), _target(entry), _output(entry), _given(entry)
+
+
+def _output(entry: StoredEntry) -> str:
+    return fact(entry, "output")
 
 
 def _given(entry: StoredEntry) -> str:
@@ -159,11 +193,11 @@ def _target(entry: StoredEntry) -> str:
 
 def _describe(build: _Build, name: str) -> str:
     """Return what was built, which users know by *name*, and why."""
-    entry, before, is_other_architecture = build
+    entry, before, new = build
     if entry.kind == "not cached":
         return f"{entry.name} is not cached: {'; '.join(': '.join(part) for part in entry.parts[2:])}"
     if before is None:
-        text = f"{name}: first build{f' for {_target(entry)}' if is_other_architecture else ''}"
+        text = f"{name}: first build{f' for {new}' if new else ''}"
         calls = entry.name.partition(": ")[2] if entry.kind == "program" else ""
         return f"{text} ({formatting.listed(re.split(r'(?<=[)]), ', calls), _MOST_CALLS)})" if calls else text
     own = fact(entry, "kernel").rpartition("<locals>.")[2] or os.path.basename(name)

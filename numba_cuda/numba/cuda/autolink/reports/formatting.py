@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ..function_code.build_record import CallRecord
     from ..function_code.call_graph import Frame
-    from .records import CodeReport, ResultReport
+    from .records import CallReport, CodeReport, ResultReport
 
 _UNIT = re.compile(r"cxx_[0-9a-f]+\.cu")  # of calls of one library
 # Options, and values. Each library of `cxx` has the last option.
@@ -76,6 +76,14 @@ def digest(described: CodeReport, among: Iterable[str] = ("content", "sha256")) 
     return f"{name} {getattr(described, name)[:12]}"
 
 
+def stack(result: ResultReport) -> str | None:
+    """Return the stack per thread as ``2.0 KiB``; ``None`` where no resources are known. Of a kernel whose machine code
+    can be read, the toolkit notes the size unless there is recursion."""
+    if result.stack is not None:
+        return size(result.stack)
+    return None if result.registers is None else "not known (recursion)"
+
+
 def options(pairs: Iterable[tuple[str, str]]) -> str:
     """Return the options of a kernel or a source that are set, as ``fastmath=True, max_registers=32``; without what is
     said elsewhere, and what libraries of C++ have without being asked."""
@@ -85,6 +93,12 @@ def options(pairs: Iterable[tuple[str, str]]) -> str:
 def function(qualname: str) -> str:
     """Return a function's name without those of the functions that enclose it."""
     return qualname.rpartition("<locals>.")[2]
+
+
+def inlined(calls: Sequence[CallReport]) -> str | None:
+    """Return how many of *calls* were inlined as ``11 of 12 calls``; ``None`` where that is known of none."""
+    known = [call.inlined for call in calls if call.inlined is not None]
+    return f"{sum(known)} of {number_of(len(calls), 'call')}" if known else None
 
 
 def chain(frames: Iterable[Frame]) -> str:

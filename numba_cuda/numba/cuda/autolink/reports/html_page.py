@@ -72,6 +72,7 @@ def _environment() -> Environment:
         "origins",
         "came_from",
         "digest",
+        "stack",
         "function",
         "chain",
         "compiled",

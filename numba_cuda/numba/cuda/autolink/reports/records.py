@@ -144,7 +144,7 @@ class ResultReport:
     """The result of a build: a ``"cubin"``, ``"PTX"`` or ``"LTO-IR"``, its size and digest, the registers per thread,
     the static shared memory per block, the stack per thread in local memory, and the register spills as ptxas counts
     them; and the functions in a cubin, the kernel's first. Sizes are in bytes; ``None`` stands for an unknown
-    number."""
+    number, which the ``stack`` of a kernel with recursion is."""
 
     kind: str
     size: int

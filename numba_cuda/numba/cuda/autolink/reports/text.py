@@ -254,8 +254,8 @@ def resources(result: ResultReport) -> list[tuple[str, str]]:
     found = [] if result.registers is None else [("registers", f"{result.registers} per thread")]
     if result.shared is not None:
         found.append(("static shared memory", f"{size(result.shared)} per block"))
-    if result.stack is not None:
-        found.append(("stack", f"{size(result.stack)} per thread"))
+    if (stack := formatting.stack(result)) is not None:
+        found.append(("stack", stack if result.stack is None else f"{stack} per thread"))
     if stores is not None and loads is not None:
         spills = f"{size(stores)} stored, {size(loads)} loaded" if stores or loads else "none"
         found.append(("register spills", spills))

@@ -21,7 +21,7 @@ _OF_LINKS = {
     "input ": "C++ or other code that is linked changed",
 }
 # What an entry is for, which is not compared.
-_IDENTITY = ("path", "kernel", "architecture", "types", "link key", "entry_name")
+_IDENTITY = ("path", "kernel", "architecture", "output", "types", "link key", "entry_name")
 _OWN_FILE = "file of the kernel"  # told if nothing else changed: it contains the kernel
 _TOOLS = ("NVRTC", "NVVM", "nvJitLink", "cuda.core", "llvmlite", "numba-cuda", "numba-cuda-autolink", "Python")
 _CONTENT = ("code", "source", "file")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import itertools
 import linecache
 import os
 import re
@@ -20,7 +19,9 @@ from ..cache.disk import FAILED_SOURCES
 from ..cache.store import current_store
 from ..inputs.cuda_source import HOST_HEADERS, CompileOptions
 from ..inputs.link_input import line_marker
-from .damaged_toolkit import explain_damage
+from .damaged_toolkit import explain_damage, explain_missing_headers
+from .later_standards import explain_later
+from .mdspan_indices import explain_indices, what_to_index
 from .template_deduction import explain_conflict
 from .unknown_names import NOT_ON_DEVICES, explain_undeclared, explain_unknown, find_similar_header
 
@@ -57,14 +58,10 @@ _NEED_NO_HEADER = {
     "math": "what it has of them, such as sqrtf and fmax,",
     "string": "what it has of them, such as memcpy and memset,",
 }
-# Of an index in brackets, with which C++17 and C++20 have no elements of an mdspan.
-_INDEXED = re.compile(
-    r" *operand types are: (?:const )?cuda::std::(?:\w+::)?mdspan<.*?\bextents<[^<>,]+(?P<sizes>[^<>]*)>"
-)
-_INDICES = re.compile(r"\[([^\[\]]*)\]")
-_OF_MDSPAN = re.compile(r"an mdspan (?:has no .* before C\+\+23, but|takes .*, as in) (?P<right>\w+\(.*\))")
+_TYPES = re.compile(r" *(?:argument|operand|object) types? (?:are|is): ")
 # Of a type of the host's library that host_headers=True declares only.
 _INCOMPLETE = re.compile(r'incomplete (?:type|class) "(?:const )?std::(?:basic_)?(\w+)')
+_VERSION = re.compile(r"::__\d+::")  # of a namespace
 # C++'s have no suffix; C's are listed.
 _STANDARD_HEADER = re.compile(r"[a-z_]+|(?:assert|float|limits|math|std(?:arg|bool|def|int|io|lib)|string|time)\.h")
 
@@ -101,6 +98,11 @@ class Diagnostic:
         is_marked = len(self.lines) > 2 and self.lines[2].strip() == "^"
         return self.lines[1][self.lines[2].index("^") :] if is_marked else ""
 
+    def explain_standard(self, options: CompileOptions) -> str:
+        """Return what to do where its line has what a later C++ standard has than that of *options*; empty for another
+        error."""
+        return explain_later(_VERSION.sub("::", self.text), self.marked, "".join(self.lines[1:2]), options.options)
+
 
 @dataclass(frozen=True)
 class CodePlace:
@@ -125,11 +127,11 @@ class CodePlace:
         return with_place(message, shown, self.file, self.line, is_call=False, columns=self.columns)
 
 
-def list_errors(log: str) -> list[Diagnostic]:
-    """Return the errors in NVRTC's *log*: first of what is not closed, as most after it is wrong."""
+def list_errors(log: str, code: str = "") -> list[Diagnostic]:
+    """Return the errors in NVRTC's *log* of *code*: first of what is not closed, as most after it is wrong."""
     if log.startswith(_ENDED):
         return [Diagnostic(log.partition("\n")[0])]
-    found = [error for block in _blocks(log) if (error := _read_error(block.splitlines())) is not None]
+    found = [error for block in _blocks(log) if (error := _read_error(block.splitlines(), code)) is not None]
     return sorted(found, key=lambda error: not error.is_unclosed)
 
 
@@ -137,7 +139,7 @@ def _blocks(log: str) -> list[str]:
     return [block.strip("\n\0") for block in re.split(r"\n\s*\n", log)]
 
 
-def _read_error(lines: Sequence[str]) -> Diagnostic | None:
+def _read_error(lines: Sequence[str], code: str) -> Diagnostic | None:
     if not lines:
         return None
     lines = _with_places(lines)
@@ -149,32 +151,16 @@ def _read_error(lines: Sequence[str]) -> Diagnostic | None:
         text = f"{found['text']}{_TO_MATCH} {opened['opening']}"
         head = f"{opened['place']}({opened['line']}): error: {text}"
         return Diagnostic(text, opened["place"], opened["line"], (head, *lines[2:]))
-    if len(lines) > 3 and "operand types are: " in lines[1] and lines[3].strip() == "^":
-        lines = [lines[0], *lines[2:4], lines[1], *lines[4:]]
+    caret = next((number for number, each in enumerate(lines) if each.strip() == "^"), 0)
+    if caret > 2 and all(_TYPES.match(each) for each in lines[1 : caret - 1]):
+        lines = [lines[0], *lines[caret - 1 : caret + 1], *lines[1 : caret - 1], *lines[caret + 1 :]]
     error = Diagnostic(found["text"], found["place"] or found["options"] or "", found["line"] or "", tuple(lines))
-    if error.text == 'no operator "[]" matches these operands':
-        return _explain_index(error)
+    if wrong := explain_indices(error.text, error.marked, lines, code):
+        return replace(error, **wrong)
     if error.text.startswith("A function without execution space annotations"):
         name = re.match(r"[\w:~]*", error.marked)
         return replace(error, text=f"the function {name[0] if name else ''} {_NOT_MARKED}")
     return error
-
-
-def _explain_index(error: Diagnostic) -> Diagnostic:
-    """Return an *error* about the operator [] with the right index as its text, and without candidates, if it is of an
-    mdspan; else as it is."""
-    view = _INDEXED.match(error.lines[3]) if error.marked and len(error.lines) > 3 else None
-    name = re.search(r"\w+(?= *$)", error.lines[1][: -len(error.marked)]) if view else None
-    indices = _INDICES.match(error.marked)
-    if view is None or name is None or indices is None:
-        return error
-    rank, given = view["sizes"].count(","), indices[1].count(",") + 1
-    if given == rank:
-        text = f"an mdspan has no {name[0]}{indices[0]} before C++23, but {name[0]}({indices[1]})"
-    else:
-        text = f"an mdspan takes {rank} indices, as in {name[0]}({', '.join('ijklmnopqr'[:rank])}), got {given}"
-    calls = itertools.dropwhile(lambda line: "detected during" not in line, error.lines[3:])
-    return replace(error, text=text, lines=(error.lines[0], *error.lines[1:3], *calls))
 
 
 def _with_places(lines: Sequence[str]) -> list[str]:
@@ -255,10 +241,6 @@ def remedy(
         name = missing[1]
         if absent := [path for path in include_paths if not os.path.isdir(path)]:
             return f"fix the source's include_paths, of which these do not exist: {', '.join(absent)}"
-        if name.startswith("crt/"):
-            return (
-                "install the package that provides it: nvidia-cuda-crt for CUDA 13, nvidia-cuda-nvcc-cu12 for CUDA 12"
-            )
         if _HOST_HEADER.match(name):
             return (
                 f"do not include the host's C library, which {name} belongs to: keep its directory (/usr/include) out"
@@ -282,9 +264,13 @@ def remedy(
             return f"NVRTC has no headers of the host's C++ library: {first}{use}{todo}"
         if similar := find_similar_header(name, include_paths):
             return f"did you mean {similar}?"
+        if package := explain_missing_headers(name):
+            return package
         return f"add the directory that {name} is in to the source's include_paths"
     if instead := what_to_write(text):
         return instead
+    if later := error.explain_standard(options):
+        return later
     others = {each.unknown for each in errors}
     texts = texts if len(others) < _MOST_ERRORS else ()  # where the rest may be unknown too
     if conflict := explain_conflict("\n".join(error.lines), texts):
@@ -356,8 +342,8 @@ def _fix(error: Diagnostic) -> str:
 def what_to_write(text: str) -> str:
     """Return what to write for an index of an mdspan, or for a type of the host's library that is declared only, which
     the *text* of an error is about; empty if it is about neither."""
-    if index := _OF_MDSPAN.match(text):
-        return f"write {index['right']}"
+    if index := what_to_index(text):
+        return index
     found = _INCOMPLETE.search(text)
     name = found[1] if found else ""
     if name not in NOT_ON_DEVICES:

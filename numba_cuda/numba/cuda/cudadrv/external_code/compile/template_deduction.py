@@ -7,9 +7,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 _HIDDEN = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_FAILED = re.compile(r'candidate function template "(?:\w+::)*(?P<name>\w+)(?:\([^"]*)?" failed deduction')
+_FAILED = re.compile(
+    r'candidate function template "(?P<scope>(?:\w+::)*)(?P<name>\w+)(?:\((?P<takes>[^"]*)\)[^")]*)?" failed deduction'
+)
 _GIVEN = re.compile(r"argument types are: \((?P<types>.*)\)")
 _TYPE_PARAMETER = re.compile(r"(?:class|typename)\s+(\w+)(?:\s*=.*)?")
+_LIBRARIES = ("cuda::", "cub::", "thrust::", "std::")  # which users do not change
 _COMMA = re.compile(r",(?![^<(]*[>)])")
 
 
@@ -21,12 +24,16 @@ def explain_conflict(
 
     *given* are the types of the arguments, as ``float *``, unless the log has them; *first* is the number of the first.
     """
-    failed = {found["name"] for found in _FAILED.finditer(log)}
+    candidates = list(_FAILED.finditer(log))
     if not given and (types := _GIVEN.search(log)):
         given = [each.strip() for each in _COMMA.split(types["types"])]
+    failed = {each["name"] for each in candidates}
     if len(failed) != 1:
         return None
-    name = failed.pop()
+    name, texts = failed.pop(), list(texts)
+    for candidate in candidates:
+        if candidate["takes"] and (explained := _explain_listed(candidate, texts, given, first)):
+            return explained
     found = {each for text in texts if name in text for each in _find_declarations(_HIDDEN.sub(" ", text), name)}
     if len(found) != 1:
         return None
@@ -37,6 +44,22 @@ def explain_conflict(
             of_name = [_form(each, named[1]) for each in taken]
             if explained := _explain(named[1], of_name, given, first):
                 return explained
+    return None
+
+
+def _explain_listed(
+    candidate: re.Match[str], texts: Sequence[str], given: Sequence[str], first: int
+) -> tuple[str, str] | None:
+    """Return what `explain_conflict` does for a *candidate* whose parameters the log lists, as it does for overloads:
+    those of its types that *texts* have as parameters of templates."""
+    taken = _COMMA.split(candidate["takes"])
+    if len(taken) != len(given):
+        return None
+    for word in dict.fromkeys(re.findall(r"\b[A-Za-z_]\w*", candidate["takes"])):
+        explained = _explain(word, [_form(each, word) for each in taken], given, first)
+        if explained and any(re.search(rf"\b(?:class|typename)\s+{word}\b\s*[,>=]", each) for each in texts):
+            diagnosis, remedy = explained
+            return diagnosis, remedy.partition(";")[0] if candidate["scope"].startswith(_LIBRARIES) else remedy
     return None
 
 

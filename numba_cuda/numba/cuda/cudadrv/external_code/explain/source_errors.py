@@ -112,7 +112,7 @@ def does_not_compile(
     path = nvrtc_log.saved(planned.input.text.encode(), planned.input.name)
     options = planned.input.options
     texts = programs.texts_and_headers(planned.input, plan.target)
-    causes = nvrtc_log.list_errors(error.log)
+    causes = nvrtc_log.list_errors(error.log, planned.input.text)
     todo = undeclared_variable(plan, error.log) or (
         nvrtc_log.remedy(causes[0], options, texts, causes) if causes else ""
     )

@@ -37,6 +37,7 @@ _NV_INFO, _NV_CALLGRAPH, _NV_PROTOTYPE = 0x70000000, 0x70000001, 0x70000002
 _NO_SYMBOL = 0xFFFFFF00
 # Attributes of .nv.info: EIATTR_REGCOUNT, and EIATTR_MIN_STACK_SIZE, which includes the functions that it calls.
 _REGISTERS, _STACK_SIZE = 0x2F, 0x12
+_UNKNOWN_SIZE = 0xFFFFFFFF  # of the stack of a kernel with recursion
 # Those that begin with a symbol: also frame size and maximum stack size.
 _ATTRIBUTES_OF_SYMBOLS = frozenset({_REGISTERS, 0x11, _STACK_SIZE, 0x23})
 _SIZED = 4  # EIFMT_SVAL: a length and that many bytes; every other format takes four bytes in all
@@ -127,7 +128,8 @@ def _parameter(letter: str, size: str) -> Parameter:
 def resources(cubin: bytes, entry_name: str, log: str = "") -> dict[str, Any]:
     """Return what the kernel *entry_name* of *cubin* uses: ``registers`` per thread, static ``shared`` memory per block
     and ``stack`` per thread in bytes, and the bytes that all functions of its link spill, ``spill_stores`` and
-    ``spill_loads``; ``None`` for what cannot be read. *log* is what the linker printed; no driver is needed."""
+    ``spill_loads``; ``None`` for what cannot be read, and for the stack of a kernel with recursion. *log* is what the
+    linker printed; no driver is needed."""
     used: tuple[int | None, ...] = None, None, None
     with contextlib.suppress(FormatError):  # cubins are not a documented format: a future one may differ
         used = _resources(cubin, entry_name)
@@ -150,7 +152,8 @@ def _resources(cubin: bytes, entry_name: str) -> tuple[int | None, int, int | No
     shared = file.section(f".nv.shared.{entry_name}")
     reserved = _RESERVED_SHARED if file.sm >= 90 else 0
     size = max(shared.size - reserved, 0) if shared is not None else 0
-    return of_kernel.get(_REGISTERS), size, of_kernel.get(_STACK_SIZE)
+    stack = of_kernel.get(_STACK_SIZE)
+    return of_kernel.get(_REGISTERS), size, None if stack == _UNKNOWN_SIZE else stack
 
 
 def function_sizes(cubin: bytes, entry_name: str) -> dict[str, int]:

@@ -1043,6 +1043,52 @@ def test_an_index_in_brackets_of_an_mdspan_says_what_to_write(name, diagnosis, t
     assert "\n  what to do: write a(1, 1)" in plain and "candidate" not in plain
 
 
+def test_an_mdspan_of_another_rank_than_its_indices_says_both():
+    lib = autolink.cxx("""
+    #include <cuda/std/mdspan>
+    template <class T, class E, class L> __device__ T corner(cuda::std::mdspan<T, E, L> a) { return a(0, 0); }
+    """)
+    for argtype, rank, indices in (("float32[::1]", 1, "i"), ("float32[:, :, ::1]", 3, "i, j, k")):
+        lines = message(lib, "corner", (argtype,)).splitlines()
+        assert lines[0].endswith(f": a is {rank}d, and C++ indexes it with 2")
+        number = next(number for number, line in enumerate(lines) if "return a(0, 0)" in line)
+        assert f"in C++: {__file__}:" in lines[number - 1]
+        assert lines[number + 1].index("^") == lines[number].index("a(0, 0)")
+        assert lines[-1] == f"  what to do: write a({indices}), or pass a 2d array"
+
+
+def test_a_name_that_the_source_has_below_is_declared_before():
+    lib = autolink.cxx(
+        "template <class T> __device__ T f(T x) { return g(x); } template <class T> __device__ T g(T x) { return x; }"
+    )
+    assert message(lib, "f", ("float32",)).endswith(
+        "\n  what to do: declare g before that place, or include the header that does"
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "marked", "more"),
+    [
+        ("float* p = x; return y;", "x; return", "  and 1 more error: see the exception's .log"),
+        ('float w = "a"; return w;', '"a"', ""),
+        (
+            "return cuda::std::max(x, 0);",
+            "cuda::std::max",
+            "  what to do: _Tp is float in argument 1 and int in argument 2: convert one of the two, so that both have"
+            " one type",
+        ),
+    ],
+)
+def test_the_place_in_cxx_is_the_second_line_of_an_error_of_the_source(body, marked, more):
+    text = f"__device__ float f(float x) {{ {body} }}"
+    lines = message(autolink.cxx(f"#include <cuda/std/algorithm>\n{text}"), "f", ("float32",)).splitlines()
+    assert lines[0].startswith("the C++ source does not compile: ")
+    assert lines[1] == "  at: source of autolink.cxx:2" and lines[2].strip() == text
+    assert lines[3].index("^") == lines[2].index(marked) and "  call: f(float32)" in lines
+    assert any(each.startswith("  called from: ") and "wrong_call.py:2 in kernel" in each for each in lines)
+    assert more in lines or not more
+
+
 @pytest.mark.parametrize("other", ["", "struct R { int i; }; __device__ R operator+(R a, R b) { return a; }"])
 def test_an_operator_that_is_a_member_is_called_by_its_class_or_a_lambda(other):
     vectors = autolink.cxx(f"struct V {{ float x; __device__ V operator+(V o) {{ return {{x + o.x}}; }} }}; {other}")

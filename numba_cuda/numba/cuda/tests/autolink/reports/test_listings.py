@@ -94,6 +94,39 @@ def test_a_lambda_that_cxx_calls_is_inlined_with_the_call():
     assert [name.partition("<")[0] for name in calls[1].called] == ["float kept"]
 
 
+@needs_nvdisasm
+@pytest.mark.filterwarnings("error")
+def test_machine_code_of_a_lambda_is_at_its_lines():
+    fold = autolink.cxx("""
+        template <class F> __device__ float each(float* x, int n, F f) {
+            for (int i = 0; i < n; ++i) x[i] = f(x[i]);
+            return x[n - 1];
+        }
+    """)
+
+    @cuda.jit
+    def folding(x, n):
+        x[0] = fold.each(
+            x,
+            n,
+            lambda a: a * a - a * 7 + 2,
+        )
+        x[1] += 1  # after
+
+    (build,) = autolink.report(folding, "void(float32[::1], int32)", cc=CC, listings=True).builds
+    of_line = {line.text.strip(): "\n".join(line.sass) for line in build.listings[0].lines}
+    assert "FMA" in of_line["lambda a: a * a - a * 7 + 2,"]
+    assert "FMA" not in of_line["x[1] += 1  # after"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_build_for_listings_warns_of_nothing(front_end):
+    names = {"called": autolink.cxx("__device__ int plus(int x) { return x + 1; }").plus}
+    exec("def without_source(x):\n    x[0] = called(x[0])", names)
+    shown = autolink.report(front_end.cuda.jit(names["without_source"]), "void(int32[::1])", cc=CC, listings=True)
+    assert shown.builds[0].listings_with_lineinfo
+
+
 def test_code_that_takes_no_part_in_lto_is_called():
     name = "listed_machine_code"
     code = cuda.PTXSource(ptx(adder(name)), name=f"{name}.ptx")

@@ -25,6 +25,7 @@ from numba.cuda.autolink.frontends.numba_cuda.code_library import LinkingCodeLib
 from numba.cuda.autolink.reports.collect import report_of
 from numba.cuda.autolink.reports.formatting import titles
 from numba.cuda.autolink.reports.graph import MOST_BOXES, draw
+from numba.cuda.autolink.reports.report import Report
 from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of, symbols_of_ptx
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
@@ -207,6 +208,26 @@ def test_shared_memory_and_stack(lto, cc):
     assert result.shared == 256
     assert 160 <= result.stack < 256
     assert (result.spill_stores, result.spill_loads) == (0, 0) or cc == (10, 0)
+
+
+def test_the_stack_of_recursion_is_not_known(front_end):
+    ops = autolink.cxx("""
+__device__ __noinline__ float rec(float x, int n) { return n <= 0 ? x : rec(x * 1.5f, n - 1) + rec(x, n - 2); }""")
+
+    @front_end.cuda.jit
+    def recursive(x):
+        x[0] = ops.rec(x[0], 7)
+
+    @front_end.cuda.jit
+    def plain(x):
+        x[0] = x[0] * 2
+
+    before, now = (autolink.report(each, "void(float32[::1])", cc=CC) for each in (recursive, plain))
+    assert json.loads(before.to_json())["builds"][0]["result"]["stack"] is None
+    assert Report.from_json(before.to_json()) == before
+    assert "stack: not known (recursion)" in str(before)
+    assert "not known (recursion)" in before.to_html()
+    assert "stack: not known (recursion) → 0 bytes" in now.changes_since(before)
 
 
 def test_spills_are_counted():

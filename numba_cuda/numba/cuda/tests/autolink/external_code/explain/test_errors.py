@@ -191,6 +191,17 @@ def test_definitions_of_a_compressed_object_are_shown():
             "axpy",
         ),
         ("_ZN13_3cdynamic_3e6kernelB2v1Ei", "<dynamic>::kernel(int)", "kernel"),
+        *(
+            (f"_ZN2nm{len(name)}{name}B2v1Ef", f"nm::{name}(float)", name)
+            for name in ("vec_add", "load_data", "softmax_backward", "a_def", "conv_2d", "f_3c", "x_20_28", "b_c0_b0")
+        ),
+        ("_ZN2nm8_ce_bb_1B2v1Ef", "nm::λ_1(float)", "_ce_bb_1"),
+        ("_ZN2nm20_e5_8a_a0_e6_b3_95_1B2v1Ef", "nm::加法_1(float)", "_e5_8a_a0_e6_b3_95_1"),
+        (
+            "_ZN2nm1fB2v1E28Tuple_28int64_2c_20vec_3d_2927omitted_28default_3dNone_29",
+            "nm::f(Tuple(int64, vec_3d), omitted(default=None))",
+            "f",
+        ),
         ("_Z99f", "_Z99f", "_Z99f"),
     ],
 )
