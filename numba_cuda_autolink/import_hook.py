@@ -6,6 +6,7 @@
 - It starts the emulated driver before a front end looks for one, if ``NUMBA_CUDA_AUTOLINK_EMULATE`` asks for it.
 - It imports ``numba.cuda.autolink`` after ``numba.cuda``, which activates the project, unless
   ``NUMBA_CUDA_AUTOLINK=0``. If that fails, it warns once, and numba-cuda works without this project.
+- Where a front end cannot be imported, the error says why, and what to do.
 - In numba-cuda-mlir it activates the project when a kernel uses the first object or type with a hook (`Watch`), or when
   ``numba.cuda.autolink`` is imported. Until then, Numba and numba-cuda, which the rest of the project needs, are not.
 """
@@ -16,6 +17,7 @@ import sys
 AUTOLINK = "numba.cuda.autolink"
 _DOTTED = (f"{AUTOLINK}.", "numba.cuda.cudadrv.external_code.")  # the packages that this project adds
 _FRONT_ENDS = ("numba.cuda", "numba_cuda_mlir")
+_IS_EXPLAINED = "_numba_cuda_autolink_is_explained"  # an attribute of an error
 _MLIR_COMPILER = "numba_cuda_mlir.mlir_compiler"
 
 
@@ -36,6 +38,8 @@ class Finder:
             activation.start_if_wanted()
         if name == "numba.cuda":
             return cls._find(name, path, target, Activator)
+        if name in ("numba_cuda_mlir", "numba_cuda_mlir.cuda") and _is_on():
+            return cls._find(name, path, target, Explainer)
         if name == _MLIR_COMPILER and _is_on():
             return cls._find(name, path, target, MLIRActivator)
         if not f"{name}.".startswith(_DOTTED):
@@ -63,17 +67,21 @@ class Finder:
             sys.meta_path.remove(cls)
             sys.meta_path.insert(0, cls)
         for finder in sys.meta_path[1:]:
-            spec = finder.find_spec(name, path, target) if hasattr(finder, "find_spec") else None
+            try:
+                spec = finder.find_spec(name, path, target) if hasattr(finder, "find_spec") else None
+            except Exception as error:  # of the one of numba-cuda, where Numba is not installed
+                _explain(error, name)
+                raise
             if spec is None:
                 continue
-            if spec.loader is not None and not isinstance(spec.loader, Activator):
+            if spec.loader is not None and not isinstance(spec.loader, Explainer):
                 spec.loader = activator(spec.loader)
             return spec
         return None
 
 
-class Activator:
-    """Loads ``numba.cuda``, leaves its original loader in the module, and activates the project."""
+class Explainer:
+    """Loads a front end, and leaves its original loader in the module. If that fails, the error says why."""
 
     def __init__(self, loader):
         self._loader = loader
@@ -86,7 +94,18 @@ class Activator:
 
     def exec_module(self, module):
         module.__loader__ = module.__spec__.loader = self._loader
-        self._loader.exec_module(module)
+        try:
+            self._loader.exec_module(module)
+        except Exception as error:
+            _explain(error, module.__name__)
+            raise
+
+
+class Activator(Explainer):
+    """Loads ``numba.cuda``, and activates the project."""
+
+    def exec_module(self, module):
+        super().exec_module(module)
         if not _is_on():
             return
         try:
@@ -95,12 +114,11 @@ class Activator:
             _warn(error, "numba.cuda")
 
 
-class MLIRActivator(Activator):
+class MLIRActivator(Explainer):
     """Loads the compiler of numba-cuda-mlir, and activates the project there as soon as it is needed."""
 
     def exec_module(self, module):
-        module.__loader__ = module.__spec__.loader = self._loader
-        self._loader.exec_module(module)
+        super().exec_module(module)
         try:
             if os.environ.get("NUMBA_CUDA_AUTOLINK_EMULATE", "0").strip() != "0":
                 import numba.cuda.autolink  # noqa: F401
@@ -205,6 +223,17 @@ def _has_hook(value):
 
 def _is_on():
     return os.environ.get("NUMBA_CUDA_AUTOLINK") != "0"
+
+
+def _explain(error, module):
+    """Let *error*, with which a *module* of a front end cannot be imported, say why and what to do."""
+    if not _is_on() or vars(error).get(_IS_EXPLAINED):
+        return
+    from .failed_imports import add_note, explain
+
+    vars(error)[_IS_EXPLAINED] = True
+    package = "numba-cuda" if module == "numba.cuda" else "numba-cuda-mlir"
+    add_note(error, f"numba-cuda-autolink: {package} cannot be imported: {explain(error, package)}")
 
 
 def _warn(error, front_end):

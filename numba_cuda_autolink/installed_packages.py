@@ -77,10 +77,10 @@ def unmet_requirements() -> Iterator[UnmetRequirement]:
                 yield UnmetRequirement(name, text, install_command() if is_ours else f"{pip('install')} {needed!r}")
 
 
-def required_packages() -> list[str]:
-    """Return this project, and all packages that it requires, also through others. Raise `ImportError` without
-    packaging."""
-    packages = list(_FIRST)
+def required_packages(*first: str) -> list[str]:
+    """Return the packages *first*, by default this project and numba-cuda, and all that they require, also through
+    others. Raise `ImportError` without packaging."""
+    packages = list(first or _FIRST)
     for package in packages:
         packages += [name for name in requirements(package) if name not in packages]
     return packages
@@ -107,13 +107,6 @@ def stale_metadata() -> Iterator[tuple[str, str]]:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             _, *older = find_distributions(package)
             yield from ((package, folder) for each in older if (folder := metadata_folder(each)))
-
-
-def describe_missing(*names: str) -> str:
-    """Return which of the packages *names* does not fit what is required; empty if all fit, or that is unknown."""
-    with contextlib.suppress(ImportError):  # of packaging
-        return next((each.text for each in unmet_requirements() if each.name in names), "")
-    return ""
 
 
 def describe_unmet(name: str, version: str, needed: str, package: str = _OURS) -> str | None:

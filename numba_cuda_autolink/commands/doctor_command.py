@@ -43,6 +43,7 @@ from ..installed_packages import (
     toolkit_packages,
     unmet_requirements,
 )
+from ..missing_parts import HEADERS, LIBRARIES, OPTIONAL, missing_library
 from ..package_versions import NOT_INSTALLED, package_versions, version_of
 from ..printable_texts import number_of
 from ..settings import wrong_settings
@@ -266,17 +267,28 @@ def _state(trials: Trials) -> dict[str, str]:
 
 def conflicts(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
     """Yield what is wrong with the *installed* versions, with the environment, and with what the *trials* tried."""
-    known = [
-        *_package_conflicts(installed),
-        *(_stale_metadata() if trials.have_failed() else ()),
+    known = [*_package_conflicts(installed), *(_stale_metadata() if trials.have_failed() else ())]
+    causes = [
         *_damage(_packages(installed), compared=trials.have_failed()),
         *_hidden_packages(trials),
+        *_variables(trials),
     ]
-    known += [*_environment_conflicts(trials), *_cache_conflicts(trials), *_toolkit_conflicts(trials)]
+    known += [*causes, *_environment_conflicts(), *_cache_conflicts(trials), *_toolkit_conflicts(trials)]
+    if trials.results.get("build") != "":
+        missing = [*_missing_parts(trials)]
+        known += [each._replace(fix=_ABOVE) for each in missing] if causes else missing
     yield from known
     for each in _failed_trials(installed, trials):
-        yield each._replace(fix=_ABOVE) if known else each
-        known.append(each)
+        if not any(_says_the_same(each, other) for other in known):
+            yield each._replace(fix=_ABOVE) if known else each
+            known.append(each)
+
+
+def _says_the_same(failed: Conflict, known: Conflict) -> bool:
+    """Whether what a trial *failed* with is what is *known*: that a library is missing, or a file damaged."""
+    if missing := missing_library(failed.what):
+        return missing[0] == known.what
+    return known.what in failed.what or failed.what.rpartition("/")[2] in known.what
 
 
 def remarks(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
@@ -307,6 +319,10 @@ def remarks(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
         yield Conflict(what, "none is needed")
     if trials.results.get("build") == "":
         yield from _mixed_bindings(trials)
+        yield from _missing_parts(trials)
+    if trials.results.get("library nvfatbin") == NOT_FOUND:
+        what = "nvFatbin was not found, with which the command build puts kernels for several GPUs into one file"
+        yield Conflict(what, install_command())
 
 
 def _package_conflicts(installed: dict[str, str]) -> Iterator[Conflict]:
@@ -362,15 +378,30 @@ def _damage(packages: Iterable[str], *, compared: bool) -> Iterator[Conflict]:
     yield from (Conflict(what, fix) for what in damaged.values())
 
 
-def _environment_conflicts(trials: Trials) -> Iterator[Conflict]:
-    """Yield the environment variables that are wrong, and those that turn this project off."""
-    if os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
-        yield Conflict("NUMBA_CUDA_AUTOLINK=0 turns this project off", "unset NUMBA_CUDA_AUTOLINK")
-    yield from itertools.starmap(Conflict, wrong_settings(os.environ))
+def _variables(trials: Trials) -> Iterator[Conflict]:
+    """Yield the environment variables with which no kernel can be built."""
     if names := trials.results.get("variables"):
         it = "it" if len(names) == 1 else "them"
         what = f"with {', '.join(names)} a small kernel cannot be built, and without {it} it can"
         yield Conflict(what, f"correct {it}, or: unset {' '.join(names)}")
+
+
+def _missing_parts(trials: Trials) -> Iterator[Conflict]:
+    """Yield the libraries and headers that kernels are built with and that were not found, or cannot be loaded."""
+    for name, library in LIBRARIES.items():
+        state = trials.results.get(f"library {name}")
+        if name not in OPTIONAL and isinstance(state, str) and state.startswith((NOT_FOUND, NOT_LOADED)):
+            yield Conflict(f"{library} {state if state.startswith(NOT_LOADED) else 'was not found'}", install_command())
+    for name in doctor_trials.HEADERS:
+        if trials.results.get(f"headers {name}") == NOT_FOUND:
+            yield Conflict(f"the headers of {HEADERS[name].what} were not found", install_command())
+
+
+def _environment_conflicts() -> Iterator[Conflict]:
+    """Yield the environment variables that are wrong, and those that turn this project off."""
+    if os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
+        yield Conflict("NUMBA_CUDA_AUTOLINK=0 turns this project off", "unset NUMBA_CUDA_AUTOLINK")
+    yield from itertools.starmap(Conflict, wrong_settings(os.environ))
     for name in ("CUDA_HOME", "CUDA_PATH"):
         if (folder := os.environ.get(name)) and not os.path.isdir(folder):
             yield Conflict(f"{name} is {folder!r}, and there is no such folder", f"correct it, or: unset {name}")
@@ -425,11 +456,8 @@ def _failed_trials(installed: dict[str, str], trials: Trials) -> Iterator[Confli
         module, why = failed
         package = doctor_trials.IMPORTED[module]
         if installed.get(package) != NOT_INSTALLED:
-            yield Conflict(f"{module} cannot be imported: {why}", reinstall_command(package))
-    for name, library in (("NVRTC", "nvrtc"), ("nvJitLink", "nvJitLink")):
-        state = trials.results.get(f"library {library}")
-        if isinstance(state, str) and state.startswith((NOT_FOUND, NOT_LOADED)):
-            yield Conflict(f"{name} {state if state.startswith(NOT_LOADED) else 'was not found'}", install_command())
+            _, fix = missing_library(why) or ("", reinstall_command(package))
+            yield Conflict(f"{module} cannot be imported: {why}", fix)
     for name in doctor_trials.AFTER_IMPORT:
         if isinstance(result := trials.results.get(name), dict) and "failed" in result:
             yield Conflict(f"the trial {name!r} failed: {result['failed']}", install_command())

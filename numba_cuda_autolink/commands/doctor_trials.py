@@ -18,8 +18,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-_LIBRARIES = ("nvrtc", "nvvm", "nvJitLink", "cudart", "nvfatbin")
-_HEADERS = ("cudart", "cccl")
+LIBRARIES = ("nvrtc", "nvvm", "nvJitLink", "cudart", "nvfatbin")
+HEADERS = ("cudart", "cccl")
 # What numba-cuda is built on, in the order of its imports, and the packages that have it.
 IMPORTED = {
     "numpy": "numpy",
@@ -32,7 +32,7 @@ IMPORTED = {
     "numba.cuda.cudadrv.driver": "numba-cuda",
     "numba.cuda.autolink.cache": "numba-cuda-autolink",
 }
-AFTER_IMPORT = (*(f"version {name} headers" for name in _HEADERS), "state", "cache", "build")
+AFTER_IMPORT = (*(f"version {name} headers" for name in HEADERS), "state", "cache", "build")
 NOT_FOUND, NOT_LOADED = "not found", "cannot be loaded"
 
 
@@ -174,13 +174,13 @@ def _build_kernel() -> str:
 
 
 TRIALS: dict[str, Callable[[], Any]] = {
-    **{f"library {name}": partial(_find_library, name) for name in _LIBRARIES},
-    **{f"headers {name}": partial(_find_headers, name) for name in _HEADERS},
+    **{f"library {name}": partial(_find_library, name) for name in LIBRARIES},
+    **{f"headers {name}": partial(_find_headers, name) for name in HEADERS},
     "version nvrtc": partial(_version, "nvrtc", "nvrtcVersion"),
     "version nvJitLink": partial(_version, "nvjitlink", "version"),
     "version driver": _driver_version,
     **{f"import {module}": partial(_import, module) for module in IMPORTED},
-    **{f"version {name} headers": partial(_headers_version, name) for name in _HEADERS},
+    **{f"version {name} headers": partial(_headers_version, name) for name in HEADERS},
     "state": _describe_state,
     "cache": _check_cache,
     "build": _build_kernel,

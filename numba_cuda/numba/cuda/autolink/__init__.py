@@ -142,14 +142,9 @@ def _check_versions() -> None:
         if not ENABLE_CUDASIM:
             from cuda.core.utils import InMemoryProgramCache  # noqa: F401  # numba-cuda has imported it
     except ImportError as error:
-        from numba_cuda_autolink.installed_packages import describe_missing, hiding_files, install_command
+        from numba_cuda_autolink.failed_imports import explain
 
-        for name, file in hiding_files(("numba-cuda", "cuda-core"), sys.path):
-            what = f"{file} hides the installed package {name!r}\n  {type(error).__name__}: {error}"
-            todo = "rename it, or take its folder out of PYTHONPATH; numba-cuda-autolink doctor checks all packages"
-            raise ImportError(f"{what}\n  what to do: {todo}") from error
-        said = describe_missing("numba-cuda", "cuda-core") or error
-        raise ImportError(f"{said}\n  what to do: {install_command()}") from error
+        raise ImportError(explain(error, "numba-cuda")) from error
 
 
 def _check_libraries() -> None:

@@ -21,7 +21,7 @@ cannot be cached at ``INFO``.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from numba.cuda.cudadrv.external_code.cache import entry_files, statistics
 from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
@@ -124,6 +124,7 @@ class History:
     name: str
     entries: tuple[StoredEntry, ...]
     kind: str | None = None
+    near: str = field(default="", repr=False)  # ``; did you mean NAME?`` if there are none, and there is such a name
 
     @property
     def details(self) -> str:
@@ -134,7 +135,7 @@ class History:
     def __str__(self) -> str:
         if not self.entries:
             named = f" under the name {self.name!r}" if self.name else ""
-            return f"nothing{f' of the kind {self.kind!r}' if self.kind else ''} is cached{named}"
+            return f"nothing{f' of the kind {self.kind!r}' if self.kind else ''} is cached{named}{self.near}"
         return "\n".join(cache_history.builds(self.entries, every_kind=self.kind is not None))
 
 
@@ -233,11 +234,12 @@ def prune(max_bytes: int | None = None) -> int:
 
 
 def why(name: str, kind: str | None = None) -> History:
-    """Return the entries on disk whose name contains *name*, of one *kind* or all. Printed, they show what changed. The
-    name of an entry is that of what is in a file with its whole path: ``/project/kernels.py:scale``."""
-    entries = current_store().disk.entries()
-    of_kind = (entry for entry in entries if kind in (None, entry.kind))
-    wanted = os.path.normpath(name) if name else ""
-    found = [entry for entry in of_kind if name in entry.name or wanted in cache_history.name_of(entry)]
+    """Return the entries on disk whose name contains *name*, of one *kind* or all. Printed, they show what changed.
+
+    Names are as they are printed, of what is in a file also with its whole path: ``/project/kernels.py:scale``. A
+    *name* that no entry has may be that of a file, function, module or value: the entries are of what contains it."""
+    of_kind = [entry for entry in current_store().disk.entries() if kind in (None, entry.kind)]
+    found = cache_history.find(of_kind, name)
+    near = cache_history.names_like(of_kind, name) if name and not found else ""
     latest = sorted(found, key=lambda entry: (entry.written, entry.digest), reverse=True)
-    return History(name, tuple(latest), kind)
+    return History(name, tuple(latest), kind, near)

@@ -5,6 +5,7 @@ and the launch of finished kernels."""
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -71,7 +72,9 @@ def _with_lines(reported: Report, record: FunctionRecord, kernel: Any) -> Report
     has_lines = record.facts.target.lineinfo or record.facts.target.debug  # which lineinfo=True contradicts
     if has_lines or not isinstance(record, BuildRecord):
         return reported
-    lined = build(kernel, record.launch_facts.argtypes, cc=record.cc, lineinfo=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # those of the kernel were shown; none of its lines were asked for
+        lined = build(kernel, record.launch_facts.argtypes, cc=record.cc, lineinfo=True)
     (own,), (other,) = reported.builds, report_of(lined, listings=True).builds
     shown = dataclasses.replace(own, listings=other.listings, listings_with_lineinfo=True)
     return dataclasses.replace(reported, builds=(shown,))

@@ -112,13 +112,20 @@ def facts_of(code: FunctionCode, target: Target, output: str, log: str = "") -> 
     shown = log.replace("\0", "").strip()
     name = code.entry_name or ""
     compiled = {(each.name, each.calls.function) for each in all_functions(code)}
-    python = tuple(sorted((name, each.content) for name, each in compiled if each is not None))
+    python = tuple(sorted((_as_written(name), each.content) for name, each in compiled if each is not None))
     return BuildFacts(name, target, graph, tuple(calls), link, shown, symbols, code.restored, spans, python)
 
 
+def _as_written(name: str) -> str:
+    """Return a function's *name*, that of one that is written in a kernel without what front ends add."""
+    return re.sub(r"^closure\.<locals>\.(_lambda_$)?", lambda found: "<lambda>" if found[1] else "", name)
+
+
 def _shown_type(argtype: Any) -> str:
-    """Return a type as text, as signatures have it, a Python function's as ``function f``: the same in each process."""
-    return _FUNCTION.sub(r"function \1", type_text(argtype))
+    """Return a type as text, as signatures have it, a Python function's as ``function f`` or ``lambda``: the same in
+    each process."""
+    text = _FUNCTION.sub(r"function \1", type_text(argtype))
+    return re.sub(r"\bfunction (?:_lambda_|<lambda>)", "lambda", text)
 
 
 def _names_of(callee: Callee) -> tuple[str, str]:

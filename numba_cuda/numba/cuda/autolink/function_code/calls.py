@@ -5,6 +5,7 @@ C++ expects. Lines cost time only where a function is linked into another."""
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import types as pytypes
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -75,6 +76,20 @@ class Calls:
             is_own = not str(function.__module__).startswith(_NUMBA)
             self._described = PythonFunction.of(function) if is_own else None, arguments_text(argtypes)
         return self._described
+
+    def relocate(self, functions: Iterable[pytypes.FunctionType]) -> None:
+        """Have messages name the file that the function is in here, where it is one of *functions*: another checkout
+        may have compiled it."""
+        known = self.function
+        if known is None:
+            return
+        alike = (each for each in functions if each.__code__.co_firstlineno == known.line)
+        found = [
+            here for each in alike if dataclasses.replace(here := PythonFunction.of(each), path=known.path) == known
+        ]
+        if found and known.path not in [each.path for each in found]:
+            self._described = found[0], self.types
+            self.filename = found[0].path if self.filename is not None else None
 
     def __getstate__(self) -> dict[str, Any]:
         self._describe()

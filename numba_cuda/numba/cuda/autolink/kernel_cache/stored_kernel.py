@@ -92,6 +92,9 @@ def load_kernel(data: bytes, values: KernelValues) -> dict[str, Any]:
     library = LinkingCodeLibrary.restore(**state)
     if _digests_of_callers(library.function_code.call_sites, target) != callers:
         raise KernelChangedError("a Python function that C++ calls changed")
+    functions = [each for walked in walks for each in walked.things if isinstance(each, pytypes.FunctionType)]
+    for code in callees_first(library.function_code, lambda each: each.calls.lines):
+        code.calls.relocate(functions)
     library.plan(target.cc)  # a file may be missing
     return {**kernel, "codelibrary": library}
 

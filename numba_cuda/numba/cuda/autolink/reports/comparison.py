@@ -19,6 +19,9 @@ FORMAT, VERSION = "numba-cuda-autolink changes", 1
 _Pairs: TypeAlias = tuple[tuple[str, str], ...]  # of a function and its digest
 # Options of the linker that follow from the architecture, the kernel's code and its options.
 _KNOWN = ("-arch=", "-kernels-used=", "-optimize-unused-variables", "-lto", "-lineinfo", "-g", "-maxrregcount=")
+_FEW = 4  # functions or calls that are named
+_OF_CALL = re.compile(r"^cxx_(\w+)_[0-9a-f]{16}$")  # a function that is written for calls by name
+_LONG = 40  # characters of a function's name
 _OF_CODE = ("debug", "fastmath", "lto")  # options of a kernel that its external code is compiled with
 _PATHS = "include_paths"  # an option that says nothing of the code: the digest of a source has that of its headers
 _PATH = re.compile(r"(?:[\w$]+::)+")  # of a name that begins with it: its modules or namespaces
@@ -85,27 +88,86 @@ def _of_build(before: BuildReport, now: BuildReport, with_python: bool) -> Itera
     for name, unit in _NUMBERS.items():
         what = name.replace("_", " ")
         yield from _differing(arch, what, *(_number(each.result, name, unit) for each in (before, now)))
+    yield from _of_occupancy(arch, before.result, now.result)
     yield from _differing(arch, "result", formatting.code(before.result), formatting.code(now.result))
     if given[0].get("lto") == given[1].get("lto"):
         yield from _differing(arch, "link", *(f"with{'' if each.link.lto else 'out'} LTO" for each in (before, now)))
     options = [[each for each in build.link.options or () if not each.startswith(_KNOWN)] for build in (before, now)]
     only = [[each for each in some if each not in other] for some, other in (options, options[::-1])]
     yield from _differing(arch, "options", *(" ".join(each) or None for each in only))
-    functions = [{each.name: formatting.size(each.size) for each in build.result.functions} for build in (before, now)]
-    moved = _moved(*functions)
-    for name in dict.fromkeys((*functions[0], *functions[1])):
-        if name not in moved.values():
-            sizes = functions[0].get(name), functions[1].get(moved.get(name, name))
-            if None in sizes and not has_same_link:
-                continue  # link-time optimisation inlines functions
-            yield from _differing(arch, f"function {moved.get(name, name)}", *sizes)
     pairs = list(_pairs(before.calls, now.calls))
+    yield from _of_inlining(arch, before.calls, now.calls, pairs, has_same_link)
+    yield from _of_functions(arch, before.result, now.result)
     compiled_with = [*dict.fromkeys(change for each in pairs for change in _of_options(arch, *each))]
     # Names of functions depend on options.
     can_be_compared = before.arch == now.arch and has_same_link and not compiled_with
     yield from _of_own_code(arch, before.link.inputs, now.link.inputs, can_be_compared, with_python)
     yield from compiled_with
     yield from _of_calls(arch, pairs, is_same, has_same_link)
+
+
+def _of_occupancy(arch: str, before: ResultReport, now: ResultReport) -> Iterator[Change]:
+    """Yield how the occupancy differs for the sizes of blocks that both reports have, those alike together."""
+    sides = [{each.threads: formatting.occupancy(each) for each in result.occupancy} for result in (before, now)]
+    sizes = defaultdict[tuple[str, str], list[str]](list)
+    for threads, text in sides[1].items():
+        if threads in sides[0]:
+            sizes[sides[0][threads], text].append(str(threads))
+    for both, some in sizes.items():
+        yield from _differing(arch, f"occupancy of {formatting.listed(some)} threads", *both)
+
+
+def _of_inlining(
+    arch: str,
+    before: Sequence[CallReport],
+    now: Sequence[CallReport],
+    pairs: Sequence[tuple[Any, Any]],
+    has_same_link: bool,
+) -> Iterator[Change]:
+    """Yield how many calls are inlined, and which of a few other ones are, unless that is a change of the call."""
+    if max(len(before), len(now)) > 1:
+        numbers = (formatting.inlined(calls) for calls in (before, now))
+        yield from _differing(arch, "inlined", *(f"{number} calls" if number else None for number in numbers))
+    if not has_same_link:
+        both = [(old, new) for old, new in pairs if old is not None and new is not None]
+        other = [
+            (old, new) for old, new in both if None not in (old.inlined, new.inlined) and old.inlined != new.inlined
+        ]
+        for old, new in other if len(other) <= _FEW else ():
+            yield Change(arch, f"call {_named(new)}", *("inlined" if each.inlined else "called" for each in (old, new)))
+
+
+def _of_functions(arch: str, before: ResultReport, now: ResultReport) -> Iterator[Change]:
+    """Yield how the functions of the results differ in size; of many that only one has, how many there are."""
+    sizes = [{each.name: each.size for each in result.functions} for result in (before, now)]
+    moved = _moved(*sizes)
+    shown = _short(dict.fromkeys((*sizes[0], *sizes[1])))
+    alone = [[name for name in sizes[0] if moved.get(name, name) not in sizes[1]]]
+    alone.append([name for name in sizes[1] if name not in sizes[0] and name not in moved.values()])
+    for name in (*sizes[0], *alone[1]):
+        if not any(name in some and len(some) > _FEW for some in alone):
+            new = moved.get(name, name)
+            old_size, new_size = (
+                formatting.size(some[key]) if key in some else None
+                for some, key in zip(sizes, (name, new), strict=True)
+            )
+            yield from _differing(arch, f"function {shown[new]}", old_size, new_size)
+    for some, of_result, what in zip(alone, sizes, ("removed", "new"), strict=True):
+        if len(some) > _FEW:
+            size = formatting.size(sum(of_result[name] for name in some))
+            sides = [f"{formatting.listed([shown[name] for name in some])}, {size}", None]
+            yield Change(arch, f"{len(some)} {what} functions", *(sides if what == "removed" else sides[::-1]))
+
+
+def _short(names: Collection[str]) -> dict[str, str]:
+    """Return *names*, the long ones without the types of the arguments, and those of calls of C++ without the hash,
+    where no other one is equal without them."""
+    heads = {name: _OF_CALL.sub(r"\1", name) if "(" not in name else f"{name.partition('(')[0]}(…)" for name in names}
+    same = Counter(heads.values())
+    return {
+        name: head if same[head] == 1 and (len(name) > _LONG or "(" not in name) else name
+        for name, head in heads.items()
+    }
 
 
 def _of_own_code(

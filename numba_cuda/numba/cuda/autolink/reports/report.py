@@ -78,7 +78,10 @@ class Report(KernelReport):
 
         Raises `ValueError` if *text* is not a report, or is one in a format that this version does not know.
         """
-        data = json.loads(text)
+        try:
+            data = json.loads(text)
+        except ValueError as error:
+            raise ValueError(f"the text is not a report, since it is not JSON: {error}") from None
         if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
             raise ValueError(f'the text is not a report: expected a JSON object with "format": "{FORMAT}"')
         if (version := data.pop("version", None)) != VERSION:

@@ -75,6 +75,13 @@ class LinkingLower(CUDALower):
         with self.library.function_code.calls.being_lowered(self):
             return super().lower()
 
+    def _compute_def_location(self) -> Any:
+        """Return where the function begins. A lambda has no ``def``, whose line would be that of the first code."""
+        code = self.func_ir.func_id.func.__code__
+        if code.co_name == "<lambda>":
+            return self.func_ir.loc.with_lineno(code.co_firstlineno)
+        return super()._compute_def_location()
+
     def lower_call(self, resty: types.Type, expr: ir.Expr) -> Any:
         signature = self.fndesc.calltypes[expr]
         in_progress = compilation()

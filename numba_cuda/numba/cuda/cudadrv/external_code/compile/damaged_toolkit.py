@@ -42,6 +42,16 @@ def _explain_other_headers(place: str) -> str:
     return f"{fix} ({what}); numba-cuda-autolink doctor checks all packages" if what else ""
 
 
+def explain_missing_headers(header: str) -> str:
+    """Return which package of the toolkit to install, since none of its headers, of which *header* is one, was found;
+    empty if that is not so."""
+    from numba_cuda_autolink.missing_parts import missing_headers
+
+    from .translation_unit import toolkit_include_paths
+
+    return missing_headers(header, toolkit_include_paths())
+
+
 def explain_missing_namespace(name: str) -> str:
     """Return the same for a namespace that C++ does not have: one of the toolkit has it in an undamaged header."""
     from numba_cuda_autolink.installed_packages import repair_of_toolkit

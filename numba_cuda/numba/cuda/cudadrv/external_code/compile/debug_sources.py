@@ -12,13 +12,11 @@ import contextlib
 import hashlib
 import os
 import re
-from collections.abc import Iterator
 
 from ..cache.disk import SOURCES, write_file
 from ..cache.store import current_store
-from ..inputs.link_input import line_marker
+from ..inputs.link_input import line_marker, split_at_markers
 
-_MARKER = re.compile(r'^#line 1 "((?:[^"\\\n]|\\.)*)"\n', re.MULTILINE)
 _SUFFIX = re.compile(r"\.(?:cu|cuh|c|cc|cpp|cxx|h|hh|hpp|hxx|inl)$")
 _UNSAFE = re.compile(r"[^\w.+-]+")
 _names: dict[str, str] = {}  # of sources, by the paths of their files
@@ -35,7 +33,7 @@ def with_files(text: str, name: str) -> str:
         return text
     folder = os.path.join(settings.directory, SOURCES)
     placed = []
-    for path, piece in _pieces(text, name):
+    for path, piece in split_at_markers(text, name):
         if _SUFFIX.search(path) and not os.path.isfile(path):
             digest = hashlib.sha256(piece.encode()).hexdigest()[:16]
             file = os.path.join(folder, digest, _UNSAFE.sub("_", os.path.basename(path)))
@@ -55,7 +53,7 @@ def write_files(text: str) -> None:
     """Write the files that the directives of a unit's *text* name in the cache's directory, if they are not there."""
     store = current_store()
     folder = os.path.join(store.settings.directory, SOURCES)
-    for path, piece in _pieces(text, ""):
+    for path, piece in split_at_markers(text, ""):
         if not path.startswith(folder + os.sep):
             continue
         with contextlib.suppress(OSError):  # a tool then shows no source, and the program runs all the same
@@ -65,15 +63,6 @@ def write_files(text: str) -> None:
                 os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
                 write_file(path, piece.encode(), os.path.dirname(path))
                 _remove_oldest(folder, path)
-
-
-def _pieces(text: str, name: str) -> Iterator[tuple[str, str]]:
-    """Yield the files that *text* consists of, name and text: what follows a directive is of the file that it names."""
-    before, *rest = _MARKER.split(text)
-    if before:
-        yield name, before
-    for quoted, piece in zip(rest[::2], rest[1::2], strict=True):
-        yield re.sub(r"\\(.)", r"\1", quoted), piece
 
 
 def _remove_oldest(folder: str, written: str) -> None:

@@ -19,7 +19,7 @@ from ..cache.disk import FAILED_SOURCES
 from ..cache.store import current_store
 from ..inputs.cuda_source import HOST_HEADERS, CompileOptions
 from ..inputs.link_input import line_marker
-from .damaged_toolkit import explain_damage
+from .damaged_toolkit import explain_damage, explain_missing_headers
 from .later_standards import explain_later
 from .mdspan_indices import explain_indices, what_to_index
 from .template_deduction import explain_conflict
@@ -241,10 +241,6 @@ def remedy(
         name = missing[1]
         if absent := [path for path in include_paths if not os.path.isdir(path)]:
             return f"fix the source's include_paths, of which these do not exist: {', '.join(absent)}"
-        if name.startswith("crt/"):
-            return (
-                "install the package that provides it: nvidia-cuda-crt for CUDA 13, nvidia-cuda-nvcc-cu12 for CUDA 12"
-            )
         if _HOST_HEADER.match(name):
             return (
                 f"do not include the host's C library, which {name} belongs to: keep its directory (/usr/include) out"
@@ -268,6 +264,8 @@ def remedy(
             return f"NVRTC has no headers of the host's C++ library: {first}{use}{todo}"
         if similar := find_similar_header(name, include_paths):
             return f"did you mean {similar}?"
+        if package := explain_missing_headers(name):
+            return package
         return f"add the directory that {name} is in to the source's include_paths"
     if instead := what_to_write(text):
         return instead

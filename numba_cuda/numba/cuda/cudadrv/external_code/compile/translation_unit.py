@@ -9,7 +9,7 @@ import hashlib
 import os
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cuda.core
@@ -23,7 +23,7 @@ from numba_cuda_autolink.printable_texts import number_of
 from ..cache.entry import FILE, CacheKey, Facts, LineDigests, digests_of_lines
 from ..headers.manifest import MANIFEST_FORMAT, HeaderManifest, read_text
 from ..headers.search_roots import SearchRoots
-from ..inputs.link_input import LinkInput
+from ..inputs.link_input import LinkInput, split_at_markers
 from ..platform.cuda_libraries import headers_version, nvrtc_build
 from ..platform.target import Target
 
@@ -44,6 +44,7 @@ class TranslationUnit:
     name: str
     options: tuple[tuple[str, Any], ...]  # fields of `cuda.core.ProgramOptions` and their values, sorted by name
     output: str  # ``"ltoir"`` or ``"cubin"``
+    text: str = field(default="", compare=False)  # the source without names of files that only debuggers need
 
     @classmethod
     def of(cls, source: LinkInput, target: Target) -> TranslationUnit:
@@ -67,12 +68,12 @@ class TranslationUnit:
             **dict(given.options),
         }
         options = tuple(sorted((name, value) for name, value in fields.items() if value is not None))
-        text = source.text
+        text = code = source.text
         if (fields["lineinfo"] or fields["debug"]) and not is_file:
             from .debug_sources import with_files
 
-            text = with_files(text, name)
-        return cls(text, name, options, "ltoir" if target.lto else "cubin")
+            code = with_files(text, name)
+        return cls(code, name, options, "ltoir" if target.lto else "cubin", text)
 
     def option(self, name: str) -> Any:
         return dict(self.options).get(name)
@@ -135,9 +136,9 @@ def messages_outside_toolkit(log: str) -> str:
 _CHECK = "8"
 
 
-# Around the source of a C++ library; with line information both name files.
-_LIBRARY = re.compile(r'^#line 1 "(?:[^"\n]*/)?source[ _]of[ _]autolink\.cxx"\n', re.MULTILINE)
-_LIBRARY_END = re.compile(r'^#line 1 "(?:[^"\n]*/)?namespace[ _]of[ _]autolink\.cxx"\n', re.MULTILINE)
+# Around the source of a C++ library.
+_LIBRARY = re.compile(r'^#line 1 "source of autolink\.cxx"\n', re.MULTILINE)
+_LIBRARY_END = re.compile(r'^#line 1 "namespace of autolink\.cxx"\n', re.MULTILINE)
 _INCLUDED = re.compile(r"#include <([^>\n]+)>\n#line")
 _FUNCTION = re.compile(r'^#line 1 "([^"\n]+\([^"\n]*\))"$', re.MULTILINE)
 
@@ -147,7 +148,7 @@ class UnitKeys:
 
     def __init__(self, unit: TranslationUnit):
         self._unit = unit
-        self._library = _Library.of(unit.code)
+        self._library = _Library.of(unit.text)
         self._name = _name_for_users(unit, self._library)
         self.has_lines = bool(unit.option("lineinfo") or unit.option("debug"))
         self._folder = working_directory()
@@ -177,7 +178,8 @@ class UnitKeys:
         files = tuple((f"{FILE}{name}", each.sha256[:16]) for name, each in zip(names, own, strict=True))
         parts = (*self._parts(), ("headers", headers), ("places", places))
         read = tuple((label, header.path, header.sha256) for (label, _), header in zip(files, own, strict=True))
-        facts = functools.partial(self._facts, read, manifest)
+        compiled = hashlib.sha256(repr((headers, places)).encode()).hexdigest()[:16]
+        facts = functools.partial(self._facts, read, manifest, compiled)
         lines = functools.partial(self._lines, read)
         return CacheKey("program", self._name, parts, files, facts, lines)
 
@@ -193,9 +195,9 @@ class UnitKeys:
             ("cuda.core", cuda.core.__version__),
         )
 
-    def _facts(self, files: tuple[tuple[str, str, str], ...], manifest: HeaderManifest) -> Facts:
+    def _facts(self, files: tuple[tuple[str, str, str], ...], manifest: HeaderManifest, compiled: str) -> Facts:
         """Return what users know of the program, with the *files* of their own, each a label, path and digest, and of
-        the other headers in *manifest*."""
+        the other headers in *manifest*; and a digest of what else counts of where it was *compiled*."""
         unit, library = self._unit, self._library.file
         path = unit.name if os.path.isfile(unit.name) else ""
         if library:
@@ -203,7 +205,7 @@ class UnitKeys:
         file, _, calls = self._name.partition(": ") if library else (self._name, "", "")
         subject = os.path.basename(file) if path else file
         is_file = any(os.path.abspath(each) == os.path.abspath(unit.name) for _, each, _ in files)
-        own = "" if is_file else self._library.text
+        texts = () if is_file else self._texts()
         fixed = (*toolkit_include_paths(), os.curdir)
         beside = os.path.dirname(path) if library else ""  # which is searched for it
         folders = [each for each in unit.option("include_path") or () if each not in fixed and each != beside]
@@ -213,13 +215,15 @@ class UnitKeys:
             ("", "path", os.path.abspath(path) if path else ""),
             ("", "architecture", str(unit.option("arch"))),
             *([(subject, "calls", calls)] if calls else []),
-            *([(subject, "source", hashlib.sha256(own.encode()).hexdigest()[:16])] if own else []),
+            *((each or subject, "file" if each else "source", _short_digest(own)) for each, own in texts),
             *((label.removeprefix(FILE), "file", sha256) for label, _, sha256 in files),
             *((subject, f"define {macro}", value) for macro, value in unit.option("define_macro") or ()),
             (subject, "include_paths", repr(folders)),
             *([] if unit.option("link_time_optimization") or unit.option("debug") else [("", "lto", "False")]),
             *((subject, option, repr(value)) for option, value in options if value is not False),
-            (subject, "headers", hashlib.sha256(packaged.encode()).hexdigest()[:16]),
+            (subject, "headers", _short_digest(packaged)),
+            (subject, "working directory", self._folder),
+            (subject, "program", compiled),
             ("", "NVRTC", nvrtc_build()),
             ("", "cuda.core", cuda.core.__version__),
         )
@@ -227,9 +231,13 @@ class UnitKeys:
     def _lines(self, files: tuple[tuple[str, str, str], ...]) -> LineDigests:
         """Return digests of the lines of the user's own texts: the source, and the *files*, each a label, path and
         digest, as long as they are as they were compiled."""
-        own = self._library.text
-        found = [(f"source {self._name}", digests_of_lines(own))] if 0 < len(own) <= _MOST_READ else []
-        size = 0
+        texts = self._texts()
+        size = sum(len(own) for _, own in texts)
+        found = []
+        if size <= _MOST_READ:
+            found += [
+                (f"{FILE}{name}" if name else f"source {self._name}", digests_of_lines(own)) for name, own in texts
+            ]
         for label, path, sha256 in files:
             with contextlib.suppress(OSError, ValueError):
                 header, content = read_text(path)
@@ -239,6 +247,19 @@ class UnitKeys:
                 if header.sha256 == sha256:
                     found.append((label, digests_of_lines(content.decode("utf-8", "replace"))))
         return tuple(found)
+
+    def _texts(self) -> list[tuple[str, str]]:
+        """Return the user's own texts in the unit, which are in no file: of several sources of one unit, each with its
+        name."""
+        own = self._library.text
+        if not own or self._library.calls:
+            return [("", own)] if own else []
+        found = list(split_at_markers(own, ""))
+        return [(os.path.basename(name) if len(found) > 1 else "", text) for name, text in found]
+
+
+def _short_digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 class _Library(NamedTuple):

@@ -159,6 +159,19 @@ def line_marker(name: str) -> str:
     return f'#line 1 "{quoted}"\n'
 
 
+_MARKER = re.compile(r'^#line 1 "((?:[^"\\\n]|\\.)*)"\n', re.MULTILINE)
+
+
+def split_at_markers(text: str, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the files that the source *text* of a unit called *name* consists of, name and text: what follows a
+    `line_marker` is of the file that it names."""
+    before, *rest = _MARKER.split(text)
+    if before:
+        yield name, before
+    for quoted, piece in zip(rest[::2], rest[1::2], strict=True):
+        yield re.sub(r"\\(.)", r"\1", quoted), piece
+
+
 def is_item(item: Any) -> bool:
     return isinstance(item, (LinkableCode, ObjectCode, str, os.PathLike)) or type(item).__module__ == _OTHER_LINKABLES
 

@@ -4,10 +4,13 @@ key."""
 
 from __future__ import annotations
 
+import dis
+import enum
 import hashlib
 import inspect
 import os
 import platform
+import sys
 import time
 import types
 from dataclasses import dataclass
@@ -17,12 +20,14 @@ from ..cache.entry import Facts, LineDigests, digests_of_lines
 
 _imported = time.time()
 _LONGEST = 60  # characters of a value
+_SCALARS = (bool, int, float, complex, str, bytes, types.NoneType)
 
 
 @dataclass(frozen=True)
 class PythonFunction:
     """A Python function: its *name*, its file's *path* and *line*, a digest of its code, but for the names of its
-    *parameters*, and the short *values* that it reads by global names or from its closure."""
+    *parameters*, and the *values* that are constants in it: ``value NAME`` of globals and attributes of modules, and
+    ``closure NAME``, with their texts."""
 
     name: str
     path: str
@@ -45,15 +50,15 @@ class PythonFunction:
         """A digest of its code and values, wherever it is in a file."""
         return hashlib.sha256(repr((self.digest, self.parameters, self.values)).encode()).hexdigest()[:12]
 
-    def facts(self, *, with_line: bool) -> Facts:
-        """Return what users know of it; *with* its *line* if the compiled code has lines."""
-        line = [(self.name, "line", str(self.line))] if with_line else []
-        values = [(self.name, f"value {name}", value) for name, value in self.values]
-        return ((self.name, "code", self.digest), (self.name, "parameters", self.parameters), *values, *line)
+    def facts(self, name: str, *, with_line: bool) -> Facts:
+        """Return what users know of it, who know it by *name*; *with* its *line* if the compiled code has lines."""
+        line = [(name, "line", str(self.line))] if with_line else []
+        values = [(name, *each) for each in self.values]
+        return ((name, "code", self.digest), (name, "parameters", self.parameters), *values, *line)
 
-    def lines(self) -> LineDigests:
-        """Return digests of its lines, after one empty text for each line before it; nothing if its file was written
-        since this process began."""
+    def lines(self, name: str) -> LineDigests:
+        """Return digests of the lines of the function that users know by *name*, after one empty text for each line
+        before it; nothing if its file was written since this process began."""
         try:
             if os.stat(self.path).st_mtime >= _imported:
                 return ()
@@ -62,7 +67,7 @@ class PythonFunction:
             block = inspect.getblock(source[self.line - 1 :])
         except (OSError, SyntaxError, ValueError, IndexError):
             return ()
-        return ((f"code {self.name}", ("",) * (self.line - 1) + digests_of_lines("".join(block))),)
+        return ((f"code {name}", ("",) * (self.line - 1) + digests_of_lines("".join(block))),)
 
 
 @dataclass(frozen=True)
@@ -82,11 +87,19 @@ class PythonKernel:
             ("", "kernel", self.name),
             ("", "types", self.types),
             ("", "Python", platform.python_version()),
-            *(fact for each in self.functions for fact in each.facts(with_line=with_lines)),
+            *(fact for name, each in self._named() for fact in each.facts(name, with_line=with_lines)),
         )
 
     def lines(self) -> LineDigests:
-        return tuple(line for each in self.functions for line in each.lines())
+        return tuple(line for name, each in self._named() for line in each.lines(name))
+
+    def _named(self) -> list[tuple[str, PythonFunction]]:
+        """Return its functions with their names for users: those of another file with that, ``helpers.py:shift``."""
+        own = self.functions[0].path
+        return [
+            (each.name if each.path == own else f"{os.path.basename(each.path)}:{each.name}", each)
+            for each in self.functions
+        ]
 
 
 def _content(code: types.CodeType, parameters: int = 0) -> tuple[Any, ...]:
@@ -97,10 +110,41 @@ def _content(code: types.CodeType, parameters: int = 0) -> tuple[Any, ...]:
 
 
 def _values(function: types.FunctionType) -> tuple[tuple[str, str], ...]:
-    code = function.__code__
-    known = {name: function.__globals__[name] for name in code.co_names if name in function.__globals__}
-    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+    names: dict[str, Any] = {}
+    owner: Any = None
+    for each in dis.get_instructions(function):
+        name = each.argval
+        if each.opname in ("LOAD_ATTR", "LOAD_METHOD") and isinstance(owner, types.ModuleType):
+            names[f"value {owner.__name__}.{name}"] = owner = getattr(owner, name, None)
+        elif each.opname in ("LOAD_GLOBAL", "LOAD_NAME") and name in function.__globals__:
+            names[f"value {name}"] = owner = function.__globals__[name]
+        else:
+            owner = None
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         if cell != types.CellType():
-            known[name] = cell.cell_contents
-    shown = ((name, repr(value)) for name, value in known.items() if type(value) in (bool, int, float, str))
-    return tuple((name, text) for name, text in shown if len(text) <= _LONGEST)
+            names[f"closure {name}"] = cell.cell_contents
+    shown = ((name, constant_text(value)) for name, value in names.items())
+    return tuple((name, text) for name, text in shown if text)
+
+
+def constant_text(value: Any) -> str:
+    """Return a *value* that Numba compiles as a constant as text, a long one and an array as a digest in ``<>``; empty
+    if it is something else."""
+    text = _text(value)
+    return text if len(text) <= _LONGEST else f"<{hashlib.sha256(text.encode()).hexdigest()[:16]}>"
+
+
+def _text(value: Any) -> str:
+    if type(value) in _SCALARS:
+        return repr(value)
+    if isinstance(value, enum.Enum):
+        return str(value)
+    if isinstance(value, tuple):
+        parts = [_text(each) for each in value]
+        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})" if all(parts) else ""
+    numpy = sys.modules.get("numpy")  # of which the value is none where that is not imported
+    if numpy is not None and isinstance(value, numpy.generic):
+        return f"{type(value).__name__}({value})"
+    if numpy is not None and type(value) is numpy.ndarray and not value.dtype.hasobject:
+        return f"<{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()[:16]}>"
+    return ""

@@ -23,7 +23,7 @@ from packaging.requirements import Requirement
 from repository import PROJECT
 
 import _numba_cuda_autolink_command
-from numba_cuda_autolink import command_entry, installed_packages
+from numba_cuda_autolink import command_entry, failed_imports, installed_packages
 from numba_cuda_autolink.commands import doctor_command, doctor_trials
 from numba_cuda_autolink.commands.main_command import main
 from numba_cuda_autolink.installed_packages import damaged_files
@@ -622,6 +622,53 @@ def test_settings_of_an_older_numba_cuda_are_remarks(monkeypatch):
     assert not any(name in each.what for each in doctor_command.conflicts(GOOD, NO_TRIALS) for name in found)
 
 
+@pytest.mark.parametrize(
+    ("package", "module", "missing"),
+    [
+        ("numba-cuda", "numba.cuda", "numba.cuda.types"),
+        ("numba-cuda-mlir", "numba_cuda_mlir", "numba_cuda_mlir.mlir"),
+        ("numba-cuda-mlir", "numba_cuda_mlir.cuda", "numba_cuda_mlir.compiler"),
+    ],
+)
+def test_the_error_of_an_import_says_what_to_do(package, module, missing):
+    pytest.importorskip(module)
+    script = f"import sys; sys.modules[{missing!r}] = None; import {module}"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 1
+    error, *note = done.stderr.splitlines()[-3:]
+    assert error.startswith("ModuleNotFoundError: ")
+    assert note == [
+        f"numba-cuda-autolink: {package} cannot be imported: {error}",
+        "  what to do: numba-cuda-autolink doctor says what is missing or damaged",
+    ]
+    environment = {**os.environ, "NUMBA_CUDA_AUTOLINK": "0"}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+    assert done.returncode == 1 and "doctor" not in done.stderr
+
+
+def test_why_a_front_end_cannot_be_imported_is_its_own_packages(installed, monkeypatch):
+    folder = installed("soup", **{"soup.py": "x"})
+    error = ImportError("no spoon")
+    with_doctor = "\n  what to do: numba-cuda-autolink doctor says what is missing or damaged"
+    assert failed_imports.explain(error, "soup") == f"ImportError: no spoon{with_doctor}"
+    unmet = installed_packages.UnmetRequirement("soup", "soup 1.0 is installed, and soup>2 is needed", "pip get soup")
+    monkeypatch.setattr(failed_imports, "unmet_requirements", lambda: [unmet._replace(name="rich"), unmet])
+    said = "\n  ImportError: no spoon\n  what to do: "
+    end = "; numba-cuda-autolink doctor checks all packages"
+    assert failed_imports.explain(error, "soup") == f"{unmet.text}{said}{unmet.fix}{end}"
+    monkeypatch.setattr(failed_imports, "unmet_requirements", lambda: [])
+    (folder / "soup.py").unlink()
+    text = failed_imports.explain(error, "soup")
+    assert text.startswith(f"soup 1.0 is not as it was installed: soup.py is missing{said}pip install ")
+
+
+def test_a_note_is_a_part_of_the_text_where_python_has_no_notes(monkeypatch):
+    monkeypatch.setattr(sys, "version_info", (3, 10))
+    for error in (ImportError("no soup"), AttributeError("no soup")):
+        failed_imports.add_note(error, "buy some")
+        assert str(error) == "no soup\nbuy some"
+
+
 def test_the_import_names_a_file_that_hides_numba_cuda(tmp_path):
     (tmp_path / "numba_cuda").mkdir()
     (tmp_path / "numba_cuda" / "__init__.py").touch()
@@ -809,3 +856,33 @@ def test_the_diagnosis_is_json_for_tools(capsys):
     assert (code, bool(found["conflicts"])) in ((0, False), (1, True))
     assert found["format"] == doctor_command.FORMAT
     assert found["numba_cuda"]["autolink"] == "active"
+
+
+def test_missing_libraries_and_headers_are_installed_with_this_project():
+    missing = {f"library {name}": "not found" for name in ("nvrtc", "nvvm", "cudart")} | {"headers cccl": "not found"}
+    error = 'DynamicLibNotFoundError: Failure finding "libcudart.so.13 or libcudart.so.12": No such file: libcudart'
+    trials = doctor_command.Trials(missing | {"import numba.cuda.cudadrv.driver": error}, {})
+    parts = ["NVRTC", "NVVM", "cudart", "the headers of CCCL"]
+    told = [f"{each} {'were' if 'headers' in each else 'was'} not found" for each in parts]
+    found = [*doctor_command.conflicts(GOOD, trials)]
+    assert [each.what for each in found] == told
+    assert {each.fix for each in found} == {installed_packages.install_command()}
+    works = doctor_command.Trials(missing | {"build": ""}, {})
+    assert [*doctor_command.conflicts(GOOD, works)] == []
+    assert set(told) <= {each.what for each in doctor_command.remarks(GOOD, works)}
+
+
+def test_without_nvfatbin_kernels_work():
+    trials = doctor_command.Trials({"library nvfatbin": "not found"}, {})
+    assert [*doctor_command.conflicts(GOOD, trials)] == []
+    assert any(each.what.startswith("nvFatbin was not found") for each in doctor_command.remarks(GOOD, trials))
+
+
+def test_what_a_trial_only_repeats_is_told_once(installed, monkeypatch):
+    monkeypatch.setattr(doctor_command, "_packages", lambda installed: ["nvidia-soup"])
+    folder = installed("nvidia-soup", **{"lib/libsoup.so.13": WHOLE})
+    os.truncate(file := folder / "lib/libsoup.so.13", 0)
+    trials = doctor_command.Trials({"import numba.cuda.autolink.cache": f"ImportError: {file} is empty"}, {})
+    assert [each.what for each in doctor_command.conflicts({**GOOD, "numba-cuda-autolink": "0.2.0"}, trials)] == [
+        "nvidia-soup 1.0 is not as it was installed: lib/libsoup.so.13 is empty"
+    ]

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 
 import pytest
 from kernel_cache_support import Program
+from numba.cuda.cudadrv.external_code.cache.changes import fact
+from numba.cuda.cudadrv.external_code.cache.entry import describe
 
 LIBRARY = """
 import os
@@ -50,6 +53,10 @@ def test_a_kernel_is_loaded_in_another_checkout_until_a_header_differs_there(pro
     changed, back = other.run(before=shared), program.run()
     assert [each.status for each in (built, loaded, changed, back)] == ["built", "loaded", "linked again", "loaded"]
     assert built.cubin == loaded.cubin == back.cubin != changed.cubin
+    entries = [describe(str(each)) for each in (program.folder / "cache" / "entries").rglob("*") if each.is_file()]
+    links = sorted((each for each in entries if each.kind == "link"), key=lambda each: each.written)
+    folders = [os.path.dirname(fact(each, "path")) for each in links]
+    assert folders == [str(program.folder), str(other.folder)]  # each is of the checkout that built it
 
 
 def test_a_kernel_whose_call_passes_a_function_is_loaded(program):

@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.autolink import cache
 from numba.cuda.cudadrv.external_code.cache import settings as cache_settings
@@ -46,7 +47,7 @@ def files(tmp_path, monkeypatch):
     reset_store(before)
 
 
-def build(path, types="float32[::1]"):
+def build(path, types="float32[::1]", **options):
     """Build the kernel of a file as if a process had begun after the file was written."""
     from numba.cuda.cudadrv.external_code.plan import python_functions
 
@@ -54,7 +55,7 @@ def build(path, types="float32[::1]"):
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return autolink.build(module.kernel, f"void({types})", cc=(9, 0))
+    return autolink.build(module.kernel, f"void({types})", cc=(9, 0), **options)
 
 
 def told(name=".py:kernel", kind="link"):
@@ -138,12 +139,15 @@ def test_kernels_and_sources_of_one_name_in_other_files_are_not_compared(files):
     assert programs == ["sm_90   q/a.cu: first build", "sm_90   p/a.cu: first build"]
 
 
-def test_inline_code_is_compared_without_a_claim_that_it_was_edited(files):
+def test_inline_code_is_not_compared_with_other_texts(files):
     path = files / "m.py"
     for source in ("__device__ float ten(float x) { return x; }", "__device__ float ten(float x) { return 2 * x; }"):
         path.write_text(re.sub(r"cxx\(.*\)", f"cxx({source!r})", path.read_text()))
         build(path)
-    assert told("ten", kind="program")[0] == "sm_90   ten(float64): another text: line 1"
+    assert told("ten", kind="program") == [
+        "sm_90   ten(float64): first build of this text",
+        "sm_90   ten(float64): first build",
+    ]
     assert told()[0] == "sm_90   m.py:kernel: inline C++ changed: line 1"
 
 
@@ -168,3 +172,156 @@ def test_answers_of_objects_are_told_apart_by_their_link_keys(files):
         "sm_90   answer of Power with link key 3: first build",
         "sm_90   answer of Power with link key 2: first build",
     ]
+
+
+HELPERS = """\
+import numpy as np
+from numba import cuda
+
+GAIN = 2
+
+
+@cuda.jit(device=True)
+def shift(v):
+    return v + 1
+"""
+VALUES = """\
+import numpy as np
+import helpers
+from helpers import shift
+from numba import cuda
+from numba.cuda import autolink
+
+lib = autolink.cxx({file!r})
+P = (1, 2.0)
+T = np.arange(4)
+
+
+@cuda.jit
+def kernel(x):
+    x[0] = lib.ten(shift(x[0])) + P[1] + T[3] + helpers.GAIN
+"""
+
+
+@pytest.fixture
+def with_helpers(files, monkeypatch):
+    """The same folder, with a kernel of a module of its own and of values of several kinds."""
+    (files / "helpers.py").write_text(HELPERS)
+    (files / "m.py").write_text(VALUES.format(file=str(files / "ten.cu")))
+    monkeypatch.syspath_prepend(str(files))
+    yield files
+    for name in "helpers", "others":
+        sys.modules.pop(name, None)
+
+
+def edit(folder, name, old, new):
+    """Replace text of a file, and build the kernel as a new process would."""
+    text = (folder / name).read_text()
+    assert old in text
+    (folder / name).write_text(text.replace(old, new))
+    for each in folder.glob("*.py"):
+        os.utime(each, (1, 1))  # as if the process had begun later
+    for each in "helpers", "others":
+        sys.modules.pop(each, None)
+    importlib.invalidate_caches()
+    build(folder / "m.py")
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        ("m.py", "(1, 2.0)", "(1, 3.0)", "value P: (1, 2.0) -> (1, 3.0)"),
+        ("m.py", "arange(4)", "arange(5)", "value T changed"),
+        ("helpers.py", "GAIN = 2", "GAIN = 3", "value helpers.GAIN: 2 -> 3"),
+        ("helpers.py", "v + 1", "v + 2", "helpers.py:shift changed: line 9"),
+    ],
+)
+def test_values_and_functions_of_other_modules_are_named(with_helpers, file, old, new, said):
+    edit(with_helpers, "m.py", "", "")
+    edit(with_helpers, file, old, new)
+    assert told()[0] == f"sm_90   m.py:kernel: {said}"
+
+
+def test_a_function_that_comes_from_another_file_is_named(with_helpers):
+    build(with_helpers / "m.py")
+    (with_helpers / "others.py").write_text(HELPERS)
+    edit(with_helpers, "m.py", "from helpers import", "from others import")
+    assert told()[0] == "sm_90   m.py:kernel: others.py:shift is used, helpers.py:shift is not used"
+
+
+def test_all_names_in_lines_are_taken_and_wrong_ones_are_answered(with_helpers, capsys):
+    from numba_cuda_autolink.commands.main_command import main
+
+    build(with_helpers / "m.py")
+    build(with_helpers / "m.py", "float64[::1]")
+    for types in "float32", "float64":
+        line = f"sm_90   m.py:kernel({types}[::1]): first build"
+        assert line in told()
+        assert told(f"m.py:kernel({types}[::1])") == ["sm_90   m.py:kernel: first build"]
+    for cause in "shift", "helpers.py", "helpers.py:shift", "helpers.GAIN", "T":
+        assert len(told(cause)) == 2, cause
+    assert main(["cache", "why", "m.py:kernle"]) == 1
+    error = capsys.readouterr().err
+    assert "nothing is cached under the name 'm.py:kernle'; did you mean m.py:kernel" in error
+
+
+def test_lines_of_generated_code_are_those_of_its_text(files):
+    source = '\n#include <cuda/std/cmath>\nextern "C" __device__ float twice(float x) {\n    return x * 2;\n}'
+
+    class Twice(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("twice", returns=x)
+
+        def __numba_cuda_link__(self, x):
+            return autolink.CUDASource(source, name="twice.cu")
+
+    def build(**options):
+        twice = Twice()
+
+        def kernel(x):
+            x[0] = twice(x[0])
+
+        autolink.build(cuda.jit(kernel, **options), "void(float32[::1])", cc=(9, 0))
+        return told("test_cache_history.py:")[0].partition("kernel")[2]
+
+    build()
+    assert build(lineinfo=True) == ": lineinfo=True added"
+    source = source.replace("* 2", "* 3")
+    assert build(lineinfo=True) == ": twice.cu changed: line 4"
+
+
+def test_the_output_is_no_change(files):
+    path = files / "m.py"
+    for gain in "N = 3", "N = 4":
+        path.write_text(path.read_text().replace("N = 3", gain))
+        build(path)
+        build(path, output="ptx")
+    assert told() == [
+        "sm_90   m.py:kernel: value N: 3 -> 4 (2 builds)",
+        "sm_90   m.py:kernel: first build for ptx",
+        "sm_90   m.py:kernel: first build",
+    ]
+
+
+def test_kernels_of_one_factory_are_told_apart_by_what_they_were_made_with(files):
+    library = autolink.cxx("__device__ float once(float x) { return x; }")
+
+    def make(c):
+        def kernel(x):
+            x[0] = library.once(x[0]) + c
+
+        return kernel
+
+    for c in 1, 2:
+        autolink.build(make(c), "void(float32[::1])", cc=(9, 0))
+    assert told("history.py:kernel")[0] == "sm_90   test_cache_history.py:kernel: made with c=2, not 1"
+
+
+def test_a_program_that_is_compiled_again_in_another_folder_is_named(files, monkeypatch):
+    for folder in files, files / "other":
+        folder.mkdir(exist_ok=True)
+        monkeypatch.chdir(folder)
+        build(files / "m.py")
+    said = f"ten.cu: compiled in another working directory: {files} -> {files / 'other'}"
+    assert told()[0] == f"sm_90   m.py:kernel: {said}"
+    assert told("ten.cu", "program")[0] == f"sm_90   {said}"

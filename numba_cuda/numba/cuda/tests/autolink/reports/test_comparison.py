@@ -2,6 +2,7 @@
 """What changed between two reports of a kernel in a file that is edited: its own code, options, architecture."""
 
 import linecache
+import re
 
 import pytest
 from autolink_support import CC
@@ -71,7 +72,7 @@ def reported(tmp_path, front_end):
 
 def of_code(before, now):
     """Return what `changes` says but of the result."""
-    results = ("registers", "stack", "shared", "spill", "result", "function ")
+    results = ("registers", "stack", "shared", "spill", "occupancy", "result", "inlined", "function ")
     return [each.what for each in changes(before, now) if not each.what.startswith(results)]
 
 
@@ -119,6 +120,57 @@ def test_options_of_the_kernel(reported):
             "option lto",
             "code of ops.cu, in helper(float)",
         ]
+
+
+def test_many_calls_that_are_inlined_no_more(front_end):
+    def build(lto):
+        ops = autolink.cxx("".join(f"__device__ float f{n}(float x) {{ return x * x + {n}; }}\n" for n in range(6)))
+
+        @front_end.cuda.jit(lto=lto)
+        def kernel(x):
+            x[0] = ops.f0(x[0]) + ops.f1(x[1]) + ops.f2(x[2]) + ops.f3(x[3]) + ops.f4(x[4]) + ops.f5(x[5])
+
+        return autolink.report(kernel, "void(float32[::1])", cc=CC)
+
+    before, now = build(True), build(False)
+    lines = now.changes_since(before).splitlines()
+    arch = now.builds[0].arch
+    assert f"{arch}: inlined: 6 of 6 calls → 0 of 6 calls" in lines
+    (functions,) = [line for line in lines if "6 new functions" in line]
+    assert re.fullmatch(rf"{arch}: 6 new functions: nothing → f\d, f\d, f\d and 3 more, [\d.]+ (KiB|bytes)", functions)
+    assert not [line for line in lines if ": call f" in line]
+    assert any("kernel(…): " in line for line in lines)
+
+
+def test_one_call_that_is_inlined_no_more(front_end):
+    def build(lto):
+        ops = autolink.cxx("__device__ float f(float x) { return x * x + 3; }")
+
+        @front_end.cuda.jit(lto=lto)
+        def kernel(x):
+            x[0] = ops.f(x[0])
+
+        return autolink.report(kernel, "void(float32[::1])", cc=CC)
+
+    assert "call f(float32): inlined → called" in build(False).changes_since(build(True))
+
+
+def test_the_kernels_lambda_is_named(front_end):
+    def build(number):
+        ops = autolink.cxx("template <class F> __device__ float f(float x, F op) { return op(x) + 3; }")
+        text = f"def kernel(x):\n    x[0] = f(x[0], lambda a: a * {number})\n"
+        names = {"f": ops.f}
+        exec(text, names)
+        return autolink.report(front_end.cuda.jit(names["kernel"]), "void(float32[::1])", cc=CC)
+
+    found = [each.what for each in changes(build(7), build(8))]
+    assert any(what.startswith("the kernel's own code, in ") and "<lambda>" in what for what in found)
+    assert not [what for what in found if "_lambda_" in what]
+
+
+def test_text_that_is_not_json_is_no_report():
+    with pytest.raises(ValueError, match=r"^the text is not a report, since it is not JSON: .*line 1 column 6"):
+        autolink.Report.from_json('{"a":')
 
 
 def test_options_of_cxx(reported):

@@ -7,6 +7,7 @@ import base64
 import hashlib
 
 import pytest
+from numba.cuda.autolink.frontend_api.placed_messages import placed_error
 from numba.cuda.cudadrv.external_code.compile import translation_unit
 from numba.cuda.cudadrv.external_code.compile.damaged_toolkit import explain_missing_namespace
 from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic, remedy
@@ -14,6 +15,7 @@ from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 
 from numba_cuda_autolink import installed_packages
+from numba_cuda_autolink.missing_parts import missing_library
 
 FILES = ("nvidia/include/soup/soup.h", "nvidia/include/soup/inner.h", "nvidia/lib/libnvrtc-builtins.so.13.5")
 CONTENTS = (b"abcd", b"abcd", b"\x7fELF\x01\x01" + bytes(58))  # the library is whole, as far as is checked
@@ -104,3 +106,41 @@ def test_a_library_that_is_missing(toolkit, monkeypatch):
     (toolkit / FILES[2]).unlink()
     message, _ = cuda_libraries.why_missing("NVRTC")
     assert message.startswith("NVRTC, which compiles CUDA C++, was not found\n  what to do: " + REPAIR)
+
+
+@pytest.mark.parametrize(
+    ("header", "whose", "always"),
+    [
+        ("cub/block/block_reduce.cuh", "CCCL", "cuda/std/version"),
+        ("cuda/std/cmath", "CCCL", "cuda/std/version"),
+        ("cuda_fp16.h", "the CUDA runtime", "cuda_runtime_api.h"),
+        ("cooperative_groups/reduce.h", "the CUDA runtime", "cuda_runtime_api.h"),
+        ("crt/mma.h", "nvcc", "crt/host_defines.h"),
+    ],
+)
+def test_headers_of_a_package_that_is_missing(tmp_path, monkeypatch, header, whose, always):
+    monkeypatch.setattr(translation_unit, "toolkit_include_paths", lambda: (str(tmp_path),))
+    text = f'cannot open source file "{header}"'
+    remedy = what_to_do(text)
+    assert remedy.startswith("pip install 'numba-cuda-autolink[cu")
+    assert remedy.endswith(f" (the headers of {whose} were not found); numba-cuda-autolink doctor checks all packages")
+    (tmp_path / always).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / always).touch()
+    assert "pip install" not in what_to_do(text)
+    assert "pip install" not in what_to_do('cannot open source file "cuda_of_mine/soup.h"')
+
+
+@pytest.mark.parametrize(
+    ("searched", "what", "fix"),
+    [
+        ("libcudart.so.13 or libcudart.so.12", "cudart was not found", "pip install 'numba-cuda-autolink[cu"),
+        ("nvvm64_40_0.dll", "NVVM was not found", "pip install 'numba-cuda-autolink[cu"),
+        ("libsoup.so.1", "libsoup.so.1 was not found", "install the CUDA toolkit, or NVIDIA's package that has it"),
+    ],
+)
+def test_a_library_that_pathfinder_does_not_find(searched, what, fix):
+    error = type("DynamicLibNotFoundError", (RuntimeError,), {})(f'Failure finding "{searched}": No such file: x')
+    assert missing_library(str(error))[0] == what and missing_library(str(error))[1].startswith(fix)
+    first, *_, last = placed_error(error).splitlines()
+    assert first == what and last.startswith(f"  what to do: {fix}")
+    assert missing_library("no such thing") is None

@@ -62,7 +62,6 @@ def message_of(code, **options):
             "#include <bits/wordsize.h>",
             "do not include the host's C library, which bits/wordsize.h belongs to",
         ),
-        ("#include <crt/no_such.h>", "install the package that provides it: nvidia-cuda-crt for CUDA 13"),
         (
             "MY_STATIC_INLINE int f() { return 1; }",
             "if MY_STATIC_INLINE is a macro, define it: defines={'MY_STATIC_INLINE': '...'}",

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Why a front end cannot be imported, and what to do."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterable, Iterator
+
+from .installed_packages import damaged_files, hiding_files, reinstall_command, required_packages, unmet_requirements
+from .missing_parts import missing_library
+from .package_versions import version_of
+
+_DOCTOR = "numba-cuda-autolink doctor"
+
+
+def explain(error: BaseException, package: str) -> str:
+    """Return why a front end, the installed *package*, cannot be imported, the *error*, and what to do, in lines. Where
+    neither the packages that it requires nor their files show why, `doctor` may."""
+    said = f"{type(error).__name__}: {error}".partition("\n")[0]
+    with contextlib.suppress(Exception):  # of packages so broken that nothing can be read of them
+        for what, fix in _findings(error, package):
+            return f"{what}\n  {said}\n  what to do: {fix}; {_DOCTOR} checks all packages"
+    return f"{said}\n  what to do: {_DOCTOR} says what is missing or damaged"
+
+
+def _findings(error: BaseException, package: str) -> Iterator[tuple[str, str]]:
+    if missing := missing_library(str(error)):
+        yield missing
+    try:
+        packages = required_packages(package)
+    except ImportError:  # of packaging, which reads what they require
+        packages = [package]
+    for name, file in hiding_files(packages, sys.path):
+        yield f"{file} hides the installed package {name!r}", "rename it, or take its folder out of PYTHONPATH"
+    with contextlib.suppress(ImportError):
+        yield from ((each.text, each.fix) for each in unmet_requirements() if each.name in packages)
+    yield from _damage(packages)
+
+
+def _damage(packages: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for package in packages:
+        if (damage := next(damaged_files(package), None)) is not None:
+            what = f"{package} {version_of(package)} is not as it was installed: {damage}"
+            yield what, reinstall_command(package)
+
+
+def add_note(error: BaseException, text: str) -> None:
+    """Let Python print *text* after an *error*."""
+    if sys.version_info >= (3, 11):
+        error.add_note(text)
+    elif isinstance(error, ImportError):
+        error.msg = f"{error.msg}\n{text}"
+    elif error.args and str(error) == str(error.args[0]):
+        error.args = (f"{error}\n{text}", *error.args[1:])
