@@ -104,7 +104,11 @@ def facts_of(code: FunctionCode, target: Target, output: str, log: str = "") -> 
         obj = site.callee.obj
         what = origins[site], safe_repr(obj, _LONGEST_REPR), names[site.callee], type(obj).__name__
         where = site.filename, site.line, linecache.getline(site.filename, site.line).strip()
-        calls.append(CallRecord(*what, tuple(map(_shown_type, site.argtypes)), *where, chain, function, *how))
+        shown_types = tuple(
+            f"{_shown_type(getattr(each, 'dtype', each))}&" if number in site.callee.referred else _shown_type(each)
+            for number, each in enumerate(site.argtypes)
+        )
+        calls.append(CallRecord(*what, shown_types, *where, chain, function, *how))
     spans = tuple(code.timeline.spans)
     link, symbols = code.link_record(target, output), Symbols.of((), code.own_undefined())
     if link is not None and output == "cubin":
