@@ -385,6 +385,8 @@ def test_what_changed_between_two_reports(report):
 
     after = build(changed).report
     lines = after.changes_since(plain).splitlines()
+    (of_kernel,) = [line for line in lines if ": function " in line and "changed" in line]
+    assert "nothing" not in of_kernel
     content = {call.name: f"content {call.returned[0].content[:12]}" for call in plain.builds[0].calls}
     gone = f"listed_inlined(int32) at test_listings.py:{plain.builds[0].calls[0].line}"
     assert f"sm_90: call {gone}: inlined; listed_inlined.cu {content['listed_inlined']} → nothing" in lines
