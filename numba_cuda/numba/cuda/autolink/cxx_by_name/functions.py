@@ -117,6 +117,11 @@ class CxxFunction(DeviceCallable):
         """The positions of the arguments of which C++ gets the place."""
         return tuple(number for number, way in enumerate(self._pattern.passing) if way == ELEMENT)
 
+    @property
+    def _given_text(self) -> tuple[str, tuple[str, int]]:
+        """The text of the library, and where it was given."""
+        return self._source.text, self._source.place
+
     def _describe_inside(self, name: str) -> str:
         return f"for a name in it, write lib[{f'{self.__name__}::{name}'!r}]"
 

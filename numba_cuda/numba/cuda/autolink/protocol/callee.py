@@ -77,6 +77,12 @@ class Callee:
         return getattr(self.obj, "_referred", ())
 
     @property
+    def given_text(self) -> tuple[str, tuple[str, int]] | None:
+        """The text of the source that it is from, and the file and line where that was given; ``None`` if there is
+        none."""
+        return getattr(self.obj, "_given_text", None)
+
+    @property
     def folder(self) -> str:
         return os.path.dirname(getattr(sys.modules.get(self._defined.__module__), "__file__", None) or "")
 
