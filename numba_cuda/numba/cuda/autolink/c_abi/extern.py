@@ -24,7 +24,6 @@ _POINTERS = (types.CPointer, types.RawPointer)
 _WAYS = (Exact, ByReference, ByValue, ArrayView, State)
 _MOST_ARGUMENTS = 10_000  # an iterable with more of them may never end
 _SYMBOL = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
-_WRITE_SYMBOL = "write the name that the function has in C: letters, digits and _"
 
 
 @messages.suggest_names
@@ -72,9 +71,10 @@ class Extern:
         if not isinstance(symbol, str):
             raise TypeError(f"Extern's symbol must be a str, not {type(symbol).__name__}")
         if not _SYMBOL.fullmatch(symbol):
-            is_of_array = "array(" in symbol
-            todo = "put the dtype of an array type into the name: f'f_{x.dtype}'" if is_of_array else _WRITE_SYMBOL
-            raise ValueError(f"Extern's symbol must be a C identifier, not {symbol!r:.50}\n  what to do: {todo}")
+            raise ValueError(
+                f"Extern's symbol must be a C identifier, not {symbol!r:.50}\n"
+                "  what to do: write its name in C; for an array type, put the dtype into it: f'f_{x.dtype}'"
+            )
         self.symbol = symbol
         self.returns = _returnable(returns)
         self.return_ctype = self._describe_result()

@@ -215,8 +215,12 @@ class NoIdentifier(autolink.DeviceCallable):
     ("obj", "diagnosis", "todo"),
     [
         (WithoutSelf(), "self is missing: 'x' stands for", "write def __numba_cuda_call__(self, x, y)"),
-        (NoIdentifier("pow er"), "must be a C identifier", "write the name that the function has in C: letters"),
-        (NoIdentifier("f_array(float32)"), "must be a C identifier", "put the dtype of an array type into the name"),
+        (NoIdentifier("pow er"), "must be a C identifier", "write its name in C;"),
+        (
+            NoIdentifier("f_array(float32)"),
+            "must be a C identifier",
+            "write its name in C; for an array type, put the dtype into it",
+        ),
     ],
 )
 def test_a_hook_without_self_and_a_symbol_that_is_no_name(obj, diagnosis, todo):
