@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What changed from one cached entry to another: in the words of users, of what their records know, and, for the log,
-part by part."""
+"""What changed from one cached entry to another, in the words of users, of what their records know."""
 
 from __future__ import annotations
 
@@ -12,18 +11,18 @@ from typing import NamedTuple
 
 from numba_cuda_autolink.printable_texts import number_of, printable
 
-from .entry import FILE, IS_TEXT, Facts, PartsTable, StoredEntry
+from .entry import IS_TEXT, Facts, StoredEntry
 
-# The log's words for parts of which a digest tells users nothing, by how their labels begin.
-_OF_LINKS = {
-    "LLVM IR ": "the kernel's code or argument types changed",
-    "own code ": "the kernel's code or argument types changed",
-    "input ": "C++ or other code that is linked changed",
-}
 # What an entry is for, which is not compared.
 _IDENTITY = ("path", "kernel", "architecture", "output", "types", "link key", "entry_name")
-_OWN_FILE = "file of the kernel"  # told if nothing else changed: it contains the kernel
-_TOOLS = ("NVRTC", "NVVM", "nvJitLink", "cuda.core", "llvmlite", "numba-cuda", "numba-cuda-autolink", "Python")
+# What is told if nothing else changed: the file that contains the kernel, and how its programs were compiled.
+OWN_FILE = "file of the kernel"
+COMPILED = ("working directory", "program")
+_TOOLS = (
+    *("NVRTC", "NVVM", "nvJitLink", "cuda.core", "llvmlite", "numba-cuda", "numba-cuda-autolink"),
+    *("Python", "NumPy", "Numba"),
+)
+_NOT_WITH_DEBUG = ("lineinfo", "lto")  # which debug excludes
 _CONTENT = ("code", "source", "file")
 # Words for parts that may differ while no fact does, by how their labels begin.
 _REST = {
@@ -37,6 +36,7 @@ _REST = {
     "schema": "numba-cuda-autolink",
     "format": "numba-cuda-autolink",
 }
+_MOST_NEAR = 8
 _MOST_RANGES = 4
 _MOST_COMPARED = 2_000_000  # pairs of lines
 
@@ -45,7 +45,7 @@ class Subject(NamedTuple):
     """What an entry is of: entries of one subject are compared."""
 
     kind: str
-    path: str  # of the file that it is in, if it is in one
+    path: str  # of the file that it is in, if it is in one; of inline C++ a digest of its text
     name: str
 
 
@@ -57,14 +57,45 @@ def fact(entry: StoredEntry, label: str) -> str:
 def subject_of(entry: StoredEntry) -> Subject:
     """Return what *entry* is of: a kernel or a source in a file, or what has its name."""
     path = fact(entry, "path")
+    if is_inline(entry):
+        return Subject(
+            entry.kind, next((value for _, label, value in entry.facts if label == "source"), ""), entry.name
+        )
     if key := fact(entry, "link key"):
         return Subject(entry.kind, path, f"of {entry.name} with link key {key}")
     return Subject(entry.kind, path, fact(entry, "kernel") or (entry.name.partition(": ")[2] if path else entry.name))
 
 
+def is_inline(entry: StoredEntry) -> bool:
+    """Whether *entry* is of inline C++ in a Python program, which its facts do not name."""
+    return entry.kind == "program" and "(" in entry.name and not fact(entry, "path")
+
+
 def _facts_of(entry: StoredEntry) -> dict[tuple[str, str], str]:
     facts: Facts = entry.facts or tuple(("", label, value) for label, value in entry.parts)
     return {(subject, label): value for subject, label, value in facts if subject or label not in _IDENTITY}
+
+
+def call_of(entry: StoredEntry) -> tuple[str, ...]:
+    """Return the argument types, architecture, output and name of *entry*, in which it does not differ from what it is
+    compared with."""
+    return types_of(entry), target_of(entry), *(fact(entry, label) for label in ("output", "entry_name"))
+
+
+def types_of(entry: StoredEntry) -> str:
+    return fact(entry, "types").strip("()")
+
+
+def target_of(entry: StoredEntry) -> str:
+    return fact(entry, "architecture") or dict(entry.parts).get("architecture", "")
+
+
+def nearest(entry: StoredEntry, earlier: Sequence[StoredEntry]) -> StoredEntry | None:
+    """Return the one that differs from *entry* in least, of the latest of those built *earlier* of the same subject and
+    call; ``None`` if there is none."""
+    alike = [each for each in earlier if each.digest != entry.digest and call_of(each) == call_of(entry)]
+    latest = alike[: -_MOST_NEAR - 1 : -1]
+    return min(latest, key=lambda each: len(changes_in_words(each, entry)), default=None)
 
 
 def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
@@ -74,10 +105,13 @@ def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
     subjects = [{subject for subject, _ in each} for each in (old, new)]
     is_other_python = old.get(("", "Python")) != new.get(("", "Python"))
     found = []
-    for key in dict.fromkeys((*new, *old)):
+    changed = [key for key in dict.fromkeys((*new, *old)) if old.get(key) != new.get(key)]
+    for key in changed:
         subject, label = key
         values = old.get(key), new.get(key)
-        if values[0] == values[1] or label == _OWN_FILE or (label in (*_TOOLS, "line") and None in values):
+        if label in (OWN_FILE, *COMPILED) or (label in (*_TOOLS, "line") and None in values):
+            continue
+        if label in _NOT_WITH_DEBUG and old.get((subject, "debug")) != new.get((subject, "debug")):
             continue
         if label == "code" and is_other_python:
             continue
@@ -85,9 +119,20 @@ def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
             found.append(f"{subject} is {'not ' if subject in subjects[0] else ''}used")
             continue
         found.append(_in_words(subject, label, before, after, *values))
-    if not found and old.get(("", _OWN_FILE)) != new.get(("", _OWN_FILE)):
-        return [f"{os.path.basename(fact(after, 'path'))} changed"]
-    return list(dict.fromkeys(found)) or [_rest(before, after)]
+    if not found and old.get(("", OWN_FILE)) != new.get(("", OWN_FILE)):
+        return [f"{os.path.basename(fact(after, 'path'))} changed{_changed_lines(OWN_FILE, before, after)}"]
+    return list(dict.fromkeys(found)) or _compiled_otherwise(old, new) or [_rest(before, after)]
+
+
+def _compiled_otherwise(old: dict[tuple[str, str], str], new: dict[tuple[str, str], str]) -> list[str]:
+    """Return which programs were compiled again, of which nothing that users know of changed, and where."""
+    found = []
+    for subject in [subject for subject, label in new if label == "program"]:
+        if old.get((subject, "program")) != new[subject, "program"]:
+            folders = [each.get((subject, "working directory"), "") for each in (old, new)]
+            where = f" in another working directory: {' -> '.join(folders)}" if folders[0] != folders[1] else " again"
+            found.append(f"{subject}: compiled{where}")
+    return found
 
 
 def _rest(before: StoredEntry, after: StoredEntry) -> str:
@@ -103,7 +148,7 @@ def _in_words(
     if label == "source" and after.kind == "program" and not fact(after, "path"):
         return f"another text{_changed_lines(f'{label} {subject}', before, after)}"  # perhaps of another program
     if label in _CONTENT:
-        return f"{subject} changed{_changed_lines(f'{label} {subject}', before, after)}"
+        return f"{subject or label} changed{_changed_lines(f'{label} {subject}', before, after)}"
     if label == "headers":
         return "headers of CUDA or of another package changed"
     if label == "package":
@@ -116,6 +161,8 @@ def _in_words(
         return f"{label} {' -> '.join(versions)}" if is_known else f"another build of {label}"
     name = label.replace("define ", "defines ") if label.startswith("define ") else label
     of = f"{subject}: " if subject else ""
+    if label.startswith("closure ") and None not in (old, new):  # several functions may have been made of one text
+        return f"{of}made with {name.partition(' ')[2]}={new}, not {old}"
     if old is None or new is None:
         return f"{of}{name}={new if old is None else old} {'added' if old is None else 'removed'}"
     if old.startswith("<") or new.startswith("<"):  # digests
@@ -158,31 +205,6 @@ def _listed(old: Sequence[str], new: Sequence[str], offset: int) -> str:
 
 def _equal_at_start(old: Sequence[str], new: Sequence[str]) -> int:
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
-
-
-def differences(before: PartsTable, after: PartsTable) -> list[str]:
-    """Describe the parts in which *after* differs from *before*: files, then the other parts of *after*, then those
-    that it lacks."""
-    old, new = dict(before), dict(after)
-    labels = _different_labels(old, new)
-    files = [label for label in labels if label.startswith(FILE)]
-    found = [f"{label.removeprefix(FILE)} {_how(label, old, new)}" for label in files]
-    # The digest of all headers says no more than their files do.
-    found += [_difference(each, old, new) for each in labels if each not in files and not (files and each == "headers")]
-    found = list(dict.fromkeys(found))
-    return found or [f"{one} (in another place)" for one, other in zip(new, old, strict=True) if one != other]
-
-
-def _how(label: str, old: dict[str, str], new: dict[str, str]) -> str:
-    return "changed" if label in old and label in new else "is included" if label in new else "is not included"
-
-
-def _difference(label: str, old: dict[str, str], new: dict[str, str]) -> str:
-    if label not in new:
-        return f"{label} (no longer {old[label]})"
-    if label not in old:
-        return f"{label} (now {new[label]})"
-    return _words(_OF_LINKS, label) or f"{label} ({old[label]} -> {new[label]})"
 
 
 def _different_labels(old: dict[str, str], new: dict[str, str]) -> list[str]:
