@@ -27,8 +27,8 @@ from .statistics import FILE_NAME as STATISTICS
 
 # The size cap is enforced, on average, each time that one part in so many of it was written: to look at 10,000 entries
 # takes 60 ms.
-_COMMON_SIZE = 1 << 18  # bytes of a large kernel's entries
 _CAP_CHECKS = 256
+_COMMON_SIZE = 1 << 18  # bytes of a large kernel's entries
 
 ENTRIES, _TEMPORARY, LOCKS = "entries", "tmp", "locks"
 # What verify mode found to differ, and sources that did not compile.

@@ -6,14 +6,13 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
-import importlib
+import importlib.util
 import json
 import os
 import shutil
 import struct
 import subprocess
 import sys
-import sysconfig
 from importlib.metadata import PackageNotFoundError, requires
 from importlib.metadata import version as version_of
 
@@ -27,6 +26,7 @@ import _numba_cuda_autolink_command
 from numba_cuda_autolink import command_entry, failed_imports, installed_packages, pip_commands
 from numba_cuda_autolink.commands import doctor_command, doctor_trials
 from numba_cuda_autolink.commands.main_command import main
+from numba_cuda_autolink.import_hook import Finder
 from numba_cuda_autolink.installed_packages import damaged_files
 from numba_cuda_autolink.library_files import find_damaged
 from numba_cuda_autolink.package_versions import package_versions
@@ -892,7 +892,7 @@ def test_what_a_trial_only_repeats_is_told_once(installed, monkeypatch):
 
 def test_a_file_that_is_not_the_driver_is_named(tmp_path, monkeypatch):
     file = tmp_path / "libcuda.so.1"
-    shutil.copy(next(entry.path for entry in os.scandir(sysconfig.get_path("platstdlib") + "/lib-dynload")), file)
+    shutil.copy(importlib.util.find_spec("_ctypes").origin, file)
     monkeypatch.setenv("LD_LIBRARY_PATH", f"/nope:{tmp_path}/")
     lines, _ = doctor_command._run_process([each for each in doctor_trials.TRIALS if each != "driver"], None)
     results = {name: result[0] for name, *result in map(json.loads, lines) if result}
@@ -927,9 +927,9 @@ def test_a_variable_that_numba_cannot_read_is_a_remark(monkeypatch):
 
 def test_start_files_that_python_did_not_run_are_the_only_conflict(tmp_path, monkeypatch):
     (tmp_path / "numba_cuda_autolink.pth").touch()
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
     assert failed_imports.describe_unrun() is None
-    monkeypatch.setattr(sys, "meta_path", [])
+    monkeypatch.setattr(sys, "meta_path", [each for each in sys.meta_path if each is not Finder])
     trials = doctor_command.Trials({"library nvrtc": "not found"}, {})
     ((what, fix),) = doctor_command.conflicts(GOOD, trials)
     assert what == f"Python did not run the .pth files of {tmp_path}, with which it finds numba-cuda"
