@@ -66,12 +66,14 @@ def with_place(
     line: int,
     *,
     is_call: bool = True,
+    is_named: bool = False,
     last_column: int | None = None,
     columns: tuple[int, int] | None = None,
 ) -> str:
     """Return *message* with a second line *place*, the source of *line* below it, and a caret under its *columns*; by
     default under the attribute, operator or call that the message is about: the call that ends in *last_column*, in
-    bytes, if it is known; under the whole line, if the message is about none, or of several it names none."""
+    bytes, if it is known; under the whole line, if the message is about none, or it names none of several, nor the only
+    one if it *is_named* there."""
     first, *others = message.split("\n")
     filename = next((each for each in linecache.cache if cell_name(each) == filename), filename)
     text = linecache.getline(filename, line).rstrip()
@@ -79,7 +81,7 @@ def with_place(
         return "\n".join([first, f"  {place}", *others])
     indent = len(text) - len(text.lstrip())
     if columns is None:
-        found = columns_of_message(filename, line, message, last_column) if is_call else None
+        found = columns_of_message(filename, line, message, last_column, is_named) if is_call else None
         columns = found or (indent, len(text))
     return "\n".join([first, f"  {place}", *(f"      {each}" for each in _underline(text, indent, *columns)), *others])
 

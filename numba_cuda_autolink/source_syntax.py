@@ -137,9 +137,12 @@ def columns_of(node: ast.AST, filename: str, line: int) -> tuple[int, int]:
     return len(encoded[:begin].decode()), len(encoded[:end].decode())
 
 
-def columns_of_message(filename: str, line: int, message: str, last_column: int | None) -> tuple[int, int] | None:
+def columns_of_message(
+    filename: str, line: int, message: str, last_column: int | None, is_named: bool
+) -> tuple[int, int] | None:
     """Return the columns of the attribute, of the operator with its operands, or else of the call or index, in a *line*
-    that *message* is about; None if that is not known. The call ends in *last_column*, in bytes, if it is known."""
+    that *message* is about; None if that is not known. The call ends in *last_column*, in bytes, if it is known; one
+    that *is_named* is named in the first line of *message*."""
     nodes = [each for each in nodes_of(filename) if line in _lines_of(each)]
     if attribute := _ATTRIBUTE.match(message.partition("\n")[0]):
         owners = [each for each in nodes if isinstance(each, ast.Attribute) and each.attr == attribute[1]]
@@ -156,9 +159,10 @@ def columns_of_message(filename: str, line: int, message: str, last_column: int 
         if last := next((each for each in ending if isinstance(each, kind)), None):
             return _columns_of_last(last, filename, line)
     calls = [each for each in nodes if isinstance(each, ast.Call)]
-    if len(calls) > 1:
+    if len(calls) > 1 or is_named:
         diagnosis, _, details = message.partition("\n")
-        texts = diagnosis, _LINKED.sub("", details)  # all that is linked is not what the message is about
+        # All that is linked is not what the message is about.
+        texts = (diagnosis,) if is_named else (diagnosis, _LINKED.sub("", details))
         named = ([each for each in calls if _name(each) in re.findall(r"\w+", text)] for text in texts)
         calls = next(filter(None, named), [])
     return _columns_of_last(calls[0], filename, line) if len(calls) == 1 else None

@@ -6,19 +6,19 @@ python stubs/from_tables.py            # write the stubs
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 from cuda.bindings import driver
 from cuda.core import ProgramOptions
+from numba.cuda.cudadrv.external_code.inputs.cuda_source import RESERVED_OPTIONS
 from numba.cuda.vector_types import vector_types
 
 from numba.cuda import libdevice, libdevicefuncs, types
 
 FOLDER = Path(__file__).parent / "numba" / "cuda"
-PARAMETERS = "ABCDEFGHIJKL"  # of a kernel, whose arguments are checked one by one
+PARAMETERS = 24  # of a kernel, whose arguments are checked one by one
 ATTRIBUTE = "CU_DEVICE_ATTRIBUTE_"
 
 
@@ -68,35 +68,65 @@ def stub_of_device_attributes() -> str:
 
 
 def stub_of_program_options() -> str:
-    names = [field.name for field in dataclasses.fields(ProgramOptions)]
-    class_ = "class _ProgramOptions(TypedDict, total=False):"
-    return stub(["from typing import Any, TypedDict", "", class_, *(f"    {name}: Any" for name in names)])
+    kinds = get_type_hints(ProgramOptions)
+    lines = [
+        "# The options that cxx and CUDASource take.",
+        "from os import PathLike",
+        "from typing import Any, SupportsIndex, TypedDict",
+        "",
+        "from numpy import bool_",
+        "",
+        "class ProgramOptions(TypedDict, total=False):",
+    ]
+    return stub(lines + [f"    {name}: {type_taken(kinds[name])}" for name in kinds if name not in RESERVED_OPTIONS])
+
+
+def type_taken(hint: Any) -> str:
+    """Return the type of what is taken for an option with the type *hint*: a number for a flag, a path for text."""
+    wider = {bool: "bool | SupportsIndex | bool_", int: "SupportsIndex", str: "str | PathLike[str]"}
+    wider |= {list: "list[Any]", tuple: "tuple[Any, ...]", type(None): "None"}
+    return " | ".join(dict.fromkeys(wider[get_origin(kind) or kind] for kind in get_args(hint)))
 
 
 def stub_of_kernel_launch() -> str:
+    names = [f"_{number}" for number in range(1, PARAMETERS + 1)]
+    more = [*names, "_Next"]
     lines = [
+        "# ruff: noqa: E501",
+        "# fmt: off",
         "# The parameters of a kernel as it takes them: the first overload has their names. jedi, which would show all",
         "# overloads, does not see private names of other stubs.",
         "from collections.abc import Callable",
         "from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload",
         "",
+        "from typing_extensions import Unpack",
+        "",
         "from numba.cuda._launches import Given, LaunchOf",
         "",
         '_P = ParamSpec("_P")',
         '_More = ParamSpec("_More")',
-        *(f'_{name} = TypeVar("_{name}")' for name in PARAMETERS),
+        *(f'{name} = TypeVar("{name}")' for name in more),
         "",
         "class _KernelLaunch(Generic[_P]):",
         "    @overload",
         "    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> None: ...",
     ]
-    for count in range(1, len(PARAMETERS) + 1):
-        names = ", ".join(f"_{name}" for name in PARAMETERS[:count])
-        of = f"[{names}]" if count < len(PARAMETERS) else f"Concatenate[{names}, _More]"
-        lines += ["    @overload", "    def __call__(", f"        self: LaunchOf[Callable[{of}, Any]],"]
-        lines += [*(f"        {name.lower()}: Given[_{name}]," for name in PARAMETERS[:count]), "        /,"]
-        lines += [*(["        *more: Any,"] if count == len(PARAMETERS) else []), "    ) -> None: ..."]
+    for count in range(1, PARAMETERS + 1):
+        lines += launch(f"[{', '.join(names[:count])}]", names[:count])
+    lines += launch(f"Concatenate[{', '.join(more)}, _More]", more, "Unpack[tuple[Any, ...]]")
     return stub(lines)
+
+
+def launch(parameters: str, names: list[str], *rest: str) -> list[str]:
+    """Return the overload of a launch of what has *parameters*. Those in a tuple have no names to show."""
+    taken = ", ".join([*(f"Given[{name}]" for name in names), *rest])
+    return [
+        "    @overload",
+        "    def __call__(",
+        f"        self: LaunchOf[Callable[{parameters}, Any]],",
+        f"        *args: Unpack[tuple[{taken}]],",
+        "    ) -> None: ...",
+    ]
 
 
 def stub(lines: list[str]) -> str:

@@ -77,6 +77,10 @@ class KernelLibrary:
     def __dir__(self) -> list[str]:
         return sorted({*public_names(super().__dir__()), *self})
 
+    def _ipython_key_completions_(self) -> list[str]:
+        """Return what IPython completes in brackets."""
+        return list(self)
+
     def __repr__(self) -> str:
         return f"<{len(self)} kernels of {self._file.path}>"
 

@@ -5,6 +5,7 @@ from typing import Any, Literal, SupportsIndex, overload
 from numpy import dtype, ndarray
 from numpy.typing import ArrayLike
 
+from numba.cuda._arguments import NoSuchOption
 from numba.cuda._kernel_library import KernelLibrary as KernelLibrary
 from numba.cuda._launches import AnyConfiguration, ConfigurationLike, Launch, NotLaunched, Size, StreamLike, TooMany
 
@@ -60,6 +61,10 @@ class EmulatedKernel(Kernel):
 def load(path: str | bytes | PathLike[Any], *, emulate: Literal[True]) -> KernelLibrary[EmulatedKernel]: ...
 @overload
 def load(path: str | bytes | PathLike[Any], *, emulate: bool = False) -> KernelLibrary: ...
+@overload
+def load(
+    path: str | bytes | PathLike[Any], *, emulate: bool = False, **no_such_option: NoSuchOption
+) -> KernelLibrary: ...
 
 class Variable:
     @property

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Types of arguments. jedi, which does not see private names of other stubs, then takes the overload of build that fits.
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from types import CodeType
 from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar
 
@@ -42,12 +42,13 @@ class _MLIRKernel(Protocol):
 _Buildable: TypeAlias = CUDADispatcher[..., Any] | _Function | _MLIRKernel
 _KernelSignature: TypeAlias = str | tuple[Any, ...] | _Signature
 
-# Options in a variable. Editors complete the names of those that are written as an argument.
-_AnyOptions: TypeAlias = Mapping[str, Any]
-
 # A collection, which text is not.
 class _Several(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
     def __contains__(self, item: object, /) -> bool: ...
 
 _LaunchBounds: TypeAlias = int | tuple[int, ...] | None
+
+# Where overloads differ in other parameters, one takes any name and no value for it: pyright then names what is
+# misspelled. The name of the class is in messages.
+class NoSuchOption: ...

@@ -25,7 +25,7 @@ from typing_extensions import Unpack
 
 from numba.cuda import CUSource, LinkableCode
 from numba.cuda._arguments import (  # noqa: F401  # options have some of these types
-    _AnyOptions,
+    NoSuchOption,
     _Buildable,
     _ComputeCapabilityLike,
     _KernelSignature,
@@ -67,7 +67,7 @@ from numba.cuda._autolink import (
     WayOfCxx,
 )
 from numba.cuda._cxx_library import CxxLibrary as CxxLibrary
-from numba.cuda._program_options import _ProgramOptions
+from numba.cuda._program_options import ProgramOptions
 from numba.cuda.decorators import JitOptions
 from numba.cuda.dispatcher import CUDADispatcher
 
@@ -236,7 +236,7 @@ def cxx(
     *,
     include_paths: Paths = (),
     defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] | None = None,
-    options: _ProgramOptions | _AnyOptions | None = None,
+    options: ProgramOptions | None = None,
     namespace: str = "",
     host_headers: bool = False,
 ) -> CxxLibrary: ...
@@ -253,7 +253,7 @@ class CUDASource(CUSource):
         name: str | None = None,
         include_paths: Paths = (),
         defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] = (),
-        options: _ProgramOptions | _AnyOptions | None = None,
+        options: ProgramOptions | None = None,
         unit: str | None = None,
         prologue: str = "",
         setup_callback: Callback | None = None,
@@ -269,7 +269,7 @@ class CUDASource(CUSource):
         name: str | None = None,
         include_paths: Paths = (),
         defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] = (),
-        options: _ProgramOptions | _AnyOptions | None = None,
+        options: ProgramOptions | None = None,
         unit: str | None = None,
         prologue: str = "",
         setup_callback: Callback | None = None,
@@ -413,7 +413,7 @@ class emulated(ContextDecorator):
     def __exit__(self, *_: Any) -> None: ...
 
 @overload
-def build(
+def build(  # type: ignore[overload-overlap]  # the last takes what is misspelled
     kernel: _Buildable,
     signature: _KernelSignature,
     *,
@@ -432,6 +432,16 @@ def build(
     entry_name: str | None = None,
     **jit_options: Unpack[JitOptions],
 ) -> LinkedKernel: ...
+@overload
+def build(
+    kernel: _Buildable,
+    signature: _KernelSignature,
+    *,
+    cc: _OptionalComputeCapability | _ListOf[_ComputeCapabilityLike] = None,
+    output: _Output = "cubin",
+    entry_name: str | None = None,
+    **no_such_option: Unpack[JitOptions],
+) -> LinkedKernel: ...
 
 @dataclass(frozen=True)
 class Job:
@@ -440,7 +450,7 @@ class Job:
     cc: _ComputeCapabilityLike | None = None
     output: _Output = "cubin"
     entry_name: str | None = None
-    options: JitOptions | _AnyOptions = ...
+    options: JitOptions = ...
     for_launch: bool = False
     @classmethod
     def of(cls, given: JobLike) -> Job: ...
@@ -457,7 +467,7 @@ def build_many(
     attempts: int = 1,
 ) -> list[LinkedKernel]: ...
 @overload
-def build_many(
+def build_many(  # type: ignore[overload-overlap]  # the last takes what is misspelled
     jobs: Iterable[JobLike],
     *,
     cc: _ComputeCapabilityLike | None = None,
@@ -467,6 +477,18 @@ def build_many(
     time_limit: float | None = None,
     attempts: int = 1,
 ) -> list[LinkedKernel | BaseException]: ...
+@overload
+def build_many(
+    jobs: Iterable[JobLike],
+    *,
+    cc: _ComputeCapabilityLike | None = None,
+    executor: Executor | Callable[[], Executor] | None = None,
+    on_error: Literal["raise", "return"] = "raise",
+    progress: bool | Callable[[str, int, int], None] | None = None,
+    time_limit: float | None = None,
+    attempts: int = 1,
+    **no_such_option: NoSuchOption,
+) -> list[LinkedKernel]: ...
 
 class BuildManyError(RuntimeError):
     jobs: tuple[str, ...]

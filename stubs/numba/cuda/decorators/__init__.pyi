@@ -5,7 +5,12 @@ from typing import Any, Literal, ParamSpec, TypeAlias, TypedDict, TypeVar, overl
 from numba_cuda.numba.cuda.decorators import *  # noqa: F403
 from typing_extensions import Unpack
 
-from numba.cuda._arguments import _LaunchBounds, _Several, _Signature
+from numba.cuda._arguments import (  # noqa: F401  # the wheel's overloads have NoSuchOption
+    NoSuchOption,
+    _LaunchBounds,
+    _Several,
+    _Signature,
+)
 from numba.cuda.dispatcher import CallableDispatcher, CUDADispatcher, DeviceDispatcher, _AnyDispatcher
 
 _P = ParamSpec("_P")
@@ -64,6 +69,14 @@ def jit(
 @overload
 def jit(
     *, device: bool = False, **options: Unpack[JitOptions]
+) -> Callable[[Callable[_P, _R]], _AnyDispatcher[_P, _R]]: ...
+@overload
+def jit(
+    func_or_sig: _Signatures, /, device: bool = False, **no_such_option: Unpack[JitOptions]
+) -> Callable[[Callable[_P, _R]], _AnyDispatcher[_P, _R]]: ...
+@overload
+def jit(
+    *, device: bool = False, **no_such_option: Unpack[JitOptions]
 ) -> Callable[[Callable[_P, _R]], _AnyDispatcher[_P, _R]]: ...
 
 # It may be given hooks.

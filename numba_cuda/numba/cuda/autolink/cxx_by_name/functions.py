@@ -29,7 +29,7 @@ from .calls import CALLEE, FIRST, WAYS, Call, CallPattern, Parameter, make_param
 from .declared_names import Declared
 from .library_source import LibrarySource
 from .python_arguments import PythonArgument, PythonArguments, is_python_function, name_python_function
-from .questions import list_declared, resolve_for
+from .questions import explain_value, list_declared, resolve_for
 from .refusals import CxxError
 from .shown_signatures import read_signature
 from .structs import Struct
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from numba.cuda.typing.templates import Signature
 
 _LONGEST_NAME = 50
+_NAME = re.compile(r"[A-Za-z_]\w*(?:::\w+)*")
 _DOC = """A function of C++, which kernels call. C++ chooses the overload, and the type of the result.
 
 signature(*argtypes)    the types of a call with arguments of these types
@@ -114,6 +115,12 @@ class CxxFunction(DeviceCallable):
 
     def _describe_inside(self, name: str) -> str:
         return f"for a name in it, write lib[{f'{self.__name__}::{name}'!r}]"
+
+    def _cxx_value(self, shown: str) -> tuple[str, str] | None:
+        """Return what is wrong where a kernel, which calls it *shown*, uses it as a value, and what to do; ``None`` if
+        it is a function."""
+        name = self._pattern.name
+        return explain_value(self._source, name, shown) if _NAME.fullmatch(name) else None
 
     def __getitem__(self, index: Any) -> NoReturn:
         arguments = index if type(index) is int else "..."

@@ -15,6 +15,7 @@ from numba.cuda import types
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.cache.entry import CacheKey
 from numba.cuda.cudadrv.external_code.cache.store import current_store
+from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, line_marker
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike, Target
@@ -180,3 +181,18 @@ def evaluate(source: LibrarySource, text: str, cc: ComputeCapability | None) -> 
         return bits - (1 << 64) if numba_type.signed and bits >> 63 else bits
     what = "an object" if isinstance(numba_type, CxxObject) else f"a {numba_type}"
     raise CxxError(f"{text} is not a number but {what} of C++\n  expected: an integer, bool, float or enumerator")
+
+
+def explain_value(source: LibrarySource, name: str, shown: str) -> tuple[str, str] | None:
+    """Return what is wrong where a kernel uses *name*, which it has as *shown*, as a value, and what to do, if C++ does
+    not know it or it is a constant; ``None`` for another one."""
+    last = name.rpartition("::")[2]
+    try:
+        evaluate(source, name, None)
+    except CxxError as error:
+        unknown = [each.unknown for each in nvrtc_log.list_errors(error.log)[:1]]
+        if unknown not in ([name], [last]):
+            return None
+        return f"C++ has no {shown!r}", str(error).rpartition("what to do: ")[2]
+    taken = f'take it before the kernel: {last} = lib.eval("{name}")'
+    return f"{shown!r} is a constant of C++, which kernels do not read by its name", taken

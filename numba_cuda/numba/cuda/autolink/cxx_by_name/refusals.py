@@ -7,7 +7,7 @@ import difflib
 import itertools
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 from numba.cuda.cudadrv.external_code.compile.damaged_toolkit import explain_missing_namespace
@@ -22,6 +22,7 @@ from numba.cuda.cudadrv.external_code.platform.target import Target
 from ..c_abi.c_types import CABIError
 from ..linkables.compiled_source import unit_of_sources
 from .declared_names import find_members, find_names, find_namespaces, find_template, is_functor
+from .refused_classes import RefusedClass, explain_class
 from .refused_views import explain_view
 from .remedies import (
     explain_array,
@@ -48,7 +49,6 @@ _WITH_CALL = re.compile(r"nca_call|nca_T=|cxx_\w+_[0-9a-f]{16}|\bnca::|<error-ty
 NAMESPACE = "namespace of autolink.cxx"  # what NVRTC calls the text that uses it
 _USING = re.compile(r"using namespace (?P<whole>[\w: ]+);")
 _NAMES_OF_NAMESPACES = re.compile(r"\b(\w+)(?=::)|\bnamespace\s+(\w+)")
-_NOT_CONSTRUCTED = 'expected a ")"'  # of the call's arguments: the name is that of a type
 _LAMBDA = re.compile(r" *inline __device__ auto cxx_\w+_made\(\) \{ return (?P<text>.*); \}$")
 _BY_CALL = "detected during"
 _HALF = re.compile(r"__half|__nv_bfloat16")
@@ -78,7 +78,6 @@ _STRUCT = re.compile(r"\bnca_(?:(record|functor)|struct)_[0-9a-f]{12}\b")
 _USED = re.compile(
     rf'.*: function "(?P<name>.*)" was declared deprecated \("{KERNEL_MARK}"\)\n(?P<line>.*)\n(?P<caret> *)\^'
 )
-_OF_TEMPLATE = re.compile(r"no instance of constructor \"\w+\" matches")
 _WRONG_TEMPLATE_ARGUMENTS = re.compile(
     r'substituting explicit template arguments "(<.*>)" for function template "[\w:]+" failed'
     r'|too (?:many|few) arguments for class template|argument list for class template "[\w:]+" is missing'
@@ -185,6 +184,11 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     if view := explain_view(first, _readable(first.text), label):
         title = _write_first_line(_CALL_TITLE, label, view.diagnosis)
         return _error(title, [*at, view.takes], view.remedy, error.log)
+    array = explain_array(first.text, first, label.partition("(")[2])
+    is_constructor = "nca::nca_memory<" in source.data  # which is called with memory for an object
+    refused = None if array or is_constructor else explain_class(first, called)
+    if refused is not None:
+        return _refuse_class(refused, called, label, error.log, _texts(source, target))
     text, remedy = explain_error(_readable(first.text).rstrip(":"), called)
     remedy = first.explain_standard(source.compile_options) or explain_pointer(text, first, label) or remedy
     if _NO_OPERATOR.match(first.text):
@@ -206,11 +210,6 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
             text, remedy = conflict
         else:
             remedy = _explain_deduction(template, log)
-    elif not remedy and _OF_TEMPLATE.match(first.text) and "<" not in called:
-        template = re.sub(r"^[\w:]+", r"\g<0><...>", called)
-        remedy = (
-            f'name the arguments of the class template: lib["{template}"], or give it the arguments of a constructor'
-        )
     elif not remedy and first.text == "type name is not allowed" and "<" not in called:
         remedy = "write a function or a lambda; lib.type(...) is a class"
     elif not remedy and first.text == "type name is not allowed" and (name := _named_before(first)):
@@ -222,17 +221,6 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         remedy = _explain_template_arguments(label, source, target)
     elif not remedy and _OVERLOADS.match(first.text):
         remedy = explain_candidates([first.text, *first.lines])
-    of_class = first.text == _NOT_CONSTRUCTED or first.text.startswith("no suitable constructor exists")
-    if of_class and is_functor(_texts(source, target), called):
-        text = f"{called} is a class with operator(), not a function"
-        remedy = f"call an object of it: lib.expr('[](auto... x) {{ return {called}()(x...); }}')"
-        return _error(_write_first_line(_CALL_TITLE, label, text), at, remedy, error.log)
-    if first.text == _NOT_CONSTRUCTED:
-        remedy = (
-            f"for a struct without constructors: lib.expr('[](auto... members) {{ return {called}{{members...}}; }}')"
-        )
-        text = "not a function, nor a class with a constructor of these arguments"
-        return _error(_write_first_line(_CALL_TITLE, label, text), at, remedy, error.log)
     of_source = [re.sub(r" at line (\d+)$", rf" at {first.place}:\1", each) for each in first.lines]
     details = [*at, *_details(of_source, label)]
     text, declared = _split_declared(text)
@@ -247,6 +235,16 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     elif not remedy and text.startswith("expected "):
         remedy = "complete the C++ of this call, or correct it"
     return _error(_write_first_line(_CALL_TITLE, label, text), details, remedy, error.log)
+
+
+def _refuse_class(refused: RefusedClass, called: str, label: str, log: str, texts: Iterable[str]) -> CxxError:
+    """Return the error for a class that is *called* as a function."""
+    if not refused.constructors and is_functor(texts, called):
+        text = f"{called} is a class with operator(), not a function"
+        remedy = f"call an object of it: lib.expr('[](auto... x) {{ return {called}()(x...); }}')"
+        return _error(_write_first_line(_CALL_TITLE, label, text), (), remedy, log)
+    title = _write_first_line(_CALL_TITLE, label, refused.diagnosis)
+    return _error(title, refused.constructors, refused.remedy, log)
 
 
 def _named_before(error: Diagnostic) -> str:

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
 
-from ..protocol.errors import how_to_use
 from .structs import OTHER_LAYOUT, RECORD_OF_WHOLE
 
-_STRIDED = re.compile(r'from "cuda::std::.*mdspan<.*layout_stride.*" to "(?P<pointer>[^"]*\*(?: ?const)?)"')
+_STRIDED = re.compile(
+    r'from "cuda::std::.*mdspan<.*\bextents<[^<>,]+(?P<sizes>[^<>]*)>.*layout_stride.*"'
+    r' to "(?P<pointer>(?:const )?(?P<element>[^"]*?) ?\*(?: ?const)?)"'
+)
 _NOT_WRITTEN = re.compile(
     r'a reference of type "(?P<type>[\w ]+?) &" \(not const-qualified\) cannot be initialized'
     r' with a value of type "(?P<given>[\w ]+)"'
@@ -138,7 +140,11 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
         return text, f'name its template arguments: "{called}<...>"'
     if found := _STRIDED.search(text):
         diagnosis = f"a strided array cannot be passed as {found['pointer']}: C++ reads contiguous memory"
-        return diagnosis, "pass a contiguous array, or a copy of the elements; or let C++ take a cuda::std::mdspan"
+        dtype = NUMPY_TYPES.get(found["element"], "").removeprefix("np.")
+        written = f"{dtype}[{':, ' * (found['sizes'].count(',') - 1)}::1]"
+        in_signatures = f" (in signatures: {written})" if dtype else ""
+        copy = "or a copy of the elements; or let C++ take a cuda::std::mdspan"
+        return diagnosis, f"pass a contiguous array{in_signatures}, {copy}"
     if found := _ASSERTED.search(text):
         return found["said"], RECORD_OF_WHOLE
     if found := _STAND_IN.search(text):
@@ -182,7 +188,8 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
         name, passed = found["name"] or found["referred"], found["type"] or found["reference"]
         if "(" not in passed:  # no pointer or reference to a function
             what = f"{name}, the name of a function or constant of C++," if name else "a Python function"
-            return f"{what} is passed where C++ takes {passed}", how_to_use(name) if name else "call it: f(...)"
+            constant = f'; a constant of C++ is taken before the kernel: {name} = lib.eval("{name}")' if name else ""
+            return f"{what} is passed where C++ takes {passed}", f"call it: {name or 'f'}(...){constant}"
         what = f"the function {name}" if name else "a Python function"
         diagnosis = f"{what} cannot be passed as {passed}, but as a template parameter"
         return diagnosis, "let C++ take any function object: template <class F> ... (F f)"

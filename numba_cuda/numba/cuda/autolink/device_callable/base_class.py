@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping
 from types import MethodType
 from typing import Any
@@ -53,6 +54,25 @@ def call_python(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
         raise
 
 
+class _CallSignature:
+    """The signature of a device callable's calls, for ``help`` and editors: that of ``__numba_cuda_call__``.
+
+    Classes, and objects with a ``__call__`` of their own, have the one that Python finds."""
+
+    def __get__(self, obj: Any, owner: type) -> inspect.Signature:
+        if obj is not None and is_defined(obj) and owner.__call__ is DeviceCallable.__call__:
+            return _signature_of(getattr(obj, _CALL_HOOK))
+        raise AttributeError("__signature__")
+
+
+def _signature_of(hook: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature of calls with the parameters of *hook*. Raise `AttributeError` if it has none."""
+    try:
+        return inspect.signature(hook).replace(return_annotation=inspect.Signature.empty)
+    except (TypeError, ValueError) as error:
+        raise AttributeError("__signature__") from error
+
+
 class DeviceCallable:
     """An object that kernels call and that stands for external device code.
 
@@ -94,6 +114,8 @@ class DeviceCallable:
     and `cxx_type`, `Extern` and the like take them too, but they are other classes. A class whose hooks compare types,
     or ask for their classes, sets ``__numba_cuda_link_types__ = "numba-cuda"`` and is given numba-cuda's in any case.
     """
+
+    __signature__ = _CallSignature()
 
     def __numba_cuda_call__(self, *args: Any) -> Extern | Callable[..., Any]:
         """Return the C function, or a Python function, for a call with arguments of these Numba types."""
@@ -227,6 +249,7 @@ class BoundDeviceMethod:
     def __init__(self, instance: Any, method: DeviceMethod):
         self.__self__ = instance
         self.__func__ = method
+        self.__doc__ = method.__doc__
 
     @property
     def __name__(self) -> str:
@@ -236,7 +259,12 @@ class BoundDeviceMethod:
         # A method without hooks of its own has none here, so that the protocol asks the object.
         if name.startswith("__numba_cuda_") and name in self.__func__.parts:
             return MethodType(self.__func__.parts[name], self.__self__)
+        if name == "__signature__":
+            return _signature_of(MethodType(self.__func__.parts[_CALL_HOOK], self.__self__))
         raise AttributeError(f"{type(self).__qualname__!r} object has no attribute {name!r}")
+
+    def __get__(self, instance: Any, owner: type | None = None) -> BoundDeviceMethod:
+        return self  # it is bound: ``help`` shows the parameters of what has this method
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if "__call__" not in self.__func__.parts:

@@ -26,6 +26,10 @@ NO_RECURSION = f"{KERNELS_HAVE_NO}recursion with other types, or through another
 
 _TWO_TYPES = re.compile(r"Cannot unify .* for '(\w+)(?:\.\d+)?'")
 UNKNOWN_NAME = re.compile(r"NameError: (?:global )?name '(\w+)' is not defined")
+_NOT_CALLED = re.compile(
+    r"(?:kernels can call the object |C\+\+ has no )'(?P<name>[\w:]+)'|'(?P<constant>[\w:]+)' is a constant of C\+\+"
+)
+_SET_ELEMENT = "an element of "  # that cannot be set
 
 
 class Statement(NamedTuple):
@@ -80,6 +84,10 @@ def find_statement(message: str, filename: str, line: int) -> Statement | None:
     elif unknown := UNKNOWN_NAME.match(diagnosis):
         names = [each for each in _within(function) if isinstance(each, ast.Name) and each.id == unknown[1]]
         node = min(names, key=lambda each: abs(each.lineno - line), default=None)
+    elif used := _NOT_CALLED.match(diagnosis):
+        node = _find_name(function, line, used["name"] or used["constant"])
+    elif diagnosis.startswith(_SET_ELEMENT):
+        node = next((each for each in _within(function) if isinstance(each, ast.stmt) and each.lineno == line), None)
     elif makes := _makes_container if diagnosis == NOT_ALLOCATED else _VALUES.get(diagnosis):
         node = _find_made(function, line, makes)
     else:
@@ -113,6 +121,21 @@ def find_method_call(filename: str, line: int, name: str) -> ast.Call | None:
     called = (each for each in nodes_of(filename) if isinstance(each, ast.Call))
     at_line = (each for each in called if each.lineno <= line <= (each.end_lineno or 0))
     return next((each for each in at_line if isinstance(each.func, ast.Attribute) and each.func.attr == name), None)
+
+
+def _find_name(function: ast.FunctionDef, line: int, name: str) -> ast.AST | None:
+    """Return where *function* has the object *name* without calling it, nearest to a *line*; ``None`` if it has not."""
+    nodes = [*_within(function)]
+    called = [each.func for each in nodes if isinstance(each, ast.Call)]
+    named = [each for each in nodes if name in _names(each) and each not in called]
+    return min(named, key=lambda each: abs(each.lineno - line), default=None)  # type: ignore[attr-defined]
+
+
+def _names(node: ast.AST) -> tuple[str, ...]:
+    """Return what a name, an attribute or an item calls the object that it is."""
+    index = node.slice if isinstance(node, ast.Subscript) else None
+    item = index.value if isinstance(index, ast.Constant) and isinstance(index.value, str) else ""
+    return getattr(node, "attr", ""), getattr(node, "id", ""), item
 
 
 def _is_call_of(node: ast.AST, name: str) -> bool:

@@ -139,14 +139,23 @@ def placed(text: str, function: Any = None) -> str:
     ]
     called += caller
     first, *others = message.rstrip().split("\n")
+    text = "\n".join([first, *called, *others])
     last_column = columns.get((filename, line))
-    return _at("\n".join([first, *called, *others]), filename, line, last_column=last_column, function=name)
+    return _at(text, filename, line, last_column=last_column, function=name, is_named=at not in calls)
 
 
 def _at(
-    text: str, filename: str, line: int, *, last_column: int | None = None, function: str = "", is_call: bool = True
+    text: str,
+    filename: str,
+    line: int,
+    *,
+    last_column: int | None = None,
+    function: str = "",
+    is_call: bool = True,
+    is_named: bool = False,
 ) -> str:
-    """Return *text* with its place: a *line*, of a *function* if that is known, or what in it the text is about."""
+    """Return *text* with its place: a *line*, of a *function* if that is known, or what in it the text is about, which
+    may be a call: only one that it names, if *is_named*."""
     statement = find_statement(text, filename, line)
     if len(lines := lines_of_assignments(text, filename, line)) > 1:
         text = before_advice(text, f"assigned in lines: {', '.join(map(str, lines))}")
@@ -155,7 +164,9 @@ def _at(
         line, columns = statement
         is_call = False
     place = f"at: {shown_file(filename)}:{line}{function and ' in '}{function}"
-    return with_place(text, place, filename, line, is_call=is_call, last_column=last_column, columns=columns)
+    return with_place(
+        text, place, filename, line, is_call=is_call, is_named=is_named, last_column=last_column, columns=columns
+    )
 
 
 def _with_element(message: str, filename: str, line: int) -> str:

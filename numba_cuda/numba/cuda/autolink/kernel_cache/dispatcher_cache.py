@@ -7,14 +7,17 @@ hook, or whose compile met one: such a kernel is an entry of the one store.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import hashlib
 import os
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 import numba.cuda
-from numba.cuda.cudadrv.external_code.cache.entry import CacheKey, Facts, LineDigests
+from numba.cuda.cudadrv.external_code.cache.changes import OWN_FILE
+from numba.cuda.cudadrv.external_code.cache.entry import FILE, CacheKey, Facts, LineDigests, digests_of_lines
 from numba.cuda.cudadrv.external_code.cache.settings import logger
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.plan.python_functions import PythonFunction, PythonKernel
@@ -22,6 +25,8 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 from numba.cuda.dispatcher import CUDACache
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 from numba.cuda.utils import numba_target_override
+
+from numba_cuda_autolink.files import read_regular_file
 
 from ..compilation.context import tool_versions
 from ..frontends.numba_cuda.code_library import LinkingCodeLibrary
@@ -33,6 +38,7 @@ from .stored_kernel import KernelChangedError, dump_kernel, load_kernel
 # Increased when what is pickled or recorded of a kernel changes.
 _SCHEMA = "12"
 _FUNCTION = "the function"
+_MOST_TEXT = 1 << 18  # bytes of a program's modules, to show which lines changed
 _NUMBA_CUDA = os.path.dirname(os.path.abspath(numba.cuda.__file__)) + os.sep
 
 
@@ -60,13 +66,29 @@ class _Lookup:
             "values": self.values.digest,
         }
         facts = functools.partial(_facts, cache, self, ComputeCapability.parse(codegen.magic_tuple()[1]))
-        name, lines = cache._py_func.__qualname__, functools.partial(_lines, cache)
+        name, lines = cache._py_func.__qualname__, functools.partial(_lines, cache, self)
         self.key = CacheKey("kernel", name, tuple(parts.items()), facts=facts, lines=lines)
 
 
-def _lines(cache: KernelCache) -> LineDigests:
-    function = PythonFunction.of(cache._py_func)
-    return function.lines(function.name)
+def _lines(cache: KernelCache, lookup: _Lookup) -> LineDigests:
+    """Return digests of the lines of the kernel and of the files of the modules that it depends on."""
+    function, left = PythonFunction.of(cache._py_func), _MOST_TEXT
+    found = [*function.lines(function.name)]
+    for name, digest in program_files(lookup.values.modules).items():
+        content = b""
+        with contextlib.suppress(OSError, ValueError):
+            content = read_regular_file(sys.modules[name].__file__ or "")
+        left -= len(content)
+        if left > 0 and hashlib.sha256(content).hexdigest() == digest:
+            label = OWN_FILE if name == cache._py_func.__module__ else f"{FILE}{_file_of(name)}"
+            found.append((label, digests_of_lines(content.decode("utf-8", "replace"))))
+    return tuple(found)
+
+
+def _file_of(module: str) -> str:
+    """Return the name of the file of a *module*, with the folders that its package has: ``package/helpers.py``."""
+    parts = (getattr(sys.modules[module], "__file__", None) or module).split(os.sep)
+    return os.sep.join(parts[-(module.count(".") + (2 if parts[-1].startswith("__init__.") else 1)) :])
 
 
 def _facts(cache: KernelCache, lookup: _Lookup, capability: ComputeCapability) -> Facts:
@@ -75,18 +97,18 @@ def _facts(cache: KernelCache, lookup: _Lookup, capability: ComputeCapability) -
     arguments = lookup.signature if isinstance(lookup.signature, tuple) else lookup.signature.args
     kernel = PythonKernel(cache._py_func.__qualname__, arguments_text(arguments), (function,))
     given = [(name, value) for name, value in cache._options.items() if name != "opt" or not value]
-    options = [("", name, str(value)) for name, value in given if name == "opt" or value]
+    options = [("", name, str(value) if value != 1 else "True") for name, value in given if name == "opt" or value]
     modules = dict(program_files(lookup.values.modules))
     own_file = modules.pop(cache._py_func.__module__, "")
-    known = {f"{cache._py_func.__name__}.{name}" for name, _ in function.values}
+    known = {f"{cache._py_func.__name__}.{label.partition(' ')[2]}" for label, _ in function.values}
     values = [(label, text.rpartition(" ")[0]) for label, text in lookup.values.shown.items() if label not in known]
     return (
         ("", "architecture", capability.as_launched.arch),
         *kernel.facts(with_lines=False),
         *options,
         *(("", f"value {label}", text) for label, text in values),
-        *(("", f"module {name}", digest) for name, digest in modules.items()),
-        ("", "file of the kernel", own_file),
+        *((_file_of(name), "file", digest) for name, digest in modules.items()),
+        ("", OWN_FILE, own_file),
         *(("", name, version) for name, version in tool_versions().items()),
     )
 
@@ -195,7 +217,8 @@ class KernelCache(CUDACache):
     def _log_not_cached(self, error: Exception) -> None:
         is_known = isinstance(error, UnknownValueError)
         reason = str(error) if is_known else f"{type(error).__name__}: {error}"
-        logger.info("kernel %r is not cached: %s", self._py_func.__qualname__, reason)
+        name, path = self._py_func.__qualname__, os.path.abspath(self._py_func.__code__.co_filename)
+        current_store().note_not_cached("kernel", name, reason, (("", "path", path), ("", "kernel", name)))
 
 
 def _is_added_by_numba_cuda(item: Any) -> bool:

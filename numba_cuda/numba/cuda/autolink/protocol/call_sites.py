@@ -127,7 +127,7 @@ def constant_of(func_ir: ir.FunctionIR, var: ir.Var | ir.Expr, vocabulary: Vocab
         definition = vocabulary.ir_utils.guard(vocabulary.ir_utils.get_definition, func_ir, var)
     if isinstance(definition, (words.Global, words.FreeVar, words.Const)):
         return definition.value
-    if not isinstance(definition, words.Expr) or definition.op not in ("getattr", "static_getitem", "cast"):
+    if not isinstance(definition, words.Expr) or definition.op not in ("getattr", "getitem", "static_getitem", "cast"):
         return None
     value = constant_of(func_ir, definition.value, vocabulary)
     if value is None or definition.op == "cast":
@@ -135,7 +135,10 @@ def constant_of(func_ir: ir.FunctionIR, var: ir.Var | ir.Expr, vocabulary: Vocab
     try:
         if definition.op == "getattr":
             return getattr(value, definition.attr)
-        return value[definition.index] if isinstance(value, tuple) else None
+        if definition.op == "static_getitem":
+            return value[definition.index] if isinstance(value, tuple) else None
+        index = constant_of(func_ir, definition.index, vocabulary)
+        return value[index] if isinstance(index, str) and hasattr(type(value), "_cxx_reads_files") else None
     except Exception:  # typing found the attribute or element; Python need not have it
         return None
 

@@ -118,14 +118,6 @@ class AskedAgainError(HookError):
     """A ``__numba_cuda_link__`` is asked the question that it is still answering."""
 
 
-def how_to_use(name: str, value: Any = None) -> str:
-    """Return what to do with the object *value* in a place where it cannot be called: *name* may be a constant of C++,
-    which only its compiler knows."""
-    is_cxx = value is None or hasattr(type(value), "_cxx_text")
-    constant = f'; a constant of C++ is taken before the kernel: {name} = lib.eval("{name}")' if is_cxx else ""
-    return f"call it: {name}(...){constant}"
-
-
 def typing_error(
     message: str, loc: Any = None, cause: BaseException | None = None, error: type[Exception] = TypingError
 ) -> Any:

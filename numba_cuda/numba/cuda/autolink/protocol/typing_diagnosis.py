@@ -35,7 +35,7 @@ from ..frontend_api.unsupported_python import CONVERT, LOCAL_ARRAY
 from .argument_counts import Misuse, misfits
 from .call_sites import constant_of
 from .callee import HOOK, find_callee
-from .errors import how_to_use, typing_error
+from .errors import typing_error
 
 _UNTYPED = re.compile(r"Cannot determine Numba type|Unknown attribute")
 _OPERATORS = ("binop", "inplace_binop", "unary")
@@ -157,7 +157,15 @@ def _misused_expression(func_ir: ir.FunctionIR, expr: ir.Expr, loc: ir.Loc, text
 
 def _indexed(func_ir: ir.FunctionIR, expr: ir.Expr, value: Any, loc: ir.Loc) -> Iterator[Misuse]:
     name = _name(guard(get_definition, func_ir, expr.value)).strip("'")
-    yield Misuse(loc, f"{name} is an object to call, which has no index and no elements", how_to_use(name, value))
+    diagnosis = f"{name} is an object to call, which has no index and no elements"
+    yield _used_as_value(loc, name, value, diagnosis, f"call it: {name}(...)")
+
+
+def _used_as_value(loc: ir.Loc, name: str, value: Any, diagnosis: str, remedy: str) -> Misuse:
+    """Return the misuse of an object that a kernel calls *name*: with this *diagnosis* and *remedy*, or that C++ does
+    not know the name, or has a constant of it."""
+    of_cxx = value._cxx_value(name) if hasattr(type(value), "_cxx_value") else None
+    return Misuse(loc, *(of_cxx or (diagnosis, remedy)))
 
 
 def _elements(func_ir: ir.FunctionIR, var: ir.Var) -> Any:
@@ -173,12 +181,11 @@ def _misused_operands(func_ir: ir.FunctionIR, text: str) -> Iterator[Misuse]:
         definition = guard(get_definition, func_ir, operand)
         if find_callee(value := constant_of(func_ir, operand)) is not None:
             if safe_repr(value) in text:
-                shown = (name := _name(definition)).strip("'")
-                yield Misuse(
-                    loc,
-                    f"kernels can call the object {name}, and cannot store it or calculate with it",
-                    how_to_use(shown, value),
-                )
+                is_item = getattr(definition, "op", "") == "getitem"
+                name = repr(value.__name__) if is_item else _name(definition)
+                shown = f"lib[{name}]" if is_item else name.strip("'")
+                diagnosis = f"kernels can call the object {name}, and cannot store it or calculate with it"
+                yield _used_as_value(loc, name.strip("'"), value, diagnosis, f"call it: {shown}(...)")
             continue
         called = definition.func if isinstance(definition, ir.Expr) and definition.op == "call" else None
         if called is None or find_callee(constant_of(func_ir, called)) is None:

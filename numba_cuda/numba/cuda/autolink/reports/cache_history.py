@@ -12,10 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from numba.cuda.cudadrv.external_code.cache.changes import (
+    COMPILED,
+    OWN_FILE,
     Subject,
     changes_in_words,
     differing_lines,
     fact,
+    is_inline,
     subject_of,
 )
 from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
@@ -26,6 +29,8 @@ from . import formatting
 
 # What is compiled, linked and asked; entries of other kinds help to find these.
 _FOR_USERS = ("program", "link", "kernel", "answer", "not cached")
+# Facts that a line has anyhow, and digests.
+_NOT_SHOWN = ("path", "kernel", "types", "architecture", "code", "source", "file", "headers", OWN_FILE, *COMPILED)
 _MOST_CALLS = 3
 _MOST_COMPARED = 8
 
@@ -33,7 +38,7 @@ _MOST_COMPARED = 8
 class _Build(NamedTuple):
     entry: StoredEntry
     before: StoredEntry | None  # the nearest earlier one of its file and name, argument types and architecture
-    new: str  # the architecture or output, if all earlier ones of its file and name have others
+    new: str  # the architecture, output or text that it is the first of, where earlier ones of its name have others
 
 
 def builds(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
@@ -41,11 +46,11 @@ def builds(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
     for those after another that say the same."""
     shown = _shown(entries, every_kind)
     names = _names(shown)
-    lines = ((_written(build.entry), _line(build, names)) for build in _with_earlier(shown))
+    lines = [(build, _line(build, names)) for build in _with_earlier(shown)]
     found = []
-    for text, same in itertools.groupby(lines, key=lambda line: line[1]):
-        (written, _), *others = same
-        found.append(f"{written}  {text}{f' ({len(others) + 1} builds)' if others else ''}")
+    for _, same in itertools.groupby(lines, key=lambda each: (each[1], each[0].before is None and each[0].entry)):
+        (build, text), *others = same
+        found.append(f"{_written(build.entry)}  {text}{f' ({len(others) + 1} builds)' if others else ''}")
     return found
 
 
@@ -70,7 +75,7 @@ def details(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
         lines += [
             f"    {printable(f'{of}: ' if of else '')}{printable(label)}: {printable(value)}"
             for of, label, value in known
-            if label not in ("path", "kernel", "types", "architecture", "code", "source", "file", "headers")
+            if label not in _NOT_SHOWN
         ]
     return lines
 
@@ -146,10 +151,12 @@ def _named(subject: Subject, file: str, entry: StoredEntry, *, with_types: bool 
     if kernel:
         types = f"({_types(entry)})" if with_types else ""
         given = f" as {_given(entry)}" if _given(entry) not in ("", kernel) else ""
-        return f"{file}:{kernel}{types}{given}{' (cache=True)' if entry.kind == 'kernel' else ''}"
+        return (
+            f"{file}:{kernel}{types}{given}{' (cache=True)' if 'kernel' in (entry.kind, fact(entry, 'kind')) else ''}"
+        )
     if file:
         return file
-    return subject.name if entry.kind in ("program", "link") else f"{entry.kind} {subject.name}"
+    return subject.name if entry.kind in ("program", "link", "not cached") else f"{entry.kind} {subject.name}"
 
 
 def _line(build: _Build, names: Mapping[bytes, str]) -> str:
@@ -165,7 +172,9 @@ def _with_earlier(entries: Iterable[StoredEntry]) -> list[_Build]:
         latest = alike[: -_MOST_COMPARED - 1 : -1]
         before = min(latest, key=lambda each: len(changes_in_words(each, entry)), default=None)
         qualities = ((quality(entry), [quality(each) for each in of_name]) for quality in (_target, _output))
-        new = next((own for own, others in qualities if others and own not in ("", *others)), "")
+        new = next((f" for {own}" for own, others in qualities if others and own not in ("", *others)), "")
+        if is_inline(entry) and not of_name and any(each.name == entry.name for each in earlier if earlier[each]):
+            new = " of this text"
         found.append(_Build(entry, before, new))
         of_name.append(entry)
     return found[::-1]
@@ -195,9 +204,9 @@ def _describe(build: _Build, name: str) -> str:
     """Return what was built, which users know by *name*, and why."""
     entry, before, new = build
     if entry.kind == "not cached":
-        return f"{entry.name} is not cached: {'; '.join(': '.join(part) for part in entry.parts[2:])}"
+        return f"{name} is not cached: {fact(entry, 'reason')}"
     if before is None:
-        text = f"{name}: first build{f' for {new}' if new else ''}"
+        text = f"{name}: first build{new}"
         calls = entry.name.partition(": ")[2] if entry.kind == "program" else ""
         return f"{text} ({formatting.listed(re.split(r'(?<=[)]), ', calls), _MOST_CALLS)})" if calls else text
     own = fact(entry, "kernel").rpartition("<locals>.")[2] or os.path.basename(name)

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from numba.cuda.cudadrv import nvrtc
 from numba.cuda.cudadrv.external_code.compile.programs import compiled, header_texts
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span
-from numba.cuda.cudadrv.external_code.formats.cubin import function_sizes, resources
+from numba.cuda.cudadrv.external_code.formats.cubin import function_sizes, launch_bounds, resources
 from numba.cuda.cudadrv.external_code.formats.elf import FormatError
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of
 from numba.cuda.cudadrv.external_code.inputs import kinds
@@ -35,6 +35,7 @@ from ..function_code.build_record import BuildFacts, BuildRecord, FunctionRecord
 from ..protocol.kernel_signatures import arguments_text
 from . import formatting
 from .listings import function_reports, listings_of, with_inlining
+from .occupancy import occupancies
 from .ptx_lines import NUMBERED
 from .records import BuildReport, CallReport, CodeReport, LinkReport, ListingReport, ResultReport
 from .report import Report
@@ -62,6 +63,8 @@ def report_of(record: FunctionRecord, *, listings: bool = False) -> Report:
     shown: tuple[ListingReport, ...] = ()
     if output == "cubin":
         used = resources(code, facts.entry_name, facts.log)
+        bounds = _launch_bounds(code, facts.entry_name)
+        used["occupancy"] = occupancies(facts.target.arch, used["registers"], used["shared"], bounds)
         if sizes := function_sizes(code, facts.entry_name):
             used["functions"] = function_reports(sizes, facts.entry_name)
             calls = with_inlining(calls, codes, sizes, functions.reached)
@@ -79,6 +82,13 @@ def report_of(record: FunctionRecord, *, listings: bool = False) -> Report:
     return Report(
         kernel.name, kernel.filename, kernel.line, signature, facts.graph, (build,), _versions(_front_end(record))
     )
+
+
+def _launch_bounds(cubin: bytes, entry_name: str) -> int | None:
+    try:
+        return launch_bounds(cubin, entry_name)
+    except FormatError:  # cubins are not a documented format: a future one may differ
+        return None
 
 
 def _key(item: LinkedInput) -> _Key:

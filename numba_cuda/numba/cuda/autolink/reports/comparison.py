@@ -88,6 +88,7 @@ def _of_build(before: BuildReport, now: BuildReport, with_python: bool) -> Itera
     for name, unit in _NUMBERS.items():
         what = name.replace("_", " ")
         yield from _differing(arch, what, *(_number(each.result, name, unit) for each in (before, now)))
+    yield from _of_occupancy(arch, before.result, now.result)
     yield from _differing(arch, "result", formatting.code(before.result), formatting.code(now.result))
     if given[0].get("lto") == given[1].get("lto"):
         yield from _differing(arch, "link", *(f"with{'' if each.link.lto else 'out'} LTO" for each in (before, now)))
@@ -105,6 +106,17 @@ def _of_build(before: BuildReport, now: BuildReport, with_python: bool) -> Itera
     yield from _of_calls(arch, pairs, is_same, has_same_link)
 
 
+def _of_occupancy(arch: str, before: ResultReport, now: ResultReport) -> Iterator[Change]:
+    """Yield how the occupancy differs for the sizes of blocks that both reports have, those alike together."""
+    sides = [{each.threads: formatting.occupancy(each) for each in result.occupancy} for result in (before, now)]
+    sizes = defaultdict[tuple[str, str], list[str]](list)
+    for threads, text in sides[1].items():
+        if threads in sides[0]:
+            sizes[sides[0][threads], text].append(str(threads))
+    for both, some in sizes.items():
+        yield from _differing(arch, f"occupancy of {formatting.listed(some)} threads", *both)
+
+
 def _of_inlining(
     arch: str,
     before: Sequence[CallReport],
@@ -114,7 +126,8 @@ def _of_inlining(
 ) -> Iterator[Change]:
     """Yield how many calls are inlined, and which of a few other ones are, unless that is a change of the call."""
     if max(len(before), len(now)) > 1:
-        yield from _differing(arch, "inlined", formatting.inlined(before), formatting.inlined(now))
+        numbers = (formatting.inlined(calls) for calls in (before, now))
+        yield from _differing(arch, "inlined", *(f"{number} calls" if number else None for number in numbers))
     if not has_same_link:
         both = [(old, new) for old, new in pairs if old is not None and new is not None]
         other = [

@@ -21,11 +21,17 @@ if TYPE_CHECKING:
 
     from ..function_code.build_record import CallRecord
     from ..function_code.call_graph import Frame
-    from .records import CallReport, CodeReport, ResultReport
+    from .records import CallReport, CodeReport, OccupancyReport, ResultReport
 
 _UNIT = re.compile(r"cxx_[0-9a-f]+\.cu")  # of calls of one library
 # Options, and values. Each library of `cxx` has the last option.
 _ELSEWHERE, _NOT_SET = ("lto", "include_paths", "device_as_default_execution_space"), ("False", "None")
+_TOO_MUCH = {  # by what limits blocks to none
+    "registers": "too many registers",
+    "shared memory": "too much shared memory",
+    "warps": "too many warps",
+    "launch bounds": "more threads than the launch bounds",
+}
 CODE_OF = "code of "  # functions of a library without a file
 RESTORED = "from the disk cache of cuda.jit(cache=True); the rest describes how it was built"
 
@@ -84,6 +90,19 @@ def stack(result: ResultReport) -> str | None:
     return None if result.registers is None else "not known (recursion)"
 
 
+def occupancy(found: OccupancyReport) -> str:
+    """Return an occupancy as ``62%, limited by registers``, or why blocks of this size cannot be launched."""
+    return (
+        f"{found.share:.0%}, limited by {found.limit}" if found.blocks else f"cannot launch, {_TOO_MUCH[found.limit]}"
+    )
+
+
+def occupancy_range(found: Sequence[OccupancyReport]) -> str:
+    """Return the shares of the sizes that can be launched as ``100%`` or ``50% to 62%``; empty without these."""
+    shares = sorted(each.share for each in found if each.blocks)
+    return " to ".join(dict.fromkeys(f"{share:.0%}" for share in (*shares[:1], *shares[-1:])))
+
+
 def options(pairs: Iterable[tuple[str, str]]) -> str:
     """Return the options of a kernel or a source that are set, as ``fastmath=True, max_registers=32``; without what is
     said elsewhere, and what libraries of C++ have without being asked."""
@@ -96,9 +115,9 @@ def function(qualname: str) -> str:
 
 
 def inlined(calls: Sequence[CallReport]) -> str | None:
-    """Return how many of *calls* were inlined as ``11 of 12 calls``; ``None`` where that is known of none."""
+    """Return how many of *calls* were inlined as ``11 of 12``; ``None`` where that is known of none."""
     known = [call.inlined for call in calls if call.inlined is not None]
-    return f"{sum(known)} of {number_of(len(calls), 'call')}" if known else None
+    return f"{sum(known)} of {len(calls)}" if known else None
 
 
 def chain(frames: Iterable[Frame]) -> str:

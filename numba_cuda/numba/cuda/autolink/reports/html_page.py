@@ -17,7 +17,6 @@ from numba_cuda_autolink.printable_texts import number_of
 from numba_cuda_autolink.source_locations import cell_name, shown_file
 
 from . import comparison, formatting, graph, text, trace
-from .occupancy import occupancies
 from .records import KernelReport
 
 if TYPE_CHECKING:
@@ -84,13 +83,12 @@ def _environment() -> Environment:
     environment.filters |= {"address": _address, "in_order": _in_order, **{each.__name__: each for each in others}}
     environment.filters["breakable"] = lambda name: markupsafe.Markup("_<wbr>").join(name.split("_"))
     called = (
-        occupancies,
         trace.lanes,
         trace.totals_of,
         text.full_name,
         text.whole_name,
         text.inlining,
-        text.resources,
+        text.boxes,
         graph.draw,
     )
     environment.globals |= {function.__name__: function for function in called}

@@ -9,12 +9,12 @@ those of its occupancy calculator; no GPU is needed.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
-from .records import BuildReport
+from .records import OccupancyReport
 
 _WARP, _REGISTERS = 32, 65536
 _MOST_THREADS = 1024
+_SIZES = (128, 256, 512, 1024)
 _REGISTER_UNIT, _PARTITIONS = 256, 4  # registers are given to a warp by this number; warps to one of four schedulers
 _LIMITS = {  # by compute capability: blocks, warps and bytes of shared memory of a multiprocessor
     75: (16, 32, 64 << 10),
@@ -31,25 +31,18 @@ _LIMITS = {  # by compute capability: blocks, warps and bytes of shared memory o
 }
 
 
-@dataclass(frozen=True)
-class Occupancy:
-    """How many *blocks* of *threads* a multiprocessor holds, the share of its warps that they make up, and what limits
-    them: ``"registers"``, ``"shared memory"``, ``"blocks"`` or ``"warps"``."""
-
-    threads: int
-    blocks: int
-    share: float
-    limit: str
-
-
-def occupancy(arch: str, threads: int, registers: int, shared: int) -> Occupancy | None:
+def occupancy(
+    arch: str, threads: int, registers: int, shared: int, bounds: int | None = None
+) -> OccupancyReport | None:
     """Return the occupancy on *arch* (``"sm_90a"``) of blocks of *threads*, with *registers* per thread and *shared*
-    bytes of shared memory per block, static and dynamic. ``None`` if the architecture is not known, or such a block
-    cannot be launched."""
+    bytes of shared memory per block, static and dynamic, of a kernel with these launch *bounds*. ``None`` if the
+    architecture is not known, or has no blocks of so many threads."""
     found = re.match(r"sm_(\d+)", arch)
     limits = _LIMITS.get(int(found[1])) if found else None
     if limits is None or not 0 < threads <= _MOST_THREADS:
         return None
+    if bounds is not None and threads > bounds:
+        return OccupancyReport(threads, 0, 0.0, "launch bounds")
     most_blocks, most_warps, most_shared = limits
     is_turing = most_shared == _LIMITS[75][2]
     warps = -(-threads // _WARP)
@@ -64,13 +57,16 @@ def occupancy(arch: str, threads: int, registers: int, shared: int) -> Occupancy
         *([(most_shared // per_block, "shared memory")] if per_block else []),
         key=lambda pair: pair[0],
     )
-    return Occupancy(threads, blocks, blocks * warps / most_warps, limit) if blocks else None
+    return OccupancyReport(threads, blocks, blocks * warps / most_warps, limit)
 
 
-def occupancies(build: BuildReport) -> list[Occupancy]:
-    """Return the occupancy for blocks of several sizes, of those that can be launched."""
-    registers, shared = build.result.registers, build.result.shared
+def occupancies(
+    arch: str, registers: int | None, shared: int | None, bounds: int | None
+) -> tuple[OccupancyReport, ...]:
+    """Return the occupancy for blocks of several sizes, and of that of the launch *bounds*; nothing where the registers
+    or the shared memory are not known."""
     if registers is None or shared is None:
-        return []
-    sizes = (occupancy(build.arch, threads, registers, shared) for threads in (128, 256, 512, 1024))
-    return [found for found in sizes if found]
+        return ()
+    sizes = sorted({*_SIZES, *(() if bounds is None else (bounds,))})
+    found = (occupancy(arch, threads, registers, shared, bounds) for threads in sizes)
+    return tuple(each for each in found if each)

@@ -140,10 +140,23 @@ class ListingReport:
 
 
 @dataclass(frozen=True)
+class OccupancyReport:
+    """How many *blocks* of *threads* a multiprocessor holds, the *share* of its warps that they make up, from 0 to 1,
+    and the *limit*: ``"registers"``, ``"shared memory"``, ``"blocks"``, ``"warps"`` or ``"launch bounds"``. A block of
+    which it holds none cannot be launched."""
+
+    threads: int
+    blocks: int
+    share: float
+    limit: str
+
+
+@dataclass(frozen=True)
 class ResultReport:
     """The result of a build: a ``"cubin"``, ``"PTX"`` or ``"LTO-IR"``, its size and digest, the registers per thread,
     the static shared memory per block, the stack per thread in local memory, and the register spills as ptxas counts
-    them; and the functions in a cubin, the kernel's first. Sizes are in bytes; ``None`` stands for an unknown
+    them; the functions in a cubin, the kernel's first; and the ``occupancy`` for blocks of several sizes without
+    dynamic shared memory. Sizes are in bytes; ``None`` stands for an unknown
     number, which the ``stack`` of a kernel with recursion is."""
 
     kind: str
@@ -155,6 +168,7 @@ class ResultReport:
     spill_stores: int | None = None
     spill_loads: int | None = None
     functions: tuple[FunctionReport, ...] = ()
+    occupancy: tuple[OccupancyReport, ...] = ()
 
 
 @dataclass(frozen=True)

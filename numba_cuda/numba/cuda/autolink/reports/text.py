@@ -16,7 +16,6 @@ from numba_cuda_autolink.printable_texts import number_of
 from numba_cuda_autolink.source_locations import shown_file
 
 from . import formatting
-from .occupancy import occupancies
 from .records import BuildReport, CallReport, CodeReport, KernelReport, ResultReport
 from .trace import totals_of
 
@@ -90,7 +89,7 @@ def _build(build: BuildReport) -> Iterator[Item]:
         _call_in_one_line(number, call) if many else _call(number, call, seen)
         for number, call in enumerate(build.calls, 1)
     )
-    heading = _of_many(build.calls) if many else ""
+    heading = "; ".join(each for each in (_inlined(build.calls), "more in HTML, JSON" if many else "") if each)
     yield Item(f"{number_of(len(calls), 'call')} of external code for {build.arch}", heading, calls)
     took = formatting.origin(build.link.origin, build.link.seconds)
     yield Item(f"link for {build.arch}", took, tuple(_link(build)))
@@ -103,7 +102,7 @@ def _build(build: BuildReport) -> Iterator[Item]:
 
 def _room(build: BuildReport) -> Iterator[tuple[str, str]]:
     """Yield the occupancies, one for all sizes of blocks that have the same."""
-    for text, same in itertools.groupby(occupancies(build), lambda o: f"{o.share:.0%}, limited by {o.limit}"):
+    for text, same in itertools.groupby(build.result.occupancy, formatting.occupancy):
         yield f"occupancy of {formatting.listed([str(each.threads) for each in same])} threads", text
 
 
@@ -144,10 +143,19 @@ def _is(names: Sequence[str]) -> str:
     return "are" if len(names) > 1 else "is"
 
 
-def _of_many(calls: Sequence[CallReport]) -> str:
-    known = [call.inlined for call in calls if call.inlined is not None]
-    inlined = f"{sum(known)} of {len(calls)} inlined; " if known else ""
-    return f"{inlined}more in HTML, JSON"
+def _inlined(calls: Sequence[CallReport]) -> str:
+    """Return how many of several calls were inlined; empty where that is not known."""
+    number = formatting.inlined(calls) if len(calls) > 1 else None
+    return "" if number is None else f"{number} inlined"
+
+
+def boxes(build: BuildReport) -> list[tuple[str, str]]:
+    """Return what the page shows first of a build: pairs of a label and a value."""
+    link, result = build.link, build.result
+    found = [(result.kind, formatting.size(result.size)), *resources(result)]
+    found.append(("occupancy", formatting.occupancy_range(result.occupancy)))
+    found.append(("inlined", formatting.inlined(build.calls) or ""))
+    return [pair for pair in (*found, ("link", formatting.origin(link.origin, link.seconds))) if pair[1]]
 
 
 def _call_in_one_line(number: int, call: CallReport) -> Item:

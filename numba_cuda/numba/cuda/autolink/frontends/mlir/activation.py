@@ -8,10 +8,11 @@ numba-cuda-mlir as it was. Importing this module imports that front end.
 from __future__ import annotations
 
 import inspect
+import os
 import types as pytypes
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.cache.settings import logger
+from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import recording
 from numba.cuda.cudadrv.external_code.plan.link_plan import SymbolSite
@@ -363,7 +364,8 @@ def _check_cachable(original: Any, implementation: Any, cres: Any) -> Any:
     if (external := cres.metadata.get(KEY)) is None:
         return original(implementation, cres)
     reason = "the cache of numba-cuda-mlir does not know what its called objects provide"
-    logger.info("kernel %r is not cached: %s", external.name, reason)
+    facts = ("", "path", os.path.abspath(external.calls.filename or "")), ("", "kernel", external.name)
+    current_store().note_not_cached("kernel", external.name, reason, facts)
     return False
 
 

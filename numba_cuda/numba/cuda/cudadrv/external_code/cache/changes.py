@@ -22,8 +22,14 @@ _OF_LINKS = {
 }
 # What an entry is for, which is not compared.
 _IDENTITY = ("path", "kernel", "architecture", "output", "types", "link key", "entry_name")
-_OWN_FILE = "file of the kernel"  # told if nothing else changed: it contains the kernel
-_TOOLS = ("NVRTC", "NVVM", "nvJitLink", "cuda.core", "llvmlite", "numba-cuda", "numba-cuda-autolink", "Python")
+# What is told if nothing else changed: the file that contains the kernel, and how its programs were compiled.
+OWN_FILE = "file of the kernel"
+COMPILED = ("working directory", "program")
+_TOOLS = (
+    *("NVRTC", "NVVM", "nvJitLink", "cuda.core", "llvmlite", "numba-cuda", "numba-cuda-autolink"),
+    *("Python", "NumPy", "Numba"),
+)
+_NOT_WITH_DEBUG = ("lineinfo", "lto")  # which debug excludes
 _CONTENT = ("code", "source", "file")
 # Words for parts that may differ while no fact does, by how their labels begin.
 _REST = {
@@ -45,7 +51,7 @@ class Subject(NamedTuple):
     """What an entry is of: entries of one subject are compared."""
 
     kind: str
-    path: str  # of the file that it is in, if it is in one
+    path: str  # of the file that it is in, if it is in one; of inline C++ a digest of its text
     name: str
 
 
@@ -57,9 +63,18 @@ def fact(entry: StoredEntry, label: str) -> str:
 def subject_of(entry: StoredEntry) -> Subject:
     """Return what *entry* is of: a kernel or a source in a file, or what has its name."""
     path = fact(entry, "path")
+    if is_inline(entry):
+        return Subject(
+            entry.kind, next((value for _, label, value in entry.facts if label == "source"), ""), entry.name
+        )
     if key := fact(entry, "link key"):
         return Subject(entry.kind, path, f"of {entry.name} with link key {key}")
     return Subject(entry.kind, path, fact(entry, "kernel") or (entry.name.partition(": ")[2] if path else entry.name))
+
+
+def is_inline(entry: StoredEntry) -> bool:
+    """Whether *entry* is of inline C++ in a Python program, which its facts do not name."""
+    return entry.kind == "program" and "(" in entry.name and not fact(entry, "path")
 
 
 def _facts_of(entry: StoredEntry) -> dict[tuple[str, str], str]:
@@ -74,10 +89,13 @@ def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
     subjects = [{subject for subject, _ in each} for each in (old, new)]
     is_other_python = old.get(("", "Python")) != new.get(("", "Python"))
     found = []
-    for key in dict.fromkeys((*new, *old)):
+    changed = [key for key in dict.fromkeys((*new, *old)) if old.get(key) != new.get(key)]
+    for key in changed:
         subject, label = key
         values = old.get(key), new.get(key)
-        if values[0] == values[1] or label == _OWN_FILE or (label in (*_TOOLS, "line") and None in values):
+        if label in (OWN_FILE, *COMPILED) or (label in (*_TOOLS, "line") and None in values):
+            continue
+        if label in _NOT_WITH_DEBUG and old.get((subject, "debug")) != new.get((subject, "debug")):
             continue
         if label == "code" and is_other_python:
             continue
@@ -85,9 +103,20 @@ def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
             found.append(f"{subject} is {'not ' if subject in subjects[0] else ''}used")
             continue
         found.append(_in_words(subject, label, before, after, *values))
-    if not found and old.get(("", _OWN_FILE)) != new.get(("", _OWN_FILE)):
-        return [f"{os.path.basename(fact(after, 'path'))} changed"]
-    return list(dict.fromkeys(found)) or [_rest(before, after)]
+    if not found and old.get(("", OWN_FILE)) != new.get(("", OWN_FILE)):
+        return [f"{os.path.basename(fact(after, 'path'))} changed{_changed_lines(OWN_FILE, before, after)}"]
+    return list(dict.fromkeys(found)) or _compiled_otherwise(old, new) or [_rest(before, after)]
+
+
+def _compiled_otherwise(old: dict[tuple[str, str], str], new: dict[tuple[str, str], str]) -> list[str]:
+    """Return which programs were compiled again, of which nothing that users know of changed, and where."""
+    found = []
+    for subject in [subject for subject, label in new if label == "program"]:
+        if old.get((subject, "program")) != new[subject, "program"]:
+            folders = [each.get((subject, "working directory"), "") for each in (old, new)]
+            where = f" in another working directory: {' -> '.join(folders)}" if folders[0] != folders[1] else " again"
+            found.append(f"{subject}: compiled{where}")
+    return found
 
 
 def _rest(before: StoredEntry, after: StoredEntry) -> str:
@@ -116,6 +145,8 @@ def _in_words(
         return f"{label} {' -> '.join(versions)}" if is_known else f"another build of {label}"
     name = label.replace("define ", "defines ") if label.startswith("define ") else label
     of = f"{subject}: " if subject else ""
+    if label.startswith("closure ") and None not in (old, new):  # several functions may have been made of one text
+        return f"{of}made with {name.partition(' ')[2]}={new}, not {old}"
     if old is None or new is None:
         return f"{of}{name}={new if old is None else old} {'added' if old is None else 'removed'}"
     if old.startswith("<") or new.startswith("<"):  # digests

@@ -26,7 +26,7 @@ from ..cache.settings import logger, print_log
 from .build_locks import BuildGuard
 from .changes import differences
 from .disk import LOCKS, MISMATCHES, DiskEntries, read_only_data
-from .entry import CacheKey, PartsTable, data_of, pack, unpack
+from .entry import CacheKey, Facts, PartsTable, data_of, pack, unpack
 from .settings import CacheSettings
 from .statistics import Statistics, leave
 
@@ -236,10 +236,12 @@ class CacheStore:
             self._remember(digest, data)
         return self.disk.write_entry(digest, entry, built)
 
-    def note_not_cached(self, kind: str, name: str, where: str, why: str) -> None:
+    def note_not_cached(self, kind: str, name: str, why: str, facts: Facts = ()) -> None:
         """Log why something of this kind and name is not cached, and leave an entry that ``cache why`` shows."""
-        logger.info("%s %r is not cached: %s: %s", kind, name, where, why)
-        self.disk.write(CacheKey("not cached", name, (("kind", kind), (where, why))), b"")
+        logger.info("%s %r is not cached: %s", kind, name, why)
+        parts = ("kind", kind), ("of", repr(facts)), ("reason", why)
+        known = *facts, ("", "kind", kind), ("", "reason", why)
+        self.disk.write(CacheKey("not cached", name, parts, facts=lambda: known), b"")
 
     def verify(self, key: CacheKey, cached: bytes, origin: str, build: Callable[[], bytes | None]) -> None:
         """Raise `CacheMismatchError` if what is *cached* under *key* is not what *build* returns now, if anything."""

@@ -25,7 +25,8 @@ from ..cache.settings import logger
 from ..cache.store import current_store
 from ..diagnostics import timeline
 from ..headers.manifest import HeaderManifest
-from ..headers.outside_words import USES_TIME, uses_time
+from ..headers.outside_words import find_time
+from ..inputs.link_input import split_at_markers
 from ..platform.child_process import (
     ChildEndedError,
     ChildError,
@@ -189,8 +190,11 @@ def run_in_child(
         raise CompileError(unit.name, f"{log.rstrip()}\n{_limits()}" if _OUT_OF_MEMORY in log else log)
     made, *texts = reply.blobs
     lookups = content["lookups"] | {"texts": texts}
-    if lookups["unknown"] is None and uses_time(b"\n".join((code.encode(), *map(os.fsencode, options)))):
-        lookups["unknown"] = "the source", USES_TIME
+    if lookups["unknown"] is None:
+        whole = "\n".join((code, *options))
+        read = [*split_at_markers(unit.text, unit.name), ("the source", whole)]
+        used = (find_time(text.encode("utf-8", "surrogateescape"), name) for name, text in read)
+        lookups["unknown"] = next(filter(None, used), None)
     return Compiled(made, _named(content["log"], unit), content["names"], lookups)
 
 

@@ -178,7 +178,8 @@ class UnitKeys:
         files = tuple((f"{FILE}{name}", each.sha256[:16]) for name, each in zip(names, own, strict=True))
         parts = (*self._parts(), ("headers", headers), ("places", places))
         read = tuple((label, header.path, header.sha256) for (label, _), header in zip(files, own, strict=True))
-        facts = functools.partial(self._facts, read, manifest)
+        compiled = hashlib.sha256(repr((headers, places)).encode()).hexdigest()[:16]
+        facts = functools.partial(self._facts, read, manifest, compiled)
         lines = functools.partial(self._lines, read)
         return CacheKey("program", self._name, parts, files, facts, lines)
 
@@ -194,9 +195,9 @@ class UnitKeys:
             ("cuda.core", cuda.core.__version__),
         )
 
-    def _facts(self, files: tuple[tuple[str, str, str], ...], manifest: HeaderManifest) -> Facts:
+    def _facts(self, files: tuple[tuple[str, str, str], ...], manifest: HeaderManifest, compiled: str) -> Facts:
         """Return what users know of the program, with the *files* of their own, each a label, path and digest, and of
-        the other headers in *manifest*."""
+        the other headers in *manifest*; and a digest of what else counts of where it was *compiled*."""
         unit, library = self._unit, self._library.file
         path = unit.name if os.path.isfile(unit.name) else ""
         if library:
@@ -221,6 +222,8 @@ class UnitKeys:
             *([] if unit.option("link_time_optimization") or unit.option("debug") else [("", "lto", "False")]),
             *((subject, option, repr(value)) for option, value in options if value is not False),
             (subject, "headers", _short_digest(packaged)),
+            (subject, "working directory", self._folder),
+            (subject, "program", compiled),
             ("", "NVRTC", nvrtc_build()),
             ("", "cuda.core", cuda.core.__version__),
         )

@@ -17,7 +17,7 @@ from ..cache.store import current_store
 from ..headers import manifest as manifests
 from ..headers.file_state import Header
 from ..headers.manifest import HeaderManifest, HeaderWatch
-from ..headers.outside_words import USES_TIME, may_have_path, uses_time
+from ..headers.outside_words import find_time, may_have_path
 from ..headers.search_roots import Alternative, pack_alternatives, unpack_alternatives
 from .translation_unit import TranslationUnit, UnitKeys, fixed_include_paths
 
@@ -138,8 +138,8 @@ class UnitHeaders:
             read = header.sha256 if number is None else hashlib.sha256(lookups["texts"][number]).hexdigest()
             if (header.state, header.sha256) != (state, read):
                 return None
-            if uses_time(text):
-                self._say_not_cached(path, USES_TIME)
+            if used := find_time(text, path):
+                self._say_not_cached(*used)
                 return None
             headers.append(header)
         return headers
@@ -161,5 +161,5 @@ class UnitHeaders:
 
     def _say_not_cached(self, where: str, why: str) -> None:
         if why != self._why_not_cached:
-            current_store().note_not_cached("program", self._unit.name, where, why)
+            current_store().note_not_cached("program", self._unit.name, f"{where}: {why}")
             self._why_not_cached = why

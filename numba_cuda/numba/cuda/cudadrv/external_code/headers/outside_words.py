@@ -11,8 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-USES_TIME = "it uses the time of the compile"
-
 _SPLICE = re.compile(rb"(?:\\|\?\?/)[ \t]*\r?\n")
 # Patterns, each by a part that a text must have to be searched for it.
 _TIMES: Mapping[bytes, bytes] = {
@@ -31,9 +29,21 @@ _PATHS: Mapping[bytes, bytes] = {
 }
 
 
-def uses_time(text: bytes) -> bool:
-    """Whether *text* may use the time of its compile."""
-    return b"__" in text and _has_word(_spliced(text), _TIMES)
+def find_time(text: bytes, name: str) -> tuple[str, str] | None:
+    """Return where the *text* of a file with this *name* may use the time of its compile, and by which word; ``None``
+    if it does not."""
+    if b"__" not in text:
+        return None
+    spliced = _spliced(text)
+    found = [each for part, word in _TIMES.items() if part in spliced and (each := re.search(word, spliced))]
+    if not found:
+        return None
+    first = min(found, key=re.Match.start)
+    at = first.start()
+    for splice in _SPLICE.finditer(text):
+        at += len(splice[0]) if splice.start() <= at else 0
+    line = text.count(b"\n", 0, at) + 1
+    return f"{name}:{line}", f"it uses the time of the compile: {first[0].decode(errors='replace')}"
 
 
 def may_have_path(own: Iterable[bytes], packaged: Iterable[bytes]) -> bool:

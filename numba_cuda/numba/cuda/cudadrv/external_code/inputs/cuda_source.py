@@ -26,7 +26,7 @@ from ..diagnostics import messages
 
 _FROM_TARGET = "it follows from the kernel's target"
 # Options that a source cannot set, and what to do instead.
-_RESERVED_OPTIONS = {
+RESERVED_OPTIONS = {
     **dict.fromkeys(("name", "arch", "relocatable_device_code", "link_time_optimization"), _FROM_TARGET),
     "extra_sources": _FROM_TARGET,
     "include_path": "use include_paths=",
@@ -231,7 +231,7 @@ def _check_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     for option in options:
         if not isinstance(option, str):
             raise TypeError(f"options= are called by names, got {messages.shown(option)}")
-        if hint := _RESERVED_OPTIONS.get(option):
+        if hint := RESERVED_OPTIONS.get(option):
             raise ValueError(f"compile option {option!r} cannot be set by a source: {hint}")
         if option not in known:
             near = messages.did_you_mean(option, known)

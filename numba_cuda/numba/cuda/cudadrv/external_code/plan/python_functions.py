@@ -26,7 +26,8 @@ _SCALARS = (bool, int, float, complex, str, bytes, types.NoneType)
 @dataclass(frozen=True)
 class PythonFunction:
     """A Python function: its *name*, its file's *path* and *line*, a digest of its code, but for the names of its
-    *parameters*, and the short *values* that it reads by global names or from its closure."""
+    *parameters*, and the *values* that are constants in it: ``value NAME`` of globals and attributes of modules, and
+    ``closure NAME``, with their texts."""
 
     name: str
     path: str
@@ -52,7 +53,7 @@ class PythonFunction:
     def facts(self, name: str, *, with_line: bool) -> Facts:
         """Return what users know of it, who know it by *name*; *with* its *line* if the compiled code has lines."""
         line = [(name, "line", str(self.line))] if with_line else []
-        values = [(name, f"value {each}", value) for each, value in self.values]
+        values = [(name, *each) for each in self.values]
         return ((name, "code", self.digest), (name, "parameters", self.parameters), *values, *line)
 
     def lines(self, name: str) -> LineDigests:
@@ -109,21 +110,19 @@ def _content(code: types.CodeType, parameters: int = 0) -> tuple[Any, ...]:
 
 
 def _values(function: types.FunctionType) -> tuple[tuple[str, str], ...]:
-    """Return the values that are constants in the compiled code: of globals, closure variables and attributes of
-    modules."""
     names: dict[str, Any] = {}
     owner: Any = None
     for each in dis.get_instructions(function):
         name = each.argval
         if each.opname in ("LOAD_ATTR", "LOAD_METHOD") and isinstance(owner, types.ModuleType):
-            names[f"{owner.__name__}.{name}"] = owner = getattr(owner, name, None)
+            names[f"value {owner.__name__}.{name}"] = owner = getattr(owner, name, None)
         elif each.opname in ("LOAD_GLOBAL", "LOAD_NAME") and name in function.__globals__:
-            names[name] = owner = function.__globals__[name]
+            names[f"value {name}"] = owner = function.__globals__[name]
         else:
             owner = None
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         if cell != types.CellType():
-            names[name] = cell.cell_contents
+            names[f"closure {name}"] = cell.cell_contents
     shown = ((name, constant_text(value)) for name, value in names.items())
     return tuple((name, text) for name, text in shown if text)
 

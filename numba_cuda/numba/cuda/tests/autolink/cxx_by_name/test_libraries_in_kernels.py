@@ -54,7 +54,8 @@ MISUSES = {
     "lib.inner.half(x[0])": "'inner' of C++ has no attribute 'half'",
     "lib.thrice(x[0])": 'thrice(float32): identifier "thrice" is undefined',
     "lib.twice(x=x[0])": "twice: the argument x=... has a name, but all are passed by position",
-    "lib.Pair(x[0], 1)": "Pair(float32, int64): not a function, nor a class with a constructor of these arguments",
+    "lib.Pair(x[0], 1)": "Pair(float32, int64): "
+    "it is a class, not a function, and has no constructor of these arguments",
     "lib.eval('1')": "CxxLibrary.eval is a Python method",
 }
 

@@ -151,7 +151,7 @@ WRONG = [
     ("nowhere::f", ("float32",), "must be a class or namespace name"),
     ("shapes::absent", ("float32",), 'namespace "shapes" has no member "absent"'),
     ("shapes::corners", ("float32",), 'namespace "shapes" has no member "corners"'),
-    ("Circle", ("complex64",), "no suitable"),
+    ("Circle", ("complex64",), "it is a class, not a function, and has no constructor of these arguments"),
     ("count", ("int32",), "a reference of type"),
     ("overlap", ("types.unicode_type", "float32"), "strings must be constants"),
     ("__sinf", ("complex64",), "a complex number cannot be passed as float"),
@@ -1055,6 +1055,43 @@ def test_an_mdspan_of_another_rank_than_its_indices_says_both():
         assert f"in C++: {__file__}:" in lines[number - 1]
         assert lines[number + 1].index("^") == lines[number].index("a(0, 0)")
         assert lines[-1] == f"  what to do: write a({indices}), or pass a 2d array"
+
+
+@pytest.mark.parametrize(("argtype", "written"), [("int32[:]", "int32[::1]"), ("float32[:, :]", "int32[:, ::1]")])
+def test_a_strided_array_for_a_pointer_names_the_type_of_signatures(argtype, written):
+    assert f"pass a contiguous array (in signatures: {written}), or a copy" in message(
+        lib, "corner", (argtype, "int32")
+    )
+
+
+CLASSES = """
+    #include <cub/block/block_reduce.cuh>
+    struct A { __device__ float get(float x) const { return x; } };
+    struct Q { float a; __device__ Q(float x, float y) : a(x) {} };
+    template <class T> struct V { T a; __device__ V(T x, T y) : a(x) {} };
+"""
+OF_MEMBERS = "for its members, lib.expr('[](auto... members) { return A{members...}; }');"
+
+
+@pytest.mark.parametrize(
+    ("name", "constructors", "remedy"),
+    [
+        ("A", [], OF_MEMBERS),
+        ("Q", ["Q(float, float)"], "pass the arguments of a constructor;"),
+        ("V<float>", ["V(T, T) with T=float"], "pass the arguments of a constructor;"),
+        ("cub::BlockReduce<float, 128>", ["BlockReduce(TempStorage &)", "BlockReduce()"], "pass the arguments of"),
+        ("cub::BlockReduce", [], 'name the arguments of the class template: lib["cub::BlockReduce<...>"], or give'),
+    ],
+)
+def test_a_class_that_is_called_as_a_function_says_so_with_its_constructors(name, constructors, remedy):
+    classes = autolink.cxx(CLASSES)
+    text = message(classes, name, ("float32",))
+    assert text.startswith(f"{name}(float32): it is a class") and "np.float64" not in text
+    listed = re.findall(r"constructor: (.*) \(", text)
+    assert listed == constructors and f"\n  what to do: {remedy}" in text
+    of = name if "<" in name or name in "AQ" else f"{name}<...>"
+    assert text.endswith(f"call it: lib.expr('[](auto x) {{ return {of}(...).f(x); }}')")
+    assert max(map(len, text.splitlines())) < 180
 
 
 def test_a_name_that_the_source_has_below_is_declared_before():

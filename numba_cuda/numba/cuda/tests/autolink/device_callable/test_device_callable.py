@@ -4,8 +4,10 @@
 import copy
 import enum
 import gc
+import inspect
 import os
 import pickle
+import pydoc
 import re
 import subprocess
 import sys
@@ -779,6 +781,46 @@ def test_a_method_that_a_function_makes_has_the_name_of_its_attribute():
 
     assert Numbers().twice.__name__ == "twice"
     assert "twice" in repr(Numbers().twice)
+
+
+class TestHelp:
+    """``help`` and the tooltips of notebooks show what the author of an object wrote."""
+
+    class Steps(autolink.DeviceCallable):
+        """Steps of a size."""
+
+        def __init__(self, size: int = 1):
+            self.size = size
+
+        def __numba_cuda_call__(self, x, n=2) -> autolink.Extern:
+            return autolink.Extern("steps", returns=x)
+
+        @autolink.device_method
+        def up(self, x, by=1):
+            """Go up by *by*."""
+            return autolink.Extern("steps_up", returns=x)
+
+    def test_a_device_method_has_the_docstring_and_the_parameters_of_its_function(self):
+        up = self.Steps().up
+        assert inspect.getdoc(up) == "Go up by *by*."
+        assert str(inspect.signature(up)) == "(x, by=1)"
+        assert "up(x, by=1)\n    Go up by *by*." in pydoc.render_doc(up, renderer=pydoc.plaintext)
+
+    def test_an_object_has_the_parameters_of_its_call(self):
+        assert str(inspect.signature(self.Steps())) == "(x, n=2)"
+        assert inspect.getdoc(self.Steps()) == "Steps of a size."
+
+    def test_classes_and_objects_with_a_call_of_their_own_have_what_python_finds(self):
+        class Own(self.Steps):
+            def __call__(self, a, b):
+                return a
+
+        class Bare(autolink.DeviceCallable):
+            pass
+
+        assert str(inspect.signature(Own())) == "(a, b)"
+        assert str(inspect.signature(self.Steps)) == "(size: int = 1)"
+        assert [*inspect.signature(Bare()).parameters] == ["args", "kwargs"]
 
 
 def test_an_abi_error_has_the_line_of_the_hook_and_is_printed_alone(capsys):

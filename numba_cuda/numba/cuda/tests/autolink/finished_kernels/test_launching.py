@@ -34,6 +34,7 @@ class TestTheLibrary:
         made = library(scale=[signature()], **{"for": [signature()]})
         assert made.scale is made["scale"] and list(made) == ["scale", "for"] and len(made) == 2
         assert "for" in made and "x" not in made and {"scale", "for"} <= set(dir(made))
+        assert {"scale", "for"} <= set(made._ipython_key_completions_())
         assert repr(made.scale) == "<kernel scale(array(float32, 1d, C), float32)>"
         assert fake.loaded == []
 

@@ -14,6 +14,7 @@ from front_ends import front_end_named
 from numba.cuda import autolink
 
 CONTAINERS, TEXT = "kernels have no lists, dictionaries and sets", "kernels make no text"
+LIBRARY = "__device__ float f(float x) { return x; }\n#define SCALE 3\nnamespace n { constexpr int C = 3; }"
 MADE = {  # kernels, with the diagnosis and what is underlined
     "with open('a') as f:\n        x[0] = 1": ("kernels have no with", "with open('a') as f:"),
     "x[0] = 1\n    yield x[0]": ("kernels have no generators", "yield x[0]"),
@@ -82,10 +83,17 @@ def test_a_list_of_another_function_of_the_file_is_not_what_a_kernel_makes(front
         ("x[0] = (x[1]\n        + math.sqroot(x[2],\n              x[3]))", "math.sqroot"),
         ("x[0] = math.sqrt(x[0]) + 'a'", "math.sqrt(x[0]) + 'a'"),
         ("x[0] = abs(x[0]) + (x[1] & 3)", "x[1] & 3"),
+        ("x[0] = abs(x[0]) + x", "x[0] = abs(x[0]) + x"),
+        ("x[0] = lib.f(x[0]) * lib.SCALE", "lib.SCALE"),
+        ("if lib.SCALE > x[0]: x[0] = lib.f(x[0])", "lib.SCALE"),
+        ("x[0] = lib.f(x[0]) + lib.g", "lib.g"),
+        ("x[0] = lib['n::C'] + lib.f(x[0])", "lib['n::C']"),
+        ("x[0] = lib.f(x[0]) + lib.f", "lib.f"),
     ],
 )
 def test_a_call_over_several_lines_and_an_operator_are_underlined_alone(front_end, body, shown, tmp_path, capsys):
-    assert underlined(failure(front_end, body, tmp_path, capsys)) == shown
+    lib = autolink.cxx(LIBRARY)
+    assert underlined(failure(front_end, body, tmp_path, capsys, lib=lib)) == shown
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 knows no columns")

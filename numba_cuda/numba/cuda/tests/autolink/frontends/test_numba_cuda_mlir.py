@@ -480,7 +480,9 @@ class TestWhatItRefuses:
         assert answers == [False, False, False, True]
         logged = [message for message in caplog.messages if "is not cached" in message]
         assert len(logged) == 3
-        assert "the cache of numba-cuda-mlir does not know what its called objects provide" in logged[0]
+        reason = "the cache of numba-cuda-mlir does not know what its called objects provide"
+        assert reason in logged[0]
+        assert f"reads (cache=True) is not cached: {reason}" in str(autolink.cache.why("test_numba_cuda_mlir.py:"))
 
 
 def compiled(kernel):

@@ -60,7 +60,7 @@ double, triple, nothing, only = Scale(2), Scale(3), Nothing(), OnlyHook()
 misspelt, other_args = Misspelt(), OtherArgs()
 in_list, in_dict, in_tuple = [double], {"a": double}, (double, triple)
 of_python = lambda x: double(x)  # noqa: E731
-library = autolink.cxx("__device__ void f(float x) {}")
+library = autolink.cxx("#define LANES 4\n__device__ void f(float x) {}")
 variable = autolink.Variable("variable", "float32", 4)
 partial = functools.partial(double)
 module = pytypes.ModuleType("module")
@@ -108,9 +108,12 @@ MISUSES = {
     "nothing(x[0]) + 1": ("Extern('nothing') has no returns=", "\n  __numba_cuda_call__ is defined at: "),
     "min(3, library.f)": (
         "kernels can call the object 'f', and cannot store it",
-        'before the kernel: f = lib.eval("f")',
+        "call it: f(...)",
     ),
-    "x[library.f]": ("kernels can call the object 'f', and cannot store it", 'before the kernel: f = lib.eval("f")'),
+    "x[library.f]": ("kernels can call the object 'f', and cannot store it", "call it: f(...)"),
+    "library['f'] + x[0]": ("kernels can call the object 'f', and cannot store it", "call it: lib['f'](...)"),
+    "x[0] + library.LANES": ("'LANES' is a constant of C++", 'before the kernel: LANES = lib.eval("LANES")'),
+    "library.g + x[0]": ("C++ has no 'g'", "declare it in the source"),
     "library.f[3](x[0])": ("f is a C++ function, which has no index", 'part of its name: lib["f<3>"]'),
     "library.f[x[0]](x[0])": ("f is a C++ function, which has no index", 'part of its name: lib["f<...>"]'),
     "double[1](x[0])": ("double is an object to call, which has no index and no elements", "call it: double(...)"),

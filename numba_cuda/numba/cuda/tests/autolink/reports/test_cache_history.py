@@ -139,12 +139,15 @@ def test_kernels_and_sources_of_one_name_in_other_files_are_not_compared(files):
     assert programs == ["sm_90   q/a.cu: first build", "sm_90   p/a.cu: first build"]
 
 
-def test_inline_code_is_compared_without_a_claim_that_it_was_edited(files):
+def test_inline_code_is_not_compared_with_other_texts(files):
     path = files / "m.py"
     for source in ("__device__ float ten(float x) { return x; }", "__device__ float ten(float x) { return 2 * x; }"):
         path.write_text(re.sub(r"cxx\(.*\)", f"cxx({source!r})", path.read_text()))
         build(path)
-    assert told("ten", kind="program")[0] == "sm_90   ten(float64): another text: line 1"
+    assert told("ten", kind="program") == [
+        "sm_90   ten(float64): first build of this text",
+        "sm_90   ten(float64): first build",
+    ]
     assert told()[0] == "sm_90   m.py:kernel: inline C++ changed: line 1"
 
 
@@ -298,3 +301,27 @@ def test_the_output_is_no_change(files):
         "sm_90   m.py:kernel: first build for ptx",
         "sm_90   m.py:kernel: first build",
     ]
+
+
+def test_kernels_of_one_factory_are_told_apart_by_what_they_were_made_with(files):
+    library = autolink.cxx("__device__ float once(float x) { return x; }")
+
+    def make(c):
+        def kernel(x):
+            x[0] = library.once(x[0]) + c
+
+        return kernel
+
+    for c in 1, 2:
+        autolink.build(make(c), "void(float32[::1])", cc=(9, 0))
+    assert told("history.py:kernel")[0] == "sm_90   test_cache_history.py:kernel: made with c=2, not 1"
+
+
+def test_a_program_that_is_compiled_again_in_another_folder_is_named(files, monkeypatch):
+    for folder in files, files / "other":
+        folder.mkdir(exist_ok=True)
+        monkeypatch.chdir(folder)
+        build(files / "m.py")
+    said = f"ten.cu: compiled in another working directory: {files} -> {files / 'other'}"
+    assert told()[0] == f"sm_90   m.py:kernel: {said}"
+    assert told("ten.cu", "program")[0] == f"sm_90   {said}"

@@ -72,7 +72,7 @@ def reported(tmp_path, front_end):
 
 def of_code(before, now):
     """Return what `changes` says but of the result."""
-    results = ("registers", "stack", "shared", "spill", "result", "function ")
+    results = ("registers", "stack", "shared", "spill", "occupancy", "result", "inlined", "function ")
     return [each.what for each in changes(before, now) if not each.what.startswith(results)]
 
 

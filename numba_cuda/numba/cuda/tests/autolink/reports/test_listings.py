@@ -15,7 +15,7 @@ from numba.cuda import autolink
 from numba.cuda.autolink.reports.collect import report_of
 from numba.cuda.autolink.reports.comparison import changes
 from numba.cuda.autolink.reports.machine_code import disassemble, nvdisasm
-from numba.cuda.autolink.reports.occupancy import occupancy
+from numba.cuda.autolink.reports.occupancy import occupancies, occupancy
 from numba.cuda.autolink.reports.records import FunctionReport
 from numba.cuda.cudadrv.external_code.formats.cubin import function_sizes
 
@@ -297,7 +297,8 @@ def test_occupancy(arch, threads, registers, shared, blocks, share, limit):
 
 def test_occupancies_that_are_the_same_have_one_line(report):
     assert "occupancy of 128, 256, 512 and 1024 threads: 100%, limited by warps" in str(report)
-    result = dataclasses.replace(report.builds[0].result, registers=48)
+    found = occupancies("sm_90", 48, 0, None)
+    result = dataclasses.replace(report.builds[0].result, registers=48, occupancy=found)
     lines = str(dataclasses.replace(report, builds=(dataclasses.replace(report.builds[0], result=result),)))
     found = [line.strip() for line in lines.splitlines() if "occupancy" in line]
     assert found == [
@@ -306,8 +307,50 @@ def test_occupancies_that_are_the_same_have_one_line(report):
     ]
 
 
+def test_blocks_that_cannot_be_launched_say_why(front_end):
+    library = autolink.cxx("""
+__device__ float work(float* x, int n) {
+    float a[80], s = 0;
+    #pragma unroll
+    for (int i = 0; i < 80; ++i) a[i] = x[i] * n;
+    #pragma unroll
+    for (int i = 0; i < 80; ++i) for (int j = 0; j < 3; ++j) { a[(i * 7 + 3) % 80] += a[i] * a[(i + 41) % 80]; }
+    #pragma unroll
+    for (int i = 0; i < 80; ++i) s += a[i] * x[i + n];
+    return s;
+}""")
+
+    def kernel(x, n):
+        x[0] = library.work(x, n)
+
+    def built(**options):
+        return autolink.report(front_end.cuda.jit(**options)(kernel), "void(float32[::1], int32)", cc=CC)
+
+    plain, bounded = built(), built(launch_bounds=192)
+    result = json.loads(plain.to_json())["builds"][0]["result"]
+    assert result["registers"] > 64
+    assert result["occupancy"][-1] == {"threads": 1024, "blocks": 0, "share": 0.0, "limit": "registers"}
+    assert autolink.Report.from_json(plain.to_json()) == plain
+    lines = " ".join(str(plain).split())
+    assert "occupancy of 1024 threads: cannot launch, too many registers" in lines
+    assert "<div>cannot launch" in plain.to_html()
+    assert [each.threads for each in bounded.builds[0].result.occupancy if each.blocks] == [128, 192]
+    beyond = "cannot launch, more threads than the launch bounds"
+    assert f"occupancy of 256, 512 and 1024 threads: {beyond}" in " ".join(str(bounded).split())
+    changed = bounded.changes_since(plain)
+    assert f"occupancy of 1024 threads: cannot launch, too many registers → {beyond}" in changed
+
+
+def test_how_many_calls_are_inlined_is_at_the_top(report):
+    assert "2 calls of external code for sm_90: 1 of 2 inlined" in str(report)
+    boxes = re.search('<div class="facts">(.*?)\n</div>\n', report.to_html(), re.DOTALL)[1]
+    assert '<span class="faint">inlined</span><b>1 of 2</b>' in boxes
+    assert '<span class="faint">occupancy</span><b>100%</b>' in boxes
+
+
 def test_occupancy_of_what_cannot_be_launched_or_is_not_known():
-    assert occupancy("sm_90", 1024, 255, 0) is None
+    assert occupancy("sm_90", 1024, 255, 0).blocks == 0
+    assert occupancy("sm_90", 128, 16, 300 << 10).limit == "shared memory"
     assert occupancy("sm_90", 2048, 16, 0) is None
     assert occupancy("sm_999", 128, 16, 0) is None
 

@@ -128,7 +128,7 @@ print(many[0].call_sites[0].place, many[0].inputs[0].input.kind.name, many[0].re
 both = [autolink.build(kernel, "void(float32[::1])"), autolink.build(typed, "void(float32[::1], int32)")]
 autolink.save("both.kernels", both)
 autolink.Job(kernel, "void(float32[::1])", options={"debug": True})
-shared_options: dict[str, Any] = {"fastmath": True}
+shared_options: Any = {"fastmath": True}
 autolink.Job(kernel, "void(float32[::1])", options=shared_options)
 for capability in (9, 0), "sm_90", 90, autolink.ComputeCapability(9, 0), np.int64(90):
     autolink.Target(capability, lto=True)
@@ -414,7 +414,7 @@ jobs = [(kernel, "void(float32[::1])"), (typed, "void(float32[::1], int32)")]
 autolink.build_many(jobs)
 autolink.build_many((each, signature, cc) for each, signature in jobs for cc in ("8.0", (9, 0), None))
 autolink.build_many([autolink.Job(kernel, "void()"), (typed, "void()")])
-compiled: dict[str, Any] = {"std": "c++17"}
+compiled: Any = {"std": "c++17"}
 autolink.cxx("", options=compiled)
 autolink.cxx("", options={"std": "c++17", "use_fast_math": True})
 typed[on_device.shape[0], [32, 1]](on_device, 3)
@@ -486,10 +486,9 @@ launch_any(kernel)
 launch_any(typed)
 
 
-OF_COMPILER = {"std": "c++17"}
+OF_COMPILER: Any = {"std": "c++17"}
 autolink.cxx("", options=OF_COMPILER)
-autolink.CUDASource("", options={**OF_COMPILER, "use_fast_math": True})
-autolink.Job(kernel, "void(float32[::1])", options=OPTIONS)
+autolink.CUDASource("", options={"ftz": np.bool_(True), "max_register_count": np.int32(32), "diag_suppress": [1, 2]})
 autolink.build(kernel, "void(float32[::1])", cc=tuple(map(int, input().split("."))))
 autolink.Variable("table", np.float32, np.int64(4)).set(3)
 kernel.forall(np.int64(3), tpb=np.int32(64))(np.zeros(3))
@@ -594,3 +593,33 @@ of_thirteen[1, 32](array, array, array, array, array, array, 1, 2, 3, 4, np.int3
 of_several[1, 32](array, array, np.zeros(3, np.float32))
 array[1:3] = array[0] = 4
 print([value for value in array], 3.0 in array, np.sum(array), array.flags["C_CONTIGUOUS"])
+
+
+@cuda.jit
+def of_13(
+    a: int,
+    b: int,
+    c: int,
+    d: int,
+    e: int,
+    f: int,
+    g: int,
+    h: int,
+    i: int,
+    j: int,
+    k: int,
+    m: int,
+    x: npt.NDArray[np.float32],
+):
+    x[0] = a
+
+
+of_13[1, 1](np.int32(1), 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, on_device)
+
+
+@cuda.jit
+def of_24(a, b, c, d, e, f, g, h, i, j, k, m, n, o, p, q, r, s, t, u, v, w, x: npt.NDArray[np.float32], y: int):
+    x[0] = y
+
+
+of_24[1, 1](*(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11), 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, on_device, np.int32(3))

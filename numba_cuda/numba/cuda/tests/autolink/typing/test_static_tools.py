@@ -110,6 +110,33 @@ def test_pyright_finds_the_wrong_lines_and_no_others(project, pyright):
     assert reported == marked_lines(), json.dumps(found, indent=1)
 
 
+# What is wrong, and what pyright says of it.
+EXPLAINED = {
+    "cuda.jit(fastmaths=True)": 'parameter "fastmaths" of type "NoSuchOption"',
+    "cuda.jit('void()', lineinf=True)": 'parameter "lineinf" of type "NoSuchOption"',
+    "cuda.jit(lineinfo='yes')": 'parameter "lineinfo" of type "bool"',
+    "cuda.jit(kernel.py_func, fastmaths=True)": 'parameter "fastmaths" of type "NoSuchOption"',
+    "autolink.build(kernel, 'void()', lineinf=True)": 'parameter "lineinf" of type "NoSuchOption"',
+    "autolink.build(kernel, 'void()', cc=[80], lineinf=True)": 'parameter "lineinf" of type "NoSuchOption"',
+    "autolink.build_many([], on_eror='return')": 'parameter "on_eror" of type "NoSuchOption"',
+    "load('all.kernels', emulated=True)": 'parameter "emulated" of type "NoSuchOption"',
+    "autolink.cxx('', options={'standard': 'c++20'})": '"dict[str, str]" is not assignable to "ProgramOptions"',
+    "autolink.Job(kernel, 'void()', options={'fastmaths': True})": '"fastmaths" is an undefined item',
+    "kernel[1, 32](kernel, 'x')": 'parameter of type "Given[int]"',
+}
+
+
+def test_pyright_names_what_is_wrong(tmp_path, pyright):
+    code = "from numba import cuda\nfrom numba.cuda import autolink\nfrom numba_cuda_autolink import load\n"
+    code += "@cuda.jit\ndef kernel(b: int, a: str) -> None: ...\n"
+    (tmp_path / "explained.py").write_text(code + "\n".join(EXPLAINED))
+    found = json.loads(run(*pyright, "--outputjson", "explained.py", cwd=tmp_path).stdout)["generalDiagnostics"]
+    first = code.count("\n")
+    for number, (call, expected) in enumerate(EXPLAINED.items(), first):
+        said = [each["message"] for each in found if each["range"]["start"]["line"] == number]
+        assert any(expected in each for each in said), (call, said)
+
+
 # All that it uses has types, and all modules that it imports are found.
 STRICT = """
 import numpy as np

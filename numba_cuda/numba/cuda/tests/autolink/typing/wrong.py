@@ -201,3 +201,29 @@ autolink.cxx("").hypot(x=3.0)  # wrong: C++ has no names of arguments
 autolink.cxx("")(3.0)  # wrong: a function of it
 cuda.guvectorize(["void(float32[:])"])  # wrong: no dimensions
 autolink.cxx("", options=["use_fast_math"])  # wrong: names and values
+autolink.CUDASource("", options={"use_fastmath": True})  # wrong: use_fast_math
+autolink.cxx("", options={"standard": "c++20"})  # wrong: std
+autolink.cxx("", options={"ftz": "yes"})  # wrong: a flag
+autolink.CUDASource("", options={"arch": "sm_90"})  # wrong: the kernel's
+autolink.Job(kernel, "void()", options={"fastmaths": True})  # wrong: fastmath
+autolink.build_many([(kernel, "void()")], on_eror="return")  # wrong: misspelled
+numba_cuda_autolink.load("all.kernels", emulated=True)  # wrong: misspelled
+
+
+@cuda.jit
+def of_13(
+    a: int, b: int, c: int, d: int, e: int, f: int, g: int, h: int, i: int, j: int, k: int, m: int, x: Any
+) -> None:
+    x[0] = a
+
+
+@cuda.jit
+def of_24(a, b, c, d, e, f, g, h, i, j, k, m, n, o, p, q, r, s, t, u, v, w, x, y: int):
+    x[0] = y
+
+
+of_13[1, 1](1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)  # wrong: 13 arguments
+of_13[1, 1](1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, on_device, 14)  # wrong: 13 arguments
+of_13[1, 1](np.int32(1), 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, "12", on_device)  # wrong: a number
+of_24[1, 1](1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23)  # wrong: 24 arguments
+of_24[1, 1](1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, "24")  # wrong: a number

@@ -128,6 +128,13 @@ class ListingReport:
     def has_machine_code(self) -> bool: ...
 
 @dataclass(frozen=True)
+class OccupancyReport:
+    threads: int
+    blocks: int
+    share: float
+    limit: str
+
+@dataclass(frozen=True)
 class ResultReport:
     kind: str
     size: int
@@ -139,6 +146,8 @@ class ResultReport:
     spill_loads: int | None = None
     @property
     def functions(self) -> tuple[FunctionReport, ...]: ...
+    @property
+    def occupancy(self) -> tuple[OccupancyReport, ...]: ...
 
 @dataclass(frozen=True)
 class BuildReport:

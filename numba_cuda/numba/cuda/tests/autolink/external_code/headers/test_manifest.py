@@ -151,18 +151,18 @@ def test_a_header_that_is_probed_for(folder, how):
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "line", "word"),
     [
-        "__device__ const char *when() { return __TIME__; }",
-        "#define CAT(a, b) a##b\n__device__ const char *when() { return CAT(__DA, TE__); }",
-        "__device__ const char *when() { return __TI\\\nME__; }",
+        ("__device__ const char *when() { return __TIME__; }", 2, "__TIME__"),
+        ("#define CAT(a, b) a##b\n__device__ const char *when() { return CAT(__DA, TE__); }", 3, "TE__"),
+        ('__device__ const char *a = "\\\n";__device__ const char *when() { return __TI\\\nME__; }', 3, "__TIME__"),
     ],
 )
-def test_what_is_not_cached_is_logged(folder, caplog, text):
+def test_what_is_not_cached_is_logged(folder, caplog, text, line, word):
     folder.write("value.h", f"#define VALUE 1\n{text}\n")
     with caplog.at_level("INFO", "numba_cuda_autolink.cache"):
         assert [folder.compiled('#include "value.h"') for _ in range(2)] == ["built", "built"]
-    why = f"{folder.folder / 'value.h'}: it uses the time of the compile"
+    why = f"{folder.folder / 'value.h'}:{line}: it uses the time of the compile: {word}"
     assert caplog.text.count(f"program 'f.cu' is not cached: {why}") == 2
     assert f"  f.cu is not cached: {why}" in str(autolink.cache.why("f.cu"))
 
