@@ -13,7 +13,7 @@ import sys
 import sysconfig
 from urllib.parse import unquote
 
-from .package_versions import NOT_INSTALLED, find_distributions, version_of
+from .package_versions import NOT_INSTALLED, find_distributions, metadata_folder, version_of
 
 _OURS = "numba-cuda-autolink"
 # The packages of CUDA 13 are called so, those of CUDA 12 with the suffix -cu12.
@@ -74,10 +74,41 @@ def command_for_cuda(major: int) -> str:
 
 
 def reinstall_command(*packages: str) -> str:
-    """Return the command of pip that installs *packages* again, in their versions, from where they were installed."""
+    """Return the commands that install *packages* again, in their versions, from where they were installed, and into
+    the folders in which they are."""
+    by_how: dict[str, list[str]] = {}
+    for package in packages:
+        by_how.setdefault(_how_again(package), []).append(package)
+    return " && ".join(f"{how} {' '.join(map(_installed_as, each))}" for how, each in by_how.items())
+
+
+def _how_again(package: str) -> str:
+    if folder := folder_of_pythonpath(package):
+        return f"{pip('install')} --target {shlex.quote(folder)} --upgrade --no-deps"
     # pip removes a package by its RECORD.
-    how = "--force-reinstall" if all(map(has_record, packages)) else "--ignore-installed"
-    return f"{pip('install')} {how} --no-deps {' '.join(map(_installed_as, packages))}"
+    return f"{pip('install')} {'--force-reinstall' if has_record(package) else '--ignore-installed'} --no-deps"
+
+
+def folder_of_pythonpath(package: str) -> str:
+    """Return the folder of ``PYTHONPATH`` in which *package* is found, where pip looks for none; empty if it is found
+    elsewhere."""
+    try:
+        folder = os.path.dirname(metadata_folder(find_distributions(package)[0]))
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+    known = {os.path.realpath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each}
+    own = {os.path.realpath(sysconfig.get_path(each)) for each in ("purelib", "platlib")}
+    return folder if os.path.realpath(folder) in known - own else ""
+
+
+def hidden_copy(package: str) -> importlib.metadata.Distribution | None:
+    """Return the copy of *package* that pip installed here, and that one in a folder of ``PYTHONPATH`` hides; ``None``
+    if none does."""
+    if not folder_of_pythonpath(package):
+        return None
+    own = {os.path.realpath(sysconfig.get_path(each)) for each in ("purelib", "platlib")}
+    copies = importlib.metadata.distributions(name=package)
+    return next((each for each in copies if os.path.realpath(os.path.dirname(metadata_folder(each))) in own), None)
 
 
 def _installed_as(package: str) -> str:

@@ -40,8 +40,16 @@ from ..installed_packages import (
     unmet_requirements,
 )
 from ..missing_parts import HEADERS, LIBRARIES, OPTIONAL, is_optional, missing_library
-from ..package_versions import NOT_INSTALLED, package_versions, version_of
-from ..pip_commands import command_for_cuda, install_command, pip, reinstall_command, toolkit_packages
+from ..package_versions import NOT_INSTALLED, metadata_folder, package_versions, version_of
+from ..pip_commands import (
+    command_for_cuda,
+    folder_of_pythonpath,
+    hidden_copy,
+    install_command,
+    pip,
+    reinstall_command,
+    toolkit_packages,
+)
 from ..printable_texts import number_of
 from ..settings import wrong_settings
 from . import doctor_trials
@@ -277,9 +285,15 @@ def conflicts(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
     if unrun := describe_unrun():
         yield Conflict(*unrun)  # from which all others follow
         return
+    hidden = _hidden_copies(installed)
     known = [*_package_conflicts(installed), *(_stale_metadata() if trials.have_failed() else ())]
+    known = [each for each in known if each.what.partition(" ")[0] not in hidden]
     causes = [
-        *_damage((each for each in _packages(installed) if not is_optional(each)), compared=trials.have_failed()),
+        *(each for name, each in hidden.items() if _is_faulty(name, installed, trials)),
+        *_damage(
+            (each for each in _packages(installed) if not (is_optional(each) or each in hidden)),
+            compared=trials.have_failed(),
+        ),
         *_hidden_packages(trials),
         *_wrong_driver(trials),
         *_variables(trials),
@@ -308,9 +322,15 @@ def remarks(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
     and parts of the CUDA toolkit that are from another place or for another CUDA."""
     if describe_unrun():
         return
+    hidden = _hidden_copies(installed)
+    yield from (each for name, each in hidden.items() if not _is_faulty(name, installed, trials))
     if not trials.have_failed():
         yield from _stale_metadata()
-        others = [name for name in _packages(installed) if not (is_optional(name) or next(damaged_files(name), None))]
+        others = [
+            name
+            for name in _packages(installed)
+            if not (is_optional(name) or name in hidden or next(damaged_files(name), None))
+        ]
         yield from _damage(others, compared=True)
     yield from _damage(filter(is_optional, _packages(installed)), compared=True)
     for name, what in _OFF.items():
@@ -378,6 +398,25 @@ def _stale_metadata() -> Iterator[Conflict]:
         for package, folder in stale_metadata():
             what = f"{package} {version_of(package)} is installed, and older metadata are left: {folder}"
             yield Conflict(what, f"rm -r {shlex.quote(folder)}")
+
+
+def _hidden_copies(installed: dict[str, str]) -> dict[str, Conflict]:
+    """Return the packages that are installed twice, of which Python finds the copy in a folder of PYTHONPATH."""
+    found = {}
+    for name in _packages(installed):
+        if (hidden := hidden_copy(name)) is not None:
+            folder, other = folder_of_pythonpath(name), os.path.dirname(metadata_folder(hidden))
+            what = f"{name} {version_of(name)} in {folder} hides {name} {hidden.version} in {other}"
+            found[name] = Conflict(what, f"take {folder} out of PYTHONPATH")
+    return found
+
+
+def _is_faulty(package: str, installed: dict[str, str], trials: Trials) -> bool:
+    """Whether an installed *package* may be why kernels cannot be built: something failed, or it is damaged, or its
+    version does not fit."""
+    if trials.have_failed() or next(damaged_files(package, compared=True), None) is not None:
+        return True
+    return any(each.what.partition(" ")[0] == package for each in _package_conflicts(installed))
 
 
 def _packages(installed: dict[str, str]) -> list[str]:

@@ -965,3 +965,27 @@ def test_a_cache_without_room_is_named(tmp_path, monkeypatch):
         reset_store()
     what = f"the cache {tmp_path} cannot be used: no file can be written in {tmp_path}: File too large"
     assert [each for each, _ in found] == [what]
+
+
+def test_a_copy_in_pythonpath_is_not_repaired_by_pip_alone(installed, tmp_path, monkeypatch):
+    """pip installs into the folder of this Python, and Python finds the other one first."""
+    monkeypatch.setattr(doctor_command, "_packages", lambda installed: ["soup"])
+    folder = installed("soup", **{"soup.py": "abcd"})
+    assert pip_commands.reinstall_command("soup").startswith("pip install --force-reinstall --no-deps ")
+    monkeypatch.setenv("PYTHONPATH", f"/nope:{folder}/")
+    into = f"pip install --target {folder} --upgrade --no-deps 'soup==1.0'"
+    assert pip_commands.reinstall_command("soup") == into
+    older = tmp_path / "own" / "soup-0.9.dist-info"
+    older.mkdir(parents=True)
+    (older / "METADATA").write_text("Metadata-Version: 2.1\nName: soup\nVersion: 0.9\n")
+    paths = {"purelib": str(older.parent), "platlib": str(older.parent)}
+    monkeypatch.setattr(pip_commands.sysconfig, "get_path", lambda name: paths.get(name, "/nope"))
+    monkeypatch.setattr(sys, "path", [*sys.path, str(older.parent)])
+    importlib.invalidate_caches()
+    told = f"soup 1.0 in {folder} hides soup 0.9 in {older.parent}", f"take {folder} out of PYTHONPATH"
+    works = doctor_command.Trials({"build": ""}, {})
+    assert told in [*doctor_command.remarks(GOOD, works)]
+    assert [*doctor_command.conflicts(GOOD, works)] == []
+    (folder / "soup.py").write_text("abce")
+    assert [*doctor_command.conflicts(GOOD, works)] == [told]
+    assert told not in [*doctor_command.remarks(GOOD, works)]
