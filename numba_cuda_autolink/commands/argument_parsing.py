@@ -64,9 +64,10 @@ def show_error(message: str, program: str = "numba-cuda-autolink") -> None:
 
 class Parser(argparse.ArgumentParser):
     """A parser whose errors begin with what is wrong, not with the usage, and whose examples keep their lines. Its
-    ``instead`` is what to do instead of giving it a path too, with ``{}`` for that."""
+    ``instead`` is what to do instead of giving it a path too, with ``{}`` for that; ``takes_none`` what to do instead
+    of giving it another argument."""
 
-    instead = ""
+    instead = takes_none = ""
 
     def __init__(self, **options: Any):
         super().__init__(formatter_class=_Formatter, **options)
@@ -103,7 +104,8 @@ class Parser(argparse.ArgumentParser):
             choices = f"  options: {', '.join(options)}\n"
         elif self.instead and message.startswith("unrecognized arguments: "):
             given = message.partition(": ")[2]
-            remedy = self.instead.format(given) if os.path.exists(given) or os.sep in given else remedy
+            is_path = os.path.exists(given) or os.sep in given
+            remedy = self.instead.format(given) if is_path else self.takes_none or remedy
         if self._subparsers is not None and not choices.startswith("  choose from: "):
             commands = [name for each in self._actions if not each.option_strings for name in each.choices or ()]
             choices += f"  commands: {', '.join(commands)}\n"

@@ -32,14 +32,15 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(run=_run)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
 
-    def action(name: str, does: str) -> argparse.ArgumentParser:
+    def action(name: str, does: str) -> Any:
         parser = actions.add_parser(name, help=does, description=f"{does[0].upper()}{does[1:]}.")
         parser.instead = f"name a cache's folder so: {DIRECTORY}={{}} {parser.prog}"
         return parser
 
     info = action("info", "show its levels, its size, and how often it hits")
     info.add_argument("--json", action="store_true", help="write JSON, for tools")
-    action("clear", "remove all entries")
+    clear = action("clear", "remove all entries")
+    clear.takes_none = "cache clear removes all, and takes no names; cache prune SIZE keeps what was used last"
     prune = action("prune", "remove the least recently used entries")
     prune.add_argument(
         "size", nargs="?", type=_size, metavar="SIZE", help="size to keep, such as 500M (default: the size limit)"
@@ -112,6 +113,8 @@ def _run(options: argparse.Namespace) -> int:
                 count, others = cache.import_file(options.file, trust=options.trust), 0
             else:
                 check_folder(options.file)
+                if not (info := cache.info()).entries:
+                    raise CommandError(f"the cache {info.directory} is empty: there is nothing to export")
                 count = cache.export_file(options.file)
                 others = cache.info().entries - count
         except ValueError as error:
@@ -134,7 +137,7 @@ def _run(options: argparse.Namespace) -> int:
 def _check(action: str) -> bool:
     """Return whether the cache's folder is there, which nothing but the default may not be. Raise `CommandError` if it
     is not the folder of a cache, or cannot be used."""
-    from numba.cuda.cudadrv.external_code.cache.disk import ENTRIES
+    from numba.cuda.cudadrv.external_code.cache.disk import EMULATOR, ENTRIES
     from numba.cuda.cudadrv.external_code.cache.settings import MODE
     from numba.cuda.cudadrv.external_code.cache.store import current_store
 
@@ -158,7 +161,7 @@ def _check(action: str) -> bool:
         found = os.listdir(folder)
     except OSError as error:
         raise CommandError(f"{folder} cannot be read: {error.strerror}\n  what to do: chmod u+rwx {folder}") from error
-    if found and not {ENTRIES, "emulator"}.intersection(found) and action != "import":
+    if found and not {ENTRIES, EMULATOR}.intersection(found) and action != "import":
         raise CommandError(f"{folder} is not a cache: it has no folder {ENTRIES}\n  what to do: {remedy}")
     for each in (folder, os.path.join(folder, ENTRIES)):
         if os.path.exists(each) and (why := why_not_trusted(each)):

@@ -165,6 +165,12 @@ def prebuild(options: argparse.Namespace) -> int:
         )
     failed = [(job, each) for job, each in zip(jobs, results, strict=True) if isinstance(each, BaseException)]
     _print_failures("could not be built:\n  ", [(str(job), error_text(raised)) for job, raised in failed])
+    if os.environ.get("NUMBA_CUDA_AUTOLINK_EMULATE", "0").strip() != "0" and any(job.for_launch for job in jobs):
+        print(
+            "numba-cuda-autolink: NUMBA_CUDA_AUTOLINK_EMULATE is set: the emulator launches other builds than these\n"
+            "  what to do: nothing, if the kernels are for GPUs; the emulator's are cached by the first run",
+            file=sys.stderr,
+        )
     finished = [each for each in results if not isinstance(each, BaseException)]
     counts = " and ".join(number_of(built.get(kind, 0), kind) for kind in ("program", "link"))
     total = len(jobs) + len(unloadable)

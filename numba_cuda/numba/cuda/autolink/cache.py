@@ -20,10 +20,12 @@ cannot be cached at ``INFO``.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from dataclasses import dataclass, field
 
 from numba.cuda.cudadrv.external_code.cache import entry_files, statistics
+from numba.cuda.cudadrv.external_code.cache.disk import DiskEntries
 from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
 from numba.cuda.cudadrv.external_code.cache.settings import REMOTE_KEY, CacheWarning, read_keys
 from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, CacheStore, current_store
@@ -102,11 +104,11 @@ class CacheInfo:
 
     def __str__(self) -> str:
         on = "cannot be used" if not self.writable else "on, verifying each hit" if self.verify else "on"
-        state = on if self.enabled else "off"
+        state = on if self.enabled else "off: what is in it is not used"
         directory = f"cache in {self.directory or '(no directory)'} ({state})"
         filled = f"{formatting.size(self.bytes)} of {formatting.size(self.max_bytes)}"
         total = f"{number_of(self.entries, 'entry')}, {filled}"
-        lines = ["\n  ".join([directory, total, *map(str, self.by_kind)])]
+        lines = ["\n  ".join([directory, total, *map(str, self.by_kind)]) if self.enabled else directory]
         for name, where in self.levels:
             is_missing = name == "image" and not os.path.isdir(where)
             lines.append(f"behind it: {name} {where}" + (" (there is no such folder)" if is_missing else ""))
@@ -193,6 +195,7 @@ def import_file(path: str | os.PathLike[str], *, trust: bool = False) -> int:
     path = messages.path("import_file()", path)
     if not os.path.exists(path):  # which is not one without a key
         raise missing_file("import_file()", path)
+    entry_files.check_file(path)
     keys = None if trust else read_keys(os.environ)
     if keys == ():
         raise ValueError(
@@ -238,7 +241,11 @@ def why(name: str, kind: str | None = None) -> History:
 
     Names are as they are printed, of what is in a file also with its whole path: ``/project/kernels.py:scale``. A
     *name* that no entry has may be that of a file, function, module or value: the entries are of what contains it."""
-    of_kind = [entry for entry in current_store().disk.entries() if kind in (None, entry.kind)]
+    settings = current_store().settings
+    levels = [current_store().disk]  # and those that are only read
+    levels += (DiskEntries(dataclasses.replace(settings, directory=folder)) for folder in settings.read_only)
+    entries = {entry.digest: entry for level in reversed(levels) for entry in level.entries()}
+    of_kind = [entry for entry in entries.values() if kind in (None, entry.kind)]
     found = cache_history.find(of_kind, name)
     near = cache_history.names_like(of_kind, name) if name and not found else ""
     latest = sorted(found, key=lambda entry: (entry.written, entry.digest), reverse=True)

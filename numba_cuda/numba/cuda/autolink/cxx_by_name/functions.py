@@ -25,7 +25,7 @@ from ..compilation.context import current_target
 from ..device_callable.base_class import DeviceCallable, call_python, not_simulated, simulate
 from ..device_functions.definition import DeviceFunction
 from ..frontend_api.typing_rounds import DeferredCallError, Use
-from .calls import CALLEE, FIRST, WAYS, Call, CallPattern, Parameter, make_parameter
+from .calls import CALLEE, ELEMENT, FIRST, WAYS, Call, CallPattern, Parameter, make_parameter
 from .declared_names import Declared
 from .library_source import LibrarySource
 from .python_arguments import PythonArgument, PythonArguments, is_python_function, name_python_function
@@ -112,6 +112,16 @@ class CxxFunction(DeviceCallable):
         if not name.startswith("_"):
             raise assignment_refused(self, name, f"{self.__name__!r} of C++")
         object.__setattr__(self, name, value)
+
+    @property
+    def _referred(self) -> tuple[int, ...]:
+        """The positions of the arguments of which C++ gets the place."""
+        return tuple(number for number, way in enumerate(self._pattern.passing) if way == ELEMENT)
+
+    @property
+    def _given_text(self) -> tuple[str, tuple[str, int]]:
+        """The text of the library, and where it was given."""
+        return self._source.text, self._source.place
 
     def _describe_inside(self, name: str) -> str:
         return f"for a name in it, write lib[{f'{self.__name__}::{name}'!r}]"
@@ -269,7 +279,13 @@ class CxxFunction(DeviceCallable):
 
     def _make_call(self, argtypes: Sequence[types.Type], python: Mapping[int, PythonArgument]) -> Call:
         parameters = tuple(self._parameters(argtypes, python))
-        label = f"{self._pattern.name}({', '.join(_show(each, self._source.records) for each in argtypes)})"
+        shown = [
+            f"{_show(each.dtype, self._source.records)}&"
+            if number in self._referred and isinstance(each, types.Array)
+            else _show(each, self._source.records)
+            for number, each in enumerate(argtypes)
+        ]
+        label = f"{self._pattern.name}({', '.join(shown)})"
         functions = tuple(overload.function for each in python.values() for overload in each.overloads)
         return Call(self._source.head, self._pattern, parameters, label, tuple(argtypes), functions)
 

@@ -19,7 +19,10 @@ from numba.cuda.cudadrv.external_code.cache.changes import (
     differing_lines,
     fact,
     is_inline,
+    nearest,
     subject_of,
+    target_of,
+    types_of,
 )
 from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
 
@@ -32,7 +35,6 @@ _FOR_USERS = ("program", "link", "kernel", "answer", "not cached")
 # Facts that a line has anyhow, and digests.
 _NOT_SHOWN = ("path", "kernel", "types", "architecture", "code", "source", "file", "headers", OWN_FILE, *COMPILED)
 _MOST_CALLS = 3
-_MOST_COMPARED = 8
 
 
 class _Build(NamedTuple):
@@ -123,7 +125,7 @@ def _names(entries: Sequence[StoredEntry]) -> Mapping[bytes, str]:
     files = _files(entries)
     types = defaultdict[Subject, set[str]](set)
     for entry in entries:
-        types[subject_of(entry)].add(_types(entry))
+        types[subject_of(entry)].add(types_of(entry))
     return {
         entry.digest: _named(
             subject_of(entry), files[fact(entry, "path")], entry, with_types=len(types[subject_of(entry)]) > 1
@@ -149,8 +151,9 @@ def _files(entries: Iterable[StoredEntry]) -> Mapping[str, str]:
 def _named(subject: Subject, file: str, entry: StoredEntry, *, with_types: bool = False) -> str:
     kernel = fact(entry, "kernel").rpartition("<locals>.")[2]
     if kernel:
-        types = f"({_types(entry)})" if with_types else ""
-        given = f" as {_given(entry)}" if _given(entry) not in ("", kernel) else ""
+        types = f"({types_of(entry)})" if with_types else ""
+        own = fact(entry, "entry_name")
+        given = f" as {own}" if own not in ("", kernel) else ""
         return (
             f"{file}:{kernel}{types}{given}{' (cache=True)' if 'kernel' in (entry.kind, fact(entry, 'kind')) else ''}"
         )
@@ -160,7 +163,7 @@ def _named(subject: Subject, file: str, entry: StoredEntry, *, with_types: bool 
 
 
 def _line(build: _Build, names: Mapping[bytes, str]) -> str:
-    return f"{_target(build.entry):7} {printable(_describe(build, names[build.entry.digest]))}"
+    return f"{target_of(build.entry):7} {printable(_describe(build, names[build.entry.digest]))}"
 
 
 def _with_earlier(entries: Iterable[StoredEntry]) -> list[_Build]:
@@ -168,10 +171,8 @@ def _with_earlier(entries: Iterable[StoredEntry]) -> list[_Build]:
     found = []
     for entry in sorted(entries, key=lambda entry: (entry.written, entry.digest)):
         of_name = earlier.setdefault(subject_of(entry), [])
-        alike = [each for each in of_name if _call(each) == _call(entry)]
-        latest = alike[: -_MOST_COMPARED - 1 : -1]
-        before = min(latest, key=lambda each: len(changes_in_words(each, entry)), default=None)
-        qualities = ((quality(entry), [quality(each) for each in of_name]) for quality in (_target, _output))
+        before = nearest(entry, of_name)
+        qualities = ((quality(entry), [quality(each) for each in of_name]) for quality in (target_of, _output))
         new = next((f" for {own}" for own, others in qualities if others and own not in ("", *others)), "")
         if is_inline(entry) and not of_name and any(each.name == entry.name for each in earlier if earlier[each]):
             new = " of this text"
@@ -180,24 +181,8 @@ def _with_earlier(entries: Iterable[StoredEntry]) -> list[_Build]:
     return found[::-1]
 
 
-def _call(entry: StoredEntry) -> tuple[str, str, str, str]:
-    return _types(entry), _target(entry), _output(entry), _given(entry)
-
-
 def _output(entry: StoredEntry) -> str:
     return fact(entry, "output")
-
-
-def _given(entry: StoredEntry) -> str:
-    return fact(entry, "entry_name")
-
-
-def _types(entry: StoredEntry) -> str:
-    return fact(entry, "types").strip("()")
-
-
-def _target(entry: StoredEntry) -> str:
-    return fact(entry, "architecture") or dict(entry.parts).get("architecture", "")
 
 
 def _describe(build: _Build, name: str) -> str:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What changed from one cached entry to another: in the words of users, of what their records know, and, for the log,
-part by part."""
+"""What changed from one cached entry to another, in the words of users, of what their records know."""
 
 from __future__ import annotations
 
@@ -12,14 +11,8 @@ from typing import NamedTuple
 
 from numba_cuda_autolink.printable_texts import number_of, printable
 
-from .entry import FILE, IS_TEXT, Facts, PartsTable, StoredEntry
+from .entry import IS_TEXT, Facts, StoredEntry
 
-# The log's words for parts of which a digest tells users nothing, by how their labels begin.
-_OF_LINKS = {
-    "LLVM IR ": "the kernel's code or argument types changed",
-    "own code ": "the kernel's code or argument types changed",
-    "input ": "C++ or other code that is linked changed",
-}
 # What an entry is for, which is not compared.
 _IDENTITY = ("path", "kernel", "architecture", "output", "types", "link key", "entry_name")
 # What is told if nothing else changed: the file that contains the kernel, and how its programs were compiled.
@@ -43,6 +36,7 @@ _REST = {
     "schema": "numba-cuda-autolink",
     "format": "numba-cuda-autolink",
 }
+_MOST_NEAR = 8
 _MOST_RANGES = 4
 _MOST_COMPARED = 2_000_000  # pairs of lines
 
@@ -80,6 +74,28 @@ def is_inline(entry: StoredEntry) -> bool:
 def _facts_of(entry: StoredEntry) -> dict[tuple[str, str], str]:
     facts: Facts = entry.facts or tuple(("", label, value) for label, value in entry.parts)
     return {(subject, label): value for subject, label, value in facts if subject or label not in _IDENTITY}
+
+
+def call_of(entry: StoredEntry) -> tuple[str, ...]:
+    """Return the argument types, architecture, output and name of *entry*, in which it does not differ from what it is
+    compared with."""
+    return types_of(entry), target_of(entry), *(fact(entry, label) for label in ("output", "entry_name"))
+
+
+def types_of(entry: StoredEntry) -> str:
+    return fact(entry, "types").strip("()")
+
+
+def target_of(entry: StoredEntry) -> str:
+    return fact(entry, "architecture") or dict(entry.parts).get("architecture", "")
+
+
+def nearest(entry: StoredEntry, earlier: Sequence[StoredEntry]) -> StoredEntry | None:
+    """Return the one that differs from *entry* in least, of the latest of those built *earlier* of the same subject and
+    call; ``None`` if there is none."""
+    alike = [each for each in earlier if each.digest != entry.digest and call_of(each) == call_of(entry)]
+    latest = alike[: -_MOST_NEAR - 1 : -1]
+    return min(latest, key=lambda each: len(changes_in_words(each, entry)), default=None)
 
 
 def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
@@ -132,7 +148,7 @@ def _in_words(
     if label == "source" and after.kind == "program" and not fact(after, "path"):
         return f"another text{_changed_lines(f'{label} {subject}', before, after)}"  # perhaps of another program
     if label in _CONTENT:
-        return f"{subject} changed{_changed_lines(f'{label} {subject}', before, after)}"
+        return f"{subject or label} changed{_changed_lines(f'{label} {subject}', before, after)}"
     if label == "headers":
         return "headers of CUDA or of another package changed"
     if label == "package":
@@ -189,31 +205,6 @@ def _listed(old: Sequence[str], new: Sequence[str], offset: int) -> str:
 
 def _equal_at_start(old: Sequence[str], new: Sequence[str]) -> int:
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
-
-
-def differences(before: PartsTable, after: PartsTable) -> list[str]:
-    """Describe the parts in which *after* differs from *before*: files, then the other parts of *after*, then those
-    that it lacks."""
-    old, new = dict(before), dict(after)
-    labels = _different_labels(old, new)
-    files = [label for label in labels if label.startswith(FILE)]
-    found = [f"{label.removeprefix(FILE)} {_how(label, old, new)}" for label in files]
-    # The digest of all headers says no more than their files do.
-    found += [_difference(each, old, new) for each in labels if each not in files and not (files and each == "headers")]
-    found = list(dict.fromkeys(found))
-    return found or [f"{one} (in another place)" for one, other in zip(new, old, strict=True) if one != other]
-
-
-def _how(label: str, old: dict[str, str], new: dict[str, str]) -> str:
-    return "changed" if label in old and label in new else "is included" if label in new else "is not included"
-
-
-def _difference(label: str, old: dict[str, str], new: dict[str, str]) -> str:
-    if label not in new:
-        return f"{label} (no longer {old[label]})"
-    if label not in old:
-        return f"{label} (now {new[label]})"
-    return _words(_OF_LINKS, label) or f"{label} ({old[label]} -> {new[label]})"
 
 
 def _different_labels(old: dict[str, str], new: dict[str, str]) -> list[str]:

@@ -33,6 +33,7 @@ _COMMON_SIZE = 1 << 18  # bytes of a large kernel's entries
 ENTRIES, _TEMPORARY, LOCKS = "entries", "tmp", "locks"
 # What verify mode found to differ, and sources that did not compile.
 MISMATCHES, FAILED_SOURCES, SOURCES = "mismatches", "failed-sources", "sources"
+EMULATOR = "emulator"  # code for this machine's CPU
 
 _MOST_SAVED = 100  # files in one of these; one of more than so many bytes counts several times
 _MOST_SAVED_BYTES = 1 << 20
@@ -141,8 +142,8 @@ class DiskEntries:
         return next(itertools.islice(self._paths(), count, None), None) is not None
 
     def clear(self) -> int:
-        """Remove all entries, the files of `save`, the sources for debuggers, and the lock files that killed processes
-        left. Return how many entries were removed; raise `OSError` if one cannot be."""
+        """Remove all entries, the files of `save`, the sources for debuggers, the emulator's code, and the lock files
+        that killed processes left. Return how many entries were removed; raise `OSError` if one cannot be."""
         if not self._open():
             return 0
         with contextlib.suppress(OSError):
@@ -151,7 +152,7 @@ class DiskEntries:
             with contextlib.suppress(OSError):
                 if lock := FileLock.try_lock(file.path):
                     lock.release()
-        for folder in MISMATCHES, FAILED_SOURCES:
+        for folder in MISMATCHES, FAILED_SOURCES, EMULATOR:
             for file in _files_in(os.path.join(self._root, folder)):
                 os.unlink(file.path)
         shutil.rmtree(os.path.join(self._root, SOURCES), ignore_errors=True)

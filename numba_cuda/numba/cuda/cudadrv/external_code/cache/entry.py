@@ -141,6 +141,11 @@ class StoredEntry:
     lines: LineDigests = ()
 
 
+def described(key: CacheKey) -> StoredEntry:
+    """Return what `describe` would say of an entry under *key*, without file, times and texts."""
+    return StoredEntry("", 0, 0.0, 0.0, key.kind, key.name, key.digest, key.table, (), key.facts(), key.lines())
+
+
 def pack(key: CacheKey, data: bytes) -> bytes:
     described = {"kind": key.kind, "name": key.name, "parts": key.table, "texts": key.texts}
     header = json.dumps({**described, "facts": key.facts(), "lines": key.lines()}).encode()

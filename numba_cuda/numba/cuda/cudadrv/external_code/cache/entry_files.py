@@ -63,6 +63,18 @@ def read_entries(path: str | os.PathLike[str], store: CacheStore, keys: Sequence
     return count
 
 
+def check_file(path: str | os.PathLike[str]) -> None:
+    """Raise `EntryFileError` if the file at *path* does not begin as those of `write_entries`, and `OSError` if it
+    cannot be read."""
+    with open(path, "rb", opener=open_regular) as file:
+        _check_beginning(file, os.fspath(path))
+
+
+def _check_beginning(file: BinaryIO, path: str) -> None:
+    if file.read(len(_FIRST_LINE)) != _FIRST_LINE:
+        raise EntryFileError(f"{path} is not a file of cache entries\n  what to do: write one with cache export")
+
+
 def _trusted_entries(path: str | os.PathLike[str], keys: Sequence[bytes] | None) -> Iterator[tuple[bytes, bytes, int]]:
     with open(path, "rb", opener=open_regular) as file:
         for digest, blob, built in _blobs(file, os.fspath(path)):
@@ -84,8 +96,7 @@ def _trusted_entries(path: str | os.PathLike[str], keys: Sequence[bytes] | None)
 def _blobs(file: BinaryIO, path: str) -> Iterator[tuple[bytes, bytes, int]]:
     """Yield the digests and signed entries of a *file*, and when they were built. Raise `EntryFileError` unless all of
     it is what `write_entries` writes."""
-    if file.read(len(_FIRST_LINE)) != _FIRST_LINE:
-        raise EntryFileError(f"{path} is not a file of cache entries\n  what to do: write one with cache export")
+    _check_beginning(file, path)
     while (header := file.read(len(_END))) != _END:
         digest, size = header[:32], int.from_bytes(header[32:40], "little")
         blob = file.read(min(size, LARGEST))

@@ -189,13 +189,16 @@ def _directory(environ: Mapping[str, str]) -> str:
 
 
 class _StderrHandler(logging.Handler):
-    """Prints to what ``sys.stderr`` is at that moment."""
+    """Prints to what ``sys.stderr`` is at that moment. The handlers of loggers above get what the level that the user
+    set lets through, as without it."""
 
     replaced_level = logging.NOTSET
 
     def emit(self, record: logging.LogRecord) -> None:
         if sys.stderr is not None:
             print(f"numba-cuda-autolink cache: {self.format(record)}", file=sys.stderr)
+        if logger.parent is not None and record.levelno >= (self.replaced_level or logger.parent.getEffectiveLevel()):
+            logger.parent.callHandlers(record)
 
 
 _handler = _StderrHandler()
@@ -209,6 +212,8 @@ def print_log(on: bool) -> None:
         _handler.replaced_level = logger.level
         logger.addHandler(_handler)
         logger.setLevel(logging.DEBUG)
+        logger.propagate = False
     else:
         logger.removeHandler(_handler)
         logger.setLevel(_handler.replaced_level)
+        logger.propagate = True

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, overload
 
 from ..cache.settings import logger, print_log
 from .build_locks import BuildGuard
-from .changes import differences
+from .changes import changes_in_words, nearest, subject_of
 from .disk import LOCKS, MISMATCHES, DiskEntries, read_only_data
-from .entry import CacheKey, Facts, PartsTable, data_of, pack, unpack
+from .entry import CacheKey, Facts, StoredEntry, data_of, described, pack, unpack
 from .settings import CacheSettings
 from .statistics import Statistics, leave
 
@@ -40,7 +40,7 @@ Origin = Literal["memory", "disk", "image", "remote", "built"]
 # What a later miss of the same kind and name is compared with, while misses are logged.
 _MOST_SEEN = 8
 _MOST_READ = 1000  # entries on disk for that, in some 40 ms
-_Seen: TypeAlias = collections.defaultdict[tuple[str, str], collections.deque[tuple[bytes, PartsTable]]]
+_Seen: TypeAlias = collections.defaultdict[tuple[str, str], collections.deque[StoredEntry]]
 
 # The kinds that another machine can use: no pickles, and nothing that is only true here.
 PORTABLE_KINDS = frozenset(("answer", "headers", "link", "names", "program", "prototype", "source", "symbols"))
@@ -225,7 +225,7 @@ class CacheStore:
             self._count(key, "built", time.perf_counter() - built_since)
             self._log(key, "built", built_since)
         elif logger.isEnabledFor(logging.DEBUG):
-            self._seen[key.kind, key.name].append((key.digest, key.table))
+            self._see(key)
 
     def adopt(self, digest: bytes, entry: bytes, *, memory: bool = True, built: int | None = None) -> bool:
         """Keep an *entry*, as `pack` makes it, that another process wrote under the key with *digest*. It was *built*
@@ -355,29 +355,30 @@ class CacheStore:
         else:
             what = "not cached" if origin is None else f"built in {milliseconds:.2f} ms"
             logger.debug("%s %s; %s", key, what, self._why_missed(key))
-        self._seen[key.kind, key.name].append((key.digest, key.table))
+        self._see(key)
+
+    def _see(self, key: CacheKey) -> None:
+        self._seen[key.kind, key.name].append(described(key))
 
     @functools.cached_property
     def _seen(self) -> _Seen:
-        """The latest keys of each kind and name: those of this process, and those that were on disk when the first miss
-        was logged, if there were few."""
+        """The latest entries of each kind and name: those of this process, and those that were on disk when the first
+        miss was logged, if there were few."""
         seen: _Seen = collections.defaultdict(lambda: collections.deque(maxlen=_MOST_SEEN))
         self._has_read_disk = not self.disk.has_more_than(_MOST_READ)
         for entry in sorted(self.disk.entries() if self._has_read_disk else (), key=lambda entry: entry.written):
-            seen[entry.kind, entry.name].append((entry.digest, entry.parts))
+            seen[entry.kind, entry.name].append(entry)
         return seen
 
     def _why_missed(self, key: CacheKey) -> str:
-        """Return how *key* differs from the nearest of the latest ones of its kind and name, on disk or in this
-        process."""
-        others = self._seen[key.kind, key.name]
-        found = [differences(table, key.table) for digest, table in reversed(others) if digest != key.digest]
-        if not found:
-            return (
-                "there is no earlier entry of this name" if self._has_read_disk else "cache why shows earlier entries"
-            )
-        nearest = min(found, key=len)
-        return f"differs from the nearest earlier one: {', '.join(nearest)}"
+        """Return what changed since the nearest of the latest entries of what *key* is of, on disk or in this process,
+        as ``cache why`` does."""
+        entry = described(key)
+        earlier = [each for each in self._seen[key.kind, key.name] if subject_of(each) == subject_of(entry)]
+        before = nearest(entry, earlier)
+        if before is None:
+            return "first build" if self._has_read_disk else "cache why shows earlier builds"
+        return ", ".join(changes_in_words(before, entry))
 
 
 _store: CacheStore | None = None  # of this process

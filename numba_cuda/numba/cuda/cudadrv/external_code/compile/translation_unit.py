@@ -21,6 +21,7 @@ from numba.cuda.cudadrv import nvrtc
 from numba_cuda_autolink.printable_texts import number_of
 
 from ..cache.entry import FILE, CacheKey, Facts, LineDigests, digests_of_lines
+from ..headers.file_state import Header
 from ..headers.manifest import MANIFEST_FORMAT, HeaderManifest, read_text
 from ..headers.search_roots import SearchRoots
 from ..inputs.link_input import LinkInput, split_at_markers
@@ -158,9 +159,10 @@ class UnitKeys:
         form = ("record of headers", MANIFEST_FORMAT)
         # That of this machine's record of its headers, and that of the record for all machines, wherever the files are.
         places = ("places", repr((unit.name, unit.option("include_path"), self.roots)))
-        self.headers = CacheKey("headers", self._name, (*self._parts(), places, form))
+        facts = functools.partial(self._facts, (), (), "")
+        self.headers = CacheKey("headers", self._name, (*self._parts(), places, form), facts=facts)
         layout = ("include paths", repr((self.roots.layout, self.roots.shared_with(unit.code))))
-        self.source = CacheKey("source", self._name, (*self._parts(), layout, form))
+        self.source = CacheKey("source", self._name, (*self._parts(), layout, form), facts=facts)
 
     def places(self, manifest: HeaderManifest) -> str:
         """Return what stands for the paths that a program with the headers of *manifest* may contain."""
@@ -179,7 +181,7 @@ class UnitKeys:
         parts = (*self._parts(), ("headers", headers), ("places", places))
         read = tuple((label, header.path, header.sha256) for (label, _), header in zip(files, own, strict=True))
         compiled = hashlib.sha256(repr((headers, places)).encode()).hexdigest()[:16]
-        facts = functools.partial(self._facts, read, manifest, compiled)
+        facts = functools.partial(self._facts, read, manifest.headers, compiled)
         lines = functools.partial(self._lines, read)
         return CacheKey("program", self._name, parts, files, facts, lines)
 
@@ -195,9 +197,9 @@ class UnitKeys:
             ("cuda.core", cuda.core.__version__),
         )
 
-    def _facts(self, files: tuple[tuple[str, str, str], ...], manifest: HeaderManifest, compiled: str) -> Facts:
-        """Return what users know of the program, with the *files* of their own, each a label, path and digest, and of
-        the other headers in *manifest*; and a digest of what else counts of where it was *compiled*."""
+    def _facts(self, files: tuple[tuple[str, str, str], ...], headers: tuple[Header, ...], compiled: str) -> Facts:
+        """Return what users know of the program, with the *files* of their own, each a label, path and digest; of the
+        other *headers*; and a digest of what else counts of where it was *compiled*."""
         unit, library = self._unit, self._library.file
         path = unit.name if os.path.isfile(unit.name) else ""
         if library:
@@ -210,7 +212,7 @@ class UnitKeys:
         beside = os.path.dirname(path) if library else ""  # which is searched for it
         folders = [each for each in unit.option("include_path") or () if each not in fixed and each != beside]
         options = [(_OF_TARGET.get(each, each), value) for each, value in unit.options if each not in _NOT_FACTS]
-        packaged = repr([each.sha256 for each in manifest.headers if self.roots.is_packaged(each.path)])
+        packaged = repr([each.sha256 for each in headers if self.roots.is_packaged(each.path)])
         return (
             ("", "path", os.path.abspath(path) if path else ""),
             ("", "architecture", str(unit.option("arch"))),

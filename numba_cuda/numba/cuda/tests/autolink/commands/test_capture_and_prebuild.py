@@ -292,6 +292,18 @@ def test_what_is_captured_of_a_launch_is_what_the_next_launch_links(application,
     assert {entry.digest for entry in current_store().disk.entries() if entry.kind == "link"} == links
 
 
+def test_a_prebuild_says_that_the_emulator_launches_other_builds(application, capsys, monkeypatch):
+    monkeypatch.syspath_prepend(str(application))
+    import captured_library
+
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_EMULATE", "1")
+    for for_launch in False, True:
+        job = Job(captured_library.named, "void(float32[::1])", (9, 0), for_launch=for_launch)
+        JobList.of([describe_job(job)], [str(application)]).write(application / "jobs.json")
+        assert main(["prebuild", str(application / "jobs.json")]) == 0
+        assert ("the emulator launches other builds than these" in capsys.readouterr().err) == for_launch
+
+
 def test_kernels_that_are_compiled_as_their_module_is_imported(application, capsys, monkeypatch):
     name = f"eager_{application.name}".replace("-", "_")
     (application / f"{name}.py").write_text("""

@@ -35,7 +35,28 @@ def test_arguments_of_cache_clear_are_not_taken_for_a_folder(said):
     code, output = said("cache", "clear", "all")
     assert code == 2
     assert "=all" not in output.err
-    assert "what to do: numba-cuda-autolink cache clear --help lists the arguments" in output.err
+    assert "what to do: cache clear removes all, and takes no names; cache prune SIZE keeps" in output.err
+
+
+def test_the_cache_commands_say_what_they_find(said, tmp_path, monkeypatch):
+    from numba.cuda.cudadrv.external_code.cache.store import reset_store
+
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "cache" / "entries").mkdir(parents=True, mode=0o700)
+    (tmp_path / "k.py").write_text("x = 1")
+    before = reset_store()
+    try:
+        code, output = said("cache", "export", str(tmp_path / "out"))
+        assert (code, "is empty: there is nothing to export" in output.err) == (1, True)
+        assert not (tmp_path / "out").exists()
+        code, output = said("cache", "import", str(tmp_path / "k.py"))
+        assert (code, "k.py is not a file of cache entries" in output.err) == (1, True)
+        reset_store()
+        monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE", "0")
+        code, output = said("cache", "info")
+        assert (code, "(off: what is in it is not used)\n" in output.out, "0 entries" in output.out) == (0, True, False)
+    finally:
+        reset_store(before)
 
 
 def test_help_is_a_command_too(said):

@@ -161,6 +161,14 @@ def test_exported_entries_keep_the_times_of_their_builds(files):
     assert {entry.written for entry in current_store().disk.entries()} == {10**9}
 
 
+def test_what_another_level_of_the_cache_has_is_listed(files, monkeypatch):
+    build(files / "m.py")
+    monkeypatch.setenv(cache_settings.READ_ONLY, str(files / "cache"))
+    monkeypatch.setenv(cache_settings.DIRECTORY, str(files / "own"))
+    reset_store()
+    assert told() == ["sm_90   m.py:kernel: first build"]
+
+
 def test_answers_of_objects_are_told_apart_by_their_link_keys(files):
     for package, key in (("a", "2"), ("a", "3"), ("b", "2")):
         facts = (("", "architecture", "sm_90"), ("", "link key", key), ("", "package", package))

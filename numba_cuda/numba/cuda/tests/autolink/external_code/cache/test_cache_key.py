@@ -3,7 +3,6 @@
 
 import pytest
 from numba.cuda.cudadrv.external_code.cache import entry as cache_key
-from numba.cuda.cudadrv.external_code.cache.changes import differences
 from numba.cuda.cudadrv.external_code.cache.entry import CacheKey
 
 PARTS = (("source", "int f();"), ("arch", "sm_90"), ("options", b"\x00\x01"))
@@ -91,19 +90,3 @@ def test_a_table_shows_short_text_as_it_is_and_all_else_as_size_and_digest():
     assert table["lines"].startswith("<3 characters, sha256 ")
     assert table["data"].startswith("<5 bytes, sha256 ")
     assert table["key schema"] == "2"
-
-
-def test_differences_name_the_parts():
-    before = make_key(parts=(("arch", "sm_80"), ("lto", "yes"), ("header a.h", b"old")))
-    after = make_key(parts=(("arch", "sm_90"), ("lto", "yes"), ("header b.h", b"new")))
-    found = differences(before.table, after.table)
-    assert len(found) == 3
-    assert found[0] == "arch (sm_80 -> sm_90)"
-    assert found[1].startswith("header b.h (now <3 bytes, sha256 ")
-    assert found[2].startswith("header a.h (no longer <3 bytes, sha256 ")
-    assert differences(after.table, after.table) == []
-
-
-def test_differences_in_order_alone():
-    found = differences((("a", "1"), ("b", "2")), (("b", "2"), ("a", "1")))
-    assert found == ["b (in another place)", "a (in another place)"]

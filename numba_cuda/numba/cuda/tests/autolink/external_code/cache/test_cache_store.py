@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The store: where an artefact comes from, one build per key, settings, the size cap, and what users can ask."""
 
+import logging
 import os
 import random
+import sys
 import threading
 import time
 
@@ -442,14 +444,14 @@ def test_the_log_says_what_hit_and_by_what_it_missed(tmp_path, capsys):
         lines,
         [*["built in ", "from memory in ", "from disk in ", "from memory in "], "", *["built in "] * 2, ""],
         [
-            "ms; there is no earlier entry of this name",
+            "ms; first build",
             " ms",
             " ms",
             " ms",
-            "ms; there is no earlier entry of this name",
-            "ms; differs from the nearest earlier one: arch (sm_80 -> sm_70), lto (yes -> no)",
-            "ms; differs from the nearest earlier one: arch (sm_80 -> sm_90)",
-            "headers 'f.cu' not cached; there is no earlier entry of this name",
+            "ms; first build",
+            "ms; arch: sm_80 -> sm_70, lto: yes -> no",
+            "ms; arch: sm_80 -> sm_90",
+            "headers 'f.cu' not cached; first build",
         ],
         strict=True,
     ):
@@ -467,8 +469,8 @@ def test_a_logged_miss_reads_no_entries_of_a_large_cache(tmp_path, capsys, monke
     monkeypatch.setattr("numba.cuda.cudadrv.external_code.cache.disk.describe", None)
     fresh(tmp_path).get(make_key("g.cu"))
     few, many = capsys.readouterr().err.splitlines()
-    assert few.endswith("; there is no earlier entry of this name")
-    assert many.endswith("; cache why shows earlier entries")
+    assert few.endswith("; first build")
+    assert many.endswith("; cache why shows earlier builds")
 
 
 def test_without_the_log_nothing_is_printed_and_no_miss_is_explained(tmp_path, capsys, monkeypatch):
@@ -484,6 +486,17 @@ def test_the_environment_turns_the_printed_log_on_and_off(own_cache, capsys):
         assert ("program 'f.cu' not cached" in capsys.readouterr().err) == is_printed
 
 
+@pytest.mark.usefixtures("printed_log")
+def test_a_printed_line_is_not_printed_again_by_handlers_that_did_not_ask_for_it(tmp_path, capsys):
+    handler = logging.StreamHandler(sys.stderr)
+    logging.getLogger().addHandler(handler)
+    try:
+        fresh(tmp_path).fetch(make_key(), lambda: b"code")
+    finally:
+        logging.getLogger().removeHandler(handler)
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
 def test_a_user_s_own_logging_gets_hits_and_misses_without_the_variable(own_cache, caplog, capsys):
     with caplog.at_level("INFO", logger="numba_cuda_autolink"):
         current_store().fetch(make_key(), lambda: b"code")
@@ -494,9 +507,7 @@ def test_a_user_s_own_logging_gets_hits_and_misses_without_the_variable(own_cach
     hit, miss = caplog.records
     assert (hit.name, hit.levelname) == (miss.name, miss.levelname) == ("numba_cuda_autolink.cache", "DEBUG")
     assert hit.getMessage().startswith("program 'f.cu' from memory in ")
-    assert miss.getMessage().endswith(
-        "; differs from the nearest earlier one: arch (now sm_90), source (no longer f.cu)"
-    )
+    assert miss.getMessage().endswith("; arch=sm_90 added, another text")
     assert capsys.readouterr() == ("", "")
 
 
