@@ -10,12 +10,12 @@ import site
 import sys
 from collections.abc import Iterable, Iterator
 
-from .import_hook import Finder
 from .installed_packages import damaged_files, hiding_files, required_packages, unmet_requirements
 from .missing_parts import missing_library
 from .package_versions import version_of
 from .pip_commands import install_command, reinstall_command
 
+_HOOK = "numba_cuda_autolink.import_hook"
 _START = "numba_cuda_autolink.pth"
 _DOCTOR = "numba-cuda-autolink doctor"
 
@@ -33,7 +33,7 @@ def explain(error: BaseException, package: str) -> str:
 def describe_unrun() -> tuple[str, str] | None:
     """Return that Python did not run the .pth files of the folder in which this project is, which let numba-cuda be
     found, and what to do; ``None`` if it did."""
-    if Finder in sys.meta_path:
+    if any(getattr(each, "__module__", "") == _HOOK for each in sys.meta_path):
         return None
     started = () if sys.flags.no_site else (*site.getsitepackages(), site.getusersitepackages())
     run = {*map(os.path.realpath, started)}
