@@ -29,6 +29,7 @@ from .statistics import FILE_NAME as STATISTICS
 # The size cap is enforced, on average, each time that one part in so many of it was written: to look at 10,000 entries
 # takes 60 ms.
 _CAP_CHECKS = 256
+_COMMON_SIZE = 1 << 18  # bytes of a large kernel's entries
 
 ENTRIES, _TEMPORARY, LOCKS = "entries", "tmp", "locks"
 # What verify mode found to differ, and sources that did not compile.
@@ -203,17 +204,19 @@ class DiskEntries:
         return write_file(os.path.join(place, name), data, place)
 
     def why_unusable(self) -> str:
-        """Return why its directory, which this does not make, cannot be written, or others than this user and root can
-        write to it; empty if it can be used."""
+        """Return why its directory, which this does not make, cannot be written, has no room for an entry of common
+        size, or others than this user and root can write to it; empty if it can be used."""
         place = os.path.abspath(self._root)
         while not os.path.lexists(place):
             place = os.path.dirname(place)
         folders = filter(os.path.exists, (self._root, os.path.join(self._root, ENTRIES)))
         try:
-            with tempfile.TemporaryFile(dir=place):
+            with tempfile.TemporaryFile(dir=place, buffering=0) as file:
+                while file.tell() < _COMMON_SIZE:
+                    file.write(bytes(_COMMON_SIZE - file.tell()))
                 return next((f"{each} {why}" for each in folders if (why := why_not_trusted(each))), "")
         except OSError as error:
-            return f"no file can be made in {place}: {error.strerror}"
+            return f"no file can be written in {place}: {error.strerror}"
 
     def _open(self) -> bool:
         """Return whether the directory can be used, which is created if it is missing."""
