@@ -25,9 +25,10 @@ from ..compilation.context import current_target
 from ..device_callable.base_class import DeviceCallable, call_python, not_simulated, simulate
 from ..device_functions.definition import DeviceFunction
 from ..frontend_api.typing_rounds import DeferredCallError, Use
-from .calls import CALLEE, FIRST, WAYS, Call, CallPattern, Parameter, make_parameter
+from .calls import CALLEE, ELEMENT, FIRST, WAYS, Call, CallPattern, Parameter, make_parameter
 from .declared_names import Declared
 from .library_source import LibrarySource
+from .other_records import explain_record
 from .python_arguments import PythonArgument, PythonArguments, is_python_function, name_python_function
 from .questions import explain_value, list_declared, resolve_for
 from .refusals import CxxError
@@ -112,6 +113,16 @@ class CxxFunction(DeviceCallable):
         if not name.startswith("_"):
             raise assignment_refused(self, name, f"{self.__name__!r} of C++")
         object.__setattr__(self, name, value)
+
+    @property
+    def _referred(self) -> tuple[int, ...]:
+        """The positions of the arguments of which C++ gets the place."""
+        return tuple(number for number, way in enumerate(self._pattern.passing) if way == ELEMENT)
+
+    @property
+    def _given_text(self) -> tuple[str, tuple[str, int]]:
+        """The text of the library, and where it was given."""
+        return self._source.text, self._source.place
 
     def _describe_inside(self, name: str) -> str:
         return f"for a name in it, write lib[{f'{self.__name__}::{name}'!r}]"
@@ -269,7 +280,13 @@ class CxxFunction(DeviceCallable):
 
     def _make_call(self, argtypes: Sequence[types.Type], python: Mapping[int, PythonArgument]) -> Call:
         parameters = tuple(self._parameters(argtypes, python))
-        label = f"{self._pattern.name}({', '.join(_show(each, self._source.records) for each in argtypes)})"
+        shown = [
+            f"{_show(each.dtype, self._source.records)}&"
+            if number in self._referred and isinstance(each, types.Array)
+            else _show(each, self._source.records)
+            for number, each in enumerate(argtypes)
+        ]
+        label = f"{self._pattern.name}({', '.join(shown)})"
         functions = tuple(overload.function for each in python.values() for overload in each.overloads)
         return Call(self._source.head, self._pattern, parameters, label, tuple(argtypes), functions)
 
@@ -299,7 +316,11 @@ class CxxFunction(DeviceCallable):
 
     def __numba_cuda_call__(self, *args: types.Type) -> Extern:
         """Return the C function for arguments of these types. Raise `CxxError` if C++ refuses the call."""
-        return self._source.resolver.resolve(self._call(args), current_target())
+        try:
+            return self._source.resolver.resolve(self._call(args), current_target())
+        except CxxError as error:
+            refused = explain_record(self._source, args, error)
+        raise refused
 
     def _guess_result(self, args: Sequence[types.Type], use: Use) -> types.Type:
         """Return what a call with arguments of these types probably returns, and note the call, while types are

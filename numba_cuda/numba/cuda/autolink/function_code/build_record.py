@@ -71,8 +71,9 @@ class CallRecord:
 class BuildFacts:
     """A kernel built for one target: its name in the code, its calls, its link
     (``None`` where numba-cuda linked it alone), what the linker printed, the symbols of its own code before the link,
-    whether the finished kernel came from the disk cache of ``cuda.jit(cache=True)``, the timeline of the build, and the
-    Python functions that were compiled into its own code, as pairs of a name and a digest."""
+    whether the finished kernel came from the disk cache of ``cuda.jit(cache=True)``, the timeline of the build, the
+    Python functions that were compiled into its own code, as pairs of a name and a digest, and the texts of libraries
+    that its calls are from, each with the file and line where it was given."""
 
     entry_name: str
     target: Target
@@ -84,6 +85,7 @@ class BuildFacts:
     restored: bool = False
     timeline: tuple[Span, ...] = ()
     python_functions: tuple[tuple[str, str], ...] = ()
+    given_texts: tuple[tuple[str, tuple[str, int]], ...] = ()
 
 
 def facts_of(code: FunctionCode, target: Target, output: str, log: str = "") -> BuildFacts:
@@ -104,7 +106,11 @@ def facts_of(code: FunctionCode, target: Target, output: str, log: str = "") -> 
         obj = site.callee.obj
         what = origins[site], safe_repr(obj, _LONGEST_REPR), names[site.callee], type(obj).__name__
         where = site.filename, site.line, linecache.getline(site.filename, site.line).strip()
-        calls.append(CallRecord(*what, tuple(map(_shown_type, site.argtypes)), *where, chain, function, *how))
+        shown_types = tuple(
+            f"{_shown_type(getattr(each, 'dtype', each))}&" if number in site.callee.referred else _shown_type(each)
+            for number, each in enumerate(site.argtypes)
+        )
+        calls.append(CallRecord(*what, shown_types, *where, chain, function, *how))
     spans = tuple(code.timeline.spans)
     link, symbols = code.link_record(target, output), Symbols.of((), code.own_undefined())
     if link is not None and output == "cubin":
@@ -113,7 +119,8 @@ def facts_of(code: FunctionCode, target: Target, output: str, log: str = "") -> 
     name = code.entry_name or ""
     compiled = {(each.name, each.calls.function) for each in all_functions(code)}
     python = tuple(sorted((_as_written(name), each.content) for name, each in compiled if each is not None))
-    return BuildFacts(name, target, graph, tuple(calls), link, shown, symbols, code.restored, spans, python)
+    texts = tuple(dict.fromkeys(text for site in sites if (text := site.callee.given_text) is not None))
+    return BuildFacts(name, target, graph, tuple(calls), link, shown, symbols, code.restored, spans, python, texts)
 
 
 def _as_written(name: str) -> str:

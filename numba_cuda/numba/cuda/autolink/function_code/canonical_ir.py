@@ -128,7 +128,8 @@ class NamedModules:
         for each module, as NVVM requires."""
         groups = [(text,) for text in self.texts] if target.debug else [self.texts]
         kind = kinds.LTO_IR if target.lto else kinds.PTX
-        return tuple(LinkInput(kind, _compile(group, target, name), name=name) for group in groups)
+        made_of = hashlib.sha256(self.symbol.encode()).hexdigest()  # which has the digest of the IR
+        return tuple(LinkInput(kind, _compile(group, target, name), name=name, made_of=made_of) for group in groups)
 
 
 def _with_own_names(texts: Sequence[str], linkage: str) -> Iterator[str]:

@@ -72,6 +72,17 @@ class Callee:
         return None if package is None else (defined.__module__, defined.__qualname__, self.name, *package)
 
     @property
+    def referred(self) -> tuple[int, ...]:
+        """The positions of the arguments that are places, arrays that begin with a variable or an element."""
+        return getattr(self.obj, "_referred", ())
+
+    @property
+    def given_text(self) -> tuple[str, tuple[str, int]] | None:
+        """The text of the source that it is from, and the file and line where that was given; ``None`` if there is
+        none."""
+        return getattr(self.obj, "_given_text", None)
+
+    @property
     def folder(self) -> str:
         return os.path.dirname(getattr(sys.modules.get(self._defined.__module__), "__file__", None) or "")
 

@@ -262,11 +262,12 @@ class _Called:
 
     def source_of(self, item: LinkedInput, headers: Sequence[str] | None) -> str | None:
         """Return one digest for the source of *item* and its *headers*, without the digits in names of functions that
-        calls by name write, which depend on options; ``None`` if they are not known."""
+        calls by name write, which depend on options, or for the Python function of *item*; ``None`` if that is not
+        known."""
         source = self.known.get(_key(item))
-        return (
-            None if source is None or headers is None else sha256(repr((_HASH.sub("", source.text), *headers)).encode())
-        )
+        if source is None or headers is None:
+            return source.made_of or None if source is not None else None
+        return sha256(repr((_HASH.sub("", source.text), *headers)).encode())
 
 
 def _code(

@@ -141,6 +141,9 @@ def _of_functions(arch: str, before: ResultReport, now: ResultReport) -> Iterato
     """Yield how the functions of the results differ in size; of many that only one has, how many there are."""
     sizes = [{each.name: each.size for each in result.functions} for result in (before, now)]
     moved = _moved(*sizes)
+    kernels = [result.functions[0].name for result in (before, now) if result.functions]
+    if len(kernels) == 2 and kernels[0] not in sizes[1] and kernels[1] not in (*sizes[0], *moved.values()):
+        moved[kernels[0]] = kernels[1]
     shown = _short(dict.fromkeys((*sizes[0], *sizes[1])))
     alone = [[name for name in sizes[0] if moved.get(name, name) not in sizes[1]]]
     alone.append([name for name in sizes[1] if name not in sizes[0] and name not in moved.values()])

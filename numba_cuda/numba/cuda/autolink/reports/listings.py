@@ -17,6 +17,7 @@ from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import PROBE_SYMBOLS, ptx_of_ltoir
 
+from numba_cuda_autolink.given_sources import find_source
 from numba_cuda_autolink.mangled_names import readable
 
 from ..function_code.build_record import BuildFacts
@@ -102,8 +103,23 @@ def listings_of(
     found[0] = dataclasses.replace(found[0], sass=_sass([each for some in unplaced.values() for each in some]))
     for path, machine_code in placed.items():
         if machine_code:
-            found.append(ListingReport(path, _numbered(linecache.getlines(path), machine_code, longest=0)))
+            found.append(_of_file(path, machine_code, facts.given_texts))
     return tuple(listing for listing in found if listing.lines or listing.ptx or listing.sass)
+
+
+def _of_file(
+    path: str, machine_code: Mapping[int, Sequence[str]], given_texts: Sequence[tuple[str, tuple[str, int]]]
+) -> ListingReport:
+    """Return the lines with *machine_code* of a file; of one that the cache made of a text in a Python file, that file
+    and its lines."""
+    lines = linecache.getlines(path)
+    shown, text = _numbered(lines, machine_code, longest=0), "".join(lines).rstrip("\n")
+    for given, place in given_texts:
+        if given.rstrip("\n") == text and (source := find_source(given, place)) is not None:
+            file, numbers = source
+            moved = (dataclasses.replace(line, number=numbers[min(line.number, len(numbers)) - 1]) for line in shown)
+            return ListingReport(file, tuple(moved))
+    return ListingReport(path, shown)
 
 
 def _names(code: CodeReport) -> set[str]:

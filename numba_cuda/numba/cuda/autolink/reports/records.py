@@ -28,8 +28,8 @@ class CodeReport:
         The digest of the functions that the kernel calls in it, as they are for one architecture, whatever else the
         code contains; ``None`` where the format does not show them.
     source:
-        The digest of a source's text and of the headers that it reads besides CUDA's; ``None`` of other code, and where
-        they were edited since the build.
+        The digest of a source's text and of the headers that it reads besides CUDA's, or of the Python function that
+        C++ calls; ``None`` of other code, and where the headers were edited since the build.
     functions:
         The functions that its called functions lead to, with these, as pairs of a name and a digest, which can be
         compared between architectures; empty where they cannot be read, and of a translation unit with ``parts``. Of

@@ -78,7 +78,8 @@ class LinkInput:
     kind, content and compile options are.
 
     The callbacks are called with the loaded module, and before it is unloaded. *nrt* is whether it needs numba-cuda's
-    runtime, and *variable* what it defines, if that is a variable that the host sets.
+    runtime, and *variable* what it defines, if that is a variable that the host sets. *made_of* is the digest of what
+    this process compiled it from, for any target; empty if that is not known.
     """
 
     kind: Kind
@@ -89,6 +90,7 @@ class LinkInput:
     teardown_callback: Callable[[Any], None] | None = field(default=None, compare=False, repr=False)
     nrt: bool = field(default=False, compare=False, repr=False)
     variable: VariableSource | None = field(default=None, compare=False, repr=False)
+    made_of: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
         kind, code = self.kind, self.code

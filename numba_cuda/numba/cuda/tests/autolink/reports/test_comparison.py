@@ -168,6 +168,29 @@ def test_the_kernels_lambda_is_named(front_end):
     assert not [what for what in found if "_lambda_" in what]
 
 
+def test_python_that_cxx_calls_is_the_same_for_another_architecture_and_without_lto(front_end):
+    def build(number, lto=True, cc=CC):
+        ops = autolink.cxx("template <class F> __device__ float f(float x, F op) { return op(x) + 3; }")
+
+        def best(a):
+            return a * a * number
+
+        @front_end.cuda.jit(lto=lto)
+        def kernel(x):
+            x[0] = ops.f(x[0], best)
+
+        return autolink.report(kernel, "void(float32[::1])", cc=cc)
+
+    def of_python(before, now):
+        return [each.what for each in changes(before, now) if each.what.startswith(("code of", "the kernel's own"))]
+
+    before = build(7)
+    for options in ({"lto": False}, {"cc": (10, 0)}, {"lto": False, "cc": (10, 0)}):
+        assert of_python(before, build(7, **options)) == []
+        edited = of_python(before, build(8, **options))
+        assert edited[-1] == "code of f(float32, function best)"
+
+
 def test_text_that_is_not_json_is_no_report():
     with pytest.raises(ValueError, match=r"^the text is not a report, since it is not JSON: .*line 1 column 6"):
         autolink.Report.from_json('{"a":')

@@ -119,6 +119,27 @@ def test_machine_code_of_a_lambda_is_at_its_lines():
     assert "FMA" not in of_line["x[1] += 1  # after"]
 
 
+@needs_nvdisasm
+def test_cxx_in_a_python_file_is_shown_at_its_lines():
+    library = autolink.cxx("""
+        __device__ float many(float* x, int n) {
+            for (int i = 0; i < n; ++i) x[i] = x[i] * x[i] + 3;  // in Python
+            return x[n - 1];
+        }
+    """)
+
+    @cuda.jit
+    def calling(x, n):
+        x[0] = library.many(x, n)
+
+    (build,) = autolink.report(calling, "void(float32[::1], int32)", cc=CC, listings=True).builds
+    (listing,) = [each for each in build.listings if each.name == __file__]
+    (line,) = [each for each in listing.lines if each.text.endswith("// in Python")]
+    assert linecache.getline(__file__, line.number).rstrip("\n") == line.text
+    assert any("FFMA" in each for each in line.sass)
+    assert not [each.name for each in build.listings if "sources" in each.name]
+
+
 @pytest.mark.filterwarnings("error")
 def test_the_build_for_listings_warns_of_nothing(front_end):
     names = {"called": autolink.cxx("__device__ int plus(int x) { return x + 1; }").plus}
@@ -385,6 +406,8 @@ def test_what_changed_between_two_reports(report):
 
     after = build(changed).report
     lines = after.changes_since(plain).splitlines()
+    (of_kernel,) = [line for line in lines if ": function " in line and "changed" in line]
+    assert "nothing" not in of_kernel
     content = {call.name: f"content {call.returned[0].content[:12]}" for call in plain.builds[0].calls}
     gone = f"listed_inlined(int32) at test_listings.py:{plain.builds[0].calls[0].line}"
     assert f"sm_90: call {gone}: inlined; listed_inlined.cu {content['listed_inlined']} → nothing" in lines

@@ -230,6 +230,20 @@ __device__ __noinline__ float rec(float x, int n) { return n <= 0 ? x : rec(x * 
     assert "stack: not known (recursion) → 0 bytes" in now.changes_since(before)
 
 
+def test_what_cxx_refers_to_is_shown_as_a_reference(front_end):
+    count = autolink.cxx("__device__ double count(double x, int& n) { n += 1; return x * n; }").count
+
+    @front_end.cuda.jit
+    def counting(x, n):
+        local = x[0] * 2
+        x[0] = count(local, n[1])
+
+    (call,) = autolink.report(counting, "void(float64[::1], int32[::1])", cc=CC).builds[0].calls
+    assert call.argtypes[1] == "int32&"
+    assert "[" not in call.argtypes[0]
+    assert call.returned[0].name == f"count({', '.join(call.argtypes)})"
+
+
 def test_spills_are_counted():
     log = """ptxas info    : Function properties for one
 ptxas         .     8 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads
