@@ -24,7 +24,7 @@ from numba.cuda.cudadrv.external_code.cache.changes import (
     target_of,
     types_of,
 )
-from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
+from numba.cuda.cudadrv.external_code.cache.entry import DAMAGED, StoredEntry
 
 from numba_cuda_autolink.printable_texts import did_you_mean, printable
 
@@ -190,6 +190,8 @@ def _describe(build: _Build, name: str) -> str:
     entry, before, new = build
     if entry.kind == "not cached":
         return f"{name} is not cached: {fact(entry, 'reason')}"
+    if fact(entry, DAMAGED):
+        return f"{name}: its entry was damaged"
     if before is None:
         text = f"{name}: first build{new}"
         calls = entry.name.partition(": ")[2] if entry.kind == "program" else ""

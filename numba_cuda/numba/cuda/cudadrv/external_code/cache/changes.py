@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from numba_cuda_autolink.printable_texts import number_of, printable
 
-from .entry import IS_TEXT, Facts, StoredEntry
+from .entry import DAMAGED, IS_TEXT, Facts, StoredEntry
 
 # What an entry is for, which is not compared.
-_IDENTITY = ("path", "kernel", "architecture", "output", "types", "link key", "entry_name")
+_IDENTITY = ("path", "kernel", "architecture", "output", "types", "link key", "entry_name", DAMAGED)
 # What is told if nothing else changed: the file that contains the kernel, and how its programs were compiled.
 OWN_FILE = "file of the kernel"
 COMPILED = ("working directory", "program")

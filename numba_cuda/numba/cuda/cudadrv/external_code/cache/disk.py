@@ -9,6 +9,7 @@ fault.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import itertools
 import os
@@ -21,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from numba_cuda_autolink.cache_folder import DIRECTORY, make_private, why_not_trusted
 
 from .build_locks import FileLock
-from .entry import CacheKey, DamagedEntryError, StoredEntry, data_of, describe, open_entry, pack, unpack
+from .entry import DAMAGED, CacheKey, DamagedEntryError, StoredEntry, data_of, describe, open_entry, pack, unpack
 from .settings import CacheSettings, CacheWarning
 from .statistics import FILE_NAME as STATISTICS
 
@@ -50,6 +51,7 @@ class DiskEntries:
         self._is_usable: bool | None = None if settings.on_disk else False  # ``None``: it was not opened yet
         self._warned: dict[str, str] = {}
         self._writes = 0  # in progress
+        self.damaged: set[bytes] = set()  # the digests of entries that were found damaged, and are built again
 
     @property
     def is_open(self) -> bool:
@@ -89,6 +91,7 @@ class DiskEntries:
             return None
         except DamagedEntryError as error:
             # It stays until the rebuilt one replaces it: to remove it here might remove one that was just written.
+            self.damaged.add(digest)
             self._warn("damaged", f"found a damaged cache entry and rebuilds it: {path}: {error}.")
         except OSError as error:
             self._warn("read", f"cannot read its cache and rebuilds what is in it: {error}.")
@@ -97,6 +100,9 @@ class DiskEntries:
     def write(self, key: CacheKey, data: bytes) -> None:
         """Write *data* under *key*, replacing what is there. An entry larger than the whole cache may be is dropped."""
         if self._open():
+            known = key.facts
+            if key.digest in self.damaged:
+                key = dataclasses.replace(key, facts=lambda: (*known(), ("", DAMAGED, "yes")))
             self.write_entry(key.digest, pack(key, data))
 
     def write_entry(self, digest: bytes, entry: bytes, built: int | None = None) -> bool:

@@ -161,6 +161,16 @@ def test_exported_entries_keep_the_times_of_their_builds(files):
     assert {entry.written for entry in current_store().disk.entries()} == {10**9}
 
 
+def test_a_build_after_damage_is_told(files):
+    build(files / "m.py")
+    for entry in list(current_store().disk.entries()):
+        os.truncate(entry.path, entry.size // 2)
+    reset_store()
+    with pytest.warns(cache.CacheWarning, match="damaged"):
+        build(files / "m.py")
+    assert told() == ["sm_90   m.py:kernel: its entry was damaged"]
+
+
 def test_what_another_level_of_the_cache_has_is_listed(files, monkeypatch):
     build(files / "m.py")
     monkeypatch.setenv(cache_settings.READ_ONLY, str(files / "cache"))
