@@ -16,7 +16,15 @@ from typing import Any, NamedTuple
 
 from .library_files import find_fault, is_library
 from .package_versions import NOT_INSTALLED, find_distributions, metadata_folder, version_of
-from .pip_commands import has_record, install_command, installer_of, pip, reinstall_command, toolkit_packages
+from .pip_commands import (
+    has_record,
+    install_command,
+    install_version,
+    installer_of,
+    pip,
+    reinstall_command,
+    toolkit_packages,
+)
 
 _OURS = "numba-cuda-autolink"
 # In cuda-core, by the major version of cuda-bindings.
@@ -64,7 +72,7 @@ def unmet_requirements() -> Iterator[UnmetRequirement]:
             if (text := describe_unmet(name, version_of(name), needed, package)) is not None:
                 # pip takes the versions of what both require from this project.
                 is_ours = package in _FIRST or name in _FIRST
-                yield UnmetRequirement(name, text, install_command() if is_ours else f"{pip('install')} {needed!r}")
+                yield UnmetRequirement(name, text, install_command() if is_ours else install_version(needed))
 
 
 def required_packages(*first: str) -> list[str]:

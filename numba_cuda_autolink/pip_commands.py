@@ -7,6 +7,7 @@ import importlib.metadata
 import importlib.util
 import json
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -16,6 +17,8 @@ from urllib.parse import unquote
 from .package_versions import NOT_INSTALLED, find_distributions, metadata_folder, version_of
 
 _OURS = "numba-cuda-autolink"
+_CONDA = "conda install -c conda-forge"
+_CONDA_PACKAGES = "numba-cuda cuda-nvrtc libnvjitlink cuda-cudart-dev cuda-cccl"  # as docs/wheels.md has them
 # The packages of CUDA 13 are called so, those of CUDA 12 with the suffix -cu12.
 _TOOLKIT = (
     *("nvidia-cuda-cccl", "nvidia-cuda-crt", "nvidia-cuda-nvcc", "nvidia-cuda-nvrtc", "nvidia-cuda-runtime"),
@@ -59,8 +62,11 @@ def toolkit_packages(*, of_other_cuda: bool = False) -> list[str]:
 
 
 def install_command() -> str:
-    """Return the command of pip that installs what this project requires, all in versions that fit each other."""
-    if major := cuda_of_packages():
+    """Return the command that installs what this project requires, all in versions that fit each other."""
+    major = cuda_of_packages()
+    if _is_of_conda("numba-cuda"):
+        return f"{_CONDA} cuda-version={major or 13} {_CONDA_PACKAGES}"
+    if major:
         return f"{pip('install')} '{_OURS}[cu{major}]'"
     return f"{pip('install')} '{_OURS}[cu13]'  # or [cu12], for a driver of CUDA 12"
 
@@ -68,6 +74,8 @@ def install_command() -> str:
 def command_for_cuda(major: int) -> str:
     """Return the command that installs what this project requires for that *major* version of CUDA, and before it, if
     that is 12, removes the libraries for CUDA 13, which would be found first."""
+    if _is_of_conda("numba-cuda"):
+        return f"{_CONDA} cuda-version={major} {_CONDA_PACKAGES}"
     newer = [name for name in _TOOLKIT if version_of(name) != NOT_INSTALLED] if major == 12 else []
     removal = f"{pip('uninstall -y')} {' '.join(newer)} && " if newer else ""
     return f"{removal}{pip('install')} '{_OURS}[cu{major}]'"
@@ -83,6 +91,8 @@ def reinstall_command(*packages: str) -> str:
 
 
 def _how_again(package: str) -> str:
+    if _is_of_conda(package):
+        return f"{_CONDA} --force-reinstall --no-deps"
     if folder := folder_of_pythonpath(package):
         return f"{pip('install')} --target {shlex.quote(folder)} --upgrade --no-deps"
     # pip removes a package by its RECORD.
@@ -113,6 +123,8 @@ def hidden_copy(package: str) -> importlib.metadata.Distribution | None:
 
 def _installed_as(package: str) -> str:
     """Return the argument of pip for an installed *package*: of one that came from a folder or an address, that one."""
+    if _is_of_conda(package):
+        return f"{package}={version_of(package)}"
     released = repr(f"{package}=={version}" if (version := version_of(package)) != NOT_INSTALLED else package)
     try:
         text = find_distributions(package)[0].read_text("direct_url.json")
@@ -128,6 +140,16 @@ def _installed_as(package: str) -> str:
     if source.get("dir_info", {}).get("editable"):
         return f"-e {path!r}"
     return repr(path) if os.path.exists(path) else released
+
+
+def install_version(requirement: str) -> str:
+    """Return the command that installs a package in a version that meets a *requirement*, such as ``"numpy<2.5"``."""
+    package = re.split(r"[^\w.-]", requirement)[0]
+    return f"{_CONDA if _is_of_conda(package) else pip('install')} {requirement!r}"
+
+
+def _is_of_conda(package: str) -> bool:
+    return installer_of(package) == "conda" and os.path.isdir(os.path.join(sys.prefix, "conda-meta"))
 
 
 def has_record(package: str) -> bool:

@@ -18,6 +18,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -46,7 +47,7 @@ from ..pip_commands import (
     folder_of_pythonpath,
     hidden_copy,
     install_command,
-    pip,
+    install_version,
     reinstall_command,
     toolkit_packages,
 )
@@ -152,7 +153,10 @@ def run(options: argparse.Namespace) -> int:
     if remarked:
         _print_findings(number_of(len(remarked), "remark"), remarked)
     title = "Python {version} in {prefix}, {system}".format(**python)
-    for name, states in {title: installed, "CUDA libraries": libraries, "numba-cuda": state}.items():
+    packages = os.path.join(sysconfig.get_path("purelib"), "")
+    places = {name: place.removeprefix(packages) for name, place in libraries.items()}
+    where = f"CUDA libraries, in {packages}" if places != libraries else "CUDA libraries"
+    for name, states in {title: installed, where: places, "numba-cuda": state}.items():
         print(name, *(_wrap(f"  {key:20} {value}", 23) for key, value in states.items()), sep="\n")
     return int(bool(found))
 
@@ -389,7 +393,7 @@ def _package_conflicts(installed: dict[str, str]) -> Iterator[Conflict]:
     numba_cuda, numba = (_parse(installed.get(name, "")) for name in ("numba-cuda", "numba"))
     if numba >= (0, 66) and (0, 30, 2) <= numba_cuda < (0, 30, 4):  # older ones are conflicts already
         what = f"Numba {installed['numba']} with numba-cuda {installed['numba-cuda']}, which needs an older one"
-        yield Conflict(what, f"{pip('install')} 'numba-cuda>=0.30.4'")
+        yield Conflict(what, install_version("numba-cuda>=0.30.4"))
 
 
 def _stale_metadata() -> Iterator[Conflict]:

@@ -13,6 +13,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import sysconfig
 from importlib.metadata import PackageNotFoundError, requires
 from importlib.metadata import version as version_of
 
@@ -51,6 +52,8 @@ def test_the_doctor_finds_nothing_wrong_here(capsys):
     assert "numba-cuda-autolink" in text
     assert "libnvrtc" in text or "nvrtc64" in text
     assert "active" in text
+    folder = sysconfig.get_path("purelib")
+    assert text.count(folder) <= 1 or "\n  nvrtc                /" in text  # of a toolkit outside of Python's packages
     assert (code, "no known conflicts" in text) in ((0, True), (1, False))
 
 
@@ -989,3 +992,21 @@ def test_a_copy_in_pythonpath_is_not_repaired_by_pip_alone(installed, tmp_path, 
     (folder / "soup.py").write_text("abce")
     assert [*doctor_command.conflicts(GOOD, works)] == [told]
     assert told not in [*doctor_command.remarks(GOOD, works)]
+
+
+def test_what_conda_installed_is_installed_by_conda(installed, tmp_path, monkeypatch):
+    (installed("soup", **{"soup.py": "x"}) / "soup-1.0.dist-info" / "INSTALLER").write_text("conda\n")
+    monkeypatch.setattr(pip_commands, "installer_of", lambda name: {"numpy": "pip"}.get(name, "conda"))
+    assert pip_commands.install_command().startswith("pip install ")
+    (tmp_path / "conda-meta").mkdir()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    have_packages(monkeypatch, {"cuda-bindings": "12.9.4", "soup": "1.0"})
+    packages = "numba-cuda cuda-nvrtc libnvjitlink cuda-cudart-dev cuda-cccl"
+    assert pip_commands.install_command() == f"conda install -c conda-forge cuda-version=12 {packages}"
+    assert pip_commands.command_for_cuda(13) == f"conda install -c conda-forge cuda-version=13 {packages}"
+    again = "conda install -c conda-forge --force-reinstall --no-deps soup=1.0"
+    assert pip_commands.reinstall_command("soup") == again
+    assert pip_commands.install_version("soup>2") == "conda install -c conda-forge 'soup>2'"
+    assert pip_commands.install_version("numpy<2.5").endswith("pip install 'numpy<2.5'")
+    documented = (PROJECT / "docs" / "wheels.md").read_text()
+    assert all(name in documented for name in packages.split())
