@@ -38,7 +38,8 @@ def find_damage():
     """Return which files of this project are not as they were installed, and how to install it again; ``None`` if all
     are."""
     try:
-        from numba_cuda_autolink.installed_packages import damaged_files, reinstall_command
+        from numba_cuda_autolink.installed_packages import damaged_files
+        from numba_cuda_autolink.pip_commands import reinstall_command
 
         if not (files := list(damaged_files(_OURS))):
             return None

@@ -5,6 +5,7 @@ Those of numba.cuda go into the folder of Numba's own numba.cuda, where all tool
 numba-stubs hides Numba's own types: pyright then reads none of Numba's stubs. The other modules of numba-cuda, which no
 tool finds under the names that they are imported by, have stubs that hand on what is in them. The package
 numba_cuda_autolink has stubs of its own, so that editors complete no modules and no attributes that are not public.
+jedi completes all folders and files of a package: what stubs share is in numba.cuda.core._stubs.
 jedi does not look for ``__getattr__`` in stubs: classes that have it are in Python files, which no program can import.
 """
 
@@ -56,7 +57,7 @@ def write_stubs(folder: Path) -> None:
     for name, origin in origins.items():
         stub = cuda.joinpath(*name.split("."), "__init__.pyi")  # a folder, as in stubs/numba/cuda/autolink
         stub.parent.mkdir(parents=True, exist_ok=True)
-        own = (each.parent.name for each in STUBS.glob(f"numba/cuda/{name.replace('.', '/')}/*/__init__.pyi"))
+        own = (each.parent.name for each in STUBS.glob(f"numba/cuda/{name.replace('.', '/')}/[!_]*/__init__.pyi"))
         below = [*own, *(each.rpartition(".")[2] for each in origins if each.rpartition(".")[0] == name)]
         submodules = "".join(f"from . import {each} as {each}\n" for each in below)
         stub.write_text(HANDED_ON.format(origin=origin, submodules=submodules))
@@ -64,8 +65,8 @@ def write_stubs(folder: Path) -> None:
         stub.write_text(with_options(stub.read_text()))
     of_autolink = [
         *(cuda / "autolink").rglob("*.pyi"),
-        cuda / "_autolink" / "__init__.pyi",
-        *cuda.glob("_*_library.py"),
+        cuda / "core" / "_stubs" / "autolink" / "__init__.pyi",
+        *(cuda / "core" / "_stubs").glob("*.py"),
     ]
     for stub in of_autolink:
         module = stub.parent if stub.name == "__init__.pyi" else stub.with_suffix("")

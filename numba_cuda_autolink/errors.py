@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The errors of finished kernels: of their files, of the arguments of a launch, and of the launch; of damaged code; of
-flags.
+values of a wrong type.
 
 The text of every error is short enough to read, and printable.
 """
@@ -71,6 +71,12 @@ def flag(what: str, value: object) -> bool:
     if value is not None and not isinstance(value, int) and type(value).__name__ not in ("bool", "bool_"):
         raise TypeError(f"{what} takes True or False, got {type(value).__name__} {value!r:.60}")
     return bool(value)
+
+
+def of_type(what: str, value: object, kinds: type | tuple[type, ...], expected: str) -> None:
+    """Raise `TypeError` unless *value*, which is given to *what*, is of one of *kinds*, which *expected* describes."""
+    if not isinstance(value, kinds):
+        raise TypeError(f"{what} takes {expected}, got {type(value).__name__} {value!r:.40}")
 
 
 def at_call(message: str, word: str = "called at", place: UserPlace | None = None) -> str:

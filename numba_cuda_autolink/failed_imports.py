@@ -4,13 +4,19 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import shlex
+import site
 import sys
 from collections.abc import Iterable, Iterator
 
-from .installed_packages import damaged_files, hiding_files, reinstall_command, required_packages, unmet_requirements
+from .installed_packages import damaged_files, hiding_files, required_packages, unmet_requirements
 from .missing_parts import missing_library
 from .package_versions import version_of
+from .pip_commands import install_command, reinstall_command
 
+_HOOK = "numba_cuda_autolink.import_hook"
+_START = "numba_cuda_autolink.pth"
 _DOCTOR = "numba-cuda-autolink doctor"
 
 
@@ -24,7 +30,26 @@ def explain(error: BaseException, package: str) -> str:
     return f"{said}\n  what to do: {_DOCTOR} says what is missing or damaged"
 
 
+def describe_unrun() -> tuple[str, str] | None:
+    """Return that Python did not run the .pth files of the folder in which this project is, which let numba-cuda be
+    found, and what to do; ``None`` if it did."""
+    if any(getattr(each, "__module__", "") == _HOOK for each in sys.meta_path):
+        return None
+    started = () if sys.flags.no_site else (*site.getsitepackages(), site.getusersitepackages())
+    run = {*map(os.path.realpath, started)}
+    for folder in sys.path:
+        if os.path.isfile(os.path.join(folder, _START)) and os.path.realpath(folder) not in run:
+            what = f"Python did not run the .pth files of {folder}, with which it finds numba-cuda"
+            python = os.path.normpath(os.path.join(folder, "..", "..", "..", "bin", "python"))
+            if os.path.exists(python):
+                return what, f"run {shlex.quote(python)}, of that environment"
+            return what, f"unset PYTHONPATH && {install_command()}"
+    return None
+
+
 def _findings(error: BaseException, package: str) -> Iterator[tuple[str, str]]:
+    if unrun := describe_unrun():
+        yield unrun
     if missing := missing_library(str(error)):
         yield missing
     try:

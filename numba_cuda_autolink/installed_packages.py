@@ -10,25 +10,23 @@ import hashlib
 import importlib.machinery
 import importlib.metadata
 import importlib.util
-import json
 import os
-import shlex
-import shutil
-import sys
-import sysconfig
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
-from urllib.parse import unquote
 
 from .library_files import find_fault, is_library
 from .package_versions import NOT_INSTALLED, find_distributions, metadata_folder, version_of
+from .pip_commands import (
+    has_record,
+    install_command,
+    install_version,
+    installer_of,
+    pip,
+    reinstall_command,
+    toolkit_packages,
+)
 
 _OURS = "numba-cuda-autolink"
-# The packages of CUDA 13 are called so, those of CUDA 12 with the suffix -cu12.
-_TOOLKIT = (
-    *("nvidia-cuda-cccl", "nvidia-cuda-crt", "nvidia-cuda-nvcc", "nvidia-cuda-nvrtc", "nvidia-cuda-runtime"),
-    *("nvidia-nvfatbin", "nvidia-nvjitlink", "nvidia-nvvm"),
-)
 # In cuda-core, by the major version of cuda-bindings.
 _FOLDER_OF_OTHER_CUDA = {"12": "cu13", "13": "cu12"}
 _FIRST = (_OURS, "numba-cuda")
@@ -74,7 +72,7 @@ def unmet_requirements() -> Iterator[UnmetRequirement]:
             if (text := describe_unmet(name, version_of(name), needed, package)) is not None:
                 # pip takes the versions of what both require from this project.
                 is_ours = package in _FIRST or name in _FIRST
-                yield UnmetRequirement(name, text, install_command() if is_ours else f"{pip('install')} {needed!r}")
+                yield UnmetRequirement(name, text, install_command() if is_ours else install_version(needed))
 
 
 def required_packages(*first: str) -> list[str]:
@@ -116,48 +114,6 @@ def describe_unmet(name: str, version: str, needed: str, package: str = _OURS) -
     if meets(version, needed):
         return None
     return f"{name} {version} is installed, and {needed} is needed{f' by {package}' if package != _OURS else ''}"
-
-
-def pip(action: str) -> str:
-    """Return how pip does an *action* in the environment of this process: ``pip install``, if that is the pip which the
-    shell finds; or else with the path of this Python, and where it has no pip, by uv."""
-    found = shutil.which("pip")
-    if found and _same(os.path.dirname(found), sysconfig.get_path("scripts")):
-        return f"pip {action}"
-    python = shlex.quote(sys.executable)
-    if importlib.util.find_spec("pip") is None:
-        if shutil.which("uv"):
-            return f"uv pip {action.removesuffix(' -y')} --python {python}"
-        return f"{python} -m ensurepip && {python} -m pip {action}"
-    return f"{python} -m pip {action}"
-
-
-def cuda_of_packages() -> str:
-    """Return the major version of CUDA that this environment is for, ``"12"`` or ``"13"``; empty if it has no CUDA.
-
-    Python's packages for CUDA 13 are found before those for CUDA 12, whatever cuda-bindings is for.
-    """
-    if any(version_of(name) != NOT_INSTALLED for name in _TOOLKIT):
-        return "13"
-    if any(version_of(f"{name}-cu12") != NOT_INSTALLED for name in _TOOLKIT):
-        return "12"
-    major = version_of("cuda-bindings").partition(".")[0]
-    return major if major in ("12", "13") else ""
-
-
-def install_command() -> str:
-    """Return the command of pip that installs what this project requires, all in versions that fit each other."""
-    if major := cuda_of_packages():
-        return f"{pip('install')} '{_OURS}[cu{major}]'"
-    return f"{pip('install')} '{_OURS}[cu13]'  # or [cu12], for a driver of CUDA 12"
-
-
-def command_for_cuda(major: int) -> str:
-    """Return the command that installs what this project requires for that *major* version of CUDA, and before it, if
-    that is 12, removes the libraries for CUDA 13, which would be found first."""
-    newer = [name for name in _TOOLKIT if version_of(name) != NOT_INSTALLED] if major == 12 else []
-    removal = f"{pip('uninstall -y')} {' '.join(newer)} && " if newer else ""
-    return f"{removal}{pip('install')} '{_OURS}[cu{major}]'"
 
 
 def dotted(version: tuple[int, ...]) -> str:
@@ -212,40 +168,6 @@ def _searched(spec: importlib.machinery.ModuleSpec) -> list[str]:
     return [(spec.origin or "").removesuffix("c")]
 
 
-def reinstall_command(*packages: str) -> str:
-    """Return the command of pip that installs *packages* again, in their versions, from where they were installed."""
-    # pip removes a package by its RECORD.
-    how = "--force-reinstall" if all(map(_has_record, packages)) else "--ignore-installed"
-    return f"{pip('install')} {how} --no-deps {' '.join(map(_installed_as, packages))}"
-
-
-def _installed_as(package: str) -> str:
-    """Return the argument of pip for an installed *package*: of one that came from a folder or an address, that one."""
-    released = repr(f"{package}=={version}" if (version := version_of(package)) != NOT_INSTALLED else package)
-    try:
-        text = find_distributions(package)[0].read_text("direct_url.json")
-    except importlib.metadata.PackageNotFoundError:
-        return released
-    source = json.loads(text) if text else {}
-    url = str(source.get("url", ""))
-    if "vcs_info" in source:
-        return repr(f"{package} @ {source['vcs_info']['vcs']}+{url}@{source['vcs_info']['commit_id']}")
-    if not url.startswith("file://"):
-        return repr(url) if url else released
-    path = unquote(url.removeprefix("file://"))
-    if source.get("dir_info", {}).get("editable"):
-        return f"-e {path!r}"
-    return repr(path) if os.path.exists(path) else released
-
-
-def toolkit_packages(*, of_other_cuda: bool = False) -> list[str]:
-    """Return the names of the installed packages with the parts of NVIDIA's toolkit that this project uses; or those
-    for CUDA 12 where others are for CUDA 13."""
-    is_for_12 = (cuda_of_packages() == "12") != of_other_cuda
-    names = [f"{name}-cu12" if is_for_12 else name for name in _TOOLKIT]
-    return [name for name in names if version_of(name) != NOT_INSTALLED]
-
-
 def damaged_files(
     package: str, is_counted: Callable[[str], bool] = lambda name: True, *, compared: bool = False
 ) -> Iterator[str]:
@@ -256,8 +178,8 @@ def damaged_files(
     Only files count that are needed to build kernels, and whose names in the package are *counted*.
     """
     is_ours = package == _OURS or package.startswith("nvidia-")
-    compared = is_ours or (compared and _installer(package) != "conda")
-    if not _has_record(package) and is_counted("RECORD"):
+    compared = is_ours or (compared and installer_of(package) != "conda")
+    if not has_record(package) and is_counted("RECORD"):
         yield "its RECORD is missing"
     for name, digest, size, path in _files(package):
         if not (digest and _is_needed(package, name) and is_counted(name)):
@@ -307,18 +229,6 @@ def package_of_file(path: str) -> str:
 
 def _same(one: str, other: str) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
-
-
-def _has_record(package: str) -> bool:
-    """Whether the files of *package* are known; also if pip did not install it, or it is not installed."""
-    return _installer(package) != "pip" or any(True for _ in _files(package))
-
-
-def _installer(package: str) -> str:
-    try:
-        return (find_distributions(package)[0].read_text("INSTALLER") or "").strip()
-    except importlib.metadata.PackageNotFoundError:
-        return ""
 
 
 def _files(package: str) -> Iterator[tuple[str, str, str, str]]:

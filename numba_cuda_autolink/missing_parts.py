@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from .installed_packages import install_command
+from .pip_commands import install_command
 
 #: The libraries that kernels are built with, by the names of cuda.pathfinder.
 LIBRARIES = {"nvrtc": "NVRTC", "nvvm": "NVVM", "nvJitLink": "nvJitLink", "cudart": "cudart", "nvfatbin": "nvFatbin"}
-OPTIONAL = {"nvfatbin"}  # of them: no kernel needs it
+OPTIONAL = {"nvfatbin"}  # of them: the command `build` needs it, for files with several kernels, and no kernel does
 _FAILED = re.compile(r'Failure finding "(?P<file>(?:lib)?(?P<name>[A-Za-z]+)[^"]*)"')  # of cuda.pathfinder
 
 
@@ -48,6 +48,11 @@ def missing_library(text: str) -> tuple[str, str] | None:
     if name := LIBRARIES.get(found["name"]):
         return f"{name} was not found", install_command()
     return f"{found['file']} was not found", "install the CUDA toolkit, or NVIDIA's package that has it"
+
+
+def is_optional(package: str) -> bool:
+    """Whether no kernel needs an installed *package* of the toolkit."""
+    return package.removesuffix("-cu12").removeprefix("nvidia-") in OPTIONAL
 
 
 def missing_headers(header: str, folders: Iterable[str]) -> str:

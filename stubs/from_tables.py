@@ -27,7 +27,7 @@ def stub_of_libdevice() -> str:
         "# Numbers in kernels: those that Numba's types make have its signatures.",
         "from typing import SupportsFloat, TypeAlias",
         "",
-        "from numba.cuda._arguments import _Signature",
+        "from numba.cuda.core._stubs.arguments import _Signature",
         "",
         "_Number: TypeAlias = SupportsFloat | _Signature",
         "",
@@ -101,7 +101,7 @@ def stub_of_kernel_launch() -> str:
         "",
         "from typing_extensions import Unpack",
         "",
-        "from numba.cuda._launches import Given, LaunchOf",
+        "from numba.cuda.core._stubs.launches import Given, LaunchOf",
         "",
         '_P = ParamSpec("_P")',
         '_More = ParamSpec("_More")',
@@ -135,10 +135,10 @@ def stub(lines: list[str]) -> str:
 
 
 STUBS = {
-    FOLDER / "_kernel_launch" / "__init__.pyi": stub_of_kernel_launch,
-    FOLDER / "_vectors" / "__init__.pyi": stub_of_vectors,
+    FOLDER / "core" / "_stubs" / "kernel_launch" / "__init__.pyi": stub_of_kernel_launch,
+    FOLDER / "core" / "_stubs" / "vectors" / "__init__.pyi": stub_of_vectors,
     FOLDER / "libdevice" / "__init__.pyi": stub_of_libdevice,
-    FOLDER / "_program_options" / "__init__.pyi": stub_of_program_options,
+    FOLDER / "core" / "_stubs" / "program_options" / "__init__.pyi": stub_of_program_options,
     FOLDER / "cudadrv" / "_device_attributes" / "__init__.pyi": stub_of_device_attributes,
 }
 

@@ -202,7 +202,7 @@ def _fatbin(built: list[Any]) -> bytes:
 
         handle = nvfatbin.create([], 0)
     except Exception as error:
-        from ..installed_packages import install_command
+        from ..pip_commands import install_command
 
         raise CommandError(
             f"nvFatbin, which makes fatbins, was not found: {str(error).splitlines()[0]}\n"

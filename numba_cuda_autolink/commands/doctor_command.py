@@ -18,6 +18,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -25,8 +26,8 @@ from typing import Any, NamedTuple
 
 from _numba_cuda_autolink_command import hidden_modules
 
+from ..failed_imports import describe_unrun
 from ..installed_packages import (
-    command_for_cuda,
     damaged_files,
     describe_older_nvjitlink,
     describe_other_headers,
@@ -34,17 +35,22 @@ from ..installed_packages import (
     dotted,
     has_file_in,
     hiding_files,
-    install_command,
-    pip,
-    reinstall_command,
     required_packages,
     requirements,
     stale_metadata,
-    toolkit_packages,
     unmet_requirements,
 )
-from ..missing_parts import HEADERS, LIBRARIES, OPTIONAL, missing_library
-from ..package_versions import NOT_INSTALLED, package_versions, version_of
+from ..missing_parts import HEADERS, LIBRARIES, OPTIONAL, is_optional, missing_library
+from ..package_versions import NOT_INSTALLED, metadata_folder, package_versions, version_of
+from ..pip_commands import (
+    command_for_cuda,
+    folder_of_pythonpath,
+    hidden_copy,
+    install_command,
+    install_version,
+    reinstall_command,
+    toolkit_packages,
+)
 from ..printable_texts import number_of
 from ..settings import wrong_settings
 from . import doctor_trials
@@ -60,6 +66,15 @@ _OFF = {
     "NUMBA_ENABLE_CUDASIM": "Numba's simulator runs kernels; nothing is compiled or linked",
     "NUMBA_DISABLE_CUDA": "Numba uses no GPU",
     "NUMBA_DISABLE_JIT": "numba.njit compiles nothing, and kernels cannot call its functions",
+}
+_TRIED = {
+    **{f"headers {name}": f"looking for the headers of {headers.what}" for name, headers in HEADERS.items()},
+    **{f"version {name} headers": f"reading the headers of {headers.what}" for name, headers in HEADERS.items()},
+    "driver": "loading the driver",
+    "state": "asking numba-cuda what it uses",
+    "settings": "reading the environment variables of Numba",
+    "cache": "checking the cache",
+    "build": "building a small kernel",
 }
 _ABOVE = "first what is listed above"
 # What changes how libraries are found, and how kernels are compiled.
@@ -104,7 +119,8 @@ def add_to(commands: Any) -> None:
     parser.description = (
         "Print conflicts with their fixes, the versions of all packages, and where libraries were found. It loads the"
         " libraries and builds a small kernel, in a process of its own, and works where Numba or CUDA is missing or"
-        " broken. The exit code is 1 if there are conflicts; remarks are about what works and may surprise."
+        " broken. Conflicts are what stops kernels, or those that need a part which is damaged: the exit code is 1 if"
+        " there are any. Remarks are about what works and may surprise."
     )
     parser.add_argument("--json", action="store_true", help="write JSON, for tools")
     parser.set_defaults(run=run)
@@ -137,7 +153,10 @@ def run(options: argparse.Namespace) -> int:
     if remarked:
         _print_findings(number_of(len(remarked), "remark"), remarked)
     title = "Python {version} in {prefix}, {system}".format(**python)
-    for name, states in {title: installed, "CUDA libraries": libraries, "numba-cuda": state}.items():
+    packages = os.path.join(sysconfig.get_path("purelib"), "")
+    places = {name: place.removeprefix(packages) for name, place in libraries.items()}
+    where = f"CUDA libraries, in {packages}" if places != libraries else "CUDA libraries"
+    for name, states in {title: installed, where: places, "numba-cuda": state}.items():
         print(name, *(_wrap(f"  {key:20} {value}", 23) for key, value in states.items()), sep="\n")
     return int(bool(found))
 
@@ -267,14 +286,25 @@ def _state(trials: Trials) -> dict[str, str]:
 
 def conflicts(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
     """Yield what is wrong with the *installed* versions, with the environment, and with what the *trials* tried."""
+    if unrun := describe_unrun():
+        yield Conflict(*unrun)  # from which all others follow
+        return
+    hidden = _hidden_copies(installed)
     known = [*_package_conflicts(installed), *(_stale_metadata() if trials.have_failed() else ())]
+    known = [each for each in known if each.what.partition(" ")[0] not in hidden]
     causes = [
-        *_damage(_packages(installed), compared=trials.have_failed()),
+        *(each for name, each in hidden.items() if _is_faulty(name, installed, trials)),
+        *_damage(
+            (each for each in _packages(installed) if not (is_optional(each) or each in hidden)),
+            compared=trials.have_failed(),
+        ),
         *_hidden_packages(trials),
+        *_wrong_driver(trials),
         *_variables(trials),
     ]
     known += [*causes, *_environment_conflicts(), *_cache_conflicts(trials), *_toolkit_conflicts(trials)]
     if trials.results.get("build") != "":
+        known += _missing_toolkits()
         missing = [*_missing_parts(trials)]
         known += [each._replace(fix=_ABOVE) for each in missing] if causes else missing
     yield from known
@@ -294,14 +324,26 @@ def _says_the_same(failed: Conflict, known: Conflict) -> bool:
 def remarks(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
     """Yield what works and may surprise: packages that were edited or have older metadata, settings that turn GPUs off,
     and parts of the CUDA toolkit that are from another place or for another CUDA."""
+    if describe_unrun():
+        return
+    hidden = _hidden_copies(installed)
+    yield from (each for name, each in hidden.items() if not _is_faulty(name, installed, trials))
     if not trials.have_failed():
         yield from _stale_metadata()
-        others = [name for name in _packages(installed) if not next(damaged_files(name), None)]
+        others = [
+            name
+            for name in _packages(installed)
+            if not (is_optional(name) or name in hidden or next(damaged_files(name), None))
+        ]
         yield from _damage(others, compared=True)
+    yield from _damage(filter(is_optional, _packages(installed)), compared=True)
     for name, what in _OFF.items():
         if os.environ.get(name, "0").strip() not in ("", "0"):
             yield Conflict(f"{name}={os.environ[name]}: {what}", f"unset {name}")
     yield from _ignored_settings()
+    settings = trials.results.get("settings")
+    for name, value, why in settings if isinstance(settings, list) else ():
+        yield Conflict(f"{name} is {value!r}, which Numba ignores: {why}", f"correct the value, or: unset {name}")
     found = [result for name, result in trials.results.items() if name.startswith(("library ", "headers "))]
     used = [result for result in found if isinstance(result, str) and os.path.isabs(result)]
     ours = toolkit_packages()
@@ -320,6 +362,7 @@ def remarks(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
     if trials.results.get("build") == "":
         yield from _mixed_bindings(trials)
         yield from _missing_parts(trials)
+        yield from _missing_toolkits()
     if trials.results.get("library nvfatbin") == NOT_FOUND:
         what = "nvFatbin was not found, with which the command build puts kernels for several GPUs into one file"
         yield Conflict(what, install_command())
@@ -350,7 +393,7 @@ def _package_conflicts(installed: dict[str, str]) -> Iterator[Conflict]:
     numba_cuda, numba = (_parse(installed.get(name, "")) for name in ("numba-cuda", "numba"))
     if numba >= (0, 66) and (0, 30, 2) <= numba_cuda < (0, 30, 4):  # older ones are conflicts already
         what = f"Numba {installed['numba']} with numba-cuda {installed['numba-cuda']}, which needs an older one"
-        yield Conflict(what, f"{pip('install')} 'numba-cuda>=0.30.4'")
+        yield Conflict(what, install_version("numba-cuda>=0.30.4"))
 
 
 def _stale_metadata() -> Iterator[Conflict]:
@@ -359,6 +402,25 @@ def _stale_metadata() -> Iterator[Conflict]:
         for package, folder in stale_metadata():
             what = f"{package} {version_of(package)} is installed, and older metadata are left: {folder}"
             yield Conflict(what, f"rm -r {shlex.quote(folder)}")
+
+
+def _hidden_copies(installed: dict[str, str]) -> dict[str, Conflict]:
+    """Return the packages that are installed twice, of which Python finds the copy in a folder of PYTHONPATH."""
+    found = {}
+    for name in _packages(installed):
+        if (hidden := hidden_copy(name)) is not None:
+            folder, other = folder_of_pythonpath(name), os.path.dirname(metadata_folder(hidden))
+            what = f"{name} {version_of(name)} in {folder} hides {name} {hidden.version} in {other}"
+            found[name] = Conflict(what, f"take {folder} out of PYTHONPATH")
+    return found
+
+
+def _is_faulty(package: str, installed: dict[str, str], trials: Trials) -> bool:
+    """Whether an installed *package* may be why kernels cannot be built: something failed, or it is damaged, or its
+    version does not fit."""
+    if trials.have_failed() or next(damaged_files(package, compared=True), None) is not None:
+        return True
+    return any(each.what.partition(" ")[0] == package for each in _package_conflicts(installed))
 
 
 def _packages(installed: dict[str, str]) -> list[str]:
@@ -376,6 +438,18 @@ def _damage(packages: Iterable[str], *, compared: bool) -> Iterator[Conflict]:
                 damaged[name] += f", and {number_of(len(files) - 1, 'more file')}"
     fix = reinstall_command(*damaged)
     yield from (Conflict(what, fix) for what in damaged.values())
+
+
+def _wrong_driver(trials: Trials) -> Iterator[Conflict]:
+    """Yield the file that is taken for the driver and is not; or that the driver cannot be used."""
+    if isinstance(wrong := trials.results.get("driver"), list):
+        file, why = wrong
+        folder = os.path.normpath(os.path.dirname(file))
+        is_set = folder in map(os.path.normpath, os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep))
+        fix = f"take {folder} out of LD_LIBRARY_PATH" if is_set else "remove it, and install NVIDIA's driver for a GPU"
+        yield Conflict(f"{file} is not NVIDIA's driver: {why}", fix)
+    elif (gpu := _state(trials).get("GPU", "")).startswith(doctor_trials.NOT_USABLE):
+        yield Conflict(f"the GPU {gpu}", "install NVIDIA's driver again")
 
 
 def _variables(trials: Trials) -> Iterator[Conflict]:
@@ -402,6 +476,10 @@ def _environment_conflicts() -> Iterator[Conflict]:
     if os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
         yield Conflict("NUMBA_CUDA_AUTOLINK=0 turns this project off", "unset NUMBA_CUDA_AUTOLINK")
     yield from itertools.starmap(Conflict, wrong_settings(os.environ))
+
+
+def _missing_toolkits() -> Iterator[Conflict]:
+    """Yield the variables that name a toolkit that is not there."""
     for name in ("CUDA_HOME", "CUDA_PATH"):
         if (folder := os.environ.get(name)) and not os.path.isdir(folder):
             yield Conflict(f"{name} is {folder!r}, and there is no such folder", f"correct it, or: unset {name}")
@@ -449,7 +527,7 @@ def _failed_trials(installed: dict[str, str], trials: Trials) -> Iterator[Confli
             yield Conflict(f"Python does not start to try anything: {end.how}", "correct what that line is about")
         if kind == "version" or name == _START:  # the version of a library, which is tried itself
             continue
-        tried = {"library": f"loading {what}", "import": f"importing {what}"}.get(kind, f"the trial {name!r}")
+        tried = {"library": f"loading {what}", "import": f"importing {what}"}.get(kind, _TRIED.get(name, name))
         fix = reinstall_command(doctor_trials.IMPORTED[what]) if kind == "import" else install_command()
         yield Conflict(f"{tried} {'did not end' if end.was_killed else 'ended Python'}: {end.how}", fix)
     if failed := trials.failed_import():
@@ -460,7 +538,7 @@ def _failed_trials(installed: dict[str, str], trials: Trials) -> Iterator[Confli
             yield Conflict(f"{module} cannot be imported: {why}", fix)
     for name in doctor_trials.AFTER_IMPORT:
         if isinstance(result := trials.results.get(name), dict) and "failed" in result:
-            yield Conflict(f"the trial {name!r} failed: {result['failed']}", install_command())
+            yield Conflict(f"{_TRIED[name]} failed: {result['failed']}", install_command())
     if isinstance(error := trials.results.get("build"), str) and error:
         first, *others = error.splitlines()
         remedies = [line.partition("what to do: ")[2] for line in others if "what to do: " in line]

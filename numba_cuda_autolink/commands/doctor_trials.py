@@ -11,6 +11,7 @@ import faulthandler
 import importlib
 import json
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -32,8 +33,10 @@ IMPORTED = {
     "numba.cuda.cudadrv.driver": "numba-cuda",
     "numba.cuda.autolink.cache": "numba-cuda-autolink",
 }
-AFTER_IMPORT = (*(f"version {name} headers" for name in HEADERS), "state", "cache", "build")
-NOT_FOUND, NOT_LOADED = "not found", "cannot be loaded"
+AFTER_IMPORT = (*(f"version {name} headers" for name in HEADERS), "state", "settings", "cache", "build")
+NOT_FOUND, NOT_LOADED, NOT_USABLE = "not found", "cannot be loaded", "cannot be used"
+_UNREADABLE = "Environment variable '"  # how Numba's warnings about variables begin
+_unreadable: list[str] = []
 
 
 def _import(module: str) -> str:
@@ -83,6 +86,14 @@ def _version(module: str, function: str) -> list[int] | None:
     return [major, minor]
 
 
+def _find_wrong_driver() -> list[str] | None:
+    """Return the file that is taken for the driver and is not, and why; ``None`` if there is none."""
+    from numba_cuda_autolink.driver_library import find_wrong_driver
+
+    found = find_wrong_driver()
+    return None if found is None else list(found)
+
+
 def _driver_version() -> list[int] | None:
     try:
         from cuda.bindings import driver
@@ -109,14 +120,33 @@ def _describe_state() -> dict[str, str]:
     from numba.cuda.autolink import cache
     from numba.cuda.autolink.frontends.numba_cuda import activation as numba_cuda
 
-    gpus = list(cuda.gpus) if cuda.is_available() else []
-    capabilities = (".".join(map(str, gpu.compute_capability)) for gpu in gpus)
-    named = (f"{os.fsdecode(gpu.name)}, compute capability {cc}" for gpu, cc in zip(gpus, capabilities, strict=True))
+    try:
+        gpus = list(cuda.gpus) if cuda.is_available() else []
+        capabilities = [".".join(map(str, gpu.compute_capability)) for gpu in gpus]
+        names = [os.fsdecode(gpu.name) for gpu in gpus]
+        named = [f"{name}, compute capability {cc}" for name, cc in zip(names, capabilities, strict=True)]
+    except Exception as error:  # a library that is not the driver lacks functions
+        named = [f"{NOT_USABLE}: {_describe(error)}"]
     return {
         "autolink": "active" if numba_cuda.active() else "not active",
         "GPU": ", ".join(named) or "none, or no driver",
         "cache": str(cache.info()).splitlines()[0].removeprefix("cache in "),
     }
+
+
+def _keep(warning: Warning | str, *args: Any, **named: Any) -> None:
+    """Keep what Numba warns of a variable that it cannot read, and print nothing."""
+    if (text := str(warning)).startswith(_UNREADABLE):
+        _unreadable.append(text)
+
+
+def _read_settings() -> list[list[str]]:
+    """Return the variables that Numba and numba-cuda warned of, with their values and the reason."""
+    found = {}
+    for text in _unreadable:
+        if match := re.match(rf"{_UNREADABLE}(\w+)' is defined but its associated value '(.*?)' could not", text):
+            found[match[1]] = [*match.groups(), text.strip().splitlines()[-1]]
+    return list(found.values())
 
 
 def _check_cache() -> list[list[str]]:
@@ -139,7 +169,7 @@ def _check_cache() -> list[list[str]]:
         found.append([f"{what}: {error}", f"correct the setting, or unset {REMOTE}, {REMOTE_KEY}"])
     store = current_store()
     if store.settings.on_disk and (why := store.disk.why_unusable()):
-        fix = "let NUMBA_CUDA_AUTOLINK_CACHE_DIR name a folder that only you can write to"
+        fix = "let NUMBA_CUDA_AUTOLINK_CACHE_DIR name a folder with room that only you can write to"
         found.append([f"the cache {store.settings.directory} cannot be used: {why}", fix])
     return found
 
@@ -163,7 +193,10 @@ def _build_kernel() -> str:
     def kernel(x):
         x[0] = std.hypot(x[1], math.sin(x[2]))
 
-    cc = cuda.get_current_device().compute_capability if cuda.is_available() else (9, 0)
+    try:
+        cc = cuda.get_current_device().compute_capability if cuda.is_available() else (9, 0)
+    except Exception:  # which the state tells
+        cc = (9, 0)
     try:
         autolink.build(kernel, "void(float32[::1])", cc=cc)
     except Exception as error:
@@ -178,10 +211,12 @@ TRIALS: dict[str, Callable[[], Any]] = {
     **{f"headers {name}": partial(_find_headers, name) for name in HEADERS},
     "version nvrtc": partial(_version, "nvrtc", "nvrtcVersion"),
     "version nvJitLink": partial(_version, "nvjitlink", "version"),
+    "driver": _find_wrong_driver,
     "version driver": _driver_version,
     **{f"import {module}": partial(_import, module) for module in IMPORTED},
     **{f"version {name} headers": partial(_headers_version, name) for name in HEADERS},
     "state": _describe_state,
+    "settings": _read_settings,
     "cache": _check_cache,
     "build": _build_kernel,
 }
@@ -193,7 +228,8 @@ def main() -> None:
     output = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # others may print
     faulthandler.enable()
-    warnings.simplefilter("ignore")
+    warnings.simplefilter("always")
+    warnings.showwarning = _keep  # type: ignore[assignment]
     given = set(sys.argv[1:])
     is_broken = any(name.startswith("import ") for name in given)
     for name, trial in TRIALS.items():

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..emulator import Checks, Module, memory
+from ..errors import of_type
 from ..plain_types import Leaf, Parameter, end_of, item_size
 from ..short_tracebacks import short_traceback
 from .argument_packing import Buffer, writers
@@ -100,6 +101,7 @@ class EmulatedKernel(Kernel):
 
     def with_limit(self, most_back_edges: int) -> EmulatedKernel:
         """Return the kernel with an error for threads that go back in loops more than *most_back_edges* times."""
+        of_type("with_limit()", most_back_edges, numbers.Integral, "a number of times")
         return self._with(replace(self._checks, most_back_edges=most_back_edges))
 
     def _with(self, checks: Checks) -> EmulatedKernel:

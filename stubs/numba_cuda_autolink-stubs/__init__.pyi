@@ -5,9 +5,17 @@ from typing import Any, Literal, SupportsIndex, overload
 from numpy import dtype, ndarray
 from numpy.typing import ArrayLike
 
-from numba.cuda._arguments import NoSuchOption
-from numba.cuda._kernel_library import KernelLibrary as KernelLibrary
-from numba.cuda._launches import AnyConfiguration, ConfigurationLike, Launch, NotLaunched, Size, StreamLike, TooMany
+from numba.cuda.core._stubs.arguments import NoSuchOption
+from numba.cuda.core._stubs.kernel_library import KernelLibrary as KernelLibrary
+from numba.cuda.core._stubs.launches import (
+    AnyConfiguration,
+    ConfigurationLike,
+    Launch,
+    NotLaunched,
+    Size,
+    StreamLike,
+    TooMany,
+)
 
 __version__: str
 __all__ = [

@@ -2,7 +2,61 @@
 # All names are listed: mypy does not look into the code of numba-cuda.
 from builtins import bool as _bool  # numba.cuda has a type of this name
 
-from numba.core.types import *  # noqa: F403
+# Not all with a star: jedi would complete what Numba imports for itself.
+from numba.core.types import (
+    b1 as b1,
+    bool as bool,
+    bool_ as bool_,
+    boolean as boolean,
+    byte as byte,
+    c8 as c8,
+    c16 as c16,
+    char as char,
+    complex64 as complex64,
+    complex128 as complex128,
+    deferred_type as deferred_type,
+    double as double,
+    f4 as f4,
+    f8 as f8,
+    ffi as ffi,
+    ffi_forced_object as ffi_forced_object,
+    float32 as float32,
+    float64 as float64,
+    i1 as i1,
+    i2 as i2,
+    i4 as i4,
+    i8 as i8,
+    int8 as int8,
+    int16 as int16,
+    int32 as int32,
+    int64 as int64,
+    int_ as int_,
+    intc as intc,
+    intp as intp,
+    long_ as long_,
+    longlong as longlong,
+    none as none,
+    optional as optional,
+    short as short,
+    size_t as size_t,
+    ssize_t as ssize_t,
+    u1 as u1,
+    u2 as u2,
+    u4 as u4,
+    u8 as u8,
+    uchar as uchar,
+    uint as uint,
+    uint8 as uint8,
+    uint16 as uint16,
+    uint32 as uint32,
+    uint64 as uint64,
+    uintc as uintc,
+    uintp as uintp,
+    ulong as ulong,
+    ulonglong as ulonglong,
+    ushort as ushort,
+    void as void,
+)
 from numba.cuda.api_util import prepare_shape_strides_dtype as prepare_shape_strides_dtype
 from numba.cuda.misc import literal as literal
 
@@ -56,7 +110,6 @@ from numba.cuda import (
     utils as utils,
     vectorizers as vectorizers,
 )
-from numba.cuda._vectors import *  # noqa: F403
 from numba.cuda.api import (
     as_cuda_array as as_cuda_array,
     close as close,
@@ -111,6 +164,7 @@ from numba.cuda.compiler import (
     compile_ptx_for_current_device as compile_ptx_for_current_device,
 )
 from numba.cuda.core import config as config
+from numba.cuda.core._stubs.vectors import *  # noqa: F403
 from numba.cuda.cudadrv import (
     devicearray as devicearray,
     devices as devices,

@@ -4,7 +4,7 @@ from typing import Any, Literal, TypeAlias, overload
 
 from typing_extensions import deprecated
 
-from numba.cuda._arguments import _Integer
+from numba.cuda.core._stubs.arguments import _Integer
 
 _NoDimensions: TypeAlias = Literal[-1, 0, 4, 5]
 

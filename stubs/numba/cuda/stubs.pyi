@@ -4,7 +4,7 @@ from typing import Any, SupportsIndex, TypeAlias, TypeVar
 
 from numba_cuda.numba.cuda.stubs import Stub as Stub, stub_function as stub_function
 
-from numba.cuda._arguments import _Integer
+from numba.cuda.core._stubs.arguments import _Integer
 
 _Array = TypeVar("_Array")
 _Shape: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...]

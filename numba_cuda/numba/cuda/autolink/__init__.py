@@ -155,7 +155,8 @@ def _check_libraries() -> None:
     from numba_cuda_autolink.library_files import find_damaged
 
     if found := find_damaged(bindings.partition(".")[0]):
-        from numba_cuda_autolink.installed_packages import package_of_file, reinstall_command
+        from numba_cuda_autolink.installed_packages import package_of_file
+        from numba_cuda_autolink.pip_commands import reinstall_command
 
         path, fault = found
         package = package_of_file(path)

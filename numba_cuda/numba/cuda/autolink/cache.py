@@ -21,6 +21,7 @@ cannot be cached at ``INFO``.
 from __future__ import annotations
 
 import dataclasses
+import numbers
 import os
 from dataclasses import dataclass, field
 
@@ -31,6 +32,7 @@ from numba.cuda.cudadrv.external_code.cache.settings import REMOTE_KEY, CacheWar
 from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, CacheStore, current_store
 from numba.cuda.cudadrv.external_code.diagnostics import messages
 
+from numba_cuda_autolink.errors import of_type
 from numba_cuda_autolink.files import missing_file
 from numba_cuda_autolink.printable_texts import number_of
 
@@ -208,6 +210,7 @@ def import_file(path: str | os.PathLike[str], *, trust: bool = False) -> int:
 def flush(timeout: float = 600.0) -> int:
     """Wait until all that was built is in the shared cache, at most *timeout* seconds. Return how many entries this
     process built and could not write there. A process that ends does not wait for a slow store."""
+    of_type("timeout= of flush()", timeout, numbers.Real, "a number of seconds")
     if (remote := current_store().remote) is None:
         return 0
     unstored = remote.flush(timeout)
@@ -231,6 +234,7 @@ def prune(max_bytes: int | None = None) -> int:
     """
     cache = current_store()
     max_bytes = cache.settings.max_bytes if max_bytes is None else max_bytes
+    of_type("max_bytes= of prune()", max_bytes, numbers.Real, "a number of bytes")
     if max_bytes < 0:
         raise ValueError(f"prune(max_bytes={max_bytes}): a size in bytes cannot be negative")
     return cache.disk.prune(max_bytes)
@@ -241,6 +245,7 @@ def why(name: str, kind: str | None = None) -> History:
 
     Names are as they are printed, of what is in a file also with its whole path: ``/project/kernels.py:scale``. A
     *name* that no entry has may be that of a file, function, module or value: the entries are of what contains it."""
+    of_type("name= of why()", name, str, "text")
     settings = current_store().settings
     levels = [current_store().disk]  # and those that are only read
     levels += (DiskEntries(dataclasses.replace(settings, directory=folder)) for folder in settings.read_only)

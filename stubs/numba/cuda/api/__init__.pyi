@@ -6,7 +6,7 @@ import numpy as np
 from numba_cuda.numba.cuda.api import *  # noqa: F403
 from numpy.typing import DTypeLike
 
-from numba.cuda._launches import StreamLike
+from numba.cuda.core._stubs.launches import StreamLike
 from numba.cuda.cudadrv.devicearray import DeviceNDArray, ManagedNDArray, MappedNDArray
 from numba.cuda.cudadrv.devices import _DeviceList
 from numba.cuda.cudadrv.driver import Context, Device, Event, Stream, event_elapsed_time as event_elapsed_time

@@ -24,7 +24,7 @@ from numpy import dtype, ndarray
 from typing_extensions import Unpack
 
 from numba.cuda import CUSource, LinkableCode
-from numba.cuda._arguments import (  # noqa: F401  # options have some of these types
+from numba.cuda.core._stubs.arguments import (  # noqa: F401  # options have some of these types
     NoSuchOption,
     _Buildable,
     _ComputeCapabilityLike,
@@ -37,7 +37,7 @@ from numba.cuda._arguments import (  # noqa: F401  # options have some of these 
     _Several,
     _Signature,
 )
-from numba.cuda._autolink import (
+from numba.cuda.core._stubs.autolink import (
     ArrayView,
     ByReference,
     ByValue,
@@ -66,8 +66,8 @@ from numba.cuda._autolink import (
     Way,
     WayOfCxx,
 )
-from numba.cuda._cxx_library import CxxLibrary as CxxLibrary
-from numba.cuda._program_options import ProgramOptions
+from numba.cuda.core._stubs.cxx_library import CxxLibrary as CxxLibrary
+from numba.cuda.core._stubs.program_options import ProgramOptions
 from numba.cuda.decorators import JitOptions
 from numba.cuda.dispatcher import CUDADispatcher
 

@@ -3,7 +3,7 @@ from typing import Any, Literal
 
 from numba_cuda.numba.cuda.compiler import *  # noqa: F403
 
-from numba.cuda._arguments import _Buildable, _KernelSignature, _LaunchBounds
+from numba.cuda.core._stubs.arguments import _Buildable, _KernelSignature, _LaunchBounds
 
 # The code is text for PTX, and bytes for LTO-IR.
 def compile(

@@ -5,13 +5,13 @@ from typing import Any, Literal, ParamSpec, TypeAlias, TypedDict, TypeVar, overl
 from numba_cuda.numba.cuda.decorators import *  # noqa: F403
 from typing_extensions import Unpack
 
-from numba.cuda._arguments import (  # noqa: F401  # the wheel's overloads have NoSuchOption
+from numba.cuda.core._stubs.arguments import (  # noqa: F401  # the wheel's overloads have NoSuchOption
     NoSuchOption,
     _LaunchBounds,
     _Several,
     _Signature,
 )
-from numba.cuda.dispatcher import CallableDispatcher, CUDADispatcher, DeviceDispatcher, _AnyDispatcher
+from numba.cuda.dispatcher import CallableDispatcher, DeviceDispatcher, KernelDispatcher, _AnyDispatcher
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -37,7 +37,7 @@ _Signatures: TypeAlias = str | _Signature | list[Any] | tuple[Any, ...]
 @overload
 def jit(
     func_or_sig: _Signatures, /, device: Literal[False] = False, **options: Unpack[JitOptions]
-) -> Callable[[Callable[_P, _R]], CUDADispatcher[_P, _R]]: ...
+) -> Callable[[Callable[_P, _R]], KernelDispatcher[_P, _R]]: ...
 @overload
 def jit(
     func_or_sig: _Signatures, /, device: Literal[True], **options: Unpack[JitOptions]

@@ -5,8 +5,8 @@ from typing import Any, Generic, SupportsIndex, TextIO, overload
 from numba_cuda.numba.cuda.dispatcher import *  # noqa: F403
 from typing_extensions import ParamSpec, Self, TypeVar, deprecated
 
-from numba.cuda._kernel_launch import _KernelLaunch
-from numba.cuda._launches import (
+from numba.cuda.core._stubs.kernel_launch import _KernelLaunch
+from numba.cuda.core._stubs.launches import (
     AnyConfiguration,
     CalledByKernelsAlone,
     ConfigurationLike,
@@ -107,6 +107,9 @@ class CUDADispatcher(_LaunchedInBrackets, Generic[_P, _R]):
     def inspect_sass(self, signature: Any = None) -> Any: ...
     def inspect_sass_cfg(self, signature: Any = None) -> Any: ...
     def inspect_types(self, file: TextIO | None = None) -> Any: ...
+
+# With a signature. jedi also completes what Numba's own class of the name has, and so no class has it that jit returns.
+class KernelDispatcher(CUDADispatcher[_P, _R]): ...
 
 class _MayBeKernel(Generic[_P]):
     @deprecated("kernel[grid, block](...) launches a kernel. What kernels call has device=True")

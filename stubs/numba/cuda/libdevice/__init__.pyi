@@ -3,7 +3,7 @@
 # Numbers in kernels: those that Numba's types make have its signatures.
 from typing import SupportsFloat, TypeAlias
 
-from numba.cuda._arguments import _Signature
+from numba.cuda.core._stubs.arguments import _Signature
 
 _Number: TypeAlias = SupportsFloat | _Signature
 

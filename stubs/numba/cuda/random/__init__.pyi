@@ -4,7 +4,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numba_cuda.numba.cuda.random import *  # noqa: F403
 
-from numba.cuda._launches import StreamLike
+from numba.cuda.core._stubs.launches import StreamLike
 from numba.cuda.cudadrv.devicearray import DeviceNDArray
 
 def create_xoroshiro128p_states(

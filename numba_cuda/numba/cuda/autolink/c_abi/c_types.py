@@ -270,17 +270,18 @@ def _record(record: Any) -> Layout:
     expected = layout_of_fields(memory_layout(field_type) for _, field_type in fields)
     advice = (
         "what to do: let C++ make its dtype, autolink.cxx(...).record('NAME'); or make it with"
-        " np.dtype(..., align=True), with the fields in the order of the struct"
+        " np.dtype(..., align=True), with the fields in the order and of the types of the struct"
     )
     described = f"\n  record: {record}\n  {advice}"
     for (name, field_type), offset in zip(fields, expected.offsets, strict=True):
         if record.offset(name) != offset:
             raise CABIError(
-                f"the field {name!r} ({field_type}) of a record is at byte {record.offset(name)}, but in C++ at byte"
-                f" {offset}{described}"
+                f"the field {name!r} ({field_type}) of a record is at byte {record.offset(name)}, and in a C++ struct"
+                f" of such members at byte {offset}{described}"
             )
     if record.size != expected.size:
-        raise CABIError(f"a record has {number_of(record.size, 'byte')}, but {expected.size} in C++{described}")
+        size = number_of(record.size, "byte")
+        raise CABIError(f"a record has {size}, and a C++ struct of such members {expected.size}{described}")
     return expected
 
 

@@ -28,6 +28,7 @@ from ..frontend_api.typing_rounds import DeferredCallError, Use
 from .calls import CALLEE, ELEMENT, FIRST, WAYS, Call, CallPattern, Parameter, make_parameter
 from .declared_names import Declared
 from .library_source import LibrarySource
+from .other_records import explain_record
 from .python_arguments import PythonArgument, PythonArguments, is_python_function, name_python_function
 from .questions import explain_value, list_declared, resolve_for
 from .refusals import CxxError
@@ -133,6 +134,12 @@ class CxxFunction(DeviceCallable):
         return explain_value(self._source, name, shown) if _NAME.fullmatch(name) else None
 
     def __getitem__(self, index: Any) -> NoReturn:
+        name = re.escape(self.__name__.rpartition("::")[2])
+        if re.search(rf"\b__global__\s[^;{{}}()]*\b{name}\s*\(", self._source.text):
+            raise CABIError(
+                f"{self.__name__} is a kernel of C++ (__global__), which Python does not launch\n"
+                "  what to do: move its body into a __device__ function, and call that in a kernel of Python"
+            )
         arguments = index if type(index) is int else "..."
         raise CABIError(
             f"{self.__name__} is a C++ function, which has no index\n"
@@ -315,7 +322,11 @@ class CxxFunction(DeviceCallable):
 
     def __numba_cuda_call__(self, *args: types.Type) -> Extern:
         """Return the C function for arguments of these types. Raise `CxxError` if C++ refuses the call."""
-        return self._source.resolver.resolve(self._call(args), current_target())
+        try:
+            return self._source.resolver.resolve(self._call(args), current_target())
+        except CxxError as error:
+            refused = explain_record(self._source, args, error)
+        raise refused
 
     def _guess_result(self, args: Sequence[types.Type], use: Use) -> types.Type:
         """Return what a call with arguments of these types probably returns, and note the call, while types are

@@ -74,6 +74,9 @@ class FrontEnd(Protocol):
     def active(self) -> bool:
         """Return whether the front end asks called objects for their code."""
 
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        """Raise `TypeError` or `ValueError` unless kernels can have the *options*."""
+
     def prepare(self, kernel: Any, signature: Any, request: BuildRequest) -> tuple[Any, LinkRequest | None]:
         """Compile *kernel*. Return its record without code, and the link that makes the code; ``None`` if the record
         has it. Raises what `numba.cuda.autolink.build` describes."""
@@ -155,6 +158,11 @@ def front_end_of(kernel: Any) -> FrontEnd:
         print_short(error := RuntimeError(at_call(f"autolink is off{what}\n  what to do: {remedy}")))
         raise error
     return front_end
+
+
+def check_options(kernel: Any, options: Mapping[str, Any]) -> None:
+    """Raise `TypeError` or `ValueError` unless *kernel* can be built with the *options* of its front end's ``jit``."""
+    cast(FrontEnd, importlib.import_module(vocabulary_of_kernel(kernel).front_end)).check_options(options)
 
 
 def is_kernel(value: Any) -> bool:

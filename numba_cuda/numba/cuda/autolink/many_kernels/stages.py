@@ -146,10 +146,12 @@ def _check(executor: object, on_error: object, time_limit: float | None, attempt
             "  what to do: pass Dask's client.get_executor(), autolink.RayExecutor() or mpi4py's MPIPoolExecutor()"
         )
     is_time = isinstance(time_limit, (int, float)) and 0 < time_limit <= threading.TIMEOUT_MAX
-    if time_limit is not None and (executor is not None or not is_time):
+    if time_limit is not None and not is_time:
+        raise ValueError(f"time_limit={time_limit!r}: expected a number of seconds above 0")
+    if time_limit is not None and executor is not None:
         raise ValueError(
-            f"time_limit={time_limit!r}: expected a number of seconds above 0, without an executor\n"
-            "  what to do: set the limit of the executor's own workers, or leave out executor="
+            f"time_limit={time_limit!r}: an executor has its own limits\n"
+            "  what to do: set the limit of the executor's own workers, or leave out executor= or time_limit="
         )
     if not isinstance(attempts, int) or attempts < 1:
         raise ValueError(f"attempts={attempts!r}: expected a number from 1 on")

@@ -34,9 +34,10 @@ from ..frontend_api.placed_messages import lines_of, message_of_python, placed
 from ..frontend_api.unsupported_python import CONVERT, LOCAL_ARRAY
 from .argument_counts import Misuse, misfits
 from .call_sites import constant_of
-from .callee import HOOK, find_callee
+from .callee import HOOK, find_callee, misspelt_hook
 from .errors import typing_error
 
+_CALL = "__numba_cuda_call__"
 _UNTYPED = re.compile(r"Cannot determine Numba type|Unknown attribute")
 _OPERATORS = ("binop", "inplace_binop", "unary")
 _NO_OVERLOAD = "No implementation of function"
@@ -290,6 +291,13 @@ def _misused_constant(name: str, value: Any, loc: ir.Loc, text: str) -> Iterator
                 f"kernels cannot call functools.partial: {name!r}",
                 "write a device function that passes these arguments",
             )
+    elif hasattr(type(value), _CALL) and find_callee(value) is None and _UNTYPED.search(text):
+        kind, near = type(value).__qualname__, misspelt_hook(value, HOOK)
+        yield Misuse(
+            loc,
+            f"kernels cannot call {name!r}: {kind} has {_CALL}, but no {HOOK}",
+            f"derive {kind} from autolink.DeviceCallable, and {f'rename {near} to' if near else 'define'} {HOOK}",
+        )
     elif find_callee(value) is not None and _UNTYPED.search(text):
         kind = type(value).__qualname__
         yield Misuse(

@@ -24,7 +24,7 @@ from numba.cuda.cudadrv.external_code.cache.changes import (
     target_of,
     types_of,
 )
-from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
+from numba.cuda.cudadrv.external_code.cache.entry import DAMAGED, StoredEntry
 
 from numba_cuda_autolink.printable_texts import did_you_mean, printable
 
@@ -89,7 +89,8 @@ def find(entries: Sequence[StoredEntry], name: str) -> list[StoredEntry]:
     found = [each for each in entries if any(name in form or wanted in form for form in _forms(each))]
     if found:
         return found
-    using = {subject_of(each) for each in entries if name in _causes(each)}
+    cause = name.removeprefix("value ")
+    using = {subject_of(each) for each in entries if cause in _causes(each)}
     return [each for each in entries if subject_of(each) in using]
 
 
@@ -190,6 +191,8 @@ def _describe(build: _Build, name: str) -> str:
     entry, before, new = build
     if entry.kind == "not cached":
         return f"{name} is not cached: {fact(entry, 'reason')}"
+    if fact(entry, DAMAGED):
+        return f"{name}: its entry was damaged"
     if before is None:
         text = f"{name}: first build{new}"
         calls = entry.name.partition(": ")[2] if entry.kind == "program" else ""

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TextIO
 
+from numba_cuda_autolink.errors import of_type
 from numba_cuda_autolink.printable_texts import number_of
 
 from . import comparison, graph, html_page, text, trace
@@ -59,6 +60,7 @@ class Report(KernelReport):
         compared."""
         if form not in _FORMS_OF_CHANGES:
             raise ValueError(f"changes_since() knows the forms {', '.join(_FORMS_OF_CHANGES)}, got {form!r:.80}")
+        of_type("changes_since()", before, KernelReport, "a report, such as linked.report")
         return _FORMS_OF_CHANGES[form](before, self)
 
     def to_trace(self) -> str:

@@ -2,10 +2,10 @@
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
-from numba.cuda._arguments import _ComputeCapabilityLike, _KernelSignature
-from numba.cuda._autolink import FailedCheck, HasHook, Kind
-from numba.cuda._launches import Size
 from numba.cuda.autolink import Variable
+from numba.cuda.core._stubs.arguments import _ComputeCapabilityLike, _KernelSignature
+from numba.cuda.core._stubs.autolink import FailedCheck, HasHook, Kind
+from numba.cuda.core._stubs.launches import Size
 from numba.cuda.dispatcher import CUDADispatcher
 
 __all__ = [

@@ -7,7 +7,7 @@ from numba_cuda.numba.cuda.cudadrv.devicearray import *  # noqa: F403
 from numpy.typing import DTypeLike
 from typing_extensions import Self
 
-from numba.cuda._launches import StreamLike
+from numba.cuda.core._stubs.launches import StreamLike
 
 class DeviceNDArrayBase:
     alloc_size: int

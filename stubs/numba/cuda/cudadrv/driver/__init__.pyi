@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from numba_cuda.numba.cuda.cudadrv.driver import *  # noqa: F403
 
-from numba.cuda._launches import StreamLike
+from numba.cuda.core._stubs.launches import StreamLike
 from numba.cuda.cudadrv._device_attributes import DeviceAttributes
 
 class Device(DeviceAttributes):

@@ -4,7 +4,7 @@ from typing import Any
 
 from numba_cuda.numba.cuda.kernels.reduction import *  # noqa: F403
 
-from numba.cuda._launches import StreamLike
+from numba.cuda.core._stubs.launches import StreamLike
 
 class Reduce:
     """A reduction on the device, by a function of two values."""

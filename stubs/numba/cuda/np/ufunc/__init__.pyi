@@ -4,7 +4,7 @@ from typing import Any, overload
 
 from numba_cuda.numba.cuda.np.ufunc import *  # noqa: F403
 
-from numba.cuda._launches import StreamLike
+from numba.cuda.core._stubs.launches import StreamLike
 
 from . import decorators as decorators, sigparse as sigparse, ufuncbuilder as ufuncbuilder
 

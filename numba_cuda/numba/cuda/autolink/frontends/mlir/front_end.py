@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -66,15 +66,24 @@ def prepare(kernel: Any, signature: Any, request: BuildRequest) -> tuple[BuildRe
         return _record(dispatcher, compiled, request.output, carveout), None
 
 
+def check_options(options: Mapping[str, Any]) -> None:
+    _verified(dict(options))
+
+
+def _verified(jit_options: dict[str, Any]) -> Any:
+    """Return the *jit_options* with defaults. Raise `TypeError` or `ValueError` if they are not options of kernels."""
+    try:
+        return decorators.verify_target_options(jit_options)
+    except (TypeError, ValueError) as error:
+        raise type(error)(option_message(error) or f"{error}{FIX_OPTION}") from None
+
+
 def _options(kernel: Any, jit_options: dict[str, Any]) -> dict[str, Any]:
     if kernel.targetoptions.get("device"):
         raise not_a_kernel(kernel.py_func.__name__)
     options = {**kernel.targetoptions, "cache": False}
     options["link"] = list(options.get("link") or ())
-    try:
-        given = decorators.verify_target_options(jit_options)
-    except (TypeError, ValueError) as error:
-        raise type(error)(option_message(error) or f"{error}{FIX_OPTION}") from None
+    given = _verified(jit_options)
     names = [*jit_options, *(_RESOLVED[name] for name in jit_options if name in _RESOLVED)]
     return options | {name: given[name] for name in names}
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -43,6 +44,8 @@ from ...protocol.kernel_signatures import arguments_text, kernel_argument_types,
 from .activation import active as active
 from .activation import unknown_option
 
+_OF_BUILD = "build() and cuda.jit have"
+
 
 def prepare(kernel: Any, signature: Any, request: BuildRequest) -> tuple[BuildRecord, LinkRequest | None]:
     """Do what `FrontEnd.prepare` says for *kernel*, a Python function or what ``cuda.jit`` made of one."""
@@ -72,6 +75,13 @@ def _how_to_build(given: Any) -> str:
     return "decorate a function with @cuda.jit, and pass that, without calling it"
 
 
+def check_options(options: Mapping[str, Any]) -> None:
+    taken = inspect.signature(cuda.jit).parameters
+    message = unknown_option(_OF_BUILD, (name for name in options if name not in taken), *taken)
+    if message is not None:
+        raise TypeError(message)
+
+
 def _function_and_options(kernel: Any, jit_options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     options = dict(jit_options)
     if isinstance(kernel, CUDADispatcher):
@@ -93,9 +103,7 @@ def _function_and_options(kernel: Any, jit_options: Mapping[str, Any]) -> tuple[
     options = {name: value for name, value in options.items() if name not in ("device", "cache")}
     targetoptions = dict(cuda.jit(kernel, **options).targetoptions)
     targetoptions["link"] = list(targetoptions.get("link") or ())
-    if (
-        message := unknown_option("build() and cuda.jit have", targetoptions, "cc", "output", "entry_name")
-    ) is not None:
+    if (message := unknown_option(_OF_BUILD, targetoptions, "cc", "output", "entry_name")) is not None:
         raise TypeError(message)
     registers = targetoptions.get("max_registers")
     if registers is not None and not isinstance(registers, int):

@@ -9,6 +9,7 @@ fault.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import itertools
 import os
@@ -21,13 +22,14 @@ from collections.abc import Iterator, Sequence
 from numba_cuda_autolink.cache_folder import DIRECTORY, make_private, why_not_trusted
 
 from .build_locks import FileLock
-from .entry import CacheKey, DamagedEntryError, StoredEntry, data_of, describe, open_entry, pack, unpack
+from .entry import DAMAGED, CacheKey, DamagedEntryError, StoredEntry, data_of, describe, open_entry, pack, unpack
 from .settings import CacheSettings, CacheWarning
 from .statistics import FILE_NAME as STATISTICS
 
 # The size cap is enforced, on average, each time that one part in so many of it was written: to look at 10,000 entries
 # takes 60 ms.
 _CAP_CHECKS = 256
+_COMMON_SIZE = 1 << 18  # bytes of a large kernel's entries
 
 ENTRIES, _TEMPORARY, LOCKS = "entries", "tmp", "locks"
 # What verify mode found to differ, and sources that did not compile.
@@ -49,6 +51,7 @@ class DiskEntries:
         self._is_usable: bool | None = None if settings.on_disk else False  # ``None``: it was not opened yet
         self._warned: dict[str, str] = {}
         self._writes = 0  # in progress
+        self.damaged: set[bytes] = set()  # the digests of entries that were found damaged, and are built again
 
     @property
     def is_open(self) -> bool:
@@ -88,6 +91,7 @@ class DiskEntries:
             return None
         except DamagedEntryError as error:
             # It stays until the rebuilt one replaces it: to remove it here might remove one that was just written.
+            self.damaged.add(digest)
             self._warn("damaged", f"found a damaged cache entry and rebuilds it: {path}: {error}.")
         except OSError as error:
             self._warn("read", f"cannot read its cache and rebuilds what is in it: {error}.")
@@ -96,6 +100,9 @@ class DiskEntries:
     def write(self, key: CacheKey, data: bytes) -> None:
         """Write *data* under *key*, replacing what is there. An entry larger than the whole cache may be is dropped."""
         if self._open():
+            known = key.facts
+            if key.digest in self.damaged:
+                key = dataclasses.replace(key, facts=lambda: (*known(), ("", DAMAGED, "yes")))
             self.write_entry(key.digest, pack(key, data))
 
     def write_entry(self, digest: bytes, entry: bytes, built: int | None = None) -> bool:
@@ -197,17 +204,19 @@ class DiskEntries:
         return write_file(os.path.join(place, name), data, place)
 
     def why_unusable(self) -> str:
-        """Return why its directory, which this does not make, cannot be written, or others than this user and root can
-        write to it; empty if it can be used."""
+        """Return why its directory, which this does not make, cannot be written, has no room for an entry of common
+        size, or others than this user and root can write to it; empty if it can be used."""
         place = os.path.abspath(self._root)
         while not os.path.lexists(place):
             place = os.path.dirname(place)
         folders = filter(os.path.exists, (self._root, os.path.join(self._root, ENTRIES)))
         try:
-            with tempfile.TemporaryFile(dir=place):
+            with tempfile.TemporaryFile(dir=place, buffering=0) as file:
+                while file.tell() < _COMMON_SIZE:
+                    file.write(bytes(_COMMON_SIZE - file.tell()))
                 return next((f"{each} {why}" for each in folders if (why := why_not_trusted(each))), "")
         except OSError as error:
-            return f"no file can be made in {place}: {error.strerror}"
+            return f"no file can be written in {place}: {error.strerror}"
 
     def _open(self) -> bool:
         """Return whether the directory can be used, which is created if it is missing."""

@@ -31,6 +31,7 @@ KEY_SCHEMA = 2
 _LONGEST_SHOWN = 80
 _LONGEST_KEPT = 2000  # characters of a text that an entry has, to show what changed
 
+DAMAGED = "replaces a damaged entry"  # the label of that fact
 FILE = "file "  # before the name of a file, in the label of its digest
 
 # A key as it is stored with its entry and shown to users: labels, and values short enough to read.

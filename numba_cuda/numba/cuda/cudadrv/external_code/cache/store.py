@@ -349,6 +349,8 @@ class CacheStore:
     def _log(self, key: CacheKey, origin: Origin | None, start: float) -> None:
         if not logger.isEnabledFor(logging.DEBUG):
             return
+        if origin is None and (seen := self._seen[key.kind, key.name]) and seen[-1].digest == key.digest:
+            return  # it was looked for just before
         milliseconds = (time.perf_counter() - start) * 1e3
         if origin not in (None, "built"):
             logger.debug("%s from %s in %.2f ms", key, origin, milliseconds)
@@ -373,6 +375,8 @@ class CacheStore:
     def _why_missed(self, key: CacheKey) -> str:
         """Return what changed since the nearest of the latest entries of what *key* is of, on disk or in this process,
         as ``cache why`` does."""
+        if key.digest in self.disk.damaged:
+            return "its entry was damaged"
         entry = described(key)
         earlier = [each for each in self._seen[key.kind, key.name] if subject_of(each) == subject_of(entry)]
         before = nearest(entry, earlier)

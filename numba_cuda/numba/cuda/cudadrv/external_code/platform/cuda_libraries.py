@@ -79,10 +79,8 @@ def why_missing(library: str) -> tuple[str, Exception] | None:
     _, error = _load(library)
     if error is None:
         return None
-    from numba_cuda_autolink.installed_packages import (  # which nothing needs where it is there
-        install_command,
-        repair_of_toolkit,
-    )
+    from numba_cuda_autolink.installed_packages import repair_of_toolkit  # which nothing needs where it is there
+    from numba_cuda_autolink.pip_commands import install_command
 
     _, _, does, files = _LIBRARIES[library]
     repair = repair_of_toolkit(lambda name: os.path.basename(name).startswith(files))

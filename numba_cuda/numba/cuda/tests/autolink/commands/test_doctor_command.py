@@ -6,13 +6,14 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
-import importlib
+import importlib.util
 import json
 import os
 import shutil
 import struct
 import subprocess
 import sys
+import sysconfig
 from importlib.metadata import PackageNotFoundError, requires
 from importlib.metadata import version as version_of
 
@@ -23,9 +24,10 @@ from packaging.requirements import Requirement
 from repository import PROJECT
 
 import _numba_cuda_autolink_command
-from numba_cuda_autolink import command_entry, failed_imports, installed_packages
+from numba_cuda_autolink import command_entry, failed_imports, installed_packages, pip_commands
 from numba_cuda_autolink.commands import doctor_command, doctor_trials
 from numba_cuda_autolink.commands.main_command import main
+from numba_cuda_autolink.import_hook import Finder
 from numba_cuda_autolink.installed_packages import damaged_files
 from numba_cuda_autolink.library_files import find_damaged
 from numba_cuda_autolink.package_versions import package_versions
@@ -40,7 +42,8 @@ GOOD = {"numba-cuda": "0.30.4", "numba": "0.68.0", "numpy": "2.4.6", "cuda-bindi
 
 def have_packages(monkeypatch, versions):
     """Let these packages be installed, and no other."""
-    monkeypatch.setattr(installed_packages, "version_of", lambda name: versions.get(name, "not installed"))
+    for module in (installed_packages, pip_commands):
+        monkeypatch.setattr(module, "version_of", lambda name: versions.get(name, "not installed"))
 
 
 def test_the_doctor_finds_nothing_wrong_here(capsys):
@@ -49,6 +52,8 @@ def test_the_doctor_finds_nothing_wrong_here(capsys):
     assert "numba-cuda-autolink" in text
     assert "libnvrtc" in text or "nvrtc64" in text
     assert "active" in text
+    folder = sysconfig.get_path("purelib")
+    assert text.count(folder) <= 1 or "\n  nvrtc                /" in text  # of a toolkit outside of Python's packages
     assert (code, "no known conflicts" in text) in ((0, True), (1, False))
 
 
@@ -222,7 +227,7 @@ def test_code_of_others_may_be_edited_and_not_removed(installed, name):
 def test_a_package_is_installed_again_from_where_it_was(installed, source, asked):
     folder = installed("soup")
     (folder / "soup-1.0.dist-info" / "direct_url.json").write_text(source)
-    assert installed_packages.reinstall_command("soup") == f"pip install --force-reinstall --no-deps '{asked}'"
+    assert pip_commands.reinstall_command("soup") == f"pip install --force-reinstall --no-deps '{asked}'"
 
 
 def test_what_no_kernel_needs_may_be_removed(installed):
@@ -260,7 +265,7 @@ def test_the_packages_of_the_toolkit_are_those_that_the_extras_install():
                 asked = each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in ("", *extras))
                 if asked and (each.name, frozenset(each.extras)) not in left:
                     left.append((each.name, frozenset(each.extras)))
-    assert found <= {*installed_packages._TOOLKIT}, found
+    assert found <= {*pip_commands._TOOLKIT}, found
 
 
 def test_a_trial_that_does_not_end_is_stopped(tmp_path, monkeypatch, capsys):
@@ -457,7 +462,7 @@ def test_without_a_record_pip_cannot_remove_a_package(installed):
     (folder / "INSTALLER").write_text("pip\n")
     (folder / "RECORD").unlink()
     assert list(damaged_files("soup")) == ["its RECORD is missing"]
-    assert installed_packages.reinstall_command("soup") == "pip install --ignore-installed --no-deps 'soup==1.0'"
+    assert pip_commands.reinstall_command("soup") == "pip install --ignore-installed --no-deps 'soup==1.0'"
 
 
 @pytest.mark.parametrize("name", ["libnvrtc", "libnvJitLink", "libnvvm"])
@@ -544,7 +549,7 @@ def test_the_folder_in_which_no_cache_can_be_made_is_named(monkeypatch):
     reset_store()
     ((what, _),) = doctor_trials.TRIALS["cache"]()
     reset_store()
-    assert what.startswith("the cache /proc/nope cannot be used: no file can be made in /proc: ")
+    assert what.startswith("the cache /proc/nope cannot be used: no file can be written in /proc: ")
 
 
 def test_an_import_that_a_missing_file_prevents_says_what_to_do(monkeypatch):
@@ -702,15 +707,15 @@ def test_bindings_for_another_cuda_are_fixed_in_one_step(monkeypatch, nvrtc, pac
 
 
 def test_the_pip_of_another_environment_is_not_named(monkeypatch, tmp_path):
-    assert installed_packages.pip("install") == "pip install"
+    assert pip_commands.pip("install") == "pip install"
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert installed_packages.pip("install") == f"{sys.executable} -m pip install"
+    assert pip_commands.pip("install") == f"{sys.executable} -m pip install"
     (tmp_path / "pip").touch(0o755)
-    assert installed_packages.pip("install") == f"{sys.executable} -m pip install"
-    monkeypatch.setattr(installed_packages.importlib.util, "find_spec", lambda name: None)
-    assert installed_packages.pip("install") == f"{sys.executable} -m ensurepip && {sys.executable} -m pip install"
+    assert pip_commands.pip("install") == f"{sys.executable} -m pip install"
+    monkeypatch.setattr(pip_commands.importlib.util, "find_spec", lambda name: None)
+    assert pip_commands.pip("install") == f"{sys.executable} -m ensurepip && {sys.executable} -m pip install"
     (tmp_path / "uv").touch(0o755)
-    assert installed_packages.pip("uninstall -y") == f"uv pip uninstall --python {sys.executable}"
+    assert pip_commands.pip("uninstall -y") == f"uv pip uninstall --python {sys.executable}"
 
 
 @pytest.fixture
@@ -811,7 +816,7 @@ def test_without_packaging_pip_has_a_copy_of_it(monkeypatch):
 
 
 def test_the_fix_for_what_comes_from_one_fault_is_given_once():
-    missing = {"library nvrtc": "not found", "build": "LinkError: NVRTC was not found\n  what to do: install it"}
+    missing = {"library nvrtc": "not found", "build": "LinkError: no NVRTC\n  what to do: install it"}
     found = [each.fix for each in doctor_command.conflicts(GOOD, doctor_command.Trials(missing, {}))]
     assert len(found) == 2 and found[0].startswith(INSTALL) and found[1] == "first what is listed above"
 
@@ -819,7 +824,7 @@ def test_the_fix_for_what_comes_from_one_fault_is_given_once():
 def test_a_kernel_that_the_product_itself_prevents_is_a_conflict():
     failed = {"failed": "ModuleNotFoundError: No module named 'numba.cuda.autolink.c_abi.extern'"}
     found = [each.what for each in doctor_command.conflicts(GOOD, doctor_command.Trials({"build": failed}, {}))]
-    assert found[-1] == f"the trial 'build' failed: {failed['failed']}"
+    assert found[-1] == f"building a small kernel failed: {failed['failed']}"
 
 
 def test_missing_metadata_are_damage(installed):
@@ -828,7 +833,7 @@ def test_missing_metadata_are_damage(installed):
     installed_packages.version_of.cache_clear()
     assert list(damaged_files("soup")) == ["soup-1.0.dist-info/METADATA is missing"]
     assert installed_packages.version_of("soup") == "1.0"
-    assert installed_packages.reinstall_command("soup").endswith(" 'soup==1.0'")
+    assert pip_commands.reinstall_command("soup").endswith(" 'soup==1.0'")
     assert installed_packages.requirements("soup") == {}
     assert list(doctor_command.conflicts({**GOOD, "soup": "1.0"}, NO_TRIALS))[-1].fix.endswith(" 'soup==1.0'")
 
@@ -866,7 +871,7 @@ def test_missing_libraries_and_headers_are_installed_with_this_project():
     told = [f"{each} {'were' if 'headers' in each else 'was'} not found" for each in parts]
     found = [*doctor_command.conflicts(GOOD, trials)]
     assert [each.what for each in found] == told
-    assert {each.fix for each in found} == {installed_packages.install_command()}
+    assert {each.fix for each in found} == {pip_commands.install_command()}
     works = doctor_command.Trials(missing | {"build": ""}, {})
     assert [*doctor_command.conflicts(GOOD, works)] == []
     assert set(told) <= {each.what for each in doctor_command.remarks(GOOD, works)}
@@ -886,3 +891,122 @@ def test_what_a_trial_only_repeats_is_told_once(installed, monkeypatch):
     assert [each.what for each in doctor_command.conflicts({**GOOD, "numba-cuda-autolink": "0.2.0"}, trials)] == [
         "nvidia-soup 1.0 is not as it was installed: lib/libsoup.so.13 is empty"
     ]
+
+
+def test_a_file_that_is_not_the_driver_is_named(tmp_path, monkeypatch):
+    file = tmp_path / "libcuda.so.1"
+    shutil.copy(importlib.util.find_spec("_ctypes").origin, file)
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"/nope:{tmp_path}/")
+    lines, _ = doctor_command._run_process([each for each in doctor_trials.TRIALS if each != "driver"], None)
+    results = {name: result[0] for name, *result in map(json.loads, lines) if result}
+    trials = doctor_command.Trials(results | {"variables": []}, {})
+    found = [*doctor_command.conflicts(GOOD, trials)]
+    what = f"{file} is not NVIDIA's driver: it lacks cuInit or cuDriverGetVersion"
+    assert (what, f"take {tmp_path} out of LD_LIBRARY_PATH") in found
+    file.write_bytes(b"")
+    lines, _ = doctor_command._run_process([each for each in doctor_trials.TRIALS if each != "driver"], None)
+    assert json.loads(lines[-1]) == ["driver", [str(file), "file too short"]]
+
+
+def test_a_gpu_that_cannot_be_used_is_a_conflict():
+    trials = doctor_command.Trials({"state": {"GPU": "cannot be used: RuntimeError: no soup"}, "build": ""}, {})
+    what = "the GPU cannot be used: RuntimeError: no soup"
+    assert [*doctor_command.conflicts(GOOD, trials)] == [(what, "install NVIDIA's driver again")]
+
+
+def test_a_variable_that_numba_cannot_read_is_a_remark(monkeypatch):
+    monkeypatch.setenv("NUMBA_CUDA_DEFAULT_PTX_CC", "abc")
+    monkeypatch.setenv("NUMBA_OPT", "soup")
+    skipped = [
+        each for each in doctor_trials.TRIALS if each.partition(" ")[0] in ("library", "state", "cache", "build")
+    ]
+    lines, _ = doctor_command._run_process(skipped, None)
+    results = {name: result[0] for name, *result in map(json.loads, lines) if result}
+    found = {each.fix: each.what for each in doctor_command.remarks(GOOD, doctor_command.Trials(results, {}))}
+    for name, value in (("NUMBA_CUDA_DEFAULT_PTX_CC", "abc"), ("NUMBA_OPT", "soup")):
+        what = f"{name} is {value!r}, which Numba ignores: ValueError: "
+        assert found[f"correct the value, or: unset {name}"].startswith(what)
+
+
+def test_start_files_that_python_did_not_run_are_the_only_conflict(tmp_path, monkeypatch):
+    (tmp_path / "numba_cuda_autolink.pth").touch()
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    assert failed_imports.describe_unrun() is None
+    monkeypatch.setattr(sys, "meta_path", [each for each in sys.meta_path if each is not Finder])
+    trials = doctor_command.Trials({"library nvrtc": "not found"}, {})
+    ((what, fix),) = doctor_command.conflicts(GOOD, trials)
+    assert what == f"Python did not run the .pth files of {tmp_path}, with which it finds numba-cuda"
+    assert fix.startswith("unset PYTHONPATH && ") and "numba-cuda-autolink[cu" in fix
+    assert [*doctor_command.remarks(GOOD, trials)] == []
+    assert failed_imports.explain(ImportError("x"), "numba-cuda").startswith(f"{what}\n  ImportError: x\n")
+    monkeypatch.setattr(failed_imports.site, "getsitepackages", lambda: [str(tmp_path)])
+    assert failed_imports.describe_unrun() is None
+
+
+def test_what_works_is_a_remark(installed, monkeypatch):
+    monkeypatch.setenv("CUDA_HOME", "/no/such/folder")
+    monkeypatch.setattr(doctor_command, "_packages", lambda installed: ["nvidia-nvfatbin"])
+    (installed("nvidia-nvfatbin", **{"lib/libnvfatbin.so": WHOLE}) / "lib/libnvfatbin.so").write_text("")
+    works = doctor_command.Trials({"build": ""}, {})
+    assert [*doctor_command.conflicts(GOOD, works)] == []
+    found = {each.what for each in doctor_command.remarks(GOOD, works)}
+    assert "CUDA_HOME is '/no/such/folder', and there is no such folder" in found
+    assert "nvidia-nvfatbin 1.0 is not as it was installed: lib/libnvfatbin.so is empty" in found
+
+
+def test_a_cache_without_room_is_named(tmp_path, monkeypatch):
+    resource = pytest.importorskip("resource")
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(tmp_path))
+    tmp_path.chmod(0o700)
+    reset_store()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8000, limits[1]))
+    try:
+        found = doctor_trials.TRIALS["cache"]()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        reset_store()
+    what = f"the cache {tmp_path} cannot be used: no file can be written in {tmp_path}: File too large"
+    assert [each for each, _ in found] == [what]
+
+
+def test_a_copy_in_pythonpath_is_not_repaired_by_pip_alone(installed, tmp_path, monkeypatch):
+    """pip installs into the folder of this Python, and Python finds the other one first."""
+    monkeypatch.setattr(doctor_command, "_packages", lambda installed: ["soup"])
+    folder = installed("soup", **{"soup.py": "abcd"})
+    assert pip_commands.reinstall_command("soup").startswith("pip install --force-reinstall --no-deps ")
+    monkeypatch.setenv("PYTHONPATH", f"/nope:{folder}/")
+    into = f"pip install --target {folder} --upgrade --no-deps 'soup==1.0'"
+    assert pip_commands.reinstall_command("soup") == into
+    older = tmp_path / "own" / "soup-0.9.dist-info"
+    older.mkdir(parents=True)
+    (older / "METADATA").write_text("Metadata-Version: 2.1\nName: soup\nVersion: 0.9\n")
+    paths = {"purelib": str(older.parent), "platlib": str(older.parent)}
+    monkeypatch.setattr(pip_commands.sysconfig, "get_path", lambda name: paths.get(name, "/nope"))
+    monkeypatch.setattr(sys, "path", [*sys.path, str(older.parent)])
+    importlib.invalidate_caches()
+    told = f"soup 1.0 in {folder} hides soup 0.9 in {older.parent}", f"take {folder} out of PYTHONPATH"
+    works = doctor_command.Trials({"build": ""}, {})
+    assert told in [*doctor_command.remarks(GOOD, works)]
+    assert [*doctor_command.conflicts(GOOD, works)] == []
+    (folder / "soup.py").write_text("abce")
+    assert [*doctor_command.conflicts(GOOD, works)] == [told]
+    assert told not in [*doctor_command.remarks(GOOD, works)]
+
+
+def test_what_conda_installed_is_installed_by_conda(installed, tmp_path, monkeypatch):
+    (installed("soup", **{"soup.py": "x"}) / "soup-1.0.dist-info" / "INSTALLER").write_text("conda\n")
+    monkeypatch.setattr(pip_commands, "installer_of", lambda name: {"numpy": "pip"}.get(name, "conda"))
+    assert pip_commands.install_command().startswith("pip install ")
+    (tmp_path / "conda-meta").mkdir()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    have_packages(monkeypatch, {"cuda-bindings": "12.9.4", "soup": "1.0"})
+    packages = "numba-cuda cuda-nvrtc libnvjitlink cuda-cudart-dev cuda-cccl"
+    assert pip_commands.install_command() == f"conda install -c conda-forge cuda-version=12 {packages}"
+    assert pip_commands.command_for_cuda(13) == f"conda install -c conda-forge cuda-version=13 {packages}"
+    again = "conda install -c conda-forge --force-reinstall --no-deps soup=1.0"
+    assert pip_commands.reinstall_command("soup") == again
+    assert pip_commands.install_version("soup>2") == "conda install -c conda-forge 'soup>2'"
+    assert pip_commands.install_version("numpy<2.5").endswith("pip install 'numpy<2.5'")
+    documented = (PROJECT / "docs" / "wheels.md").read_text()
+    assert all(name in documented for name in packages.split())

@@ -418,6 +418,36 @@ def test_a_record_with_a_struct_elsewhere_than_in_cxx_is_refused(before):
     assert lines[-1] == "  what to do: call lib.record(...) of the whole struct, and its values go in as records"
 
 
+A, B, C = ("a", np.float32), ("b", np.float32), ("c", np.float32)
+
+
+@pytest.mark.parametrize(
+    ("fields", "diagnosis", "got"),
+    [
+        ([A, ("b", np.float64)], "the field 'b' of the record is float64, and that of P is float32", "b: float64 at 8"),
+        ([A, ("b", np.int32)], "the field 'b' of the record is int32, and that of P is float32", "b: int32 at 4"),
+        ([A, C], "the record has a field 'c', and P has no such member", "c: float32 at 4"),
+        ([A], "P has a member 'b', and the record has no such field", "a: float32 at 0"),
+        ([B, A], "the record has its fields at other offsets than P", "a: float32 at 4"),
+        ([A, B], "the record has the members of P, and C++ does not know that it is one", ""),
+    ],
+)
+@pytest.mark.parametrize("call", ["f(p[0])", "g(p)"])
+def test_a_record_for_a_struct_of_other_members_says_what_differs_in_cxx(call, fields, diagnosis, got):
+    structs = autolink.cxx(
+        "struct P { float a, b; }; __device__ float f(const P& p) { return p.a; }"
+        " __device__ float g(const P* p) { return p->a; }"
+    )
+    kernel = eval(f"lambda p, x: structs.{call}", {"structs": structs})
+    with pytest.raises(TypingError) as caught:
+        build(kernel, (from_dtype(np.dtype(fields, align=True))[::1], types.float32[::1]))
+    lines = str(caught.value).splitlines()
+    assert lines[0].endswith(f": {diagnosis}")
+    assert any(each.startswith("  got: ") and each.endswith(got) for each in lines) == bool(got)
+    assert ("  expected: a: float32 at 0, b: float32 at 4, with the offsets in bytes" in lines) == bool(got)
+    assert lines[-1] == "  what to do: make the records with the dtype that lib.record('P') returns"
+
+
 def test_a_module_that_asks_for_a_record_can_be_imported_in_the_simulator():
     """What uses the record, of which only the compiler knows, is an error; with a dtype it can be used."""
     script = """

@@ -249,8 +249,8 @@ class TestFailures:
         ("wrong", "message"),
         [
             ({"time_limit": 0}, "expected a number of seconds above 0"),
-            ({"time_limit": 1, "executor": ThreadPoolExecutor(1)}, "without an executor"),
-            *(({"time_limit": given}, "expected a number of seconds above 0") for given in ("3", float("inf"))),
+            ({"time_limit": 1, "executor": ThreadPoolExecutor(1)}, "an executor has its own limits"),
+            *(({"time_limit": given}, "expected a number of seconds above 0$") for given in ("3", float("inf"))),
             *(({"attempts": given}, "expected a number from 1 on") for given in (0, 1.5, "2")),
             ({"on_error": "ignore"}, 'on_error must be "raise" or "return"'),
             *(({"executor": given}, r"a concurrent.futures.Executor, (.|\n)*get_executor") for given in (3, "dask")),

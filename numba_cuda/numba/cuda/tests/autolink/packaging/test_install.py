@@ -175,7 +175,7 @@ def test_the_wheel_holds_these_packages_and_nothing_else(names, wheel):
     stub = zipfile.ZipFile(wheel).read("numba/cuda/autolink/__init__.pyi").decode()
     assert (inspect.getdoc(autolink.current_target) or "").splitlines()[0] in stub
     others = [name for name in names if not name.startswith(ours) and ".dist-info/" not in name]
-    for_jedi = ["numba/cuda/_cxx_library.py", "numba/cuda/_kernel_library.py"]
+    for_jedi = ["numba/cuda/core/_stubs/cxx_library.py", "numba/cuda/core/_stubs/kernel_library.py"]
     at_root = ["numba_cuda_autolink.pth", "numba_cuda_autolink.start"]
     assert sorted(set(others) - set(stubs)) == ["_numba_cuda_autolink_command.py", *for_jedi, *at_root]
     assert {f"{package}__init__.py" for package in ours} <= set(names)

@@ -56,6 +56,17 @@ class OnlyHook:
         return None
 
 
+class OnlyCall:
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("f", returns=x)
+
+
+class MisspeltLink(OnlyCall):
+    def __numba_cuda_links__(self, x):
+        return None
+
+
+only_call, misspelt_link = OnlyCall(), MisspeltLink()
 double, triple, nothing, only = Scale(2), Scale(3), Nothing(), OnlyHook()
 misspelt, other_args = Misspelt(), OtherArgs()
 in_list, in_dict, in_tuple = [double], {"a": double}, (double, triple)
@@ -80,6 +91,14 @@ MISUSES = {
     "module.of_python(x[0])": ("kernels cannot call the Python function 'of_python'", "@cuda.jit(device=True)"),
     "partial(x[0])": ("kernels cannot call functools.partial: 'partial'", "write a device function"),
     "module.only(x[0])": ("kernels cannot call 'only': OnlyHook has __numba_cuda_link__", "DeviceCallable"),
+    "only_call(x[0])": (
+        "kernels cannot call 'only_call': OnlyCall has __numba_cuda_call__, but no __numba_cuda_link__",
+        "derive OnlyCall from autolink.DeviceCallable, and define __numba_cuda_link__",
+    ),
+    "misspelt_link(x[0])": (
+        "kernels cannot call 'misspelt_link': MisspeltLink has __numba_cuda_call__, but no __numba_cuda_link__",
+        "derive MisspeltLink from autolink.DeviceCallable, and rename __numba_cuda_links__ to __numba_cuda_link__",
+    ),
     "device(x[0])": ("kernels cannot call objects in a dict: 'in_dict'", "give each object a name of its own"),
     "double": (
         "kernels can call the object 'double', and cannot store it or calculate with it",

@@ -161,6 +161,16 @@ def test_exported_entries_keep_the_times_of_their_builds(files):
     assert {entry.written for entry in current_store().disk.entries()} == {10**9}
 
 
+def test_a_build_after_damage_is_told(files):
+    build(files / "m.py")
+    for entry in list(current_store().disk.entries()):
+        os.truncate(entry.path, entry.size // 2)
+    reset_store()
+    with pytest.warns(cache.CacheWarning, match="damaged"):
+        build(files / "m.py")
+    assert told() == ["sm_90   m.py:kernel: its entry was damaged"]
+
+
 def test_what_another_level_of_the_cache_has_is_listed(files, monkeypatch):
     build(files / "m.py")
     monkeypatch.setenv(cache_settings.READ_ONLY, str(files / "cache"))
@@ -323,6 +333,20 @@ def test_kernels_of_one_factory_are_told_apart_by_what_they_were_made_with(files
     for c in 1, 2:
         autolink.build(make(c), "void(float32[::1])", cc=(9, 0))
     assert told("history.py:kernel")[0] == "sm_90   test_cache_history.py:kernel: made with c=2, not 1"
+    library = autolink.cxx("__device__ float once(float x) { return 2 * x; }")
+    for c in 1, 2:
+        autolink.build(make(c), "void(float32[::1])", cc=(9, 0))
+    edited = "sm_90   test_cache_history.py:kernel: inline C++ changed: line 1 (2 builds)"
+    assert told("history.py:kernel")[0] == edited
+
+
+def test_the_history_of_helping_entries_is_in_words(files):
+    build(files / "m.py")
+    (files / "ten.cu").write_text(SOURCE.replace("10", "11"))
+    build(files / "m.py")
+    for kind in "headers", "names", "prototype", "source":
+        assert not [line for line in told("ten.cu", kind) if ": :" in line or ":  " in line], kind
+    assert told("ten.cu", "names")[0].endswith("names ten.cu: ten(float64): program changed")
 
 
 def test_a_program_that_is_compiled_again_in_another_folder_is_named(files, monkeypatch):

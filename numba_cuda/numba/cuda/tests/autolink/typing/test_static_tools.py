@@ -526,6 +526,21 @@ def test_jedi_completes_nothing_else(code, expected, asked_of_jedi):
     assert {name for name in completed if not name.startswith("__")} == expected
 
 
+def test_jedi_completes_no_names_that_numba_imports_for_itself(asked_of_jedi):
+    completed = {completion.name for completion in asked_of_jedi("from numba import cuda\ncuda.").complete()}
+    assert not completed & {"Any", "ArrayCTypes", "Callable", "MappingProxyType", "Optional", "ListType"}
+
+
+@pytest.mark.parametrize("arguments", ["('void(int32)')", "(device=True)"])
+def test_jedi_completes_nothing_private_of_numba(arguments, asked_of_jedi):
+    completed = {completion.name for completion in asked_of_jedi(of_a_kernel("", arguments)).complete()}
+    assert not [name for name in completed if re.match("_[^_]", name)] and "parallel_diagnostics" not in completed
+
+
+def test_what_stubs_share_is_not_completed_below_numba_cuda():
+    assert not [path for path in STUBS.parent.iterdir() if re.match("_[^_]", path.name)]
+
+
 @pytest.mark.parametrize("name", ["lib.hypot", "lib['f<3>']", "lib.type('T')"])
 def test_jedi_knows_calls_of_cxx(name, asked_of_jedi):
     (signature,) = asked_of_jedi(f"{LIBRARY}{name}(").get_signatures()
@@ -585,7 +600,7 @@ def test_all_that_the_stubs_declare_has_a_docstring_in_the_wheel(python):
     stubs = [
         *(site / "numba" / "cuda" / "autolink").rglob("*.pyi"),
         site / "numba_cuda_autolink-stubs" / "__init__.pyi",
-        *(site / "numba" / "cuda").glob("_*_library.py"),
+        *(site / "numba" / "cuda" / "core" / "_stubs").glob("*.py"),
     ]
     assert len(stubs) > 5
     for stub in stubs:

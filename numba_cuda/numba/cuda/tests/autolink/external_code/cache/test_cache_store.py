@@ -534,7 +534,9 @@ def test_info(own_cache, tmp_path):
     ]
 
 
-@pytest.mark.parametrize(("mode", "text"), [("0", "(off)"), ("verify", "(on, verifying each hit)")])
+@pytest.mark.parametrize(
+    ("mode", "text"), [("0", "(off: what is in it is not used)"), ("verify", "(on, verifying each hit)")]
+)
 def test_info_tells_the_mode(own_cache, mode, text):
     own_cache(NUMBA_CUDA_AUTOLINK_CACHE=mode)
     assert text in str(cache.info())

@@ -9,7 +9,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from typing_extensions import Unpack
 
-from numba.cuda._launches import Given, LaunchOf
+from numba.cuda.core._stubs.launches import Given, LaunchOf
 
 _P = ParamSpec("_P")
 _More = ParamSpec("_More")

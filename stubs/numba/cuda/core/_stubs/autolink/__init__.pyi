@@ -8,9 +8,9 @@ from numpy import generic, ndarray
 from typing_extensions import ParamSpec, TypeVar
 
 from numba.cuda import LinkableCode
-from numba.cuda._arguments import _KernelSignature, _OptionalComputeCapability
 from numba.cuda.autolink import Extern, Job, LinkItem, Target
 from numba.cuda.autolink.testing import LinkInput
+from numba.cuda.core._stubs.arguments import _KernelSignature, _OptionalComputeCapability
 
 P = ParamSpec("P")
 PythonP = ParamSpec("PythonP")

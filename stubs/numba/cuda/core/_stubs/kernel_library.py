@@ -8,7 +8,7 @@ from typing import Any, Generic
 from numba_cuda_autolink import Variable
 from typing_extensions import Self
 
-from numba.cuda._launches import K
+from numba.cuda.core._stubs.launches import K
 
 
 class KernelLibrary(Generic[K]):

@@ -8,8 +8,8 @@ from typing import Any
 from numpy import dtype
 from numpy.typing import DTypeLike
 
-from numba.cuda._arguments import _ComputeCapabilityLike
 from numba.cuda.autolink import CxxFunction, CxxType, DeviceCallable
+from numba.cuda.core._stubs.arguments import _ComputeCapabilityLike
 
 
 class CxxLibrary(DeviceCallable):
