@@ -150,7 +150,8 @@ def replaced_escape(line: str) -> str:
     for found in _ESCAPE.finditer(written):
         before = _ESCAPE.split(written[: found.start()])[-1].lstrip()[-8:]
         ends_line = found[0] == r"\n" and line.count('"') % 2 == 0  # as it does in C++
-        if found[0] == r"\"" and line.count('"') == written.count(r"\""):
+        is_quoted = line.count('"') == written.count(r"\"") or len(re.findall(r'(?<!\\)"', written)) == 2
+        if found[0] == r"\"" and is_quoted:
             continue  # in a literal that quotes begin and end, where all quotes of C++ are written so
         if before and before in line and not ends_line and found[0] not in (r"\\", *_ESCAPE.findall(line)):
             return found[0]

@@ -73,7 +73,7 @@ class Extern:
         if not _SYMBOL.fullmatch(symbol):
             raise ValueError(
                 f"Extern's symbol must be a C identifier, not {symbol!r:.50}\n"
-                "  what to do: for an array type, put its dtype into the name: f'f_{x.dtype}'"
+                "  what to do: write its name in C; for an array type, put the dtype into it: f'f_{x.dtype}'"
             )
         self.symbol = symbol
         self.returns = _returnable(returns)

@@ -134,6 +134,12 @@ class CxxFunction(DeviceCallable):
         return explain_value(self._source, name, shown) if _NAME.fullmatch(name) else None
 
     def __getitem__(self, index: Any) -> NoReturn:
+        name = re.escape(self.__name__.rpartition("::")[2])
+        if re.search(rf"\b__global__\s[^;{{}}()]*\b{name}\s*\(", self._source.text):
+            raise CABIError(
+                f"{self.__name__} is a kernel of C++ (__global__), which Python does not launch\n"
+                "  what to do: move its body into a __device__ function, and call that in a kernel of Python"
+            )
         arguments = index if type(index) is int else "..."
         raise CABIError(
             f"{self.__name__} is a C++ function, which has no index\n"

@@ -89,7 +89,7 @@ _OVERLOADS = re.compile("no instance of|more than one instance of")
 _NO_OPERATOR = re.compile(
     r'identifier "operator|.*no member "operator|no instance of|more than one instance of|no suitable .* from "'
 )
-_DECLARED = re.compile(r" \(declared at (?P<place>[^()]*)\)")
+_DECLARED = re.compile(r" \((?P<what>declared|previous definition) at (?P<place>[^()]*)\)")
 _NO_MEMBER = re.compile(r'class "(?:const )?(?:\w+::)*(?P<name>\w+).*" has no member')
 # The function of the prelude that refers to the object of a call, and that to the memory for one.
 _NO_OBJECT = re.compile(r'"nca::nca_(?P<what>self|memory)')
@@ -300,7 +300,7 @@ def _as_pointers(label: str) -> list[str]:
 def _split_declared(text: str) -> tuple[str, list[str]]:
     """Return the *text* of an error without the place of a declaration, and a line with that, if it has one."""
     found = _DECLARED.search(text)
-    return (text, []) if found is None else (text.replace(found[0], ""), [f"declared at: {found['place']}"])
+    return (text, []) if found is None else (text.replace(found[0], ""), [f"{found['what']} at: {found['place']}"])
 
 
 def _find_unclosed(label: str) -> str:

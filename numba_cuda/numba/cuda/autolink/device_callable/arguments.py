@@ -60,6 +60,12 @@ class CallArguments:
         except TypeError as error:
             is_inferred = getattr(function, "__signature__", None) is None
             change = "; or give __numba_cuda_call__ other parameters, after self" if is_inferred else ""
+            names = _parameters_of_method(function)
+            if names and names[0] not in ("self", "cls"):
+                raise ArgumentError(
+                    f"self is missing: {names[0]!r} stands for the object in {function.__name__}\n"
+                    f"  what to do: write def {function.__name__}({', '.join(['self', *names])})"
+                ) from None
             raise ArgumentError(
                 f"{error}; its parameters are {_show(signature)}\n  what to do: pass one argument for each{change}"
             ) from None
@@ -82,6 +88,12 @@ class CallArguments:
                 bound.arguments[name] = named[name] = _argument_type(parameter, argument, function)
                 expanded.append(parameter)
         return cls(named, as_given, _positional(expanded), bound)
+
+
+def _parameters_of_method(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of the parameters of a method, with that of the object; none of another *function*."""
+    code = getattr(getattr(function, "__func__", None), "__code__", None)
+    return code.co_varnames[: code.co_argcount] if code is not None else ()
 
 
 def _check_keywords(signature: inspect.Signature, kws: Mapping[str, Any]) -> None:

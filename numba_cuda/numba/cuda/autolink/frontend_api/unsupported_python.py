@@ -8,6 +8,7 @@ import builtins
 import math
 import operator
 import re
+import sys
 
 import numpy as np
 from numba.core.utils import OPERATORS_TO_BUILTINS
@@ -57,6 +58,7 @@ _WRITE_LOOP = "write a loop, and the values to an array"
 _NO_KEYWORDS = "kernels have no dictionaries, nor **keywords"
 _EACH_PARAMETER = "name each parameter, and pass each value"
 _OF_DIMENSIONS = "write one of its dimensions, as in cuda.threadIdx.x"
+_SHORT_NAMES = {"np": "numpy as np", "numpy": "numpy"}
 IN_CXX = "write it in the kernel, or call a function of C++, autolink.cxx(...)"
 _CONTAINER = r"(?:\bDictType\[|\b(?:reflected )?[lL]ist(?:Type\[|\()|\bset\()"
 
@@ -446,7 +448,10 @@ def with_remedy(message: str, place: tuple[str, int] | None = None) -> str:
         return f"a call takes {count[1]} arguments here{f', got {count[2]}' if count[2] else ', got more'}"
     if name := UNKNOWN_NAME.match(message):
         todo = "define it before the kernel is compiled, or pass it as an argument"
-        todo = f"import math, and call math.{name[1]}" if hasattr(math, name[1]) else todo
+        if name[1] in sys.stdlib_module_names or name[1] in _SHORT_NAMES:
+            todo = f"import it before the kernel: import {_SHORT_NAMES.get(name[1], name[1])}"
+        elif hasattr(math, name[1]):
+            todo = f"import math, and call math.{name[1]}"
         return f"{message}\n  what to do: {todo}"
     if _LINEAR_ALGEBRA.match(message):
         return (

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import contextlib
+import dis
 import os
 import re
 import sysconfig
 import traceback
-from collections.abc import Iterable, Sequence
-from types import ModuleType
+from collections.abc import Iterable, Iterator, Sequence
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.core.errors import TypingError
@@ -89,17 +90,28 @@ def with_fix(said: str, name: str, hook: str, raised: BaseException | None) -> s
         remedy = f"change its {hook} where it raised"
         if isinstance(raised, FileNotFoundError):
             remedy = f"correct the path: a relative one begins in {os.getcwd()}"
-        elif not isinstance(raised, (NameError, ImportError, OSError)) and not _is_raised_in_library(raised):
+        elif not isinstance(raised, (NameError, ImportError, OSError)) and not _is_bug(raised):
             remedy = f"pass arguments that {name} takes, or {remedy}"
     return "\n".join([first, *others, f"  what to do: {remedy}"])
 
 
-def _is_raised_in_library(error: BaseException | None) -> bool:
-    """Return whether other arguments would not help: a library raised the *error*, or a module lacks a name."""
-    if isinstance(getattr(error, "obj", None), ModuleType):
-        return True
-    frames = traceback.extract_tb(error.__traceback__) if error is not None else []
-    return bool(frames) and frames[-1].filename.startswith(_LIBRARIES)
+def _is_bug(error: BaseException | None) -> bool:
+    """Return whether other arguments would not help: a library raised the *error*, an object that is no type of an
+    argument lacks a name, or Python refused an operation, without a ``raise`` of the hook."""
+    steps = list(_walk(error.__traceback__)) if error is not None else []
+    if error is None or not steps:
+        return False
+    if isinstance(error, AttributeError) and error.obj is not None:
+        return not any(each.__name__ == "Type" for each in type(error.obj).__mro__)  # of either front end
+    code, at = steps[-1].tb_frame.f_code, steps[-1].tb_lasti
+    is_raised = dis.opname[code.co_code[at]] == "RAISE_VARARGS"
+    return code.co_filename.startswith(_LIBRARIES) or (isinstance(error, TypeError) and not is_raised)
+
+
+def _walk(step: TracebackType | None) -> Iterator[TracebackType]:
+    while step is not None:
+        yield step
+        step = step.tb_next
 
 
 def _near_name(error: BaseException | None) -> str:

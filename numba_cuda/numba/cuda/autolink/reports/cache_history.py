@@ -89,7 +89,8 @@ def find(entries: Sequence[StoredEntry], name: str) -> list[StoredEntry]:
     found = [each for each in entries if any(name in form or wanted in form for form in _forms(each))]
     if found:
         return found
-    using = {subject_of(each) for each in entries if name in _causes(each)}
+    cause = name.removeprefix("value ")
+    using = {subject_of(each) for each in entries if cause in _causes(each)}
     return [each for each in entries if subject_of(each) in using]
 
 

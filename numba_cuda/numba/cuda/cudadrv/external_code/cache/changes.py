@@ -18,6 +18,7 @@ _IDENTITY = ("path", "kernel", "architecture", "output", "types", "link key", "e
 # What is told if nothing else changed: the file that contains the kernel, and how its programs were compiled.
 OWN_FILE = "file of the kernel"
 COMPILED = ("working directory", "program")
+NOT_CACHED = "not cached"
 _TOOLS = (
     *("NVRTC", "NVVM", "nvJitLink", "cuda.core", "llvmlite", "numba-cuda", "numba-cuda-autolink"),
     *("Python", "NumPy", "Numba"),
@@ -94,8 +95,14 @@ def nearest(entry: StoredEntry, earlier: Sequence[StoredEntry]) -> StoredEntry |
     """Return the one that differs from *entry* in least, of the latest of those built *earlier* of the same subject and
     call; ``None`` if there is none."""
     alike = [each for each in earlier if each.digest != entry.digest and call_of(each) == call_of(entry)]
+    alike = [each for each in alike if _closure_of(each) == _closure_of(entry)] or alike
     latest = alike[: -_MOST_NEAR - 1 : -1]
     return min(latest, key=lambda each: len(changes_in_words(each, entry)), default=None)
+
+
+def _closure_of(entry: StoredEntry) -> list[tuple[str, str, str]]:
+    """Return the values of closure variables, by which kernels of one factory differ."""
+    return [each for each in entry.facts if each[1].startswith("closure ")]
 
 
 def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
@@ -109,7 +116,7 @@ def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
     for key in changed:
         subject, label = key
         values = old.get(key), new.get(key)
-        if label in (OWN_FILE, *COMPILED) or (label in (*_TOOLS, "line") and None in values):
+        if label == OWN_FILE or (subject and label in COMPILED) or (label in (*_TOOLS, "line") and None in values):
             continue
         if label in _NOT_WITH_DEBUG and old.get((subject, "debug")) != new.get((subject, "debug")):
             continue
@@ -127,8 +134,10 @@ def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
 def _compiled_otherwise(old: dict[tuple[str, str], str], new: dict[tuple[str, str], str]) -> list[str]:
     """Return which programs were compiled again, of which nothing that users know of changed, and where."""
     found = []
-    for subject in [subject for subject, label in new if label == "program"]:
-        if old.get((subject, "program")) != new[subject, "program"]:
+    for subject in [subject for subject, label in new if subject and label == "program"]:
+        if new[subject, "program"] == NOT_CACHED:
+            found.append(f"{subject}: compiled again, as it is not cached")
+        elif old.get((subject, "program")) != new[subject, "program"]:
             folders = [each.get((subject, "working directory"), "") for each in (old, new)]
             where = f" in another working directory: {' -> '.join(folders)}" if folders[0] != folders[1] else " again"
             found.append(f"{subject}: compiled{where}")

@@ -20,6 +20,7 @@ from ..cache.store import current_store
 from ..inputs.cuda_source import HOST_HEADERS, CompileOptions
 from ..inputs.link_input import line_marker
 from .damaged_toolkit import explain_damage, explain_missing_headers
+from .header_packages import explain_package
 from .later_standards import explain_later
 from .mdspan_indices import explain_indices, what_to_index
 from .template_deduction import explain_conflict
@@ -35,7 +36,7 @@ _ERROR = re.compile(
 NO_RTTI = "use a virtual function or a number for the kind of an object: device code has no typeid and no dynamic_cast"
 ASSEMBLY = "correct that instruction of PTX in asm(...)"
 _PTXAS = re.compile(r"ptxas .*line \d+; error\s*: (?P<text>.*)")
-_DECLARED_AT = re.compile(r'\(declared at line (\d+)(?: of "?([^"()]*)"?)?\)')
+_DECLARED_AT = re.compile(r'\((declared|previous definition) at line (\d+)(?: of "?([^"()]*)"?)?\)')
 _TO_MATCH, _NOT_CLOSED = " to match this", "missing closing quote"
 _NOT_MARKED = "is not marked __device__"
 _OPENED = re.compile(rf'(?P<place>.*)\((?P<line>\d+)\): note(?: #[\w-]+)?:{_TO_MATCH} (?P<opening>"[({{\[]")')
@@ -169,7 +170,7 @@ def _with_places(lines: Sequence[str]) -> list[str]:
     own = first["place"] if first else None
     if not own:
         return [*lines]
-    return [_DECLARED_AT.sub(lambda found: f"(declared at {found[2] or own}:{found[1]})", each) for each in lines]
+    return [_DECLARED_AT.sub(lambda found: f"({found[1]} at {found[3] or own}:{found[2]})", each) for each in lines]
 
 
 def in_python(messages: str, code: str, name: str) -> str:
@@ -262,6 +263,8 @@ def remedy(
             if use and name in NOT_ON_DEVICES:
                 use = "where code for the host alone uses it, host_headers=True; or "
             return f"NVRTC has no headers of the host's C++ library: {first}{use}{todo}"
+        if package := explain_package(name):
+            return package
         if similar := find_similar_header(name, include_paths):
             return f"did you mean {similar}?"
         if package := explain_missing_headers(name):
@@ -292,6 +295,8 @@ def remedy(
             "mark the function __device__, or make all functions device functions:"
             " options={'device_as_default_execution_space': True}"
         )
+    if text.endswith('has "C" linkage'):
+        return 'give each function a name of its own, or leave out extern "C": C has no overloads'
     if "has already been defined" in text:
         return "give the two functions different names, made from what distinguishes them, such as sizes and types"
     if _DIRECTIVE.search(text):

@@ -203,7 +203,8 @@ class UnitKeys:
         unit, library = self._unit, self._library.file
         path = unit.name if os.path.isfile(unit.name) else ""
         if library:
-            path = next((each for _, each, _ in files if f"/{each}".endswith(f"/{library}")), library)
+            read = (*(each for _, each, _ in files), *(each.path for each in headers))
+            path = next((each for each in read if f"/{each}".endswith(f"/{library}")), "")
         file, _, calls = self._name.partition(": ") if library else (self._name, "", "")
         subject = os.path.basename(file) if path else file
         is_file = any(os.path.abspath(each) == os.path.abspath(unit.name) for _, each, _ in files)

@@ -1094,6 +1094,33 @@ def test_a_class_that_is_called_as_a_function_says_so_with_its_constructors(name
     assert max(map(len, text.splitlines())) < 180
 
 
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        (
+            'extern "C" __device__ float f(float x) { return x; }\nextern "C" __device__ float f(int x) { return x; }',
+            '  what to do: give each function a name of its own, or leave out extern "C": C has no overloads',
+        ),
+        (
+            "__device__ float f(float x) { return x; }\n__device__ float f(float y) { return y; }",
+            "  previous definition at: ",
+        ),
+        ("#include <curand_missing.h>", "  what to do: install the package that has it, "),
+        ("#include <nvshmem_missing.h>", "nvidia-nvshmem-cu"),
+    ],
+)
+def test_definitions_and_headers_of_other_packages(source, shown):
+    assert f"\n{shown}" in message(autolink.cxx(source), "f", ("float32",)).replace("pip install ", "\n")
+
+
+def test_a_kernel_of_cxx_that_python_launches():
+    kernels = autolink.cxx("__global__ void k(float* x) { x[0] = 1; } __device__ void f() {}")
+    with pytest.raises(autolink.CABIError, match=r"k is a kernel of C\+\+ \(__global__\), which Python"):
+        kernels.k[1, 1](np.zeros(3))
+    with pytest.raises(autolink.CABIError, match="f is a C\\+\\+ function, which has no index"):
+        kernels.f[1, 1]()
+
+
 def test_a_name_that_the_source_has_below_is_declared_before():
     lib = autolink.cxx(
         "template <class T> __device__ T f(T x) { return g(x); } template <class T> __device__ T g(T x) { return x; }"

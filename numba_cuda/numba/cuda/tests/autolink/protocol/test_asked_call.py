@@ -8,7 +8,8 @@ import sys
 
 import pytest
 from autolink_support import Linked, adder, build
-from numba.cuda import autolink
+from numba import cuda
+from numba.cuda import autolink, types
 from numba.cuda.autolink.function_code.function_code import FunctionCode
 from numba.cuda.autolink.protocol.ask import AskedCall
 from numba.cuda.autolink.protocol.call_sites import CallSite
@@ -58,6 +59,10 @@ def test_a_file_that_is_gone_when_it_is_linked_is_named_with_its_call(tmp_path, 
     assert f"called at {__file__}:" in str(error.value)
 
 
+def refuse():
+    raise TypeError("no numbers")
+
+
 class Misspelling(autolink.DeviceCallable):
     """An object one of whose hooks uses a name that does not exist."""
 
@@ -80,7 +85,10 @@ class Misspelling(autolink.DeviceCallable):
         (lambda: autolink.CUDASource("", nme="f"), "did you mean name?"),
         (lambda: qqqqqq, "change its HOOK where it raised"),  # noqa: F821
         (lambda: autolink.qqqqqq, "change its HOOK where it raised"),
-        (lambda: "".qqqqqq, "pass arguments that Misspelling takes, or change its HOOK where it raised"),
+        (lambda: "".qqqqqq, "change its HOOK where it raised"),
+        (lambda: "f" + types.float32, "change its HOOK where it raised"),
+        (lambda: refuse(), "pass arguments that Misspelling takes, or change its HOOK where it raised"),
+        (lambda: types.float32.qqqqqq, "pass arguments that Misspelling takes, or change its HOOK where it raised"),
     ],
 )
 def test_a_misspelt_name_in_a_hook_is_told_from_those_that_exist(wrong, todo, hook):
@@ -93,7 +101,10 @@ def test_a_misspelt_name_in_a_hook_is_told_from_those_that_exist(wrong, todo, ho
         build(kernel, "void(float32[::1])")
     _, at, source, caret, *others = str(error.value).splitlines()
     assert f"at: {__file__}:" in at and source[caret.index("^") : caret.rindex("^") + 1] == "obj(r[0])"
-    assert f"  raised at: {__file__}:{wrong.__code__.co_firstlineno} in <lambda>" in others
+    line = (
+        (refuse.__code__.co_firstlineno + 1) if "refuse" in wrong.__code__.co_names else wrong.__code__.co_firstlineno
+    )
+    assert any(each.startswith(f"  raised at: {__file__}:{line} in ") for each in others)
     shown = "hook" if hook == "__numba_cuda_link__" else hook
     assert f"  what to do: {todo.replace('HOOK', shown)}" in others
 
@@ -179,3 +190,46 @@ def test_the_error_of_a_call_names_call_object_and_hook_in_this_order():
     assert lines[1].startswith(f"  called at: {__file__}:")
     assert lines[4:6] == [f"  object: {spy.function!r}", "  argument types: (int32)"]
     assert lines[6].startswith(f"  raised at: {__file__}:")
+
+
+class WithoutSelf(autolink.DeviceCallable):
+    def __numba_cuda_call__(x, y=1):
+        return autolink.Extern("f", returns=types.float32)
+
+    def __numba_cuda_link__(self, x):
+        return ""
+
+
+class NoIdentifier(autolink.DeviceCallable):
+    def __init__(self, symbol):
+        self.symbol = symbol
+
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern(self.symbol, returns=types.float32)
+
+    def __numba_cuda_link__(self, x):
+        return ""
+
+
+@pytest.mark.parametrize(
+    ("obj", "diagnosis", "todo"),
+    [
+        (WithoutSelf(), "self is missing: 'x' stands for", "write def __numba_cuda_call__(self, x, y)"),
+        (NoIdentifier("pow er"), "must be a C identifier", "write its name in C;"),
+        (
+            NoIdentifier("f_array(float32)"),
+            "must be a C identifier",
+            "write its name in C; for an array type, put the dtype into it",
+        ),
+    ],
+)
+def test_a_hook_without_self_and_a_symbol_that_is_no_name(obj, diagnosis, todo):
+    f = cuda.jit(device=True)((lambda r: obj(r[0], r[1], r[2])) if todo.endswith("y)") else (lambda r: obj(r[0])))
+
+    def call(r):
+        f(r)
+
+    with pytest.raises(TypingError) as error:
+        build(call, "void(float32[::1])")
+    assert diagnosis in str(error.value).partition("\n")[0]
+    assert f"\n  what to do: {todo}" in str(error.value)

@@ -623,3 +623,12 @@ def of_24(a, b, c, d, e, f, g, h, i, j, k, m, n, o, p, q, r, s, t, u, v, w, x: n
 
 
 of_24[1, 1](*(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11), 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, on_device, np.int32(3))
+
+
+@cuda.jit
+def of_numbers(x: npt.NDArray[np.float32], flag: bool, c: complex, n: int, y: float) -> None:
+    x[0] = y
+
+
+of_numbers[1, 1](on_device, np.bool_(True), np.complex64(2), np.int32(3), np.float32(2))
+of_numbers[1, 1](np.zeros(1, np.float32), np.float32(1) > 2, np.float32(2), np.uint8(3), np.int64(2))

@@ -227,3 +227,12 @@ of_13[1, 1](1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, on_device, 14)  # wrong: 13 a
 of_13[1, 1](np.int32(1), 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, "12", on_device)  # wrong: a number
 of_24[1, 1](1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23)  # wrong: 24 arguments
 of_24[1, 1](1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, "24")  # wrong: a number
+
+
+@cuda.jit
+def of_numbers(x: npt.NDArray[np.float32], flag: bool, c: complex) -> None: ...
+
+
+of_numbers[1, 1](on_device, np.zeros(1, np.float32), 2)  # wrong: a flag
+of_numbers[1, 1](on_device, np.bool_(True), np.zeros(1, np.float32))  # wrong: a number
+of_numbers[1, 1](on_device, np.int32(1), np.complex64(2))  # wrong: a flag

@@ -73,7 +73,7 @@ class DeviceArray(Protocol):
 
 class NumberOf(Protocol[_T_co]):
     def item(self) -> _T_co: ...
-    def is_integer(self) -> bool: ...
+    def __hash__(self) -> int: ...  # which arrays of NumPy do not have
 
 Given: TypeAlias = _T | DeviceArray | NumberOf[_T]
 
