@@ -241,6 +241,12 @@ def placed_error(error: Exception) -> str | None:
     return text if is_of_front_end or (place is not None and raised_by_front_end(error)) else placed_launch(error)
 
 
+def _missing_library(error: Exception) -> tuple[str, str] | None:
+    from numba_cuda_autolink.missing_parts import missing_library
+
+    return missing_library(str(error))
+
+
 def _raised(error: Exception) -> str:
     """Return the class of an *error* without a text, and the module and line that raised it."""
     *_, (frame, line) = traceback.walk_tb(error.__traceback__)
