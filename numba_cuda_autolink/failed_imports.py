@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from .installed_packages import damaged_files, hiding_files, required_packages, unmet_requirements
 from .missing_parts import missing_library
-from .package_versions import version_of
+from .package_versions import NOT_INSTALLED, version_of
 from .pip_commands import install_command, reinstall_command
 
 _HOOK = "numba_cuda_autolink.import_hook"
@@ -58,6 +58,9 @@ def _findings(error: BaseException, package: str) -> Iterator[tuple[str, str]]:
         packages = [package]
     for name, file in hiding_files(packages, sys.path):
         yield f"{file} hides the installed package {name!r}", "rename it, or take its folder out of PYTHONPATH"
+    for name in packages:
+        if version_of(name) == NOT_INSTALLED:
+            yield f"{name} is not installed", install_command()
     with contextlib.suppress(ImportError):
         yield from ((each.text, each.fix) for each in unmet_requirements() if each.name in packages)
     yield from _damage(packages)

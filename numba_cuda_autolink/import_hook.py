@@ -6,7 +6,7 @@
 - It starts the emulated driver before a front end looks for one, if ``NUMBA_CUDA_AUTOLINK_EMULATE`` asks for it.
 - It imports ``numba.cuda.autolink`` after ``numba.cuda``, which activates the project, unless
   ``NUMBA_CUDA_AUTOLINK=0``. If that fails, it warns once, and numba-cuda works without this project.
-- Where a front end cannot be imported, the error says why, and what to do.
+- Where Numba or a front end cannot be imported, the error says why, and what to do.
 - In numba-cuda-mlir it activates the project when a kernel uses the first object or type with a hook (`Watch`), or when
   ``numba.cuda.autolink`` is imported. Until then, Numba and numba-cuda, which the rest of the project needs, are not.
 """
@@ -17,8 +17,14 @@ import sys
 AUTOLINK = "numba.cuda.autolink"
 _DOTTED = (f"{AUTOLINK}.", "numba.cuda.cudadrv.external_code.")  # the packages that this project adds
 _FRONT_ENDS = ("numba.cuda", "numba_cuda_mlir")
-_IS_EXPLAINED = "_numba_cuda_autolink_is_explained"  # an attribute of an error
 _MLIR_COMPILER = "numba_cuda_mlir.mlir_compiler"
+_EXPLAINED = {  # of modules that are only loaded: the package of each, whose failed import is explained
+    "numba": "numba",
+    "numba_cuda_mlir": "numba-cuda-mlir",
+    "numba_cuda_mlir.cuda": "numba-cuda-mlir",
+    _MLIR_COMPILER: "numba-cuda-mlir",
+}
+_IS_EXPLAINED = "_numba_cuda_autolink_is_explained"  # an attribute of an error
 
 
 def install():
@@ -38,10 +44,10 @@ class Finder:
             activation.start_if_wanted()
         if name == "numba.cuda":
             return cls._find(name, path, target, Activator)
-        if name in ("numba_cuda_mlir", "numba_cuda_mlir.cuda") and _is_on():
-            return cls._find(name, path, target, Explainer)
         if name == _MLIR_COMPILER and _is_on():
             return cls._find(name, path, target, MLIRActivator)
+        if name in _EXPLAINED and _is_on():
+            return cls._find(name, path, target, Explainer)
         if not f"{name}.".startswith(_DOTTED):
             return None
         from importlib.machinery import PathFinder
@@ -226,13 +232,13 @@ def _is_on():
 
 
 def _explain(error, module):
-    """Let *error*, with which a *module* of a front end cannot be imported, say why and what to do."""
+    """Let *error*, with which a *module* of Numba or a front end cannot be imported, say why and what to do."""
     if not _is_on() or vars(error).get(_IS_EXPLAINED):
         return
     from .failed_imports import add_note, explain
 
     vars(error)[_IS_EXPLAINED] = True
-    package = "numba-cuda" if module == "numba.cuda" else "numba-cuda-mlir"
+    package = _EXPLAINED.get(module, "numba-cuda")
     add_note(error, f"numba-cuda-autolink: {package} cannot be imported: {explain(error, package)}")
 
 

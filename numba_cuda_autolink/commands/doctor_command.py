@@ -76,6 +76,7 @@ _TRIED = {
     "cache": "checking the cache",
     "build": "building a small kernel",
 }
+_IS_DAMAGED = "is not as it was installed: "
 _ABOVE = "first what is listed above"
 # What changes how libraries are found, and how kernels are compiled.
 _VARIABLES = ("NUMBA_", "CUDA_HOME", "CUDA_PATH", "CUDA_TOOLKIT", "LD_LIBRARY_PATH", "LD_PRELOAD")
@@ -305,7 +306,8 @@ def conflicts(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
     known += [*causes, *_environment_conflicts(), *_cache_conflicts(trials), *_toolkit_conflicts(trials)]
     if trials.results.get("build") != "":
         known += _missing_toolkits()
-        missing = [*_missing_parts(trials)]
+        damaged = [each.what.partition(_IS_DAMAGED)[2].partition(" ")[0] for each in causes]
+        missing = [each for each in _missing_parts(trials) if not any(file and file in each.what for file in damaged)]
         known += [each._replace(fix=_ABOVE) for each in missing] if causes else missing
     yield from known
     for each in _failed_trials(installed, trials):
@@ -433,7 +435,7 @@ def _damage(packages: Iterable[str], *, compared: bool) -> Iterator[Conflict]:
     damaged = {}
     for name in packages:
         if files := list(damaged_files(name, compared=compared)):
-            damaged[name] = f"{name} {version_of(name)} is not as it was installed: {files[0]}"
+            damaged[name] = f"{name} {version_of(name)} {_IS_DAMAGED}{files[0]}"
             if len(files) > 1:
                 damaged[name] += f", and {number_of(len(files) - 1, 'more file')}"
     fix = reinstall_command(*damaged)

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from numba_cuda_autolink.errors import at_call
-from numba_cuda_autolink.missing_parts import missing_library
 from numba_cuda_autolink.printable_texts import did_you_mean
 from numba_cuda_autolink.short_tracebacks import is_raised_in_compiler, message_of, place_of_user, raised_by_front_end
 from numba_cuda_autolink.source_locations import shown_file, with_place
@@ -217,8 +216,11 @@ def placed_error(error: Exception) -> str | None:
         diagnosis, *advice = " ".join(str(error).split()).rstrip(" :.").split(". ")
         text = "\n  ".join([diagnosis, *advice]) + _WITHOUT_GPU
         return at_call(text, "at", place_of_user(error))
-    if (missing := missing_library(str(error))) and _is_of_class(error, "DynamicLibNotFoundError"):
-        return at_call("{}\n  what to do: {}".format(*missing), "at", place_of_user(error))
+    if _is_of_class(error, "DynamicLibNotFoundError"):
+        from numba_cuda_autolink.missing_parts import missing_library  # which nothing needs where all are there
+
+        if missing := missing_library(str(error)):
+            return at_call("{}\n  what to do: {}".format(*missing), "at", place_of_user(error))
     if (known := message_of(error)) is not None:
         return known
     for explain in (launch_message, option_message, decoration_message, signature_message):
@@ -237,6 +239,12 @@ def placed_error(error: Exception) -> str | None:
         filename, line = place.filename, place.line
         text = _at(text, filename, line, last_column=place.col)
     return text if is_of_front_end or (place is not None and raised_by_front_end(error)) else placed_launch(error)
+
+
+def _missing_library(error: Exception) -> tuple[str, str] | None:
+    from numba_cuda_autolink.missing_parts import missing_library
+
+    return missing_library(str(error))
 
 
 def _raised(error: Exception) -> str:

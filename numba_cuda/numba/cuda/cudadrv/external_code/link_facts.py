@@ -12,6 +12,7 @@ import cuda.core
 
 from numba_cuda_autolink.package_versions import version_of
 
+from .cache.changes import NOT_CACHED
 from .cache.entry import Facts, LineDigests
 from .inputs import kinds
 from .link.linker_input import sha256
@@ -48,6 +49,8 @@ def link_facts(request: LinkRequest) -> Facts:
     for unit, subject, key in _units(plan):
         if key is None:
             found.append((subject, "file", sha256(unit.input.code)[:16]))
+            if unit.input.kind is kinds.CUDA:
+                found.append((subject, "program", NOT_CACHED))
             continue
         found += (
             (fact[0] and subject if fact[1] != "file" else fact[0], *fact[1:])

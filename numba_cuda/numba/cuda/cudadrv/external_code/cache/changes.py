@@ -18,6 +18,7 @@ _IDENTITY = ("path", "kernel", "architecture", "output", "types", "link key", "e
 # What is told if nothing else changed: the file that contains the kernel, and how its programs were compiled.
 OWN_FILE = "file of the kernel"
 COMPILED = ("working directory", "program")
+NOT_CACHED = "not cached"
 _TOOLS = (
     *("NVRTC", "NVVM", "nvJitLink", "cuda.core", "llvmlite", "numba-cuda", "numba-cuda-autolink"),
     *("Python", "NumPy", "Numba"),
@@ -134,7 +135,9 @@ def _compiled_otherwise(old: dict[tuple[str, str], str], new: dict[tuple[str, st
     """Return which programs were compiled again, of which nothing that users know of changed, and where."""
     found = []
     for subject in [subject for subject, label in new if subject and label == "program"]:
-        if old.get((subject, "program")) != new[subject, "program"]:
+        if new[subject, "program"] == NOT_CACHED:
+            found.append(f"{subject}: compiled again, as it is not cached")
+        elif old.get((subject, "program")) != new[subject, "program"]:
             folders = [each.get((subject, "working directory"), "") for each in (old, new)]
             where = f" in another working directory: {' -> '.join(folders)}" if folders[0] != folders[1] else " again"
             found.append(f"{subject}: compiled{where}")

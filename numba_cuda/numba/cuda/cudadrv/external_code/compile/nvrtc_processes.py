@@ -43,6 +43,7 @@ JOBS = "NUMBA_CUDA_AUTOLINK_JOBS"
 MEMORY = "NUMBA_CUDA_AUTOLINK_COMPILE_MEMORY"
 TIME = "NUMBA_CUDA_AUTOLINK_COMPILE_TIME"
 
+_IN_LIBRARY = {"source of autolink.cxx": "the source"}
 _MOST_MEMORY = 16 << 30  # bytes, or half of the machine's if that is less
 _MOST_SECONDS = 900.0
 _OUT_OF_MEMORY = "catastrophic error: out of memory"  # as NVRTC says it, where it can still answer
@@ -193,7 +194,8 @@ def run_in_child(
     if lookups["unknown"] is None:
         whole = "\n".join((code, *options))
         read = [*split_at_markers(unit.text, unit.name), ("the source", whole)]
-        used = (find_time(text.encode("utf-8", "surrogateescape"), name) for name, text in read)
+        texts_of = ((text, _IN_LIBRARY.get(name, name)) for name, text in read)
+        used = (find_time(text.encode("utf-8", "surrogateescape"), name) for text, name in texts_of)
         lookups["unknown"] = next(filter(None, used), None)
     return Compiled(made, _named(content["log"], unit), content["names"], lookups)
 

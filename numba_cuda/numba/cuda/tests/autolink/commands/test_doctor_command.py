@@ -630,6 +630,7 @@ def test_settings_of_an_older_numba_cuda_are_remarks(monkeypatch):
 @pytest.mark.parametrize(
     ("package", "module", "missing"),
     [
+        ("numba", "numba", "llvmlite"),
         ("numba-cuda", "numba.cuda", "numba.cuda.types"),
         ("numba-cuda-mlir", "numba_cuda_mlir", "numba_cuda_mlir.mlir"),
         ("numba-cuda-mlir", "numba_cuda_mlir.cuda", "numba_cuda_mlir.compiler"),
@@ -887,7 +888,8 @@ def test_what_a_trial_only_repeats_is_told_once(installed, monkeypatch):
     monkeypatch.setattr(doctor_command, "_packages", lambda installed: ["nvidia-soup"])
     folder = installed("nvidia-soup", **{"lib/libsoup.so.13": WHOLE})
     os.truncate(file := folder / "lib/libsoup.so.13", 0)
-    trials = doctor_command.Trials({"import numba.cuda.autolink.cache": f"ImportError: {file} is empty"}, {})
+    results = {"import numba.cuda.autolink.cache": f"ImportError: {file} is empty"}
+    trials = doctor_command.Trials(results | {"library nvrtc": f"cannot be loaded: {file}: file too short"}, {})
     assert [each.what for each in doctor_command.conflicts({**GOOD, "numba-cuda-autolink": "0.2.0"}, trials)] == [
         "nvidia-soup 1.0 is not as it was installed: lib/libsoup.so.13 is empty"
     ]

@@ -267,7 +267,7 @@ def test_without_numba_cuda_python_starts_and_numba_imports(tmp_path, wheel):
     zipfile.ZipFile(wheel).extractall(environment.site)
     assert environment.facts("import numba; facts['numba'] = numba.__name__") == {"numba": "numba"}
     done = environment.run("from numba.cuda import autolink", NUMBA_CUDA_AUTOLINK="0")
-    first, last = done.stderr[done.stderr.rindex("ImportError: ") :].splitlines()
+    first, _, last = done.stderr.splitlines()[-3:]
     assert first == "ImportError: numba-cuda is not installed"
     assert last.startswith("  what to do: ") and "pip install 'numba-cuda-autolink[cu" in last
 
@@ -277,7 +277,7 @@ def test_a_broken_numba_cuda_fails_with_its_own_error(tmp_path):
     (environment.site / FOLDER / "__init__.py").write_text("raise OSError('torn')")
     done = environment.run("import numba; print('numba'); import numba.cuda")
     assert (done.returncode, done.stdout) == (1, "numba\n")
-    assert done.stderr.endswith("OSError: torn\n")
+    assert "\nOSError: torn\n" in done.stderr
     assert "autolink is not active" not in done.stderr
 
 

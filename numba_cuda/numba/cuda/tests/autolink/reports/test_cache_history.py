@@ -357,3 +357,18 @@ def test_a_program_that_is_compiled_again_in_another_folder_is_named(files, monk
     said = f"ten.cu: compiled in another working directory: {files} -> {files / 'other'}"
     assert told()[0] == f"sm_90   m.py:kernel: {said}"
     assert told("ten.cu", "program")[0] == f"sm_90   {said}"
+
+
+def test_what_is_not_cached_is_named_in_the_line_of_its_kernel(files):
+    """A program with the time of its compile differs each time: two texts stand for two times here."""
+    path = files / "m.py"
+    for number in 1, 2:
+        when = f"__device__ const char *when() {{ return __DATE__; }} __device__ int used = {number};"
+        text = repr(f"\n__device__ float ten(float x) {{ return x; }}\n{when}")
+        path.write_text(re.sub(r"cxx\(.*\)", lambda _, text=text: f"cxx({text})", path.read_text()))
+        build(path)
+    why = "ten(float64) is not cached: the source:3: it uses the time of the compile: __DATE__"
+    assert f"        {why}" in str(cache.why("ten"))
+    assert told()[0].startswith("sm_90   m.py:kernel: ")
+    links = [entry for entry in cache.why("m.py:kernel", kind="link").entries]
+    assert all("not cached" in [value for _, label, value in each.facts if label == "program"] for each in links)

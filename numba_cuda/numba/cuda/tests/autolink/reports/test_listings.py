@@ -253,7 +253,7 @@ def test_what_a_call_by_name_became_is_at_the_line_of_the_call():
 
     listings = autolink.report(kernel, "void(float32[::1])", cc=CC, listings=True).builds[0].listings
     found = {name.rpartition(".")[2]: lines for name, lines in _by_line(listings).items()}
-    assert found.keys() == {"kernel", "helper", "times(float64)", "slow(float32)", "cxx"}
+    assert found.keys() == {"kernel", "helper", "times(float64)", "slow(float32)", "py"}
     assert found["helper"] == {"return library.times(a) - y"}
     (own,) = (each for each in listings if each.name.endswith("kernel"))
     (line,) = (line for line in own.lines if "slow" in line.text)
