@@ -630,7 +630,6 @@ def test_settings_of_an_older_numba_cuda_are_remarks(monkeypatch):
 @pytest.mark.parametrize(
     ("package", "module", "missing"),
     [
-        ("numba", "numba", "llvmlite"),
         ("numba-cuda", "numba.cuda", "numba.cuda.types"),
         ("numba-cuda-mlir", "numba_cuda_mlir", "numba_cuda_mlir.mlir"),
         ("numba-cuda-mlir", "numba_cuda_mlir.cuda", "numba_cuda_mlir.compiler"),

@@ -285,7 +285,9 @@ def test_the_loader_of_numba_cuda_stays_its_own(finder_alone):
     facts = finder_alone.facts(
         """
         import importlib, importlib.util, inspect
-        facts["found"] = importlib.util.find_spec("numba.cuda").loader.get_filename("numba.cuda")
+        loader = importlib.util.find_spec("numba.cuda").loader
+        facts["found"] = loader.get_filename("numba.cuda")
+        assert "SPDX" in type(loader).get_source(loader, "numba.cuda")  # as jedi asks for it
         import numba.cuda
         facts["loader"] = type(numba.cuda.__loader__).__name__, type(numba.cuda.__spec__.loader).__name__
         facts["source"] = "SPDX" in inspect.getsource(numba.cuda)
