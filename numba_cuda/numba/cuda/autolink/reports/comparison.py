@@ -185,7 +185,7 @@ def _of_own_code(
     with_python: bool,
     in_calls: AbstractSet[str],
 ) -> Iterator[Change]:
-    """Yield how the kernel's own code differs: in which Python functions, unless all of these are *in_calls*, whose edit
+    """Yield how the kernel's own code differs: in which Python functions, unless all are *in_calls*, whose edit
     is one of a call; without them if it *can_be_compared* and calls functions of the same names: those of calls by name
     depend on the library's text, and are in the code."""
     own = [[code for code in inputs if code.own] for inputs in (before, now)]
