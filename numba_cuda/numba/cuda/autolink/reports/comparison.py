@@ -192,7 +192,7 @@ def _of_own_code(
     functions = [Counter(each for code in some[:1] for each in code.functions) for some in own]
     edited = [*(functions[0] - functions[1]), *(functions[1] - functions[0])] if with_python and all(functions) else []
     names = sorted({name.replace("<locals>.", "") for name, _ in edited})
-    if names and in_calls.issuperset(name.rpartition(".")[2] for name in names):
+    if names and in_calls >= {name.rpartition(".")[2] for name in names}:
         return
     called = [[code.undefined for code in some] for some in own]
     if names or (can_be_compared and all(own) and called[0] == called[1]):
@@ -257,21 +257,21 @@ def _of_calls(arch: str, pairs: Sequence[tuple[Any, Any]], same_target: bool, sa
             continue
         if are_two and not is_same:
             is_alike = not same_link or (old.inlined, old.called) == (new.inlined, new.called)
-            before, now = (f"{_named(each)}{'' if is_alike else _how(each)}" for each in (old, new))
-            alike["", before, now].append(known)
+            names = [f"{_named(each)}{'' if is_alike else _how(each)}" for each in (old, new)]
+            alike["", names[0], names[1]].append(known)
         else:
             is_edited = not are_two or _digests(old, new, same_code) != _digests(new, old, same_code)
-            sides = (_call(*each, same_code, digests=is_edited) for each in ((old, new), (new, old)))
-            alike[(_named(known), *sides)].append(known)
+            sides = [_call(*each, same_code, digests=is_edited) for each in ((old, new), (new, old))]
+            alike[_named(known), sides[0], sides[1]].append(known)
     for (name, before, now), calls in alike.items():
         yield Change(arch, _calls_at(name, calls), before, now)
     for inner, change in files.values():
         where = f", in {formatting.listed(list(inner))}" if inner else ""
         yield dataclasses.replace(change, what=f"{change.what}{where}")
     for different, some in edited.items():
-        names, *both = zip(*some, strict=True)
-        digests = [list(dict.fromkeys(itertools.chain(*each))) for each in both]
-        yield _edit(arch, list(dict.fromkeys(names)), different, digests)
+        called, *both = zip(*some, strict=True)
+        returned = [list(dict.fromkeys(itertools.chain(*each))) for each in both]
+        yield _edit(arch, list(dict.fromkeys(called)), different, returned)
 
 
 def _of_options(arch: str, before: CallReport | None, now: CallReport | None) -> Iterator[Change]:
