@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from numba.cuda.cudadrv.external_code.cache.changes import (
     COMPILED,
+    FRONT_END,
     OWN_FILE,
     Subject,
     changes_in_words,
@@ -173,8 +174,11 @@ def _with_earlier(entries: Iterable[StoredEntry]) -> list[_Build]:
     for entry in sorted(entries, key=lambda entry: (entry.written, entry.digest)):
         of_name = earlier.setdefault(subject_of(entry), [])
         before = nearest(entry, of_name)
-        qualities = ((quality(entry), [quality(each) for each in of_name]) for quality in (target_of, _output))
-        new = next((f" for {own}" for own, others in qualities if others and own not in ("", *others)), "")
+        qualities = {"for": (target_of, _output), "with": (_front_end,)}
+        news = (
+            (word, each(entry), [each(other) for other in of_name]) for word in qualities for each in qualities[word]
+        )
+        new = next((f" {word} {own}" for word, own, others in news if others and own not in ("", *others)), "")
         if is_inline(entry) and not of_name and any(each.name == entry.name for each in earlier if earlier[each]):
             new = " of this text"
         found.append(_Build(entry, before, new))
@@ -184,6 +188,10 @@ def _with_earlier(entries: Iterable[StoredEntry]) -> list[_Build]:
 
 def _output(entry: StoredEntry) -> str:
     return fact(entry, "output")
+
+
+def _front_end(entry: StoredEntry) -> str:
+    return fact(entry, FRONT_END)
 
 
 def _describe(build: _Build, name: str) -> str:
