@@ -142,8 +142,13 @@ def takes_core_types(obj: Any) -> bool:
 
 
 def misspelt_hook(obj: Any, hook: str) -> str:
-    """Return the attribute of *obj* whose name looks like that of a *hook* and is none; empty if there is none."""
-    names = {name for name in dir(type(obj)) if name.startswith("__")} - {HOOK, KEY_HOOK, TYPES, "__numba_cuda_call__"}
+    """Return the attribute of *obj* whose name looks like that of a *hook* and is none, as its class writes it; empty
+    if there is none."""
+    names = {name for name in dir(type(obj)) if "numba_cuda" in name}
+    for each in type(obj).__mro__:  # Python puts it before names like __name
+        prefix = f"_{each.__name__.lstrip('_')}__"
+        names = {name.removeprefix(prefix[:-2]) if name.startswith(prefix) else name for name in names}
+    names -= {HOOK, KEY_HOOK, TYPES, "__numba_cuda_call__"}
     return next(iter(difflib.get_close_matches(hook, sorted(names), 1, 0.8)), "")
 
 
