@@ -848,16 +848,13 @@ def test_functions_of_templates_are_shown_without_the_type_of_their_result():
         x[0] = library.apart(x[0])
 
     report = build(kernel, "void(float32[::1])").report
-    assert report.builds[0].calls[0].called == ("apart<float>(float)",) or "apart<float>(float) is called" in str(
-        report
-    )
+    assert "apart<float>(float) is called" in str(report)
     assert "apart<float>(float)" in [each.name for each in report.builds[0].result.functions]
 
 
 def test_an_item_of_a_library_given_as_text_is_its_name_alone(tmp_path):
-    text = (
-        "// a comment that is so long that it is all that the repr has\n__device__ float of_text(float x) { return x; }"
-    )
+    comment = "// a comment that is so long that it is all that the repr has"
+    text = f"{comment}\n__device__ float of_text(float x) {{ return x; }}"
     (tmp_path / "filed.cu").write_text(text.replace("of_text", "of_file"))
     given, filed = autolink.cxx(text), autolink.cxx(tmp_path / "filed.cu")
 
@@ -865,15 +862,15 @@ def test_an_item_of_a_library_given_as_text_is_its_name_alone(tmp_path):
         x[0] = given.of_text(filed.of_file(x[0]))
 
     report = build(kernel, "void(float32[::1])").report
-    assert [line.strip()[:12] for line in str(report).splitlines() if "object: " in line] == ["object: cxx("]
+    assert str(report).count("object:") == 1
     assert "['of_file']" in str(report) and "['of_text']" not in str(report)
 
 
-def test_what_was_launched_in_the_emulator_has_the_options_of_its_decorator(front_end):
+def test_what_was_launched_in_the_emulator_has_the_options_of_its_decorator():
     with autolink.emulated():
         x = np.zeros(1, np.float32)
         for options, expected in ({}, "False"), ({"lineinfo": True}, "True"):
-            launched = front_end.cuda.jit(**options)(_add_one)
+            launched = cuda.jit(**options)(_add_one)
             launched[1, 1](x)
             assert dict(autolink.report(launched).builds[0].options)["lineinfo"] == expected
     assert x[0] == 2
