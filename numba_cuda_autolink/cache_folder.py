@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Mapping
 
@@ -27,6 +28,18 @@ def cache_folder(environ: Mapping[str, str] = os.environ) -> str:
     if not os.path.isabs(base):  # the XDG specification says to ignore relative paths
         base = os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(base, FOLDER_NAME) if os.path.isabs(base) else ""
+
+
+_GENERATED = re.compile(r".*/(sources/[0-9a-f]{16}/[^/]+)", re.DOTALL)
+
+
+def find_generated(path: str) -> str:
+    """Return the path that a generated source has in this folder, if *path*, of code that was compiled with another
+    folder, is not there; else *path*."""
+    if (found := _GENERATED.fullmatch(path)) is None or os.path.isfile(path):
+        return path
+    here = os.path.join(cache_folder(), found[1])
+    return here if os.path.isfile(here) else path
 
 
 def make_private(folder: str) -> None:

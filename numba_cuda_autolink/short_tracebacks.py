@@ -382,6 +382,12 @@ def _shorten(error: BaseException, restored: contextlib.ExitStack) -> int:
         if isinstance(error, ImportError):  # whose text is not that of its arguments
             restored.callback(setattr, error, "msg", error.msg)
             error.msg = error.args[0]
+        if isinstance(error, SyntaxError) and message_of(
+            error
+        ):  # of a text in the compiler: its place is in the message
+            for name in ("filename", "lineno", "offset", "text", "msg"):
+                restored.callback(setattr, error, name, getattr(error, name))
+                setattr(error, name, error.args[0] if name == "msg" else None)
         if isinstance(error, OSError) and message_of(error):  # whose text is made of these
             error.args = error.args[:1]
             for name in ("errno", "filename"):

@@ -83,19 +83,25 @@ _SUBMODULES = ("cache", "testing")
 __all__ = sorted([*_WHERE, *_SUBMODULES])
 
 
+def _name_elsewhere(name: str) -> str | None:
+    """Return the name of numba-cuda that *name* is, whatever its case, or what else is meant by it; ``None`` where a
+    name of this module is as near, which Python suggests, and for all else."""
+    from numba import cuda
+
+    if name.lower() in map(str.lower, __all__) or name[:1] == "_":
+        return None
+    of_cuda = {each.lower(): each for each in dir(cuda)}
+    found = name if hasattr(cuda, name) else of_cuda.get(name.lower())
+    return _MEANT.get(name.lower()) if found is None else f"numba.cuda.{found}"
+
+
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
     if name == "__version__":
         return importlib.import_module("numba_cuda_autolink").__version__
     if name not in _WHERE:
-        from numba import cuda
-
-        from numba_cuda_autolink.printable_texts import did_you_mean
-
-        is_near = did_you_mean(name, __all__) != ""  # then Python suggests it
-        elsewhere = f"numba.cuda.{name}" if hasattr(cuda, name) and name[:1] != "_" else _MEANT.get(name.lower())
-        if (meant := None if is_near else elsewhere) is not None:
+        if (meant := _name_elsewhere(name)) is not None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}; did you mean {meant}?")
         module = sys.modules[__name__]  # with which Python suggests names
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=module)

@@ -220,8 +220,6 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
         return text, f"make the records with the dtype that lib.record({found['type']!r}) returns"
     if found := _OTHER_POINTER.search(plain):
         return text, _find_other_pointer(found)
-    if (found := _NOT_A_NUMBER.search(text)) and found["given"] == "const char *":
-        return text, "pass a number, not a text"
     if found := _OF_LIBRARY.search(text):
         if (element := NUMPY_TYPES.get(found["element"] or "")) and found["given"] != f"{found['element']} *":
             return text, f"pass an array of {element}"
@@ -272,8 +270,9 @@ def number_of_argument(error: Diagnostic) -> int:
 
 
 def explain_array(text: str, error: Diagnostic, passed: str) -> tuple[str, str] | None:
-    """Return that an argument is an array where C++, or every candidate in the lines of an *error* with this *text*,
-    takes a number, and what to do; ``None`` for another error. *passed* are the arguments, as messages write them."""
+    """Return that an argument is an array or a text where C++, or every candidate in the lines of an *error* with this
+    *text*, takes a number, and what to do; ``None`` for another error. *passed* are the arguments, as messages write
+    them."""
     found = list(_WRONG_ARGUMENT.finditer("\n".join(error.lines)))
     numbers = {int(each["number"]) for each in found}
     types = [_parameter(each["parameters"], int(each["number"])) for each in found]
@@ -282,8 +281,10 @@ def explain_array(text: str, error: Diagnostic, passed: str) -> tuple[str, str] 
     elif len(numbers) != 1 or "*" in "".join(types) or not any(each in NUMPY_TYPES for each in types):
         return None
     number = numbers.pop()
-    given = split_arguments(passed)[number - 1 : number]
-    if (array := _ARRAY.match("".join(given))) is None:
+    given = "".join(split_arguments(passed)[number - 1 : number])
+    if given == "string" or given.startswith("'"):  # as calls are written
+        return f"argument {number} is a string, where C++ takes a number", "pass a number, not a string"
+    if (array := _ARRAY.match(given)) is None:
         return None
     indices = ", ".join("ijklmnopqr"[: int(array["ndim"])])
     return f"argument {number} is an array, where C++ takes a number", f"pass one element of it, such as x[{indices}]"

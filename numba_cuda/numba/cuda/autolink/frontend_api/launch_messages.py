@@ -44,6 +44,7 @@ _WORDS = {  # with which front ends say what is wrong with a launch configuratio
 _OTHER_TYPE = re.compile(r"(?:Cannot determine Numba type of <class '|Unsupported argument type )(?:\w+\.)*(\w+)")
 _ARRAY = "pass an array, as np.array({name})"
 _VALUES = "pass numbers, and arrays, tuples and records of numbers"
+COUNT = "pass one argument for each parameter"
 USE_AS_CONSTANT = "use it as a global variable, or as a variable of the function that defines the kernel"
 _REFUSED: dict[Any, str] = {list: _ARRAY, set: _VALUES, dict: _VALUES, str: _VALUES, bytes: _VALUES}
 _CONTAINERS: dict[str, type] = {"List": list, "Set": set, "DictType": dict}
@@ -51,6 +52,9 @@ _RAISED = re.compile(  # as numba-cuda words what a kernel raises
     r"(?:In function '.*', file (?P<file>.*), line (?P<line>\d+), )?tid=\[(?P<thread>[\d, ]+)\]"
     r" ctaid=\[(?P<block>[\d, ]+)\](?:: (?P<said>.*))?",
     re.DOTALL,
+)
+_STRIDED = re.compile(  # as front ends word that they cannot copy what is not contiguous to the GPU
+    "Array contains non-contiguous buffer|Buffer size is too small for the layout|Allocation size for a layout"
 )
 _FRACTION = re.compile(r"got .*\d\.\d")
 _OPTIONS = re.compile(r"\s*Printing the options because: (.*?)\.?\n(.*)", re.DOTALL)
@@ -115,6 +119,12 @@ def _refusal(kernel: Any, name: str, kind: type) -> str:
     return f"argument {name!r} of {kernel.__name__} is of type {kind.__name__}, which kernels do not take"
 
 
+def refused_kind(kernel: Any, name: str, kind: type) -> tuple[str, str] | None:
+    """Return what is wrong with the argument *name* of the Python function *kernel*, and what to do, if it is of a
+    *kind* of Python's that kernels never take; else ``None``."""
+    return (_refusal(kernel, name, kind), _REFUSED[kind].format(name=name)) if kind in _REFUSED else None
+
+
 def launch_message(error: Exception) -> str | None:
     """Return the message of an *error* that a mistake in a launch caused, ``None`` for every other."""
     if (named := find_named_argument(error)) is not None:
@@ -166,9 +176,15 @@ def _about_configuration(launch: _Launch, why: str = "") -> str:
 def _about_arguments(launch: _Launch, args: Sequence[Any], said: str) -> str | None:
     function = launch.kernel.py_func
     if (wrong := wrong_count(function, len(args))) is not None:
-        return launch.message(wrong, "pass one argument for each parameter")
+        return launch.message(wrong, COUNT)
     if launch.kernel.extensions:  # which make other arguments of these
         return None
+    if _STRIDED.match(said) and (strided := _find_strided(function, args)):
+        return launch.message(
+            f"argument {strided!r} of {function.__name__} is strided, and front ends copy contiguous arrays to the GPU",
+            f"pass a contiguous copy, y = np.ascontiguousarray({strided}); if the kernel writes to it, copy back with"
+            f" {strided}[...] = y",
+        )
     other = _OTHER_TYPE.match(said)
     for name, value in zip(inspect.signature(function).parameters, args, strict=False):
         kind = type(value)
@@ -188,6 +204,15 @@ def _about_arguments(launch: _Launch, args: Sequence[Any], said: str) -> str | N
                 f"pass an array that can be written to; where it is only read, cuda.to_device({name})",
             )
     return None
+
+
+def _find_strided(function: Any, args: Sequence[Any]) -> str:
+    """Return the name of the first array of the host that is not contiguous; empty if all are."""
+    for value, name in named_arguments(inspect.signature(function).parameters, args):
+        array = getattr(value, "value", value)  # in ``cuda.In`` and the like
+        if isinstance(array, np.ndarray) and not array.flags.forc:
+            return name
+    return ""
 
 
 def named_arguments(names: Iterable[str], args: Iterable[Any]) -> Iterator[tuple[Any, str]]:

@@ -65,9 +65,11 @@ def describe_refused(signature: Any, error: Exception, names: Mapping[str, Any],
     near = did_you_mean(unknown[0], names) if unknown else ""
     advice = f"write the types, such as {example!r}"
     if (written := _as_signature(signature, names)) != signature:
-        advice = f"write {written!r}"
+        advice, near = f"write {written!r}", ""
         if _PRINTED.search(signature):
-            why, near = "that is how Numba prints types", ""
+            why = "that is how Numba prints types"
+        elif found := _OF_PYTHON_ALONE.search(signature):
+            why = f"{found[0]} is a type of Python, and Numba's has another name"
     if (found := _NOT_SEVERAL.search(why)) and isinstance(names.get(found[1]), type):
         why, advice = "it is one type", f"write 'void({signature})' for one argument of that type"
     return f"{signature!r} is not a signature: {why}{near}\n  what to do: {advice}"
@@ -76,6 +78,7 @@ def describe_refused(signature: Any, error: Exception, names: Mapping[str, Any],
 # An array as Numba prints its type: ``array(float32, 2d, C)``.
 _PRINTED = re.compile(r"\b[aA]rray\((?P<dtype>\w+), (?P<ndim>[1-9])d, (?P<layout>[ACF])\)")
 _OF_PYTHON = {"float": "float64", "int": "int64", "bool": "boolean", "complex": "complex128"}
+_OF_PYTHON_ALONE = re.compile(r"(?<![\w.])(?:float|int|bool|complex)\b")
 
 
 def _as_signature(text: str, names: Mapping[str, Any]) -> str:
@@ -89,7 +92,7 @@ def _as_signature(text: str, names: Mapping[str, Any]) -> str:
         return f"{found['dtype']}[{', '.join(indices)}]"
 
     meant = re.sub(r"\b(?:np|numpy|types|numba|cuda)\.(?=\w)", "", _PRINTED.sub(array, text))
-    meant = re.sub(r"(?<![\w.])(?:float|int|bool|complex)\b", lambda found: _OF_PYTHON[found[0]], meant)
+    meant = _OF_PYTHON_ALONE.sub(lambda found: _OF_PYTHON[found[0]], meant)
     is_known = all(each in names for each in _NAME.findall(meant))
     if meant == text or not is_known:
         return text

@@ -62,6 +62,7 @@ class FunctionCode:
         *,
         llvm_ir: Callable[[], Sequence[str]] | None = None,
         runtimes: Callable[[Sequence[Traced]], Iterable[Traced]] = _no_runtimes,
+        front_end: str = "numba-cuda",
     ):
         """*llvm_ir* returns the function's own LLVM modules, where the front end has them, and *runtimes* the runtime
         libraries that its front end links besides what is provided, with their origins."""
@@ -72,7 +73,7 @@ class FunctionCode:
         self.symbols = SymbolSites()
         self.entry_name: str | None = None  # a kernel's name in the code
         self.link_options: dict[str, Any] = {}  # options of a kernel's link besides those of the target
-        self.llvm_ir, self.runtimes = llvm_ir, runtimes
+        self.llvm_ir, self.runtimes, self.front_end = llvm_ir, runtimes, front_end
         self._entries = OrderedSet()
         self._glue = OrderedSet()
         self._origins: dict[CallSite, str] | None = None
@@ -81,7 +82,7 @@ class FunctionCode:
         self._linked: dict[tuple[Target, str], tuple[LinkRequest, Linked]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("name", "target", "calls", "symbols", "entry_name", "link_options", "_entries", "_glue")
+        kept = ("name", "target", "calls", "symbols", "entry_name", "link_options", "front_end", "_entries", "_glue")
         return {name: vars(self)[name] for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -167,6 +168,9 @@ class FunctionCode:
         if error.missing:
             begin = "" if os.path.isabs(error.missing) else f"\n  where relative paths begin: {os.getcwd()}"
             details += f"{begin}\n  what to do: {find_elsewhere(error.missing)}"
+        elif len(error.unknown) == 1:  # of a str that is taken for a list
+            details = details.partition("\n  what to do: ")[0]
+            details += "\n  what to do: pass a list of paths, link=['...'], not one str"
         if declared := find_bringing(self.symbols, is_wrong):
             return LinkError(with_declaration(f"link= of declare_device({declared!r}): {details}", declared))
         return LinkError(with_definition(f"link= of {kernel}: {details}", self.calls.defined_at))
@@ -201,7 +205,7 @@ class FunctionCode:
             waiting += (each for each in code.calls.below if each not in found and each not in waiting)
         if self not in found:
             return None
-        return PythonKernel(self.name, self.calls.types, tuple(dict.fromkeys(found.values())))
+        return PythonKernel(self.name, self.calls.types, tuple(dict.fromkeys(found.values())), self.front_end)
 
     def link(self, request: LinkRequest) -> Linked:
         """Run the link that is *request*\\ ed, once."""

@@ -74,13 +74,13 @@ class Callee:
     @property
     def referred(self) -> tuple[int, ...]:
         """The positions of the arguments that are places, arrays that begin with a variable or an element."""
-        return getattr(self.obj, "_referred", ())
+        return _property_of(self.obj, "_referred") or ()
 
     @property
     def given_text(self) -> tuple[str, tuple[str, int]] | None:
         """The text of the source that it is from, and the file and line where that was given; ``None`` if there is
         none."""
-        return getattr(self.obj, "_given_text", None)
+        return _property_of(self.obj, "_given_text")
 
     @property
     def folder(self) -> str:
@@ -142,9 +142,20 @@ def takes_core_types(obj: Any) -> bool:
 
 
 def misspelt_hook(obj: Any, hook: str) -> str:
-    """Return the attribute of *obj* whose name looks like that of a *hook* and is none; empty if there is none."""
-    names = {name for name in dir(type(obj)) if name.startswith("__")} - {HOOK, KEY_HOOK, TYPES, "__numba_cuda_call__"}
+    """Return the attribute of *obj* whose name looks like that of a *hook* and is none, as its class writes it; empty
+    if there is none."""
+    names = {name for name in dir(type(obj)) if "numba_cuda" in name}
+    for each in type(obj).__mro__:  # Python puts it before names like __name
+        prefix = f"_{each.__name__.lstrip('_')}__"
+        names = {name.removeprefix(prefix[:-2]) if name.startswith(prefix) else name for name in names}
+    names -= {HOOK, KEY_HOOK, TYPES, "__numba_cuda_call__"}
     return next(iter(difflib.get_close_matches(hook, sorted(names), 1, 0.8)), "")
+
+
+def _property_of(obj: Any, name: str) -> Any:
+    """Return the property *name* of *obj*, or None if its class has none, whatever the object answers."""
+    found = inspect.getattr_static(type(obj), name, None)
+    return found.__get__(obj) if isinstance(found, property) else None
 
 
 def _own_attribute(obj: Any, name: str) -> Callable[..., Any] | None:

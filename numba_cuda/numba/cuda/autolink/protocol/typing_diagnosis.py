@@ -298,6 +298,13 @@ def _misused_constant(name: str, value: Any, loc: ir.Loc, text: str) -> Iterator
             f"kernels cannot call {name!r}: {kind} has {_CALL}, but no {HOOK}",
             f"derive {kind} from autolink.DeviceCallable, and {f'rename {near} to' if near else 'define'} {HOOK}",
         )
+    elif find_callee(value) is None and _UNTYPED.search(text) and (near := misspelt_hook(value, HOOK)):
+        kind = type(value).__qualname__
+        yield Misuse(
+            loc,
+            f"kernels cannot call {name!r}: {kind} has {near}, which is no hook",
+            f"derive {kind} from autolink.DeviceCallable, rename {near} to {HOOK}, and define {_CALL}",
+        )
     elif find_callee(value) is not None and _UNTYPED.search(text):
         kind = type(value).__qualname__
         yield Misuse(

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from numba.cuda.cudadrv.external_code.cache.changes import (
     COMPILED,
+    FRONT_END,
+    NOT_CACHED,
     OWN_FILE,
     Subject,
     changes_in_words,
@@ -31,7 +33,7 @@ from numba_cuda_autolink.printable_texts import did_you_mean, printable
 from . import formatting
 
 # What is compiled, linked and asked; entries of other kinds help to find these.
-_FOR_USERS = ("program", "link", "kernel", "answer", "not cached")
+_FOR_USERS = ("program", "link", "kernel", "answer", NOT_CACHED)
 # Facts that a line has anyhow, and digests.
 _NOT_SHOWN = ("path", "kernel", "types", "architecture", "code", "source", "file", "headers", OWN_FILE, *COMPILED)
 _MOST_CALLS = 3
@@ -44,8 +46,8 @@ class _Build(NamedTuple):
 
 
 def builds(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
-    """Return a line for each of *entries*, latest first: when, for which architecture, and why it was built. One stands
-    for those after another that say the same."""
+    """Return a line for each of *entries*, latest first: when, for which architecture, and why it was built; last, what
+    is not cached. One stands for those after another that say the same."""
     shown = _shown(entries, every_kind)
     names = _names(shown)
     lines = [(build, _line(build, names)) for build in _with_earlier(shown)]
@@ -160,7 +162,7 @@ def _named(subject: Subject, file: str, entry: StoredEntry, *, with_types: bool 
         )
     if file:
         return file
-    return subject.name if entry.kind in ("program", "link", "not cached") else f"{entry.kind} {subject.name}"
+    return subject.name if entry.kind in ("program", "link", NOT_CACHED) else f"{entry.kind} {subject.name}"
 
 
 def _line(build: _Build, names: Mapping[bytes, str]) -> str:
@@ -173,23 +175,30 @@ def _with_earlier(entries: Iterable[StoredEntry]) -> list[_Build]:
     for entry in sorted(entries, key=lambda entry: (entry.written, entry.digest)):
         of_name = earlier.setdefault(subject_of(entry), [])
         before = nearest(entry, of_name)
-        qualities = ((quality(entry), [quality(each) for each in of_name]) for quality in (target_of, _output))
-        new = next((f" for {own}" for own, others in qualities if others and own not in ("", *others)), "")
+        qualities = {"for": (target_of, _output), "with": (_front_end,)}
+        news = (
+            (word, each(entry), [each(other) for other in of_name]) for word in qualities for each in qualities[word]
+        )
+        new = next((f" {word} {own}" for word, own, others in news if others and own not in ("", *others)), "")
         if is_inline(entry) and not of_name and any(each.name == entry.name for each in earlier if earlier[each]):
             new = " of this text"
         found.append(_Build(entry, before, new))
         of_name.append(entry)
-    return found[::-1]
+    return sorted(found[::-1], key=lambda each: each.entry.kind == NOT_CACHED)
 
 
 def _output(entry: StoredEntry) -> str:
     return fact(entry, "output")
 
 
+def _front_end(entry: StoredEntry) -> str:
+    return fact(entry, FRONT_END)
+
+
 def _describe(build: _Build, name: str) -> str:
     """Return what was built, which users know by *name*, and why."""
     entry, before, new = build
-    if entry.kind == "not cached":
+    if entry.kind == NOT_CACHED:
         return f"{name} is not cached: {fact(entry, 'reason')}"
     if fact(entry, DAMAGED):
         return f"{name}: its entry was damaged"

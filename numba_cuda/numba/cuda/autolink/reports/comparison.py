@@ -8,8 +8,11 @@ import itertools
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
+
+from numba.cuda.cudadrv.external_code.inputs.kinds import CUDA
 
 from ..function_code.object_names import file_of_item, item_name
 from . import formatting
@@ -101,7 +104,8 @@ def _of_build(before: BuildReport, now: BuildReport, with_python: bool) -> Itera
     compiled_with = [*dict.fromkeys(change for each in pairs for change in _of_options(arch, *each))]
     # Names of functions depend on options.
     can_be_compared = before.arch == now.arch and has_same_link and not compiled_with
-    yield from _of_own_code(arch, before.link.inputs, now.link.inputs, can_be_compared, with_python)
+    in_calls = {name for old, new in pairs for name in _edited_python(old, new)}
+    yield from _of_own_code(arch, before.link.inputs, now.link.inputs, can_be_compared, with_python, in_calls)
     yield from compiled_with
     yield from _of_calls(arch, pairs, is_same, has_same_link)
 
@@ -174,19 +178,36 @@ def _short(names: Collection[str]) -> dict[str, str]:
 
 
 def _of_own_code(
-    arch: str, before: Sequence[CodeReport], now: Sequence[CodeReport], can_be_compared: bool, with_python: bool
+    arch: str,
+    before: Sequence[CodeReport],
+    now: Sequence[CodeReport],
+    can_be_compared: bool,
+    with_python: bool,
+    in_calls: AbstractSet[str],
 ) -> Iterator[Change]:
-    """Yield how the kernel's own code differs: in which Python functions; without them if it *can_be_compared* and
-    calls functions of the same names: those of calls by name depend on the library's text, and are in the code."""
+    """Yield how the kernel's own code differs: in which Python functions, unless all are *in_calls*, whose edit
+    is one of a call; without them if it *can_be_compared* and calls functions of the same names: those of calls by name
+    depend on the library's text, and are in the code."""
     own = [[code for code in inputs if code.own] for inputs in (before, now)]
     functions = [Counter(each for code in some[:1] for each in code.functions) for some in own]
     edited = [*(functions[0] - functions[1]), *(functions[1] - functions[0])] if with_python and all(functions) else []
     names = sorted({name.replace("<locals>.", "") for name, _ in edited})
+    if names and in_calls >= {name.rpartition(".")[2] for name in names}:
+        return
     called = [[code.undefined for code in some] for some in own]
     if names or (can_be_compared and all(own) and called[0] == called[1]):
         sides = ([formatting.code(code) for code in some] for some in own)
         where = f", in {formatting.listed(names)}" if names else ""
         yield from _differing(arch, f"the kernel's own code{where}", *map(formatting.listed, sides))
+
+
+def _edited_python(before: CallReport | None, now: CallReport | None) -> Iterator[str]:
+    """Yield the names of the Python functions that the C++ of two calls calls, and that differ."""
+    if before is not None and now is not None and len(before.returned) == len(now.returned):
+        for old, new in zip(before.returned, now.returned, strict=True):
+            is_python = CUDA.name not in (old.kind, new.kind) and None not in (old.source, new.source)
+            if is_python and old.source != new.source:
+                yield new.name.partition("(")[0]
 
 
 def _moved(before: Collection[str], now: Collection[str]) -> dict[str, str]:
@@ -211,6 +232,8 @@ def _of_calls(arch: str, pairs: Sequence[tuple[Any, Any]], same_target: bool, sa
     # By the functions that differ, with their digests: the calls, and the digests of what they returned.
     edited = defaultdict[tuple[_Pairs, _Pairs], list[tuple[str, list[str], list[str]]]](list)
     files: dict[str, tuple[dict[str, None], Change]] = {}  # the names of functions, and the change without them
+    # By what is called, if that is the same, and what it became: the calls.
+    alike = defaultdict[tuple[str, str | None, str | None], list[CallReport]](list)
     for old, new in pairs:
         known = new or old
         are_two = old is not None and new is not None
@@ -218,7 +241,7 @@ def _of_calls(arch: str, pairs: Sequence[tuple[Any, Any]], same_target: bool, sa
         same_options = is_same and not any(_of_options(arch, old, new))
         same_code = same_target and same_options
         if is_same and _became(old, same_link) == _became(new, same_link):
-            digests = _digests(old, new, same_code), _digests(new, old, same_code)
+            digests = _different_digests(old, new, same_code)
             file = file_of_item(known.object)
             if digests[0] == digests[1]:
                 continue
@@ -232,17 +255,23 @@ def _of_calls(arch: str, pairs: Sequence[tuple[Any, Any]], same_target: bool, sa
             else:
                 edited[named].append((_named(known), *digests))
             continue
-        renamed = are_two and not is_same
-        is_edited = not are_two or _digests(old, new, same_code) != _digests(new, old, same_code)
-        sides = [_call(*each, same_code, named=renamed, digests=is_edited) for each in ((old, new), (new, old))]
-        name = "" if renamed else f" {_named(known)}"
-        yield Change(arch, f"call{name} at {formatting.file(known.filename)}:{known.line}", *sides)
+        if are_two and not is_same:
+            is_alike = not same_link or (old.inlined, old.called) == (new.inlined, new.called)
+            names = [f"{_named(each)}{'' if is_alike else _how(each)}" for each in (old, new)]
+            alike["", names[0], names[1]].append(known)
+        else:
+            is_edited = not are_two or _digests(old, new, same_code) != _digests(new, old, same_code)
+            sides = [_call(*each, same_code, digests=is_edited) for each in ((old, new), (new, old))]
+            alike[_named(known), sides[0], sides[1]].append(known)
+    for (name, before, now), calls in alike.items():
+        yield Change(arch, _calls_at(name, calls), before, now)
     for inner, change in files.values():
         where = f", in {formatting.listed(list(inner))}" if inner else ""
         yield dataclasses.replace(change, what=f"{change.what}{where}")
     for different, some in edited.items():
-        names, *both = zip(*some, strict=True)
-        yield _edit(arch, list(dict.fromkeys(names)), different, [list(itertools.chain(*each)) for each in both])
+        called, *both = zip(*some, strict=True)
+        returned = [list(dict.fromkeys(itertools.chain(*each))) for each in both]
+        yield _edit(arch, list(dict.fromkeys(called)), different, returned)
 
 
 def _of_options(arch: str, before: CallReport | None, now: CallReport | None) -> Iterator[Change]:
@@ -288,19 +317,11 @@ def _different_functions(before: CallReport, now: CallReport) -> tuple[_Pairs, _
 
 
 def _pairs(before: Sequence[CallReport], now: Sequence[CallReport]) -> Iterator[tuple[Any, Any]]:
-    """Yield calls that are the same one in both reports, in the order of *now*, then those that are gone: calls of the
-    same object in the same line of source; else any in that line, as an object was replaced; else of that object, as
-    the line was edited."""
-    partner: dict[int, int] = {}  # of a call now: its index before
-    left = list(range(len(before)))
-    for key in (
-        lambda call: (call.object, call.argtypes, call.text),
-        lambda call: (_object(call), call.text),
-        lambda call: (_named(call), call.text),
-        lambda call: call.text,
-        _object,
-        _named,
-    ):
+    """Yield calls that are the same one in both reports, in the order of *now*, then those that are gone: calls in the
+    same place of the sequence of calls, then those that were moved, by their object."""
+    partner = dict(_aligned(before, now))  # of a call now: its index before
+    left = sorted({*range(len(before))} - {*partner.values()})
+    for key in (_object, _named):
         waiting: defaultdict[Any, list[int]] = defaultdict(list)
         for number in left:
             waiting[key(before[number])].append(number)
@@ -311,6 +332,42 @@ def _pairs(before: Sequence[CallReport], now: Sequence[CallReport]) -> Iterator[
     for number, call in enumerate(now):
         yield before[partner[number]] if number in partner else None, call
     yield from ((before[number], None) for number in left)
+
+
+def _aligned(before: Sequence[CallReport], now: Sequence[CallReport]) -> Iterator[tuple[int, int]]:
+    """Yield pairs of the indices of a call *now* and *before*, of the alignment of the two sequences that costs the
+    least edits."""
+    sides = [[[key(call) for key, _ in _ALIKE] for call in some] for some in (before, now)]
+
+    def distance(old: int, new: int) -> int:
+        keys = zip(sides[0][old], sides[1][new], _ALIKE, strict=True)
+        return next((cost for one, other, (_, cost) in keys if one == other), 2 * _GAP)
+
+    first, ends = 0, [len(before), len(now)]
+    while first < min(ends) and not distance(first, first):
+        yield first, first
+        first += 1
+    while first < min(ends) and not distance(ends[0] - 1, ends[1] - 1):
+        ends = [end - 1 for end in ends]
+        yield ends[1], ends[0]
+    rows = [[_GAP * (ends[1] - new) for new in range(first, ends[1] + 1)]]  # the costs of what is left, from the end
+    for old in reversed(range(first, ends[0])):
+        row = [rows[-1][-1] + _GAP]
+        for at in reversed(range(ends[1] - first)):
+            together = distance(old, first + at) + rows[-1][at + 1]
+            row.append(min(together, rows[-1][at] + _GAP, row[-1] + _GAP))
+        rows.append(row[::-1])
+    old = new = first
+    while old < ends[0] and new < ends[1]:
+        here, below = rows[ends[0] - old], rows[ends[0] - old - 1]
+        cost = distance(old, new)
+        if cost < 2 * _GAP and here[new - first] == cost + below[new - first + 1]:
+            yield new, old
+            old, new = old + 1, new + 1
+        elif here[new - first] == below[new - first] + _GAP:
+            old += 1
+        else:
+            new += 1
 
 
 def _named(call: CallReport) -> str:
@@ -325,26 +382,55 @@ def _object(call: CallReport) -> tuple[str, tuple[str, ...]]:
     return item or (_named(call) if call.object.startswith("<") else call.object), call.argtypes
 
 
+# What pairs two calls of a sequence, the closest first, and what the difference costs; a call that is new or gone costs
+# `_GAP`. Two exchanged calls are moved, one that is another is replaced.
+_GAP = 10
+_ALIKE: tuple[tuple[Callable[[CallReport], Any], int], ...] = (
+    (lambda call: (_object(call), call.text), 0),
+    (lambda call: (_named(call), call.text), 1),
+    (lambda call: call.text, 5),
+    (_object, 6),
+    (_named, 7),
+    (lambda call: [frame.function for frame in call.chain], 15),
+)
+
+
 def _became(call: CallReport, same_link: bool) -> tuple[bool | None, tuple[str, ...], list[str]]:
     names = [code.name for code in call.returned]
     return (call.inlined, call.called, names) if same_link else (None, (), names)
 
 
-def _call(
-    call: CallReport | None, other: CallReport | None, same_code: bool, *, named: bool, digests: bool
-) -> str | None:
-    """Return what a *call* became and returned, with its *digests*; with *named*, of what."""
+def _calls_at(name: str, calls: Sequence[CallReport]) -> str:
+    """Return *calls* of what has this *name*, if all have one, with their lines."""
+    what = "call" if len(calls) == 1 else f"{len(calls)} calls"
+    of = "" if not name else f" {name}" if len(calls) == 1 else f" of {name}"
+    return f"{what}{of} at {formatting.places(calls)}"
+
+
+def _how(call: CallReport) -> str:
+    called = f"; {formatting.listed(call.called)} called" if call.called else "; called"
+    return {True: "; inlined", False: called, None: ""}[call.inlined]
+
+
+def _call(call: CallReport | None, other: CallReport | None, same_code: bool, *, digests: bool) -> str | None:
+    """Return what a *call* became and returned, with its *digests*."""
     if call is None:
         return None
-    how = {True: "inlined; ", False: "called; ", None: ""}[call.inlined]
-    if call.called:
-        how = f"{formatting.listed(call.called)} called; "
+    how = _how(call).removeprefix("; ")
     names = [code.name for code in call.returned]
     if digests:
         names = [f"{name} {digest}" for name, digest in zip(names, _digests(call, other, same_code), strict=True)]
     is_told = how and not digests and other is not None and names == [code.name for code in other.returned]
-    found = how.removesuffix("; ") if is_told else how + (", ".join(names) or "nothing to link")
-    return f"{_named(call)}: {found}" if named else found
+    return how if is_told else "; ".join(each for each in (how, ", ".join(names) or "nothing to link") if each)
+
+
+def _different_digests(before: CallReport, now: CallReport, same_code: bool) -> tuple[list[str], list[str]]:
+    """Return the digests of what two calls returned, without those of code that is the same in both."""
+    sides = _digests(before, now, same_code), _digests(now, before, same_code)
+    if len(sides[0]) != len(sides[1]):
+        return sides
+    different = [pair for pair in zip(*sides, strict=True) if pair[0] != pair[1]]
+    return [old for old, _ in different], [new for _, new in different]
 
 
 def _digests(call: CallReport, other: CallReport | None, same_code: bool) -> list[str]:

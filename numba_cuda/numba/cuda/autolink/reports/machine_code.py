@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from cuda import pathfinder
 
 from numba_cuda_autolink.mangled_names import readable
+from numba_cuda_autolink.source_locations import name_of_file
 
 from .ptx_lines import SECTION, Place, places_by_line
 
@@ -77,6 +78,7 @@ def _instructions(text: str, entry_name: str, of_ptx: Mapping[tuple[str, int], t
             if place[0].startswith(SECTION):
                 in_ptx = place
             else:
+                place = name_of_file(place[0]), place[1]
                 places, is_new = (*(() if is_new else places), place), False
         elif begin := _SECTION.match(line):
             section = begin[1]

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from numba.cuda.cudadrv.external_code.formats.elf import content, read_elf
 
+from numba_cuda_autolink.source_locations import name_of_file
+
 SECTION = ".nv_debug_ptx_txt"
 Place = tuple[str, int]  # a file and a line
 # Labels, and what numbers functions by their place in a text.
@@ -56,7 +58,7 @@ def _functions(lines: Sequence[str]) -> Iterator[tuple[str, list[tuple[int, str]
 
 def _with_places(lines: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...], list[tuple[Place, ...]]]]:
     """Yield name, instructions and their places of each function of PTX that has ``.loc``."""
-    files = {found[1]: found[2] for line in lines if (found := _FILE.match(line.strip()))}
+    files = {found[1]: name_of_file(found[2]) for line in lines if (found := _FILE.match(line.strip()))}
     for name, body in _functions(lines):
         known: dict[str, tuple[Place, ...]] = {}
         places, texts, at = list[tuple[Place, ...]](), [], tuple[Place, ...]()

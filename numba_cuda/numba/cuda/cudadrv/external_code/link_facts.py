@@ -12,7 +12,7 @@ import cuda.core
 
 from numba_cuda_autolink.package_versions import version_of
 
-from .cache.changes import NOT_CACHED
+from .cache.changes import FRONT_END, NOT_CACHED
 from .cache.entry import Facts, LineDigests
 from .inputs import kinds
 from .link.linker_input import sha256
@@ -45,6 +45,7 @@ def link_facts(request: LinkRequest) -> Facts:
         *(("", f"link option {name}", repr(value)) for name, value in sorted(code.options.items())),
         *([("", "entry_name", code.entry)] if code.entry and not code.entry.startswith("_Z") else []),  # mangled
         ("", "output", request.output),
+        *([("", FRONT_END, code.python.front_end)] if code.python is not None else []),
     ]
     for unit, subject, key in _units(plan):
         if key is None:
@@ -53,7 +54,7 @@ def link_facts(request: LinkRequest) -> Facts:
                 found.append((subject, "program", NOT_CACHED))
             continue
         found += (
-            (fact[0] and subject if fact[1] != "file" else fact[0], *fact[1:])
+            (fact[0] and subject if fact[1] not in ("file", "at") else fact[0], *fact[1:])
             for fact in key.facts()
             if fact[1] not in _OF_KERNEL
         )

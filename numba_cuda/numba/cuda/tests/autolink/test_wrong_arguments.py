@@ -43,6 +43,19 @@ WRONG = [
         AttributeError,
         "module 'numba.cuda.autolink' has no attribute 'jit'; did you mean numba.cuda.jit?",
     ),
+    *(
+        (
+            lambda name=name: getattr(autolink, name),
+            AttributeError,
+            f"module 'numba.cuda.autolink' has no attribute {name!r}; did you mean numba.cuda.{name}?",
+        )
+        for name in ("Cubin", "PTXSource", "CUSource", "Fatbin", "Object", "Archive", "LTOIR")
+    ),
+    (
+        lambda: autolink.cubin,
+        AttributeError,
+        "module 'numba.cuda.autolink' has no attribute 'cubin'; did you mean numba.cuda.Cubin?",
+    ),
     (lambda: autolink.cache.import_file("nofile"), FileNotFoundError, "import_file() finds no file 'nofile'"),
     (lambda: setattr(lib, "scale", 3), AttributeError, "cannot assign to 'scale' of a C++ library"),
     (lambda: setattr(lib.f, "scale", 3), AttributeError, "cannot assign to 'scale' of 'f' of C++"),
@@ -83,7 +96,11 @@ WRONG = [
     (lambda: linked().emulate.with_limit("x"), TypeError, "with_limit() takes a number of times, got str 'x'"),
     (lambda: autolink.Extern("f", returns=int), TypeError, "Extern's returns: int is not a Numba type: C and Python"),
     (lambda: autolink.bind(autolink.build(kernel, "void(int32[::1])", cc=CC)), TypeError, "bind() expects a kernel"),
-    (lambda: autolink.build(kernel, "void(int)", cc=CC), ValueError, "'void(int)' is not a signature: Numba has no"),
+    (
+        lambda: autolink.build(kernel, "void(int)", cc=CC),
+        ValueError,
+        "'void(int)' is not a signature: int is a type of",
+    ),
     (lambda: build(cuda.jit(link="a.cu")(kernel.py_func)), LinkError, "link= of kernel 'kernel': cannot link a file"),
     (
         lambda: autolink.cxx("", host_headers="yes"),

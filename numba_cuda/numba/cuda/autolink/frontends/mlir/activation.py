@@ -265,7 +265,8 @@ def _external(lower: Any) -> FunctionCode:
     if KEY not in lower.metadata:
         in_progress = compilation()
         assert in_progress is not None
-        external = FunctionCode(lower.func_ir.func_id.func_qualname, in_progress.target, in_progress.timeline)
+        name = lower.func_ir.func_id.func_qualname
+        external = FunctionCode(name, in_progress.target, in_progress.timeline, front_end=MLIR.name)
         external.calls.filename, external.calls.line = lower.func_ir.loc.filename, lower.func_ir.loc.line
         external.calls.note_compiled(lower.func_ir.func_id.func, lower.fndesc.argtypes)
         InlinedFunctions.of(lower.func_ir.func_id).add_to(external, lower.func_ir.func_id.func)

@@ -134,7 +134,7 @@ def _without_external_code(dispatcher: Any, metadata: Any) -> FunctionCode:
     lto, debug, lineinfo = (bool(options.get(name)) for name in ("lto", "debug", "lineinfo"))
     capability = ComputeCapability.parse(metadata["gpu_target"]["linker_arch"])
     target = Target(capability, lto=lto, debug=debug, lineinfo=lineinfo)
-    external = FunctionCode(dispatcher.py_func.__qualname__, target, Timeline())
+    external = FunctionCode(dispatcher.py_func.__qualname__, target, Timeline(), front_end=MLIR.name)
     external.entry_name = metadata["func_name"]
     code = dispatcher.py_func.__code__
     external.calls.filename, external.calls.line = code.co_filename, code.co_firstlineno

@@ -293,6 +293,16 @@ def _call_without_grid(original: Any, *args: Any, **named: Any) -> Any:
         return original(*args, **named)
 
 
+@_in_place_of("numba.cuda.dispatcher:CUDADispatcher.call")
+def _launch(original: Any, dispatcher: Any, args: Any, launch_config: Any) -> Any:
+    """Check the arguments of a kernel with one signature, which numba-cuda launches without looking at them."""
+    if dispatcher._specialized:
+        from .launch_checks import check_launch
+
+        check_launch(dispatcher, args)
+    return original(dispatcher, args, launch_config)
+
+
 def _explain(function: Any, options: dict[str, Any], error: Exception) -> str | None:
     """Return the message of an *error* of compiling *function*: that of `placed_error`, but for *options* that
     ``cuda.jit`` does not have."""

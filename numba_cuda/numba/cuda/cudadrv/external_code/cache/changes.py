@@ -13,18 +13,23 @@ from numba_cuda_autolink.printable_texts import number_of, printable
 
 from .entry import DAMAGED, IS_TEXT, Facts, StoredEntry
 
+FRONT_END = "front end"
 # What an entry is for, which is not compared.
-_IDENTITY = ("path", "kernel", "architecture", "output", "types", "link key", "entry_name", DAMAGED)
+_IDENTITY = ("path", "kernel", "architecture", "output", "types", "link key", "entry_name", FRONT_END, DAMAGED)
 # What is told if nothing else changed: the file that contains the kernel, and how its programs were compiled.
 OWN_FILE = "file of the kernel"
-COMPILED = ("working directory", "program")
+COMPILED = ("working directory", "program", "at")
 NOT_CACHED = "not cached"
+_LINES = ("line", "lines")  # of functions, which count where compiled code has line information
 _TOOLS = (
     *("NVRTC", "NVVM", "nvJitLink", "cuda.core", "llvmlite", "numba-cuda", "numba-cuda-autolink"),
     *("Python", "NumPy", "Numba"),
 )
 _NOT_WITH_DEBUG = ("lineinfo", "lto")  # which debug excludes
 _CONTENT = ("code", "source", "file")
+# Facts of the text and content of what is built that name no file or function; and options that programs have too.
+_OF_TEXT = (OWN_FILE, "source", "link key", "package")
+_OPTIONS = ("lto", "debug", "lineinfo", "max_registers")
 # Words for parts that may differ while no fact does, by how their labels begin.
 _REST = {
     "LLVM IR": "the code that Numba made of its Python",
@@ -78,9 +83,9 @@ def _facts_of(entry: StoredEntry) -> dict[tuple[str, str], str]:
 
 
 def call_of(entry: StoredEntry) -> tuple[str, ...]:
-    """Return the argument types, architecture, output and name of *entry*, in which it does not differ from what it is
-    compared with."""
-    return types_of(entry), target_of(entry), *(fact(entry, label) for label in ("output", "entry_name"))
+    """Return the argument types, architecture, output, name and front end of *entry*, in which it does not differ from
+    what it is compared with."""
+    return types_of(entry), target_of(entry), *(fact(entry, label) for label in ("output", "entry_name", FRONT_END))
 
 
 def types_of(entry: StoredEntry) -> str:
@@ -93,16 +98,53 @@ def target_of(entry: StoredEntry) -> str:
 
 def nearest(entry: StoredEntry, earlier: Sequence[StoredEntry]) -> StoredEntry | None:
     """Return the one that differs from *entry* in least, of the latest of those built *earlier* of the same subject and
-    call; ``None`` if there is none."""
+    call; ``None`` if there is none. An option that was tried and taken back is no difference: those with the same
+    options, target and tools come first, or that differ in nothing else."""
     alike = [each for each in earlier if each.digest != entry.digest and call_of(each) == call_of(entry)]
-    alike = [each for each in alike if _closure_of(each) == _closure_of(entry)] or alike
+    for is_alike in (_has_same_closure, _differs_in_one_way):
+        alike = [each for each in alike if is_alike(each, entry)] or alike
     latest = alike[: -_MOST_NEAR - 1 : -1]
     return min(latest, key=lambda each: len(changes_in_words(each, entry)), default=None)
+
+
+def _has_same_closure(before: StoredEntry, after: StoredEntry) -> bool:
+    return _closure_of(before) == _closure_of(after)
 
 
 def _closure_of(entry: StoredEntry) -> list[tuple[str, str, str]]:
     """Return the values of closure variables, by which kernels of one factory differ."""
     return [each for each in entry.facts if each[1].startswith("closure ")]
+
+
+def _differs_in_one_way(before: StoredEntry, after: StoredEntry) -> bool:
+    """Whether the entries have the same settings, or differ in these alone."""
+    old, new = _facts_of(before), _facts_of(after)
+    different = {key for key in {*old, *new} if old.get(key) != new.get(key)}
+    settings = {key for key in different if _is_setting(*key)}
+    if _is_same_around(before, after):  # the kernel's decorator has its options
+        different.discard(("", OWN_FILE))
+    return not settings or settings == different
+
+
+def _is_setting(subject: str, label: str) -> bool:
+    """Whether a fact is of the options, target and tools of a build, and not of what is built."""
+    return label in _OPTIONS or not (subject or label.startswith(("value ", "module ")) or label in _OF_TEXT)
+
+
+def _is_same_around(before: StoredEntry, after: StoredEntry) -> bool:
+    """Whether the files of two kernels are known to differ in the lines of the kernels alone."""
+    around = [_lines_around(each) for each in (before, after)]
+    return None not in around and around[0] == around[1]
+
+
+def _lines_around(entry: StoredEntry) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Return digests of the lines before and after the kernel in its file, if they are known."""
+    lines = dict(entry.lines)
+    own = next((each for label, each in lines.items() if label.startswith("code ")), ())
+    if not own or OWN_FILE not in lines:
+        return None
+    start = sum(1 for _ in itertools.takewhile(lambda line: not line, own))
+    return lines[OWN_FILE][:start], lines[OWN_FILE][len(own) :]
 
 
 def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
@@ -116,7 +158,12 @@ def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
     for key in changed:
         subject, label = key
         values = old.get(key), new.get(key)
-        if label == OWN_FILE or (subject and label in COMPILED) or (label in (*_TOOLS, "line") and None in values):
+        if (
+            label == OWN_FILE
+            or (subject and label in COMPILED)
+            or label in _LINES
+            or (label in _TOOLS and None in values)
+        ):
             continue
         if label in _NOT_WITH_DEBUG and old.get((subject, "debug")) != new.get((subject, "debug")):
             continue
@@ -128,7 +175,9 @@ def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
         found.append(_in_words(subject, label, before, after, *values))
     if not found and old.get(("", OWN_FILE)) != new.get(("", OWN_FILE)):
         return [f"{os.path.basename(fact(after, 'path'))} changed{_changed_lines(OWN_FILE, before, after)}"]
-    return list(dict.fromkeys(found)) or _compiled_otherwise(old, new) or [_rest(before, after)]
+    moved = [subject for subject, label in changed if label in _LINES and (subject, label) in old.keys() & new.keys()]
+    found = found or _compiled_otherwise(old, new) or [f"{each}: lines moved (line information)" for each in moved]
+    return list(dict.fromkeys(found)) or [_rest(before, after)]
 
 
 def _compiled_otherwise(old: dict[tuple[str, str], str], new: dict[tuple[str, str], str]) -> list[str]:
@@ -138,9 +187,22 @@ def _compiled_otherwise(old: dict[tuple[str, str], str], new: dict[tuple[str, st
         if new[subject, "program"] == NOT_CACHED:
             found.append(f"{subject}: compiled again, as it is not cached")
         elif old.get((subject, "program")) != new[subject, "program"]:
+            if moved := _moved_files(old, new):
+                found += moved
+                continue
             folders = [each.get((subject, "working directory"), "") for each in (old, new)]
             where = f" in another working directory: {' -> '.join(folders)}" if folders[0] != folders[1] else " again"
             found.append(f"{subject}: compiled{where}")
+    return found
+
+
+def _moved_files(old: dict[tuple[str, str], str], new: dict[tuple[str, str], str]) -> list[str]:
+    """Return which files were found elsewhere: ``window.h: inc/window.h -> window.h``."""
+    found = []
+    for key, path in new.items():
+        if key[1] == "at" and old.get(key, path) != path:
+            base = os.path.commonpath([os.path.dirname(each) for each in (old[key], path)])
+            found.append(f"{key[0]}: {' -> '.join(os.path.relpath(each, base) for each in (old[key], path))}")
     return found
 
 

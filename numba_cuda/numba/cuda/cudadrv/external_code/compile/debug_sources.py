@@ -42,6 +42,13 @@ def with_files(text: str, name: str) -> str:
     return "".join(placed)
 
 
+def without_folder(code: str) -> str:
+    """Return the *code* of a unit with the same names of files wherever the cache's directory is."""
+    folder = os.path.join(current_store().settings.directory, SOURCES, "")
+    before, after = (line_marker(each).rstrip('"\n') for each in (folder, os.path.join(SOURCES, "")))
+    return code.replace(before, after)
+
+
 def without_files(log: str) -> str:
     """Return NVRTC's *log* with the names of generated sources in place of their files."""
     folder = re.escape(os.path.join(current_store().settings.directory, SOURCES) + os.sep)

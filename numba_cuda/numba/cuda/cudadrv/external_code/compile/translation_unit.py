@@ -21,6 +21,7 @@ from numba.cuda.cudadrv import nvrtc
 from numba_cuda_autolink.printable_texts import number_of
 
 from ..cache.entry import FILE, CacheKey, Facts, LineDigests, digests_of_lines
+from ..cache.store import current_store
 from ..headers.file_state import Header
 from ..headers.manifest import MANIFEST_FORMAT, HeaderManifest, read_text
 from ..headers.search_roots import SearchRoots
@@ -189,13 +190,21 @@ class UnitKeys:
         """Return what NVRTC gets; of paths, only the name of the file: the rest is in the headers' digest."""
         unit = self._unit
         return (
-            ("source", unit.code),
+            ("source", self._code()),
             ("name", os.path.basename(unit.name)),
             ("output", unit.output),
             *((f"option {name}", repr(value)) for name, value in unit.options if name != "include_path"),
             ("NVRTC", nvrtc_build()),
             ("cuda.core", cuda.core.__version__),
         )
+
+    def _code(self) -> str:
+        """Return the source. The cache's directory counts only where a compile must give the same bytes again."""
+        if self._unit.code == self._unit.text or current_store().settings.verify:
+            return self._unit.code
+        from .debug_sources import without_folder
+
+        return without_folder(self._unit.code)
 
     def _facts(self, files: tuple[tuple[str, str, str], ...], headers: tuple[Header, ...], compiled: str) -> Facts:
         """Return what users know of the program, with the *files* of their own, each a label, path and digest; of the
@@ -220,6 +229,7 @@ class UnitKeys:
             *([(subject, "calls", calls)] if calls else []),
             *((each or subject, "file" if each else "source", _short_digest(own)) for each, own in texts),
             *((label.removeprefix(FILE), "file", sha256) for label, _, sha256 in files),
+            *((label.removeprefix(FILE), "at", os.path.abspath(each)) for label, each, _ in files),
             *((subject, f"define {macro}", value) for macro, value in unit.option("define_macro") or ()),
             (subject, "include_paths", repr(folders)),
             *([] if unit.option("link_time_optimization") or unit.option("debug") else [("", "lto", "False")]),

@@ -50,11 +50,20 @@ class LinkInputError(PrintableError, ValueError):
     __module__ = "numba.cuda.autolink"  # as tracebacks show it
 
     missing = ""  # the path that was given, of a file that is not there
+    unknown = ""  # the path that was given, of a file of an unknown kind
 
     @classmethod
     def missing_file(cls, path: str, given: str) -> LinkInputError:
         error = cls(f"{path} not found")
         error.missing = given
+        return error
+
+    @classmethod
+    def unknown_file(cls, path: str, suffix: str) -> LinkInputError:
+        what = f"file with extension {suffix}" if suffix else "file with no extension"
+        known = ", ".join(suffix for kind in KINDS for suffix in kind.suffixes)
+        error = cls(f"cannot link a {what}: {path!r}\n  known: {known}\n  what to do: name a file of a known kind")
+        error.unknown = path
         return error
 
     @classmethod
@@ -239,10 +248,7 @@ def _from_path(path: str) -> LinkInput:
                 f"a str is the path of a file, got text\n  got: {safe_repr(path)}\n"
                 "  what to do: for source, return autolink.CUDASource(text); for PTX, cuda.PTXSource(text.encode())"
             )
-        known = ", ".join(suffix for kind in KINDS for suffix in kind.suffixes)
-        what = f"file with extension {suffix}" if suffix else "file with no extension"
-        todo = "pass a list of paths, link=['...'], not one str" if len(path) == 1 else "name a file of a known kind"
-        raise LinkInputError(f"cannot link a {what}: {path!r}\n  known: {known}\n  what to do: {todo}")
+        raise LinkInputError.unknown_file(path, suffix)
     # A source file finds headers in its own folder, as it would with a compiler on the command line.
     include_paths = (os.path.dirname(os.path.abspath(path)),) if kind is CUDA else ()
     return LinkInput(kind, _read(path), CompileOptions(include_paths), name=path)

@@ -25,13 +25,14 @@ _SCALARS = (bool, int, float, complex, str, bytes, types.NoneType)
 
 @dataclass(frozen=True)
 class PythonFunction:
-    """A Python function: its *name*, its file's *path* and *line*, a digest of its code, but for the names of its
-    *parameters*, and the *values* that are constants in it: ``value NAME`` of globals and attributes of modules, and
-    ``closure NAME``, with their texts."""
+    """A Python function: its *name*, its file's *path* and *line*, a digest of the lines at which its instructions are,
+    its *places*, and one of its code, but for the names of its *parameters*, and the *values* that are constants in it:
+    ``value NAME`` of globals and attributes of modules, and ``closure NAME``, with their texts."""
 
     name: str
     path: str
     line: int
+    places: str
     digest: str
     parameters: str
     values: tuple[tuple[str, str], ...]
@@ -42,17 +43,17 @@ class PythonFunction:
         path = os.path.abspath(code.co_filename) if os.path.exists(code.co_filename) else code.co_filename
         parameters = ", ".join(code.co_varnames[: code.co_argcount])
         name = function.__qualname__.rpartition("<locals>.")[2]
-        digest = hashlib.sha256(repr(_content(code, code.co_argcount)).encode()).hexdigest()[:16]
-        return cls(name, path, code.co_firstlineno, digest, parameters, _values(function))
+        places, digest = (_digest(each) for each in (_places(code), _content(code, code.co_argcount)))
+        return cls(name, path, code.co_firstlineno, places, digest, parameters, _values(function))
 
     @property
     def content(self) -> str:
         """A digest of its code and values, wherever it is in a file."""
         return hashlib.sha256(repr((self.digest, self.parameters, self.values)).encode()).hexdigest()[:12]
 
-    def facts(self, name: str, *, with_line: bool) -> Facts:
-        """Return what users know of it, who know it by *name*; *with* its *line* if the compiled code has lines."""
-        line = [(name, "line", str(self.line))] if with_line else []
+    def facts(self, name: str, *, with_lines: bool) -> Facts:
+        """Return what users know of it, who know it by *name*; *with* its *lines* if the compiled code has lines."""
+        line = [(name, "lines", self.places)] if with_lines else []
         values = [(name, *each) for each in self.values]
         return ((name, "code", self.digest), (name, "parameters", self.parameters), *values, *line)
 
@@ -73,11 +74,12 @@ class PythonFunction:
 @dataclass(frozen=True)
 class PythonKernel:
     """A kernel: its *name* with those of the functions that enclose it, the *types* of its arguments as signatures have
-    them, and its *functions*, itself first."""
+    them, its *functions*, itself first, and the *front_end* that compiles it."""
 
     name: str
     types: str
     functions: tuple[PythonFunction, ...]
+    front_end: str = "numba-cuda"
 
     def facts(self, *, with_lines: bool) -> Facts:
         """Return what users know of it; *with* the *lines* of its functions if the compiled code has them."""
@@ -87,7 +89,7 @@ class PythonKernel:
             ("", "kernel", self.name),
             ("", "types", self.types),
             ("", "Python", platform.python_version()),
-            *(fact for name, each in self._named() for fact in each.facts(name, with_line=with_lines)),
+            *(fact for name, each in self._named() for fact in each.facts(name, with_lines=with_lines)),
         )
 
     def lines(self) -> LineDigests:
@@ -100,6 +102,16 @@ class PythonKernel:
             (each.name if each.path == own else f"{os.path.basename(each.path)}:{each.name}", each)
             for each in self.functions
         ]
+
+
+def _digest(content: tuple[Any, ...]) -> str:
+    return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
+
+
+def _places(code: types.CodeType) -> tuple[Any, ...]:
+    """Return the lines of code, and of the code within it."""
+    inner = tuple(_places(each) for each in code.co_consts if isinstance(each, types.CodeType))
+    return code.co_firstlineno, *(line for _, _, line in code.co_lines()), *inner
 
 
 def _content(code: types.CodeType, parameters: int = 0) -> tuple[Any, ...]:

@@ -49,7 +49,7 @@ class TestRemedies:
             ("corner(x)", "int32[::1]", "pass the arguments that C++ declares: those with = may be left out"),
             ("square(x)", "float32[::1]", "pass one element of it, such as x[i]"),
             ("square(x)", "float32[:, :]", "pass one element of it, such as x[i, j]"),
-            ("square('two')", "float32[::1]", "pass a number, not a text"),
+            ("square('two')", "float32[::1]", "pass a number, not a string"),
         ],
     )
     def test_what_a_call_passes(self, call, argtypes, remedy):

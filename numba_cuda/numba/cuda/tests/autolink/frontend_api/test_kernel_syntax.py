@@ -211,6 +211,27 @@ def test_an_array_where_overloads_of_cxx_take_numbers(front_end, arguments, numb
 
 
 @pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
+@pytest.mark.parametrize(
+    ("source", "call", "number"),
+    [
+        ("__device__ float f(float x, float y) { return x; }", "f(x[0], '3')", 2),
+        ("__device__ float f(float x, float y) { return x; }", "f('3, (4', x[0])", 1),
+        (
+            "__device__ float f(float x, double y) { return x; } __device__ float f(float x, float y) { return x; }",
+            "f(x[0], '3')",
+            2,
+        ),
+        ("#include <cuda/std/cmath>", "hypot(x[0], '3')", 2),
+    ],
+)
+def test_a_string_where_cxx_takes_a_number(front_end, source, call, number, tmp_path, capsys):
+    namespace = "cuda::std" if call.startswith("hypot") else ""
+    text = failure(front_end, f"x[0] = lib.{call}", tmp_path, capsys, lib=autolink.cxx(source, namespace=namespace))
+    assert text.partition("\n")[0].endswith(f": argument {number} is a string, where C++ takes a number")
+    assert "\n  what to do: pass a number, not a string" in text
+
+
+@pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
 def test_a_pointer_that_cxx_returns_is_not_an_element(front_end, tmp_path, capsys):
     lib = autolink.cxx("__device__ float* of(float* x) { return x; }")
     text = failure(front_end, "x[0] = lib.of(x)", tmp_path, capsys, lib=lib)

@@ -35,6 +35,9 @@ def returning(x):
 @cuda.jit
 def writing(x):
     x[cuda.grid(1)] = 1
+@cuda.jit
+def pair(x):
+    x[0][0] = x[1][0]
 @cuda.jit(device=True)
 def device(x):
     return x
@@ -77,6 +80,9 @@ DEVICE = "call it in a kernel, or device.py_func(...)"
 ORDER = "pass them in the order of the parameters"
 STREAM = f"{ORDER}; the stream is in the brackets, kernel[blocks, threads, stream]"
 COUNT = "pass one argument for each parameter"
+CONTIGUOUS = (
+    "pass a contiguous copy, y = np.ascontiguousarray(x); if the kernel writes to it, copy back with x[...] = y"
+)
 OPTION = "correct its name or value, or leave it out"
 MISTAKES = {
     "kernel[x.size / 4, 4](x)": (
@@ -123,6 +129,10 @@ MISTAKES = {
     "device[1, 1](x)": ("RuntimeError: device is a device function, which only kernels can call\n", DEVICE),
     "lib.f(1.0)": ("NotImplementedError: f is device code", "call it in kernels"),
     "autolink.cxxx": ("AttributeError: module 'numba.cuda.autolink' has no attribute 'cxxx'", ""),
+    "writing[1, 4](np.ones(8, np.float32)[::2])": ("ValueError: argument 'x' of writing is strided", CONTIGUOUS),
+    "writing[1, 4](np.ones(8, np.float32)[::-1])": ("ValueError: argument 'x' of writing is strided", CONTIGUOUS),
+    "writing[1, 1](np.ones((4, 4), np.float32)[:, :2])": ("argument 'x' of writing is strided", CONTIGUOUS),
+    "pair[1, 1]((x, np.ones(8, np.float32)[::2]))": ("argument 'x[1]' of pair is strided", "pass a contiguous copy"),
     "x.flags.writeable = False; kernel[1, 1](x)": ("", "pass an array that can be written to"),
 }
 
@@ -188,3 +198,77 @@ def test_defaults_may_be_left_out_and_others_may_be_any_number(kernel, right, wr
     assert not any(map(functools.partial(wrong_count, kernel), right))
     for count, message in wrong.items():
         assert wrong_count(kernel, count) == f"<lambda>{message}"
+
+
+ONE_SIGNATURE = """
+import sys, warnings
+import numpy as np
+from numba import cuda, from_dtype, types
+from numba.cuda import autolink
+RECORD = np.dtype([("a", np.float32), ("b", np.int32)])
+def launch(signature, *args):
+    @cuda.jit(signature)
+    def kernel(x, y):
+        pass
+    kernel[1, 1](*args)
+def first(signature, x):
+    @cuda.jit(signature)
+    def kernel(x):
+        pass
+    kernel[1, 1](x)
+x = np.ones(8, np.float32)
+records = np.ones(3, RECORD)
+on_device = cuda.to_device(x)
+for statement in {statements!r}:
+    try:
+        eval(compile(statement, "launch", "eval"))
+        print("=== right")
+    except Exception as error:
+        print("===", type(error).__name__, error)
+"""
+RIGHT = [
+    "launch('void(float32[::1], float32)', x, 1)",
+    "launch('void(float32[::1], float32)', on_device, np.int64(1))",
+    "launch('void(float32[::1], int32)', on_device[::2], np.uint64(1))",
+    "launch('void(float32[:], boolean)', cuda.In(x), np.bool_(1))",
+    "launch('void(float64[::1], complex64)', cuda.In([1.0, 2.0]), 1j)",
+    "launch('void(int64[::1], complex64)', np.ones(3, np.uint64), 3)",
+    "launch('void(boolean[::1], float16)', np.ones(3, np.uint8), 3)",
+    "first('void(float32[:, ::1])', np.ones((4, 4), np.float32, order='F'))",
+    "first((types.Array(from_dtype(RECORD), 1, 'C'),), records)",
+    "first((types.Array(from_dtype(RECORD), 1, 'C'),), records.view(np.recarray))",
+    "first((from_dtype(RECORD),), records[0])",
+    "first((types.UniTuple(types.float32[::1], 2),), (x, on_device))",
+    "first((types.Tuple((types.int32, types.float32)),), (1, 2))",
+]
+WRONG = {
+    "launch('void(float32[::1], float32)', x)": "kernel(x, y) takes 2 arguments, got 1",
+    "launch('void(float32[::1], float32)', x, 1.0, 3)": "kernel(x, y) takes 2 arguments, got 3",
+    "first('void(float32[::1])', x.astype(float))": "argument 'x' of kernel: got float64[::1], expected float32[::1]",
+    "first('void(float32[::1])', cuda.to_device(x.view(int)))": "got int64[::1], expected float32[::1]",
+    "first('void(float32[::1])', cuda.In(x.view(np.int32)))": "got int32[::1], expected float32[::1]",
+    "first('void(float32[::1])', x.reshape(2, 4))": "got float32[:, ::1], expected float32[::1]",
+    "first('void(float32[:, ::1])', x)": "got float32[::1], expected float32[:, ::1]",
+    "first('void(float32[::1])', 3)": "argument 'x' of kernel: got int64, expected float32[::1]",
+    "first('void(float32[::1])', None)": "argument 'x' of kernel: got None, expected float32[::1]",
+    "first('void(float32[::1])', [1.0])": "argument 'x' of kernel is of type list, which kernels do not take",
+    "first('void(int32)', 3.0)": "argument 'x' of kernel: got float64, expected int32",
+    "first('void(float32)', x)": "argument 'x' of kernel: got float32[::1], expected float32",
+    "first('void(boolean)', 1.0)": "argument 'x' of kernel: got float64, expected bool",
+    "first('void(complex64)', x)": "argument 'x' of kernel: got float32[::1], expected complex64",
+    "first((from_dtype(RECORD),), 3)": "argument 'x' of kernel: got int64, expected Record(",
+    "first((types.UniTuple(types.float32[::1], 2),), (x, records))": "argument 'x[1]' of kernel: got ",
+    "first((types.UniTuple(types.float32[::1], 2),), (x,))": "argument 'x' of kernel: got UniTuple(",
+    "first((types.UniTuple(types.float32[::1], 2),), x)": "got float32[::1], expected UniTuple(",
+}
+
+
+def test_a_kernel_with_one_signature_takes_what_it_reads_right_and_no_more(tmp_path):
+    script = tmp_path / "launches.py"
+    script.write_text(ONE_SIGNATURE.format(statements=[*RIGHT, *WRONG]))
+    printed = run_emulated(script).stdout.split("=== ")[1:]
+    assert printed[: len(RIGHT)] == ["right\n"] * len(RIGHT)
+    for text, diagnosis in zip(printed[len(RIGHT) :], WRONG.values(), strict=True):
+        first, *more = text.splitlines()
+        assert first.startswith("TypeError ") and diagnosis in first, text
+        assert more[0].startswith("  launched at: ") and "what to do: pass " in more[-1], text

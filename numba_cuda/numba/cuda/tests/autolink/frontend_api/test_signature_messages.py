@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a front end's error over a signature prints: the nearest type, and the line with the signature."""
 
+import sys
+
 import numpy as np
 import pytest
 from front_ends import MODULES, front_end_named
@@ -13,7 +15,7 @@ from numba.cuda.autolink.frontend_api.placed_messages import placed_error
     ("signature", "kind", "why"),
     [
         ("void(flot32[::1])", NameError, "is not a signature: name 'flot32' is not defined; did you mean float32?"),
-        ("void(float[::1])", TypeError, "is not a signature: type 'float' is not subscriptable; did you mean float64?"),
+        ("void(float[::1])", TypeError, "is not a signature: float is a type of Python, and Numba's has another name"),
         ("void(float32[::1)", SyntaxError, "is not a signature: "),
         ((float,), TypeError, "a signature is text or a tuple of Numba types, got tuple (<class 'float'>,)"),
     ],
@@ -34,6 +36,28 @@ def test_the_message_of_a_wrong_signature_has_its_line_and_the_nearest_type(fron
             "  expected: such as ",
         )
     )
+
+
+@pytest.mark.parametrize("front_end", list(MODULES))
+@pytest.mark.parametrize("signature", ["void(float32[::1]", "void(float32[::1))", "void(float32 int32)"])
+def test_a_text_that_is_not_python_is_printed_as_a_signature_at_its_line(front_end, signature, capsys):
+    cuda = front_end_named(front_end).cuda
+    with pytest.raises(SyntaxError) as failure:
+        cuda.jit(signature)(lambda x: None)
+    sys.excepthook(SyntaxError, failure.value, failure.value.__traceback__)
+    printed = capsys.readouterr().err
+    assert f"SyntaxError: {signature!r} is not a signature: " in printed
+    assert f"\n  at: {__file__}:" in printed and "\n  what to do: write the types, such as " in printed
+    assert "<string>" not in printed and failure.value.lineno == 1
+
+
+@pytest.mark.parametrize("front_end", list(MODULES))
+def test_a_type_of_python_has_one_advice(front_end):
+    with pytest.raises(TypeError) as failure:
+        front_end_named(front_end).cuda.jit("void(float32[::1], int)")(lambda x, n: None)
+    first, *_, todo = placed_error(failure.value).split("\n")
+    assert first.endswith(" is not a signature: int is a type of Python, and Numba's has another name")
+    assert todo == "  what to do: write 'void(float32[::1], int64)'"
 
 
 @pytest.mark.parametrize("front_end", list(MODULES))

@@ -66,7 +66,12 @@ class MisspeltLink(OnlyCall):
         return None
 
 
-only_call, misspelt_link = OnlyCall(), MisspeltLink()
+class CutHook:
+    def __numba_cuda_link(self, x):
+        return None
+
+
+only_call, misspelt_link, cut_hook = OnlyCall(), MisspeltLink(), CutHook()
 double, triple, nothing, only = Scale(2), Scale(3), Nothing(), OnlyHook()
 misspelt, other_args = Misspelt(), OtherArgs()
 in_list, in_dict, in_tuple = [double], {"a": double}, (double, triple)
@@ -98,6 +103,10 @@ MISUSES = {
     "misspelt_link(x[0])": (
         "kernels cannot call 'misspelt_link': MisspeltLink has __numba_cuda_call__, but no __numba_cuda_link__",
         "derive MisspeltLink from autolink.DeviceCallable, and rename __numba_cuda_links__ to __numba_cuda_link__",
+    ),
+    "cut_hook(x[0])": (
+        "kernels cannot call 'cut_hook': CutHook has __numba_cuda_link, which is no hook",
+        "derive CutHook from autolink.DeviceCallable, rename __numba_cuda_link to __numba_cuda_link__, and define",
     ),
     "device(x[0])": ("kernels cannot call objects in a dict: 'in_dict'", "give each object a name of its own"),
     "double": (

@@ -12,6 +12,7 @@ from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.autolink import cache
 from numba.cuda.cudadrv.external_code.cache import settings as cache_settings
+from numba.cuda.cudadrv.external_code.cache.changes import OWN_FILE
 from numba.cuda.cudadrv.external_code.cache.entry import CacheKey
 from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
 
@@ -86,6 +87,82 @@ def test_a_rebuild_has_its_cause_alone(files, old, new, said):
     path.write_text(text.replace(old, new))
     build(path)
     assert told() == [f"sm_90   m.py:kernel{said}", "sm_90   m.py:kernel: first build"]
+
+
+def rewrite(path, *edits):
+    """Edit the text of a file."""
+    text = path.read_text()
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    path.write_text(text)
+
+
+def test_an_option_that_was_tried_and_taken_back_is_no_cause(files):
+    path = files / "m.py"
+    build(path)
+    with_option = ("@cuda.jit\ndef kernel", "@cuda.jit(fastmath=True)\ndef kernel")
+    edits = (
+        ([with_option], "fastmath=True added"),
+        ([with_option[::-1], ("N = 3", "N = 4")], "value N: 3 -> 4"),
+        ([with_option, ("N = 4", "N = 5")], "value N: 3 -> 5"),
+        ([with_option[::-1]], "fastmath=True removed"),
+    )
+    for edit, said in edits:
+        rewrite(path, *edit)
+        build(path)
+        assert told()[0] == f"sm_90   m.py:kernel: {said}"
+
+
+def test_an_option_that_was_tried_and_taken_back_is_no_cause_of_a_cached_kernel(files):
+    """What another line of the file means for the kernel is not known, as it is of the kernel's own."""
+
+    def store(gain, *options, of_environment=()):
+        given = "".join(f", {each}=True" for each in options)
+        file = f"gain = {gain}", "", f"@cuda.jit(cache=True{given})", "def kernel(x):", "    x[0] = gain"
+        facts = (
+            *(("", "path", "/p/m.py"), ("", "kernel", "kernel"), ("", "architecture", "sm_90")),
+            *(("kernel", "code", "digest"), ("", OWN_FILE, str(file))),
+            *(("", each, "True") for each in (*options, *of_environment)),
+        )
+        lines = (("code kernel", ("", "", *file[2:])), (OWN_FILE, file))
+        parts = (("facts", repr(facts)),)
+        current_store().put(CacheKey("kernel", "kernel", parts, facts=lambda: facts, lines=lambda: lines), b"")
+        time.sleep(0.02)
+        return told("kernel", "kernel")[0].partition(" (cache=True)")[2]
+
+    assert store(1) == ": first build"
+    assert store(1, "fastmath") == ": fastmath=True added"
+    assert store(1, of_environment=["debug"]) == ": debug=True added"
+    assert store(2) == ": m.py changed: line 1"
+    assert store(3, "fastmath") == ": m.py changed: line 1 (2 builds)"
+    assert store(3) == ": fastmath=True removed"
+
+
+def test_a_build_is_not_compared_with_one_of_another_front_end(files):
+    pytest.importorskip("numba_cuda_mlir")
+    path = files / "m.py"
+    build(path)
+    front_ends = ("from numba import cuda", "from numba_cuda_mlir import cuda")
+    rewrite(path, front_ends, ("N = 3", "N = 4"))
+    build(path)
+    rewrite(path, front_ends[::-1], ("N = 4", "N = 5"))
+    build(path)
+    assert told() == [
+        "sm_90   m.py:kernel: value N: 3 -> 5",
+        "sm_90   m.py:kernel: first build with numba-cuda-mlir",
+        "sm_90   m.py:kernel: first build",
+    ]
+
+
+@pytest.mark.parametrize("old", ["    x[0] =", "@cuda.jit(lineinfo"])
+def test_lines_that_moved_are_no_change_of_code(files, old):
+    path = files / "m.py"
+    rewrite(path, ("@cuda.jit\ndef kernel", "@cuda.jit(lineinfo=True)\ndef kernel"))
+    build(path)
+    rewrite(path, (old, f"    # a comment\n{old}" if old[0] == " " else f"# a comment\n{old}"))
+    build(path)
+    assert told()[0] == "sm_90   m.py:kernel: lines moved (line information)"
 
 
 def test_other_argument_types_are_told(files):
@@ -306,6 +383,32 @@ def test_lines_of_generated_code_are_those_of_its_text(files):
     assert build(lineinfo=True) == ": lineinfo=True added"
     source = source.replace("* 2", "* 3")
     assert build(lineinfo=True) == ": twice.cu changed: line 4"
+
+
+def test_a_header_that_is_found_elsewhere_is_named(files):
+    (files / "inc").mkdir()
+    (files / "inc" / "gain.h").write_text("// gain\n")
+    (files / "ten.cu").write_text(f'#include "gain.h"\n{SOURCE}')
+    rewrite(files / "m.py", ("cu')", f"cu', include_paths=[{str(files / 'inc')!r}])"))
+    build(files / "m.py")
+    (files / "gain.h").write_text("// gain\n")
+    build(files / "m.py")
+    assert told()[0] == "sm_90   m.py:kernel: gain.h: inc/gain.h -> gain.h"
+    assert told("ten.cu", "program")[0] == "sm_90   ten.cu: gain.h: inc/gain.h -> gain.h"
+
+
+def test_what_is_not_cached_is_listed_last(files):
+    for number in 1, 2:
+        build(files / "m.py")
+        facts = ("", "path", str(files / "m.py")), ("", "kernel", "kernel")
+        current_store().note_not_cached("kernel", "kernel", "a reason", facts)
+        (files / "ten.cu").write_text(f"{SOURCE}// {number}\n")
+    lines = [line[29:] for line in str(cache.why("m.py:kernel")).splitlines()]
+    assert lines == [
+        "m.py:kernel: ten.cu changed: line 5",
+        "m.py:kernel: first build",
+        "m.py:kernel (cache=True) is not cached: a reason",
+    ]
 
 
 def test_the_output_is_no_change(files):

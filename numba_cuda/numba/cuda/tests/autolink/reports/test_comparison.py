@@ -222,3 +222,79 @@ def test_the_versions_name_the_front_end(reported, front_end):
     assert front_end.name in versions
     assert {"Python", "numba-cuda-autolink", "NVRTC"} <= versions.keys()
     assert {"numba-cuda", "numba-cuda-mlir"} - {front_end.name} - versions.keys()
+
+
+PERIODIC = """
+__device__ float f0(float x) { return x * 1.5f; }
+__device__ float f1(float x) { return x * 2.5f; }
+__device__ float f2(float x) { return x * 3.5f + 1; }
+"""
+
+
+def called_in_turn(front_end, path, calls, text=PERIODIC):
+    """Return the report of a kernel in the file *path* with one line for each of *calls*, from line 2 on."""
+    lines = ["def kernel(x):", *(f"    x[0] = {call}" for call in calls)]
+    path.write_text("\n".join(lines) + "\n")
+    linecache.checkcache()
+    names = {"ops": autolink.cxx(text)}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    return autolink.report(front_end.cuda.jit(names["kernel"]), "void(float32[::1])", cc=CC)
+
+
+def of_calls(before, now):
+    found = changes(before, now)
+    return [(each.what, each.before, each.now) for each in found if each.what.startswith(("call", "code of", "2 ca"))]
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 9, 17, 23])
+def test_an_edited_line_among_calls_of_the_same_functions_is_the_one_that_is_named(front_end, tmp_path, at):
+    calls = [f"ops.f{number % 2}(x[0])" for number in range(24)]
+    before = called_in_turn(front_end, tmp_path / "turns.py", calls)
+    edited = [*calls[:at], "ops.f2(x[0])", *calls[at + 1 :]]
+    now = called_in_turn(front_end, tmp_path / "turns.py", edited)
+    assert of_calls(before, now) == [(f"call at turns.py:{at + 2}", f"f{at % 2}(float32)", "f2(float32)")]
+    without = called_in_turn(front_end, tmp_path / "turns.py", [*calls[:at], *calls[at + 1 :]])
+    ((what, gone, nothing),) = of_calls(before, without)
+    assert what.startswith(f"call f{at % 2}(float32) at turns.py:") and gone.startswith("inlined; ") and nothing is None
+
+
+def test_two_calls_that_change_places_are_the_same(front_end, tmp_path):
+    calls = ["ops.f0(x[0])", "ops.f1(x[0])", "ops.f2(x[0])"]
+    before = called_in_turn(front_end, tmp_path / "turns.py", calls)
+    assert of_calls(before, called_in_turn(front_end, tmp_path / "turns.py", [calls[1], calls[0], calls[2]])) == []
+
+
+def test_calls_that_differ_alike_are_one_change(front_end, tmp_path):
+    calls = ["ops.f2(x[0])", "ops.f0(x[0])", "ops.f2(x[0])"]
+    before = called_in_turn(front_end, tmp_path / "turns.py", calls)
+    apart = called_in_turn(
+        front_end, tmp_path / "turns.py", calls, PERIODIC.replace("float f2", "__noinline__ float f2")
+    )
+    of_f2 = "2 calls of f2(float32) at turns.py:2 and 4"
+    assert of_calls(before, apart) == [(of_f2, "inlined", "f2(float) called")]
+    edited = called_in_turn(front_end, tmp_path / "turns.py", calls, PERIODIC.replace("+ 1", "+ 2"))
+    ((what, *digests),) = of_calls(before, edited)
+    assert what == "code of f2(float32)"
+    assert [re.fullmatch("content [0-9a-f]{12}", each) is not None for each in digests] == [True, True]
+    replaced = called_in_turn(front_end, tmp_path / "turns.py", [each.replace("f2", "f1") for each in calls])
+    assert of_calls(before, replaced) == [("2 calls at turns.py:2 and 4", "f2(float32)", "f1(float32)")]
+
+
+def test_an_edit_of_python_that_cxx_calls_is_one_change(front_end):
+    def build(number):
+        ops = autolink.cxx("template <class F> __device__ float f(float x, F op) { return op(x) + 3; }")
+
+        @front_end.cuda.jit(device=True)
+        def scaled(a):
+            return a * number
+
+        @front_end.cuda.jit
+        def kernel(x):
+            x[0] = ops.f(x[0], scaled)
+
+        return autolink.report(kernel, "void(float32[::1])", cc=CC)
+
+    (change,) = [each for each in changes(build(7), build(8)) if not each.what.startswith(("result", "function"))]
+    assert change.what == "code of f(float32, function scaled)"
+    assert change.before != change.now
+    assert all(re.fullmatch("source [0-9a-f]{12}", each) for each in (change.before, change.now))

@@ -3,16 +3,20 @@
 
 import os
 import re
+import shutil
 import warnings
 
 import pytest
 from autolink_support import Linked, adder, build, calling
 from numba import cuda
 from numba.cuda import autolink
+from numba.cuda.autolink import cache
 from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings, CacheWarning
 from numba.cuda.cudadrv.external_code.cache.store import CacheStore, current_store, reset_store
 from numba.cuda.cudadrv.external_code.compile import debug_sources
 from numba.cuda.cudadrv.external_code.compile.debug_sources import with_files, write_files
+
+from numba_cuda_autolink.source_locations import name_of_file
 
 
 def files_named(linked):
@@ -86,6 +90,29 @@ def test_a_file_that_was_removed_is_written_again():
     (path,) = files_named(linked_kernel(function, lineinfo=True))
     os.unlink(path)
     assert list(files_named(linked_kernel(function, lineinfo=True))) == [path]
+
+
+def test_code_with_lines_is_found_in_another_cache_s_folder_and_its_sources_too(tmp_path):
+    """The line table of an imported entry names the other folder, which may be gone: reports show the file of here."""
+    function = Linked("imported", autolink.CUDASource(adder("imported"), name="imported.cu")).function
+    before = reset_store(CacheStore(CacheSettings(str(tmp_path / "one"))))
+    try:
+        linked_kernel(function, lineinfo=True)
+        cache.export_file(tmp_path / "entries")
+        shutil.rmtree(tmp_path / "one")
+        reset_store(CacheStore(CacheSettings(str(tmp_path / "two"))))
+        cache.import_file(tmp_path / "entries", trust=True)
+        linked = linked_kernel(function, lineinfo=True)
+        assert not [each for each in current_store().statistics.counts if each[1] == "built"]
+        (there,) = {os.fsdecode(each) for each in re.findall(rb"(/[ -~]+/sources/[0-9a-f]{16})", linked.code)}
+    finally:
+        reset_store(before)
+    assert there.startswith(str(tmp_path / "one"))
+    here = there.replace("/one/", "/two/")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(tmp_path / "two"))
+        assert name_of_file(f"{there}/imported.cu") == f"{here}/imported.cu"
+        assert name_of_file(f"{there}/missing.cu") == f"{there}/missing.cu"
 
 
 def test_without_line_information_nothing_is_written():

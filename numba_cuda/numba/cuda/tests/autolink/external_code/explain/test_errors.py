@@ -542,6 +542,23 @@ def test_a_file_that_link_names_and_that_does_not_exist(tmp_path, monkeypatch):
     ]
 
 
+@pytest.mark.parametrize("answer", ["x", ["x"], ["x.cub"]])
+def test_a_file_of_an_unknown_kind_from_a_hook_has_the_advice_of_hooks(answer):
+    class Scale(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("scale", returns=x)
+
+        def __numba_cuda_link__(self, x):
+            return answer
+
+    with pytest.raises(autolink.CallError) as failure:
+        build(cuda.jit(calling(Scale())), "void(float32[::1])")
+    assert "what to do: name a file of a known kind" in str(failure.value) and "link=" not in str(failure.value)
+    with pytest.raises(LinkError) as failure:
+        autolink.build(cuda.jit(link="x.cu")(lambda x: None), "void(float32[::1])", cc=(9, 0))
+    assert str(failure.value).endswith("what to do: pass a list of paths, link=['...'], not one str")
+
+
 def test_a_folder_given_as_a_file_is_called_a_folder(tmp_path):
     with pytest.raises(FileNotFoundError, match="is a directory\n  what to do: name a file: this is a folder"):
         autolink.cxx(str(tmp_path))
