@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -20,6 +21,10 @@ from numba.cuda.cudadrv.external_code.platform.target import Target
 from .function_code import FunctionCode
 
 _LINKED = (kinds.LTO_IR, kinds.CUDA, kinds.BITCODE)
+# As numba-cuda-mlir reads where a thread is.
+_SPECIAL_REGISTER = re.compile(
+    r"^\t// begin inline asm\n\tmov\.u32 %r\d+, %n?(?:tid|ctaid)\.[xyz];\n\t// end inline asm$", re.MULTILINE
+)
 
 
 def emulated_texts(code: FunctionCode, target: Target, own: Sequence[Any]) -> list[str]:
@@ -48,7 +53,7 @@ def emulated_texts(code: FunctionCode, target: Target, own: Sequence[Any]) -> li
 def can_link(texts: Sequence[str]) -> bool:
     """Whether a link of *texts* of PTX cannot fail: they, or the emulator, which synchronises grids, define all that
     they call and read, and the compiler wrote all of it, not assembly in C++, in which ptxas finds mistakes."""
-    text = "\n".join(texts)
+    text = _SPECIAL_REGISTER.sub("", "\n".join(texts))
     undefined = find_undefined("PTX", text.encode())
     return "// begin inline asm" not in text and all(name.startswith("cudaCG") for name in undefined)
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from numba.cuda.cudadrv.external_code.cache.changes import (
     COMPILED,
     FRONT_END,
+    NOT_CACHED,
     OWN_FILE,
     Subject,
     changes_in_words,
@@ -32,7 +33,7 @@ from numba_cuda_autolink.printable_texts import did_you_mean, printable
 from . import formatting
 
 # What is compiled, linked and asked; entries of other kinds help to find these.
-_FOR_USERS = ("program", "link", "kernel", "answer", "not cached")
+_FOR_USERS = ("program", "link", "kernel", "answer", NOT_CACHED)
 # Facts that a line has anyhow, and digests.
 _NOT_SHOWN = ("path", "kernel", "types", "architecture", "code", "source", "file", "headers", OWN_FILE, *COMPILED)
 _MOST_CALLS = 3
@@ -45,8 +46,8 @@ class _Build(NamedTuple):
 
 
 def builds(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
-    """Return a line for each of *entries*, latest first: when, for which architecture, and why it was built. One stands
-    for those after another that say the same."""
+    """Return a line for each of *entries*, latest first: when, for which architecture, and why it was built; last, what
+    is not cached. One stands for those after another that say the same."""
     shown = _shown(entries, every_kind)
     names = _names(shown)
     lines = [(build, _line(build, names)) for build in _with_earlier(shown)]
@@ -161,7 +162,7 @@ def _named(subject: Subject, file: str, entry: StoredEntry, *, with_types: bool 
         )
     if file:
         return file
-    return subject.name if entry.kind in ("program", "link", "not cached") else f"{entry.kind} {subject.name}"
+    return subject.name if entry.kind in ("program", "link", NOT_CACHED) else f"{entry.kind} {subject.name}"
 
 
 def _line(build: _Build, names: Mapping[bytes, str]) -> str:
@@ -183,7 +184,7 @@ def _with_earlier(entries: Iterable[StoredEntry]) -> list[_Build]:
             new = " of this text"
         found.append(_Build(entry, before, new))
         of_name.append(entry)
-    return found[::-1]
+    return sorted(found[::-1], key=lambda each: each.entry.kind == NOT_CACHED)
 
 
 def _output(entry: StoredEntry) -> str:
@@ -197,7 +198,7 @@ def _front_end(entry: StoredEntry) -> str:
 def _describe(build: _Build, name: str) -> str:
     """Return what was built, which users know by *name*, and why."""
     entry, before, new = build
-    if entry.kind == "not cached":
+    if entry.kind == NOT_CACHED:
         return f"{name} is not cached: {fact(entry, 'reason')}"
     if fact(entry, DAMAGED):
         return f"{name}: its entry was damaged"

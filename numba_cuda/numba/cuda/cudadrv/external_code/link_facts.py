@@ -54,7 +54,7 @@ def link_facts(request: LinkRequest) -> Facts:
                 found.append((subject, "program", NOT_CACHED))
             continue
         found += (
-            (fact[0] and subject if fact[1] != "file" else fact[0], *fact[1:])
+            (fact[0] and subject if fact[1] not in ("file", "at") else fact[0], *fact[1:])
             for fact in key.facts()
             if fact[1] not in _OF_KERNEL
         )

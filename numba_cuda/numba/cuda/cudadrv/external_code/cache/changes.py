@@ -18,7 +18,7 @@ FRONT_END = "front end"
 _IDENTITY = ("path", "kernel", "architecture", "output", "types", "link key", "entry_name", FRONT_END, DAMAGED)
 # What is told if nothing else changed: the file that contains the kernel, and how its programs were compiled.
 OWN_FILE = "file of the kernel"
-COMPILED = ("working directory", "program")
+COMPILED = ("working directory", "program", "at")
 NOT_CACHED = "not cached"
 _LINES = ("line", "lines")  # of functions, which count where compiled code has line information
 _TOOLS = (
@@ -187,9 +187,22 @@ def _compiled_otherwise(old: dict[tuple[str, str], str], new: dict[tuple[str, st
         if new[subject, "program"] == NOT_CACHED:
             found.append(f"{subject}: compiled again, as it is not cached")
         elif old.get((subject, "program")) != new[subject, "program"]:
+            if moved := _moved_files(old, new):
+                found += moved
+                continue
             folders = [each.get((subject, "working directory"), "") for each in (old, new)]
             where = f" in another working directory: {' -> '.join(folders)}" if folders[0] != folders[1] else " again"
             found.append(f"{subject}: compiled{where}")
+    return found
+
+
+def _moved_files(old: dict[tuple[str, str], str], new: dict[tuple[str, str], str]) -> list[str]:
+    """Return which files were found elsewhere: ``window.h: inc/window.h -> window.h``."""
+    found = []
+    for key, path in new.items():
+        if key[1] == "at" and old.get(key, path) != path:
+            base = os.path.commonpath([os.path.dirname(each) for each in (old[key], path)])
+            found.append(f"{key[0]}: {' -> '.join(os.path.relpath(each, base) for each in (old[key], path))}")
     return found
 
 

@@ -229,6 +229,7 @@ class UnitKeys:
             *([(subject, "calls", calls)] if calls else []),
             *((each or subject, "file" if each else "source", _short_digest(own)) for each, own in texts),
             *((label.removeprefix(FILE), "file", sha256) for label, _, sha256 in files),
+            *((label.removeprefix(FILE), "at", os.path.abspath(each)) for label, each, _ in files),
             *((subject, f"define {macro}", value) for macro, value in unit.option("define_macro") or ()),
             (subject, "include_paths", repr(folders)),
             *([] if unit.option("link_time_optimization") or unit.option("debug") else [("", "lto", "False")]),

@@ -385,6 +385,32 @@ def test_lines_of_generated_code_are_those_of_its_text(files):
     assert build(lineinfo=True) == ": twice.cu changed: line 4"
 
 
+def test_a_header_that_is_found_elsewhere_is_named(files):
+    (files / "inc").mkdir()
+    (files / "inc" / "gain.h").write_text("// gain\n")
+    (files / "ten.cu").write_text(f'#include "gain.h"\n{SOURCE}')
+    rewrite(files / "m.py", ("cu')", f"cu', include_paths=[{str(files / 'inc')!r}])"))
+    build(files / "m.py")
+    (files / "gain.h").write_text("// gain\n")
+    build(files / "m.py")
+    assert told()[0] == "sm_90   m.py:kernel: gain.h: inc/gain.h -> gain.h"
+    assert told("ten.cu", "program")[0] == "sm_90   ten.cu: gain.h: inc/gain.h -> gain.h"
+
+
+def test_what_is_not_cached_is_listed_last(files):
+    for number in 1, 2:
+        build(files / "m.py")
+        facts = ("", "path", str(files / "m.py")), ("", "kernel", "kernel")
+        current_store().note_not_cached("kernel", "kernel", "a reason", facts)
+        (files / "ten.cu").write_text(f"{SOURCE}// {number}\n")
+    lines = [line[29:] for line in str(cache.why("m.py:kernel")).splitlines()]
+    assert lines == [
+        "m.py:kernel: ten.cu changed: line 5",
+        "m.py:kernel: first build",
+        "m.py:kernel (cache=True) is not cached: a reason",
+    ]
+
+
 def test_the_output_is_no_change(files):
     path = files / "m.py"
     for gain in "N = 3", "N = 4":

@@ -145,6 +145,15 @@ with autolink.emulated():
 """
 
 
+@pytest.mark.parametrize(("instruction", "is_known"), [("mov.u32 %r1, %tid.x;", True), ("nonsense;", False)])
+def test_where_a_thread_is_needs_no_second_link(instruction, is_known):
+    """To read it, numba-cuda-mlir writes assembly, in which the linker alone could find mistakes."""
+    from numba.cuda.autolink.function_code.emulated_texts import can_link
+
+    assembly = f"\t// begin inline asm\n\t{instruction}\n\t// end inline asm\n"
+    assert can_link([f".version 8.0\n.target sm_90\n{assembly}"]) is is_known
+
+
 def test_a_launch_is_refused_where_the_front_end_was_there_before_the_emulator(tmp_path):
     """Its launcher looks for a driver once, when it is imported, and would call functions that it has not found."""
     front_end_named("numba-cuda-mlir")
