@@ -24,9 +24,8 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from _numba_cuda_autolink_command import hidden_modules
-
 from ..failed_imports import describe_unrun
+from ..hidden_modules import RENAME, describe_hidden, hidden_modules, moved_folders
 from ..installed_packages import (
     damaged_files,
     describe_older_nvjitlink,
@@ -342,6 +341,8 @@ def remarks(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
     for name, what in _OFF.items():
         if os.environ.get(name, "0").strip() not in ("", "0"):
             yield Conflict(f"{name}={os.environ[name]}: {what}", f"unset {name}")
+    needed = _needed_modules(trials)
+    yield from (each for name, each in _hidden_modules().items() if name not in needed)
     yield from _ignored_settings()
     settings = trials.results.get("settings")
     for name, value, why in settings if isinstance(settings, list) else ():
@@ -498,14 +499,30 @@ def _ignored_settings() -> Iterator[Conflict]:
 
 
 def _hidden_packages(trials: Trials) -> Iterator[Conflict]:
-    """Yield the files that Python imports in place of an installed package, at least in programs of this folder; and
-    those in place of modules of its own, if a trial's error names one."""
+    """Yield the files that Python imports in place of an installed package, or of a module of its own that kernels need
+    or an error names, at least in programs of this folder."""
+    needed = _needed_modules(trials)
+    yield from (each for name, each in _hidden_modules().items() if name in needed)
+    for name, file in hiding_files(_required_packages(), _path_of_programs()):
+        yield Conflict(f"{file} hides the installed package {name!r}", RENAME)
+
+
+def _hidden_modules() -> dict[str, Conflict]:
+    """Return the modules of Python in place of which programs of this folder import a file."""
+    found = hidden_modules(sys.stdlib_module_names, _path_of_programs())
+    return {name: Conflict(*describe_hidden(name, file)) for name, file in found.items()}
+
+
+def _path_of_programs() -> list[str]:
+    return [os.getcwd(), *moved_folders, *sys.path]
+
+
+def _needed_modules(trials: Trials) -> set[str]:
+    """Return the modules of Python that the trials have imported, or that an error of theirs names."""
     texts = [trials.ended[_START].how] if _START in trials.ended else []
     texts += [failed[1]] if (failed := trials.failed_import()) else []
-    for name, file in hidden_modules(" ".join(texts)).items():
-        yield Conflict(f"{file} hides Python's own module {name!r}", "rename it, or move it away")
-    for name, file in hiding_files(_required_packages(), [os.getcwd(), *sys.path]):
-        yield Conflict(f"{file} hides the installed package {name!r}", "rename it, or move it away")
+    named = (name for name in sys.stdlib_module_names if any(repr(name) in text for text in texts))
+    return {*trials.results.get("modules", ()), *named}
 
 
 def _required_packages() -> list[str]:
