@@ -15,6 +15,7 @@ from numba_cuda_autolink.mangled_names import readable
 from numba_cuda_autolink.printable_texts import number_of
 from numba_cuda_autolink.source_locations import shown_file
 
+from ..function_code.object_names import file_of_item, item_name
 from . import formatting
 from .records import BuildReport, CallReport, CodeReport, KernelReport, ResultReport
 from .trace import totals_of
@@ -248,8 +249,10 @@ def full_name(call: CallReport) -> str:
 
 
 def whole_name(call: CallReport) -> str:
-    """Return the repr of a call's object where `full_name` leaves a part of it out; else an empty text."""
-    tells_all = full_name(call) == call.object or call.object.startswith("<")
+    """Return the repr of a call's object where `full_name` leaves a part of it out; else an empty text, as for an item
+    of a library that is given as text, of which the repr has the beginning."""
+    of_text = item_name(call.object) is not None and file_of_item(call.object) is None
+    tells_all = full_name(call) == call.object or call.object.startswith("<") or of_text
     return "" if tells_all else formatting.shortened(call.object, _LONGEST_OBJECT)
 
 

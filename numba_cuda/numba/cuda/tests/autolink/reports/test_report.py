@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
 
+import numpy as np
 import pytest
 from autolink_support import CC, Linked, adder, build, calling, compiled, ptx
 from numba import cuda
@@ -30,6 +31,8 @@ from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of, symbols_of_ptx
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
+
+from numba_cuda_autolink.mangled_names import without_result
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -826,3 +829,52 @@ def test_the_calls_of_an_input_are_in_order_and_many_pieces_are_their_number():
     assert "of call 2, call 4, call 6 and call 8" in inputs(8)
     assert "of call 1, call 3, call 5 and call 7" in inputs(8)
     assert "LTO-IR, of 6 calls" in inputs(12)
+
+
+def test_functions_of_templates_are_shown_without_the_type_of_their_result():
+    for name, shown in {
+        "float f5<4, float>(float)": "f5<4, float>(float)",
+        "std::pair<int, float> ns::f<a b>(int) const": "ns::f<a b>(int) const",
+        "decltype (a+b) f<int>(int)": "f<int>(int)",
+        "float (anonymous namespace)::f<int>(int)": "(anonymous namespace)::f<int>(int)",
+        "m::kernel(Array<float, 1, C>)": "m::kernel(Array<float, 1, C>)",
+        "A::operator float() const": "A::operator float() const",
+        "plain": "plain",
+    }.items():
+        assert without_result(name) == shown
+    library = autolink.cxx("template <class T> __device__ __noinline__ T apart(T x) { return x * x + 2; }")
+
+    def kernel(x):
+        x[0] = library.apart(x[0])
+
+    report = build(kernel, "void(float32[::1])").report
+    assert "apart<float>(float) is called" in str(report)
+    assert "apart<float>(float)" in [each.name for each in report.builds[0].result.functions]
+
+
+def test_an_item_of_a_library_given_as_text_is_its_name_alone(tmp_path):
+    comment = "// a comment that is so long that it is all that the repr has"
+    text = f"{comment}\n__device__ float of_text(float x) {{ return x; }}"
+    (tmp_path / "filed.cu").write_text(text.replace("of_text", "of_file"))
+    given, filed = autolink.cxx(text), autolink.cxx(tmp_path / "filed.cu")
+
+    def kernel(x):
+        x[0] = given.of_text(filed.of_file(x[0]))
+
+    report = build(kernel, "void(float32[::1])").report
+    assert str(report).count("object:") == 1
+    assert "['of_file']" in str(report) and "['of_text']" not in str(report)
+
+
+def test_what_was_launched_in_the_emulator_has_the_options_of_its_decorator():
+    with autolink.emulated():
+        x = np.zeros(1, np.float32)
+        for options, expected in ({}, "False"), ({"lineinfo": True}, "True"):
+            launched = cuda.jit(**options)(_add_one)
+            launched[1, 1](x)
+            assert dict(autolink.report(launched).builds[0].options)["lineinfo"] == expected
+    assert x[0] == 2
+
+
+def _add_one(x):
+    x[0] += 1
