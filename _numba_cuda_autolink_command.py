@@ -11,6 +11,10 @@ def main():
     """Run the command line and return the exit code. An exception, if files of this project are not as they were
     installed or a file hides a module of Python, is an error that names them."""
     try:
+        if sys.argv[1:2] == ["doctor"]:
+            from numba_cuda_autolink.hidden_modules import search_python_first
+
+            search_python_first()
         from numba_cuda_autolink.command_entry import main as run
 
         return run()
@@ -55,21 +59,15 @@ def find_damage():
         )
 
 
-def hidden_modules(error):
-    """Return the modules of Python that the text *error* names and that files hide, with those files."""
-    from importlib.machinery import PathFinder
-
-    own = os.path.realpath(os.path.dirname(os.__file__))
-    specs = {name: PathFinder.find_spec(name) for name in sorted(sys.stdlib_module_names) if repr(name) in error}
-    files = {name: spec.origin for name, spec in specs.items() if spec is not None and spec.origin}
-    return {name: file for name, file in files.items() if not os.path.realpath(file).startswith(own)}
-
-
 def _find_hidden(error):
-    """Return which file hides a module of Python that *error* names, and what to do; ``None`` if none does."""
-    for name, file in hidden_modules(f"{error}").items():
-        return f"{file} hides Python's own module {name!r}", "rename it, or take its folder out of PYTHONPATH"
-    return None
+    """Return which file hides a module of Python, and what to do, if that may be the cause of *error*; ``None`` if none
+    does, or the file that finds it is itself damaged."""
+    try:
+        from numba_cuda_autolink.hidden_modules import find_hidden
+
+        return find_hidden(error)
+    except Exception:
+        return None
 
 
 def _source():
@@ -78,6 +76,7 @@ def _source():
     import json
 
     try:
-        return json.loads(importlib.metadata.distribution(_OURS).read_text("direct_url.json") or "{}")
+        source = json.loads(importlib.metadata.distribution(_OURS).read_text("direct_url.json") or "{}")
     except (importlib.metadata.PackageNotFoundError, ValueError):
         return {}
+    return source if isinstance(source, dict) else {}

@@ -10,10 +10,7 @@ import site
 import sys
 from collections.abc import Iterable, Iterator
 
-from .installed_packages import damaged_files, hiding_files, required_packages, unmet_requirements
-from .missing_parts import missing_library
-from .package_versions import NOT_INSTALLED, version_of
-from .pip_commands import install_command, reinstall_command
+from .hidden_modules import RENAME, find_hidden
 
 _HOOK = "numba_cuda_autolink.import_hook"
 _START = "numba_cuda_autolink.pth"
@@ -43,13 +40,22 @@ def describe_unrun() -> tuple[str, str] | None:
             python = os.path.normpath(os.path.join(folder, "..", "..", "..", "bin", "python"))
             if os.path.exists(python):
                 return what, f"run {shlex.quote(python)}, of that environment"
+            from .pip_commands import install_command
+
             return what, f"unset PYTHONPATH && {install_command()}"
     return None
 
 
 def _findings(error: BaseException, package: str) -> Iterator[tuple[str, str]]:
+    if hidden := find_hidden(error):  # perhaps one that the modules below import
+        yield hidden
     if unrun := describe_unrun():
         yield unrun
+    from .installed_packages import hiding_files, required_packages, unmet_requirements
+    from .missing_parts import missing_library
+    from .package_versions import NOT_INSTALLED, version_of
+    from .pip_commands import install_command
+
     if missing := missing_library(str(error)):
         yield missing
     try:
@@ -57,7 +63,7 @@ def _findings(error: BaseException, package: str) -> Iterator[tuple[str, str]]:
     except ImportError:  # of packaging, which reads what they require
         packages = [package]
     for name, file in hiding_files(packages, sys.path):
-        yield f"{file} hides the installed package {name!r}", "rename it, or take its folder out of PYTHONPATH"
+        yield f"{file} hides the installed package {name!r}", RENAME
     for name in packages:
         if version_of(name) == NOT_INSTALLED:
             yield f"{name} is not installed", install_command()
@@ -67,6 +73,10 @@ def _findings(error: BaseException, package: str) -> Iterator[tuple[str, str]]:
 
 
 def _damage(packages: Iterable[str]) -> Iterator[tuple[str, str]]:
+    from .installed_packages import damaged_files
+    from .package_versions import version_of
+    from .pip_commands import reinstall_command
+
     for package in packages:
         if (damage := next(damaged_files(package), None)) is not None:
             what = f"{package} {version_of(package)} is not as it was installed: {damage}"

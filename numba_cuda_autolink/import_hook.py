@@ -6,7 +6,7 @@
 - It starts the emulated driver before a front end looks for one, if ``NUMBA_CUDA_AUTOLINK_EMULATE`` asks for it.
 - It imports ``numba.cuda.autolink`` after ``numba.cuda``, which activates the project, unless
   ``NUMBA_CUDA_AUTOLINK=0``. If that fails, it warns once, and numba-cuda works without this project.
-- Where a front end cannot be imported, the error says why, and what to do.
+- Where Numba or a front end cannot be imported, the error says why, and what to do.
 - In numba-cuda-mlir it activates the project when a kernel uses the first object or type with a hook (`Watch`), or when
   ``numba.cuda.autolink`` is imported. Until then, Numba and numba-cuda, which the rest of the project needs, are not.
 """
@@ -19,6 +19,7 @@ _DOTTED = (f"{AUTOLINK}.", "numba.cuda.cudadrv.external_code.")  # the packages 
 _FRONT_ENDS = ("numba.cuda", "numba_cuda_mlir")
 _MLIR_COMPILER = "numba_cuda_mlir.mlir_compiler"
 _EXPLAINED = {  # of modules that are only loaded: the package of each, whose failed import is explained
+    "numba": "numba",
     "numba_cuda_mlir": "numba-cuda-mlir",
     "numba_cuda_mlir.cuda": "numba-cuda-mlir",
     _MLIR_COMPILER: "numba-cuda-mlir",
@@ -234,7 +235,7 @@ def _is_on():
 
 
 def _explain(error, module):
-    """Let *error*, with which a *module* of a front end cannot be imported, say why and what to do."""
+    """Let *error*, with which a *module* of Numba or a front end cannot be imported, say why and what to do."""
     if not _is_on() or vars(error).get(_IS_EXPLAINED):
         return
     from .failed_imports import add_note, explain

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import csv
 import hashlib
 import importlib.machinery
 import importlib.metadata
@@ -15,7 +14,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from .library_files import find_fault, is_library
-from .package_versions import NOT_INSTALLED, find_distributions, metadata_folder, version_of
+from .package_versions import (
+    NOT_INSTALLED,
+    find_distributions,
+    metadata_folder,
+    read_metadata,
+    read_record,
+    version_of,
+)
 from .pip_commands import (
     has_record,
     install_command,
@@ -36,11 +42,18 @@ _LEFT_OUT = {"test", "tests", "doc", "docs", "examples", "benchmarks", "stubs"}
 def requirements(package: str = _OURS) -> dict[str, str]:
     """Return what *package* requires here, without extras, by the names of the packages: ``{"numpy": "numpy<2.5"}``."""
     try:
-        listed = map(_requirement, find_distributions(package)[0].requires or [])
+        distribution = find_distributions(package)[0]
     except importlib.metadata.PackageNotFoundError:
         return {}
-    needed = [each for each in listed if each.marker is None or each.marker.evaluate({"extra": ""})]
-    return {each.name: f"{each.name}{each.specifier}" for each in needed}
+    if not read_metadata(distribution, "METADATA"):
+        return {}
+    found = {}
+    for text in distribution.requires or []:
+        with contextlib.suppress(ValueError):  # of a line in damaged metadata
+            each = _requirement(text)
+            if each.marker is None or each.marker.evaluate({"extra": ""}):
+                found[each.name] = f"{each.name}{each.specifier}"
+    return found
 
 
 def _requirement(text: str) -> Any:
@@ -180,7 +193,7 @@ def damaged_files(
     is_ours = package == _OURS or package.startswith("nvidia-")
     compared = is_ours or (compared and installer_of(package) != "conda")
     if not has_record(package) and is_counted("RECORD"):
-        yield "its RECORD is missing"
+        yield _fault_of_record(package)
     for name, digest, size, path in _files(package):
         if not (digest and _is_needed(package, name) and is_counted(name)):
             continue
@@ -191,9 +204,22 @@ def damaged_files(
             yield f"{name} {fault}"
 
 
+def _fault_of_record(package: str) -> str:
+    try:
+        read_record(find_distributions(package)[0])
+    except ValueError:
+        return "its RECORD is damaged"
+    return "its RECORD is missing"
+
+
 def _fault(name: str, path: str) -> str:
     try:
+        if name.endswith(".dist-info/METADATA"):
+            with open(path, encoding="utf-8") as file:
+                return "" if "\nVersion:" in file.read() else "has no version"
         return find_fault(path) if is_library(name) else ""
+    except ValueError:
+        return "is not UTF-8"
     except OSError as error:
         return f"cannot be read: {error.strerror}"
 
@@ -237,8 +263,9 @@ def _files(package: str) -> Iterator[tuple[str, str, str, str]]:
         distribution = find_distributions(package)[0]
     except importlib.metadata.PackageNotFoundError:
         return
-    for name, digest, size in csv.reader((distribution.read_text("RECORD") or "").splitlines()):
-        yield name, digest, size, str(distribution.locate_file(name))
+    with contextlib.suppress(ValueError):  # of a damaged RECORD
+        for name, digest, size in read_record(distribution):
+            yield name, digest, size, str(distribution.locate_file(name))
 
 
 def _is_needed(package: str, name: str) -> bool:

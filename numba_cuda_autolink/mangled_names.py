@@ -47,6 +47,19 @@ def readable(symbol: str) -> str:
     return "::".join(names) + ("(...)" if rest else "")
 
 
+def without_result(name: str) -> str:
+    """Return the readable *name* of a function without the type of its result, which those of templates begin with:
+    ``f<4, float>(float)`` for ``float f<4, float>(float)``."""
+    depth = start = 0
+    for at, character in enumerate("" if "operator" in name else name):
+        if character == "(" and not depth and at > start and not name.startswith("(anonymous namespace)", at):
+            return name[start:]
+        depth += (character in "(<[{") - (character in ")>]}")
+        if character == " " and not depth:
+            start = at + 1
+    return name
+
+
 def mangled_lines(symbol: str) -> list[str]:
     """Return lines for a message that shows what `readable` makes of *symbol*: the symbol itself if it is mangled."""
     return [f"symbol: {symbol}"] if readable(symbol) != symbol else []

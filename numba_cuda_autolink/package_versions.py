@@ -3,14 +3,20 @@
 
 from __future__ import annotations
 
+import csv
 import functools
+import hashlib
 import importlib.metadata
+import json
 import os
 import re
+from typing import Any
 
 _CUDA_PACKAGES = ("cuda-core", "cuda-bindings", "cuda-pathfinder")
 _PACKAGES = ("numba-cuda-autolink", "numba-cuda", "numba", "llvmlite", "numpy", *_CUDA_PACKAGES)
 NOT_INSTALLED = "not installed"
+_VERSION = re.compile(r"^Version:(.+)$", re.MULTILINE)
+_DIGESTS = {"", *hashlib.algorithms_guaranteed} - {"shake_128", "shake_256"}  # these take a length
 
 
 def find_distributions(package: str) -> list[importlib.metadata.Distribution]:
@@ -42,11 +48,44 @@ def version_of(package: str) -> str:
         distribution = find_distributions(package)[0]
     except importlib.metadata.PackageNotFoundError:
         return NOT_INSTALLED
-    if distribution.read_text("METADATA") or distribution.read_text("PKG-INFO"):
-        return distribution.version
-    # Without METADATA, the name of the folder that holds it has the version.
-    folder = (distribution.read_text("RECORD") or "").partition(".dist-info/")[0].rpartition("\n")[2]
-    return folder.rpartition("-")[2] or NOT_INSTALLED
+    text = read_metadata(distribution, "METADATA") or read_metadata(distribution, "PKG-INFO")
+    if found := _VERSION.search(text.partition("\n\n")[0]):
+        return found[1].strip()
+    # Without a METADATA that can be read, the name of the folder that holds it has the version.
+    folder = metadata_folder(distribution)
+    if not any(os.path.exists(os.path.join(folder, name)) for name in ("METADATA", "RECORD")):
+        return NOT_INSTALLED
+    return os.path.basename(folder).removesuffix(".dist-info").rpartition("-")[2]
+
+
+def read_metadata(distribution: importlib.metadata.Distribution, name: str) -> str:
+    """Return the text of a file of the metadata of an installed package; empty if it is missing or cannot be read."""
+    try:
+        return distribution.read_text(name) or ""
+    except (OSError, ValueError):
+        return ""
+
+
+def read_record(distribution: importlib.metadata.Distribution) -> list[tuple[str, str, str]]:
+    """Return name, digest and size of each file of an installed package. Raise `ValueError` if its RECORD is
+    damaged."""
+    try:
+        rows = list(csv.reader((distribution.read_text("RECORD") or "").splitlines()))
+    except (OSError, csv.Error) as error:
+        raise ValueError(error) from error
+    for row in rows:
+        if len(row) != 3 or row[1].partition("=")[0] not in _DIGESTS or not f"0{row[2]}".isdecimal():
+            raise ValueError(f"RECORD has the line {','.join(row)!r}")
+    return [(name, digest, size) for name, digest, size in rows]
+
+
+def read_source(distribution: importlib.metadata.Distribution) -> dict[str, Any]:
+    """Return where an installed package is from, as `direct_url.json` describes it; empty if that is unknown."""
+    try:
+        source = json.loads(read_metadata(distribution, "direct_url.json") or "{}")
+    except ValueError:
+        return {}
+    return source if isinstance(source, dict) else {}
 
 
 def package_versions() -> dict[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-import json
 import os
 import re
 import shlex
@@ -14,7 +13,15 @@ import sys
 import sysconfig
 from urllib.parse import unquote
 
-from .package_versions import NOT_INSTALLED, find_distributions, metadata_folder, version_of
+from .package_versions import (
+    NOT_INSTALLED,
+    find_distributions,
+    metadata_folder,
+    read_metadata,
+    read_record,
+    read_source,
+    version_of,
+)
 
 _OURS = "numba-cuda-autolink"
 _CONDA = "conda install -c conda-forge"
@@ -127,17 +134,18 @@ def _installed_as(package: str) -> str:
         return f"{package}={version_of(package)}"
     released = repr(f"{package}=={version}" if (version := version_of(package)) != NOT_INSTALLED else package)
     try:
-        text = find_distributions(package)[0].read_text("direct_url.json")
+        source = read_source(find_distributions(package)[0])
     except importlib.metadata.PackageNotFoundError:
         return released
-    source = json.loads(text) if text else {}
-    url = str(source.get("url", ""))
-    if "vcs_info" in source:
-        return repr(f"{package} @ {source['vcs_info']['vcs']}+{url}@{source['vcs_info']['commit_id']}")
+    url, vcs, folder = (source.get(each) for each in ("url", "vcs_info", "dir_info"))
+    if not isinstance(url, str):
+        return released
+    if isinstance(vcs, dict) and {"vcs", "commit_id"} <= vcs.keys():
+        return repr(f"{package} @ {vcs['vcs']}+{url}@{vcs['commit_id']}")
     if not url.startswith("file://"):
         return repr(url) if url else released
     path = unquote(url.removeprefix("file://"))
-    if source.get("dir_info", {}).get("editable"):
+    if isinstance(folder, dict) and folder.get("editable"):
         return f"-e {path!r}"
     return repr(path) if os.path.exists(path) else released
 
@@ -153,15 +161,18 @@ def _is_of_conda(package: str) -> bool:
 
 
 def has_record(package: str) -> bool:
-    """Whether the files of *package* are known; also if pip did not install it, or it is not installed."""
+    """Whether pip knows the files of *package*; also if pip did not install it, or it is not installed."""
     if installer_of(package) != "pip":
         return True
-    return bool((find_distributions(package)[0].read_text("RECORD") or "").strip())
+    try:
+        return bool(read_record(find_distributions(package)[0]))
+    except ValueError:
+        return False
 
 
 def installer_of(package: str) -> str:
     """Return what installed *package*, such as pip or conda; empty if that is unknown."""
     try:
-        return (find_distributions(package)[0].read_text("INSTALLER") or "").strip()
+        return read_metadata(find_distributions(package)[0], "INSTALLER").strip()
     except importlib.metadata.PackageNotFoundError:
         return ""

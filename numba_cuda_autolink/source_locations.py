@@ -125,7 +125,7 @@ def _underline(text: str, indent: int, begin: int, end: int) -> tuple[str, str]:
     return f"{before}{text[first:last]}{after}", carets
 
 
-def name_of_shared_array(label: str, labels: Iterable[str] = (), places: Iterable[str] = ()) -> str:
+def name_of_shared_array(label: str, labels: Iterable[str], places: Iterable[str]) -> str:
     """Return the name of the variable for the array of ``cuda.shared.array`` that a front end's *label* stands for, of
     all *labels*; *places* are the ``file:line`` where a kernel is, innermost first. Where there are other arrays than
     those of the functions there, it is ``a shared array``; variables of C++ have the name of their source."""

@@ -5,14 +5,19 @@ This module runs as a script. It prints a line of JSON when a trial begins, and 
 that are not to run again are its arguments.
 """
 
+# ruff: noqa: E402
+
 from __future__ import annotations
+
+import sys
+
+_AT_START = frozenset(sys.modules)  # before Python searches the folder of a program
 
 import faulthandler
 import importlib
 import json
 import os
 import re
-import sys
 import traceback
 import warnings
 from collections.abc import Callable
@@ -206,6 +211,11 @@ def _build_kernel() -> str:
     return ""
 
 
+def _list_modules() -> list[str]:
+    """Return the modules of Python that the trials have imported."""
+    return sorted(sys.stdlib_module_names.intersection(sys.modules) - _AT_START)
+
+
 TRIALS: dict[str, Callable[[], Any]] = {
     **{f"library {name}": partial(_find_library, name) for name in LIBRARIES},
     **{f"headers {name}": partial(_find_headers, name) for name in HEADERS},
@@ -219,6 +229,7 @@ TRIALS: dict[str, Callable[[], Any]] = {
     "settings": _read_settings,
     "cache": _check_cache,
     "build": _build_kernel,
+    "modules": _list_modules,
 }
 
 

@@ -13,6 +13,7 @@ from ..fault_remedies import with_fault_remedy
 from ..given_sources import place_in_python
 from ..mangled_names import short_name
 from ..plain_types import find_element
+from ..printable_texts import number_of
 from ..source_locations import name_of_file, name_of_shared_array, shown_place, with_lines, without_generated
 from . import memory
 from .errors import AddressSpaceError, BarrierError, EmulationError, FaultError, SharedMemoryError
@@ -129,7 +130,9 @@ def describe_shared_memory(program: Program, most: int) -> SharedMemoryError:
     """Return the error to raise for a kernel that has more than *most* bytes of static shared memory."""
     name, nbytes = short_name(program.kernel.name), program.static_shared_bytes
     largest = sorted((each for each in program.shared.values() if each.nbytes), key=lambda each: -each.nbytes)
-    listed = ", ".join(f"{name_of_shared_array(each.label)} of {each.nbytes}" for each in largest[:_MOST_SHOWN])
+    labels, (_, lines) = [each.label for each in largest], _locate(program.linked, program.kernel.code[0].number)
+    named = [(name_of_shared_array(each.label, labels, lines), each.nbytes) for each in largest[:_MOST_SHOWN]]
+    listed = ", ".join(f"{variable} of {number_of(size, 'byte')}" for variable, size in named)
     message = f"{name} needs {nbytes} bytes of static shared memory, and has at most {most}\n  variables: {listed}"
     message = at_call(message, "launched at")
     message += "\n  what to do: use dynamic shared memory, whose size a launch gives, or fewer threads or items"

@@ -4,9 +4,9 @@ and the launch of finished kernels."""
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from numba.cuda.core import config
@@ -62,9 +62,18 @@ def report(
     else:
         records = [build(kernel, signature, cc=each) for each in capabilities]
     reports = [report_of(record, listings=listings) for record in records]
+    if signature is None:
+        lineinfo = str(bool(kernel.targetoptions.get("lineinfo")))  # the emulator adds it to what is launched
+        reports = [_with_option(each, "lineinfo", lineinfo) for each in reports]
     if listings and signature is not None:
         reports = [_with_lines(each, record, kernel) for each, record in zip(reports, records, strict=True)]
-    return dataclasses.replace(reports[0], builds=tuple(build for each in reports for build in each.builds))
+    return replace(reports[0], builds=tuple(build for each in reports for build in each.builds))
+
+
+def _with_option(reported: Report, name: str, value: str) -> Report:
+    """Return the report with this *value* of an option of the kernel."""
+    builds = (replace(each, options=tuple({**dict(each.options), name: value}.items())) for each in reported.builds)
+    return replace(reported, builds=tuple(builds))
 
 
 def _with_lines(reported: Report, record: FunctionRecord, kernel: Any) -> Report:
@@ -76,8 +85,8 @@ def _with_lines(reported: Report, record: FunctionRecord, kernel: Any) -> Report
         warnings.simplefilter("ignore")  # those of the kernel were shown; none of its lines were asked for
         lined = build(kernel, record.launch_facts.argtypes, cc=record.cc, lineinfo=True)
     (own,), (other,) = reported.builds, report_of(lined, listings=True).builds
-    shown = dataclasses.replace(own, listings=other.listings, listings_with_lineinfo=True)
-    return dataclasses.replace(reported, builds=(shown,))
+    shown = replace(own, listings=other.listings, listings_with_lineinfo=True)
+    return replace(reported, builds=(shown,))
 
 
 @suggest_names

@@ -65,12 +65,10 @@ class Seams:
             owner = functools.reduce(getattr, parents, importlib.import_module(module))
             getattr(owner, name)
         except (ImportError, AttributeError) as error:
-            from importlib.metadata import PackageNotFoundError, version
+            from numba_cuda_autolink.package_versions import NOT_INSTALLED, version_of
 
-            try:
-                installed = f"{self.front_end} {version(self.front_end)}"
-            except PackageNotFoundError:  # it is on the path, without its metadata
-                installed = self.front_end
+            version = version_of(self.front_end)  # it may be on the path without its metadata
+            installed = self.front_end if version == NOT_INSTALLED else f"{self.front_end} {version}"
             raise MissingSeamError(
                 f"numba-cuda-autolink cannot attach to {installed}: it has no {path}\n"
                 f"  result: called objects are not asked for their code; everything else in {self.front_end} works as"

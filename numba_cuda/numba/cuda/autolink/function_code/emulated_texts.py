@@ -44,7 +44,8 @@ def emulated_texts(code: FunctionCode, target: Target, own: Sequence[Any]) -> li
     else:
         texts = [each.code for each in own]
     found = [text.rstrip("\0") for text in (*(each.decode() for each in texts), *others.values())]
-    if not can_link(found):
+    is_given = any(each.input.kind is kinds.PTX and not each.is_runtime for each in plan.inputs)  # written by anyone
+    if is_given or not can_link(found):
         run_link(code.request(target, own))  # the error says what nothing defines, or which instruction is wrong
     return found
 

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from numba_cuda_autolink.files import read_regular_file
+from numba_cuda_autolink.package_versions import version_of
 
 
 class UnknownValueError(Exception):
@@ -101,7 +102,7 @@ def record_of(package: str) -> tuple[str, str] | None:
     except (importlib.metadata.PackageNotFoundError, ValueError):
         return None
     record = os.path.join(getattr(found, "_path", ""), "RECORD")
-    return (found.version, record) if os.path.isfile(record) else None
+    return (version_of(package), record) if os.path.isfile(record) else None
 
 
 def file_digest(path: str | os.PathLike[str]) -> str | None:

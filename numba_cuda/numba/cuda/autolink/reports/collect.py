@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
-import importlib.metadata
 import platform
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -27,7 +25,8 @@ from numba.cuda.cudadrv.external_code.plan.link_plan import join_units
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
-from numba_cuda_autolink.mangled_names import readable
+from numba_cuda_autolink.mangled_names import readable, without_result
+from numba_cuda_autolink.package_versions import NOT_INSTALLED, version_of
 from numba_cuda_autolink.ptx import ptx_bodies
 from numba_cuda_autolink.short_tracebacks import without_warnings
 
@@ -304,8 +303,8 @@ def _code(
 def _versions(front_end: str) -> tuple[tuple[str, str], ...]:
     named = [("Python", platform.python_version())]
     for name in ("numba-cuda-autolink", front_end, "cuda-core"):
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            named.append((name, importlib.metadata.version(name)))
+        if (version := version_of(name)) != NOT_INSTALLED:
+            named.append((name, version))
     return (*named, *cuda_libraries.version_texts().items())
 
 
@@ -391,7 +390,7 @@ def _is_function(name: str, bodies: Mapping[str, str]) -> bool:
 
 def _shown_name(name: str) -> str:
     """Return a function's name as it reads; for all that calls by name write, which has a hash, the same text."""
-    return "" if _WRITTEN.search(name) else readable(name)
+    return "" if _WRITTEN.search(name) else without_result(readable(name))
 
 
 def _own_digest(name: str, bodies: Mapping[str, str], around: tuple[str, ...] = ()) -> str:

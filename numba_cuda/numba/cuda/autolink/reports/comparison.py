@@ -402,13 +402,9 @@ def _became(call: CallReport, same_link: bool) -> tuple[bool | None, tuple[str, 
 
 def _calls_at(name: str, calls: Sequence[CallReport]) -> str:
     """Return *calls* of what has this *name*, if all have one, with their lines."""
-    places: dict[str, None] = {}
-    for file, some in itertools.groupby(calls, lambda call: formatting.file(call.filename)):
-        numbers = dict.fromkeys(str(call.line) for call in some)
-        places[f"{file}:{formatting.listed(list(numbers))}"] = None
     what = "call" if len(calls) == 1 else f"{len(calls)} calls"
     of = "" if not name else f" {name}" if len(calls) == 1 else f" of {name}"
-    return f"{what}{of} at {formatting.listed(list(places))}"
+    return f"{what}{of} at {formatting.places(calls)}"
 
 
 def _how(call: CallReport) -> str:

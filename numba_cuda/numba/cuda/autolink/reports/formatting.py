@@ -176,6 +176,14 @@ def file(path: str | None) -> str:
     return cell_name(path) or os.path.basename(path) if path else "?"
 
 
+def places(calls: Iterable[CallReport]) -> str:
+    """Return the lines of *calls* as ``kernels.py:7, 12 and 15``; of many, the others are a number."""
+    found: dict[str, dict[str, None]] = {}
+    for call in calls:
+        found.setdefault(file(call.filename), {})[str(call.line)] = None
+    return listed([f"{name}:{listed(list(lines))}" for name, lines in found.items()])
+
+
 def shortened(text: str, longest: int) -> str:
     """Return *text*, cut in the middle if it has more than *longest* characters: names differ at both ends."""
     if len(text) <= longest:

@@ -77,6 +77,8 @@ def _environment() -> Environment:
         "compiled",
         "file",
         "options",
+        "occupancy_range",
+        "inlined",
     )
     environment.filters |= {name: getattr(formatting, name) for name in shown}
     others = (readable, shown_file, number_of)

@@ -18,7 +18,7 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import PROBE_SYMBOLS, ptx_of_ltoir
 
 from numba_cuda_autolink.given_sources import find_source
-from numba_cuda_autolink.mangled_names import readable
+from numba_cuda_autolink.mangled_names import readable, without_result
 
 from ..function_code.build_record import BuildFacts
 from . import formatting
@@ -61,7 +61,7 @@ def with_inlining(
         known = bool(names) and len(left) in (0, len(names))
         inner = {each for name in names for each in reached.get(name, ())}.intersection(functions) - names
         inner = {each for each in inner if not each.startswith("__")}
-        text = tuple(sorted(map(readable, inner))) if known and not left else ()
+        text = tuple(sorted(without_result(readable(each)) for each in inner)) if known and not left else ()
         found.append(dataclasses.replace(call, inlined=not (left or inner) if known else None, called=text))
     return tuple(found)
 
@@ -69,9 +69,8 @@ def with_inlining(
 def function_reports(sizes: Mapping[str, int], entry_name: str) -> tuple[FunctionReport, ...]:
     shown, seen = {}, Counter[str]()
     for name in sorted(sizes):  # functions of several files, which no other file sees, may have one name
-        seen[readable(name)] += 1
-        number = seen[readable(name)]
-        shown[name] = f"{readable(name)} #{number}" if number > 1 else readable(name)
+        seen[title := without_result(readable(name))] += 1
+        shown[name] = f"{title} #{seen[title]}" if seen[title] > 1 else title
     names = sorted(sizes, key=lambda name: (name != entry_name, -sizes[name], name))
     return tuple(FunctionReport(shown[name], sizes[name]) for name in names)
 

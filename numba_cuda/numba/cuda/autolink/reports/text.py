@@ -7,7 +7,7 @@ import itertools
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from numba_cuda_autolink.mangled_names import readable
 from numba_cuda_autolink.printable_texts import number_of
 from numba_cuda_autolink.source_locations import shown_file
 
+from ..function_code.object_names import file_of_item, item_name
 from . import formatting
 from .records import BuildReport, CallReport, CodeReport, KernelReport, ResultReport
 from .trace import totals_of
@@ -28,7 +29,8 @@ WIDTH = 80  # characters of a line, unless a name is longer
 _LONGEST_OBJECT = 300  # characters
 _ROOM = 100  # characters of an object's repr
 _MOST_ALIKE = 4  # options of one name
-MANY = 24  # calls, from which on each has one line
+MANY = 24  # calls, from which on those of a function are one line
+_FEW = 4  # pieces of a list of numbers
 _LABELS = ("bold", "bold cyan", "green", "blue", "magenta")
 
 
@@ -75,29 +77,83 @@ def _tree(item: Item, depth: int) -> Tree:
 
 def _outline(report: KernelReport) -> Item:
     place = f"{shown_file(report.filename)}:{report.line}" if report.filename else ""
-    below = (item for build in report.builds for item in _build(build))
+    below = [item for build in report.builds for item in _build(build, report.builds[0])]
+    if len(report.builds) > 1:
+        below.insert(0, Item(f"{len(report.builds)} architectures", "", tuple(_architectures(report.builds))))
     made_with = Item("made with", ", ".join(map(" ".join, report.versions)))
     return Item(f"{formatting.function(report.kernel)}{report.signature}", place, (*below, made_with))
 
 
-def _build(build: BuildReport) -> Iterator[Item]:
+def _architectures(builds: Sequence[BuildReport]) -> Iterator[Item]:
+    """Yield the rows of a table, one for each build."""
+    rows = [architecture(build) for build in builds]
+    titles = [title for title in rows[0] if any(row[title] for row in rows)]
+    table = [titles, *([row[title] for title in titles] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for line in table:
+        yield Item("", "  ".join(map(str.ljust, line, widths)).rstrip())
+
+
+def architecture(build: BuildReport) -> dict[str, str]:
+    """Return what is compared between architectures, by title; empty where it is not known."""
+    result = build.result
+    spills = "" if result.spill_stores is None else formatting.size(result.spill_stores)
+    return {
+        "": build.arch,
+        "registers": "" if result.registers is None else str(result.registers),
+        "shared": "" if result.shared is None else formatting.size(result.shared),
+        "stack": formatting.stack(result) or "",
+        "spills": spills if result.spill_stores else spills and "none",
+        "occupancy": formatting.occupancy_range(result.occupancy),
+        "inlined": formatting.inlined(build.calls) or "",
+        "size": formatting.size(result.size),
+    }
+
+
+def _build(build: BuildReport, first: BuildReport) -> Iterator[Item]:
+    """Yield what there is to say of a *build* that is not as for the *first* one."""
     if build.restored:
         yield Item(build.arch, formatting.RESTORED)
     seen: dict[CodeReport, int] = {}
-    many = len(build.calls) >= MANY
-    calls = tuple(
-        _call_in_one_line(number, call) if many else _call(number, call, seen)
-        for number, call in enumerate(build.calls, 1)
-    )
-    heading = "; ".join(each for each in (_inlined(build.calls), "more in HTML, JSON" if many else "") if each)
-    yield Item(f"{number_of(len(calls), 'call')} of external code for {build.arch}", heading, calls)
+    many, is_first, heading = len(build.calls) >= MANY, build is first, [_inlined(build.calls)]
+    as_before = not is_first and bool(build.calls) and list(map(_asked, build.calls)) == list(map(_asked, first.calls))
+    if as_before:
+        became = zip(build.calls, first.calls, strict=True)
+        other = [(number, new) for number, (new, old) in enumerate(became, 1) if inlining(new) != inlining(old)]
+        heading.append(f"as for {first.arch}{' but for' if other else ''}")
+        calls = _grouped([call for _, call in other]) if many else tuple(_inlined_call(*each) for each in other)
+    else:
+        heading.append("more in HTML, JSON" if many else "")
+        calls = _grouped(build.calls) if many else tuple(_call(n, call, seen) for n, call in enumerate(build.calls, 1))
+    what = f"{number_of(len(build.calls), 'call')} of external code for {build.arch}"
+    yield Item(what, "; ".join(filter(None, heading)), calls)
     took = formatting.origin(build.link.origin, build.link.seconds)
-    yield Item(f"link for {build.arch}", took, tuple(_link(build)))
+    yield _but_for(Item(f"link for {build.arch}", took, tuple(_link(build))), _link(first), build, first)
     if build.timeline:
         yield Item(f"time of the build for {build.arch}", "", tuple(_totals(build)))
-    items = (Item(label, value) for label, value in (*resources(build.result), *_room(build)))
-    result = formatting.code(build.result)
-    yield Item(f"result for {build.arch}", result, (*items, *_entry(build.entry_name)))
+    result = Item(f"result for {build.arch}", formatting.code(build.result), tuple(_result(build)))
+    yield _but_for(result, _result(first), build, first)
+
+
+def _but_for(item: Item, of_first: Iterable[Item], build: BuildReport, first: BuildReport) -> Item:
+    """Return the *item* of a *build* without what is below it for the *first* one too."""
+    if build is first:
+        return item
+    known = [(each.label, each.text.replace(f"-arch={first.arch}", ""), each.below) for each in of_first]
+    rest = [
+        each
+        for each in item.below
+        if (each.label, each.text.replace(f"-arch={build.arch}", ""), each.below) not in known
+    ]
+    text = (
+        f"{item.text}; {'the rest ' if rest else ''}as for {first.arch}" if len(rest) < len(item.below) else item.text
+    )
+    return Item(item.label, text, tuple(rest))
+
+
+def _result(build: BuildReport) -> Iterator[Item]:
+    yield from (Item(label, value) for label, value in (*resources(build.result), *_room(build)))
+    yield from _entry(build.entry_name)
 
 
 def _room(build: BuildReport) -> Iterator[tuple[str, str]]:
@@ -158,14 +214,33 @@ def boxes(build: BuildReport) -> list[tuple[str, str]]:
     return [pair for pair in (*found, ("link", formatting.origin(link.origin, link.seconds))) if pair[1]]
 
 
-def _call_in_one_line(number: int, call: CallReport) -> Item:
-    """Return a call of a large report, of which HTML and JSON have the rest."""
-    arguments = f"({', '.join(call.argtypes)})"
-    returned = ", ".join(formatting.file(code.name) for code in call.returned) or "nothing to link"
-    found = "" if returned == f"{call.name}{arguments}" else f": {returned}"
-    became = {True: "", False: ", not inlined", None: ""}[call.inlined]
-    at = f"{formatting.file(call.filename)}:{call.line}"
-    return Item(f"{number}. {full_name(call)}", f"{arguments} at {at}{found}{became}")
+def _asked(call: CallReport) -> tuple[object, ...]:
+    """Return what a call is on all architectures for which the same is called and returned."""
+    returned = tuple((code.kind, code.name, code.source or code.sha256) for code in call.returned)
+    return call.name, call.argtypes, call.chain, returned
+
+
+def _inlined_call(number: int, call: CallReport) -> Item:
+    became = (Item("inlined", inlining(call) or "not known"),)
+    return Item(f"{number}. {full_name(call)}", f"({', '.join(call.argtypes)})", became)
+
+
+def _grouped(calls: Iterable[CallReport]) -> tuple[Item, ...]:
+    """Return the calls of a large report, of which HTML and JSON have the rest: those of a function that became the
+    same are one item."""
+    groups: dict[tuple[str, str, str], list[CallReport]] = {}
+    for call in calls:
+        arguments = f"({', '.join(call.argtypes)})"
+        returned = ", ".join(formatting.file(code.name) for code in call.returned) or "nothing to link"
+        found = "" if returned == f"{call.name}{arguments}" else f": {returned}"
+        left = f": {formatting.listed(call.called)}" if call.called else ""
+        became = {True: "", False: f", not inlined{left}", None: ""}[call.inlined]
+        groups.setdefault((full_name(call), arguments, f"{found}{became}"), []).append(call)
+    found_groups = []
+    for (name, arguments, rest), some in groups.items():
+        times = f" \N{MULTIPLICATION SIGN}{len(some)}" if len(some) > 1 else ""
+        found_groups.append(Item(name, f"{arguments}{times} at {formatting.places(some)}{rest}"))
+    return tuple(found_groups)
 
 
 def full_name(call: CallReport) -> str:
@@ -174,8 +249,10 @@ def full_name(call: CallReport) -> str:
 
 
 def whole_name(call: CallReport) -> str:
-    """Return the repr of a call's object where `full_name` leaves a part of it out; else an empty text."""
-    tells_all = full_name(call) == call.object or call.object.startswith("<")
+    """Return the repr of a call's object where `full_name` leaves a part of it out; else an empty text, as for an item
+    of a library that is given as text, of which the repr has the beginning."""
+    of_text = item_name(call.object) is not None and file_of_item(call.object) is None
+    tells_all = full_name(call) == call.object or call.object.startswith("<") or of_text
     return "" if tells_all else formatting.shortened(call.object, _LONGEST_OBJECT)
 
 
@@ -235,25 +312,23 @@ def _options(options: Sequence[str]) -> Iterator[str]:
 
 def _input(number: int, code: CodeReport, name: str, calls: dict[str, str]) -> Item:
     origins = dict.fromkeys(calls.get(origin, origin) for origin in code.brought_by)
-    by = "the kernel's own code" if code.own else f"of {formatting.listed(_call_ranges(origins), len(origins))}"
+    by = "the kernel's own code" if code.own else f"of {_call_ranges(origins)}"
     kind = f"{code.kind} → {code.compiled.kind}" if code.compiled else code.kind
     kind += f" of {number_of(len(code.parts), 'source')}" if code.parts and not formatting.is_of_library(code) else ""
     return Item(f"{number}. {formatting.function(name)}", f"{kind}, {by}")
 
 
-def _call_ranges(origins: Iterable[str]) -> list[str]:
-    """Return *origins*, with ``calls 1 to 10`` for three calls or more in a row."""
-
-    def row(origin: tuple[int, str]) -> int | str:  # the same for calls in a row
-        at, name = origin
-        return int(name.removeprefix("call ")) - at if name.startswith("call ") else name
-
-    found: list[str] = []
-    for _, each in itertools.groupby(enumerate(origins), row):
-        names = [name for _, name in each]
-        is_range = len(names) > 2
-        found += [f"calls {names[0].removeprefix('call ')} to {names[-1].removeprefix('call ')}"] if is_range else names
-    return found
+def _call_ranges(origins: Collection[str]) -> str:
+    """Return *origins* with the calls in order, ``calls 1 to 10`` for three or more in a row; how many there are, where
+    that are many pieces."""
+    numbers = sorted(int(name.removeprefix("call ")) for name in origins if name.startswith("call "))
+    found = [name for name in origins if not name.startswith("call ")]
+    pieces: list[str] = []
+    for _, each in itertools.groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
+        row = [number for _, number in each]
+        pieces += [f"calls {row[0]} to {row[-1]}"] if len(row) > 2 else [f"call {number}" for number in row]
+    pieces = pieces if len(pieces) <= _FEW else [number_of(len(numbers), "call")]
+    return formatting.listed([*pieces, *found], len(pieces) + len(found))
 
 
 def resources(result: ResultReport) -> list[tuple[str, str]]:

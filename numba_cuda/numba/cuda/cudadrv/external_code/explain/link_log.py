@@ -20,7 +20,7 @@ from ..link.linker_input import LinkJob, Part, list_origins
 from ..link.ltoir_symbols import linked_code
 from ..link.nvjitlink import Outcome, TrialError, multiply_defined, run_trials
 from ..plan.link_plan import LinkError, link_error
-from .source_errors import unsupported_in, unsupported_in_link, wrong_assembly
+from .source_errors import unsupported_in, unsupported_in_link, wrong_assembly, wrong_ptx
 from .undefined_symbol import missing_symbol_error, symbol_in_log, symbol_in_parts
 
 _TOO_NEW = re.compile(r"OUTDATED_LIBRARY|nvvmAddNVVMContainerToProgram")
@@ -67,7 +67,7 @@ def explain_failure(job: LinkJob, log: str) -> LinkError:
         why = f"PTX is for an architecture that {arch} does not run"
         remedy = f"compile it for {arch} or an older architecture (in the hook: autolink.current_target().arch)"
         return _refused(job, why, remedy, at_fault, log)
-    if (wrong := wrong_assembly(job, log)) is not None:
+    if (wrong := wrong_assembly(job, log) or wrong_ptx(job, log)) is not None:
         return wrong
     if (symbol := symbol_in_parts(job)) is not None:
         return missing_symbol_error(job, symbol, log)

@@ -189,6 +189,21 @@ def wrong_assembly(job: LinkJob, log: str) -> LinkError | None:
     return link_error(job.plan, found["why"], *details, f"what to do: {nvrtc_log.ASSEMBLY}", log=log)
 
 
+def wrong_ptx(job: LinkJob, log: str) -> LinkError | None:
+    """Return the error for a line of PTX that ptxas refuses; ``None`` if no PTX that *job* is given has it."""
+    if (found := _REFUSED_PTX.search(log)) is None:
+        return None
+    for part in job.parts:
+        lines = part.code.decode("utf-8", "replace").splitlines() if part.kind is kinds.PTX and part.planned else []
+        number = int(found["line"])
+        if number <= len(lines) and found["what"] in lines[number - 1]:
+            line = f"its line {number}: {lines[number - 1].strip()}"
+            return link_error(
+                job.plan, found["why"], f"at fault: {part.origin}", line, "what to do: correct that PTX", log=log
+            )
+    return None
+
+
 def _is_code(item: Any, link_input: LinkInput) -> bool:
     """Return whether *item*, which ``link=`` names, is *link_input*, which may begin with a directive."""
     try:
@@ -293,6 +308,7 @@ _UNSUPPORTED = re.compile(
     r"(?:not supported on \.target|requires \.target|cannot be compiled for architecture)[^\n]*"
 )
 _WRONG_PTX = re.compile(r"ptx input, line (?P<line>\d+); error\s*: (?P<why>[^\n]*'(?P<what>[^'\n]+)'[^\n]*)")
+_REFUSED_PTX = re.compile(_WRONG_PTX.pattern.replace("error", "(?:error|fatal)"))
 _TYPE = re.compile(r"\.(?:[bfsue]\d\w*|bf16\w*|tf32\w*)")
 _NEEDED = re.compile(r"requires \.target (sm_\d+[af]?)")
 # Architectures that have what their predecessors lack, in order; a suffix adds what that architecture alone has.

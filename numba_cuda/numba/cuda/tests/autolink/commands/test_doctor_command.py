@@ -102,8 +102,9 @@ def test_the_doctor_knows_variables_and_versions(monkeypatch):
         "pip install 'nvidia-nvjitlink==13.2.*'",
         "update the driver, or: pip uninstall -y nvidia-nvjitlink && pip install 'numba-cuda-autolink[cu12]'",
     } <= fixes
+    assert any(each.what.startswith("NUMBA_CUDA_AUTOLINK=0 ") for each in doctor_command.remarks(GOOD, trials))
     found = [conflict.what for conflict in doctor_command.conflicts(GOOD, trials)]
-    assert any("NUMBA_CUDA_AUTOLINK=0" in conflict for conflict in found)
+    assert not any("NUMBA_CUDA_AUTOLINK=0" in conflict for conflict in found)
     assert any("NVRTC 13.2 is newer than nvJitLink 13.0" in conflict for conflict in found)
     assert any("the driver is for CUDA 12.4, the libraries are for CUDA 13.2" in conflict for conflict in found)
     assert any("are of CUDA 12.9, NVRTC is of CUDA 13.2" in conflict for conflict in found)
@@ -620,16 +621,19 @@ def test_files_of_cuda_core_for_another_cuda_may_be_removed(installed, monkeypat
 def test_settings_of_an_older_numba_cuda_are_remarks(monkeypatch):
     monkeypatch.setenv("NUMBA_CUDA_DRIVER", "/nope/libcuda.so")
     monkeypatch.setenv("NUMBA_CUDA_USE_NVIDIA_BINDING", "0")
+    monkeypatch.setenv("NUMBA_CUDA_ENABLE_PYNVJITLINK", "1")
     found = {each.fix: each.what for each in doctor_command.remarks(GOOD, NO_TRIALS)}
     what = found["unset NUMBA_CUDA_DRIVER"]
     assert what.startswith("NUMBA_CUDA_DRIVER is '/nope/libcuda.so', and there is no such file: a setting of an older")
     assert found["unset NUMBA_CUDA_USE_NVIDIA_BINDING"].startswith("NUMBA_CUDA_USE_NVIDIA_BINDING is '0': a setting")
+    assert found["unset NUMBA_CUDA_ENABLE_PYNVJITLINK"].startswith("NUMBA_CUDA_ENABLE_PYNVJITLINK is '1': a setting")
     assert not any(name in each.what for each in doctor_command.conflicts(GOOD, NO_TRIALS) for name in found)
 
 
 @pytest.mark.parametrize(
     ("package", "module", "missing"),
     [
+        ("numba", "numba", "llvmlite"),
         ("numba-cuda", "numba.cuda", "numba.cuda.types"),
         ("numba-cuda-mlir", "numba_cuda_mlir", "numba_cuda_mlir.mlir"),
         ("numba-cuda-mlir", "numba_cuda_mlir.cuda", "numba_cuda_mlir.compiler"),
@@ -657,11 +661,11 @@ def test_why_a_front_end_cannot_be_imported_is_its_own_packages(installed, monke
     with_doctor = "\n  what to do: numba-cuda-autolink doctor says what is missing or damaged"
     assert failed_imports.explain(error, "soup") == f"ImportError: no spoon{with_doctor}"
     unmet = installed_packages.UnmetRequirement("soup", "soup 1.0 is installed, and soup>2 is needed", "pip get soup")
-    monkeypatch.setattr(failed_imports, "unmet_requirements", lambda: [unmet._replace(name="rich"), unmet])
+    monkeypatch.setattr(installed_packages, "unmet_requirements", lambda: [unmet._replace(name="rich"), unmet])
     said = "\n  ImportError: no spoon\n  what to do: "
     end = "; numba-cuda-autolink doctor checks all packages"
     assert failed_imports.explain(error, "soup") == f"{unmet.text}{said}{unmet.fix}{end}"
-    monkeypatch.setattr(failed_imports, "unmet_requirements", lambda: [])
+    monkeypatch.setattr(installed_packages, "unmet_requirements", lambda: [])
     (folder / "soup.py").unlink()
     text = failed_imports.explain(error, "soup")
     assert text.startswith(f"soup 1.0 is not as it was installed: soup.py is missing{said}pip install ")
@@ -680,7 +684,7 @@ def test_the_import_names_a_file_that_hides_numba_cuda(tmp_path):
     run = [sys.executable, "-c", "from numba.cuda import autolink"]
     done = subprocess.run(run, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
     assert f"{tmp_path}/numba_cuda/__init__.py hides the installed package 'numba_cuda'\n" in done.stderr
-    assert "  what to do: rename it, or take its folder out of PYTHONPATH" in done.stderr
+    assert "  what to do: rename it, or move it away" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -744,27 +748,65 @@ def copy_of_project(tmp_path):
     return run
 
 
+DOCTOR = """
+import sys
+from _numba_cuda_autolink_command import main
+sys.argv[1:] = ["doctor", "--json"]
+sys.exit(main())
+"""
+
+
 @pytest.mark.parametrize(
-    ("name", "arguments", "stream"),
-    [
-        ("json", ["doctor"], "stdout"),
-        ("json", ["doctor", "--json"], "stderr"),
-        ("argparse", ["doctor"], "stderr"),
-        ("dataclasses", ["doctor"], "stdout"),
-    ],
+    ("name", "kind"), [("json", "conflicts"), ("argparse", "remarks"), ("dataclasses", "conflicts"), ("test", None)]
 )
-def test_a_file_that_hides_a_module_of_python_is_named(tmp_path, name, arguments, stream):
-    (tmp_path / f"{name}.py").write_text("")
-    script = "import sys; from _numba_cuda_autolink_command import main; sys.exit(main())"
-    done = subprocess.run(
-        [sys.executable, "-c", script, *arguments],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 1 and "Traceback" not in done.stderr
-    lines = "".join(getattr(done, stream).splitlines()[:2])
-    assert f"{tmp_path}/{name}.py hides Python's own module {name!r}" in lines
+@pytest.mark.parametrize("is_path", [True, False])
+def test_a_file_that_hides_a_module_of_python_is_named(tmp_path, name, kind, is_path):
+    """In the working folder, where ``python -m`` and programs find it, or in a folder of PYTHONPATH."""
+    (tmp_path / f"{name}.py").write_text("x = 1")
+    environment = {**os.environ, **({"PYTHONPATH": str(tmp_path)} if is_path else {})}
+    where = "/" if is_path else tmp_path
+    done = subprocess.run([sys.executable, "-c", DOCTOR], env=environment, cwd=where, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (int(kind == "conflicts"), "")
+    expected = f"{tmp_path}/{name}.py hides Python's own module {name!r}", "rename it, or move it away"
+    found = json.loads(done.stdout)
+    named = {each: [tuple(one.values()) for one in found[each]] for each in ("conflicts", "remarks")}
+    assert [each for each, all_named in named.items() if expected in all_named] == ([kind] if kind else [])
+
+
+@pytest.mark.parametrize(("name", "code"), [("json", "x = 1"), ("inspect", "x = 1"), ("ast", "("), ("ast", "1 / 0")])
+def test_an_import_names_a_file_that_hides_a_module_of_python(tmp_path, name, code):
+    (tmp_path / f"{name}.py").write_text(code)
+    (tmp_path / "program.py").write_text("import numba.cuda")
+    done = subprocess.run([sys.executable, tmp_path / "program.py"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert f" numba cannot be imported: {tmp_path}/{name}.py hides Python's own module {name!r}\n" in done.stderr
+    assert "  what to do: rename it, or move it away; numba-cuda-autolink doctor checks all packages" in done.stderr
+
+
+METADATA = ("METADATA", "RECORD", "entry_points.txt", "WHEEL", "direct_url.json", "INSTALLER")
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"", b"\0x\n,,,,\n", b"[1]", b'{"url": 1, "vcs_info": 2}', None])
+@pytest.mark.parametrize("name", METADATA)
+def test_no_damage_of_metadata_ends_the_doctor(installed, monkeypatch, name, content):
+    files = {"soup-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nVersion: 1.0"}
+    monkeypatch.setattr(doctor_command, "_packages", lambda installed: ["soup"])
+    folder = installed("soup", **files, **{"soup.py": "x"}) / "soup-1.0.dist-info"
+    (folder / "INSTALLER").write_text("pip\n")
+    (folder / name).unlink(missing_ok=True)
+    if content is None:
+        (folder / name).mkdir()
+    else:
+        (folder / name).write_bytes(content)
+    installed_packages.version_of.cache_clear()
+    assert installed_packages.version_of("soup") == "1.0"
+    assert installed_packages.requirements("soup") == {}
+    found = [*doctor_command.conflicts({**GOOD, "soup": "1.0"}, NO_TRIALS)]
+    [*doctor_command.remarks({**GOOD, "soup": "1.0"}, NO_TRIALS)]
+    assert pip_commands.reinstall_command("soup").endswith(" 'soup==1.0'")
+    damage = [each.what for each in found if each.what.startswith("soup 1.0 is not as it was installed: ")]
+    assert len(damage) == (name in ("METADATA", "RECORD"))
+    assert all(name in each for each in damage)
 
 
 def test_trials_that_do_not_start_are_a_conflict(tmp_path, monkeypatch, capsys):
@@ -894,6 +936,17 @@ def test_what_a_trial_only_repeats_is_told_once(installed, monkeypatch):
     ]
 
 
+def test_an_import_that_names_the_damage_is_told_once(installed, monkeypatch):
+    monkeypatch.setattr(doctor_command, "_packages", lambda installed: ["soup"])
+    folder = installed("soup", **{"soup.py": "x", "soups.py": "x"})
+    (folder / "soup.py").unlink()
+    (folder / "soups.py").unlink()
+    text = "ImportError: numba-cuda-autolink: its own files are damaged: soup.py is missing, and 1 more"
+    trials = doctor_command.Trials({"import numba.cuda.autolink.cache": text}, {})
+    found = [each.what for each in doctor_command.conflicts({**GOOD, "numba-cuda-autolink": "0.2.0"}, trials)]
+    assert found == ["soup 1.0 is not as it was installed: soup.py is missing, and 1 more file"]
+
+
 def test_a_file_that_is_not_the_driver_is_named(tmp_path, monkeypatch):
     file = tmp_path / "libcuda.so.1"
     shutil.copy(importlib.util.find_spec("_ctypes").origin, file)
@@ -955,10 +1008,11 @@ def test_what_works_is_a_remark(installed, monkeypatch):
     assert "nvidia-nvfatbin 1.0 is not as it was installed: lib/libnvfatbin.so is empty" in found
 
 
-def test_a_cache_without_room_is_named(tmp_path, monkeypatch):
+@pytest.mark.parametrize("mode", [0o700, 0o777])
+def test_a_cache_without_room_is_named(tmp_path, monkeypatch, mode):
     resource = pytest.importorskip("resource")
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(tmp_path))
-    tmp_path.chmod(0o700)
+    tmp_path.chmod(mode)
     reset_store()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (8000, limits[1]))
@@ -968,7 +1022,8 @@ def test_a_cache_without_room_is_named(tmp_path, monkeypatch):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         reset_store()
     what = f"the cache {tmp_path} cannot be used: no file can be written in {tmp_path}: File too large"
-    assert [each for each, _ in found] == [what]
+    others = f", and {tmp_path} can be written to by any user" if mode == 0o777 else ""
+    assert [each for each, _ in found] == [what + others]
 
 
 def test_a_copy_in_pythonpath_is_not_repaired_by_pip_alone(installed, tmp_path, monkeypatch):

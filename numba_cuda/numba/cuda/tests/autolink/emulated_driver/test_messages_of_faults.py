@@ -68,6 +68,43 @@ def kernel(x):
 kernel[1, 4](np.arange(4.0))
 """
 
+TOO_MUCH = """
+import numpy as np
+from numba import cuda
+
+@cuda.jit
+def kernel(x):
+    s = cuda.shared.array(100000, np.float32)
+    s[cuda.threadIdx.x] = x[cuda.threadIdx.x]
+    cuda.syncthreads()
+    x[cuda.threadIdx.x] = s[cuda.threadIdx.x + 1]
+
+kernel[1, 8](np.ones(8, np.float32))
+"""
+
+OF_PTX = """
+import numpy as np
+from numba import cuda as numba_cuda
+from numba.cuda import autolink
+from {package} import cuda
+
+class Scale(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("scale", returns=x)
+
+    def __numba_cuda_link__(self, x):
+        head = ".version 8.0\\n.target sm_80\\n.address_size 64\\n"
+        return numba_cuda.PTXSource((head + ".visible .func (.param .b32 r) scale(.param .b32 x) {{ bad; }}").encode())
+
+scale = Scale()
+
+@cuda.jit
+def kernel(x):
+    x[0] = scale(x[0])
+
+kernel[1, 1](np.ones(8, np.float32))
+"""
+
 
 def run(script, text):
     script.write_text(text)
@@ -89,6 +126,13 @@ def test_a_fault_names_the_variables_of_the_kernel_and_says_what_to_do(front_end
         assert "smem" not in text and "device memory" not in text and "static_shared_memory" not in text
 
 
+@pytest.mark.parametrize("front_end", MODULES)
+def test_ptx_that_no_gpu_takes_is_refused_as_by_a_build(front_end, tmp_path):
+    package = front_end_named(front_end).cuda.__name__.removesuffix(".cuda")
+    text = run(tmp_path / "wrong_ptx.py", OF_PTX.format(package=package))
+    assert "LinkError: Not a name of any known instruction: 'bad'\n  called at: " in text
+
+
 def test_an_assertion_of_a_kernel_is_at_its_own_line(tmp_path):
     script = tmp_path / "raising.py"
     text = run(script, RAISING)
@@ -100,3 +144,10 @@ def test_an_assertion_of_a_kernel_is_at_its_own_line(tmp_path):
         f"  launched at: {script}:9\n"
     ) in text
     assert "\n  thread: (3, 0, 0) of block (0, 0, 0) of kernel kernel\n" in text
+
+
+def test_too_much_static_shared_memory_names_the_arrays(tmp_path):
+    script = tmp_path / "shared.py"
+    text = run(script, TOO_MUCH)
+    assert "kernel needs 400000 bytes of static shared memory, and has at most 49152\n  launched at: " in text
+    assert "\n  variables: s of 400000 bytes\n  what to do: use dynamic shared memory" in text

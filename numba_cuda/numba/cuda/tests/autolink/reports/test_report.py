@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
 
+import numpy as np
 import pytest
 from autolink_support import CC, Linked, adder, build, calling, compiled, ptx
 from numba import cuda
@@ -30,6 +31,8 @@ from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of, symbols_of_ptx
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
+
+from numba_cuda_autolink.mangled_names import without_result
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -511,12 +514,12 @@ def test_lines_of_the_text_are_no_longer_than_80_characters(report):
         assert len(line) <= 80 or " " not in line.strip()  # a name or a path
 
 
-def test_a_large_report_has_one_line_for_each_call():
+def test_a_large_report_has_one_line_for_each_function():
     lines = str(many(40)).replace("\n        ", " ").splitlines()
     lines[:2] = [" ".join(lines[:2])] if lines[1].startswith("    ") else lines[:2]
     assert lines[1] == "  40 calls of external code for sm_90: 40 of 40 inlined; more in HTML, JSON"
     for number, line in enumerate(lines[2:42], 1):
-        assert re.fullmatch(rf"    {number}\. .*\(int32\) at <string>:{(number - 1) % 20 + 3}: \S+", line)
+        assert re.fullmatch(rf"    .*\(int32\) at <string>:{(number - 1) % 20 + 3}: \S+", line)
     assert lines[42].startswith("  link for sm_90")
     assert len(lines) < 70
     link = many(40).builds[0].link
@@ -535,8 +538,8 @@ def test_lines_of_a_large_report_do_not_repeat_the_name_of_a_call_and_say_what_w
     exec(f"def kernel(x):\n{body}    x[0] = library.called(x[0])\n", names)
     lines = str(build(names["kernel"], "void(int32[::1])").report).splitlines()
     assert lines[1] == "  25 calls of external code for sm_90: 24 of 25 inlined; more in HTML, JSON"
-    assert lines[2] == "    1. add<0>(int32) at <string>:2"
-    assert lines[26] == "    25. called(int32) at <string>:26, not inlined"
+    assert lines[2] == "    add<0>(int32) at <string>:2"
+    assert lines[26] == "    called(int32) at <string>:26, not inlined: called(int)"
 
 
 class Terminal(io.StringIO):
@@ -743,3 +746,135 @@ def test_python_functions_as_arguments_have_their_names(name):
     report = autolink.build(front_end.jit(kernel), "void(float32[::1])", cc=(9, 0)).report
     assert report.builds[0].calls[0].argtypes == ("function triple", "float32")
     assert "twice(function triple, float32)" in str(report)
+
+
+def test_several_architectures_begin_with_a_table_and_tell_what_is_the_same_once(front_end):
+    library = autolink.cxx("""
+__device__ float plus(float x) { return x + 1; }
+#if __CUDA_ARCH__ >= 1000
+__device__ __noinline__ float apart(float x) { return x * 3; }
+#else
+__device__ float apart(float x) { return x * 2; }
+#endif
+""")
+
+    @front_end.cuda.jit
+    def kernel(x):
+        x[0] = library.plus(x[0])
+        x[1] = library.apart(x[1])
+
+    report = autolink.report(kernel, "void(float32[::1])", cc=["8.0", "9.0", "10.0"])
+    lines = str(report).splitlines()
+    at = lines.index("  3 architectures")
+    titles, *rows = (re.split(r" {2,}", line.strip()) for line in lines[at + 1 : at + 5])
+    assert titles == ["registers", "shared", "stack", "spills", "occupancy", "inlined", "size"]
+    assert [row[0] for row in rows] == ["sm_80", "sm_90", "sm_100"]
+    assert [row[1] for row in rows] == [str(each.result.registers) for each in report.builds]
+    assert [row[6] for row in rows] == ["2 of 2", "2 of 2", "1 of 2"]
+    assert sum(line.startswith("    1. plus(float32)") for line in lines) == 1
+    assert "  2 calls of external code for sm_90: 2 of 2 inlined; as for sm_80" in lines
+    at = lines.index("  2 calls of external code for sm_100: 1 of 2 inlined; as for sm_80 but for")
+    assert lines[at + 1 : at + 3] == ["    2. apart(float32)", "      inlined: no, apart(float) is called"]
+    assert str(report).count("inputs: ") == 1
+    assert sum("-arch=" in line for line in lines) == 1
+    assert all(f"result for {each.arch}: cubin" in str(report) for each in report.builds)
+    page = report.to_html()
+    table = page[page.index("<h4>Architectures</h4>") :].partition("</table>")[0]
+    assert "<th>occupancy</th><th>inlined</th>" in table
+    assert ">1 of 2<" in table and ">100%<" in table
+
+
+def test_calls_that_depend_on_the_architecture_are_all_shown():
+    def answer():
+        return autolink.CUDASource(adder("by_architecture"), name=f"named_{autolink.current_target().arch}.cu")
+
+    by_architecture = Linked("by_architecture", answer).function
+
+    def kernel(x):
+        x[0] = by_architecture(x[1])
+
+    report = autolink.report(cuda.jit(kernel), "void(int32[::1])", cc=["8.0", "9.0"])
+    assert "named_sm_80.cu" in str(report) and "named_sm_90.cu" in str(report)
+
+
+def test_of_many_calls_those_of_a_function_are_one_line(tmp_path):
+    path = tmp_path / "few.cu"
+    path.write_text("".join(f"__device__ float f{n}(float x) {{ return x + {n}; }}\n" for n in range(3)))
+    path.write_text(path.read_text().replace("__device__ float f1", "__device__ __noinline__ float f1"))
+    library = autolink.cxx(path)
+    body = "".join(f"\n    x[{n}] = library.f{n % 3}(x[{n}])" for n in range(29))
+    names = {"library": library}
+    exec(f"def kernel(x):{body}", names)
+    lines = [line.strip() for line in str(build(names["kernel"], "void(float32[::1])").report).splitlines()]
+    at = lines.index("29 calls of external code for sm_90: 19 of 29 inlined; more in HTML, JSON")
+    assert lines[at + 1 : at + 4] == [
+        "f0(float32) ×10 at <string>:2, 5, 8 and 7 more",  # noqa: RUF001 - as it is shown
+        "f1(float32) ×10 at <string>:3, 6, 9 and 7 more, not inlined: f1(float)",  # noqa: RUF001
+        "f2(float32) ×9 at <string>:4, 7, 10 and 6 more",  # noqa: RUF001
+    ]
+    assert lines[at + 4].startswith("link for sm_90")
+
+
+def test_the_calls_of_an_input_are_in_order_and_many_pieces_are_their_number():
+    library = autolink.cxx("".join(f"__device__ float f{n}(float x) {{ return x + {n}; }}\n" for n in range(3)))
+
+    def inputs(number):
+        body = "".join(
+            f"\n    x[{n}] = {f'library.f{n // 2 % 2}' if n % 2 else 'cube_of'}(x[{n}])" for n in range(number)
+        )
+        names = {"library": library, "cube_of": autolink.cxx("__device__ float c(float x) { return x * x; }").c}
+        exec(f"def kernel(x):{body}", names)
+        return " ".join(str(build(names["kernel"], "void(float32[::1])").report).split())
+
+    assert "of call 2, call 4, call 6 and call 8" in inputs(8)
+    assert "of call 1, call 3, call 5 and call 7" in inputs(8)
+    assert "LTO-IR, of 6 calls" in inputs(12)
+
+
+def test_functions_of_templates_are_shown_without_the_type_of_their_result():
+    for name, shown in {
+        "float f5<4, float>(float)": "f5<4, float>(float)",
+        "std::pair<int, float> ns::f<a b>(int) const": "ns::f<a b>(int) const",
+        "decltype (a+b) f<int>(int)": "f<int>(int)",
+        "float (anonymous namespace)::f<int>(int)": "(anonymous namespace)::f<int>(int)",
+        "m::kernel(Array<float, 1, C>)": "m::kernel(Array<float, 1, C>)",
+        "A::operator float() const": "A::operator float() const",
+        "plain": "plain",
+    }.items():
+        assert without_result(name) == shown
+    library = autolink.cxx("template <class T> __device__ __noinline__ T apart(T x) { return x * x + 2; }")
+
+    def kernel(x):
+        x[0] = library.apart(x[0])
+
+    report = build(kernel, "void(float32[::1])").report
+    assert "apart<float>(float) is called" in str(report)
+    assert "apart<float>(float)" in [each.name for each in report.builds[0].result.functions]
+
+
+def test_an_item_of_a_library_given_as_text_is_its_name_alone(tmp_path):
+    comment = "// a comment that is so long that it is all that the repr has"
+    text = f"{comment}\n__device__ float of_text(float x) {{ return x; }}"
+    (tmp_path / "filed.cu").write_text(text.replace("of_text", "of_file"))
+    given, filed = autolink.cxx(text), autolink.cxx(tmp_path / "filed.cu")
+
+    def kernel(x):
+        x[0] = given.of_text(filed.of_file(x[0]))
+
+    report = build(kernel, "void(float32[::1])").report
+    assert str(report).count("object:") == 1
+    assert "['of_file']" in str(report) and "['of_text']" not in str(report)
+
+
+def test_what_was_launched_in_the_emulator_has_the_options_of_its_decorator():
+    with autolink.emulated():
+        x = np.zeros(1, np.float32)
+        for options, expected in ({}, "False"), ({"lineinfo": True}, "True"):
+            launched = cuda.jit(**options)(_add_one)
+            launched[1, 1](x)
+            assert dict(autolink.report(launched).builds[0].options)["lineinfo"] == expected
+    assert x[0] == 2
+
+
+def _add_one(x):
+    x[0] += 1

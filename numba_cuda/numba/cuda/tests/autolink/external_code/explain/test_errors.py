@@ -559,6 +559,33 @@ def test_a_file_of_an_unknown_kind_from_a_hook_has_the_advice_of_hooks(answer):
     assert str(failure.value).endswith("what to do: pass a list of paths, link=['...'], not one str")
 
 
+@pytest.mark.parametrize("symbol", ["scale", "other"])
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("bad;", "Not a name of any known instruction: 'bad'"),
+        ("mov.u32 %r1, 3;", "Arguments mismatch for instruction 'mov'"),
+        (".reg .b32 a; mov.u32 a 3;", "Parsing error near '3': syntax error"),
+    ],
+)
+def test_what_ptxas_refuses_in_given_ptx_is_the_diagnosis(symbol, body, why):
+    line = f".visible .func (.param .b32 r) {symbol}(.param .b32 x) {{ {body} }}"
+
+    class Scale(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("scale", returns=x)
+
+        def __numba_cuda_link__(self, x):
+            return cuda.PTXSource(f".version 8.0\n.target sm_90\n.address_size 64\n{line}".encode())
+
+    with pytest.raises(LinkError) as failure:
+        build(cuda.jit(calling(Scale())), "void(float32[::1])")
+    first, *details = str(failure.value).split("\n")
+    assert first == why
+    assert "  at fault: PTX 'Scale.ptx' of " in "\n".join(details)
+    assert f"  its line 4: {line}" in details and "  what to do: correct that PTX" in details
+
+
 def test_a_folder_given_as_a_file_is_called_a_folder(tmp_path):
     with pytest.raises(FileNotFoundError, match="is a directory\n  what to do: name a file: this is a folder"):
         autolink.cxx(str(tmp_path))
