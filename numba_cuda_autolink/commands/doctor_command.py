@@ -66,6 +66,13 @@ _OFF = {
     "NUMBA_DISABLE_CUDA": "Numba uses no GPU",
     "NUMBA_DISABLE_JIT": "numba.njit compiles nothing, and kernels cannot call its functions",
 }
+# Settings that Numba's own CUDA target or an older numba-cuda has read.
+_OLD_SETTINGS = (
+    "NUMBA_CUDA_DRIVER",
+    "NUMBA_CUDA_ENABLE_MINOR_VERSION_COMPATIBILITY",
+    "NUMBA_CUDA_ENABLE_PYNVJITLINK",
+    "NUMBA_CUDA_USE_NVIDIA_BINDING",
+)
 _TRIED = {
     **{f"headers {name}": f"looking for the headers of {headers.what}" for name, headers in HEADERS.items()},
     **{f"version {name} headers": f"reading the headers of {headers.what}" for name, headers in HEADERS.items()},
@@ -119,8 +126,9 @@ def add_to(commands: Any) -> None:
     parser.description = (
         "Print conflicts with their fixes, the versions of all packages, and where libraries were found. It loads the"
         " libraries and builds a small kernel, in a process of its own, and works where Numba or CUDA is missing or"
-        " broken. Conflicts are what stops kernels, or those that need a part which is damaged: the exit code is 1 if"
-        " there are any. Remarks are about what works and may surprise."
+        " broken. Conflicts are what is wrong with this project, its settings, the driver, or packages and modules that"
+        " it needs, also where kernels can be built: the exit code is 1 if there are any. Remarks are about what no"
+        " kernel needs, and what may be as you want it."
     )
     parser.add_argument("--json", action="store_true", help="write JSON, for tools")
     parser.set_defaults(run=run)
@@ -156,7 +164,7 @@ def run(options: argparse.Namespace) -> int:
     packages = os.path.join(sysconfig.get_path("purelib"), "")
     places = {name: place.removeprefix(packages) for name, place in libraries.items()}
     where = f"CUDA libraries, in {packages}" if places != libraries else "CUDA libraries"
-    for name, states in {title: installed, where: places, "numba-cuda": state}.items():
+    for name, states in {where: places, "numba-cuda": state, title: installed}.items():
         print(name, *(_wrap(f"  {key:20} {value}", 23) for key, value in states.items()), sep="\n")
     return int(bool(found))
 
@@ -270,7 +278,7 @@ def _libraries(trials: Trials) -> dict[str, str]:
             end = trials.ended.get(name)
             found[key] = result or (f"{NOT_LOADED}: {end.how}" if end else NOT_TRIED)
     driver = _version(trials, "driver")
-    found["driver"] = f"for CUDA {dotted(driver)}" if driver else NOT_FOUND
+    found["driver"] = f"for CUDA {dotted(driver)}" if driver else f"{NOT_FOUND}: kernels run in the emulator only"
     return found
 
 
@@ -319,12 +327,15 @@ def _says_the_same(failed: Conflict, known: Conflict) -> bool:
     """Whether what a trial *failed* with is what is *known*: that a library is missing, or a file damaged."""
     if missing := missing_library(failed.what):
         return missing[0] == known.what
+    damage = known.what.partition(_IS_DAMAGED)[2].partition(", and ")[0]
+    if damage and damage in failed.what:
+        return True
     return known.what in failed.what or failed.what.rpartition("/")[2] in known.what
 
 
 def remarks(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
-    """Yield what works and may surprise: packages that were edited or have older metadata, settings that turn GPUs off,
-    and parts of the CUDA toolkit that are from another place or for another CUDA."""
+    """Yield what no kernel needs, and what may be as the user wants it: packages that were edited or have older
+    metadata, settings that turn GPUs off, and parts of the CUDA toolkit from another place or for another CUDA."""
     if describe_unrun():
         return
     hidden = _hidden_copies(installed)
@@ -338,6 +349,8 @@ def remarks(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
         ]
         yield from _damage(others, compared=True)
     yield from _damage(filter(is_optional, _packages(installed)), compared=True)
+    if os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
+        yield Conflict("NUMBA_CUDA_AUTOLINK=0 turns this project off", "unset NUMBA_CUDA_AUTOLINK")
     for name, what in _OFF.items():
         if os.environ.get(name, "0").strip() not in ("", "0"):
             yield Conflict(f"{name}={os.environ[name]}: {what}", f"unset {name}")
@@ -475,9 +488,7 @@ def _missing_parts(trials: Trials) -> Iterator[Conflict]:
 
 
 def _environment_conflicts() -> Iterator[Conflict]:
-    """Yield the environment variables that are wrong, and those that turn this project off."""
-    if os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
-        yield Conflict("NUMBA_CUDA_AUTOLINK=0 turns this project off", "unset NUMBA_CUDA_AUTOLINK")
+    """Yield the environment variables of this project that are wrong."""
     yield from itertools.starmap(Conflict, wrong_settings(os.environ))
 
 
@@ -490,11 +501,11 @@ def _missing_toolkits() -> Iterator[Conflict]:
 
 def _ignored_settings() -> Iterator[Conflict]:
     """Yield the settings of an older numba-cuda, which do nothing."""
-    for name, values in (("NUMBA_CUDA_USE_NVIDIA_BINDING", ("0",)), ("NUMBA_CUDA_DRIVER", None)):
-        value = os.environ.get(name, "")
-        if value and (values is None or value in values):
-            missing = "" if values or os.path.exists(value) else ", and there is no such file"
-            what = f"{name} is {value!r}{missing}: a setting of an older numba-cuda, which this one does not read"
+    for name in _OLD_SETTINGS:
+        if value := os.environ.get(name, ""):
+            is_missing = name == "NUMBA_CUDA_DRIVER" and not os.path.exists(value)
+            missing = ", and there is no such file" if is_missing else ""
+            what = f"{name} is {value!r}{missing}: a setting of an older numba-cuda, which does nothing here"
             yield Conflict(what, f"unset {name}")
 
 

@@ -53,6 +53,7 @@ _REASON = re.compile(
 )
 _LITERAL_OR_PLAIN = re.compile(r"(?:Uni)?Tuple\(.*\)|Literal\[\w+\]\(.*?\)|unicode_type|int64")  # Numba tries both
 _MAKES_TEXT = re.compile(r"unicode_type|_empty_string")
+_NO_DRIVER = '"cuda" is an NVIDIA driver library'  # of cuda.pathfinder
 _OPCODE = re.compile(r"Use of unsupported opcode .*Raised from (?P<file>.*) \((?P<line>\d+)\)")
 _SIGNATURE = re.compile(r"^ *\* (\(.*\) -> .*)$", re.MULTILINE)
 _DEFINED_AT = re.compile(r"(?: for '\$[^\n']*')?, defined at (?:None|[^\n]* \(\d+\))$", re.MULTILINE)
@@ -216,11 +217,8 @@ def placed_error(error: Exception) -> str | None:
         diagnosis, *advice = " ".join(str(error).split()).rstrip(" :.").split(". ")
         text = "\n  ".join([diagnosis, *advice]) + _WITHOUT_GPU
         return at_call(text, "at", place_of_user(error))
-    if _is_of_class(error, "DynamicLibNotFoundError"):
-        from numba_cuda_autolink.missing_parts import missing_library  # which nothing needs where all are there
-
-        if missing := missing_library(str(error)):
-            return at_call("{}\n  what to do: {}".format(*missing), "at", place_of_user(error))
+    if _is_of_class(error, "DynamicLibNotFoundError") and (missing := _missing_library(error)):
+        return at_call(missing, "at", place_of_user(error))
     if (known := message_of(error)) is not None:
         return known
     for explain in (launch_message, option_message, decoration_message, signature_message):
@@ -241,10 +239,17 @@ def placed_error(error: Exception) -> str | None:
     return text if is_of_front_end or (place is not None and raised_by_front_end(error)) else placed_launch(error)
 
 
-def _missing_library(error: Exception) -> tuple[str, str] | None:
-    from numba_cuda_autolink.missing_parts import missing_library
+def _missing_library(error: Exception) -> str:
+    """Return which library was not found, and what to do; empty if that is unknown. Without nvJitLink, cuda.core lets
+    the driver link, which may not be there either."""
+    from numba_cuda_autolink.missing_parts import missing_library  # which nothing needs where all are there
 
-    return missing_library(str(error))
+    if str(error).startswith(_NO_DRIVER):
+        from numba.cuda.cudadrv.external_code.platform.cuda_libraries import why_missing
+
+        return missing[0] if (missing := why_missing("nvJitLink")) else ""
+    found = missing_library(str(error))
+    return "{}\n  what to do: {}; numba-cuda-autolink doctor checks all packages".format(*found) if found else ""
 
 
 def _raised(error: Exception) -> str:

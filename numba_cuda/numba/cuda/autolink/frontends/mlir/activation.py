@@ -52,7 +52,7 @@ from . import emulated_driver
 from .call_lowering import llvm_prototype, lower_call
 from .called_objects import CalledObjectType, constant_of_attribute, is_called_object, refresh_typing
 from .inlined_functions import InlinedFunctions
-from .linker import KEY, CallLinker, explain, linker_for
+from .linker import KEY, CallLinker, explain, linker_for, wrap_callbacks
 from .lowered_values import lower_enumerator, lower_named_tuple, lower_record_array, number_of
 from .type_translation import MLIR
 
@@ -174,6 +174,7 @@ def _compile_launched(original: Any, dispatcher: Any, args: Any, *others: Any) -
 @_seams.in_place_of("numba_cuda_mlir.descriptor:MLIRDispatcher._compile_public")
 def _compile_kernel(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -> Any:
     before = set(dispatcher.overloads)
+    wrap_callbacks(dispatcher)
     with short_traceback(lambda error: explain(error, dispatcher)):
         compiled = original(dispatcher, *args, **kwargs)
     if current_state().cc is None and not dispatcher.targetoptions.get("device"):

@@ -236,6 +236,15 @@ class TearDown:
         self.callback(found)
 
 
+def wrap_callbacks(dispatcher: Any) -> None:
+    """Let the callbacks of what ``link=`` of a *dispatcher* names be the same as those of its links, which run once."""
+    link = dispatcher.targetoptions.get("link") or ()
+    for name, kind in (("setup_callback", SetUp), ("teardown_callback", TearDown)):
+        given = [found for each in link if (found := getattr(each, name, None))]
+        callbacks = getattr(dispatcher, f"_module_{name}s")
+        callbacks[:] = [kind(each) if each in given else each for each in callbacks]
+
+
 def explain(error: Exception, dispatcher: Any) -> str | None:
     """Return the message with which an *error* of the kernel *dispatcher* is printed: that of `placed_error`, but for
     links of what its ``link=`` names, of what a function of ``declare_device`` that it calls brings, or that nothing

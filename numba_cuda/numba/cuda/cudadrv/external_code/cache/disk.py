@@ -205,18 +205,21 @@ class DiskEntries:
 
     def why_unusable(self) -> str:
         """Return why its directory, which this does not make, cannot be written, has no room for an entry of common
-        size, or others than this user and root can write to it; empty if it can be used."""
+        size, and that others than this user and root can write to it; empty if it can be used."""
         place = os.path.abspath(self._root)
         while not os.path.lexists(place):
             place = os.path.dirname(place)
         folders = filter(os.path.exists, (self._root, os.path.join(self._root, ENTRIES)))
+        causes = []
         try:
             with tempfile.TemporaryFile(dir=place, buffering=0) as file:
                 while file.tell() < _COMMON_SIZE:
                     file.write(bytes(_COMMON_SIZE - file.tell()))
-                return next((f"{each} {why}" for each in folders if (why := why_not_trusted(each))), "")
         except OSError as error:
-            return f"no file can be written in {place}: {error.strerror}"
+            causes.append(f"no file can be written in {place}: {error.strerror}")
+        with contextlib.suppress(OSError):  # said above
+            causes += [f"{each} {why}" for each in folders if (why := why_not_trusted(each))][:1]
+        return ", and ".join(causes)
 
     def _open(self) -> bool:
         """Return whether the directory can be used, which is created if it is missing."""

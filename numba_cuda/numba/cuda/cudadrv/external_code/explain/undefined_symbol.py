@@ -48,6 +48,11 @@ _REMEDY_FOR_VARIABLES = (
     " set it, define it in C++"
 )
 
+_REMEDY_FOR_VARIABLES_OF_CXX = (
+    "define it in that source; or, if the host sets it, link an autolink.Variable that is called so,"
+    " cuda.jit(link=[variable])"
+)
+
 
 def symbol_in_log(log: str) -> str | None:
     found = _UNDEFINED.search(log)
@@ -101,6 +106,12 @@ def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
         )
         others = f"declare {' or '.join(known)}, which the linked code defines; or " if 0 < len(known) < 4 else ""
         remedy = remedy or others + _REMEDY_FOR_DECLARED.format(symbol)
+    elif is_variable and not declared and (named := _find_line(job, _declaration_of(symbol))):  # in C++ by name
+        details = [f"in C++: {named}"]
+        is_of_c = mangled_names.base_name(symbol) == symbol
+        remedy = remedy or (
+            _REMEDY_FOR_VARIABLES_OF_CXX if is_of_c else _REMEDY_FOR_CXX.format(mangled_names.readable(symbol))
+        )
     elif not is_variable and symbol not in job.kernel_code.sites and (named := _find_in_sources(job, symbol)):
         details = [f"in C++: {named}"]
         remedy = remedy or _REMEDY_FOR_CXX.format(mangled_names.readable(symbol))
@@ -130,6 +141,10 @@ def _declarations(job: LinkJob, symbol: str) -> list[str]:
     sources = [each for each in job.plan.inputs if each.input.kind is kinds.CUDA]
     found = [(each, extern_declaration(each.input.code.decode(), symbol)) for each in sources]
     return [f"declared by: {each}, line {declaration[1]}" for each, declaration in found if declaration is not None]
+
+
+def _declaration_of(symbol: str) -> re.Pattern[str]:
+    return re.compile(rf"\bextern\b[^;{{}}()]*\b{re.escape(mangled_names.base_name(symbol))}\b\s*[\[;,]")
 
 
 def _find_in_sources(job: LinkJob, symbol: str) -> str:

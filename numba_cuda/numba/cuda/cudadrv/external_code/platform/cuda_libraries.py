@@ -90,7 +90,7 @@ def why_missing(library: str) -> tuple[str, Exception] | None:
         what = "was not found"
         remedy = (
             f"install it with this package: {install_command()}, or install the CUDA toolkit and set CUDA_HOME to its"
-            " directory"
+            " directory; numba-cuda-autolink doctor checks all packages"
         )
     return f"{library}, which {does}, {what}\n  what to do: {repair or remedy}", error
 

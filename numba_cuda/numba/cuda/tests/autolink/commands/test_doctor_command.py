@@ -102,8 +102,9 @@ def test_the_doctor_knows_variables_and_versions(monkeypatch):
         "pip install 'nvidia-nvjitlink==13.2.*'",
         "update the driver, or: pip uninstall -y nvidia-nvjitlink && pip install 'numba-cuda-autolink[cu12]'",
     } <= fixes
+    assert any(each.what.startswith("NUMBA_CUDA_AUTOLINK=0 ") for each in doctor_command.remarks(GOOD, trials))
     found = [conflict.what for conflict in doctor_command.conflicts(GOOD, trials)]
-    assert any("NUMBA_CUDA_AUTOLINK=0" in conflict for conflict in found)
+    assert not any("NUMBA_CUDA_AUTOLINK=0" in conflict for conflict in found)
     assert any("NVRTC 13.2 is newer than nvJitLink 13.0" in conflict for conflict in found)
     assert any("the driver is for CUDA 12.4, the libraries are for CUDA 13.2" in conflict for conflict in found)
     assert any("are of CUDA 12.9, NVRTC is of CUDA 13.2" in conflict for conflict in found)
@@ -620,10 +621,12 @@ def test_files_of_cuda_core_for_another_cuda_may_be_removed(installed, monkeypat
 def test_settings_of_an_older_numba_cuda_are_remarks(monkeypatch):
     monkeypatch.setenv("NUMBA_CUDA_DRIVER", "/nope/libcuda.so")
     monkeypatch.setenv("NUMBA_CUDA_USE_NVIDIA_BINDING", "0")
+    monkeypatch.setenv("NUMBA_CUDA_ENABLE_PYNVJITLINK", "1")
     found = {each.fix: each.what for each in doctor_command.remarks(GOOD, NO_TRIALS)}
     what = found["unset NUMBA_CUDA_DRIVER"]
     assert what.startswith("NUMBA_CUDA_DRIVER is '/nope/libcuda.so', and there is no such file: a setting of an older")
     assert found["unset NUMBA_CUDA_USE_NVIDIA_BINDING"].startswith("NUMBA_CUDA_USE_NVIDIA_BINDING is '0': a setting")
+    assert found["unset NUMBA_CUDA_ENABLE_PYNVJITLINK"].startswith("NUMBA_CUDA_ENABLE_PYNVJITLINK is '1': a setting")
     assert not any(name in each.what for each in doctor_command.conflicts(GOOD, NO_TRIALS) for name in found)
 
 
@@ -933,6 +936,17 @@ def test_what_a_trial_only_repeats_is_told_once(installed, monkeypatch):
     ]
 
 
+def test_an_import_that_names_the_damage_is_told_once(installed, monkeypatch):
+    monkeypatch.setattr(doctor_command, "_packages", lambda installed: ["soup"])
+    folder = installed("soup", **{"soup.py": "x", "soups.py": "x"})
+    (folder / "soup.py").unlink()
+    (folder / "soups.py").unlink()
+    text = "ImportError: numba-cuda-autolink: its own files are damaged: soup.py is missing, and 1 more"
+    trials = doctor_command.Trials({"import numba.cuda.autolink.cache": text}, {})
+    found = [each.what for each in doctor_command.conflicts({**GOOD, "numba-cuda-autolink": "0.2.0"}, trials)]
+    assert found == ["soup 1.0 is not as it was installed: soup.py is missing, and 1 more file"]
+
+
 def test_a_file_that_is_not_the_driver_is_named(tmp_path, monkeypatch):
     file = tmp_path / "libcuda.so.1"
     shutil.copy(importlib.util.find_spec("_ctypes").origin, file)
@@ -994,10 +1008,11 @@ def test_what_works_is_a_remark(installed, monkeypatch):
     assert "nvidia-nvfatbin 1.0 is not as it was installed: lib/libnvfatbin.so is empty" in found
 
 
-def test_a_cache_without_room_is_named(tmp_path, monkeypatch):
+@pytest.mark.parametrize("mode", [0o700, 0o777])
+def test_a_cache_without_room_is_named(tmp_path, monkeypatch, mode):
     resource = pytest.importorskip("resource")
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(tmp_path))
-    tmp_path.chmod(0o700)
+    tmp_path.chmod(mode)
     reset_store()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (8000, limits[1]))
@@ -1007,7 +1022,8 @@ def test_a_cache_without_room_is_named(tmp_path, monkeypatch):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         reset_store()
     what = f"the cache {tmp_path} cannot be used: no file can be written in {tmp_path}: File too large"
-    assert [each for each, _ in found] == [what]
+    others = f", and {tmp_path} can be written to by any user" if mode == 0o777 else ""
+    assert [each for each, _ in found] == [what + others]
 
 
 def test_a_copy_in_pythonpath_is_not_repaired_by_pip_alone(installed, tmp_path, monkeypatch):

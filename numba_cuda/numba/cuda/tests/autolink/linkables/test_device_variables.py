@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 from autolink_support import build, unload
 from elftools.elf.elffile import ELFFile
+from emulator_support import run_emulated
+from front_ends import MODULES, front_end_named
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.autolink.testing import check_linkable
@@ -255,6 +257,31 @@ class TestLinking:
         declared = next(line for line in details if line.startswith("  declared by: CUDA C++ source 'look.cu' of "))
         assert declared.endswith(", line 1")
         assert "what to do: return the autolink.Variable that is called so" in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("source", "name", "todo"),
+        [
+            (
+                "extern __device__ float table[4];\n__device__ float at(int i) { return table[i]; }",
+                "table",
+                "if the host sets it, link an autolink.Variable that is called so, cuda.jit(link=[variable])",
+            ),
+            (
+                "namespace n { extern __device__ float table[4]; }\n__device__ float at(int i) { return n::table[i]; }",
+                "n::table",
+                "define n::table in that source, or in another one that is linked",
+            ),
+        ],
+    )
+    def test_one_that_cxx_by_name_declares_is_at_its_line(self, source, name, todo):
+        lib = autolink.cxx(source)
+        with pytest.raises(autolink.LinkError) as caught:
+            linked(lib["at"])
+        first, *details = str(caught.value).splitlines()
+        assert first == f"{name!r} is read but nothing that is linked defines it"
+        places = [each for each in details if each.startswith("  in C++: ")]
+        assert len(places) == 1 and "referenced by: " not in str(caught.value)
+        assert any(each.startswith("  what to do: ") and each.endswith(todo) for each in details)
 
     def test_one_of_a_similar_name_is_named_and_a_function_is_not(self):
         code = "extern __constant__ float tables[4]; __device__ float tables_of(int i) { return tables[i]; }\n"
@@ -521,3 +548,33 @@ class TestOnGPU:
         for number, value in ((0, [5, 6, 7, 8]), (1, [9, 9, 9, 9])):
             with cuda.gpus[number]:
                 assert self.values(kernel) == table.get().tolist() == value
+
+
+LINKED_WITH_A_KERNEL = """
+import numpy as np
+from numba import cuda as numba_cuda
+from numba.cuda import autolink
+from {package} import cuda
+table = autolink.Variable("table", "float32", 4, value=[1, 2, 3, 4])
+text = 'extern "C" __device__ int unused() {{ return 0; }}'
+code = numba_cuda.CUSource(text, setup_callback=lambda module: print("set up"))
+lib = autolink.cxx("extern __device__ float table[4]; __device__ float at(int i) {{ return table[i]; }}")
+@cuda.jit(link=[table, code])
+def kernel(x):
+    i = cuda.grid(1)
+    x[i] = lib.at(i)
+x = np.ones(4, np.float32)
+kernel[1, 4](x)
+print(x)
+table.set([5, 6, 7, 8])
+kernel[1, 4](x)
+print(x)
+"""
+
+
+@pytest.mark.parametrize("front_end", list(MODULES))
+def test_one_that_link_names_is_set_and_callbacks_run_once(front_end, tmp_path):
+    script = tmp_path / "linked.py"
+    package = front_end_named(front_end).cuda.__name__.removesuffix(".cuda")
+    script.write_text(LINKED_WITH_A_KERNEL.format(package=package))
+    assert run_emulated("-W", "ignore", script).stdout.splitlines() == ["set up", "[1. 2. 3. 4.]", "[5. 6. 7. 8.]"]

@@ -143,4 +143,13 @@ def test_a_library_that_pathfinder_does_not_find(searched, what, fix):
     assert missing_library(str(error))[0] == what and missing_library(str(error))[1].startswith(fix)
     first, *_, last = placed_error(error).splitlines()
     assert first == what and last.startswith(f"  what to do: {fix}")
+    assert last.endswith("; numba-cuda-autolink doctor checks all packages")
     assert missing_library("no such thing") is None
+
+
+def test_where_cuda_core_falls_back_to_the_driver_nvjitlink_is_missing(monkeypatch):
+    error = type("DynamicLibNotFoundError", (RuntimeError,), {})('"cuda" is an NVIDIA driver library and can only be')
+    monkeypatch.setattr(cuda_libraries, "_load", lambda library: (None, RuntimeError("no soup")))
+    first, *_, last = placed_error(error).splitlines()
+    assert first == "nvJitLink, which links kernels with external code, was not found"
+    assert last.startswith("  what to do: install it with this package: pip install 'numba-cuda-autolink[cu")
