@@ -95,14 +95,17 @@ def _run(options: argparse.Namespace) -> int:
         print(json.dumps({"format": INFO_FORMAT, **dataclasses.asdict(found)}, indent=2) if options.json else found)
     elif options.action == "why":
         history = cache.why(options.name, options.kind)
-        if not history.entries:
+        if not (history.entries or options.name or options.kind):
+            print(f"{history} in {cache.info().directory}")
+        elif not history.entries:
             message, kinds = str(history), [each.kind for each in cache.info().by_kind]
             if kinds and options.kind not in (None, *kinds):
                 message += f"\n  cached: {', '.join(map(repr, kinds))}"
             elif kinds:
                 message += "\n  what to do: numba-cuda-autolink cache why lists all entries"
             raise CommandError(message)
-        _print_history((history.details if options.verbose else str(history)).splitlines(), options.all)
+        else:
+            _print_history((history.details if options.verbose else str(history)).splitlines(), options.all)
     elif options.action in ("export", "import"):
         if options.file.is_dir():
             raise CommandError(f"{options.file} is a folder\n  what to do: name a file")
@@ -149,7 +152,8 @@ def _check(action: str) -> bool:
         why = f"{MODE}=0" if folder else "this user has no home directory"
         raise CommandError(f"there is no cache on disk: {why}\n  what to do: {f'unset {MODE}' if folder else remedy}")
     if not os.path.exists(folder):
-        if os.environ.get(DIRECTORY) and action != "import":
+        is_before_first_build = action in ("info", "why") and not current_store().disk.why_unusable()
+        if os.environ.get(DIRECTORY) and action != "import" and not is_before_first_build:
             raise CommandError(
                 f"there is no folder {folder}, which {DIRECTORY} names\n"
                 f"  what to do: correct {DIRECTORY}, or build a kernel, which makes the folder"

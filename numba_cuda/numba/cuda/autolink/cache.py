@@ -139,6 +139,8 @@ class History:
     def __str__(self) -> str:
         if not self.entries:
             named = f" under the name {self.name!r}" if self.name else ""
+            if not (named or self.kind):
+                return "nothing is cached yet"
             return f"nothing{f' of the kind {self.kind!r}' if self.kind else ''} is cached{named}{self.near}"
         return "\n".join(cache_history.builds(self.entries, every_kind=self.kind is not None))
 

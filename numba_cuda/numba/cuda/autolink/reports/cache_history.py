@@ -21,6 +21,7 @@ from numba.cuda.cudadrv.external_code.cache.changes import (
     differing_lines,
     fact,
     is_inline,
+    lines_in,
     nearest,
     subject_of,
     target_of,
@@ -102,7 +103,9 @@ def names_like(entries: Sequence[StoredEntry], name: str) -> str:
     files = _files(entries)
     named = (_named(subject_of(each), files[fact(each, "path")], each) for each in entries)
     names = dict.fromkeys((*named, *(cause for each in entries for cause in sorted(_causes(each)))))
-    return did_you_mean(name, (*names, *(each.rpartition(":")[2] for each in names)))
+    names |= dict.fromkeys(each.rpartition(":")[2] for each in names)
+    in_other_case = next((each for each in names if each.lower() == name.lower()), "")
+    return f"; did you mean {in_other_case}?" if in_other_case else did_you_mean(name, names)
 
 
 def _forms(entry: StoredEntry) -> tuple[str, ...]:
@@ -114,8 +117,10 @@ def _causes(entry: StoredEntry) -> set[str]:
     """Return the names of what an entry contains, as lines of changes have them."""
     found = set()
     for subject, label, _ in entry.facts:
-        name = label.partition(" ")[2] if label.startswith(("module ", "value ", "define ")) else ""
-        found |= {subject, os.path.basename(subject), *subject.split(":"), name}
+        kind, _, name = label.partition(" ")
+        if kind not in ("module", "value", "define", "closure"):
+            name = "" if label in _NOT_SHOWN else label
+        found |= {subject, os.path.basename(subject), *subject.split(":"), name, *name.split(".")}
     return found - {""}
 
 
@@ -175,7 +180,7 @@ def _with_earlier(entries: Iterable[StoredEntry]) -> list[_Build]:
     for entry in sorted(entries, key=lambda entry: (entry.written, entry.digest)):
         of_name = earlier.setdefault(subject_of(entry), [])
         before = nearest(entry, of_name)
-        qualities = {"for": (target_of, _output), "with": (_front_end,)}
+        qualities = {"for": (target_of, _output), "with": (_front_end, lines_in)}
         news = (
             (word, each(entry), [each(other) for other in of_name]) for word in qualities for each in qualities[word]
         )
@@ -199,7 +204,7 @@ def _describe(build: _Build, name: str) -> str:
     """Return what was built, which users know by *name*, and why."""
     entry, before, new = build
     if entry.kind == NOT_CACHED:
-        return f"{name} is not cached: {fact(entry, 'reason')}"
+        return f"{name} is not cached: {' '.join(fact(entry, 'reason').split())}"
     if fact(entry, DAMAGED):
         return f"{name}: its entry was damaged"
     if before is None:

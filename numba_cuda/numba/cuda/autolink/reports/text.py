@@ -28,6 +28,7 @@ _AMOUNT, _NO_BREAK = re.compile(r"(?<=\d) (?=(?:µs|ms|s|bytes?|[KMG]iB)\b)"), "
 WIDTH = 80  # characters of a line, unless a name is longer
 _LONGEST_OBJECT = 300  # characters
 _ROOM = 100  # characters of an object's repr
+_LONGEST_OF_TEXT = 70  # characters of the repr of a library's item, up to which it has all of the library's text
 _MOST_ALIKE = 4  # options of one name
 MANY = 24  # calls, from which on those of a function are one line
 _FEW = 4  # pieces of a list of numbers
@@ -250,9 +251,10 @@ def full_name(call: CallReport) -> str:
 
 def whole_name(call: CallReport) -> str:
     """Return the repr of a call's object where `full_name` leaves a part of it out; else an empty text, as for an item
-    of a library that is given as text, of which the repr has the beginning."""
+    of a library that is given as a long text, of which the repr has the beginning."""
     of_text = item_name(call.object) is not None and file_of_item(call.object) is None
-    tells_all = full_name(call) == call.object or call.object.startswith("<") or of_text
+    is_cut = of_text and len(call.object) > _LONGEST_OF_TEXT
+    tells_all = full_name(call) == call.object or call.object.startswith("<") or is_cut
     return "" if tells_all else formatting.shortened(call.object, _LONGEST_OBJECT)
 
 

@@ -12,7 +12,7 @@ import cuda.core
 
 from numba_cuda_autolink.package_versions import version_of
 
-from .cache.changes import FRONT_END, NOT_CACHED
+from .cache.changes import COMPILED_FOR, FRONT_END, NOT_CACHED
 from .cache.entry import Facts, LineDigests
 from .inputs import kinds
 from .link.linker_input import sha256
@@ -40,6 +40,7 @@ def link_facts(request: LinkRequest) -> Facts:
         *python,
         *(("", name, "True") for name in flags if getattr(target, name)),
         *([("", "opt", "False")] if nvvm.get("opt", 3) in (0, False) else []),
+        *([("", COMPILED_FOR, nvvm["arch"])] if "arch" in nvvm else []),
         *([] if target.lto or target.debug else [("", "lto", "False")]),
         *([("", "max_registers", str(target.max_registers))] if target.max_registers else []),
         *(("", f"link option {name}", repr(value)) for name, value in sorted(code.options.items())),

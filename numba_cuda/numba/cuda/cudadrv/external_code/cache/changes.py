@@ -14,6 +14,7 @@ from numba_cuda_autolink.printable_texts import number_of, printable
 from .entry import DAMAGED, IS_TEXT, Facts, StoredEntry
 
 FRONT_END = "front end"
+COMPILED_FOR = "compiled for"  # the architecture that NVVM gets, where it compiles the kernel
 # What an entry is for, which is not compared.
 _IDENTITY = ("path", "kernel", "architecture", "output", "types", "link key", "entry_name", FRONT_END, DAMAGED)
 # What is told if nothing else changed: the file that contains the kernel, and how its programs were compiled.
@@ -33,6 +34,8 @@ _OPTIONS = ("lto", "debug", "lineinfo", "max_registers")
 # Words for parts that may differ while no fact does, by how their labels begin.
 _REST = {
     "LLVM IR": "the code that Numba made of its Python",
+    "NVVM's options": "options of NVVM",
+    "NVVM": "NVVM",
     "own code": "the code that Numba made of its Python",
     "entry": "its name in the code",
     "input ": "code that it calls, which was compiled again",
@@ -83,9 +86,16 @@ def _facts_of(entry: StoredEntry) -> dict[tuple[str, str], str]:
 
 
 def call_of(entry: StoredEntry) -> tuple[str, ...]:
-    """Return the argument types, architecture, output, name and front end of *entry*, in which it does not differ from
-    what it is compared with."""
-    return types_of(entry), target_of(entry), *(fact(entry, label) for label in ("output", "entry_name", FRONT_END))
+    """Return the argument types, architecture, output, name and front end of *entry*, and of a program whether it has
+    line information, in which it does not differ from what it is compared with."""
+    labels = ("output", "entry_name", FRONT_END)
+    return types_of(entry), target_of(entry), *(fact(entry, label) for label in labels), lines_in(entry)
+
+
+def lines_in(entry: StoredEntry) -> str:
+    """Return ``"line information"`` for a program that has it, as all have for the emulator."""
+    has_lines = entry.kind == "program" and any(label == "lineinfo" for _, label, _ in entry.facts)
+    return "line information" if has_lines else ""
 
 
 def types_of(entry: StoredEntry) -> str:
@@ -158,12 +168,9 @@ def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
     for key in changed:
         subject, label = key
         values = old.get(key), new.get(key)
-        if (
-            label == OWN_FILE
-            or (subject and label in COMPILED)
-            or label in _LINES
-            or (label in _TOOLS and None in values)
-        ):
+        if label == OWN_FILE or (subject and label in COMPILED) or label in _LINES:
+            continue
+        if label in (*_TOOLS, COMPILED_FOR) and None in values:
             continue
         if label in _NOT_WITH_DEBUG and old.get((subject, "debug")) != new.get((subject, "debug")):
             continue

@@ -219,8 +219,11 @@ class CacheStore:
         built_since: float | None = None,
     ) -> None:
         """Cache *data* under *key*, replacing what is there. What a process loads once needs no room in *memory*. It
-        counts as built if *built_since*, a time of `time.perf_counter`, says when that began."""
-        self._keep(key, data, memory, is_portable)
+        counts as built if *built_since*, a time of `time.perf_counter`, says when that began; an undamaged entry on
+        disk then stays as it is."""
+        # It is there if only what leads to it was lost, as the record of a program's headers.
+        is_there = built_since is not None and self.has(key) and self.disk.read(key.digest) is not None
+        self._keep(key, data, memory, is_portable, on_disk=not is_there)
         if built_since is not None:
             self._count(key, "built", time.perf_counter() - built_since)
             self._log(key, "built", built_since)
@@ -325,7 +328,9 @@ class CacheStore:
         if is_portable(data):
             self.remote.write(key.digest, pack(key, data), if_missing=True)
 
-    def _keep(self, key: CacheKey, data: bytes, memory: bool = True, is_portable: bool = True) -> None:
+    def _keep(
+        self, key: CacheKey, data: bytes, memory: bool = True, is_portable: bool = True, *, on_disk: bool = True
+    ) -> None:
         if not isinstance(data, bytes):
             raise TypeError(f"the cache keeps bytes, got {type(data).__name__} for {key}")
         is_portable = is_portable and key.kind in PORTABLE_KINDS
@@ -333,7 +338,8 @@ class CacheStore:
             kept.append(KeptEntry(key, data, is_portable))
         if memory:
             self._remember(key.digest, data)
-        self.disk.write(key, data)
+        if on_disk:
+            self.disk.write(key, data)
         if is_portable and self.remote is not None:
             self.remote.write(key.digest, pack(key, data))
 

@@ -240,12 +240,48 @@ def test_exported_entries_keep_the_times_of_their_builds(files):
 
 def test_a_build_after_damage_is_told(files):
     build(files / "m.py")
+    (files / "ten.cu").write_text(f"{SOURCE}// edited\n")
+    build(files / "m.py")
     for entry in list(current_store().disk.entries()):
         os.truncate(entry.path, entry.size // 2)
     reset_store()
     with pytest.warns(cache.CacheWarning, match="damaged"):
         build(files / "m.py")
-    assert told() == ["sm_90   m.py:kernel: its entry was damaged"]
+    assert told()[0] == "sm_90   m.py:kernel: its entry was damaged"
+    assert told("ten.cu", "program")[0] == "sm_90   ten.cu: its entry was damaged"
+
+
+def test_a_program_whose_record_of_headers_was_damaged_keeps_its_place(files):
+    build(files / "m.py")
+    (files / "ten.cu").write_text(f"{SOURCE}// edited\n")
+    build(files / "m.py")
+    before = cache.why("ten.cu", "program").entries
+    for entry in list(current_store().disk.entries()):
+        if entry.kind in ("headers", "source"):
+            os.truncate(entry.path, entry.size // 2)
+    reset_store()
+    with pytest.warns(cache.CacheWarning, match="damaged"):
+        build(files / "m.py")
+    assert [each.written for each in cache.why("ten.cu", "program").entries] == [each.written for each in before]
+
+
+def test_a_program_is_not_compared_with_one_without_line_information(files):
+    build(files / "m.py")
+    rewrite(files / "m.py", ("@cuda.jit\ndef", "@cuda.jit(lineinfo=True)\ndef"))
+    build(files / "m.py")
+    assert told("ten.cu", "program") == [
+        "sm_90   ten.cu: first build with line information (ten(float64))",
+        "sm_90   ten.cu: first build (ten(float64))",
+    ]
+
+
+def test_the_architecture_that_numba_is_made_to_compile_for_is_named(files, monkeypatch):
+    facts = [(("", "compiled for", each),) for each in ("compute_90", "compute_86")]
+    for each in facts:
+        parts = (("NVVM's options 0", repr(each)),)
+        current_store().put(CacheKey("link", "kernel 'k'", parts, facts=lambda each=each: each), b"")
+        time.sleep(0.02)
+    assert told("kernel 'k'")[0].endswith("compiled for: compute_90 -> compute_86")
 
 
 def test_what_another_level_of_the_cache_has_is_listed(files, monkeypatch):
@@ -355,6 +391,12 @@ def test_all_names_in_lines_are_taken_and_wrong_ones_are_answered(with_helpers, 
         assert told(f"m.py:kernel({types}[::1])") == ["sm_90   m.py:kernel: first build"]
     for cause in "shift", "helpers.py", "helpers.py:shift", "helpers.GAIN", "T":
         assert len(told(cause)) == 2, cause
+    rewrite(with_helpers / "m.py", ("@cuda.jit\ndef", "@cuda.jit(fastmath=True)\ndef"))
+    build(with_helpers / "m.py")
+    for cause in "fastmath", "GAIN", "helpers":
+        assert len(told(cause)) == 3, cause
+    assert main(["cache", "why", "KERNEL"]) == 1
+    assert "did you mean kernel?" in capsys.readouterr().err
     assert main(["cache", "why", "m.py:kernle"]) == 1
     error = capsys.readouterr().err
     assert "nothing is cached under the name 'm.py:kernle'; did you mean m.py:kernel" in error

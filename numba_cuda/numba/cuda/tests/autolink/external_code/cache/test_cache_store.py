@@ -693,7 +693,7 @@ def test_why_says_how_options_of_a_kernel_changed(own_cache):
     library = autolink.cxx("__device__ float once(float x) { return x; }")
     for lineinfo in (False, True):
         autolink.build(cuda.jit(kernel, lineinfo=lineinfo), "void(float32[::1])", cc=(9, 0))
-    assert told(cache.why("once", kind="program"))[0] == "sm_90 once(float32): lineinfo=True added"
+    assert told(cache.why("once", kind="program"))[0] == "sm_90 once(float32): first build with line information"
     assert told(cache.why("kernel"))[0] == "sm_90 test_cache_store.py:kernel: lineinfo=True added"
 
 
