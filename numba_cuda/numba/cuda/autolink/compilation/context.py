@@ -301,7 +301,7 @@ def require_nvrtc(otherwise: str) -> None:
     if missing := why_missing("NVRTC"):
         from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 
-        raise LinkError(f"{otherwise}: {missing[0]}") from missing[1]
+        raise LinkError(f"{otherwise}: {missing[0]}", f"{missing[1]}".partition("\n")[0]) from missing[1]
 
 
 @dataclass(frozen=True)

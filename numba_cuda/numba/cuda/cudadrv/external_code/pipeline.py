@@ -318,7 +318,7 @@ def _check(plan: LinkPlan) -> None:
     for library, what in needed.items():
         if missing := cuda_libraries.why_missing(library):
             text, error = missing
-            raise link_error(plan, text, f"needed for: {what}") from error
+            raise link_error(plan, text, f"needed for: {what}", log=str(error).partition("\n")[0]) from error
     for planned in plan.inputs:
         if why := misfit(planned.input, plan.target):
             raise link_error(plan, "an input does not fit the target", f"at fault: {planned}", f"reason: {why}")
