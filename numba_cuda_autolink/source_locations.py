@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
-from .cache_folder import find_generated
 from .mangled_names import short_name
 from .short_tracebacks import running_shell
 from .source_syntax import columns_of_message, shared_arrays
@@ -58,7 +57,11 @@ def name_of_file(path: str) -> str:
     """Return the name that Python has for a *path* in debug information, where a folder is before a cell's too, and a
     generated source may be in another cache's folder."""
     name = os.path.basename(path)
-    return name if name.startswith("<") and name.endswith(">") else find_generated(path)
+    if name.startswith("<") and name.endswith(">"):
+        return name
+    from .cache_folder import find_generated
+
+    return find_generated(path)
 
 
 def with_place(
