@@ -126,10 +126,11 @@ def is_full() -> bool:
 
 
 def _replace_text(error: BaseException, text: str) -> None:
-    """Let *error* have this *text*, also where it is handled. An error whose text is not its argument, such as an
-    `OSError`, keeps its own."""
-    if str(error) == str(error.args[0] if error.args else ""):
-        error.args = (text, *error.args[1:])
+    """Let *error* have this *text*, also where it is handled, and below it what the compiler said. An error whose text
+    is not its argument, such as an `OSError`, keeps its own."""
+    said = str(error)
+    if said == str(error.args[0] if error.args else "") and not said.startswith(text):
+        error.args = (text if said in text else f"{text}\n\n{said}", *error.args[1:])
 
 
 def first_lines(message: str) -> str:

@@ -58,15 +58,20 @@ def _free(address: int) -> None:
     memory.free(address)
 
 
-@c_function("pp", "cuMemAlloc", "cuMemAllocAsync")
+@c_function("pp")
 def cuMemAlloc(address: int, nbytes: int) -> None:
     put_handle(address, _allocate(nbytes, "device memory"))
+
+
+@c_function("ppp")
+def cuMemAllocAsync(address: int, nbytes: int, stream: int) -> None:
+    put_handle(address, _allocate(nbytes, "device memory") if nbytes else 0)
 
 
 @c_function("pppp")
 def cuMemAllocFromPoolAsync(address: int, nbytes: int, pool: int, stream: int) -> None:
     _pools[pool]
-    put_handle(address, _allocate(nbytes, "device memory"))
+    put_handle(address, _allocate(nbytes, "device memory") if nbytes else 0)
 
 
 @c_function("ppu")
@@ -79,20 +84,16 @@ def cuMemAllocHost(address: int, nbytes: int) -> None:
     put_handle(address, _allocate(nbytes, "pinned memory", _HOST))
 
 
-@c_function("p")
+@c_function("p", "cuMemFree", "cuMemFreeHost")
 def cuMemFree(address: int) -> None:
     if address:
         _free(address)
 
 
-@c_function("p")
-def cuMemFreeHost(address: int) -> None:
-    _free(address)
-
-
 @c_function("pp")
 def cuMemFreeAsync(address: int, stream: int) -> None:
-    in_order(stream, lambda: _free(address))
+    if address:
+        in_order(stream, lambda: _free(address))
 
 
 @c_function("ppu")

@@ -29,6 +29,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import raised_
 from numba_cuda_autolink.short_tracebacks import is_name_of_compiler
 
 from ..compilation.context import compilation, current_state, guessing, inside
+from .both_typing_errors import BothTypingError
 from .front_end import NUMBA_CUDA, Vocabulary
 from .record_fields import unknown_field
 from .refused_calls import note_columns
@@ -168,7 +169,12 @@ def _collect_errors(propagate: Callable[..., Any], inferer: Any, error: type[Exc
 
 def _raise(propagate: Callable[..., Any], inferer: Any) -> Any:
     note_columns(inferer)
-    return propagate(inferer, raise_errors=True)
+    try:
+        return propagate(inferer, raise_errors=True)
+    except TypingError as error:
+        if type(error) is TypingError:
+            error.__class__ = BothTypingError
+        raise
 
 
 def _propagate_inner(

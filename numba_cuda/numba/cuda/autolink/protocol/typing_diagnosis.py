@@ -20,7 +20,6 @@ from numba import cuda
 from numba.cuda import types
 from numba.cuda.compiler import run_frontend
 from numba.cuda.core import ir
-from numba.cuda.core.errors import TypingError
 from numba.cuda.core.ir_utils import get_definition, guard
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.inputs.link_input import VariableSource
@@ -29,6 +28,7 @@ from numba.cuda.typing.typeof import Purpose, typeof
 from numba_cuda_autolink.source_locations import shown_file
 
 from ..compilation.context import compilation
+from ..frontend_api.both_typing_errors import BothTypingError
 from ..frontend_api.kernel_syntax import NO_CONTAINERS
 from ..frontend_api.placed_messages import lines_of, message_of_python, placed
 from ..frontend_api.unsupported_python import CONVERT, LOCAL_ARRAY
@@ -73,7 +73,7 @@ def has_own_diagnosis(error: Exception, function: Any) -> bool:
     return True
 
 
-def diagnose(error: Exception, function: Any, kind: type[Exception] = TypingError) -> Exception | None:
+def diagnose(error: Exception, function: Any, kind: type[Exception] = BothTypingError) -> Exception | None:
     """Return the error of the class *kind* to raise in place of *error*, which compiling *function* raised; ``None``
     for *error* itself, which `has_own_diagnosis` has changed if it is one of this project."""
     if type(error).__module__ != "builtins" and has_own_diagnosis(error, function):
@@ -95,7 +95,7 @@ def diagnose(error: Exception, function: Any, kind: type[Exception] = TypingErro
     return better
 
 
-def plain_error(error: Exception, kind: type[Exception] = TypingError) -> Exception | None:
+def plain_error(error: Exception, kind: type[Exception] = BothTypingError) -> Exception | None:
     """Return the error of the class *kind* in place of an *error* of a class of Python's own, which a front end raised
     over a statement of the user; ``None`` for every other."""
     text = message_of_python(error)

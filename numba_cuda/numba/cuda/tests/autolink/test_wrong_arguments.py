@@ -101,7 +101,11 @@ WRONG = [
         ValueError,
         "'void(int)' is not a signature: int is a type of",
     ),
-    (lambda: build(cuda.jit(link="a.cu")(kernel.py_func)), LinkError, "link= of kernel 'kernel': cannot link a file"),
+    (
+        lambda: build(cuda.jit(link="a.cu")(kernel.py_func)),
+        LinkError,
+        "link= of kernel 'kernel': Don't know how to link file",
+    ),
     (
         lambda: autolink.cxx("", host_headers="yes"),
         TypeError,

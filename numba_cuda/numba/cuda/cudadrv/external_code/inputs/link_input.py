@@ -62,7 +62,9 @@ class LinkInputError(PrintableError, ValueError):
     def unknown_file(cls, path: str, suffix: str) -> LinkInputError:
         what = f"file with extension {suffix}" if suffix else "file with no extension"
         known = ", ".join(suffix for kind in KINDS for suffix in kind.suffixes)
-        error = cls(f"cannot link a {what}: {path!r}\n  known: {known}\n  what to do: name a file of a known kind")
+        error = cls(
+            f"Don't know how to link {what}: {path!r}\n  known: {known}\n  what to do: name a file of a known kind"
+        )
         error.unknown = path
         return error
 

@@ -85,6 +85,20 @@ class TestAProgram:
         # The file of the source is not there, which Numba only needs for debugging.
         assert run(code) == (0, "True 1 [0, 2, 4, 6]\n", "")
 
+    def test_takes_arrays_without_elements(self):
+        code = """
+            import numpy as np
+            from numba import cuda
+            @cuda.jit
+            def kernel(x):
+                if cuda.grid(1) < x.size:
+                    x[0] = 1
+            kernel[1, 4](np.empty(0))
+            kernel[1, 4](cuda.to_device(np.empty(0)))
+            cuda.synchronize()
+        """
+        assert run(code) == (0, "", "")
+
     def test_goes_on_after_an_interrupt_of_a_kernel_that_never_ends(self):
         code = """
             import os, signal, threading

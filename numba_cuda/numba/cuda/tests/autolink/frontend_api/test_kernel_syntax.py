@@ -5,12 +5,16 @@ from __future__ import annotations
 
 import linecache
 import math
+import pickle
 import sys
 import textwrap
 
+import numba.core.errors
+import numba.cuda.core.errors
 import numpy as np
 import pytest
 from front_ends import front_end_named
+from numba import cuda
 from numba.cuda import autolink
 
 CONTAINERS, TEXT = "kernels have no lists, dictionaries and sets", "kernels make no text"
@@ -262,3 +266,16 @@ def test_an_index_past_the_end_of_a_tuple_says_what_to_do(front_end, tmp_path, c
     text = failure(front_end, "t = (x[0], x[1])\n    x[0] = t[5]", tmp_path, capsys)
     assert text.startswith("tuple index out of range\n")
     assert "\n  what to do: give an index that the tuple has" in text
+
+
+def test_a_typing_error_of_numba_is_caught_as_numba_raises_it_with_what_numba_said():
+    @cuda.jit
+    def kernel(x):
+        cuda.shared.array(shape=x[0], dtype=np.float32)
+
+    with pytest.raises(numba.core.errors.TypingError, match=r"^No implementation of array") as caught:
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+    assert isinstance(caught.value, numba.cuda.core.errors.TypingError)
+    assert "No implementation of function Function(<function shared.array" in str(caught.value)
+    copied = pickle.loads(pickle.dumps(caught.value))
+    assert type(copied) is type(caught.value) and str(copied) == str(caught.value)

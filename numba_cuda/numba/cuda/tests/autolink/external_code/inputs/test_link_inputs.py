@@ -136,9 +136,9 @@ WRONG = [
     (lambda tmp: {"a": 1}, "got: dict", "expected: a LinkableCode"),
     (lambda tmp: [cuda.CUSource(""), None], "got: None", "expected: a LinkableCode"),
     (lambda tmp: str(tmp / "missing.ltoir"), "missing.ltoir not found", ""),
-    (lambda tmp: tmp / "code.bin", "cannot link a file with extension .bin", "known: .cu"),
-    (lambda tmp: tmp / "code", "cannot link a file with no extension", ""),
-    (lambda tmp: tmp, "cannot link a file with no extension", ""),
+    (lambda tmp: tmp / "code.bin", "Don't know how to link file with extension .bin", "known: .cu"),
+    (lambda tmp: tmp / "code", "Don't know how to link file with no extension", ""),
+    (lambda tmp: tmp, "Don't know how to link file with no extension", ""),
     (
         lambda tmp: "__device__ int f() { return 1; }",
         "a str is the path of a file, got text",
