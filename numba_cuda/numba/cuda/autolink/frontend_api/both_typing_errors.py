@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Typing errors that are caught as numba-cuda's and as Numba's, of which numba-cuda raises both."""
+"""Typing errors that are caught as numba-cuda's and as Numba's, of which numba-cuda raises both, or as errors of
+Python, some of which front ends raise in place of typing errors."""
 
 from __future__ import annotations
 
@@ -24,3 +25,15 @@ def _restored(args: tuple[Any, ...], attributes: dict[str, Any]) -> BothTypingEr
 
 BothTypingError.__module__ = errors.__name__
 BothTypingError.__name__ = BothTypingError.__qualname__ = errors.TypingError.__name__
+
+
+def also_of_class(error: type[Exception], other: type[Exception]) -> type[Exception]:
+    """Return the class of errors that are of the class *error*, as which they are printed and pickled, and of the class
+    *other*; *error* if Python has no such class, as where *other* has attributes in C."""
+    members: dict[str, Any] = {"__module__": error.__module__, "__qualname__": error.__qualname__}
+    if error is not BothTypingError:
+        members["__reduce__"] = lambda self: (error, self.args, vars(self))
+    try:
+        return type(error.__name__, (error, other), members)
+    except TypeError:
+        return error

@@ -28,7 +28,7 @@ from numba.cuda.typing.typeof import Purpose, typeof
 from numba_cuda_autolink.source_locations import shown_file
 
 from ..compilation.context import compilation
-from ..frontend_api.both_typing_errors import BothTypingError
+from ..frontend_api.both_typing_errors import BothTypingError, also_of_class
 from ..frontend_api.kernel_syntax import NO_CONTAINERS
 from ..frontend_api.placed_messages import lines_of, message_of_python, placed
 from ..frontend_api.unsupported_python import CONVERT, LOCAL_ARRAY
@@ -50,6 +50,7 @@ _MAKE_BEFORE = f"make the object {_AS_CONSTANT}"
 _CALL_BEFORE = "call it before the kernel is defined, and use what it returns in the kernel"
 _MADE = {"build_list": "list", "build_set": "set", "build_map": "dict"}  # by the operation that makes it in a kernel
 _NOT_BOUND = "Cannot bind 'args="  # as numba-cuda-mlir says of a call of a device function, at the function's line
+_FAULTY_OVERLOAD = "InternalError: "  # of an implementation, whatever its call is
 _BUG = "triggered a compiler bug"  # as numba-cuda-mlir calls what it does not compile
 _IN_TUPLE = (
     "make it a tuple, and call its elements by constant index or in a loop over literal_unroll (from"
@@ -82,7 +83,7 @@ def diagnose(error: Exception, function: Any, kind: type[Exception] = BothTyping
     with contextlib.suppress(Exception):  # whatever is wrong with the function, Numba has said it
         func_ir, lines = run_frontend(function), lines_of(error)
         *_, advice = placed(text).partition("\n  what to do: ")
-        has_advice = advice not in ("", CONVERT)
+        has_advice = advice not in ("", CONVERT) or _FAULTY_OVERLOAD in text
         is_at = (lambda line: True) if _NOT_BOUND in text else lines.__contains__
         misfit = (each for each in misfits(func_ir) if is_at(each.loc.line) and not has_advice)
         found = next(itertools.chain(_misuses(func_ir, text), misfit), None)
@@ -96,10 +97,10 @@ def diagnose(error: Exception, function: Any, kind: type[Exception] = BothTyping
 
 
 def plain_error(error: Exception, kind: type[Exception] = BothTypingError) -> Exception | None:
-    """Return the error of the class *kind* in place of an *error* of a class of Python's own, which a front end raised
-    over a statement of the user; ``None`` for every other."""
+    """Return the error of the class *kind*, and of its own, in place of an *error* of a class of Python's, which a
+    front end raised over a statement of the user; ``None`` for every other."""
     text = message_of_python(error)
-    return None if text is None else typing_error(text, error=kind)
+    return None if text is None else typing_error(text, error=also_of_class(kind, type(error)))
 
 
 def _misuses(func_ir: ir.FunctionIR, text: str) -> Iterator[Misuse]:

@@ -166,6 +166,20 @@ def test_an_error_that_the_front_end_raises_in_a_class_of_python_is_a_typing_err
     assert type(caught.value).__name__ == "TypingError"
 
 
+@pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
+def test_it_is_also_an_error_of_that_class(front_end):
+    chosen = front_end_named(front_end).cuda
+
+    def kernel(x):
+        chosen.shared.array(4, np.float32, 3)[0] = x[0]
+
+    with pytest.raises(ValueError, match=r"^Alignment must be a power of 2") as caught:
+        autolink.build(chosen.jit(kernel), "void(float32[::1])", cc=(9, 0))
+    assert type(caught.value).__name__ == "TypingError"
+    copied = pickle.loads(pickle.dumps(caught.value))
+    assert type(copied).__name__ == "TypingError" and str(copied) == str(caught.value)
+
+
 def test_a_misspelt_option_is_placed_where_the_kernel_is_decorated():
     from numba import cuda
 
