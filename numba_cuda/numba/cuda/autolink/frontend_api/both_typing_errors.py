@@ -30,7 +30,7 @@ BothTypingError.__name__ = BothTypingError.__qualname__ = errors.TypingError.__n
 def also_of_class(error: type[Exception], other: type[Exception]) -> type[Exception]:
     """Return the class of errors that are of the class *error*, as which they are printed and pickled, and of the class
     *other*; *error* if Python has no such class, as where *other* has attributes in C."""
-    members: dict[str, Any] = {"__module__": error.__module__, "__qualname__": error.__qualname__}
+    members: dict[str, Any] = {name: getattr(error, name) for name in ("__module__", "__qualname__", "__str__")}
     if error is not BothTypingError:
         members["__reduce__"] = lambda self: (error, self.args, vars(self))
     try:
