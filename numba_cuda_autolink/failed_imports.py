@@ -87,7 +87,7 @@ def add_note(error: BaseException, text: str) -> None:
     """Let Python print *text* after an *error*."""
     if sys.version_info >= (3, 11):
         error.add_note(text)
-    elif isinstance(error, ImportError):
+    elif isinstance(error, (ImportError, SyntaxError)):
         error.msg = f"{error.msg}\n{text}"
     elif error.args and str(error) == str(error.args[0]):
         error.args = (f"{error}\n{text}", *error.args[1:])
