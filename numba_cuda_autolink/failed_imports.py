@@ -73,14 +73,12 @@ def _findings(error: BaseException, package: str) -> Iterator[tuple[str, str]]:
 
 
 def _damage(packages: Iterable[str]) -> Iterator[tuple[str, str]]:
-    from .installed_packages import damaged_files
-    from .package_versions import version_of
+    from .installed_packages import damaged_files, describe_damage
     from .pip_commands import reinstall_command
 
     for package in packages:
         if (damage := next(damaged_files(package), None)) is not None:
-            what = f"{package} {version_of(package)} is not as it was installed: {damage}"
-            yield what, reinstall_command(package)
+            yield describe_damage(package, damage), reinstall_command(package)
 
 
 def add_note(error: BaseException, text: str) -> None:

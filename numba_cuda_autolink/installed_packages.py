@@ -33,6 +33,7 @@ from .pip_commands import (
 )
 
 _OURS = "numba-cuda-autolink"
+IS_DAMAGED = "is not as it was installed: "
 # In cuda-core, by the major version of cuda-bindings.
 _FOLDER_OF_OTHER_CUDA = {"12": "cu13", "13": "cu12"}
 _FIRST = (_OURS, "numba-cuda")
@@ -179,6 +180,11 @@ def _searched(spec: importlib.machinery.ModuleSpec) -> list[str]:
     if spec.submodule_search_locations is not None:
         return list(spec.submodule_search_locations)
     return [(spec.origin or "").removesuffix("c")]
+
+
+def describe_damage(package: str, damage: str) -> str:
+    """Return what is wrong with an installed *package*, of which `damaged_files` yields this *damage*."""
+    return f"{package} {version_of(package)} {IS_DAMAGED}{damage}"
 
 
 def damaged_files(

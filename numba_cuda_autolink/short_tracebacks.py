@@ -229,12 +229,16 @@ def _is_of_user(error: BaseException) -> bool:
         return True
     if any(is_name_of_compiler(each.__module__) for each in type(error).__mro__):
         return True
+    is_about_use = isinstance(error, (TypeError, ValueError, RuntimeError, AttributeError))
+    return is_about_use and is_raised_by_statement(error) and is_raised_in_compiler(error)
+
+
+def is_raised_by_statement(error: BaseException) -> bool:
+    """Return whether a ``raise`` statement raised *error*, which has a traceback, and not what Python does."""
     import dis
 
     *_, (frame, innermost) = _frames(error.__traceback__)
-    is_raised = frame.f_code.co_code[innermost.tb_lasti] == dis.opmap["RAISE_VARARGS"]
-    is_about_use = isinstance(error, (TypeError, ValueError, RuntimeError, AttributeError))
-    return is_about_use and is_raised and is_frame_of_compiler(frame)
+    return frame.f_code.co_code[innermost.tb_lasti] == dis.opmap["RAISE_VARARGS"]
 
 
 def is_raised_in_compiler(error: BaseException) -> bool:
@@ -378,37 +382,35 @@ def _shorten(error: BaseException, restored: contextlib.ExitStack) -> int:
         restored.callback(setattr, error, "args", error.args)
         error.args = (_Message(message if _IS_WHOLE in vars(error) else first_lines(message)),)
         if isinstance(error, (AttributeError, NameError)) and message_of(error):  # to which Python adds a name
-            restored.callback(setattr, error, "name", error.name)
-            error.name = None
+            _set(error, restored, name=None)
         if isinstance(error, ImportError):  # whose text is not that of its arguments
-            restored.callback(setattr, error, "msg", error.msg)
-            error.msg = error.args[0]
-        if isinstance(error, SyntaxError) and message_of(
-            error
-        ):  # of a text in the compiler: its place is in the message
-            for name in ("filename", "lineno", "offset", "text", "msg"):
-                restored.callback(setattr, error, name, getattr(error, name))
-                setattr(error, name, error.args[0] if name == "msg" else None)
+            _set(error, restored, msg=error.args[0])
+        if isinstance(error, SyntaxError) and message_of(error):  # of a text in the compiler: the message has its place
+            _set(error, restored, **dict.fromkeys(("filename", "lineno", "offset", "text")), msg=error.args[0])
         if isinstance(error, OSError) and message_of(error):  # whose text is made of these
             error.args = error.args[:1]
             for name in ("errno", "filename"):
                 restored.callback(setattr, error, name, getattr(error, name))
                 delattr(error, name)
         if isinstance(error, AttributeError) and "did you mean" in message:  # Python adds names near it again
-            restored.callback(setattr, error, "name", error.name)
-            error.name = None
+            _set(error, restored, name=None)
     before = [each for _, each in _frames(error.__traceback__)]
     shown = [each for each in before if not is_frame_of_compiler(each.tb_frame)]
     restored.callback(error.with_traceback, error.__traceback__)
     error.__traceback__ = functools.reduce(_copied, reversed(shown), None)
     caused_by = error.__cause__
     if caused_by is not None and _is_placed(caused_by, str(error)):
-        restored.callback(setattr, error, "__cause__", caused_by)
-        error.__cause__ = None
+        _set(error, restored, __cause__=None)
     if not error.__suppress_context__ and error.__context__ is not None and _is_all_of_compiler(error.__context__):
-        restored.callback(setattr, error, "__suppress_context__", False)
-        error.__suppress_context__ = True
+        _set(error, restored, __suppress_context__=True)
     return len(before) - len(shown)
+
+
+def _set(error: BaseException, restored: contextlib.ExitStack, **values: Any) -> None:
+    """Set attributes of *error*, until *restored* closes."""
+    for name, value in values.items():
+        restored.callback(setattr, error, name, getattr(error, name))
+        setattr(error, name, value)
 
 
 def _copied(following: Any, traceback: TracebackType) -> TracebackType:

@@ -27,7 +27,9 @@ from typing import Any, NamedTuple
 from ..failed_imports import describe_unrun
 from ..hidden_modules import RENAME, describe_hidden, hidden_modules, moved_folders
 from ..installed_packages import (
+    IS_DAMAGED,
     damaged_files,
+    describe_damage,
     describe_older_nvjitlink,
     describe_other_headers,
     describe_unmet,
@@ -82,7 +84,6 @@ _TRIED = {
     "cache": "checking the cache",
     "build": "building a small kernel",
 }
-_IS_DAMAGED = "is not as it was installed: "
 _ABOVE = "first what is listed above"
 # What changes how libraries are found, and how kernels are compiled.
 _VARIABLES = ("NUMBA_", "CUDA_HOME", "CUDA_PATH", "CUDA_TOOLKIT", "LD_LIBRARY_PATH", "LD_PRELOAD")
@@ -313,7 +314,7 @@ def conflicts(installed: dict[str, str], trials: Trials) -> Iterator[Conflict]:
     known += [*causes, *_environment_conflicts(), *_cache_conflicts(trials), *_toolkit_conflicts(trials)]
     if trials.results.get("build") != "":
         known += _missing_toolkits()
-        damaged = [each.what.partition(_IS_DAMAGED)[2].partition(" ")[0] for each in causes]
+        damaged = [each.what.partition(IS_DAMAGED)[2].partition(" ")[0] for each in causes]
         missing = [each for each in _missing_parts(trials) if not any(file and file in each.what for file in damaged)]
         known += [each._replace(fix=_ABOVE) for each in missing] if causes else missing
     yield from known
@@ -327,7 +328,7 @@ def _says_the_same(failed: Conflict, known: Conflict) -> bool:
     """Whether what a trial *failed* with is what is *known*: that a library is missing, or a file damaged."""
     if missing := missing_library(failed.what):
         return missing[0] == known.what
-    damage = known.what.partition(_IS_DAMAGED)[2].partition(", and ")[0]
+    damage = known.what.partition(IS_DAMAGED)[2].partition(", and ")[0]
     if damage and damage in failed.what:
         return True
     return known.what in failed.what or failed.what.rpartition("/")[2] in known.what
@@ -449,7 +450,7 @@ def _damage(packages: Iterable[str], *, compared: bool) -> Iterator[Conflict]:
     damaged = {}
     for name in packages:
         if files := list(damaged_files(name, compared=compared)):
-            damaged[name] = f"{name} {version_of(name)} {_IS_DAMAGED}{files[0]}"
+            damaged[name] = describe_damage(name, files[0])
             if len(files) > 1:
                 damaged[name] += f", and {number_of(len(files) - 1, 'more file')}"
     fix = reinstall_command(*damaged)

@@ -71,7 +71,7 @@ def cuMemAllocAsync(address: int, nbytes: int, stream: int) -> None:
 @c_function("pppp")
 def cuMemAllocFromPoolAsync(address: int, nbytes: int, pool: int, stream: int) -> None:
     _pools[pool]
-    put_handle(address, _allocate(nbytes, "device memory") if nbytes else 0)
+    cuMemAllocAsync(address, nbytes, stream)
 
 
 @c_function("ppu")

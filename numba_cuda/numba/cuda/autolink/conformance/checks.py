@@ -19,7 +19,7 @@ from numba_cuda_autolink.short_tracebacks import warn_user
 from ..compilation.context import compute_capability
 from ..cxx_by_name.functions import CxxFunction
 from ..protocol.ask import link_key
-from ..protocol.callee import HOOK, KEY_HOOK
+from ..protocol.callee import CALL_HOOK, HOOK, KEY_HOOK
 from ..protocol.errors import HookError
 from ..protocol.loaded_modules import UnknownValueError
 from ..protocol.stored_answers import link_key_digest
@@ -29,7 +29,6 @@ from .records import FailedError, Linkable, LinkedCode, SkippedError
 from .samples import RunOptions
 from .subject import (
     A_KEY,
-    CALL_HOOK,
     Again,
     CalledSubject,
     Subject,

@@ -35,12 +35,11 @@ from ..frontend_api.front_end import core_type
 from ..protocol.answers import Answer
 from ..protocol.ask import ask, ask_afresh
 from ..protocol.call_sites import CallSite
-from ..protocol.callee import HOOK, KEY_HOOK, Callee, find_callee
+from ..protocol.callee import CALL_HOOK, HOOK, KEY_HOOK, Callee, find_callee
 from ..protocol.errors import TAKE_ARGUMENTS, CallError, HookError, raised_by_user_code
 from ..protocol.value_digest import is_plain
 from .records import FailedError, Findings
 
-CALL_HOOK = "__numba_cuda_call__"
 A_KEY = "a key: numbers, strings, bytes, and tuples, lists, sets and dicts of them"
 _OF_PROBE = "a kernel of check_linkable"
 _IN_PROBE = re.compile(rf"\n *(?:called (?:from|at)|at): <{_OF_PROBE}, \d+>.*(?:\n(?! *[\w ]+: ).*\n *\^+)?")

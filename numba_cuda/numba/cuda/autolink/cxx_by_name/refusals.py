@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 from numba.cuda.cudadrv.external_code.compile.damaged_toolkit import explain_missing_namespace
+from numba.cuda.cudadrv.external_code.compile.mdspan_indices import BY_CALL
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
 from numba.cuda.cudadrv.external_code.compile.template_deduction import explain_conflict
@@ -18,6 +19,8 @@ from numba.cuda.cudadrv.external_code.compile.translation_unit import KERNEL_MAR
 from numba.cuda.cudadrv.external_code.compile.unknown_names import explain_undeclared, explain_unknown
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 from numba.cuda.cudadrv.external_code.platform.target import Target
+
+from numba_cuda_autolink.printable_texts import number_of
 
 from ..c_abi.c_types import CABIError
 from ..linkables.compiled_source import unit_of_sources
@@ -50,7 +53,6 @@ NAMESPACE = "namespace of autolink.cxx"  # what NVRTC calls the text that uses i
 _USING = re.compile(r"using namespace (?P<whole>[\w: ]+);")
 _NAMES_OF_NAMESPACES = re.compile(r"\b(\w+)(?=::)|\bnamespace\s+(\w+)")
 _LAMBDA = re.compile(r" *inline __device__ auto cxx_\w+_made\(\) \{ return (?P<text>.*); \}$")
-_BY_CALL = "detected during"
 _HALF = re.compile(r"__half|__nv_bfloat16")
 _CANDIDATE = re.compile(r'\bfunction (?:template )?"')  # with its declaration
 _WARNING = re.compile(r".*\(\d+\): (?:warning|remark)\b")
@@ -150,7 +152,7 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     if first.place == NAMESPACE:
         return _no_namespace(first, source, target, error.log)
     # An error of the source itself is no call's, as one in a template that another call instantiates is.
-    if not of_call or (first is not of_call[0] and "(" not in first.place and _BY_CALL not in "".join(first.lines)):
+    if not of_call or (first is not of_call[0] and "(" not in first.place and BY_CALL not in "".join(first.lines)):
         from numba.cuda.cudadrv.external_code.explain.source_errors import describe_chain
 
         options = source.compile_options
@@ -161,10 +163,8 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         if details[1:2] and details[1].strip() == "^":
             place += [f"    {each}" for each in details[:2]]
             del details[:2]
-        if others := len(errors) - 1:
-            more = [f"and {others} more error{'s' if others > 1 else ''}: see the exception's .log"]
-        else:
-            more = []
+        others = len(errors) - 1
+        more = [f"and {number_of(others, 'more error')}: see the exception's .log"] if others else []
         remedy = nvrtc_log.remedy(first, options, _texts(source, target), diagnostics)
         title = _write_first_line(_SOURCE_TITLE, label, text)
         return _error(title, [*details, *chain, *declared], remedy, error.log, place=place, more=more)
@@ -433,7 +433,7 @@ def _details(block: Sequence[str], label: str) -> list[str]:
                 found.append(built_in["text"])
         elif not _WITH_CALL.search(line):
             found.append(line.strip())
-    found = [each for each in dict.fromkeys(found) if each and each != f"{_BY_CALL}:"]
+    found = [each for each in dict.fromkeys(found) if each and each != f"{BY_CALL}:"]
     if len(block) > 2 and block[2].strip() == "^":
         lambda_text = _LAMBDA.match(block[1])
         shown = lambda_text["text"] if lambda_text else block[1].strip()

@@ -7,12 +7,13 @@ import re
 from collections.abc import Sequence
 
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log
+from numba.cuda.cudadrv.external_code.compile.mdspan_indices import EXTENTS
 from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
 
 from .structs import OTHER_LAYOUT, RECORD_OF_WHOLE
 
 _STRIDED = re.compile(
-    r'from "cuda::std::.*mdspan<.*\bextents<[^<>,]+(?P<sizes>[^<>]*)>.*layout_stride.*"'
+    rf'from "cuda::std::.*mdspan<.*{EXTENTS}.*layout_stride.*"'
     r' to "(?P<pointer>(?:const )?(?P<element>[^"]*?) ?\*(?: ?const)?)"'
 )
 _NOT_WRITTEN = re.compile(

@@ -17,8 +17,8 @@ from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, sho
 from numba_cuda_autolink.short_tracebacks import is_full, message_of, print_short
 
 from ..c_abi.extern import Extern
+from ..protocol.callee import CALL_HOOK
 
-_CALL_HOOK = "__numba_cuda_call__"
 _LONGEST_SHOWN = 40  # characters of an attribute's value in the default repr
 
 
@@ -61,7 +61,7 @@ class _CallSignature:
 
     def __get__(self, obj: Any, owner: type) -> inspect.Signature:
         if obj is not None and is_defined(obj) and owner.__call__ is DeviceCallable.__call__:
-            return _signature_of(getattr(obj, _CALL_HOOK))
+            return _signature_of(getattr(obj, CALL_HOOK))
         raise AttributeError("__signature__")
 
 
@@ -146,7 +146,7 @@ def _is_simple(value: Any) -> bool:
 
 
 def is_defined(obj: Any) -> bool:
-    return getattr(type(obj), _CALL_HOOK, None) is not DeviceCallable.__numba_cuda_call__
+    return getattr(type(obj), CALL_HOOK, None) is not DeviceCallable.__numba_cuda_call__
 
 
 def type_name(obj: Any) -> str:
@@ -174,7 +174,7 @@ class DeviceMethod:
     """A method that kernels call; see `device_method`. Its parts are functions, by the names of the hooks."""
 
     def __init__(self, parts: Mapping[str, Callable[..., Any]]):
-        call = parts[_CALL_HOOK]
+        call = parts[CALL_HOOK]
         if not callable(call):
             raise TypeError(f"device_method decorates a function, got {shown(call)}")
         self.parts = parts
@@ -240,7 +240,7 @@ def device_method(function: Callable[..., Extern | Callable[..., Any]]) -> Devic
             def _(self, x):
                 return x + self.size
     """
-    return DeviceMethod({_CALL_HOOK: function})
+    return DeviceMethod({CALL_HOOK: function})
 
 
 class BoundDeviceMethod:
@@ -260,7 +260,7 @@ class BoundDeviceMethod:
         if name.startswith("__numba_cuda_") and name in self.__func__.parts:
             return MethodType(self.__func__.parts[name], self.__self__)
         if name == "__signature__":
-            return _signature_of(MethodType(self.__func__.parts[_CALL_HOOK], self.__self__))
+            return _signature_of(MethodType(self.__func__.parts[CALL_HOOK], self.__self__))
         raise AttributeError(f"{type(self).__qualname__!r} object has no attribute {name!r}")
 
     def __get__(self, instance: Any, owner: type | None = None) -> BoundDeviceMethod:

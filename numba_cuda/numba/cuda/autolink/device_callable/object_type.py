@@ -36,7 +36,7 @@ from ..compilation.context import compilation, current_target
 from ..frontend_api.launch_messages import USE_AS_CONSTANT
 from ..frontend_api.placed_messages import before_advice, placed
 from ..frontend_api.typing_rounds import DeferredCallError, is_guessing, use_of
-from ..protocol.callee import HOOK, Identity, find_callee, identity, misspelt_hook
+from ..protocol.callee import CALL_HOOK, HOOK, Identity, find_callee, identity, misspelt_hook
 from ..protocol.errors import raised_by_hook, raised_by_user_code, typing_error, with_fix
 from .arguments import ArgumentError, CallArguments
 from .base_class import BoundDeviceMethod, DeviceCallable, is_defined, type_name
@@ -244,7 +244,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
     def _ask(self, context: Any, arguments: CallArguments) -> tuple[Signature, Prototype | PythonBody]:
         if not is_defined(self.numba_cuda_link_object):
             kind = type_name(self.numba_cuda_link_object)
-            near = misspelt_hook(self.numba_cuda_link_object, "__numba_cuda_call__")
+            near = misspelt_hook(self.numba_cuda_link_object, CALL_HOOK)
             todo = f"did you mean it by {near}?" if near else "define it: it names the C function of a call"
             advice = f"  what to do: {todo}"
             raise self._error(f"kernels cannot call {kind}: it does not define __numba_cuda_call__\n{advice}")
@@ -275,7 +275,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
                 said += (
                     "\n  what to do: write a constant in the call: a variable has no value while a kernel is compiled"
                 )
-            said = with_fix(said, type_name(self.numba_cuda_link_object), "__numba_cuda_call__", error)
+            said = with_fix(said, type_name(self.numba_cuda_link_object), CALL_HOOK, error)
             raise self._error(said, argtypes, raised_at, cause=error) from error
         if body is not None:
             try:

@@ -25,11 +25,10 @@ from numba.cuda.cudadrv.external_code.plan.declared_functions import declaration
 
 from ..c_abi.extern import Extern
 from ..device_callable.base_class import BoundDeviceMethod, DeviceMethod
-from ..protocol.callee import HOOK, find_callee
+from ..protocol.callee import CALL_HOOK, HOOK, find_callee
 from ..protocol.loaded_modules import origin_of
 from ..protocol.value_digest import ValuePickler, codes, walk
 
-_CALL = "__numba_cuda_call__"
 # The methods of called objects that Numba calls while it compiles, without asking a hook.
 _OPERATORS = frozenset(
     (
@@ -81,10 +80,10 @@ class KernelValues(ValuePickler):
 
     def _members(self, cls: type) -> list[Any]:
         members = super()._members(cls)
-        if not any(name in vars(base) for base in cls.__mro__ for name in (HOOK, _CALL)):
+        if not any(name in vars(base) for base in cls.__mro__ for name in (HOOK, CALL_HOOK)):
             return members
         kept = [(name, value) for name, value in members if not isinstance(value, _METHODS) or name in _OPERATORS]
-        says = vars(cls).get(_CALL)
+        says = vars(cls).get(CALL_HOOK)
         return [*kept, _parameters(says)] if isinstance(says, pytypes.FunctionType) else kept
 
     def _object(self, obj: Any) -> Any:
@@ -95,7 +94,7 @@ class KernelValues(ValuePickler):
         if isinstance(obj, BoundDeviceMethod):
             return obj.__func__, obj.__self__
         if isinstance(obj, DeviceMethod):
-            return obj.parts[_CALL]
+            return obj.parts[CALL_HOOK]
         if isinstance(obj, ExternFunction):
             declared = declarations.get(obj)
             how = () if declared is None else (declared.abi, declared.use_cooperative, declared.link)
@@ -103,7 +102,7 @@ class KernelValues(ValuePickler):
             return obj.name, obj.sig, *how[:2], linked, self._find_attributes(obj)
         if hasattr(obj, "_defn") and cls.__module__.startswith("numba."):
             return cls, getattr(obj, "__name__", ""), obj._defn
-        is_called = hasattr(obj, _CALL) or find_callee(obj) is not None
+        is_called = hasattr(obj, CALL_HOOK) or find_callee(obj) is not None
         asked = self._find_attributes(obj) if is_called else ()
         if cls.__module__.startswith(_OURS) and not cls.__module__.startswith(_VALUES) and not isinstance(obj, Extern):
             return cls, getattr(obj, "__name__", ""), asked  # its answers say the rest
@@ -168,7 +167,7 @@ def names_external_code(function: Any) -> bool:
 
 def _brings_code(value: Any) -> bool:
     declared = declarations.get(value) if isinstance(value, ExternFunction) else None
-    return bool(declared is not None and declared.link) or hasattr(value, _CALL) or find_callee(value) is not None
+    return bool(declared is not None and declared.link) or hasattr(value, CALL_HOOK) or find_callee(value) is not None
 
 
 def _parameters(function: pytypes.FunctionType) -> list[Any]:

@@ -17,6 +17,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 
 from .loaded_modules import UnknownValueError, package_of
 
+CALL_HOOK = "__numba_cuda_call__"
 HOOK = "__numba_cuda_link__"
 KEY_HOOK = "__numba_cuda_link_key__"
 TYPES = "__numba_cuda_link_types__"
@@ -148,7 +149,7 @@ def misspelt_hook(obj: Any, hook: str) -> str:
     for each in type(obj).__mro__:  # Python puts it before names like __name
         prefix = f"_{each.__name__.lstrip('_')}__"
         names = {name.removeprefix(prefix[:-2]) if name.startswith(prefix) else name for name in names}
-    names -= {HOOK, KEY_HOOK, TYPES, "__numba_cuda_call__"}
+    names -= {HOOK, KEY_HOOK, TYPES, CALL_HOOK}
     return next(iter(difflib.get_close_matches(hook, sorted(names), 1, 0.8)), "")
 
 

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import contextlib
-import dis
 import os
 import re
 import sysconfig
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
-from types import TracebackType
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.core.errors import TypingError
@@ -19,6 +17,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.messages import bounded, with_
 
 from numba_cuda_autolink.errors import PrintableError
 from numba_cuda_autolink.printable_texts import did_you_mean
+from numba_cuda_autolink.short_tracebacks import is_raised_by_statement
 from numba_cuda_autolink.source_locations import shown_file, with_place
 
 from ..compilation.context import compilation
@@ -96,22 +95,15 @@ def with_fix(said: str, name: str, hook: str, raised: BaseException | None) -> s
 
 
 def _is_bug(error: BaseException | None) -> bool:
-    """Return whether other arguments would not help: a library raised the *error*, an object that is no type of an
-    argument lacks a name, or Python refused an operation, without a ``raise`` of the hook."""
-    steps = list(_walk(error.__traceback__)) if error is not None else []
-    if error is None or not steps:
+    """Return whether other arguments would not help: a library raised the *error*, a name is not in an object other
+    than the type of an argument, or Python refused an operation, without a ``raise`` of the hook."""
+    if error is None or error.__traceback__ is None:
         return False
     if isinstance(error, AttributeError) and error.obj is not None:
         return not any(each.__name__ == "Type" for each in type(error.obj).__mro__)  # of either front end
-    code, at = steps[-1].tb_frame.f_code, steps[-1].tb_lasti
-    is_raised = dis.opname[code.co_code[at]] == "RAISE_VARARGS"
-    return code.co_filename.startswith(_LIBRARIES) or (isinstance(error, TypeError) and not is_raised)
-
-
-def _walk(step: TracebackType | None) -> Iterator[TracebackType]:
-    while step is not None:
-        yield step
-        step = step.tb_next
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    is_of_library = frame.f_code.co_filename.startswith(_LIBRARIES)
+    return is_of_library or (isinstance(error, TypeError) and not is_raised_by_statement(error))
 
 
 def _near_name(error: BaseException | None) -> str:

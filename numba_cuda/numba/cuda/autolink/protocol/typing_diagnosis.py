@@ -34,10 +34,9 @@ from ..frontend_api.placed_messages import lines_of, message_of_python, placed
 from ..frontend_api.unsupported_python import CONVERT, LOCAL_ARRAY
 from .argument_counts import Misuse, misfits
 from .call_sites import constant_of
-from .callee import HOOK, find_callee, misspelt_hook
+from .callee import CALL_HOOK, HOOK, find_callee, misspelt_hook
 from .errors import typing_error
 
-_CALL = "__numba_cuda_call__"
 _UNTYPED = re.compile(r"Cannot determine Numba type|Unknown attribute")
 _OPERATORS = ("binop", "inplace_binop", "unary")
 _NO_OVERLOAD = "No implementation of function"
@@ -213,7 +212,7 @@ def _misused_operands(func_ir: ir.FunctionIR, text: str) -> Iterator[Misuse]:
 def _without_returns(obj: Any, name: str, loc: ir.Loc) -> Iterator[Misuse]:
     """Yield the misuse of the result of *obj*, which the kernel calls *name*, if its own hook names a C function
     without the type of the result."""
-    hook: Any = getattr(obj, "__numba_cuda_call__", None)
+    hook: Any = getattr(obj, CALL_HOOK, None)
     code = getattr(inspect.unwrap(hook), "__code__", None) if hook is not None else None
     if code is None or str(getattr(hook, "__module__", "")).startswith(_OURS):
         return
@@ -275,7 +274,7 @@ def _misused_constant(name: str, value: Any, loc: ir.Loc, text: str) -> Iterator
     elif inspect.isroutine(value) and str(value.__module__).startswith(_OURS):
         yield Misuse(loc, f"kernels cannot call {value.__qualname__}() of numba-cuda-autolink", _CALL_BEFORE)
     elif inspect.isclass(value):
-        has_hook = any(hasattr(value, name) for name in (HOOK, "__numba_cuda_call__")) and find_callee(value) is None
+        has_hook = any(hasattr(value, name) for name in (HOOK, CALL_HOOK)) and find_callee(value) is None
         if has_hook or value.__module__.startswith(_OURS):
             yield Misuse(loc, f"kernels cannot make objects: {value.__qualname__} is called in one", _MAKE_BEFORE)
     elif isinstance(value, pytypes.FunctionType):
@@ -292,11 +291,11 @@ def _misused_constant(name: str, value: Any, loc: ir.Loc, text: str) -> Iterator
                 f"kernels cannot call functools.partial: {name!r}",
                 "write a device function that passes these arguments",
             )
-    elif hasattr(type(value), _CALL) and find_callee(value) is None and _UNTYPED.search(text):
+    elif hasattr(type(value), CALL_HOOK) and find_callee(value) is None and _UNTYPED.search(text):
         kind, near = type(value).__qualname__, misspelt_hook(value, HOOK)
         yield Misuse(
             loc,
-            f"kernels cannot call {name!r}: {kind} has {_CALL}, but no {HOOK}",
+            f"kernels cannot call {name!r}: {kind} has {CALL_HOOK}, but no {HOOK}",
             f"derive {kind} from autolink.DeviceCallable, and {f'rename {near} to' if near else 'define'} {HOOK}",
         )
     elif find_callee(value) is None and _UNTYPED.search(text) and (near := misspelt_hook(value, HOOK)):
@@ -304,7 +303,7 @@ def _misused_constant(name: str, value: Any, loc: ir.Loc, text: str) -> Iterator
         yield Misuse(
             loc,
             f"kernels cannot call {name!r}: {kind} has {near}, which is no hook",
-            f"derive {kind} from autolink.DeviceCallable, rename {near} to {HOOK}, and define {_CALL}",
+            f"derive {kind} from autolink.DeviceCallable, rename {near} to {HOOK}, and define {CALL_HOOK}",
         )
     elif find_callee(value) is not None and _UNTYPED.search(text):
         kind = type(value).__qualname__

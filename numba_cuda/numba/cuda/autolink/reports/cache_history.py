@@ -180,16 +180,20 @@ def _with_earlier(entries: Iterable[StoredEntry]) -> list[_Build]:
     for entry in sorted(entries, key=lambda entry: (entry.written, entry.digest)):
         of_name = earlier.setdefault(subject_of(entry), [])
         before = nearest(entry, of_name)
-        qualities = {"for": (target_of, _output), "with": (_front_end, lines_in)}
-        news = (
-            (word, each(entry), [each(other) for other in of_name]) for word in qualities for each in qualities[word]
-        )
-        new = next((f" {word} {own}" for word, own, others in news if others and own not in ("", *others)), "")
+        new = _first_of(entry, of_name)
         if is_inline(entry) and not of_name and any(each.name == entry.name for each in earlier if earlier[each]):
             new = " of this text"
         found.append(_Build(entry, before, new))
         of_name.append(entry)
     return sorted(found[::-1], key=lambda each: each.entry.kind == NOT_CACHED)
+
+
+def _first_of(entry: StoredEntry, earlier: Sequence[StoredEntry]) -> str:
+    """Return what *entry* is the first of, if all *earlier* ones of its name have another: `` for sm_90``."""
+    for word, quality in (("for", target_of), ("for", _output), ("with", _front_end), ("with", lines_in)):
+        if earlier and quality(entry) not in ("", *map(quality, earlier)):
+            return f" {word} {quality(entry)}"
+    return ""
 
 
 def _output(entry: StoredEntry) -> str:

@@ -98,13 +98,13 @@ def _architectures(builds: Sequence[BuildReport]) -> Iterator[Item]:
 def architecture(build: BuildReport) -> dict[str, str]:
     """Return what is compared between architectures, by title; empty where it is not known."""
     result = build.result
-    spills = "" if result.spill_stores is None else formatting.size(result.spill_stores)
+    spills = formatting.size(result.spill_stores) if result.spill_stores else "none"
     return {
         "": build.arch,
         "registers": "" if result.registers is None else str(result.registers),
         "shared": "" if result.shared is None else formatting.size(result.shared),
         "stack": formatting.stack(result) or "",
-        "spills": spills if result.spill_stores else spills and "none",
+        "spills": "" if result.spill_stores is None else spills,
         "occupancy": formatting.occupancy_range(result.occupancy),
         "inlined": formatting.inlined(build.calls) or "",
         "size": formatting.size(result.size),

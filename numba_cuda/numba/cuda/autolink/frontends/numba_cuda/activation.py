@@ -297,10 +297,15 @@ def _call_without_grid(original: Any, *args: Any, **named: Any) -> Any:
 def _launch(original: Any, dispatcher: Any, args: Any, launch_config: Any) -> Any:
     """Check the arguments of a kernel with one signature, which numba-cuda launches without looking at them."""
     if dispatcher._specialized:
-        from .launch_checks import check_launch
-
-        check_launch(dispatcher, args)
+        _launch_check()(dispatcher, args)
     return original(dispatcher, args, launch_config)
+
+
+@functools.cache
+def _launch_check() -> Any:
+    from .launch_checks import check_launch
+
+    return check_launch
 
 
 def _explain(function: Any, options: dict[str, Any], error: Exception) -> str | None:

@@ -11,19 +11,20 @@ from typing import Any
 
 from ..inputs.link_input import line_marker
 
-_EXTENTS = r"\bextents<[^<>,]+(?P<sizes>[^<>]*)>"
+# Of the type of an mdspan; there is a comma before each size.
+EXTENTS = r"\bextents<[^<>,]+(?P<sizes>[^<>]*)>"
 # In brackets, with which C++17 and C++20 have no elements of an mdspan.
-_OPERANDS = re.compile(rf" *operand types are: (?:const )?cuda::std::(?:\w+::)?mdspan<.*?{_EXTENTS}")
+_OPERANDS = re.compile(rf" *operand types are: (?:const )?cuda::std::(?:\w+::)?mdspan<.*?{EXTENTS}")
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 # In parentheses, of which the header says it.
 _REFUSED = re.compile(
     r'no instance of function template "cuda::std::(?:\w+::)?layout_\w+::mapping<.*>::operator\(\) \[with _Extents='
-    rf".*?{_EXTENTS}"
+    rf".*?{EXTENTS}"
 )
 _GIVEN = re.compile(r" *argument types are: \((?P<types>.*)\)")
 _PARENTHESES = re.compile(r"(?P<name>[A-Za-z_]\w*)\((?P<indices>[^()]+)\)")
 _PLACE = re.compile(r' at (?:line (?P<number>\d+) of "?(?P<of>[^"]+?)"?|(?P<place>[^"]+):(?P<line>\d+))$')
-_BY_CALL = "detected during"
+BY_CALL = "detected during"
 _IN_WORDS = re.compile(
     r"an mdspan (?:has no .* before C\+\+23, but|takes .*, as in) (?P<right>\w+\(.*\))"
     r"|(?:an mdspan|(?P<name>\w+)) is (?P<rank>\d)d, and C\+\+ indexes it with (?P<given>\d+)"
@@ -77,7 +78,7 @@ def _explain_parentheses(rank: int, lines: Sequence[str], code: str) -> dict[str
     text = f"{name} is {rank}d, and C++ indexes it with {given}"
     head = f"{place}({line}): error: {text}"
     outer = calls[inner + 1 :]
-    others = [f"{' ' * 10}{_BY_CALL} {outer[0].strip()}", *outer[1:]] if outer else []
+    others = [f"{' ' * 10}{BY_CALL} {outer[0].strip()}", *outer[1:]] if outer else []
     return {"text": text, "place": place, "line": line, "lines": (head, *shown, *others)}
 
 
@@ -89,7 +90,7 @@ def _read_line(code: str, place: str, line: int) -> str:
 
 def _calls(lines: Sequence[str]) -> list[str]:
     """Return those of the *lines* of an error that say which calls led to it."""
-    return [*itertools.dropwhile(lambda line: _BY_CALL not in line, lines)]
+    return [*itertools.dropwhile(lambda line: BY_CALL not in line, lines)]
 
 
 def _write(name: str, rank: int) -> str:

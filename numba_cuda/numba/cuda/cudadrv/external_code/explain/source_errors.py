@@ -307,8 +307,8 @@ _UNSUPPORTED = re.compile(
     r"line (?P<line>\d+); error\s*: (?P<kind>Instruction|Feature|Modifier) '(?P<what>[^']+)'(?: on '[^']+')? "
     r"(?:not supported on \.target|requires \.target|cannot be compiled for architecture)[^\n]*"
 )
-_WRONG_PTX = re.compile(r"ptx input, line (?P<line>\d+); error\s*: (?P<why>[^\n]*'(?P<what>[^'\n]+)'[^\n]*)")
-_REFUSED_PTX = re.compile(_WRONG_PTX.pattern.replace("error", "(?:error|fatal)"))
+_OF_PTX = r"ptx input, line (?P<line>\d+); {}\s*: (?P<why>[^\n]*'(?P<what>[^'\n]+)'[^\n]*)"
+_WRONG_PTX, _REFUSED_PTX = (re.compile(_OF_PTX.replace("{}", each)) for each in ("error", "(?:error|fatal)"))
 _TYPE = re.compile(r"\.(?:[bfsue]\d\w*|bf16\w*|tf32\w*)")
 _NEEDED = re.compile(r"requires \.target (sm_\d+[af]?)")
 # Architectures that have what their predecessors lack, in order; a suffix adds what that architecture alone has.
