@@ -297,6 +297,8 @@ def remedy(
         )
     if text.endswith('has "C" linkage'):
         return 'give each function a name of its own, or leave out extern "C": C has no overloads'
+    if "distinguished by return type alone" in text:
+        return "give it another name, or put it into a namespace: CUDA has functions of its own, such as norm and min"
     if "has already been defined" in text:
         return "give the two functions different names, made from what distinguishes them, such as sizes and types"
     if _DIRECTIVE.search(text):
