@@ -26,7 +26,8 @@ from numba_cuda_autolink.printable_texts import number_of
 from ..c_abi.c_types import CABIError
 from ..linkables.compiled_source import unit_of_sources
 from .argument_kinds import as_pointers, explain_kinds, list_arguments
-from .declared_names import find_members, find_names, find_namespaces, find_template, is_functor
+from .declared_names import find_enumerations, find_members, find_names, find_namespaces, find_template, is_functor
+from .enumerators import explain_enumerator, find_near
 from .refused_classes import RefusedClass, explain_class
 from .refused_views import explain_view
 from .remedies import (
@@ -37,6 +38,7 @@ from .remedies import (
     explain_kind,
     explain_operator,
     explain_pointer,
+    find_constant,
 )
 from .structs import find_changed
 
@@ -99,6 +101,7 @@ _NO_OPERATOR = re.compile(
     r'identifier "operator|.*no member "operator|no instance of|more than one instance of|no suitable .* from "'
 )
 _DECLARED = re.compile(r" \((?P<what>declared|previous definition) at (?P<place>[^()]*)\)")
+_NO_ENUMERATOR = re.compile(r'enum "(?P<name>[^"]*)" has no member "(?P<member>\w+)"')
 _NO_MEMBER = re.compile(r'class "(?:const )?(?:\w+::)*(?P<name>\w+).*" has no member')
 # The function of the prelude that refers to the object of a call, and that to the memory for one.
 _NO_OBJECT = re.compile(r'"nca::nca_(?P<what>self|memory)')
@@ -115,6 +118,7 @@ class CxxError(CABIError):
 
     def __init__(self, message: str, log: str = ""):
         self.log = log
+        self._explained: CxxError | None = None  # with what the types of the arguments tell, once that is known
         super().__init__(message)
 
 
@@ -249,6 +253,9 @@ def explain_refusal(
         remedy = explain_candidates([first.text, *first.lines])
     elif not remedy and text.startswith("expected "):
         remedy = "complete the C++ of this call, or correct it"
+    name, enumeration = find_constant(first.text, called)
+    if name and (enumerator := explain_enumerator(name, _texts(source, target), enumeration)):
+        text, remedy = enumerator
     if not first.unknown:
         remedy = _find_other_namespace(called, source, target) or remedy or explain_kinds(arguments)
     return _error(_write_first_line(_CALL_TITLE, label, text), details, remedy, error.log)
@@ -511,6 +518,9 @@ def _explain_name(error: Diagnostic, label: str, source: CUDASource, target: Tar
     if not name:
         return ""
     options, texts = source.compile_options, list(_texts(source, target))
+    if of_enumeration := _NO_ENUMERATOR.match(error.text):
+        meant = find_near(f"{of_enumeration['name']}::{of_enumeration['member']}", find_enumerations(texts))
+        return f"did you mean {meant}?" if meant else f"name an enumerator of {of_enumeration['name']}, or add it there"
     if of_class := _NO_MEMBER.match(error.text):
         near = difflib.get_close_matches(name, sorted(find_members(texts, of_class["name"])), n=1)
         return f"did you mean {near[0]}?" if near else f"name a public member of {of_class['name']}, or add it there"

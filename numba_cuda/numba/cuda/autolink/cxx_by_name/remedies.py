@@ -128,7 +128,7 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
                 "write a function or a lambda; lib.eval(...) is the value of a constant",
             )
     elif text.startswith("expression preceding parentheses"):
-        name = called if _VARIABLE.fullmatch(called) else "value"
+        name = called.rpartition("::")[2] if _VARIABLE.fullmatch(called.rpartition("::")[2]) else "value"
         constant = f'take it before the kernel, {name} = lib.eval("{called}"), and use it without parentheses'
         return (
             f"{called} is not a C++ function",
@@ -193,7 +193,8 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
         name, passed = found["name"] or found["referred"], found["type"] or found["reference"]
         if "(" not in passed:  # no pointer or reference to a function
             what = f"{name}, the name of a function or constant of C++," if name else "a Python function"
-            constant = f'; a constant of C++ is taken before the kernel: {name} = lib.eval("{name}")' if name else ""
+            last = name.rpartition("::")[2] if name else ""
+            constant = f'; a constant of C++ is taken before the kernel: {last} = lib.eval("{name}")' if name else ""
             return f"{what} is passed where C++ takes {passed}", f"call it: {name or 'f'}(...){constant}"
         what = f"the function {name}" if name else "a Python function"
         diagnosis = f"{what} cannot be passed as {passed}, but as a template parameter"
@@ -261,6 +262,14 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
     if found := _INCOMPLETE.search(text):
         return text, f"define {found['type']} in the source, or include the header that does: it is declared alone"
     return text, ""
+
+
+def find_constant(text: str, called: str) -> tuple[str, str]:
+    """Return the name of C++ that a call passes as a function, or calls as one, where the *text* of an error says that
+    it is none, and the type that C++ takes; empty where it says something else."""
+    if found := _NOT_A_TEMPLATE.search(text):
+        return found["name"] or found["referred"] or "", found["type"] or found["reference"]
+    return (called, "") if text.startswith("expression preceding parentheses") and _NAME.fullmatch(called) else ("", "")
 
 
 def number_of_argument(error: Diagnostic) -> int:

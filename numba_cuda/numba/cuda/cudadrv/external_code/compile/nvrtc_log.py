@@ -46,7 +46,7 @@ _SUMMARY = re.compile(r"\d+ (?:catastrophic )?errors? detected|Compilation termi
 _MISSING_HEADER = re.compile(r'cannot open source file "([^"]+)"')
 _UNKNOWN = re.compile(
     r'identifier "(?P<name>\w+)" is undefined'
-    r'|(?:namespace "(?P<scope>[^"]*)"|class "[^"]*") has no member "(?P<member>\w+)"'
+    r'|(?:namespace "(?P<scope>[^"]*)"|(?:class|enum) "[^"]*") has no member "(?P<member>\w+)"'
 )
 _HOST_HEADER = re.compile(r"features\.h$|(?:bits|gnu|sys|asm|linux)/")
 _ENDED = "NVRTC ended "  # in the middle of a compile

@@ -74,3 +74,16 @@ def test_a_function_in_a_namespace_is_named_where_cuda_has_one_of_its_name():
 def test_a_function_that_cuda_has_with_these_parameters_gets_another_name():
     source = "__device__ float norm(int n, const double* p) { return *p; }"
     assert "what to do: give it another name, or put it into a namespace" in refusal_of("lib.norm(1, x)", source)
+
+
+@pytest.mark.parametrize(
+    ("call", "numbers"),
+    [("lib.norm(1, x)", "1 and 2"), ("lib.added(x[0], x)", "1 and 2"), ("lib.three(2.0, 1, x)", "1 and 3")],
+)
+def test_arguments_in_another_order_are_named_where_c_plus_plus_takes_them_so(call, numbers):
+    said = refusal_of(call, f"{SOURCE} __device__ float three(float* p, int n, float v) {{ return p[n] * v; }}")
+    assert f"what to do: exchange arguments {numbers}: C++ takes them in that order" in said
+
+
+def test_arguments_that_no_order_lets_c_plus_plus_take_are_not_exchanged():
+    assert "exchange" not in refusal_of("lib.norm(x, x)") + refusal_of("lib.norm(1, 2)")
