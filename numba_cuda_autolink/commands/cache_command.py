@@ -128,12 +128,12 @@ def _run(options: argparse.Namespace) -> int:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", cache.CacheWarning)
-                removed = 0
+                removed, folder = 0, cache.current_store().settings.directory
                 if is_there:
                     removed = cache.clear() if options.action == "clear" else cache.prune(options.size)
         except cache.CacheWarning as error:
             raise CommandError(f"nothing was removed: {error}") from error
-        print(f"{number_of(removed, 'entry')} removed")
+        print(f"{number_of(removed, 'entry')} removed{'' if is_there else f': there is no folder {folder}'}")
     return 0
 
 
@@ -152,7 +152,7 @@ def _check(action: str) -> bool:
         why = f"{MODE}=0" if folder else "this user has no home directory"
         raise CommandError(f"there is no cache on disk: {why}\n  what to do: {f'unset {MODE}' if folder else remedy}")
     if not os.path.exists(folder):
-        is_before_first_build = action in ("info", "why") and not current_store().disk.why_unusable()
+        is_before_first_build = action not in ("export", "import") and not current_store().disk.why_unusable()
         if os.environ.get(DIRECTORY) and action != "import" and not is_before_first_build:
             raise CommandError(
                 f"there is no folder {folder}, which {DIRECTORY} names\n"
