@@ -19,7 +19,7 @@ from ..printable_texts import number_of
 from ..settings import parse_size
 from .argument_parsing import CommandError, check_folder
 
-INFO_FORMAT = 1
+INFO_FORMAT = WHY_FORMAT = 1
 _MOST_LINES = 40
 
 
@@ -61,6 +61,7 @@ def add_to(commands: Any) -> None:
         action="store_true",
         help="also places, what each build is compared with, changed lines of short texts, and what a first build has",
     )
+    why.add_argument("--json", action="store_true", help="write JSON, for tools")
     why.add_argument("--kind", metavar="KIND", help="only entries of one kind, such as program, link or kernel")
 
 
@@ -95,7 +96,9 @@ def _run(options: argparse.Namespace) -> int:
         print(json.dumps({"format": INFO_FORMAT, **dataclasses.asdict(found)}, indent=2) if options.json else found)
     elif options.action == "why":
         history = cache.why(options.name, options.kind)
-        if not (history.entries or options.name or options.kind):
+        if options.json and (history.entries or not (options.name or options.kind)):
+            print(json.dumps({"format": WHY_FORMAT, "builds": history.builds}, indent=2))
+        elif not (history.entries or options.name or options.kind):
             print(f"{history} in {cache.info().directory}")
         elif not history.entries:
             message, kinds = str(history), [each.kind for each in cache.info().by_kind]

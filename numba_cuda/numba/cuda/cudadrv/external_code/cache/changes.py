@@ -104,7 +104,7 @@ def target_of(entry: StoredEntry) -> str:
 
 def nearest(entry: StoredEntry, earlier: Sequence[StoredEntry]) -> StoredEntry | None:
     """Return the one that differs from *entry* in least, of those that were built *earlier* of the same subject and
-    call, the latest of several; ``None`` if there is none. Another value that a factory made a kernel with counts twice."""
+    call, the latest of several; ``None`` if there is none. Kernels that were made with other values differ more."""
     of_call = subject_of(entry), call_of(entry)
     alike = [each for each in earlier if each.digest != entry.digest and (subject_of(each), call_of(each)) == of_call]
 

@@ -267,6 +267,7 @@ class CacheStore:
         one cannot be."""
         with _lock:
             self._memory.clear()
+        self._runs = LastRuns(self.disk)
         return self.disk.clear()
 
     def after_fork(self) -> None:
@@ -342,8 +343,7 @@ class CacheStore:
             raise TypeError(f"the cache keeps bytes, got {type(data).__name__} for {key}")
         is_portable = is_portable and key.kind in PORTABLE_KINDS
         if key.subject:
-            base = self._base(key)
-            key = dataclasses.replace(key, base=b"" if base is None else base.digest, run=RUN)
+            key = dataclasses.replace(key, base=self._base_digest(key), run=RUN)
         if (kept := _kept.get()) is not None:
             kept.append(KeptEntry(key, data, is_portable))
         if memory:
@@ -361,6 +361,13 @@ class CacheStore:
         """Return the entry of the build before that under *key*: what the last run used of its kernel."""
         earlier = [entry for each in self._runs.earlier(key.subject) if (entry := self.disk.entry(each)) is not None]
         return nearest(described(key), earlier)
+
+    def _base_digest(self, key: CacheKey) -> bytes:
+        """Return the digest of the base of *key*; its own if it was built before, and removed from the disk."""
+        if (base := self._base(key)) is not None:
+            return base.digest
+        was_there = key.digest in self._runs.earlier(key.subject) and self.disk.entry(key.digest) is None
+        return key.digest if was_there else b""
 
     def _recall(self, digest: bytes) -> bytes | None:
         with _lock:

@@ -678,7 +678,15 @@ def test_commands_on_a_cache_that_is_off_or_not_there_yet(tmp_path, monkeypatch,
     monkeypatch.delenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", raising=False)
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE", "1")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    assert run("clear") == run("prune") == (0, "0 entries removed\n", "")
+    assert (
+        run("clear")
+        == run("prune")
+        == (
+            0,
+            f"0 entries removed: there is no folder {tmp_path / 'caches' / 'numba-cuda-autolink'}\n",
+            "",
+        )
+    )
     assert run("info")[0] == 0
     assert not (tmp_path / "caches").exists()
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE", "0")
