@@ -24,6 +24,7 @@ import dataclasses
 import numbers
 import os
 from dataclasses import dataclass, field
+from typing import Any
 
 from numba.cuda.cudadrv.external_code.cache import entry_files, statistics
 from numba.cuda.cudadrv.external_code.cache.disk import DiskEntries
@@ -122,8 +123,8 @@ class CacheInfo:
 
 @dataclass(frozen=True)
 class History:
-    """Cached entries, latest first. Printed: a line for each build, with what changed since the nearest earlier one of
-    the same call and architecture. Unless a kind was asked for, entries that only help to find others are left out."""
+    """Cached entries, latest first. Printed: a line for each build of a kernel, with what changed since the last run of
+    it; where no kernel has the name, for each compile. All entries are shown if a kind was asked for."""
 
     name: str
     entries: tuple[StoredEntry, ...]
@@ -135,6 +136,13 @@ class History:
         """The same lines, each with its place, what it was compared with and the lines that changed in short texts, or
         all that is known of a first build."""
         return "\n".join(cache_history.details(self.entries, every_kind=self.kind is not None)) or str(self)
+
+    @property
+    def builds(self) -> list[dict[str, Any]]:
+        """The same as plain data, of each build its ``name``, ``kind``, ``architecture``, ``types``, ``path``, when it
+        was ``built`` and when the one that it is ``compared_with``, in seconds since the epoch, its ``causes``, and the
+        lines of Python files that were ``edited`` besides."""
+        return cache_history.as_data(self.entries, every_kind=self.kind is not None)
 
     def __str__(self) -> str:
         if not self.entries:
@@ -252,7 +260,7 @@ def why(name: str, kind: str | None = None) -> History:
     levels = [current_store().disk]  # and those that are only read
     levels += (DiskEntries(dataclasses.replace(settings, directory=folder)) for folder in settings.read_only)
     entries = {entry.digest: entry for level in reversed(levels) for entry in level.entries()}
-    of_kind = [entry for entry in entries.values() if kind in (None, entry.kind)]
+    of_kind = [each for each in cache_history.with_bases(entries.values()) if kind in (None, each.kind)]
     found = cache_history.find(of_kind, name)
     near = cache_history.names_like(of_kind, name) if name and not found else ""
     latest = sorted(found, key=lambda entry: (entry.written, entry.digest), reverse=True)

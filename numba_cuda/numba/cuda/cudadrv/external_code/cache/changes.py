@@ -28,9 +28,6 @@ _TOOLS = (
 )
 _NOT_WITH_DEBUG = ("lineinfo", "lto")  # which debug excludes
 _CONTENT = ("code", "source", "file")
-# Facts of the text and content of what is built that name no file or function; and options that programs have too.
-_OF_TEXT = (OWN_FILE, "source", "link key", "package")
-_OPTIONS = ("lto", "debug", "lineinfo", "max_registers")
 # Words for parts that may differ while no fact does, by how their labels begin.
 _REST = {
     "LLVM IR": "the code that Numba made of its Python",
@@ -45,7 +42,6 @@ _REST = {
     "schema": "numba-cuda-autolink",
     "format": "numba-cuda-autolink",
 }
-_MOST_NEAR = 8
 _MOST_RANGES = 4
 _MOST_COMPARED = 2_000_000  # pairs of lines
 
@@ -107,38 +103,16 @@ def target_of(entry: StoredEntry) -> str:
 
 
 def nearest(entry: StoredEntry, earlier: Sequence[StoredEntry]) -> StoredEntry | None:
-    """Return the one that differs from *entry* in least, of the latest of those built *earlier* of the same subject and
-    call; ``None`` if there is none. An option that was tried and taken back is no difference: those with the same
-    options, target and tools come first, or that differ in nothing else."""
-    alike = [each for each in earlier if each.digest != entry.digest and call_of(each) == call_of(entry)]
-    for is_alike in (_has_same_closure, _differs_in_one_way):
-        alike = [each for each in alike if is_alike(each, entry)] or alike
-    latest = alike[: -_MOST_NEAR - 1 : -1]
-    return min(latest, key=lambda each: len(changes_in_words(each, entry)), default=None)
+    """Return the one that differs from *entry* in least, of those that were built *earlier* of the same subject and
+    call, the latest of several; ``None`` if there is none. Kernels that were made with other values differ more."""
+    of_call = subject_of(entry), call_of(entry)
+    alike = [each for each in earlier if each.digest != entry.digest and (subject_of(each), call_of(each)) == of_call]
 
+    def difference(before: StoredEntry) -> int:
+        changes = changes_in_words(before, entry)
+        return len(changes) + sum(": made with " in each for each in changes)
 
-def _has_same_closure(before: StoredEntry, after: StoredEntry) -> bool:
-    return _closure_of(before) == _closure_of(after)
-
-
-def _closure_of(entry: StoredEntry) -> list[tuple[str, str, str]]:
-    """Return the values of closure variables, by which kernels of one factory differ."""
-    return [each for each in entry.facts if each[1].startswith("closure ")]
-
-
-def _differs_in_one_way(before: StoredEntry, after: StoredEntry) -> bool:
-    """Whether the entries have the same settings, or differ in these alone."""
-    old, new = _facts_of(before), _facts_of(after)
-    different = {key for key in {*old, *new} if old.get(key) != new.get(key)}
-    settings = {key for key in different if _is_setting(*key)}
-    if _is_same_around(before, after):  # the kernel's decorator has its options
-        different.discard(("", OWN_FILE))
-    return not settings or settings == different
-
-
-def _is_setting(subject: str, label: str) -> bool:
-    """Whether a fact is of the options, target and tools of a build, and not of what is built."""
-    return label in _OPTIONS or not (subject or label.startswith(("value ", "module ")) or label in _OF_TEXT)
+    return min(reversed(alike), key=difference, default=None)
 
 
 def _is_same_around(before: StoredEntry, after: StoredEntry) -> bool:
@@ -180,8 +154,8 @@ def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
             found.append(f"{subject} is {'not ' if subject in subjects[0] else ''}used")
             continue
         found.append(_in_words(subject, label, before, after, *values))
-    if not found and old.get(("", OWN_FILE)) != new.get(("", OWN_FILE)):
-        return [f"{os.path.basename(fact(after, 'path'))} changed{_changed_lines(OWN_FILE, before, after)}"]
+    if old.get(("", OWN_FILE)) != new.get(("", OWN_FILE)) and not _is_same_around(before, after):
+        found.append(f"{os.path.basename(fact(after, 'path'))} changed{_changed_lines(OWN_FILE, before, after)}")
     moved = [subject for subject, label in changed if label in _LINES and (subject, label) in old.keys() & new.keys()]
     found = found or _compiled_otherwise(old, new) or [f"{each}: lines moved (line information)" for each in moved]
     return list(dict.fromkeys(found)) or [_rest(before, after)]
@@ -271,7 +245,8 @@ def _listed(old: Sequence[str], new: Sequence[str], offset: int) -> str:
     for begin, end, start, stop in blocks:
         at = offset + first + start
         if start == stop:
-            removed.append(f"{number_of(end - begin, 'line')} removed after line {at}")
+            lines_gone = number_of(end - begin, "line")
+            removed.append(f"{lines_gone} removed after line {at}" if at else f"{lines_gone} removed at the start")
         else:
             lines.append(str(at + 1) if stop == start + 1 else f"{at + 1}-{at + stop - start}")
     shown = lines[:_MOST_RANGES]

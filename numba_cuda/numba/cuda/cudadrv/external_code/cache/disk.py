@@ -35,6 +35,7 @@ ENTRIES, _TEMPORARY, LOCKS = "entries", "tmp", "locks"
 # What verify mode found to differ, and sources that did not compile.
 MISMATCHES, FAILED_SOURCES, SOURCES = "mismatches", "failed-sources", "sources"
 EMULATOR = "emulator"  # code for this machine's CPU
+RUNS = "runs"  # what the last run of each kernel used
 
 _MOST_SAVED = 100  # files in one of these; one of more than so many bytes counts several times
 _MOST_SAVED_BYTES = 1 << 20
@@ -143,6 +144,13 @@ class DiskEntries:
             with contextlib.suppress(OSError, DamagedEntryError):
                 yield describe(path)
 
+    def entry(self, digest: bytes) -> StoredEntry | None:
+        """Return the entry under the key with *digest*, if there is one that can be read."""
+        with contextlib.suppress(OSError, DamagedEntryError):
+            if (path := self.path(digest)) is not None:
+                return describe(path)
+        return None
+
     def has_more_than(self, count: int) -> bool:
         """Whether there are more than *count* entries; at most so many are looked at, and none is read."""
         return next(itertools.islice(self._paths(), count, None), None) is not None
@@ -158,7 +166,7 @@ class DiskEntries:
             with contextlib.suppress(OSError):
                 if lock := FileLock.try_lock(file.path):
                     lock.release()
-        for folder in MISMATCHES, FAILED_SOURCES, EMULATOR:
+        for folder in MISMATCHES, FAILED_SOURCES, EMULATOR, RUNS:
             for file in _files_in(os.path.join(self._root, folder)):
                 os.unlink(file.path)
         shutil.rmtree(os.path.join(self._root, SOURCES), ignore_errors=True)
