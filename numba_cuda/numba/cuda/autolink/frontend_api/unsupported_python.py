@@ -40,6 +40,7 @@ _CALL_EACH = "call each in a statement of its own: functions[0](x), functions[1]
 _BY_ITS_NAME = "from numba.cuda import literal_unroll; for numba-cuda-mlir, from numba_cuda_mlir.cuda"
 _LOWERS_CALL = r"NotImplemented lowering call to <(?:class '|ufunc '|function |built-in function )"
 _UNTYPED = r"Untyped global name '(\w+)': Cannot determine Numba type of <class "
+_CONSTANT = r"Literal\[int\]\(\d+\)"
 _SHAPE = (
     r"(?:shape[:=] ?)?(?:Literal\[int\]\(\d+\)|UniTuple\(Literal\[int\].*\)|Tuple\((?:Literal\[int\]\(\d+\)(?:, )?)+\))"
 )
@@ -190,13 +191,13 @@ _TABLE = [
         (r"(\w+)\(\) only support for numbers", "{0}() takes one number", "give it an element, such as value[0]"),
         (r"Alignment must be a power of 2", "", "give one such as alignment=16, in bytes"),
         (
-            r"No implementation of array\((?:shape[:=] ?)?(?:u?int\d+|(?:Uni)?Tuple\((?:Literal\[int\]\(\d+\), )*u?int)",
+            rf"No implementation of array\((?:shape[:=] ?)?(?:(?:Uni)?Tuple\((?:{_CONSTANT}, )*)?(?:u?int|float)\d",
             "the shape of an array is a variable, and has to be constant",
             "give it as numbers or global variables; cuda.shared.array(0, dtype) is dynamic shared memory, whose size"
             " in bytes a launch gives: kernel[blocks, threads, stream, nbytes]",
         ),
         (
-            r"No implementation of array\(.*(?:Literal\[str\]|Function\(<class ')",
+            r"No implementation of array\([^\n]*(?:Literal\[str\]|Function\(<class ')",
             "the dtype of an array is not one of NumPy or Numba",
             "give the dtype as a NumPy type, such as np.float32",
         ),
